@@ -1,0 +1,40 @@
+# The packages that the project stands on; all are Debian's (scripts/setup installs them).
+# LLVM's version files accept an equal major.minor only, so the major is checked by hand.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(LLVM REQUIRED CONFIG HINTS "${MLIR_DIR}/../llvm")
+find_package(LLD REQUIRED CONFIG HINTS "${MLIR_DIR}/../lld")
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "flydsl needs LLVM and MLIR 22; found ${LLVM_VERSION} in ${LLVM_DIR}")
+endif()
+find_package(spdlog REQUIRED CONFIG)
+find_package(Threads REQUIRED)
+find_package(amd_comgr REQUIRED CONFIG)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+find_path(HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
+
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# LLVM's and MLIR's headers, as system headers: their warnings are not ours.
+add_library(flydsl_llvm_headers INTERFACE)
+target_include_directories(flydsl_llvm_headers SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(flydsl_llvm_headers INTERFACE ${_llvm_definitions})
+target_compile_options(flydsl_llvm_headers INTERFACE -Wno-unused-parameter)
+
+# The HIP headers declare functions only; nothing here links HIP.
+add_library(flydsl_hip_headers INTERFACE)
+target_include_directories(flydsl_hip_headers SYSTEM INTERFACE "${HIP_INCLUDE_DIR}")
+target_compile_definitions(flydsl_hip_headers INTERFACE __HIP_PLATFORM_AMD__=1 __HIP_PLATFORM_HCC__=1)
+
+if(FLYDSL_BUILD_TESTS)
+  find_package(Catch2 2.13 REQUIRED CONFIG)
+endif()
+if(FLYDSL_BUILD_BENCH)
+  find_package(benchmark REQUIRED CONFIG)
+endif()

@@ -1,0 +1,43 @@
+# Build options, compiler defaults, ccache, sanitizers.
+include(GNUInstallDirs)
+
+option(FLYDSL_BUILD_TESTS "Build the tests" ON)
+option(FLYDSL_BUILD_SAMPLES "Build the samples" ON)
+option(FLYDSL_BUILD_BENCH "Build the benchmarks" ON)
+set(FLYDSL_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+# Binaries find libflydsl and the emulator beside them, in the build tree and installed.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+find_program(FLYDSL_CCACHE ccache)
+if(FLYDSL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${FLYDSL_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${FLYDSL_CCACHE}")
+endif()
+
+find_program(FLYDSL_LLD NAMES ld.lld-22 ld.lld)
+if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_link_options("--ld-path=${FLYDSL_LLD}")
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+if(FLYDSL_SANITIZE)
+  add_compile_options("-fsanitize=${FLYDSL_SANITIZE}" -fno-omit-frame-pointer)
+  add_link_options("-fsanitize=${FLYDSL_SANITIZE}")
+endif()
