@@ -1,0 +1,149 @@
+// Element types, as values: what a tensor holds, what a scalar is, what `.to(dtype)` converts to.
+#pragma once
+
+#include <flydsl/export.h>
+
+#include <cstdint>
+#include <string_view>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// An element type. A small value: compare, copy and switch on `kind()` freely.
+class DType {
+public:
+  enum class Kind : std::uint8_t {
+    none,
+    boolean,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    u4,
+    u8,
+    u16,
+    u32,
+    u64,
+    f16,
+    bf16,
+    f32,
+    f64,
+    f8E4M3FN,
+    f8E5M2,
+    f8E4M3FNUZ,
+    f8E5M2FNUZ,
+    f8E8M0FNU,
+    f6E2M3FN,
+    f6E3M2FN,
+    f4E2M1FN,
+  };
+
+  constexpr DType() = default;
+  constexpr DType(Kind kind) : kind_(kind) {}
+
+  constexpr Kind kind() const { return kind_; }
+  constexpr explicit operator bool() const { return kind_ != Kind::none; }
+  friend constexpr bool operator==(DType a, DType b) { return a.kind_ == b.kind_; }
+
+  /// Width of one element in bits; 1 for `boolean`, 0 for the empty type.
+  constexpr int bits() const { return info().bits; }
+  /// Bytes that one scalar argument of this type takes in a kernel's argument buffer.
+  constexpr int bytes() const { return (bits() + 7) / 8; }
+  /// The name in this library: "u8", "bf16", "f8E4M3FNUZ".
+  constexpr std::string_view name() const { return info().name; }
+  /// The name of the type in the IR, where integers carry no sign: "i8" for `u8`, "i1" for
+  /// `boolean`.
+  constexpr std::string_view ir_name() const { return info().irName; }
+  constexpr bool is_float() const { return kind_ >= Kind::f16; }
+  constexpr bool is_integer() const { return kind_ >= Kind::i4 && kind_ <= Kind::u64; }
+  constexpr bool is_signed() const {
+    return is_float() || (kind_ >= Kind::i4 && kind_ <= Kind::i64);
+  }
+
+private:
+  struct Info {
+    int bits;
+    std::string_view name, irName;
+  };
+  constexpr Info info() const {
+    switch (kind_) {
+    case Kind::none:
+      return {0, "none", "none"};
+    case Kind::boolean:
+      return {1, "boolean", "i1"};
+    case Kind::i4:
+      return {4, "i4", "i4"};
+    case Kind::i8:
+      return {8, "i8", "i8"};
+    case Kind::i16:
+      return {16, "i16", "i16"};
+    case Kind::i32:
+      return {32, "i32", "i32"};
+    case Kind::i64:
+      return {64, "i64", "i64"};
+    case Kind::u4:
+      return {4, "u4", "i4"};
+    case Kind::u8:
+      return {8, "u8", "i8"};
+    case Kind::u16:
+      return {16, "u16", "i16"};
+    case Kind::u32:
+      return {32, "u32", "i32"};
+    case Kind::u64:
+      return {64, "u64", "i64"};
+    case Kind::f16:
+      return {16, "f16", "f16"};
+    case Kind::bf16:
+      return {16, "bf16", "bf16"};
+    case Kind::f32:
+      return {32, "f32", "f32"};
+    case Kind::f64:
+      return {64, "f64", "f64"};
+    case Kind::f8E4M3FN:
+      return {8, "f8E4M3FN", "f8E4M3FN"};
+    case Kind::f8E5M2:
+      return {8, "f8E5M2", "f8E5M2"};
+    case Kind::f8E4M3FNUZ:
+      return {8, "f8E4M3FNUZ", "f8E4M3FNUZ"};
+    case Kind::f8E5M2FNUZ:
+      return {8, "f8E5M2FNUZ", "f8E5M2FNUZ"};
+    case Kind::f8E8M0FNU:
+      return {8, "f8E8M0FNU", "f8E8M0FNU"};
+    case Kind::f6E2M3FN:
+      return {6, "f6E2M3FN", "f6E2M3FN"};
+    case Kind::f6E3M2FN:
+      return {6, "f6E3M2FN", "f6E3M2FN"};
+    case Kind::f4E2M1FN:
+      return {4, "f4E2M1FN", "f4E2M1FN"};
+    }
+    return {0, "none", "none"};
+  }
+
+  Kind kind_ = Kind::none;
+};
+
+inline constexpr DType boolean{DType::Kind::boolean};
+inline constexpr DType i4{DType::Kind::i4};
+inline constexpr DType i8{DType::Kind::i8};
+inline constexpr DType i16{DType::Kind::i16};
+inline constexpr DType i32{DType::Kind::i32};
+inline constexpr DType i64{DType::Kind::i64};
+inline constexpr DType u4{DType::Kind::u4};
+inline constexpr DType u8{DType::Kind::u8};
+inline constexpr DType u16{DType::Kind::u16};
+inline constexpr DType u32{DType::Kind::u32};
+inline constexpr DType u64{DType::Kind::u64};
+inline constexpr DType f16{DType::Kind::f16};
+inline constexpr DType bf16{DType::Kind::bf16};
+inline constexpr DType f32{DType::Kind::f32};
+inline constexpr DType f64{DType::Kind::f64};
+inline constexpr DType f8E4M3FN{DType::Kind::f8E4M3FN};
+inline constexpr DType f8E5M2{DType::Kind::f8E5M2};
+inline constexpr DType f8E4M3FNUZ{DType::Kind::f8E4M3FNUZ};
+inline constexpr DType f8E5M2FNUZ{DType::Kind::f8E5M2FNUZ};
+inline constexpr DType f8E8M0FNU{DType::Kind::f8E8M0FNU};
+inline constexpr DType f6E2M3FN{DType::Kind::f6E2M3FN};
+inline constexpr DType f6E3M2FN{DType::Kind::f6E3M2FN};
+inline constexpr DType f4E2M1FN{DType::Kind::f4E2M1FN};
+
+FLYDSL_NAMESPACE_END
