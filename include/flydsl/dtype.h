@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -121,6 +122,30 @@ private:
 
   Kind kind_ = Kind::none;
 };
+
+/// The element type that stores a C++ type; specialised for a type of your own, it makes
+/// `DeviceArray` of that type work. No member `value`: the type has none.
+template <class T> struct DTypeOf {};
+template <> struct DTypeOf<bool> : std::integral_constant<DType::Kind, DType::Kind::boolean> {};
+template <> struct DTypeOf<std::int8_t> : std::integral_constant<DType::Kind, DType::Kind::i8> {};
+template <> struct DTypeOf<std::int16_t> : std::integral_constant<DType::Kind, DType::Kind::i16> {};
+template <> struct DTypeOf<std::int32_t> : std::integral_constant<DType::Kind, DType::Kind::i32> {};
+template <> struct DTypeOf<std::uint8_t> : std::integral_constant<DType::Kind, DType::Kind::u8> {};
+template <>
+struct DTypeOf<std::uint16_t> : std::integral_constant<DType::Kind, DType::Kind::u16> {};
+template <>
+struct DTypeOf<std::uint32_t> : std::integral_constant<DType::Kind, DType::Kind::u32> {};
+template <> struct DTypeOf<long> : std::integral_constant<DType::Kind, DType::Kind::i64> {};
+template <> struct DTypeOf<long long> : std::integral_constant<DType::Kind, DType::Kind::i64> {};
+template <>
+struct DTypeOf<unsigned long> : std::integral_constant<DType::Kind, DType::Kind::u64> {};
+template <>
+struct DTypeOf<unsigned long long> : std::integral_constant<DType::Kind, DType::Kind::u64> {};
+template <> struct DTypeOf<float> : std::integral_constant<DType::Kind, DType::Kind::f32> {};
+template <> struct DTypeOf<double> : std::integral_constant<DType::Kind, DType::Kind::f64> {};
+
+/// The element type of the C++ type T: `dtype_of<float>` is `f32`.
+template <class T> inline constexpr DType dtype_of{DTypeOf<std::remove_cv_t<T>>::value};
 
 inline constexpr DType boolean{DType::Kind::boolean};
 inline constexpr DType i4{DType::Kind::i4};

@@ -1,4 +1,5 @@
-// The errors that the library throws. Nothing else leaves it, and it never aborts on a user's mistake.
+// The errors that the library throws. Nothing else leaves it, and it never aborts on a user's
+// mistake.
 #pragma once
 
 #include <flydsl/export.h>
@@ -21,8 +22,8 @@ struct SourceLocation {
   bool known() const { return line != 0; }
 };
 
-/// Base of all errors of the library. `what()` is the whole message, "file:line: " first where the place
-/// is known.
+/// Base of all errors of the library. `what()` is the whole message, "file:line: " first where the
+/// place is known.
 class FLYDSL_API Error : public std::runtime_error {
 public:
   explicit Error(const std::string &message, SourceLocation where = {});
@@ -34,21 +35,24 @@ private:
   SourceLocation where_;
 };
 
-/// The kernel author's mistake, or a host call's wrong argument: a rank, type, shape or use that can't be.
+/// The kernel author's mistake, or a host call's wrong argument: a rank, type, shape or use that
+/// can't be.
 class FLYDSL_API TraceError : public Error {
 public:
   using Error::Error;
   ~TraceError() override;
 };
 
-/// A pass, LLVM or the linker failed on a traced kernel. Names kernel, target and pass, and where the IR is.
+/// A pass, LLVM or the linker failed on a traced kernel. Names kernel, target and pass, and where
+/// the IR is.
 class FLYDSL_API CompileError : public Error {
 public:
   using Error::Error;
   ~CompileError() override;
 };
 
-/// HIP, the emulator or the operating system refused: says what was being done, the code and its name.
+/// HIP, the emulator or the operating system refused: says what was being done, the code and its
+/// name.
 class FLYDSL_API RuntimeError : public Error {
 public:
   explicit RuntimeError(const std::string &message, int code = 0, SourceLocation where = {});

@@ -7,7 +7,8 @@
 #define FLYDSL_API
 #endif
 
-/// Every public name lives in flydsl::v1; two incompatible library versions in one process do not mix.
+/// Every public name lives in flydsl::v1; two incompatible library versions in one process do not
+/// mix.
 #define FLYDSL_NAMESPACE_BEGIN                                                                     \
   namespace flydsl {                                                                               \
   inline namespace v1 {

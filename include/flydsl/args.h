@@ -1,0 +1,268 @@
+// How a call's arguments become a signature (which code?) and an argument buffer (which data?).
+//
+// Both are written in one pass into one object on the caller's stack: nothing is allocated. The
+// signature is a row of 64-bit words that says all that the traced code depends on; two calls with
+// equal words run the same code. The argument buffer has the layout that the kernel's ABI gives it:
+// a tensor is a pointer and a packed struct of its dynamic leaves, a scalar is itself at its
+// natural alignment, static values and constants are nothing.
+#pragma once
+
+#include <flydsl/detail/arg_type.h>
+#include <flydsl/host_tensor.h>
+
+#include <concepts>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The signature and the argument buffer of one call.
+class ArgPack {
+public:
+  static constexpr std::size_t maxWords = 384;
+  static constexpr std::size_t maxBytes = 2048;
+  static constexpr std::size_t maxStatics = 32;
+
+  ArgPack() {} // the arrays stay unwritten: a call touches what it uses
+  ArgPack(const ArgPack &) = delete;
+  ArgPack &operator=(const ArgPack &) = delete;
+
+  void beginArgument() { ++argument_; }
+  void tensor(const TensorArg &t) {
+    if (words_ + t.wordCount_ > maxWords || bytes_ + 8 + 8 + t.dynamicBytes_ > maxBytes)
+      return fail("too many arguments");
+    if (!t.data_ && !t.mayBeNull_)
+      fail("the tensor's pointer is null");
+    for (unsigned i = 0; i < t.wordCount_; ++i)
+      word_[words_ + i] = t.words_[i];
+    words_ += t.wordCount_;
+    hash_ = mix(hash_, t.hash_);
+    put(&t.data_, sizeof(void *), sizeof(void *));
+    std::memcpy(byte_ + bytes_, t.dynamic_, t.dynamicBytes_);
+    bytes_ += t.dynamicBytes_;
+  }
+  /// A run-time number; `value` has the size and the representation of `dtype`.
+  template <class T> void scalar(DType::Kind dtype, const T &value) {
+    if (bytes_ + 16 > maxBytes)
+      return fail("too many arguments");
+    addWord(scalarTag | static_cast<std::uint64_t>(dtype) << 4);
+    put(&value, sizeof(T), sizeof(T));
+  }
+  void staticValue(const StaticArg &value) {
+    if (statics_ == maxStatics)
+      return fail("too many static arguments");
+    static_[statics_++] = value.object;
+    addWord(staticTag);
+    addWord(value.digest[0]);
+    addWord(value.digest[1]);
+  }
+  void constant(std::uint64_t bits) {
+    addWord(constantTag);
+    addWord(bits);
+  }
+  void constant(std::string_view text) {
+    addWord(textTag | static_cast<std::uint64_t>(text.size()) << 4);
+    for (std::size_t at = 0; at < text.size(); at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
+      addWord(word);
+    }
+  }
+  /// Remembers what is wrong with the argument in hand; the launch throws it with the user's line.
+  void fail(const char *what) {
+    if (!error_) {
+      error_ = what;
+      errorArgument_ = argument_;
+    }
+  }
+
+  std::size_t words() const { return words_; }
+  const std::uint64_t *word() const { return word_; }
+  std::uint64_t hash() const { return hash_; }
+  const std::byte *bytes() const { return byte_; }
+  std::size_t byteCount() const { return bytes_; }
+  const char *error() const { return error_; }
+  int errorArgument() const { return errorArgument_; }
+
+  /// The first word belongs to the launch: its workgroup size.
+  void setBlock(std::uint64_t packed) { word_[0] = packed; }
+  std::uint64_t block() const { return word_[0]; }
+
+  /// What the words say, for the tracer. Tensors, scalars and constants are read back from the
+  /// words alone.
+  FLYDSL_API std::vector<ArgType> types() const;
+
+  static std::uint64_t mix(std::uint64_t h, std::uint64_t w) {
+    h = (h ^ w) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 29);
+  }
+
+  // The low four bits of an argument's first word.
+  static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
+                                 textTag = 5;
+
+private:
+  void addWord(std::uint64_t word) {
+    if (words_ == maxWords)
+      return fail("too many arguments");
+    word_[words_++] = word;
+    hash_ = mix(hash_, word);
+  }
+  void put(const void *from, std::size_t size, std::size_t align) {
+    std::size_t at = (bytes_ + align - 1) & ~(align - 1);
+    std::memcpy(byte_ + at, from, size);
+    bytes_ = at + size;
+  }
+
+  std::size_t words_ = 1, bytes_ = 0;
+  std::uint64_t hash_ = 0;
+  const char *error_ = nullptr;
+  int argument_ = -1, errorArgument_ = 0;
+  unsigned statics_ = 0;
+  std::uint64_t word_[maxWords];
+  const void *static_[maxStatics];
+  alignas(16) std::byte byte_[maxBytes];
+};
+
+template <class P>
+concept TracedParam = requires(const ParamHandle &h) {
+  { P::from_param(h) } -> std::convertible_to<P>;
+  { P::param_kind } -> std::convertible_to<ArgType::Kind>;
+};
+
+/// The C++ type that carries a scalar argument of a dtype into the buffer.
+template <DType::Kind K> struct ScalarStorage {};
+// clang-format off
+template <> struct ScalarStorage<DType::Kind::boolean> { using type = std::uint8_t; };
+template <> struct ScalarStorage<DType::Kind::i8> { using type = std::int8_t; };
+template <> struct ScalarStorage<DType::Kind::i16> { using type = std::int16_t; };
+template <> struct ScalarStorage<DType::Kind::i32> { using type = std::int32_t; };
+template <> struct ScalarStorage<DType::Kind::i64> { using type = std::int64_t; };
+template <> struct ScalarStorage<DType::Kind::u8> { using type = std::uint8_t; };
+template <> struct ScalarStorage<DType::Kind::u16> { using type = std::uint16_t; };
+template <> struct ScalarStorage<DType::Kind::u32> { using type = std::uint32_t; };
+template <> struct ScalarStorage<DType::Kind::u64> { using type = std::uint64_t; };
+template <> struct ScalarStorage<DType::Kind::f32> { using type = float; };
+template <> struct ScalarStorage<DType::Kind::f64> { using type = double; };
+// clang-format on
+
+template <DType::Kind K, class Host> void packScalar(ArgPack &pack, const Host &host) {
+  using Stored = typename ScalarStorage<K>::type;
+  if constexpr (K == DType::Kind::boolean) {
+    static_assert(std::is_convertible_v<Host, bool>, "a Boolean parameter takes a bool");
+    pack.scalar(K, static_cast<Stored>(static_cast<bool>(host)));
+  } else if constexpr (std::is_integral_v<Stored>) {
+    static_assert(std::is_integral_v<Host> || std::is_enum_v<Host>,
+                  "an integer parameter takes an integer");
+    using Wide = std::conditional_t<std::is_enum_v<Host>, std::int64_t, Host>;
+    const auto wide = static_cast<Wide>(host);
+    const auto stored = static_cast<Stored>(wide);
+    if (static_cast<Wide>(stored) != wide || (stored < Stored{}) != (wide < Wide{}))
+      pack.fail("the integer is out of the parameter's range");
+    pack.scalar(K, stored);
+  } else {
+    static_assert(std::is_arithmetic_v<Host>, "a floating-point parameter takes a number");
+    pack.scalar(K, static_cast<Stored>(host));
+  }
+}
+
+} // namespace detail
+
+using detail::ArgPack;
+using detail::ParamReader;
+
+/// How a host argument becomes a kernel's parameter of type P: the counterpart of FlyDSL's
+/// JitArgumentRegistry. Specialise it for a type of your own:
+///
+///   template <> struct flydsl::ArgTraits<Params> {
+///     static void pack(ArgPack &to, const HostParams &h) { // every member, in order
+///       ArgTraits<Tensor>::pack(to, h.weights);
+///       ArgTraits<Int32>::pack(to, h.count);
+///     }
+///     static Params make(ParamReader &from) { // the same members in the same order
+///       Tensor weights = ArgTraits<Tensor>::make(from);
+///       return {weights, ArgTraits<Int32>::make(from)};
+///     }
+///   };
+template <class P> struct ArgTraits {
+  static_assert(
+      detail::TracedParam<P>,
+      "a kernel's parameter is a Tensor, a scalar value, a Constexpr, a static value such as a "
+      "TiledCopy or a Layout, or a type with an ArgTraits of its own");
+
+  template <class Host> static void pack(ArgPack &to, const Host &host) {
+    using Kind = detail::ArgType::Kind;
+    if constexpr (P::param_kind == Kind::tensor) {
+      static_assert(std::is_convertible_v<const Host &, const TensorArg &>,
+                    "a Tensor parameter takes a DeviceArray or fx::tensor(pointer, shape)");
+      to.tensor(host);
+    } else if constexpr (P::param_kind == Kind::scalar) {
+      detail::packScalar<P::param_dtype.kind()>(to, host);
+    } else {
+      static_assert(std::is_convertible_v<const Host &, const P &>,
+                    "the argument is not the static value that the parameter asks for");
+      to.staticValue(static_cast<const P &>(host).static_arg());
+    }
+  }
+  static P make(ParamReader &from) { return P::from_param(from.next()); }
+};
+
+/// A parameter that is known while tracing: an int, bool, float, enum, string or dtype. Each value
+/// is a kernel of its own.
+template <class T> class Constexpr {
+public:
+  constexpr Constexpr(T value) : value_(std::move(value)) {}
+  constexpr const T &value() const { return value_; }
+  constexpr operator const T &() const { return value_; }
+
+private:
+  T value_;
+};
+
+template <class T> struct ArgTraits<Constexpr<T>> {
+  static constexpr bool isText = std::is_convertible_v<const T &, std::string_view>;
+  static_assert(isText || std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, DType>,
+                "Constexpr holds an int, bool, float, enum, string or dtype");
+
+  template <class Host> static void pack(ArgPack &to, const Host &host) {
+    static_assert(std::is_convertible_v<const Host &, T> ||
+                      std::is_convertible_v<const Host &, const Constexpr<T> &>,
+                  "the argument does not convert to the Constexpr's type");
+    if constexpr (isText) {
+      to.constant(std::string_view(host));
+    } else if constexpr (std::is_same_v<T, DType>) {
+      to.constant(static_cast<std::uint64_t>(static_cast<T>(host).kind()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      double wide = static_cast<T>(host);
+      std::uint64_t bits;
+      std::memcpy(&bits, &wide, sizeof bits);
+      to.constant(bits);
+    } else if constexpr (std::is_integral_v<T> && std::is_integral_v<Host>) {
+      const T kept = static_cast<T>(host);
+      if (static_cast<Host>(kept) != host || (kept < T{}) != (host < Host{}))
+        to.fail("the integer is out of the constant's range");
+      to.constant(static_cast<std::uint64_t>(kept));
+    } else {
+      to.constant(static_cast<std::uint64_t>(static_cast<T>(host)));
+    }
+  }
+  static Constexpr<T> make(ParamReader &from) {
+    const detail::ArgType &type = *from.next().type;
+    if constexpr (isText) {
+      return Constexpr<T>(T(type.text));
+    } else if constexpr (std::is_same_v<T, DType>) {
+      return Constexpr<T>(DType(static_cast<DType::Kind>(type.bits)));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      double wide;
+      std::memcpy(&wide, &type.bits, sizeof wide);
+      return Constexpr<T>(static_cast<T>(wide));
+    } else {
+      return Constexpr<T>(static_cast<T>(type.bits));
+    }
+  }
+};
+
+FLYDSL_NAMESPACE_END
