@@ -1,0 +1,121 @@
+// Running a kernel: the boundary between the HIP side (loader, allocations, streams) and the
+// executing core.
+#pragma once
+
+#include "emulator/exec/counters.h"
+#include "emulator/exec/kernel_descriptor.h"
+#include "emulator/exec/memory_map.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flyemu {
+
+/// The pre-decoded instructions of one executable segment. Immutable; shared by launches and
+/// threads.
+class Program;
+
+/// True if code for `target` ("gfx942", with or without ":xnack-" style features) can be decoded
+/// and run.
+bool isTargetSupported(std::string_view target);
+
+/// The targets that can be run, for messages and tools.
+std::vector<std::string> supportedTargets();
+
+/// Decodes an executable segment, loaded at the host address `code` (where it must stay while the
+/// program lives). Bytes that are no instruction become a fault only when a wave gets there. Throws
+/// std::invalid_argument for an unsupported target or a segment whose address or size is no
+/// multiple of 4.
+std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code,
+                                             size_t size);
+
+/// One kernel, ready to be launched.
+struct KernelCode {
+  std::string name;
+  std::shared_ptr<const Program> program;
+  KernelDescriptor descriptor;
+  uint64_t entry = 0; ///< host address of the first instruction: descriptor's address + entryOffset
+};
+
+/// One launch. All addresses are host addresses.
+struct Dispatch {
+  const KernelCode *kernel = nullptr;
+  std::array<uint32_t, 3> grid = {1, 1, 1};  ///< workgroups along x, y, z
+  std::array<uint32_t, 3> block = {1, 1, 1}; ///< work-items of a workgroup along x, y, z
+  uint32_t dynamicLds = 0;                   ///< bytes beyond the descriptor's static size
+  uint64_t kernarg = 0;                      ///< the kernarg segment, hidden arguments filled in
+  uint32_t kernargSize = 0;                  ///< bytes; the segment must be part of the memory map
+  uint64_t dispatchPacket =
+      0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
+  uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none
+  uint64_t dispatchId = 0;
+};
+
+/// The checks of a launch, as bits.
+enum Check : unsigned {
+  kCheckNone = 0,
+  kCheckMemory = 1, ///< bounds of LDS and scratch, misalignment (global memory is always checked)
+  kCheckRace = 2,
+  kCheckInit = 4,
+  kCheckSync = 8,
+};
+
+struct Options {
+  unsigned threads = 0; ///< 0: as many as the machine has
+  uint64_t instructionLimit = uint64_t(1)
+                              << 36; ///< wave instructions of one wave before it counts as endless
+  unsigned checks = kCheckNone;
+  bool counters = false;
+  /// Called with each executed instruction's text (one line, no newline) when set; forces one
+  /// thread.
+  std::function<void(const std::string &)> trace;
+};
+
+/// Where and why a launch stopped.
+struct Fault {
+  std::string message; ///< complete, for people: what, kernel, pc, instruction, lane, address
+  std::string kernel;
+  std::string instruction; ///< disassembled; empty if it could not be
+  uint64_t pc = 0;         ///< host address of the instruction
+  uint64_t codeOffset = 0; ///< pc relative to the kernel's entry
+  int lane = -1;           ///< -1: the whole wave
+  uint64_t address = 0;    ///< the address that was touched, if the fault is about one
+  std::array<uint32_t, 3> workgroup = {0, 0, 0};
+  uint32_t wave = 0; ///< within the workgroup
+};
+
+/// What a check found without stopping the launch.
+struct Finding {
+  Check check = kCheckNone;
+  std::string message;
+};
+
+struct DispatchResult {
+  bool ok = true;
+  Fault fault; ///< meaningful if !ok
+  std::vector<Finding> findings;
+  Counters counters; ///< meaningful if Options::counters
+};
+
+/// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at once.
+/// Never throws on a kernel's mistakes and never crashes on them: they are the result's fault.
+/// Geometry that the target cannot launch (a zero, more than 1,024 work-items in a workgroup, LDS
+/// beyond the target's size) is a fault too.
+DispatchResult runDispatch(const Dispatch &dispatch, const MemoryMap &memory,
+                           const Options &options = {});
+
+/// What the emulator implements of a target's instruction set.
+struct Coverage {
+  std::vector<std::string> implemented; ///< base mnemonics, sorted
+  std::vector<std::string> missing;
+};
+
+/// Compares the operation tables with the instructions that LLVM can encode for the target.
+Coverage coverage(std::string_view target);
+
+} // namespace flyemu
