@@ -1,0 +1,126 @@
+// Expressions over symbols: what a dynamic integer of the algebra is worth.
+//
+// An expression is an immutable tree with shared nodes. The makers below simplify what costs
+// nothing to see (x * 1, x + 0, constants, division by known divisors, remainders of values known
+// to be in range), so a tree holds no arithmetic that the result does not need. Division and
+// remainder round towards zero; the simplifications that hold for non-negative values alone are
+// applied where the operands' range proves it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace flydsl::layout {
+
+class Expr;
+/// A shared expression; null is "a value nobody has named", as in a type that says no more than
+/// `?`.
+using ExprRef = std::shared_ptr<const Expr>;
+
+enum class ExprOp : uint8_t {
+  Constant, ///< value()
+  Symbol,   ///< symbol()
+  Add,
+  Sub,
+  Mul,
+  Div, ///< rounds towards zero
+  Mod, ///< sign of the dividend
+  Min,
+  Max,
+  And, ///< bitwise
+  Or,  ///< bitwise
+  Xor, ///< bitwise
+  Shl,
+  Shr, ///< of a non-negative value
+  Less,
+  LessEqual,
+  Equal, ///< comparisons are worth 0 or 1
+};
+
+/// Lower and upper bound of a value, both included.
+struct ValueRange {
+  int64_t lo = std::numeric_limits<int64_t>::min();
+  int64_t hi = std::numeric_limits<int64_t>::max();
+
+  static ValueRange nonNegative() { return {0, std::numeric_limits<int64_t>::max()}; }
+  bool isNonNegative() const { return lo >= 0; }
+  bool operator==(const ValueRange &) const = default;
+};
+
+/// A node. Made by the functions below alone.
+class Expr {
+public:
+  ExprOp op() const { return op_; }
+  bool isConstant() const { return op_ == ExprOp::Constant; }
+  bool isConstant(int64_t v) const { return isConstant() && value_ == v; }
+  bool isSymbol() const { return op_ == ExprOp::Symbol; }
+  int64_t value() const { return value_; }
+  /// The caller's number of the symbol.
+  uint64_t symbol() const { return static_cast<uint64_t>(value_); }
+  const ExprRef &lhs() const { return lhs_; }
+  const ExprRef &rhs() const { return rhs_; }
+  /// Bits that the value was declared with (symbols) or that its operands need: 32 or 64.
+  int width() const { return width_; }
+  /// A positive number that is known to divide the value.
+  int64_t divisor() const { return divisor_; }
+  const ValueRange &range() const { return range_; }
+  size_t hash() const { return hash_; }
+  /// Infix text, symbols as `s0`, `s1`, ...
+  std::string str() const;
+
+private:
+  friend struct ExprMaker;
+  ExprOp op_ = ExprOp::Constant;
+  uint8_t width_ = 32;
+  int64_t value_ = 0;
+  int64_t divisor_ = 1;
+  ValueRange range_;
+  size_t hash_ = 0;
+  ExprRef lhs_, rhs_;
+};
+
+/// A constant; its width is 32 where the value fits, else 64.
+ExprRef exprConstant(int64_t value);
+/// A symbol that the caller numbers. `divisor` and `range` are promises about every value it will
+/// take.
+ExprRef exprSymbol(uint64_t id, int width = 32, int64_t divisor = 1, ValueRange range = {});
+
+/// Binary nodes, simplified. Two constants fold; an overflow or a zero divisor met while folding is
+/// a LayoutError. A null operand gives null.
+ExprRef exprBinary(ExprOp op, const ExprRef &lhs, const ExprRef &rhs);
+inline ExprRef exprAdd(const ExprRef &a, const ExprRef &b) { return exprBinary(ExprOp::Add, a, b); }
+inline ExprRef exprSub(const ExprRef &a, const ExprRef &b) { return exprBinary(ExprOp::Sub, a, b); }
+inline ExprRef exprMul(const ExprRef &a, const ExprRef &b) { return exprBinary(ExprOp::Mul, a, b); }
+inline ExprRef exprDiv(const ExprRef &a, const ExprRef &b) { return exprBinary(ExprOp::Div, a, b); }
+inline ExprRef exprMod(const ExprRef &a, const ExprRef &b) { return exprBinary(ExprOp::Mod, a, b); }
+/// (a + b - 1) / b: the quotient rounded up, for non-negative a and positive b. Exact divisions
+/// show.
+ExprRef exprCeilDiv(const ExprRef &a, const ExprRef &b);
+
+/// Same tree; pointers are compared first.
+bool structurallyEqual(const ExprRef &a, const ExprRef &b);
+
+/// Hash and equality by structure, for tables of expressions.
+struct ExprHash {
+  size_t operator()(const ExprRef &e) const { return e ? e->hash() : 0; }
+};
+struct ExprEqual {
+  bool operator()(const ExprRef &a, const ExprRef &b) const { return structurallyEqual(a, b); }
+};
+
+/// Values of symbols.
+using SymbolValues = std::unordered_map<uint64_t, int64_t>;
+
+/// The value under the given symbols, in 64 bits; overflow, division by zero, a null expression or
+/// a symbol without a value is a LayoutError. Each shared node is computed once.
+int64_t evaluate(const ExprRef &expr, const SymbolValues &symbols);
+
+/// The same tree over other leaves: every symbol is replaced by what `map` gives for it (null keeps
+/// it).
+ExprRef substitute(const ExprRef &expr, const std::function<ExprRef(const Expr &symbol)> &map);
+
+} // namespace flydsl::layout

@@ -1,0 +1,91 @@
+// Nested tuples of integers: shapes, strides, coordinates, orders, profiles.
+#pragma once
+
+#include "layout/int.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flydsl::layout {
+
+/// A leaf (an Int) or a tuple of at least one IntTuple. Immutable; a copy shares its elements.
+/// A tuple of one element is not its element: `(4)` has rank 1 and depth 1, `4` has rank 1 and
+/// depth 0.
+class IntTuple {
+public:
+  /// The leaf 0.
+  IntTuple() = default;
+  IntTuple(Int leaf) : leaf_(std::move(leaf)) {}
+  IntTuple(int64_t leaf) : leaf_(leaf) {}
+  IntTuple(int leaf) : leaf_(leaf) {}
+
+  /// A tuple of these elements; an empty list is a LayoutError.
+  static IntTuple tuple(std::vector<IntTuple> elements);
+  /// tuple({...}), its one element where there is no other: how an operation returns a list of
+  /// modes.
+  static IntTuple unwrapped(std::vector<IntTuple> elements);
+
+  bool isLeaf() const { return elements_ == nullptr; }
+  /// True for a leaf that is the static number `v` without basis modes.
+  bool isLeaf(int64_t v) const { return isLeaf() && leaf_.isStatic(v); }
+  bool isWildcard() const { return isLeaf() && leaf_.isWildcard(); }
+  /// True for a leaf with basis modes.
+  bool isBasis() const { return isLeaf() && leaf_.hasBasis(); }
+  /// The leaf; a LayoutError for a tuple.
+  const Int &leaf() const;
+
+  /// Elements of a tuple; 1 for a leaf.
+  int rank() const { return isLeaf() ? 1 : static_cast<int>(elements_->size()); }
+  /// 0 for a leaf, else 1 + the deepest element's.
+  int depth() const;
+  /// Element `i`; of a leaf, element 0 is the leaf itself. Out of range is a LayoutError.
+  const IntTuple &at(int i) const;
+  /// The element at the end of a path; an empty path is the whole.
+  const IntTuple &at(const ModePath &path) const;
+  const IntTuple &operator[](int i) const { return at(i); }
+  /// The same tuple with another element at the end of a path.
+  IntTuple replaced(const ModePath &path, const IntTuple &element) const;
+  /// The elements; of a leaf, the leaf.
+  std::vector<IntTuple> elements() const;
+
+  /// All leaves from left to right.
+  std::vector<Int> leaves() const;
+  int leafCount() const;
+  int dynamicLeafCount() const;
+  /// No leaf is dynamic. (A wildcard is not.)
+  bool isStatic() const;
+  bool hasWildcard() const;
+  bool allWildcards() const;
+  bool hasBasis() const;
+  /// The same nesting over fn(leaf).
+  IntTuple mapLeaves(const std::function<Int(const Int &)> &fn) const;
+
+  /// Same nesting and same types of leaves; expressions do not count.
+  bool operator==(const IntTuple &other) const;
+  size_t hash() const;
+  /// `8`, `(8,?{div=4})`, `(4,(2,*))`.
+  std::string str() const;
+
+private:
+  friend void appendText(std::string &out, const IntTuple &t);
+  Int leaf_;
+  std::shared_ptr<const std::vector<IntTuple>> elements_;
+};
+
+/// IntTuple::tuple of the arguments: `tup(8, tup(2, 4))`.
+template <class... Elements> IntTuple tup(Elements &&...elements) {
+  return IntTuple::tuple({IntTuple(std::forward<Elements>(elements))...});
+}
+
+/// Same nesting.
+bool isCongruent(const IntTuple &a, const IntTuple &b);
+/// `a` is no deeper than `b` anywhere: each leaf of `a` stands where `b` has a leaf or a tuple.
+bool isWeaklyCongruent(const IntTuple &a, const IntTuple &b);
+
+/// Every leaf under values of its symbols; static and wildcard leaves stay.
+IntTuple evaluate(const IntTuple &t, const SymbolValues &symbols);
+
+} // namespace flydsl::layout
