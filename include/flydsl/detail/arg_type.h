@@ -58,7 +58,8 @@ struct ArgType {
   FLYDSL_API std::string str() const;
 };
 
-/// One parameter as the traced body gets it. A class of the eDSL that may be a kernel's parameter declares
+/// One parameter as the traced body gets it. A class of the eDSL that may be a kernel's parameter
+/// declares
 ///   static constexpr detail::ArgType::Kind param_kind   tensor, scalar or staticValue,
 ///   static constexpr DType param_dtype                  scalars: the element type,
 ///   detail::StaticArg static_arg() const                static values: the host value's identity,

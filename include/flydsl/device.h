@@ -1,0 +1,52 @@
+// Devices: GPUs, or the emulator's where there is none.
+#pragma once
+
+#include <flydsl/error.h>
+
+#include <cstddef>
+#include <source_location>
+#include <string>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// A device of this process by its ordinal. A plain value. The first use of any device loads HIP
+/// (or the emulator); functions throw RuntimeError where neither has a device.
+class FLYDSL_API Device {
+public:
+  /// Throws RuntimeError where there is no device of that ordinal.
+  explicit Device(int ordinal, std::source_location where = std::source_location::current());
+  /// The calling thread's current device, HIP's notion.
+  static Device current(std::source_location where = std::source_location::current());
+  static int count();
+  static std::vector<Device> all();
+
+  int ordinal() const { return ordinal_; }
+  /// The marketing name, or what the emulator calls itself.
+  std::string name() const;
+  /// The target without features: "gfx942".
+  std::string arch() const;
+  /// The target as HIP gives it, features included: "gfx942:sramecc+:xnack-".
+  std::string arch_full() const;
+  bool is_emulator() const;
+  int compute_units() const;
+  int warp_size() const;
+  /// Most bytes of LDS that one workgroup may have.
+  std::size_t shared_memory() const;
+  /// Bytes of device memory.
+  std::size_t total_memory() const;
+  /// "gfx942 (emulator), device 0": for people.
+  std::string str() const;
+
+  /// Makes it the calling thread's current device.
+  void make_current(std::source_location where = std::source_location::current()) const;
+  /// Waits for all work on it; throws the error of a kernel that failed.
+  void synchronize(std::source_location where = std::source_location::current()) const;
+
+  friend bool operator==(Device a, Device b) { return a.ordinal_ == b.ordinal_; }
+
+private:
+  int ordinal_;
+};
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,142 @@
+// Arrays in device memory that the program owns: for samples, tests and small tools. An engine with
+// its own allocator hands pointers to fx::tensor instead.
+#pragma once
+
+#include <flydsl/device.h>
+#include <flydsl/host_tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <source_location>
+#include <span>
+#include <utility>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Device memory on the current device, freed with the object. All copies here wait until they are
+/// done.
+class FLYDSL_API DeviceMemory {
+public:
+  DeviceMemory(std::size_t bytes, const std::source_location &where);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  void *data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  void copyFrom(const void *host, std::size_t offset, std::size_t bytes,
+                const std::source_location &where);
+  void copyTo(void *host, std::size_t offset, std::size_t bytes,
+              const std::source_location &where) const;
+  void fillBytes(int value, const std::source_location &where);
+
+private:
+  void checkRange(std::size_t offset, std::size_t bytes, const std::source_location &where) const;
+  void *data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// The number of elements of a shape; throws TraceError for a shape that no tensor may have.
+FLYDSL_API std::size_t elementCount(std::span<const std::int64_t> shape, DType dtype,
+                                    const std::source_location &where);
+/// Number `index` of the random sequence `seed`: uniform 64 bits, the same on every machine
+/// (SplitMix64).
+constexpr std::uint64_t randomBits(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t z = seed * 0xd1342543de82ef95u + (index + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+} // namespace detail
+
+/// A row-major array of T in device memory. T is a type with a DTypeOf. Passing it to a kernel
+/// passes `tensor()`; memory is not initialised unless said.
+template <class T> class DeviceArray {
+public:
+  static_assert(std::is_trivially_copyable_v<T>);
+  using Shape = std::vector<std::int64_t>;
+
+  explicit DeviceArray(Shape shape, std::source_location where = std::source_location::current())
+      : memory_(detail::elementCount(shape, dtype_of<T>, where) * sizeof(T), where),
+        tensor_(memory_.data(), dtype_of<T>, shape, {}, where) {}
+
+  /// Reproducible values: floating point uniform in [-1, 1), integers uniform over -8..7 (0..15
+  /// where unsigned), bool a coin. The same seed gives the same values on every machine.
+  static DeviceArray random(Shape shape, std::uint64_t seed,
+                            std::source_location where = std::source_location::current()) {
+    DeviceArray array(std::move(shape), where);
+    std::vector<T> host(array.size());
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const std::uint64_t bits = detail::randomBits(seed, i);
+      if constexpr (std::is_same_v<T, bool>)
+        host[i] = bits >> 63;
+      else if constexpr (std::is_integral_v<T>)
+        host[i] = static_cast<T>(static_cast<int>(bits >> 60) - (std::is_signed_v<T> ? 8 : 0));
+      else
+        host[i] = static_cast<T>(static_cast<float>(bits >> 40) * 0x1p-23f - 1.0f);
+    }
+    array.copy_from(host, where);
+    return array;
+  }
+  static DeviceArray from_host(std::span<const T> values, Shape shape,
+                               std::source_location where = std::source_location::current()) {
+    DeviceArray array(std::move(shape), where);
+    array.copy_from(values, where);
+    return array;
+  }
+
+  T *data() const { return static_cast<T *>(memory_.data()); }
+  std::size_t size() const { return memory_.bytes() / sizeof(T); }
+  std::size_t bytes() const { return memory_.bytes(); }
+  TensorArg::Dims shape() const { return tensor_.shape(); }
+
+  /// All elements from the host; throws RuntimeError where the sizes differ.
+  void copy_from(std::span<const T> values,
+                 std::source_location where = std::source_location::current()) {
+    if (values.size() != size())
+      throw RuntimeError("copying " + std::to_string(values.size()) +
+                             " elements into an array of " + std::to_string(size()),
+                         0, where);
+    memory_.copyFrom(values.data(), 0, bytes(), where);
+  }
+  /// A copy on the host. It waits for nothing but itself: synchronise the stream that writes first.
+  std::vector<T> to_host(std::source_location where = std::source_location::current()) const {
+    std::vector<T> values(size());
+    memory_.copyTo(values.data(), 0, bytes(), where);
+    return values;
+  }
+  void fill(T value, std::source_location where = std::source_location::current()) {
+    copy_from(std::vector<T>(size(), value), where);
+  }
+  /// Every byte 0xff: not-a-number for floating point, -1 for integers. What a kernel does not
+  /// write shows.
+  void poison(std::source_location where = std::source_location::current()) {
+    memory_.fillBytes(0xff, where);
+  }
+
+  /// The array as a kernel's argument; mark a copy of it for another choice of static and dynamic.
+  const TensorArg &tensor() const { return tensor_; }
+  operator const TensorArg &() const { return tensor_; }
+  TensorArg
+  mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
+                      std::source_location where = std::source_location::current()) const {
+    TensorArg copy = tensor_;
+    copy.mark_layout_dynamic(leading_dim, divisibility, where);
+    return copy;
+  }
+
+private:
+  detail::DeviceMemory memory_;
+  TensorArg tensor_;
+};
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,79 @@
+// Streams and events: HIP's own, owned or borrowed.
+#pragma once
+
+#include <flydsl/device.h>
+
+#include <source_location>
+
+// HIP's opaque types, so that a native handle is taken as itself and nothing else is.
+struct ihipStream_t;
+struct ihipEvent_t;
+
+FLYDSL_NAMESPACE_BEGIN
+
+class Event;
+
+/// A stream that the object owns; created on the current device, destroyed with the object after
+/// its work.
+class FLYDSL_API Stream {
+public:
+  explicit Stream(std::source_location where = std::source_location::current());
+  explicit Stream(Device device, std::source_location where = std::source_location::current());
+  ~Stream();
+  Stream(Stream &&other) noexcept;
+  Stream &operator=(Stream &&other) noexcept;
+
+  /// The hipStream_t.
+  ihipStream_t *native() const { return native_; }
+  Device device() const { return device_; }
+  /// Waits for the work in it; throws the error of a kernel that failed.
+  void synchronize(std::source_location where = std::source_location::current()) const;
+  /// True when all work in it has finished.
+  bool idle(std::source_location where = std::source_location::current()) const;
+  /// What is put in from now on waits for the event.
+  void wait(const Event &event, std::source_location where = std::source_location::current()) const;
+
+private:
+  ihipStream_t *native_ = nullptr;
+  Device device_;
+};
+
+/// What a launch takes as its stream: an fx::Stream, a native hipStream_t of any origin, or nothing
+/// for the current device's default stream. It owns nothing.
+class StreamRef {
+public:
+  constexpr StreamRef() = default;
+  constexpr StreamRef(std::nullptr_t) {}
+  StreamRef(const Stream &stream) : native_(stream.native()), device_(stream.device().ordinal()) {}
+  constexpr StreamRef(ihipStream_t *native) : native_(native) {}
+
+  constexpr ihipStream_t *native() const { return native_; }
+  /// The stream's device where the reference knows it, else -1.
+  constexpr int device() const { return device_; }
+
+private:
+  ihipStream_t *native_ = nullptr;
+  int device_ = -1;
+};
+
+/// A point in a stream, with a time.
+class FLYDSL_API Event {
+public:
+  explicit Event(std::source_location where = std::source_location::current());
+  ~Event();
+  Event(Event &&other) noexcept;
+  Event &operator=(Event &&other) noexcept;
+
+  ihipEvent_t *native() const { return native_; }
+  void record(StreamRef stream, std::source_location where = std::source_location::current());
+  void synchronize(std::source_location where = std::source_location::current()) const;
+  bool reached(std::source_location where = std::source_location::current()) const;
+  /// Milliseconds from `start` to this event; both recorded and reached.
+  float milliseconds_since(const Event &start,
+                           std::source_location where = std::source_location::current()) const;
+
+private:
+  ihipEvent_t *native_ = nullptr;
+};
+
+FLYDSL_NAMESPACE_END

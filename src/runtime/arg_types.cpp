@@ -1,0 +1,92 @@
+// Signature words back to argument types, and those to text.
+#include "runtime/tensor_words.h"
+
+#include <flydsl/args.h>
+
+#include <string>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+using namespace flydsl::runtime;
+
+std::vector<ArgType> ArgPack::types() const {
+  std::vector<ArgType> types;
+  std::size_t at = 1; // after the block
+  unsigned nextStatic = 0;
+  while (at < words_) {
+    const std::uint64_t head = word_[at++];
+    ArgType &type = types.emplace_back();
+    switch (head & 15) {
+    case tensorTag: {
+      type.kind = ArgType::Kind::tensor;
+      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
+      type.alignment = 1u << field(head, alignAt, 0xff);
+      const auto rank = static_cast<unsigned>(field(head, rankAt, 15));
+      for (unsigned i = 0; i < rank; ++i)
+        type.shape.push_back(
+            {static_cast<std::int64_t>(word_[at + i]), !field(head, shapeMaskAt + i, 1) ? 0
+                                                       : field(head, wideMaskAt + i, 1) ? 64
+                                                                                        : 32});
+      for (unsigned i = 0; i < rank; ++i)
+        type.stride.push_back({static_cast<std::int64_t>(word_[at + rank + i]),
+                               field(head, strideMaskAt + i, 1) ? 64 : 0});
+      at += 2 * rank;
+      break;
+    }
+    case scalarTag:
+      type.kind = ArgType::Kind::scalar;
+      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
+      break;
+    case staticTag:
+      type.kind = ArgType::Kind::staticValue;
+      type.staticArg = {static_[nextStatic++], {word_[at], word_[at + 1]}};
+      at += 2;
+      break;
+    case constantTag:
+      type.kind = ArgType::Kind::constant;
+      type.bits = word_[at++];
+      break;
+    case textTag: {
+      type.kind = ArgType::Kind::constant;
+      type.text.resize(head >> 4);
+      std::memcpy(type.text.data(), word_ + at, type.text.size());
+      at += (type.text.size() + 7) / 8;
+      break;
+    }
+    }
+  }
+  return types;
+}
+
+std::string ArgType::str() const {
+  auto leaf = [](const LeafType &l, int usual) {
+    if (l.isStatic())
+      return std::to_string(l.value);
+    std::string inside = l.width == usual ? "" : "i" + std::to_string(l.width);
+    if (l.value != 1)
+      inside += (inside.empty() ? "div=" : " div=") + std::to_string(l.value);
+    return inside.empty() ? std::string("?") : "?{" + inside + "}";
+  };
+  auto leaves = [&](const std::vector<LeafType> &all) {
+    std::string text = all.size() == 1 ? "" : "(";
+    for (std::size_t i = 0; i < all.size(); ++i)
+      text += (i ? "," : "") + leaf(all[i], 32);
+    return text + (all.size() == 1 ? "" : ")");
+  };
+  switch (kind) {
+  case Kind::tensor:
+    return "tensor<" + std::string(dtype.name()) + ", " + leaves(shape) + ":" + leaves(stride) +
+           ">";
+  case Kind::scalar:
+    return std::string(dtype.name());
+  case Kind::staticValue:
+    return "static value";
+  case Kind::constant:
+    return text.empty() ? "constant " + std::to_string(static_cast<std::int64_t>(bits))
+                        : "constant \"" + text + "\"";
+  }
+  return {};
+}
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

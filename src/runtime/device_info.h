@@ -1,0 +1,38 @@
+// What does not change about a device, asked once.
+#pragma once
+
+#include "runtime/hip_functions.h"
+
+#include <cstddef>
+#include <string>
+
+namespace flydsl::runtime {
+
+struct DeviceInfo {
+  std::string name;
+  std::string arch;     ///< "gfx942"
+  std::string archFull; ///< "gfx942:sramecc+:xnack-"
+  int computeUnits = 0;
+  int warpSize = 0;
+  std::size_t sharedBytes = 0;
+  std::size_t memoryBytes = 0;
+};
+
+/// Throws RuntimeError for an ordinal that does not exist. The reference lives as long as the
+/// process.
+const DeviceInfo &deviceInfo(int ordinal);
+
+/// Makes a device current while in scope.
+class DeviceScope {
+public:
+  explicit DeviceScope(int ordinal);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope &) = delete;
+  DeviceScope &operator=(const DeviceScope &) = delete;
+
+private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+} // namespace flydsl::runtime

@@ -1,0 +1,76 @@
+// The HIP functions that the library calls, as a table of pointers. Nothing links HIP: one binary
+// starts where no ROCm is installed, and runs on whichever library `hip()` loaded.
+#pragma once
+
+// HIP's own header, for types and constants only. The layout of hipDeviceProp_t is not used: it
+// changed between HIP 5 and 6.
+#include <hip/hip_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+
+namespace flydsl::runtime {
+
+// Must be there in any HIP library.
+#define FLYDSL_HIP_REQUIRED(X)                                                                     \
+  X(hipGetErrorName)                                                                               \
+  X(hipGetErrorString)                                                                             \
+  X(hipGetDeviceCount)                                                                             \
+  X(hipSetDevice)                                                                                  \
+  X(hipGetDevice)                                                                                  \
+  X(hipDeviceGetAttribute)                                                                         \
+  X(hipDeviceSynchronize)                                                                          \
+  X(hipFree)                                                                                       \
+  X(hipMemcpy)                                                                                     \
+  X(hipMemcpyAsync)                                                                                \
+  X(hipMemset)                                                                                     \
+  X(hipMemsetAsync)                                                                                \
+  X(hipStreamCreateWithFlags)                                                                      \
+  X(hipStreamDestroy)                                                                              \
+  X(hipStreamSynchronize)                                                                          \
+  X(hipStreamQuery)                                                                                \
+  X(hipStreamWaitEvent)                                                                            \
+  X(hipEventCreateWithFlags)                                                                       \
+  X(hipEventDestroy)                                                                               \
+  X(hipEventRecord)                                                                                \
+  X(hipEventSynchronize)                                                                           \
+  X(hipEventQuery)                                                                                 \
+  X(hipEventElapsedTime)                                                                           \
+  X(hipModuleLoadData)                                                                             \
+  X(hipModuleUnload)                                                                               \
+  X(hipModuleGetFunction)                                                                          \
+  X(hipModuleLaunchKernel)
+
+// Used where present; null otherwise.
+#define FLYDSL_HIP_OPTIONAL(X)                                                                     \
+  X(hipDeviceGetName)                                                                              \
+  X(hipDeviceTotalMem)                                                                             \
+  X(hipFuncSetAttribute)                                                                           \
+  X(hipThreadExchangeStreamCaptureMode)
+
+struct HipFunctions {
+#define FLYDSL_HIP_MEMBER(name) decltype(&::name) name = nullptr;
+  FLYDSL_HIP_REQUIRED(FLYDSL_HIP_MEMBER)
+  FLYDSL_HIP_OPTIONAL(FLYDSL_HIP_MEMBER)
+#undef FLYDSL_HIP_MEMBER
+  // The header overloads its name with a template.
+  hipError_t (*hipMalloc)(void **pointer, std::size_t bytes) = nullptr;
+  /// hipGetDevicePropertiesR0600 (HIP 6 on) or hipGetDeviceProperties, into a buffer of any layout.
+  hipError_t (*getProperties)(void *properties, int device) = nullptr;
+  /// The device of a stream; HIP 6 on.
+  hipError_t (*streamGetDevice)(hipStream_t stream, hipDevice_t *device) = nullptr;
+
+  std::string path;        ///< the file that the functions came from
+  bool isEmulator = false; ///< the emulator's library
+  int deviceCount = 0;
+};
+
+/// The loaded library. The first call loads it; throws RuntimeError, saying what was tried, where
+/// no library has a device. Which one: FLYDSL_RUNTIME_KIND = "hip", "emulator", or unset: HIP if it
+/// reports a device, else the emulator. The log says which and why.
+const HipFunctions &hip();
+
+/// Whether `hip()` has succeeded in this process.
+bool hipLoaded();
+
+} // namespace flydsl::runtime

@@ -1,0 +1,204 @@
+#include "runtime/tensor_words.h"
+
+#include <flydsl/args.h>
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+FLYDSL_NAMESPACE_BEGIN
+using namespace flydsl::runtime;
+
+namespace {
+std::string joined(TensorArg::Dims dims) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    text += (i ? "," : "") + std::to_string(dims[i]);
+  return text + ")";
+}
+} // namespace
+
+TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::source_location where)
+    : data_(data), dtype_(dtype), rank_(static_cast<std::uint8_t>(shape.size())) {
+  if (shape.empty() || shape.size() > maxRank)
+    throw TraceError("a tensor has 1 to 8 modes; got the shape " + joined(shape), where);
+  if (!strides.empty() && strides.size() != shape.size())
+    throw TraceError("shape " + joined(shape) + " and strides " + joined(strides) +
+                         " differ in the number of modes",
+                     where);
+  if (!dtype)
+    throw TraceError("a tensor needs an element type", where);
+  bool rowMajor = true;
+  std::int64_t compact = 1;
+  for (int i = rank_ - 1; i >= 0; --i) {
+    if (shape[i] < 0)
+      throw TraceError("negative extent in the shape " + joined(shape), where);
+    mayBeNull_ |= shape[i] == 0;
+    shape_[i] = shape[i];
+    stride_[i] = strides.empty() ? compact : strides[i];
+    shapeDiv_[i] = strideDiv_[i] = 1;
+    rowMajor &= stride_[i] == compact;
+    if (shape[i] != 0 && __builtin_mul_overflow(compact, shape[i], &compact))
+      throw TraceError("the shape " + joined(shape) + " has more elements than 64 bits count",
+                       where);
+  }
+  log2Align_ = static_cast<std::uint8_t>(
+      std::countr_zero(std::bit_ceil(static_cast<unsigned>(dtype.bytes()))));
+  checkAligned(where);
+
+  // Compiled for any shape; the contiguous mode's stride stays static. A tensor without one is all
+  // dynamic.
+  shapeDynamic_ = strideDynamic_ = static_cast<std::uint8_t>((1u << rank_) - 1);
+  if (int unit = rowMajor ? rank_ - 1 : unitMode(); unit >= 0)
+    strideDynamic_ &= static_cast<std::uint8_t>(~(1u << unit));
+  encode();
+}
+
+std::int64_t TensorArg::size() const {
+  std::int64_t count = 1;
+  for (int i = 0; i < rank_; ++i)
+    count *= shape_[i];
+  return count;
+}
+
+int TensorArg::unitMode() const {
+  for (int i = 0; i < rank_; ++i)
+    if (stride_[i] == 1)
+      return i;
+  return -1;
+}
+
+TensorArg &TensorArg::mark_layout_dynamic(int leading_dim, std::int64_t divisibility,
+                                          std::source_location where) {
+  const int unit = leading_dim == -1 ? unitMode() : leading_dim;
+  if (unit < 0)
+    throw TraceError(
+        "mark_layout_dynamic: no mode has stride 1 in the strides " + joined(strides()), where);
+  checkDim(unit, where);
+  if (stride_[unit] != 1)
+    throw TraceError("mark_layout_dynamic: the leading mode " + std::to_string(unit) +
+                         " must have stride 1; the strides are " + joined(strides()),
+                     where);
+  for (int i = 0; i < rank_; ++i)
+    if (i != unit)
+      checkDivisible(stride_[i], divisibility, "stride", i, where);
+  for (int i = 0; i < rank_; ++i) {
+    shapeDiv_[i] = 1;
+    strideDiv_[i] = i == unit ? 1 : divisibility;
+  }
+  shapeDynamic_ = static_cast<std::uint8_t>((1u << rank_) - 1);
+  strideDynamic_ = static_cast<std::uint8_t>(shapeDynamic_ & ~(1u << unit));
+  encode();
+  return *this;
+}
+
+TensorArg &TensorArg::mark_layout_static() {
+  shapeDynamic_ = strideDynamic_ = 0;
+  encode();
+  return *this;
+}
+
+TensorArg &TensorArg::mark_shape_dynamic(int dim, std::int64_t divisibility,
+                                         std::source_location where) {
+  checkDim(dim, where);
+  checkDivisible(shape_[dim], divisibility, "extent", dim, where);
+  shapeDiv_[dim] = divisibility;
+  shapeDynamic_ |= static_cast<std::uint8_t>(1u << dim);
+  encode();
+  return *this;
+}
+
+TensorArg &TensorArg::mark_stride_dynamic(int dim, std::int64_t divisibility,
+                                          std::source_location where) {
+  checkDim(dim, where);
+  checkDivisible(stride_[dim], divisibility, "stride", dim, where);
+  strideDiv_[dim] = divisibility;
+  strideDynamic_ |= static_cast<std::uint8_t>(1u << dim);
+  encode();
+  return *this;
+}
+
+TensorArg &TensorArg::assume_aligned(std::size_t bytes, std::source_location where) {
+  if (!std::has_single_bit(bytes) || bytes < static_cast<std::size_t>(dtype_.bytes()) ||
+      bytes > 1u << 30)
+    throw TraceError("assume_aligned: " + std::to_string(bytes) +
+                         " is not a power of two from the element's size up",
+                     where);
+  log2Align_ = static_cast<std::uint8_t>(std::countr_zero(bytes));
+  checkAligned(where);
+  encode();
+  return *this;
+}
+
+TensorArg TensorArg::at(void *data, std::source_location where) const {
+  TensorArg other = *this;
+  other.data_ = data;
+  other.checkAligned(where);
+  return other;
+}
+
+void TensorArg::checkAligned(const std::source_location &where) const {
+  if (reinterpret_cast<std::uintptr_t>(data_) & ((std::uintptr_t{1} << log2Align_) - 1))
+    throw TraceError("the tensor's pointer is not a multiple of " +
+                         std::to_string(1u << log2Align_) + " bytes",
+                     where);
+}
+
+void TensorArg::checkDim(int dim, const std::source_location &where) const {
+  if (dim < 0 || dim >= rank_)
+    throw TraceError("mode " + std::to_string(dim) + " of a tensor with " + std::to_string(rank_) +
+                         " modes",
+                     where);
+}
+
+void TensorArg::checkDivisible(std::int64_t value, std::int64_t divisibility, const char *what,
+                               int dim, const std::source_location &where) const {
+  if (divisibility < 1 || divisibility > std::numeric_limits<std::int32_t>::max())
+    throw TraceError("a divisibility of " + std::to_string(divisibility) + "; it is 1 to 2^31 - 1",
+                     where);
+  if (value % divisibility)
+    throw TraceError("the " + std::string(what) + " " + std::to_string(value) + " of mode " +
+                         std::to_string(dim) + " is no multiple of " +
+                         std::to_string(divisibility) + " (shape " + joined(shape()) +
+                         ", strides " + joined(strides()) + ")",
+                     where);
+}
+
+void TensorArg::encode() {
+  std::uint64_t wide = 0;
+  std::size_t bytes = 0;
+  for (int i = 0; i < rank_; ++i) {
+    const bool dynamic = shapeDynamic_ >> i & 1;
+    words_[1 + i] = static_cast<std::uint64_t>(dynamic ? shapeDiv_[i] : shape_[i]);
+    if (!dynamic)
+      continue;
+    if (shape_[i] > std::numeric_limits<std::int32_t>::max()) {
+      wide |= std::uint64_t{1} << i;
+      std::memcpy(dynamic_ + bytes, &shape_[i], 8);
+      bytes += 8;
+    } else {
+      const auto narrow = static_cast<std::int32_t>(shape_[i]);
+      std::memcpy(dynamic_ + bytes, &narrow, 4);
+      bytes += 4;
+    }
+  }
+  for (int i = 0; i < rank_; ++i) {
+    const bool dynamic = strideDynamic_ >> i & 1;
+    words_[1 + rank_ + i] = static_cast<std::uint64_t>(dynamic ? strideDiv_[i] : stride_[i]);
+    if (!dynamic)
+      continue;
+    std::memcpy(dynamic_ + bytes, &stride_[i], 8);
+    bytes += 8;
+  }
+  words_[0] = ArgPack::tensorTag | static_cast<std::uint64_t>(dtype_.kind()) << dtypeAt |
+              std::uint64_t{rank_} << rankAt | std::uint64_t{log2Align_} << alignAt |
+              std::uint64_t{shapeDynamic_} << shapeMaskAt |
+              std::uint64_t{strideDynamic_} << strideMaskAt | wide << wideMaskAt;
+  wordCount_ = static_cast<std::uint8_t>(1 + 2 * rank_);
+  dynamicBytes_ = static_cast<std::uint8_t>(bytes);
+  hash_ = 0;
+  for (unsigned i = 0; i < wordCount_; ++i)
+    hash_ = ArgPack::mix(hash_, words_[i]);
+}
+
+FLYDSL_NAMESPACE_END
