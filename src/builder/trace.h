@@ -7,26 +7,25 @@
 #include <mlir/IR/OwningOpRef.h>
 
 #include <array>
-#include <memory>
 #include <span>
 
 namespace flydsl::builder {
 
-/// A traced kernel. The context is leased from a pool and goes back when the last holder lets go,
-/// so the module is declared after it and dies first.
+/// A traced kernel.
 struct TraceResult {
-  std::shared_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp>
-      module;             ///< holds gpu.module @kernels { gpu.func @name ... kernel }
+  /// Holds gpu.module @kernels { gpu.func @name ... kernel }.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string kernelName; ///< the symbol of the gpu.func
   /// Bytes of statically allocated shared memory that the body asked for.
   std::size_t staticSharedBytes = 0;
 };
 
-/// Traces `spec` for arguments of `types`; `block` is the launch's workgroup size ({0,0,0}: not
-/// known), which becomes `known_block_size`. Runs the user's body on this thread; what the body
-/// throws comes out, and a mistake in its use of the library is a TraceError with the user's line.
+/// Traces `spec` for arguments of `types` in `context`, whose dialects are loaded and which nobody
+/// else uses meanwhile; the result must die before it. `block` is the launch's workgroup size
+/// ({0,0,0}: not known), which becomes `known_block_size`. Runs the user's body on this thread;
+/// what the body throws comes out, and a mistake in its use of the library is a TraceError with the
+/// user's line.
 TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
-                        std::array<unsigned, 3> block);
+                        std::array<unsigned, 3> block, mlir::MLIRContext &context);
 
 } // namespace flydsl::builder
