@@ -1,0 +1,343 @@
+#include "emulator/matrix/execute.h"
+
+#include "emulator/matrix/group_scalar.h"
+#include "emulator/matrix/kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace flyemu::matrix {
+
+namespace {
+
+/// Room for the largest instruction: 32 rows or columns in all blocks, 128 k. Per thread, reused.
+struct Workspace {
+  static constexpr unsigned maxInput = 64 * 128, maxOutput = 64 * 32;
+  uint64_t rawA[maxInput], rawB[maxInput]; // [block][row][k], [block][column][k]
+  uint64_t rawC[maxOutput];
+};
+
+/// The element of `bits` bits at a slot; elements of 6 bits may straddle two registers.
+uint64_t read(const uint32_t *base, unsigned stride, Slot slot, unsigned bits, unsigned lane) {
+  unsigned word = slot.bit / 32, shift = slot.bit % 32;
+  uint64_t value = base[word * stride + lane];
+  if (shift + bits > 32)
+    value |= static_cast<uint64_t>(base[(word + 1) * stride + lane]) << 32;
+  value >>= shift;
+  return bits == 64 ? value : value & ((uint64_t(1) << bits) - 1);
+}
+
+void write(uint32_t *base, unsigned stride, Slot slot, unsigned bits, uint64_t value) {
+  uint32_t *word = base + slot.bit / 32 * stride + slot.lane;
+  if (bits == 64) {
+    word[0] = static_cast<uint32_t>(value);
+    word[stride] = static_cast<uint32_t>(value >> 32);
+  } else if (bits == 32) {
+    word[0] = static_cast<uint32_t>(value);
+  } else {
+    unsigned shift = slot.bit % 32;
+    uint32_t mask = ((1u << bits) - 1) << shift;
+    word[0] = (word[0] & ~mask) | ((static_cast<uint32_t>(value) << shift) & mask);
+  }
+}
+
+/// BLGP of the f16, bf16, f32 and i8 forms permutes the lanes of B (CDNA3 ISA, VOP3P-MAI).
+unsigned blgpLane(unsigned blgp, unsigned lane) {
+  switch (blgp) {
+  case 1:
+    return lane % 32;
+  case 2:
+    return lane % 32 + 32;
+  case 3:
+    return (lane + 16) % 64;
+  case 4:
+  case 5:
+  case 6:
+  case 7:
+    return lane % 16 + 16 * (blgp - 4);
+  default:
+    return lane;
+  }
+}
+
+class Execution {
+public:
+  Execution(const MatrixOp &op, const OperandMaps &maps, const Modifiers &modifiers,
+            const Registers &registers, Workspace &space)
+      : op(op), maps(maps), modifiers(modifiers), registers(registers), space(space) {}
+
+  void run() {
+    gather();
+    for (unsigned block = 0; block < op.blocks; ++block)
+      for (unsigned column = 0; column < op.n; column += stripWidth)
+        strip(block, column);
+    scatter();
+  }
+
+private:
+  void gather() {
+    unsigned stride = registers.laneStride, bitsA = bitsOf(op.a), bitsB = bitsOf(op.b);
+    bool permuteB = op.family == Family::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
+    bool broadcastA = op.family == Family::Cdna && op.blocks > 1 && modifiers.cbsz;
+    size_t perBlock = static_cast<size_t>(op.m) * maps.storedK;
+    std::memset(space.rawA, 0, sizeof(uint64_t) * op.blocks * op.m * op.k);
+    for (unsigned block = 0; block < op.blocks; ++block) {
+      // CBSZ: groups of 2^cbsz blocks share the block that ABID names.
+      unsigned group = 1u << modifiers.cbsz;
+      unsigned from = broadcastA ? (block & ~(group - 1)) | (modifiers.abid & (group - 1)) : block;
+      for (unsigned row = 0; row < op.m; ++row)
+        for (unsigned k = 0; k < maps.storedK; ++k) {
+          Slot slot = maps.a[from * perBlock + row * maps.storedK + k];
+          unsigned dense = op.sparse ? denseK(slot, k) : k;
+          space.rawA[(block * op.m + row) * op.k + dense] =
+              read(registers.a, stride, slot, bitsA, slot.lane);
+        }
+    }
+    size_t countB = static_cast<size_t>(op.blocks) * op.n * op.k;
+    for (size_t i = 0; i < countB; ++i) {
+      Slot slot = maps.b[i];
+      unsigned lane = permuteB ? blgpLane(modifiers.blgp, slot.lane) : slot.lane;
+      space.rawB[i] = read(registers.b, stride, slot, bitsB, lane);
+    }
+    unsigned bitsC = bitsOf(op.acc);
+    for (size_t i = 0; i < maps.d.size(); ++i)
+      space.rawC[i] = read(registers.c, stride, resultSlot(i), bitsC, maps.d[i].lane);
+  }
+
+  Slot resultSlot(size_t i) const {
+    Slot slot = maps.d[i];
+    if (op.family == Family::Rdna3 && bitsOf(op.acc) == 16 && modifiers.upperHalf)
+      slot.bit = static_cast<uint16_t>(slot.bit + 16);
+    return slot;
+  }
+
+  /// Which k a stored value of a sparse row stands for. Two index bits per stored value; a register
+  /// holds several sets, ABID picks one (when CBSZ is 0).
+  unsigned denseK(Slot slot, unsigned k) const {
+    unsigned inLane = slot.bit / bitsOf(op.a);
+    unsigned perLane = op.m * maps.storedK / op.lanes();
+    unsigned setBits = 2 * perLane;
+    unsigned set = modifiers.cbsz ? 0 : modifiers.abid;
+    unsigned shift = (set * setBits + 2 * inLane) % 32;
+    unsigned index = (registers.index[slot.lane] >> shift) & 3;
+    return (k / 2) * 4 + index;
+  }
+
+  void strip(unsigned block, unsigned column) {
+    unsigned width = std::min<unsigned>(stripWidth, op.n - column);
+    switch (op.arithmetic) {
+    case Arithmetic::GroupTruncate:
+      return groupStrip(block, column, width);
+    case Arithmetic::Integer:
+      return integerStrip(block, column, width);
+    case Arithmetic::FmaChain:
+      return op.a == Elem::F64 ? chainStrip<double>(block, column, width)
+                               : chainStrip<float>(block, column, width);
+    case Arithmetic::SingleRounding:
+      return dotStrip(block, column, width);
+    }
+  }
+
+  uint64_t rawA(unsigned block, unsigned row, unsigned k) const {
+    return space.rawA[(block * op.m + row) * op.k + k];
+  }
+  uint64_t rawB(unsigned block, unsigned column, unsigned k) const {
+    return space.rawB[(block * op.n + column) * op.k + k];
+  }
+  uint64_t &rawC(unsigned block, unsigned row, unsigned column) {
+    return space.rawC[(block * op.m + row) * op.n + column];
+  }
+
+  void groupStrip(unsigned block, unsigned column, unsigned width) {
+    alignas(64) int32_t significandA[128], exponentA[128];
+    alignas(64) int32_t significandB[128 * 16], exponentB[128 * 16];
+    bool specialColumn[16] = {};
+    int32_t largestB = zeroExponent;
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned lane = 0; lane < 16; ++lane) {
+        Term term{0, zeroExponent, false};
+        if (lane < width)
+          term = decode(op.b, static_cast<uint32_t>(rawB(block, column + lane, k)));
+        significandB[16 * k + lane] = term.significand;
+        exponentB[16 * k + lane] = term.exponent;
+        specialColumn[lane] |= term.special;
+        if (!term.special)
+          largestB = std::max(largestB, term.exponent);
+      }
+
+    GroupStrip strip{significandA, exponentA,     significandB,
+                     exponentB,    op.k,          op.group,
+                     fractionBits(op.a) + fractionBits(op.b), bitsOf(op.a) == 8};
+    for (unsigned row = 0; row < op.m; ++row) {
+      bool specialRow = false;
+      int32_t largestA = zeroExponent;
+      for (unsigned k = 0; k < op.k; ++k) {
+        Term term = decode(op.a, static_cast<uint32_t>(rawA(block, row, k)));
+        significandA[k] = term.significand;
+        exponentA[k] = term.exponent;
+        specialRow |= term.special;
+        largestA = std::max(largestA, term.exponent);
+      }
+      alignas(64) float acc[16] = {}, start[16] = {};
+      for (unsigned lane = 0; lane < width; ++lane)
+        start[lane] = acc[lane] =
+            std::bit_cast<float>(static_cast<uint32_t>(rawC(block, row, column + lane)));
+      kernels().groupTruncate(strip, acc);
+      // A product of 2^127 or an accumulator near overflow needs the exact rules for infinities.
+      bool largeProducts = largestA + largestB >= 120;
+      for (unsigned lane = 0; lane < width; ++lane) {
+        bool exceptional = specialRow || specialColumn[lane] || largeProducts ||
+                           !std::isfinite(start[lane]) || !std::isfinite(acc[lane]);
+        if (exceptional)
+          acc[lane] = exceptionalDot(block, row, column + lane, start[lane]);
+        rawC(block, row, column + lane) = std::bit_cast<uint32_t>(acc[lane]);
+      }
+    }
+  }
+
+  float exceptionalDot(unsigned block, unsigned row, unsigned column, float acc) const {
+    uint32_t a[128], b[128];
+    for (unsigned k = 0; k < op.k; ++k) {
+      a[k] = static_cast<uint32_t>(rawA(block, row, k));
+      b[k] = static_cast<uint32_t>(rawB(block, column, k));
+    }
+    for (unsigned k = 0; k < op.k; k += op.group)
+      acc = groupTruncateScalar(op.a, op.b, a + k, b + k, op.group, acc);
+    return acc;
+  }
+
+  template <typename T> void chainStrip(unsigned block, unsigned column, unsigned width) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    // f64 has no lane permutation: its BLGP bits negate A, B and C.
+    bool f64 = sizeof(T) == 8;
+    T signA = f64 && (modifiers.blgp & 1) ? -1 : 1, signB = f64 && (modifiers.blgp & 2) ? -1 : 1,
+      signC = f64 && (modifiers.blgp & 4) ? -1 : 1;
+    alignas(64) T a[128], b[128 * 16] = {}, acc[16] = {};
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned lane = 0; lane < width; ++lane)
+        b[16 * k + lane] =
+            signB * std::bit_cast<T>(static_cast<Bits>(rawB(block, column + lane, k)));
+    for (unsigned row = 0; row < op.m; ++row) {
+      for (unsigned k = 0; k < op.k; ++k)
+        a[k] = signA * std::bit_cast<T>(static_cast<Bits>(rawA(block, row, k)));
+      for (unsigned lane = 0; lane < width; ++lane)
+        acc[lane] =
+            signC * std::bit_cast<T>(static_cast<Bits>(rawC(block, row, column + lane)));
+      if constexpr (sizeof(T) == 8)
+        kernels().fmaChainF64(a, b, op.k, acc);
+      else
+        kernels().fmaChainF32(a, b, op.k, acc);
+      for (unsigned lane = 0; lane < width; ++lane)
+        rawC(block, row, column + lane) = std::bit_cast<Bits>(acc[lane]);
+    }
+  }
+
+  /// 2^(E8M0 byte - 127) for the block of 32 k that holds `k`; NaN for 255.
+  double scale(const uint32_t *base, unsigned opsel, unsigned row, unsigned rows, unsigned k) const {
+    if (!op.scaled)
+      return 1.0;
+    unsigned lane = row + rows * (k / 32);
+    unsigned byte = (base[lane] >> (8 * (opsel & 3))) & 255;
+    return byte == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, int(byte) - 127);
+  }
+
+  double signedValue(Elem elem, uint64_t bits, unsigned operand, unsigned k) const {
+    double result = value(elem, bits);
+    uint8_t negate = k % 2 ? modifiers.negHi : modifiers.negLo;
+    return op.family != Family::Cdna && (negate >> operand) & 1 ? -result : result;
+  }
+
+  void dotStrip(unsigned block, unsigned column, unsigned width) {
+    alignas(64) double a[128], b[128 * 16] = {}, acc[16] = {};
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned lane = 0; lane < width; ++lane)
+        b[16 * k + lane] = signedValue(op.b, rawB(block, column + lane, k), 1, k) *
+                           scale(registers.scaleB, modifiers.opselB, column + lane, op.n, k);
+    for (unsigned row = 0; row < op.m; ++row) {
+      for (unsigned k = 0; k < op.k; ++k)
+        a[k] = signedValue(op.a, rawA(block, row, k), 0, k) *
+               scale(registers.scaleA, modifiers.opselA, row, op.m, k);
+      for (unsigned lane = 0; lane < width; ++lane) {
+        double c = value(op.acc, rawC(block, row, column + lane));
+        if (op.family != Family::Cdna) {
+          if (modifiers.negHi & 4)
+            c = std::fabs(c);
+          if (modifiers.negLo & 4)
+            c = -c;
+        }
+        acc[lane] = c;
+      }
+      kernels().dot(a, b, op.k, acc);
+      for (unsigned lane = 0; lane < width; ++lane)
+        rawC(block, row, column + lane) = rounded(acc[lane]);
+    }
+  }
+
+  uint64_t rounded(double result) const {
+    switch (op.acc) {
+    case Elem::F16:
+      return toF16(result);
+    case Elem::BF16:
+      return toBF16(result);
+    case Elem::F64:
+      return std::bit_cast<uint64_t>(result);
+    default:
+      return std::bit_cast<uint32_t>(static_cast<float>(result));
+    }
+  }
+
+  /// WMMA's iu8 and iu4 take the signedness of A and B from NEG.
+  Elem integerFormat(Elem elem, unsigned operand) const {
+    bool isSigned = op.family != Family::Cdna && (modifiers.negLo >> operand) & 1;
+    if (!isSigned)
+      return elem;
+    return elem == Elem::U8 ? Elem::I8 : elem == Elem::U4 ? Elem::I4 : elem;
+  }
+
+  void integerStrip(unsigned block, unsigned column, unsigned width) {
+    Elem formatA = integerFormat(op.a, 0), formatB = integerFormat(op.b, 1);
+    alignas(64) int32_t a[128], b[128 * 16] = {};
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned lane = 0; lane < width; ++lane)
+        b[16 * k + lane] = integer(formatB, static_cast<uint32_t>(rawB(block, column + lane, k)));
+    for (unsigned row = 0; row < op.m; ++row) {
+      alignas(64) int64_t acc[16] = {};
+      for (unsigned k = 0; k < op.k; ++k)
+        a[k] = integer(formatA, static_cast<uint32_t>(rawA(block, row, k)));
+      for (unsigned lane = 0; lane < width; ++lane)
+        acc[lane] = static_cast<int32_t>(rawC(block, row, column + lane));
+      kernels().dotInteger(a, b, op.k, acc);
+      for (unsigned lane = 0; lane < width; ++lane) {
+        int64_t result = acc[lane];
+        if (modifiers.clamp)
+          result = std::clamp<int64_t>(result, std::numeric_limits<int32_t>::min(),
+                                       std::numeric_limits<int32_t>::max());
+        rawC(block, row, column + lane) = static_cast<uint32_t>(result);
+      }
+    }
+  }
+
+  void scatter() {
+    unsigned bits = bitsOf(op.acc);
+    for (size_t i = 0; i < maps.d.size(); ++i)
+      write(registers.d, registers.laneStride, resultSlot(i), bits, space.rawC[i]);
+  }
+
+  const MatrixOp &op;
+  const OperandMaps &maps;
+  const Modifiers &modifiers;
+  const Registers &registers;
+  Workspace &space;
+};
+
+} // namespace
+
+void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers) const {
+  static thread_local Workspace space;
+  Execution(op_, maps_, modifiers, registers, space).run();
+}
+
+} // namespace flyemu::matrix

@@ -1,0 +1,39 @@
+// The inner loops of matrix instructions over decoded operands, compiled once per SIMD level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flyemu::matrix {
+
+/// Columns that one call computes; narrower products leave the rest unused.
+constexpr unsigned stripWidth = 16;
+
+/// A decoded strip: one row of A against up to 16 columns of B, k by k.
+struct GroupStrip {
+  const int32_t *significandA, *exponentA; ///< [k]
+  const int32_t *significandB, *exponentB; ///< [k][16]
+  unsigned k;            ///< products
+  unsigned group;        ///< products per rounding
+  unsigned fractionBits; ///< of a product: A's and B's together
+  bool interleaved;      ///< 8-bit formats: even and odd k are summed apart, then joined
+};
+
+struct Kernels {
+  const char *name;
+  /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no product may
+  /// reach 2^127; exceptional strips are computed by `groupTruncateScalar`.
+  void (*groupTruncate)(const GroupStrip &strip, float *acc);
+  /// acc[16] = fma(a[k], b[k][16], acc) for k in order.
+  void (*fmaChainF32)(const float *a, const float *b, unsigned k, float *acc);
+  void (*fmaChainF64)(const double *a, const double *b, unsigned k, double *acc);
+  /// acc[16] += a[k] * b[k][16], in double.
+  void (*dot)(const double *a, const double *b, unsigned k, double *acc);
+  /// acc[16] += a[k] * b[k][16], in 64-bit integers.
+  void (*dotInteger)(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc);
+};
+
+/// The widest level that this CPU runs; FLYDSL_EMULATOR_SIMD=plain|avx2|avx512 asks for a narrower one.
+const Kernels &kernels();
+
+} // namespace flyemu::matrix
