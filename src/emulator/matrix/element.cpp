@@ -64,13 +64,17 @@ Term decodeFormat(const Format &format, uint32_t bits) {
   Term term;
   term.special = isSpecial(format, exponent, fraction, negative);
   uint32_t significand = exponent ? fraction | (1u << format.fraction) : fraction;
-  term.significand = negative ? -static_cast<int32_t>(significand) : static_cast<int32_t>(significand);
-  term.exponent = significand ? static_cast<int32_t>(exponent ? exponent : 1) - format.bias : zeroExponent;
+  term.significand =
+      negative ? -static_cast<int32_t>(significand) : static_cast<int32_t>(significand);
+  term.exponent =
+      significand ? static_cast<int32_t>(exponent ? exponent : 1) - format.bias : zeroExponent;
   return term;
 }
 
 /// XF32 keeps f32's registers; the format's own bits are the upper 19.
-uint32_t registerToFormat(Elem elem, uint32_t bits) { return elem == Elem::XF32 ? bits >> 13 : bits; }
+uint32_t registerToFormat(Elem elem, uint32_t bits) {
+  return elem == Elem::XF32 ? bits >> 13 : bits;
+}
 
 std::array<Term, 256> tableOf(Elem elem) {
   std::array<Term, 256> table;
@@ -84,10 +88,10 @@ std::array<Term, 256> tableOf(Elem elem) {
 unsigned fractionBits(Elem elem) { return formatOf(elem).fraction; }
 
 Term decode(Elem elem, uint32_t bits) {
-  static const std::array<Term, 256> fp8Fnuz = tableOf(Elem::FP8Fnuz), bf8Fnuz = tableOf(Elem::BF8Fnuz),
-                                     fp8 = tableOf(Elem::FP8), bf8 = tableOf(Elem::BF8),
-                                     fp6 = tableOf(Elem::FP6), bf6 = tableOf(Elem::BF6),
-                                     fp4 = tableOf(Elem::FP4);
+  static const std::array<Term, 256> fp8Fnuz = tableOf(Elem::FP8Fnuz),
+                                     bf8Fnuz = tableOf(Elem::BF8Fnuz), fp8 = tableOf(Elem::FP8),
+                                     bf8 = tableOf(Elem::BF8), fp6 = tableOf(Elem::FP6),
+                                     bf6 = tableOf(Elem::BF6), fp4 = tableOf(Elem::FP4);
   switch (elem) {
   case Elem::FP8Fnuz:
     return fp8Fnuz[bits & 255];
@@ -153,7 +157,8 @@ uint16_t toF16(double value) {
   if (magnitude >= 65520.0) // halfway between the largest finite value and 2^16
     return sign | 0x7c00;
   int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
-  // In units of the last place; nearbyint rounds to nearest even, and a carry moves into the exponent.
+  // In units of the last place; nearbyint rounds to nearest even, and a carry moves into the
+  // exponent.
   auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   if (units < 1024)
     return sign | static_cast<uint16_t>(units);
@@ -173,7 +178,8 @@ uint16_t toBF16(double value) {
     return sign | static_cast<uint16_t>(units);
   if (exponent > 127 || (exponent == 127 && units >= 256))
     return sign | 0x7f80;
-  return sign | static_cast<uint16_t>(((exponent + 127) << 7) + (static_cast<uint32_t>(units) - 128));
+  return sign |
+         static_cast<uint16_t>(((exponent + 127) << 7) + (static_cast<uint32_t>(units) - 128));
 }
 
 } // namespace flyemu::matrix

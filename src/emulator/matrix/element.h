@@ -57,8 +57,8 @@ constexpr unsigned bitsOf(Elem elem) {
 
 constexpr bool isInteger(Elem elem) { return elem >= Elem::I8; }
 
-/// A finite value is significand * 2^(exponent - fraction bits of its format); the exponent of a subnormal
-/// is the format's smallest. Zero has exponent `zeroExponent`, below every other.
+/// A finite value is significand * 2^(exponent - fraction bits of its format); the exponent of a
+/// subnormal is the format's smallest. Zero has exponent `zeroExponent`, below every other.
 struct Term {
   int32_t significand = 0;
   int32_t exponent = 0;

@@ -80,7 +80,8 @@ public:
 private:
   void gather() {
     unsigned stride = registers.laneStride, bitsA = bitsOf(op.a), bitsB = bitsOf(op.b);
-    bool permuteB = op.family == Family::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
+    bool permuteB =
+        op.family == Family::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
     bool broadcastA = op.family == Family::Cdna && op.blocks > 1 && modifiers.cbsz;
     size_t perBlock = static_cast<size_t>(op.m) * maps.storedK;
     std::memset(space.rawA, 0, sizeof(uint64_t) * op.blocks * op.m * op.k);
@@ -168,9 +169,14 @@ private:
           largestB = std::max(largestB, term.exponent);
       }
 
-    GroupStrip strip{significandA, exponentA,     significandB,
-                     exponentB,    op.k,          op.group,
-                     fractionBits(op.a) + fractionBits(op.b), bitsOf(op.a) == 8};
+    GroupStrip strip{significandA,
+                     exponentA,
+                     significandB,
+                     exponentB,
+                     op.k,
+                     op.group,
+                     fractionBits(op.a) + fractionBits(op.b),
+                     bitsOf(op.a) == 8};
     for (unsigned row = 0; row < op.m; ++row) {
       bool specialRow = false;
       int32_t largestA = zeroExponent;
@@ -224,8 +230,7 @@ private:
       for (unsigned k = 0; k < op.k; ++k)
         a[k] = signA * std::bit_cast<T>(static_cast<Bits>(rawA(block, row, k)));
       for (unsigned lane = 0; lane < width; ++lane)
-        acc[lane] =
-            signC * std::bit_cast<T>(static_cast<Bits>(rawC(block, row, column + lane)));
+        acc[lane] = signC * std::bit_cast<T>(static_cast<Bits>(rawC(block, row, column + lane)));
       if constexpr (sizeof(T) == 8)
         kernels().fmaChainF64(a, b, op.k, acc);
       else
@@ -236,12 +241,14 @@ private:
   }
 
   /// 2^(E8M0 byte - 127) for the block of 32 k that holds `k`; NaN for 255.
-  double scale(const uint32_t *base, unsigned opsel, unsigned row, unsigned rows, unsigned k) const {
+  double scale(const uint32_t *base, unsigned opsel, unsigned row, unsigned rows,
+               unsigned k) const {
     if (!op.scaled)
       return 1.0;
     unsigned lane = row + rows * (k / 32);
     unsigned byte = (base[lane] >> (8 * (opsel & 3))) & 255;
-    return byte == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, int(byte) - 127);
+    return byte == 255 ? std::numeric_limits<double>::quiet_NaN()
+                       : std::ldexp(1.0, int(byte) - 127);
   }
 
   double signedValue(Elem elem, uint64_t bits, unsigned operand, unsigned k) const {

@@ -5,22 +5,23 @@
 
 namespace flyemu::matrix {
 
-/// Registers of one wave, each [register][lane] with `laneStride` 32-bit words between registers. Inline
-/// constants are spread over such an array by the caller. D may overlap any source.
+/// Registers of one wave, each [register][lane] with `laneStride` 32-bit words between registers.
+/// Inline constants are spread over such an array by the caller. D may overlap any source.
 struct Registers {
   const uint32_t *a = nullptr, *b = nullptr, *c = nullptr;
   uint32_t *d = nullptr;
-  const uint32_t *index = nullptr;                       ///< sparse: which two of four k
-  const uint32_t *scaleA = nullptr, *scaleB = nullptr;   ///< scaled: E8M0 bytes
+  const uint32_t *index = nullptr;                     ///< sparse: which two of four k
+  const uint32_t *scaleA = nullptr, *scaleB = nullptr; ///< scaled: E8M0 bytes
   unsigned laneStride = 64;
 };
 
 struct Modifiers {
   uint8_t cbsz = 0, abid = 0, blgp = 0;
   bool clamp = false;
-  uint8_t negLo = 0, negHi = 0; ///< WMMA, bit 0 = A, 1 = B, 2 = C: signs; for iu8 and iu4, negLo marks signed
+  uint8_t negLo = 0,
+          negHi = 0; ///< WMMA, bit 0 = A, 1 = B, 2 = C: signs; for iu8 and iu4, negLo marks signed
   uint8_t opselA = 0, opselB = 0; ///< scaled: the byte of the scale register
-  bool upperHalf = false;         ///< gfx11's 16-bit results: OP_SEL writes and reads the upper halves
+  bool upperHalf = false; ///< gfx11's 16-bit results: OP_SEL writes and reads the upper halves
 };
 
 /// An instruction made ready once, when it is decoded.
@@ -33,7 +34,8 @@ public:
   unsigned regsB() const { return maps_.regsB; }
   unsigned regsD() const { return maps_.regsD; }
 
-  /// All lanes take part whatever EXEC holds, as MFMA does; WMMA needs EXEC all ones, which the caller sees to.
+  /// All lanes take part whatever EXEC holds, as MFMA does; WMMA needs EXEC all ones, which the
+  /// caller sees to.
   void execute(const Modifiers &modifiers, const Registers &registers) const;
 
 private:

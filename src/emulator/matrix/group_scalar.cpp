@@ -59,7 +59,8 @@ float groupTruncateScalar(Elem formatA, Elem formatB, const uint32_t *a, const u
   if (positive && negative)
     return std::numeric_limits<float>::quiet_NaN();
   if (positive || negative)
-    return positive ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+    return positive ? std::numeric_limits<float>::infinity()
+                    : -std::numeric_limits<float>::infinity();
 
   bool eightBit = bitsOf(formatA) == 8;
   Sum sum;

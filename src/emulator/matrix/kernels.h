@@ -13,16 +13,16 @@ constexpr unsigned stripWidth = 16;
 struct GroupStrip {
   const int32_t *significandA, *exponentA; ///< [k]
   const int32_t *significandB, *exponentB; ///< [k][16]
-  unsigned k;            ///< products
-  unsigned group;        ///< products per rounding
-  unsigned fractionBits; ///< of a product: A's and B's together
-  bool interleaved;      ///< 8-bit formats: even and odd k are summed apart, then joined
+  unsigned k;                              ///< products
+  unsigned group;                          ///< products per rounding
+  unsigned fractionBits;                   ///< of a product: A's and B's together
+  bool interleaved; ///< 8-bit formats: even and odd k are summed apart, then joined
 };
 
 struct Kernels {
   const char *name;
-  /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no product may
-  /// reach 2^127; exceptional strips are computed by `groupTruncateScalar`.
+  /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no
+  /// product may reach 2^127; exceptional strips are computed by `groupTruncateScalar`.
   void (*groupTruncate)(const GroupStrip &strip, float *acc);
   /// acc[16] = fma(a[k], b[k][16], acc) for k in order.
   void (*fmaChainF32)(const float *a, const float *b, unsigned k, float *acc);
@@ -33,7 +33,8 @@ struct Kernels {
   void (*dotInteger)(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc);
 };
 
-/// The widest level that this CPU runs; FLYDSL_EMULATOR_SIMD=plain|avx2|avx512 asks for a narrower one.
+/// The widest level that this CPU runs; FLYDSL_EMULATOR_SIMD=plain|avx2|avx512 asks for a narrower
+/// one.
 const Kernels &kernels();
 
 } // namespace flyemu::matrix

@@ -1,5 +1,5 @@
-// Compiled once per SIMD level, with FLYEMU_SIMD_LEVEL naming the level and the compiler's target flags
-// set for it. Nothing here may be an inline function shared with other translation units.
+// Compiled once per SIMD level, with FLYEMU_SIMD_LEVEL naming the level and the compiler's target
+// flags set for it. Nothing here may be an inline function shared with other translation units.
 #include "emulator/matrix/kernels.h"
 
 namespace flyemu::matrix {
@@ -22,8 +22,8 @@ template <typename V, typename M> inline V select(M mask, V yes, V no) { return 
 inline Int maximum(Int a, Int b) { return a > b ? a : b; }
 inline Int minimum(Int a, Int b) { return a < b ? a : b; }
 
-/// Products k0, k0 + step, ... below k1, aligned to their largest exponent with 24 fraction bits and
-/// truncated toward zero. Gives the sum and that exponent.
+/// Products k0, k0 + step, ... below k1, aligned to their largest exponent with 24 fraction bits
+/// and truncated toward zero. Gives the sum and that exponent.
 struct Aligned {
   Int sum, exponent;
 };
@@ -71,8 +71,10 @@ void groupTruncate(const GroupStrip &strip, float *acc) {
     Int top = maximum(sum.exponent, exponentC);
     Int downSum = minimum(top - sum.exponent, Int{} + 63);
     Int downC = minimum(top - exponentC, Int{} + 63);
-    Long wide = __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
-    Long wideC = __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
+    Long wide =
+        __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
+    Long wideC =
+        __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
     if (strip.interleaved) {
       Long tooFar = __builtin_convertvector(downC, Long) > 25;
       wideC = select(tooFar, Long{}, wideC);

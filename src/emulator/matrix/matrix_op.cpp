@@ -68,8 +68,8 @@ void chooseArithmetic(MatrixOp &op, std::string_view target) {
   }
 }
 
-/// gfx90a's names give no block count: the blocks fill the operand's registers, one of them per lane, or
-/// two for f64, f16 and the wide ("_1k") bf16 forms.
+/// gfx90a's names give no block count: the blocks fill the operand's registers, one of them per
+/// lane, or two for f64, f16 and the wide ("_1k") bf16 forms.
 uint16_t impliedBlocks(const MatrixOp &op, bool wideBF16) {
   bool twoRegisters = op.a == Elem::F64 || op.a == Elem::F16 || wideBF16;
   unsigned operandBits = 64 * 32 * (twoRegisters ? 2 : 1);
@@ -155,7 +155,8 @@ namespace {
 
 unsigned registersFor(unsigned elements, Elem elem) { return (elements * bitsOf(elem) + 31) / 32; }
 
-/// Slot of k in an A or B operand that stores `storedK` values of row `row` (A) or column `row` (B).
+/// Slot of k in an A or B operand that stores `storedK` values of row `row` (A) or column `row`
+/// (B).
 Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, unsigned block,
                unsigned row, unsigned k) {
   unsigned lane = 0, index = k;
@@ -171,7 +172,8 @@ Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, u
     break;
   case Family::Rdna4: {
     unsigned perLane = storedK / 2;
-    // 16-bit formats alternate between the halves of the wave every 8 bytes; the smaller ones do once.
+    // 16-bit formats alternate between the halves of the wave every 8 bytes; the smaller ones do
+    // once.
     unsigned chunk = bitsOf(elem) == 16 ? std::max(4u, perLane / 2) : perLane;
     unsigned part = k / chunk;
     lane = row + 16 * (part % 2);
@@ -198,7 +200,8 @@ Slot outputSlot(const MatrixOp &op, unsigned block, unsigned row, unsigned colum
       index = row % 4 + 4 * (row / (4 * rowGroups)) + op.m * op.n / 64 * block;
     }
     break;
-  case Family::Rdna3: // one register per row pair, 16-bit results in its lower (or, by OP_SEL, upper) half
+  case Family::Rdna3: // one register per row pair, 16-bit results in its lower (or, by OP_SEL,
+                      // upper) half
     lane = column + 16 * (row % 2);
     index = row / 2;
     width = 32;

@@ -19,8 +19,10 @@ enum class Family : uint8_t {
 /// How a dot product is summed.
 enum class Arithmetic : uint8_t {
   FmaChain,       ///< one fused multiply-add per k, in order (f32 and f64 MFMA)
-  GroupTruncate,  ///< CDNA3's groups: products aligned and truncated, one rounding per group (MMA-Sim)
-  SingleRounding, ///< exact in double, one rounding: for instructions whose arithmetic is not published
+  GroupTruncate,  ///< CDNA3's groups: products aligned and truncated, one rounding per group
+                  ///< (MMA-Sim)
+  SingleRounding, ///< exact in double, one rounding: for instructions whose arithmetic is not
+                  ///< published
   Integer,
 };
 
@@ -30,23 +32,24 @@ struct MatrixOp {
   Arithmetic arithmetic = Arithmetic::SingleRounding;
   uint16_t m = 0, n = 0, k = 0, blocks = 1;
   Elem a = Elem::F32, b = Elem::F32;
-  Elem acc = Elem::F32; ///< of C and D
-  uint8_t group = 0;    ///< products per rounding, for GroupTruncate
-  bool sparse = false;  ///< A holds two of every four k; the index register tells which. C is D
-  bool scaled = false;  ///< f8f6f4 with a block scale per 32 k
+  Elem acc = Elem::F32;   ///< of C and D
+  uint8_t group = 0;      ///< products per rounding, for GroupTruncate
+  bool sparse = false;    ///< A holds two of every four k; the index register tells which. C is D
+  bool scaled = false;    ///< f8f6f4 with a block scale per 32 k
   bool anyFormat = false; ///< f8f6f4: CBSZ and BLGP choose the formats of A and B
 
   unsigned lanes() const { return family == Family::Cdna ? 64 : 32; }
 };
 
 /// Reads a mnemonic such as "v_mfma_f32_32x32x8_f16", "v_smfmac_f32_16x16x64_fp8_bf8" or
-/// "v_wmma_f32_16x16x16_f16", upper or lower case, also in gfx90a's spelling ("v_mfma_f32_32x32x8f16",
-/// "..bf16_1k") and with an encoding suffix. `target` ("gfx942") decides between the FNUZ and OCP formats.
-/// nullopt when the mnemonic is no matrix instruction of a family above.
+/// "v_wmma_f32_16x16x16_f16", upper or lower case, also in gfx90a's spelling
+/// ("v_mfma_f32_32x32x8f16",
+/// "..bf16_1k") and with an encoding suffix. `target` ("gfx942") decides between the FNUZ and OCP
+/// formats. nullopt when the mnemonic is no matrix instruction of a family above.
 std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_view target);
 
-/// For an f8f6f4 instruction: the same with the formats that CBSZ (A) and BLGP (B) name: 0 fp8, 1 bf8,
-/// 2 fp6, 3 bf6, 4 fp4. nullopt for another code.
+/// For an f8f6f4 instruction: the same with the formats that CBSZ (A) and BLGP (B) name: 0 fp8, 1
+/// bf8, 2 fp6, 3 bf6, 4 fp4. nullopt for another code.
 std::optional<MatrixOp> withFormats(const MatrixOp &op, unsigned cbsz, unsigned blgp);
 
 /// Where an element starts: bit `bit` of the operand's registers of lane `lane`.
@@ -55,11 +58,12 @@ struct Slot {
   uint16_t lane = 0;
 };
 
-/// Slots of all elements: A as [block][row][stored k], B as [block][column][k], D as [block][row][column].
-/// Sources: AMD's matrix instruction calculator for CDNA1-3, RDNA3, RDNA4; CDNA4 continues CDNA3's rule.
+/// Slots of all elements: A as [block][row][stored k], B as [block][column][k], D as
+/// [block][row][column]. Sources: AMD's matrix instruction calculator for CDNA1-3, RDNA3, RDNA4;
+/// CDNA4 continues CDNA3's rule.
 struct OperandMaps {
   std::vector<Slot> a, b, d;
-  unsigned storedK = 0;                   ///< k values that A stores per row: k, or k / 2 when sparse
+  unsigned storedK = 0; ///< k values that A stores per row: k, or k / 2 when sparse
   unsigned regsA = 0, regsB = 0, regsD = 0; ///< 32-bit registers per lane
 };
 
