@@ -1,0 +1,52 @@
+#include "layout/divide.h"
+
+#include "layout/error.h"
+
+namespace flydsl::layout {
+
+Layout logicalDivide(const Layout &layout, const Layout &tile) {
+  Layout rest = complement(tile, size(layout));
+  return composition(layout, concat({tile, rest}));
+}
+
+Layout logicalDivide(const Layout &layout, const Tile &tile) {
+  if (tile.isWildcard())
+    return layout;
+  if (!tile.isList())
+    return logicalDivide(layout, tile.toLayout());
+  if (tile.rank() > layout.rank())
+    fail("divide of ", layout, " by the tile ", tile, ", which has more modes");
+  std::vector<Layout> modes;
+  for (int i = 0; i < layout.rank(); ++i)
+    modes.push_back(i < tile.rank() ? logicalDivide(layout.at(i), tile.at(i)) : layout.at(i));
+  return concat(modes);
+}
+
+/// Tiles first, the walk from tile to tile second.
+static Layout zipDivided(const Layout &divided, const Tile &tile) {
+  IntTuple guide = 0;
+  if (tile.isList())
+    guide = IntTuple::tuple(std::vector<IntTuple>(static_cast<size_t>(tile.rank()), IntTuple(0)));
+  return Layout(zip2By(divided.shape(), guide), zip2By(divided.stride(), guide));
+}
+
+Layout zippedDivide(const Layout &layout, const Layout &tile) {
+  return logicalDivide(layout, tile);
+}
+Layout zippedDivide(const Layout &layout, const Tile &tile) {
+  return zipDivided(logicalDivide(layout, tile), tile);
+}
+Layout tiledDivide(const Layout &layout, const Layout &tile) {
+  return expand(zippedDivide(layout, tile), {1});
+}
+Layout tiledDivide(const Layout &layout, const Tile &tile) {
+  return expand(zippedDivide(layout, tile), {1});
+}
+Layout flatDivide(const Layout &layout, const Layout &tile) {
+  return expand(zippedDivide(layout, tile), {0, 1});
+}
+Layout flatDivide(const Layout &layout, const Tile &tile) {
+  return expand(zippedDivide(layout, tile), {0, 1});
+}
+
+} // namespace flydsl::layout
