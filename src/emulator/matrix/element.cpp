@@ -7,15 +7,7 @@
 
 namespace flyemu::matrix {
 
-namespace {
-
-struct Format {
-  unsigned exponentBits, fraction;
-  int bias;
-  enum { Ieee, Fnuz, Ocp, Finite } kind;
-};
-
-constexpr Format formatOf(Elem elem) {
+Format formatOf(Elem elem) {
   switch (elem) {
   case Elem::F16:
     return {5, 10, 15, Format::Ieee};
@@ -41,6 +33,8 @@ constexpr Format formatOf(Elem elem) {
     return {8, 23, 127, Format::Ieee};
   }
 }
+
+namespace {
 
 bool isSpecial(const Format &format, uint32_t exponent, uint32_t fraction, bool negative) {
   uint32_t allOnes = (1u << format.exponentBits) - 1;

@@ -13,11 +13,20 @@ namespace flyemu::matrix {
 
 namespace {
 
+/// An operand as strips of 16 rows (A) or columns (B), each [k][16].
+struct Decoded {
+  alignas(64) int32_t significand[2][32][16], exponent[2][32][16];
+  alignas(64) int32_t special[2][16];
+  int32_t largest; ///< exponent of any finite element
+};
+
 /// Room for the largest instruction: 32 rows or columns in all blocks, 128 k. Per thread, reused.
 struct Workspace {
   static constexpr unsigned maxInput = 64 * 128, maxOutput = 64 * 32;
   uint64_t rawA[maxInput], rawB[maxInput]; // [block][row][k], [block][column][k]
   uint64_t rawC[maxOutput];
+  Decoded decodedA, decodedB; // group-and-truncate instructions have at most 32 k
+  alignas(64) float results[maxOutput];
 };
 
 /// The element of `bits` bits at a slot; elements of 6 bits may straddle two registers.
@@ -70,6 +79,9 @@ public:
       : op(op), maps(maps), modifiers(modifiers), registers(registers), space(space) {}
 
   void run() {
+    if (op.arithmetic == Arithmetic::GroupTruncate && op.m % 16 == 0 && op.n % 16 == 0 &&
+        !modifiers.blgp && !modifiers.cbsz)
+      return runLanes();
     gather();
     for (unsigned block = 0; block < op.blocks; ++block)
       for (unsigned column = 0; column < op.n; column += stripWidth)
@@ -142,6 +154,80 @@ private:
     }
   }
 
+  /// The usual form: 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and
+  /// D alike, so whole strips are decoded at once.
+  void runLanes() {
+    unsigned stride = registers.laneStride;
+    Decoded &a = space.decodedA, &b = space.decodedB;
+    for (unsigned block = 0; block < op.blocks; ++block) {
+      decodeOperand(op.a, registers.a, &maps.a[block * op.m * op.k], op.m, a);
+      decodeOperand(op.b, registers.b, &maps.b[block * op.n * op.k], op.n, b);
+      for (unsigned row = 0; row < op.m; ++row)
+        for (unsigned column = 0; column < op.n; column += 16) {
+          size_t at = (block * op.m + row) * op.n + column;
+          size_t word = maps.d[at].bit / 32 * stride + maps.d[at].lane;
+          alignas(64) float acc[16], start[16];
+          std::memcpy(start, registers.c + word, sizeof(start));
+          std::memcpy(acc, start, sizeof(acc));
+          unsigned stripA = row / 16, stripB = column / 16;
+          alignas(64) int32_t significandA[128], exponentA[128];
+          for (unsigned k = 0; k < op.k; ++k) {
+            significandA[k] = a.significand[stripA][k][row % 16];
+            exponentA[k] = a.exponent[stripA][k][row % 16];
+          }
+          GroupStrip strip{significandA,
+                           exponentA,
+                           b.significand[stripB][0],
+                           b.exponent[stripB][0],
+                           op.k,
+                           op.group,
+                           fractionBits(op.a) + fractionBits(op.b),
+                           bitsOf(op.a) == 8};
+          kernels().groupTruncate(strip, acc);
+          bool largeProducts = a.largest + b.largest >= 120;
+          for (unsigned lane = 0; lane < 16; ++lane)
+            if (a.special[stripA][row % 16] || b.special[stripB][lane] || largeProducts ||
+                !std::isfinite(start[lane]) || !std::isfinite(acc[lane]))
+              acc[lane] = exceptionalLane(block, row, column + lane, start[lane]);
+          std::memcpy(space.results + at, acc, sizeof(acc));
+        }
+    }
+    // D may overlap A, B and C: nothing is written before all is read.
+    for (size_t at = 0; at < maps.d.size(); at += 16)
+      std::memcpy(registers.d + maps.d[at].bit / 32 * stride + maps.d[at].lane, space.results + at,
+                  16 * sizeof(float));
+  }
+
+  void decodeOperand(Elem elem, const uint32_t *base, const Slot *slots, unsigned rows,
+                     Decoded &to) {
+    to.largest = zeroExponent;
+    std::memset(to.special, 0, sizeof(to.special));
+    LaneStrip strip{nullptr, 0, elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem)};
+    for (unsigned row = 0; row < rows; row += 16)
+      for (unsigned k = 0; k < op.k; ++k) {
+        Slot slot = slots[row * op.k + k];
+        strip.words = base + slot.bit / 32 * registers.laneStride + slot.lane;
+        strip.shift = elem == Elem::XF32 ? 13 : slot.bit % 32;
+        unsigned at = row / 16;
+        to.largest =
+            std::max(to.largest, kernels().decodeLanes(strip, to.significand[at][k],
+                                                       to.exponent[at][k], to.special[at]));
+      }
+  }
+
+  float exceptionalLane(unsigned block, unsigned row, unsigned column, float acc) const {
+    uint32_t a[128], b[128];
+    for (unsigned k = 0; k < op.k; ++k) {
+      Slot slotA = maps.a[(block * op.m + row) * op.k + k],
+           slotB = maps.b[(block * op.n + column) * op.k + k];
+      a[k] = static_cast<uint32_t>(
+          read(registers.a, registers.laneStride, slotA, bitsOf(op.a), slotA.lane));
+      b[k] = static_cast<uint32_t>(
+          read(registers.b, registers.laneStride, slotB, bitsOf(op.b), slotB.lane));
+    }
+    return exceptionalDot(a, b, acc);
+  }
+
   uint64_t rawA(unsigned block, unsigned row, unsigned k) const {
     return space.rawA[(block * op.m + row) * op.k + k];
   }
@@ -198,18 +284,22 @@ private:
         bool exceptional = specialRow || specialColumn[lane] || largeProducts ||
                            !std::isfinite(start[lane]) || !std::isfinite(acc[lane]);
         if (exceptional)
-          acc[lane] = exceptionalDot(block, row, column + lane, start[lane]);
+          acc[lane] = exceptionalRaw(block, row, column + lane, start[lane]);
         rawC(block, row, column + lane) = std::bit_cast<uint32_t>(acc[lane]);
       }
     }
   }
 
-  float exceptionalDot(unsigned block, unsigned row, unsigned column, float acc) const {
+  float exceptionalRaw(unsigned block, unsigned row, unsigned column, float acc) const {
     uint32_t a[128], b[128];
     for (unsigned k = 0; k < op.k; ++k) {
       a[k] = static_cast<uint32_t>(rawA(block, row, k));
       b[k] = static_cast<uint32_t>(rawB(block, column, k));
     }
+    return exceptionalDot(a, b, acc);
+  }
+
+  float exceptionalDot(const uint32_t *a, const uint32_t *b, float acc) const {
     for (unsigned k = 0; k < op.k; k += op.group)
       acc = groupTruncateScalar(op.a, op.b, a + k, b + k, op.group, acc);
     return acc;

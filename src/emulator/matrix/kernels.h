@@ -1,6 +1,8 @@
 // The inner loops of matrix instructions over decoded operands, compiled once per SIMD level.
 #pragma once
 
+#include "emulator/matrix/element.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -19,8 +21,19 @@ struct GroupStrip {
   bool interleaved; ///< 8-bit formats: even and odd k are summed apart, then joined
 };
 
+/// Elements of 16 neighbouring lanes, one register word each, `shift` bits up in it.
+struct LaneStrip {
+  const uint32_t *words;
+  unsigned shift, bits; ///< of the element; XF32: shift 13, 19 bits
+  Format format;
+};
+
 struct Kernels {
   const char *name;
+  /// Decodes 16 elements as `decode` does; sets special[lane] nonzero for NaN and infinity. Gives
+  /// the largest exponent of the finite ones.
+  int32_t (*decodeLanes)(const LaneStrip &strip, int32_t *significand, int32_t *exponent,
+                         int32_t *special);
   /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no
   /// product may reach 2^127; exceptional strips are computed by `groupTruncateScalar`.
   void (*groupTruncate)(const GroupStrip &strip, float *acc);

@@ -22,6 +22,44 @@ template <typename V, typename M> inline V select(M mask, V yes, V no) { return 
 inline Int maximum(Int a, Int b) { return a > b ? a : b; }
 inline Int minimum(Int a, Int b) { return a < b ? a : b; }
 
+int32_t decodeLanes(const LaneStrip &strip, int32_t *significand, int32_t *exponent,
+                    int32_t *special) {
+  const Format &format = strip.format;
+  Int bits = load<Int>(strip.words);
+  // Logical shift and mask, so that an element at the top of its word works too.
+  Int code = (bits >> static_cast<int>(strip.shift)) &
+             static_cast<int>(strip.bits == 32 ? ~0u : (1u << strip.bits) - 1);
+  int fractionMask = static_cast<int>((1u << format.fraction) - 1);
+  int exponentMask = static_cast<int>((1u << format.exponentBits) - 1);
+  Int fraction = code & fractionMask;
+  Int biased = (code >> static_cast<int>(format.fraction)) & exponentMask;
+  Int negative = (code >> static_cast<int>(format.fraction + format.exponentBits)) & 1;
+
+  Int isSpecial = {};
+  if (format.kind == Format::Ieee)
+    isSpecial = biased == exponentMask;
+  else if (format.kind == Format::Fnuz)
+    isSpecial = (negative == 1) & ((code & (fractionMask | exponentMask << format.fraction)) == 0);
+  else if (format.kind == Format::Ocp)
+    isSpecial = (biased == exponentMask) & (fraction == fractionMask);
+
+  Int normal = biased != 0;
+  Int magnitude = fraction | (normal & (1 << format.fraction));
+  Int sign = -negative;
+  Int scale = maximum(biased, Int{} + 1) - format.bias;
+  Int nonzero = magnitude != 0;
+  scale = select(nonzero, scale, Int{} + zeroExponent);
+  store(significand, (magnitude ^ sign) - sign);
+  store(exponent, scale);
+  store(special, load<Int>(special) | isSpecial);
+
+  Int finite = select(isSpecial, Int{} + zeroExponent, scale);
+  int32_t largest = zeroExponent;
+  for (unsigned lane = 0; lane < 16; ++lane)
+    largest = finite[lane] > largest ? finite[lane] : largest;
+  return largest;
+}
+
 /// Products k0, k0 + step, ... below k1, aligned to their largest exponent with 24 fraction bits
 /// and truncated toward zero. Gives the sum and that exponent.
 struct Aligned {
@@ -120,7 +158,12 @@ void dotInteger(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc) {
 #define FLYEMU_SYMBOL(level) FLYEMU_SYMBOL_(level)
 
 extern const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL);
-const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {
-    FLYEMU_NAME(FLYEMU_SIMD_LEVEL), groupTruncate, fmaChainF32, fmaChainF64, dot, dotInteger};
+const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {FLYEMU_NAME(FLYEMU_SIMD_LEVEL),
+                                                  decodeLanes,
+                                                  groupTruncate,
+                                                  fmaChainF32,
+                                                  fmaChainF64,
+                                                  dot,
+                                                  dotInteger};
 
 } // namespace flyemu::matrix
