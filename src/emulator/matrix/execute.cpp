@@ -79,9 +79,13 @@ public:
       : op(op), maps(maps), modifiers(modifiers), registers(registers), space(space) {}
 
   void run() {
-    if (op.arithmetic == Arithmetic::GroupTruncate && op.m % 16 == 0 && op.n % 16 == 0 &&
-        !modifiers.blgp && !modifiers.cbsz)
-      return runLanes();
+    if (op.family == Family::Cdna && op.m % 16 == 0 && op.n % 16 == 0 && !modifiers.blgp &&
+        !modifiers.cbsz) {
+      if (op.arithmetic == Arithmetic::GroupTruncate)
+        return runGroupLanes();
+      if (op.arithmetic == Arithmetic::FmaChain && op.a != Elem::F64)
+        return runChainLanes();
+    }
     gather();
     for (unsigned block = 0; block < op.blocks; ++block)
       for (unsigned column = 0; column < op.n; column += stripWidth)
@@ -156,7 +160,7 @@ private:
 
   /// The usual form: 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and
   /// D alike, so whole strips are decoded at once.
-  void runLanes() {
+  void runGroupLanes() {
     unsigned stride = registers.laneStride;
     Decoded &a = space.decodedA, &b = space.decodedB;
     for (unsigned block = 0; block < op.blocks; ++block) {
@@ -192,10 +196,40 @@ private:
           std::memcpy(space.results + at, acc, sizeof(acc));
         }
     }
-    // D may overlap A, B and C: nothing is written before all is read.
+    storeResults();
+  }
+
+  /// f32 chains in the same strips.
+  void runChainLanes() {
+    unsigned stride = registers.laneStride;
+    alignas(64) float a[128], b[128 * 16];
+    for (unsigned block = 0; block < op.blocks; ++block)
+      for (unsigned column = 0; column < op.n; column += 16) {
+        for (unsigned k = 0; k < op.k; ++k) {
+          Slot slot = maps.b[(block * op.n + column) * op.k + k];
+          std::memcpy(b + 16 * k, registers.b + slot.bit / 32 * stride + slot.lane,
+                      16 * sizeof(float));
+        }
+        for (unsigned row = 0; row < op.m; ++row) {
+          size_t at = (block * op.m + row) * op.n + column;
+          for (unsigned k = 0; k < op.k; ++k) {
+            Slot slot = maps.a[(block * op.m + row) * op.k + k];
+            a[k] = std::bit_cast<float>(registers.a[slot.bit / 32 * stride + slot.lane]);
+          }
+          std::memcpy(space.results + at,
+                      registers.c + maps.d[at].bit / 32 * stride + maps.d[at].lane,
+                      16 * sizeof(float));
+          kernels().fmaChainF32(a, b, op.k, space.results + at);
+        }
+      }
+    storeResults();
+  }
+
+  /// D may overlap A, B and C: nothing is written before all is read.
+  void storeResults() {
     for (size_t at = 0; at < maps.d.size(); at += 16)
-      std::memcpy(registers.d + maps.d[at].bit / 32 * stride + maps.d[at].lane, space.results + at,
-                  16 * sizeof(float));
+      std::memcpy(registers.d + maps.d[at].bit / 32 * registers.laneStride + maps.d[at].lane,
+                  space.results + at, 16 * sizeof(float));
   }
 
   void decodeOperand(Elem elem, const uint32_t *base, const Slot *slots, unsigned rows,

@@ -55,7 +55,9 @@ void chooseArithmetic(MatrixOp &op, std::string_view target) {
     op.arithmetic = Arithmetic::Integer;
   } else if (op.family == Family::Cdna && (op.a == Elem::F32 || op.a == Elem::F64)) {
     op.arithmetic = Arithmetic::FmaChain;
-  } else if (op.family == Family::Cdna && !op.anyFormat && !op.sparse && usesFnuz(target)) {
+  } else if (op.family == Family::Cdna && !op.anyFormat && !op.sparse &&
+             (usesFnuz(target) || target.substr(0, 6) == "gfx950")) {
+    // Measured on CDNA3 only; CDNA4's dense forms are taken to sum the same way.
     op.arithmetic = Arithmetic::GroupTruncate;
     if (op.a == Elem::XF32)
       op.group = 4;
