@@ -1,0 +1,40 @@
+// MLIR contexts, made once and used again: registering and loading the dialects costs more than
+// compiling a small kernel.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class DialectRegistry;
+class MLIRContext;
+} // namespace mlir
+
+namespace flydsl::jit {
+
+/// Registers every dialect that a kernel may hold, with its conversions and translations to LLVM.
+void registerDialects(mlir::DialectRegistry &registry);
+/// Registers, once per process, every pass that the pipeline names, so that text pipelines parse.
+void registerPasses();
+
+/// A context that no other thread uses while this is held; all dialects are loaded, MLIR's own
+/// threading is off. Returned to the pool at the end.
+class ContextLease {
+public:
+  ContextLease();
+  ~ContextLease();
+  ContextLease(ContextLease &&) noexcept;
+  ContextLease &operator=(ContextLease &&) = delete;
+
+  mlir::MLIRContext &operator*() const { return *context_; }
+  mlir::MLIRContext *operator->() const { return context_.get(); }
+  mlir::MLIRContext *get() const { return context_.get(); }
+
+private:
+  std::unique_ptr<mlir::MLIRContext> context_;
+  unsigned uses_ = 0;
+};
+
+/// Marks the context as damaged (a crash happened in it): it is never used again nor destroyed.
+void abandonContext(mlir::MLIRContext &context);
+
+} // namespace flydsl::jit

@@ -1,0 +1,45 @@
+// Runs code generation so that nothing in it takes the process down: on a thread of its own with a
+// deep stack, with signals, LLVM's fatal errors and exits caught. Signal handlers are installed
+// only while something runs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+
+namespace flydsl::jit {
+
+/// What the guarded work may ask of its guard while it runs.
+class Guard {
+public:
+  using Clock = std::chrono::steady_clock;
+  explicit Guard(Clock::time_point deadline) : deadline_(deadline) {}
+
+  /// From here on the work touches only what it owns: the caller need not wait for it past the
+  /// deadline.
+  void allowAbandon() { abandonable_.store(true); }
+  bool abandonable() const { return abandonable_.load(); }
+  Clock::time_point deadline() const { return deadline_; }
+  /// Ends the work when the deadline has passed. Call it where no lock is held and nothing needs
+  /// unwinding.
+  void checkDeadline() const;
+
+private:
+  Clock::time_point deadline_;
+  std::atomic<bool> abandonable_{false};
+};
+
+struct GuardOutcome {
+  enum Kind { finished, threw, fatal, crashed, timedOut } kind = finished;
+  std::string message;      ///< for fatal, crashed and timedOut: what happened
+  std::exception_ptr error; ///< for threw
+};
+
+/// Runs `work` and waits for it, `timeoutSeconds` at most (0: for ever) once the work allows that
+/// it is abandoned. After a crash what the work had allocated is lost, and its thread ends; the
+/// process goes on.
+GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds);
+
+} // namespace flydsl::jit

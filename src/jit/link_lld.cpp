@@ -1,0 +1,116 @@
+#include "jit/link.h"
+
+#include <flydsl/error.h>
+
+#include "lld/Common/Driver.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+LLD_HAS_DRIVER(elf)
+
+namespace flydsl::jit {
+
+namespace {
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  void reset(int fd) {
+    close();
+    fd_ = fd;
+  }
+  void close() {
+    if (fd_ >= 0)
+      ::close(fd_);
+    fd_ = -1;
+  }
+  int get() const { return fd_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+private:
+  int fd_;
+};
+
+[[noreturn]] void refuse(const char *what) {
+  throw CompileError(std::string("linking in memory: ") + what + ": " + std::strerror(errno));
+}
+
+} // namespace
+
+// LLD takes paths. The object is an anonymous file; the result goes into a pipe, because LLD
+// replaces a regular output file by renaming, while it writes to anything else in place.
+Bytes linkWithLld(std::span<const char> object, const Target &target) {
+  Descriptor input(memfd_create("flydsl-object", MFD_CLOEXEC));
+  if (input.get() < 0)
+    refuse("memfd_create");
+  for (std::size_t done = 0; done < object.size();) {
+    ssize_t n = ::write(input.get(), object.data() + done, object.size() - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      refuse("write");
+    done += static_cast<std::size_t>(n);
+  }
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    refuse("pipe");
+  Descriptor readEnd(ends[0]), writeEnd(ends[1]);
+
+  Bytes linked;
+  std::thread drain([&] {
+    std::array<std::uint8_t, 1 << 16> chunk;
+    for (;;) {
+      ssize_t n = ::read(readEnd.get(), chunk.data(), chunk.size());
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        break;
+      linked.insert(linked.end(), chunk.data(), chunk.data() + n);
+    }
+  });
+
+  std::string inputPath = input.path(), outputPath = writeEnd.path(), messages;
+  lld::Result result{1, true};
+  {
+    // After a crash inside of LLD its state is not to be trusted: what is linked later goes the
+    // same way.
+    static std::mutex mutex;
+    static bool usable = true;
+    std::lock_guard lock(mutex);
+    if (!usable) {
+      messages = "LLD is out of use after an earlier crash";
+    } else {
+      llvm::raw_string_ostream out(messages);
+      const char *arguments[] = {
+          "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
+          "-o",     outputPath.c_str(), inputPath.c_str()};
+      result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
+      usable = result.canRunAgain;
+    }
+  }
+  writeEnd.close();
+  drain.join();
+  if (result.retCode != 0 || linked.empty())
+    throw CompileError("linking for " + target.id() + " failed: " + messages);
+  return linked;
+}
+
+Bytes link(std::span<const char> object, const Target &target) {
+  if (std::optional<Bytes> linked = linkWithComgr(object, target))
+    return std::move(*linked);
+  return linkWithLld(object, target);
+}
+
+} // namespace flydsl::jit

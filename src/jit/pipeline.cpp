@@ -1,0 +1,119 @@
+#include "jit/pipeline.h"
+
+#include "jit/context_pool.h"
+#include "jit/dump.h"
+#include "jit/guard.h"
+#include "jit/kernel_module.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace flydsl::jit {
+
+std::vector<std::string> pipelineStages(const CompileOptions &options, bool fromFly) {
+  std::vector<std::string> stages;
+  if (fromFly)
+    stages = {"fly-rewrite-func-signature",
+              "fly-canonicalize",
+              "fly-layout-lowering",
+              "fly-int-swizzle-simplify",
+              "canonicalize",
+              "fly-convert-atom-call-to-ssa-form",
+              "fly-promote-regmem-to-vectorssa",
+              "convert-fly-to-rocdl"};
+  stages.push_back("canonicalize");
+  stages.push_back(
+      "gpu.module(convert-scf-to-cf,cse,convert-gpu-to-rocdl{chipset=" + options.target.name() +
+      " index-bitwidth=0 runtime=HIP use-bare-ptr-memref-call-conv=true},"
+      "reconcile-unrealized-casts)");
+  if (options.lineTables)
+    stages.push_back("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}");
+  return stages;
+}
+
+static bool isFly(mlir::Type type) { return type.getDialect().getNamespace().starts_with("fly"); }
+
+bool holdsFly(mlir::ModuleOp module) {
+  auto result = module.walk([](mlir::Operation *op) {
+    if (op->getName().getDialectNamespace().starts_with("fly"))
+      return mlir::WalkResult::interrupt();
+    if (auto function = mlir::dyn_cast<mlir::gpu::GPUFuncOp>(op))
+      for (mlir::Type type : function.getArgumentTypes())
+        if (isFly(type))
+          return mlir::WalkResult::interrupt();
+    return mlir::WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+namespace {
+
+/// Remembers which pass failed, and gives up between passes once the time is over.
+struct Watch final : mlir::PassInstrumentation {
+  Watch(const Guard &guard, std::string &failed) : guard(guard), failed(failed) {}
+  void runBeforePass(mlir::Pass *, mlir::Operation *) override { guard.checkDeadline(); }
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *) override {
+    if (failed.empty()) // the innermost pass reports first, its adaptor later
+      failed = pass->getArgument().empty() ? pass->getName().str() : pass->getArgument().str();
+  }
+  const Guard &guard;
+  std::string &failed;
+};
+
+std::string printed(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
+  module.print(stream, flags);
+  stream << '\n';
+  return text;
+}
+
+} // namespace
+
+PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options, Dump &dump,
+                           const Guard &guard) {
+  registerPasses();
+  if (dump.enabled())
+    dump.write("origin", "mlir", printed(module));
+  if (!keepDeviceCode(module))
+    return {false, "gpu-kernel-outlining"};
+  std::vector<std::string> stages = pipelineStages(options, holdsFly(module));
+  if (!dump.enabled()) {
+    // Nothing looks between the stages: one pass manager for all of them.
+    std::string all;
+    for (const std::string &stage : stages)
+      all += (all.empty() ? "" : ",") + stage;
+    stages = {std::move(all)};
+  }
+
+  for (const std::string &stage : stages) {
+    PipelineResult result;
+    mlir::PassManager passes(module.getContext());
+    passes.enableVerifier(options.verify);
+    std::string message;
+    llvm::raw_string_ostream stream(message);
+    if (mlir::failed(mlir::parsePassPipeline(stage, passes, stream))) {
+      mlir::emitError(module.getLoc()) << "pass pipeline '" << stage << "': " << message;
+      result.failedPass = stage;
+      return result;
+    }
+    passes.addInstrumentation(std::make_unique<Watch>(guard, result.failedPass));
+    if (mlir::failed(passes.run(module))) {
+      if (result.failedPass.empty())
+        result.failedPass = stage;
+      dump.write(stageName(stage) + "_failed", "mlir", printed(module));
+      return result;
+    }
+    dump.write(stageName(stage), "mlir", dump.enabled() ? printed(module) : std::string());
+  }
+  return {true, {}};
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,75 @@
+#include "jit/reproducer.h"
+
+#include "jit/compiler.h"
+#include "jit/dump.h"
+#include "jit/guard.h"
+#include "jit/pipeline.h"
+#include "support/env.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fstream>
+#include <memory>
+
+namespace flydsl::jit {
+
+static bool writeFile(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return bool(file);
+}
+
+static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {
+  std::string pipeline = "builtin.module(";
+  for (const std::string &stage : pipelineStages(options, holdsFly(module)))
+    pipeline += (pipeline.back() == '(' ? "" : ",") + stage;
+  pipeline += ")";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo(true, false);
+  mlir::AsmState state(module, flags);
+  state.attachResourcePrinter("mlir_reproducer",
+                              [&](mlir::Operation *, mlir::AsmResourceBuilder &builder) {
+                                builder.buildString("pipeline", pipeline);
+                                builder.buildBool("disable_threading", true);
+                                builder.buildBool("verify_each", options.verify);
+                              });
+  module.print(stream, state);
+  stream << '\n';
+  return text;
+}
+
+std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options,
+                            const std::string &kernel, llvm::Module *llvmModule) {
+  std::string root = options.dumpDir;
+  if (root.empty())
+    root = support::env("FLYDSL_DUMP_DIR")
+               .value_or(support::env("HOME").value_or(".") + "/.flydsl/debug");
+  Dump dump(root, kernel);
+  if (!dump.enabled())
+    return {};
+  std::string path = dump.folder() + "/reproducer.mlir";
+  auto text = std::make_shared<std::string>();
+  GuardOutcome outcome =
+      runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); }, 0);
+  bool written = outcome.kind == GuardOutcome::finished && writeFile(path, *text);
+  if (llvmModule) {
+    text = std::make_shared<std::string>();
+    outcome = runGuarded(
+        [text, llvmModule](Guard &) {
+          llvm::raw_string_ostream stream(*text);
+          llvmModule->print(stream, nullptr);
+        },
+        0);
+    if (outcome.kind == GuardOutcome::finished)
+      writeFile(dump.folder() + "/failed.ll", *text);
+  }
+  return written ? path : std::string();
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,93 @@
+#include "jit/codegen.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/IR/CallingConv.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace flydsl::jit {
+
+/// Code object version 5: the oldest that carries all that these kernels use, so that older loaders
+/// take it too.
+static constexpr unsigned codeObjectVersion = 500;
+
+std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMContext &context,
+                                        llvm::TargetMachine &machine,
+                                        const CompileOptions &options) {
+  std::unique_ptr<llvm::Module> module =
+      mlir::translateModuleToLLVMIR(gpuModule, context, "flydsl");
+  if (module)
+    prepareModule(*module, machine, options);
+  return module;
+}
+
+/// What the kernel never asks for needs no hidden arguments: the loader's implicit block and its
+/// queue, heap and dispatch pointers. A call to anything but an intrinsic may need all of them.
+static bool callsNothing(const llvm::Function &function) {
+  for (const llvm::BasicBlock &block : function)
+    for (const llvm::Instruction &instruction : block)
+      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+        if (!call->isInlineAsm() &&
+            !(call->getCalledFunction() && call->getCalledFunction()->isIntrinsic()))
+          return false;
+  return true;
+}
+
+static bool usesIntrinsic(const llvm::Module &module, llvm::StringRef name) {
+  const llvm::Function *function = module.getFunction(name);
+  return function && !function->use_empty();
+}
+
+static void prepareKernel(llvm::Function &kernel, const CompileOptions &options) {
+  kernel.addFnAttr("uniform-work-group-size", "true"); // HIP's grids are whole workgroups
+  kernel.addFnAttr(llvm::Attribute::NoUnwind);
+  kernel.addFnAttr(llvm::Attribute::MustProgress);
+  if (options.wavesPerEu && !kernel.hasFnAttribute("amdgpu-waves-per-eu"))
+    kernel.addFnAttr("amdgpu-waves-per-eu", std::to_string(options.wavesPerEu));
+  if (options.maxVgprs)
+    kernel.addFnAttr("amdgpu-num-vgpr", std::to_string(options.maxVgprs));
+  for (llvm::Argument &argument : kernel.args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoUndef);
+
+  const llvm::Module &module = *kernel.getParent();
+  if (!callsNothing(kernel) || usesIntrinsic(module, "llvm.amdgcn.implicitarg.ptr"))
+    return;
+  for (const char *unused :
+       {"amdgpu-no-implicitarg-ptr", "amdgpu-no-hostcall-ptr", "amdgpu-no-heap-ptr",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-default-queue", "amdgpu-no-completion-action"})
+    kernel.addFnAttr(unused);
+}
+
+void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
+                   const CompileOptions &options) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
+
+  std::string features = options.target.llvmFeatures();
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", options.target.name());
+    if (!features.empty())
+      function.addFnAttr("target-features", features);
+    if (function.getCallingConv() == llvm::CallingConv::AMDGPU_KERNEL) {
+      prepareKernel(function, options);
+    } else {
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+      function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    }
+    if (options.fastMath)
+      for (llvm::BasicBlock &block : function)
+        for (llvm::Instruction &instruction : block)
+          if (llvm::isa<llvm::FPMathOperator>(instruction))
+            instruction.setFast(true);
+  }
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,109 @@
+#include "jit/compiler.h"
+#include "jit/context_pool.h"
+#include "module_text.h"
+
+#include <flydsl/error.h>
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace flydsl;
+using namespace flydsl::jit;
+
+namespace {
+
+std::shared_ptr<const CodeObject> compileText(const std::string &text, CompileOptions options) {
+  ContextLease context;
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  REQUIRE(module);
+  return compileModule(*module, options);
+}
+
+CompileOptions forTarget(const char *name) {
+  CompileOptions options;
+  options.target = Target::parse(name);
+  return options;
+}
+
+} // namespace
+
+TEST_CASE("A kernel in gpu, scf, arith and llvm compiles for every supported target") {
+  for (const Processor &processor : supportedProcessors()) {
+    CAPTURE(processor.name);
+    auto object = compileText(test::scaleKernel(), forTarget(std::string(processor.name).c_str()));
+    const KernelMetadata &kernel = object->kernel();
+    CHECK(object->target == processor.name);
+    CHECK(kernel.name == "scale");
+    CHECK(kernel.waveSize == processor.waveSize);
+    CHECK(kernel.maxWorkgroupSize == 128);
+    CHECK(kernel.requiredBlock[0] == 128);
+    CHECK(kernel.vgprs > 0);
+    CHECK(kernel.vgprSpills == 0);
+    CHECK(kernel.scratchBytes == 0);
+    CHECK(kernel.codeBytes > 0);
+    // A pointer, a packed struct of 16 bytes, a pointer; nothing hidden.
+    REQUIRE(kernel.arguments.size() == 3);
+    CHECK(kernel.arguments[0].offset == 0);
+    CHECK(kernel.arguments[0].kind == "global_buffer");
+    CHECK(kernel.arguments[1].offset == 8);
+    CHECK(kernel.arguments[1].size == 16);
+    CHECK(kernel.arguments[2].offset == 24);
+    CHECK(kernel.kernargBytes == 32);
+    // What is read from the bytes is what the compiler said.
+    CodeObject again = readCodeObject(object->bytes);
+    CHECK(again.kernels == object->kernels);
+  }
+}
+
+TEST_CASE("Target features end up in the code object") {
+  auto object = compileText(test::scaleKernel(), forTarget("gfx942:sramecc+:xnack-"));
+  CHECK(object->target == "gfx942:sramecc+:xnack-");
+  CHECK(readCodeObject(object->bytes).target == "gfx942:sramecc+:xnack-");
+}
+
+TEST_CASE("Compiling again gives the same bytes and leaves the module as it was") {
+  ContextLease context;
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(test::scaleKernel(), context.get());
+  REQUIRE(module);
+  auto first = compileModule(*module, forTarget("gfx942"));
+  auto second = compileModule(*module, forTarget("gfx942"));
+  CHECK(first->bytes == second->bytes);
+}
+
+TEST_CASE("Optimization levels compile; level 0 is larger") {
+  CompileOptions none = forTarget("gfx942"), full = none;
+  none.optLevel = 0;
+  full.optLevel = 3;
+  CHECK(compileText(test::scaleKernel(), none)->kernel().codeBytes >
+        compileText(test::scaleKernel(), full)->kernel().codeBytes);
+}
+
+TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
+  std::string dir = std::filesystem::temp_directory_path() / "flydsl-dump-test";
+  std::filesystem::remove_all(dir);
+  CompileOptions options = forTarget("gfx942");
+  options.dumpDir = dir;
+  auto dumped = compileText(test::scaleKernel(), options);
+  options.dumpDir.clear();
+  CHECK(dumped->bytes == compileText(test::scaleKernel(), options)->bytes);
+  auto contains = [&](const char *file, const char *text) {
+    std::ifstream in(dir + "/scale/" + file);
+    std::string all((std::istreambuf_iterator<char>(in)), {});
+    CAPTURE(file);
+    CHECK(all.find(text) != std::string::npos);
+  };
+  contains("00_origin.mlir", "gpu.func @scale");
+  contains("01_canonicalize.mlir", "gpu.func @scale");
+  contains("02_convert_scf_to_cf_cse_convert_gpu_to_rocdl_reconcile_unrealized_casts.mlir",
+           "llvm.func @scale");
+  contains("03_llvm_ir.ll", "define amdgpu_kernel void @scale");
+  contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
+  contains("05_final_isa.s", "global_load_dword");
+  std::filesystem::remove_all(dir);
+}
