@@ -1,0 +1,46 @@
+// How a kernel is launched: dimensions, dynamic shared memory, stream.
+#pragma once
+
+#include <flydsl/stream.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// Extents in x, y and z; what is not given is 1. Made from any integers: `.grid = {gm, gn}`,
+/// `.block = 128`. A value that 64 bits do not hold stays out of every limit, and the launch says
+/// so.
+struct Dim3 {
+  std::int64_t x = 1, y = 1, z = 1;
+
+  constexpr Dim3() = default;
+  template <std::integral X> constexpr Dim3(X x) : x(wide(x)) {}
+  template <std::integral X, std::integral Y> constexpr Dim3(X x, Y y) : x(wide(x)), y(wide(y)) {}
+  template <std::integral X, std::integral Y, std::integral Z>
+  constexpr Dim3(X x, Y y, Z z) : x(wide(x)), y(wide(y)), z(wide(z)) {}
+  friend constexpr bool operator==(const Dim3 &, const Dim3 &) = default;
+
+private:
+  template <class T> static constexpr std::int64_t wide(T value) {
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(std::int64_t))
+      return value > static_cast<T>(std::numeric_limits<std::int64_t>::max())
+                 ? std::numeric_limits<std::int64_t>::max()
+                 : static_cast<std::int64_t>(value);
+    else
+      return value;
+  }
+};
+
+/// One launch. The workgroup size is known to the compiler: each size is a kernel of its own.
+struct LaunchConfig {
+  Dim3 grid = {};        ///< workgroups
+  Dim3 block = {};       ///< work-items of a workgroup; at most 1024
+  std::size_t smem = 0;  ///< bytes of dynamic shared memory, beside what the kernel declares
+  StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; none: the default stream
+  Dim3 cluster = {};     ///< workgroups of a cluster, on targets that have clusters
+};
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,37 @@
+// What an Executable holds.
+#pragma once
+
+#include "jit/code_object.h"
+#include "runtime/loaded_kernel.h"
+
+#include <flydsl/executable.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+struct ExecutableState {
+  std::shared_ptr<const jit::CodeObject> object;
+  const jit::KernelMetadata *kernel = nullptr; // in `object`
+  runtime::KernelFacts facts;
+  std::array<unsigned, 3> block = {0, 0,
+                                   0}; // the workgroup size that it was traced for; zeros: any
+  std::string irHash;
+  CacheTier tier = CacheTier::compiled;
+  double traceMilliseconds = 0;
+  double compileMilliseconds = 0;
+  std::string ir;
+};
+
+/// Access to an Executable's state for this room.
+struct ExecutableAccess : Executable {
+  static const std::shared_ptr<const ExecutableState> &state(const Executable &executable) {
+    return static_cast<const ExecutableAccess &>(executable).state_;
+  }
+};
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

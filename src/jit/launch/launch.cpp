@@ -1,0 +1,202 @@
+// The way of a call: signature, table, launch; and the slow way in, once per signature and device.
+#include "jit/launch/build.h"
+#include "jit/launch/signature_table.h"
+#include "runtime/device_info.h"
+#include "support/env.h"
+#include "support/log.h"
+
+#include <flydsl/kernel.h>
+
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+using namespace flydsl::runtime;
+
+class KernelState {
+public:
+  explicit KernelState(KernelSpec spec) : spec(std::move(spec)) {}
+  const KernelSpec spec;
+  jit::SignatureTable table;
+};
+
+class LoadedFunctions {
+public:
+  LoadedFunctions(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
+      : executable(std::move(executable)), entry(pack, maxDevices), block(pack.block()) {}
+
+  // Devices are not counted here: what is compiled only may never meet one.
+  static constexpr int maxDevices = 64;
+  const std::shared_ptr<const ExecutableState> executable;
+  jit::SignatureEntry entry;
+  const std::uint64_t block;
+};
+
+std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
+  return std::make_shared<KernelState>(std::move(spec));
+}
+
+namespace {
+
+constexpr std::uint64_t noBlock = 0;
+
+/// The workgroup size as a signature word; what is over 16 bits can't be a block and is refused
+/// before it is used.
+std::uint64_t blockWord(const Dim3 &b) {
+  return static_cast<std::uint64_t>(b.x) | static_cast<std::uint64_t>(b.y) << 16 |
+         static_cast<std::uint64_t>(b.z) << 32;
+}
+
+bool plausible(const Dim3 &b) {
+  return (static_cast<std::uint64_t>(b.x) | static_cast<std::uint64_t>(b.y) |
+          static_cast<std::uint64_t>(b.z)) < 0x10000;
+}
+
+[[noreturn]] void throwArgument(const KernelSpec &spec, const ArgPack &pack,
+                                const std::source_location &where) {
+  throw TraceError("kernel " + spec.name + ": argument " + std::to_string(pack.errorArgument()) +
+                       ": " + pack.error(),
+                   where);
+}
+
+std::optional<std::string> deviceArch(int device) { return deviceInfo(device).archFull; }
+
+void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::source_location &where) {
+  KernelFacts facts;
+  facts.name = spec.name;
+  facts.block = spec.hints.known_block_size;
+  for (unsigned &extent : facts.block)
+    if (facts.block[0] && !extent)
+      extent = 1;
+  checkBlock(block, facts, where);
+}
+
+std::array<unsigned, 3> extents(const Dim3 &b) {
+  return {static_cast<unsigned>(b.x), static_cast<unsigned>(b.y), static_cast<unsigned>(b.z)};
+}
+
+/// Traces, compiles and loads for a signature that has no kernel on `device` yet.
+const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
+                            int device, const std::source_location &where) {
+  checkBlockFor(kernel.spec, config.block, where);
+  const jit::Target target = jit::resolveTarget(deviceArch(device));
+  const std::vector<ArgType> types = pack.types();
+  std::shared_ptr<const ExecutableState> executable =
+      jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
+  checkBlock(config.block, executable->facts, where);
+  auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
+                                               executable->facts, device, where);
+  support::log().debug("kernel {}: loaded on device {}", kernel.spec.name, device);
+  return kernel.table.insert(pack, hip().deviceCount).publish(device, std::move(loaded));
+}
+
+bool compileOnly() { return support::envFlag("COMPILE_ONLY", false); }
+
+/// The launch itself. With several devices in the process, the kernel's is made current for the
+/// call.
+void launchOn(const LoadedKernel &kernel, const ArgPack &pack, const LaunchConfig &config,
+              int device, const HipFunctions &functions, const std::source_location &where) {
+  if (functions.deviceCount > 1) {
+    DeviceScope scope(device);
+    kernel.launch(config, pack.bytes(), pack.byteCount(), where);
+  } else {
+    kernel.launch(config, pack.bytes(), pack.byteCount(), where);
+  }
+}
+
+} // namespace
+
+void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
+            const std::source_location &where) {
+  if (pack.error()) [[unlikely]]
+    throwArgument(kernel.spec, pack, where);
+  if (!plausible(config.block)) [[unlikely]]
+    checkBlockFor(kernel.spec, config.block, where);
+  pack.setBlock(blockWord(config.block));
+  // A signature that is in the table was launched before: its device exists, its block was checked.
+  if (jit::SignatureEntry *entry = kernel.table.find(pack)) [[likely]] {
+    const HipFunctions &functions = hip();
+    const int device = deviceOf(config.stream, functions);
+    if (const LoadedKernel *loaded = entry->loaded(device)) [[likely]]
+      return launchOn(*loaded, pack, config, device, functions, where);
+  }
+  if (compileOnly()) {
+    CompileConfig only;
+    only.block = config.block;
+    support::log().info("{}", compile(kernel, pack, only, where).summary());
+    return;
+  }
+  const HipFunctions &functions = hip();
+  const int device = deviceOf(config.stream, functions);
+  launchOn(prepare(kernel, pack, config, device, where), pack, config, device, functions, where);
+}
+
+Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
+                   const std::source_location &where) {
+  if (pack.error() && pack.error() != ArgPack::nullPointer)
+    throwArgument(kernel.spec, pack, where);
+  Dim3 block = config.block;
+  if (const auto &known = kernel.spec.hints.known_block_size; block == Dim3(0) && known[0])
+    block = Dim3(known[0], known[1] ? known[1] : 1, known[2] ? known[2] : 1);
+  const bool any = block == Dim3(0);
+  if (!any)
+    checkBlockFor(kernel.spec, block, where);
+  const jit::Target target = [&] {
+    if (!config.arch.empty())
+      return jit::Target::parse(config.arch);
+    if (auto named = jit::targetFromEnvironment())
+      return *named;
+    std::optional<std::string> arch;
+    try {
+      arch = deviceArch(Device::current(where).ordinal());
+    } catch (const RuntimeError &noDevice) {
+      support::log().info("no device to take the target from: {}", noDevice.what());
+    }
+    return jit::resolveTarget(arch);
+  }();
+  pack.setBlock(any ? noBlock : blockWord(block));
+  const std::vector<ArgType> types = pack.types();
+  return Executable(jit::build(kernel.spec, types,
+                               any ? std::array<unsigned, 3>{0, 0, 0} : extents(block), target,
+                               /*keepIr=*/true));
+}
+
+std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable, const ArgPack &pack) {
+  return std::make_shared<LoadedFunctions>(ExecutableAccess::state(executable), pack);
+}
+
+static void checkBound(const LoadedFunctions &bound, ArgPack &pack, const LaunchConfig &config,
+                       const std::source_location &where) {
+  const KernelFacts &facts = bound.executable->facts;
+  if (pack.error())
+    throw TraceError("kernel " + facts.name + ": argument " + std::to_string(pack.errorArgument()) +
+                         ": " + pack.error(),
+                     where);
+  checkBlock(config.block, facts, where);
+  if (!bound.entry.matches(pack))
+    throw TraceError("kernel " + facts.name +
+                         ": the arguments are of other types than the kernel was compiled for",
+                     where);
+}
+
+void launchBound(LoadedFunctions &bound, ArgPack &pack, const LaunchConfig &config,
+                 const std::source_location &where) {
+  pack.setBlock(bound.block);
+  if (pack.error() || !bound.entry.matches(pack) || bound.block == noBlock ||
+      !plausible(config.block) || blockWord(config.block) != bound.block) [[unlikely]]
+    checkBound(bound, pack, config, where);
+  const HipFunctions &functions = hip();
+  const int device = deviceOf(config.stream, functions);
+  if (device >= LoadedFunctions::maxDevices)
+    throw RuntimeError("device " + std::to_string(device) + " is over the limit of devices", 0,
+                       where);
+  const LoadedKernel *loaded = bound.entry.loaded(device);
+  if (!loaded) [[unlikely]]
+    loaded = &bound.entry.publish(
+        device, std::make_unique<LoadedKernel>(bound.executable->object->bytes, bound.executable,
+                                               bound.executable->facts, device, where));
+  launchOn(*loaded, pack, config, device, functions, where);
+}
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,79 @@
+// From a call's signature to the kernels loaded for it, one per device. Readers take no lock and
+// allocate nothing: entries are never moved nor removed while the table lives, and a grown index
+// keeps the old one alive for readers that are still in it.
+#pragma once
+
+#include "runtime/loaded_kernel.h"
+
+#include <flydsl/args.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace flydsl::jit {
+
+/// One signature: its words, and a loaded kernel per device.
+class SignatureEntry {
+public:
+  SignatureEntry(const detail::ArgPack &pack, int deviceCount);
+
+  bool matches(const detail::ArgPack &pack) const {
+    return count_ == pack.words() && std::memcmp(words_.get(), pack.word(), count_ * 8) == 0;
+  }
+  std::uint64_t hash() const { return hash_; }
+  /// Null until loaded on that device.
+  const runtime::LoadedKernel *loaded(int device) const {
+    return loaded_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+  }
+  /// Keeps the kernel; the one that another thread has put there first wins and is returned.
+  const runtime::LoadedKernel &publish(int device, std::unique_ptr<runtime::LoadedKernel> kernel);
+
+private:
+  std::uint64_t hash_;
+  std::size_t count_;
+  std::unique_ptr<std::uint64_t[]> words_;
+  std::unique_ptr<std::atomic<const runtime::LoadedKernel *>[]> loaded_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<runtime::LoadedKernel>> owned_;
+};
+
+class SignatureTable {
+public:
+  SignatureTable();
+  ~SignatureTable();
+
+  /// The entry of the signature in `pack`, or null.
+  SignatureEntry *find(const detail::ArgPack &pack) const {
+    const Index &index = *index_.load(std::memory_order_acquire);
+    for (std::size_t at = hashOf(pack) & index.mask;; at = (at + 1) & index.mask) {
+      SignatureEntry *entry = index.slots[at].load(std::memory_order_acquire);
+      if (!entry || entry->matches(pack))
+        return entry;
+    }
+  }
+  /// The entry, made where there is none.
+  SignatureEntry &insert(const detail::ArgPack &pack, int deviceCount);
+
+  static std::uint64_t hashOf(const detail::ArgPack &pack) {
+    return detail::ArgPack::mix(pack.hash(), pack.block());
+  }
+
+private:
+  struct Index {
+    explicit Index(std::size_t size)
+        : mask(size - 1), slots(new std::atomic<SignatureEntry *>[size]()) {}
+    void put(SignatureEntry &entry);
+    std::size_t mask;
+    std::unique_ptr<std::atomic<SignatureEntry *>[]> slots;
+  };
+
+  std::atomic<const Index *> index_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Index>> indices_; // the last one is in use
+  std::vector<std::unique_ptr<SignatureEntry>> entries_;
+};
+
+} // namespace flydsl::jit

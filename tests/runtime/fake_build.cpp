@@ -1,0 +1,47 @@
+#include "fake_params.h"
+#include "jit/launch/build.h"
+
+#include <mutex>
+
+FakeBuild &fakeBuild() {
+  static FakeBuild build;
+  return build;
+}
+
+namespace flydsl::jit {
+
+std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
+                                                     std::span<const detail::ArgType> types,
+                                                     std::array<unsigned, 3> block,
+                                                     const Target &target, bool) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  FakeBuild &fake = fakeBuild();
+  ++fake.builds;
+  fake.types.clear();
+  std::vector<detail::ParamHandle> handles;
+  for (const detail::ArgType &type : types) {
+    fake.types.push_back(type.str());
+    handles.push_back({nullptr, &type});
+  }
+  detail::ParamReader reader(handles.data(), handles.size());
+  spec.body(reader);
+
+  auto object = std::make_shared<CodeObject>();
+  object->target = fake.target.empty() ? target.id() : fake.target;
+  object->bytes = {1, 2, 3};
+  object->kernels.emplace_back().name = spec.name;
+  auto state = std::make_shared<detail::ExecutableState>();
+  state->kernel = &object->kernels.front();
+  state->object = object;
+  state->block = block;
+  state->facts.name = spec.name;
+  state->facts.target = object->target;
+  state->facts.sharedBytes = fake.sharedBytes;
+  state->facts.maxSharedBytes = target.ldsBytes();
+  state->facts.maxBlock = fake.maxBlock;
+  state->facts.block = block;
+  return state;
+}
+
+} // namespace flydsl::jit

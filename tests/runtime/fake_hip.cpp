@@ -1,0 +1,167 @@
+#include "fake_hip.h"
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace {
+FakeHip state;
+thread_local int currentDevice = 0;
+
+struct Function {
+  std::string name;
+};
+struct Module {
+  std::vector<Function *> functions;
+};
+
+hipError_t failure() { return static_cast<hipError_t>(std::exchange(state.failNext, 0)); }
+} // namespace
+
+extern "C" {
+FakeHip *fake_hip_state() { return &state; }
+
+const char *hipGetErrorName(hipError_t code) {
+  return code == hipErrorOutOfMemory     ? "hipErrorOutOfMemory"
+         : code == hipErrorLaunchFailure ? "hipErrorLaunchFailure"
+         : code == hipErrorInvalidImage  ? "hipErrorInvalidImage"
+         : code == hipErrorInvalidDevice ? "hipErrorInvalidDevice"
+                                         : "hipErrorUnknown";
+}
+const char *hipGetErrorString(hipError_t) { return "as the test asked"; }
+hipError_t hipGetDeviceCount(int *count) {
+  if (const char *none = std::getenv("FAKE_HIP_NO_DEVICE"); none && *none)
+    return hipErrorNoDevice;
+  *count = state.devices;
+  return hipSuccess;
+}
+hipError_t hipSetDevice(int device) {
+  if (device < 0 || device >= state.devices)
+    return hipErrorInvalidDevice;
+  currentDevice = device;
+  return hipSuccess;
+}
+hipError_t hipGetDevice(int *device) {
+  *device = currentDevice;
+  return hipSuccess;
+}
+hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
+  *properties = {};
+  std::strcpy(properties->name, "Fake gfx device");
+  std::strcpy(properties->gcnArchName, state.arch.c_str());
+  return hipSuccess;
+}
+hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t which, int device) {
+  *value = which == hipDeviceAttributeWarpSize                  ? 64
+           : which == hipDeviceAttributeMaxSharedMemoryPerBlock ? 65536
+           : which == hipDeviceAttributeMultiprocessorCount     ? 304
+                                                                : 0;
+  return hipSuccess;
+}
+hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t) {
+  *bytes = size_t{192} << 30;
+  return hipSuccess;
+}
+hipError_t hipDeviceSynchronize() { return hipSuccess; }
+hipError_t hipMalloc(void **pointer, size_t bytes) {
+  if (hipError_t code = failure())
+    return code;
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  ++state.allocations;
+  return hipSuccess;
+}
+hipError_t hipFree(void *pointer) {
+  std::free(pointer);
+  --state.allocations;
+  return hipSuccess;
+}
+hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return hipSuccess;
+}
+hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKind kind,
+                          hipStream_t) {
+  return hipMemcpy(to, from, bytes, kind);
+}
+hipError_t hipMemset(void *to, int value, size_t bytes) {
+  std::memset(to, value, bytes);
+  return hipSuccess;
+}
+hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t) {
+  return hipMemset(to, value, bytes);
+}
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned) {
+  *stream = reinterpret_cast<hipStream_t>(new char);
+  return hipSuccess;
+}
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  delete reinterpret_cast<char *>(stream);
+  return hipSuccess;
+}
+hipError_t hipStreamSynchronize(hipStream_t) { return failure(); }
+hipError_t hipStreamQuery(hipStream_t) { return failure(); }
+hipError_t hipStreamWaitEvent(hipStream_t, hipEvent_t, unsigned) { return hipSuccess; }
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned) {
+  *event = reinterpret_cast<hipEvent_t>(new char);
+  return hipSuccess;
+}
+hipError_t hipEventDestroy(hipEvent_t event) {
+  delete reinterpret_cast<char *>(event);
+  return hipSuccess;
+}
+hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return hipSuccess; }
+hipError_t hipEventSynchronize(hipEvent_t) { return hipSuccess; }
+hipError_t hipEventQuery(hipEvent_t) { return failure(); }
+hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t, hipEvent_t) {
+  *milliseconds = 1.5f;
+  return hipSuccess;
+}
+hipError_t hipModuleLoadData(hipModule_t *module, const void *) {
+  if (hipError_t code = failure())
+    return code;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.modulesLoaded;
+  *module = reinterpret_cast<hipModule_t>(new Module);
+  return hipSuccess;
+}
+hipError_t hipModuleUnload(hipModule_t module) {
+  auto *fake = reinterpret_cast<Module *>(module);
+  for (Function *function : fake->functions)
+    delete function;
+  delete fake;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.modulesUnloaded;
+  return hipSuccess;
+}
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+  auto *made = new Function{name};
+  reinterpret_cast<Module *>(module)->functions.push_back(made);
+  *function = reinterpret_cast<hipFunction_t>(made);
+  return hipSuccess;
+}
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz,
+                                 unsigned bx, unsigned by, unsigned bz, unsigned sharedBytes,
+                                 hipStream_t stream, void **, void **extra) {
+  if (!state.record)
+    return hipSuccess;
+  if (hipError_t code = failure())
+    return code;
+  FakeLaunch launch;
+  launch.kernel = reinterpret_cast<Function *>(function)->name;
+  launch.device = currentDevice;
+  launch.grid[0] = gx, launch.grid[1] = gy, launch.grid[2] = gz;
+  launch.block[0] = bx, launch.block[1] = by, launch.block[2] = bz;
+  launch.sharedBytes = sharedBytes;
+  launch.stream = stream;
+  if (extra[0] != HIP_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != HIP_LAUNCH_PARAM_BUFFER_SIZE ||
+      extra[4] != HIP_LAUNCH_PARAM_END)
+    return hipErrorInvalidValue;
+  const auto *bytes = static_cast<const std::byte *>(extra[1]);
+  launch.arguments.assign(bytes, bytes + *static_cast<size_t *>(extra[3]));
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.launches.push_back(std::move(launch));
+  return hipSuccess;
+}
+}

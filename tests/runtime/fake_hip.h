@@ -1,0 +1,31 @@
+// A HIP library that does nothing but remember: what the tests look at. It is loaded as the runtime
+// loads any HIP library; `fake_hip_state` is the one name beside HIP's that it exports.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct FakeLaunch {
+  std::string kernel;
+  int device = 0;
+  unsigned grid[3] = {}, block[3] = {};
+  unsigned sharedBytes = 0;
+  void *stream = nullptr;
+  std::vector<std::byte> arguments;
+};
+
+struct FakeHip {
+  std::mutex mutex;
+  int devices = 2;
+  std::string arch = "gfx942:sramecc+:xnack-";
+  bool record = true; ///< off: a launch returns at once
+  int failNext = 0;   ///< the code that the next launch, allocation or load returns
+  std::vector<FakeLaunch> launches;
+  int modulesLoaded = 0, modulesUnloaded = 0;
+  int allocations = 0;
+};
+
+extern "C" FakeHip *fake_hip_state();

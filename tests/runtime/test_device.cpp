@@ -1,0 +1,76 @@
+#include "fake.h"
+
+#include <flydsl/stream.h>
+
+#include <catch2/catch.hpp>
+
+namespace fx = flydsl;
+
+TEST_CASE("devices report what HIP says of them") {
+  REQUIRE(fx::Device::count() == 2);
+  fx::Device device(1);
+  CHECK(device.name() == "Fake gfx device");
+  CHECK(device.arch() == "gfx942");
+  CHECK(device.arch_full() == "gfx942:sramecc+:xnack-");
+  CHECK(device.warp_size() == 64);
+  CHECK(device.compute_units() == 304);
+  CHECK(device.shared_memory() == 65536);
+  CHECK(device.total_memory() == std::size_t{192} << 30);
+  CHECK_FALSE(device.is_emulator());
+  CHECK(fx::Device::all().size() == 2);
+}
+
+TEST_CASE("the current device is the thread's") {
+  fx::Device(1).make_current();
+  CHECK(fx::Device::current().ordinal() == 1);
+  fx::Device(0).synchronize();
+  CHECK(fx::Device::current().ordinal() == 1);
+  fx::Device(0).make_current();
+}
+
+TEST_CASE("a device that does not exist is an error with the user's line") {
+  const unsigned line = __LINE__ + 2;
+  try {
+    fx::Device device(7);
+    FAIL("no error");
+  } catch (const fx::RuntimeError &error) {
+    CHECK(error.where().line == line);
+    CHECK_THAT(error.what(), Catch::Contains("device 7 does not exist; there are 2"));
+    CHECK_THAT(error.what(), Catch::Contains("test_device.cpp"));
+  }
+}
+
+TEST_CASE("streams and events") {
+  fx::Stream stream;
+  CHECK(stream.native() != nullptr);
+  CHECK(stream.device().ordinal() == 0);
+  CHECK(fx::Stream(fx::Device(1)).device().ordinal() == 1);
+  CHECK(fx::Device::current().ordinal() == 0);
+  fx::Event start, stop;
+  start.record(stream);
+  stop.record(stream.native());
+  CHECK(stop.milliseconds_since(start) == 1.5f);
+  stream.wait(stop);
+  CHECK(stream.idle());
+  fake().failNext = 600; // hipErrorNotReady
+  CHECK_FALSE(stream.idle());
+  fx::Stream other = std::move(stream);
+  CHECK(stream.native() == nullptr);
+  CHECK(other.native() != nullptr);
+}
+
+TEST_CASE("an error of HIP carries its code, its name and what was being done") {
+  fx::Stream stream;
+  fake().failNext = 719; // hipErrorLaunchFailure
+  const unsigned line = __LINE__ + 2;
+  try {
+    stream.synchronize();
+    FAIL("no error");
+  } catch (const fx::RuntimeError &error) {
+    CHECK(error.code() == 719);
+    CHECK(error.where().line == line);
+    CHECK_THAT(
+        error.what(),
+        Catch::Contains("waiting for a stream: hipErrorLaunchFailure (719): as the test asked"));
+  }
+}

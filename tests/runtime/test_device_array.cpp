@@ -1,0 +1,84 @@
+#include "fake.h"
+
+#include <flydsl/device_array.h>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+namespace fx = flydsl;
+
+TEST_CASE("random values are in range, vary, and depend on the seed alone") {
+  auto a = fx::DeviceArray<float>::random({37, 51}, 1).to_host();
+  auto b = fx::DeviceArray<float>::random({37 * 51}, 1).to_host();
+  auto c = fx::DeviceArray<float>::random({37, 51}, 2).to_host();
+  CHECK(a == b);
+  CHECK(a != c);
+  double sum = 0;
+  for (float x : a) {
+    REQUIRE(x >= -1.0f);
+    REQUIRE(x < 1.0f);
+    sum += x;
+  }
+  CHECK(std::fabs(sum / a.size()) < 0.05);
+  bool low = false, high = false;
+  for (int x : fx::DeviceArray<std::int8_t>::random({1000}, 3).to_host()) {
+    REQUIRE(x >= -8);
+    REQUIRE(x <= 7);
+    low |= x == -8;
+    high |= x == 7;
+  }
+  CHECK(low);
+  CHECK(high);
+}
+
+TEST_CASE("copies, fills and poison") {
+  fx::DeviceArray<float> a({2, 3});
+  CHECK(a.size() == 6);
+  CHECK(a.bytes() == 24);
+  a.poison();
+  for (float x : a.to_host())
+    CHECK(std::isnan(x));
+  a.fill(2.5f);
+  CHECK(a.to_host() == std::vector<float>(6, 2.5f));
+  std::vector<float> values{1, 2, 3, 4, 5, 6};
+  a.copy_from(values);
+  CHECK(a.to_host() == values);
+  CHECK(fx::DeviceArray<float>::from_host(values, {3, 2}).to_host() == values);
+  values.push_back(7);
+  CHECK_THROWS_AS(a.copy_from(values), fx::RuntimeError);
+}
+
+TEST_CASE("memory is freed with the array, and an empty one has none") {
+  const int before = fake().allocations;
+  {
+    fx::DeviceArray<double> a({8});
+    CHECK(fake().allocations == before + 1);
+    fx::DeviceArray<double> b = std::move(a);
+    CHECK(fake().allocations == before + 1);
+    fx::DeviceArray<double> none({4, 0});
+    CHECK(none.size() == 0);
+    CHECK(none.to_host().empty());
+    CHECK(fake().allocations == before + 1);
+  }
+  CHECK(fake().allocations == before);
+}
+
+TEST_CASE("out of memory names the size and the user's line") {
+  fake().failNext = 2;
+  const unsigned line = __LINE__ + 2;
+  try {
+    fx::DeviceArray<float> a({1024});
+    FAIL("no error");
+  } catch (const fx::RuntimeError &error) {
+    CHECK(error.code() == 2);
+    CHECK(error.where().line == line);
+    CHECK_THAT(error.what(), Catch::Contains("allocating 4096 bytes"));
+  }
+}
+
+TEST_CASE("a negative extent is refused before anything is allocated") {
+  const int before = fake().allocations;
+  CHECK_THROWS_AS(fx::DeviceArray<float>({4, -1}), fx::TraceError);
+  CHECK(fake().allocations == before);
+}

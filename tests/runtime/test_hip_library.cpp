@@ -1,0 +1,105 @@
+// Each case runs in a child process: a process loads one HIP library for good.
+#include "runtime/hip_functions.h"
+
+#include <flydsl/error.h>
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+/// Runs `body` in a child; the text that it returns, or its exception's.
+std::string inChild(const std::function<std::string()> &body) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  pid_t child = fork();
+  if (child == 0) {
+    std::string text;
+    try {
+      text = body();
+    } catch (const std::exception &error) {
+      text = std::string("error: ") + error.what();
+    }
+    ssize_t written = write(ends[1], text.data(), text.size());
+    _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  return text;
+}
+
+std::string load() {
+  const auto &functions = flydsl::runtime::hip();
+  return functions.path + " devices " + std::to_string(functions.deviceCount);
+}
+} // namespace
+
+TEST_CASE("the emulator's library is the one that the environment names") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", FAKE_HIP_LIBRARY, 1);
+    return load();
+  });
+  CHECK_THAT(text, Catch::EndsWith("libfake_hip.so devices 2"));
+}
+
+TEST_CASE("a library without a device, and one that is not there, are named in the error") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", FAKE_HIP_LIBRARY, 1);
+    setenv("FAKE_HIP_NO_DEVICE", "1", 1);
+    return load();
+  });
+  CHECK_THAT(
+      text, Catch::StartsWith("error: no device to run on (FLYDSL_RUNTIME_KIND=emulator); tried:"));
+  CHECK_THAT(text, Catch::Contains("libfake_hip.so: reports no device"));
+  text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", "/nowhere/libx.so", 1);
+    return load();
+  });
+  CHECK_THAT(text, Catch::Contains("/nowhere/libx.so"));
+}
+
+TEST_CASE("a failed load is tried again") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", "/nowhere/libx.so", 1);
+    try {
+      load();
+    } catch (const flydsl::RuntimeError &) {
+      setenv("FLYDSL_EMULATOR_LIBRARY", FAKE_HIP_LIBRARY, 1);
+      return load();
+    }
+    return std::string("loaded");
+  });
+  CHECK_THAT(text, Catch::EndsWith("devices 2"));
+}
+
+TEST_CASE("an unknown kind of runtime is an error") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "cuda", 1);
+    return load();
+  });
+  CHECK(text == "error: FLYDSL_RUNTIME_KIND=cuda: expected hip or emulator");
+}
+
+TEST_CASE("a library that is no HIP is told by what it lacks") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", "libm.so.6", 1);
+    return load();
+  });
+  CHECK_THAT(text, Catch::Contains("libm.so.6: lacks hipGetErrorName"));
+}

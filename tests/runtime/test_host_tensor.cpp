@@ -1,0 +1,139 @@
+#include <flydsl/args.h>
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace fx = flydsl;
+
+namespace {
+alignas(64) float storage[64];
+
+fx::detail::ArgType typeOf(const fx::TensorArg &tensor) {
+  fx::ArgPack pack;
+  pack.tensor(tensor);
+  REQUIRE(pack.error() == nullptr);
+  return pack.types().at(0);
+}
+
+std::string str(const fx::TensorArg &tensor) { return typeOf(tensor).str(); }
+
+template <class F> std::string message(F &&call) {
+  try {
+    call();
+  } catch (const fx::TraceError &error) {
+    CHECK(error.where().known());
+    return error.what();
+  }
+  return "no error";
+}
+} // namespace
+
+TEST_CASE("by default all is dynamic but the stride of the contiguous mode") {
+  CHECK(str(fx::tensor(storage, {4, 8})) == "tensor<f32, (?,?):(?{i64},1)>");
+  CHECK(str(fx::tensor(storage, {4, 8}, {1, 4})) == "tensor<f32, (?,?):(1,?{i64})>");
+  CHECK(str(fx::tensor(storage, {8})) == "tensor<f32, ?:1>");
+  CHECK(str(fx::tensor(storage, {2, 2, 2})) == "tensor<f32, (?,?,?):(?{i64},?{i64},1)>");
+  CHECK(str(fx::tensor(storage, {4, 4}, {8, 2})) == "tensor<f32, (?,?):(?{i64},?{i64})>");
+}
+
+TEST_CASE("a row-major tensor keeps its signature when an extent happens to be 1") {
+  CHECK(str(fx::tensor(storage, {8, 1})) == "tensor<f32, (?,?):(?{i64},1)>");
+  CHECK(str(fx::tensor(storage, {1, 8})) == "tensor<f32, (?,?):(?{i64},1)>");
+}
+
+TEST_CASE("what is static and what is dynamic can be said") {
+  auto t = fx::tensor(storage, {4, 8});
+  CHECK(str(fx::TensorArg(t).mark_layout_static()) == "tensor<f32, (4,8):(8,1)>");
+  CHECK(str(fx::TensorArg(t).mark_layout_dynamic(1, 8)) == "tensor<f32, (?,?):(?{i64 div=8},1)>");
+  CHECK(str(fx::TensorArg(t).mark_layout_static().mark_shape_dynamic(0, 2)) ==
+        "tensor<f32, (?{div=2},8):(8,1)>");
+  CHECK(str(fx::TensorArg(t).mark_layout_static().mark_stride_dynamic(0, 4)) ==
+        "tensor<f32, (4,8):(?{i64 div=4},1)>");
+  CHECK(typeOf(t).alignment == 4);
+  CHECK(typeOf(fx::TensorArg(t).assume_aligned(16)).alignment == 16);
+}
+
+TEST_CASE("an extent over 31 bits is passed in 64") {
+  CHECK(str(fx::tensor(storage, {std::int64_t{1} << 31, 2})) ==
+        "tensor<f32, (?{i64},?):(?{i64},1)>");
+  CHECK(str(fx::tensor(storage, {(std::int64_t{1} << 31) - 1, 2})) ==
+        "tensor<f32, (?,?):(?{i64},1)>");
+}
+
+TEST_CASE("the buffer holds the pointer and the packed dynamic leaves") {
+  fx::ArgPack pack;
+  pack.tensor(fx::tensor(storage, {4, 8}));
+  pack.scalar(fx::DType::Kind::i32, std::int32_t{7});
+  pack.tensor(fx::tensor(storage + 16, {48}));
+  // pointer, i32, i32, i64 | i32 | pad | pointer, i32
+  REQUIRE(pack.byteCount() == 8 + 16 + 4 + 4 + 8 + 4);
+  auto at = [&]<class T>(std::size_t offset, T) {
+    T value;
+    std::memcpy(&value, pack.bytes() + offset, sizeof value);
+    return value;
+  };
+  CHECK(at(0, static_cast<float *>(nullptr)) == storage);
+  CHECK(at(8, std::int32_t{}) == 4);
+  CHECK(at(12, std::int32_t{}) == 8);
+  CHECK(at(16, std::int64_t{}) == 8);
+  CHECK(at(24, std::int32_t{}) == 7);
+  CHECK(at(32, static_cast<float *>(nullptr)) == storage + 16);
+  CHECK(at(40, std::int32_t{}) == 48);
+}
+
+TEST_CASE("signatures differ where the code would, and only there") {
+  auto hash = [](const fx::TensorArg &t) {
+    fx::ArgPack pack;
+    pack.tensor(t);
+    return pack.hash();
+  };
+  const auto t = fx::tensor(storage, {4, 8});
+  CHECK(hash(t) == hash(fx::tensor(storage + 4, {2, 16})));
+  CHECK(hash(t) != hash(fx::tensor(reinterpret_cast<int *>(storage), {4, 8})));
+  CHECK(hash(t) != hash(fx::tensor(storage, {4, 8, 1})));
+  CHECK(hash(t) != hash(fx::TensorArg(t).mark_layout_static()));
+  CHECK(hash(t) != hash(fx::TensorArg(t).mark_layout_dynamic(1, 8)));
+  CHECK(hash(t) != hash(fx::TensorArg(t).assume_aligned(16)));
+  CHECK(hash(t) != hash(fx::tensor(storage, {4, 8}, {1, 4})));
+}
+
+TEST_CASE("mistakes are told with the user's line") {
+  using Catch::Contains;
+  CHECK_THAT(message([] { fx::tensor(storage, std::vector<std::int64_t>{}); }),
+             Contains("1 to 8 modes"));
+  CHECK_THAT(message([] { fx::tensor(storage, {1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
+             Contains("1 to 8 modes"));
+  CHECK_THAT(message([] { fx::tensor(storage, {4, 8}, {1}); }),
+             Contains("differ in the number of modes"));
+  CHECK_THAT(message([] { fx::tensor(storage, {4, -8}); }),
+             Contains("negative extent in the shape (4,-8)"));
+  CHECK_THAT(message([] { fx::tensor(storage, {std::int64_t{1} << 40, std::int64_t{1} << 40}); }),
+             Contains("more elements than 64 bits count"));
+  CHECK_THAT(message([] { fx::tensor(reinterpret_cast<char *>(storage) + 1, fx::f32, {4}); }),
+             Contains("not a multiple of 4 bytes"));
+  auto t = fx::tensor(storage, {4, 6});
+  CHECK_THAT(message([&] { t.mark_layout_dynamic(0); }),
+             Contains("leading mode 0 must have stride 1"));
+  CHECK_THAT(message([&] { t.mark_layout_dynamic(2); }),
+             Contains("mode 2 of a tensor with 2 modes"));
+  CHECK_THAT(message([&] { t.mark_layout_dynamic(1, 4); }),
+             Contains("stride 6 of mode 0 is no multiple of 4"));
+  CHECK_THAT(message([&] { t.mark_shape_dynamic(0, 0); }), Contains("divisibility of 0"));
+  CHECK_THAT(message([&] { t.assume_aligned(3); }), Contains("not a power of two"));
+  CHECK_THAT(message([&] { t.at(storage + 1).assume_aligned(16); }),
+             Contains("not a multiple of 16"));
+  CHECK_THAT(message([] { fx::tensor(storage, {2, 2}, {4, 2}).mark_layout_dynamic(); }),
+             Contains("no mode has stride 1"));
+}
+
+TEST_CASE("a null pointer is remembered, but not for an empty tensor") {
+  fx::ArgPack pack;
+  pack.tensor(fx::tensor(static_cast<float *>(nullptr), {0, 4}));
+  CHECK(pack.error() == nullptr);
+  pack.beginArgument();
+  pack.beginArgument();
+  pack.tensor(fx::tensor(static_cast<float *>(nullptr), {4}));
+  CHECK(pack.error() == fx::ArgPack::nullPointer);
+  CHECK(pack.errorArgument() == 1);
+}
