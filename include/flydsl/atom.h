@@ -1,0 +1,83 @@
+// Copy and multiply instructions ("atoms"), one call's worth of work each.
+#pragma once
+
+#include <flydsl/layout.h>
+#include <flydsl/numeric.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// The instruction of a copy atom, e.g. UniversalCopy(128).
+class FLYDSL_API CopyOp : public Value {
+public:
+  using Value::Value;
+};
+
+/// The instruction of an mma atom, e.g. rocdl::MFMA(16, 16, 4, fx::f32).
+class FLYDSL_API MmaOp : public Value {
+public:
+  using Value::Value;
+};
+
+/// A plain load or store of `bits` (8 to 128), by whatever instruction the memories have.
+FLYDSL_API CopyOp UniversalCopy(int bits, Loc loc = Loc::current());
+inline CopyOp UniversalCopy8b(Loc loc = Loc::current()) { return UniversalCopy(8, loc); }
+inline CopyOp UniversalCopy16b(Loc loc = Loc::current()) { return UniversalCopy(16, loc); }
+inline CopyOp UniversalCopy32b(Loc loc = Loc::current()) { return UniversalCopy(32, loc); }
+inline CopyOp UniversalCopy64b(Loc loc = Loc::current()) { return UniversalCopy(64, loc); }
+inline CopyOp UniversalCopy128b(Loc loc = Loc::current()) { return UniversalCopy(128, loc); }
+
+/// What an atomic copy does at its destination.
+enum class AtomicOp { add, max, min, and_, or_, inc, dec };
+/// A copy that combines with the destination's value, atomically. `scope` is LLVM's sync scope;
+/// empty is the whole system.
+FLYDSL_API CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope = "",
+                                  Loc loc = Loc::current());
+/// One multiply-add of one thread.
+FLYDSL_API MmaOp UniversalFMA(DType type, Loc loc = Loc::current());
+
+namespace detail {
+FLYDSL_API Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc loc);
+/// A static layout or shape that an atom's or tiled operation's type determines.
+FLYDSL_API Handle atomQuery(const Handle &atom, const char *what, Loc loc);
+} // namespace detail
+
+/// A copy instruction with the width of the elements that it moves.
+class FLYDSL_API CopyAtom : public Value, public detail::StaticParam<CopyAtom> {
+public:
+  using Value::Value;
+  int val_bits() const;
+  /// Threads of the instruction.
+  Layout thr_layout(Loc loc = Loc::current()) const;
+  /// (thread, value) -> element of the moved block, as the source is read, the destination is
+  /// written.
+  Layout layout_src_tv(Loc loc = Loc::current()) const;
+  Layout layout_dst_tv(Loc loc = Loc::current()) const;
+  Layout layout_ref_tv(Loc loc = Loc::current()) const;
+  /// The atom with an operand of the instruction set, by its name ("soffset", ...).
+  CopyAtom set_value(const char *field, const Numeric::Arg &value) const {
+    return CopyAtom(detail::atomSet(handle_, field, value.handle, value.loc));
+  }
+};
+
+/// A multiply instruction.
+class FLYDSL_API MmaAtom : public Value, public detail::StaticParam<MmaAtom> {
+public:
+  using Value::Value;
+  Layout thr_layout(Loc loc = Loc::current()) const;
+  /// (M, N, K) of one call.
+  IntTuple shape_mnk(Loc loc = Loc::current()) const;
+  /// (thread, value) -> element of the operand's tile, column-major.
+  Layout layout_A_tv(Loc loc = Loc::current()) const;
+  Layout layout_B_tv(Loc loc = Loc::current()) const;
+  Layout layout_C_tv(Loc loc = Loc::current()) const;
+  MmaAtom set_value(const char *field, const Numeric::Arg &value) const {
+    return MmaAtom(detail::atomSet(handle_, field, value.handle, value.loc));
+  }
+};
+
+/// The instruction for elements of a type, or of a width in bits.
+FLYDSL_API CopyAtom make_copy_atom(const CopyOp &op, DType type, Loc loc = Loc::current());
+FLYDSL_API CopyAtom make_copy_atom(const CopyOp &op, int bits, Loc loc = Loc::current());
+FLYDSL_API MmaAtom make_mma_atom(const MmaOp &op, Loc loc = Loc::current());
+
+FLYDSL_NAMESPACE_END

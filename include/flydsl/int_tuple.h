@@ -1,0 +1,162 @@
+// Integer tuples: shapes, strides, coordinates. Nested, each leaf static (a host int) or dynamic
+// (Int32).
+#pragma once
+
+#include <flydsl/detail/handle.h>
+
+#include <array>
+#include <concepts>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+
+FLYDSL_NAMESPACE_BEGIN
+
+class Numeric;
+
+/// `fx::_`: all positions of a mode, in a coordinate that slices.
+struct Wildcard {};
+inline constexpr Wildcard _{};
+
+namespace detail {
+/// Host integers that may stand for a static leaf; bool and characters do not count.
+template <class T>
+concept HostInt = std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool> &&
+                  !std::same_as<std::remove_cv_t<T>, char>;
+
+FLYDSL_API Handle staticLeaf(std::int64_t value);
+FLYDSL_API Handle wildcardLeaf();
+FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
+
+enum class TupleOp { add, sub, mul, div, mod, shapeDiv, ceilDiv };
+FLYDSL_API Handle tupleBinary(TupleOp op, const Handle &a, const Handle &b, Loc loc);
+FLYDSL_API bool staticEqual(const Handle &a, const Handle &b, Loc loc);
+} // namespace detail
+
+/// A number, or a tuple of IntTuples: `8`, `{8, 16}`, `{9, {4, n}}`. A host integer is a static
+/// leaf, an fx::Int32 or fx::Int64 a dynamic one, `fx::_` a wildcard. Braces nest.
+class FLYDSL_API IntTuple : public Value, public detail::StaticParam<IntTuple> {
+public:
+  using Value::Value;
+  template <detail::HostInt T>
+  IntTuple(T value) : Value(detail::staticLeaf(static_cast<std::int64_t>(value))) {}
+  IntTuple(Wildcard) : Value(detail::wildcardLeaf()) {}
+  /// A dynamic leaf; integers of less than 32 bits are widened. A coordinate (an element of an
+  /// identity tensor) is itself. TraceError where the value is no integer.
+  IntTuple(const Numeric &value, Loc loc = Loc::current());
+  IntTuple(std::initializer_list<IntTuple> elements, Loc loc = Loc::current());
+
+  /// Number of modes; 1 for a leaf.
+  int rank() const;
+  /// 0 for a leaf, 1 for a flat tuple, one more for each level of nesting.
+  int depth() const;
+  bool is_leaf() const;
+  /// One mode. TraceError where there is none of that index.
+  IntTuple operator[](int mode) const { return at(mode); }
+  IntTuple at(int mode, Loc loc = Loc::current()) const;
+  /// The number of a static leaf. TraceError for a tuple, and for what is known only at run time.
+  std::int64_t value(Loc loc = Loc::current()) const;
+
+  /// An operand of an operator, with the place of the expression.
+  struct Arg {
+    detail::Handle handle;
+    Loc loc;
+    Arg(const IntTuple &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
+    Arg(const Numeric &v, Loc l = Loc::current()) : handle(IntTuple(v, l).handle()), loc(l) {}
+    template <detail::HostInt T>
+    Arg(T v, Loc l = Loc::current())
+        : handle(detail::staticLeaf(static_cast<std::int64_t>(v))), loc(l) {}
+  };
+
+  // Arithmetic of leaves and, mode by mode, of tuples of one profile. Static operands give a static
+  // result; division rounds towards zero.
+  friend IntTuple operator+(const Arg &a, const Arg &b) {
+    return IntTuple(detail::tupleBinary(detail::TupleOp::add, a.handle, b.handle, a.loc));
+  }
+  friend IntTuple operator-(const Arg &a, const Arg &b) {
+    return IntTuple(detail::tupleBinary(detail::TupleOp::sub, a.handle, b.handle, a.loc));
+  }
+  friend IntTuple operator*(const Arg &a, const Arg &b) {
+    return IntTuple(detail::tupleBinary(detail::TupleOp::mul, a.handle, b.handle, a.loc));
+  }
+  friend IntTuple operator/(const Arg &a, const Arg &b) {
+    return IntTuple(detail::tupleBinary(detail::TupleOp::div, a.handle, b.handle, a.loc));
+  }
+  friend IntTuple operator%(const Arg &a, const Arg &b) {
+    return IntTuple(detail::tupleBinary(detail::TupleOp::mod, a.handle, b.handle, a.loc));
+  }
+  /// Same profile and same static values; TraceError where one is dynamic (see fx::equal).
+  friend bool operator==(const Arg &a, const Arg &b) {
+    return detail::staticEqual(a.handle, b.handle, a.loc);
+  }
+};
+
+/// A coordinate with at least one `fx::_`: what it indexes is sliced, not read.
+class FLYDSL_API SliceCoord : public IntTuple {
+public:
+  using IntTuple::IntTuple;
+};
+
+namespace detail {
+template <class T> inline constexpr bool isSlicing = false;
+template <> inline constexpr bool isSlicing<Wildcard> = true;
+template <> inline constexpr bool isSlicing<SliceCoord> = true;
+template <class... T>
+using CoordOf =
+    std::conditional_t<(isSlicing<std::remove_cvref_t<T>> || ...), SliceCoord, IntTuple>;
+} // namespace detail
+
+namespace detail {
+template <class Result, class... T> Result makeTuple(const T &...modes) {
+  if constexpr (sizeof...(T) == 1 && (std::derived_from<T, IntTuple> && ...)) {
+    return Result((modes, ...).handle());
+  } else {
+    return [](const std::initializer_list<IntTuple> &elements) {
+      return Result(IntTuple(elements).handle());
+    }({IntTuple(modes)...});
+  }
+}
+} // namespace detail
+
+/// A tuple of the arguments: host integers, Int32s, IntTuples. One IntTuple is passed through.
+template <class... T> IntTuple make_int_tuple(const T &...modes) {
+  return detail::makeTuple<IntTuple>(modes...);
+}
+/// The extents of a layout's modes.
+template <class... T> IntTuple make_shape(const T &...modes) {
+  return detail::makeTuple<IntTuple>(modes...);
+}
+/// The step of a layout along each mode.
+template <class... T> IntTuple make_stride(const T &...modes) {
+  return detail::makeTuple<IntTuple>(modes...);
+}
+/// A coordinate; with an `fx::_` among the modes, one that slices.
+template <class... T> detail::CoordOf<T...> make_coord(const T &...modes) {
+  return detail::makeTuple<detail::CoordOf<T...>>(modes...);
+}
+
+/// A stride that steps along a coordinate's mode instead of memory: `E<0>()` is the unit vector
+/// 1E0, `E<0, 1>()` is 1E0E1.
+template <int... Modes> IntTuple E(std::int64_t scale = 1, Loc loc = Loc::current()) {
+  return IntTuple(detail::basisLeaf(scale, {Modes...}, loc));
+}
+
+/// The N modes of a tuple, for a structured binding: `auto [m, n] = fx::unpack<2>(A.shape());`
+/// TraceError where the rank is another.
+template <int N> std::array<IntTuple, N> unpack(const IntTuple &tuple, Loc loc = Loc::current());
+
+namespace detail {
+FLYDSL_API void expectRank(const Handle &tuple, int rank, Loc loc);
+template <std::size_t... I>
+std::array<IntTuple, sizeof...(I)> unpackModes(const IntTuple &t, Loc loc,
+                                               std::index_sequence<I...>) {
+  return {t.at(static_cast<int>(I), loc)...};
+}
+} // namespace detail
+
+template <int N> std::array<IntTuple, N> unpack(const IntTuple &tuple, Loc loc) {
+  detail::expectRank(tuple.handle(), N, loc);
+  return detail::unpackModes(tuple, loc, std::make_index_sequence<N>());
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,388 @@
+// Layouts: functions from coordinates to indices, and the algebra over them.
+//
+// Every function here works outside kernels on static values, and inside a kernel on static and
+// dynamic ones alike; what is static is computed while tracing and leaves no operation behind. An
+// operation that its operands do not admit (a tile that does not divide, profiles that differ) is a
+// TraceError that prints them.
+#pragma once
+
+#include <flydsl/int_tuple.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+class Tensor;
+class Layout;
+class ComposedLayout;
+
+namespace detail {
+/// One operation of the algebra, by its name in the IR: evaluated where its operands are static,
+/// traced where one is not. `numbers` are its attributes (modes, a range, bit widths).
+FLYDSL_API Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
+                          std::initializer_list<int> numbers = {});
+FLYDSL_API Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
+                          const int *numbers, std::size_t count);
+FLYDSL_API Handle sliceOf(const Handle &source, const Handle &coord, Loc loc);
+FLYDSL_API int rankOf(const Handle &handle, Loc loc);
+FLYDSL_API int depthOf(const Handle &handle, Loc loc);
+
+template <class T>
+concept AnyLayout = std::derived_from<T, Layout> || std::derived_from<T, ComposedLayout>;
+template <class T>
+concept LayoutLike = AnyLayout<T> || std::derived_from<T, Tensor>;
+template <class T>
+concept TupleLike = LayoutLike<T> || std::derived_from<T, IntTuple>;
+/// The eDSL's type of what comes out of an operation on a T (an element of a slice is an IntTuple).
+template <class T>
+using Kin =
+    std::conditional_t<std::derived_from<T, IntTuple>, IntTuple,
+                       std::conditional_t<std::derived_from<T, Layout>, Layout,
+                                          std::conditional_t<std::derived_from<T, ComposedLayout>,
+                                                             ComposedLayout, T>>>;
+
+/// `f(c0, c1, ...)` for up to six modes: reads at a coordinate, or slices where an `fx::_` is in
+/// it.
+template <class Self, class Point> class Indexed {
+public:
+  template <class A> auto operator()(const A &a, Loc loc = Loc::current()) const {
+    if constexpr (isSlicing<A>)
+      return index(SliceCoord(IntTuple(a).handle()), loc);
+    else
+      return index(IntTuple(a), loc);
+  }
+  template <class A, class B>
+  auto operator()(const A &a, const B &b, Loc loc = Loc::current()) const {
+    return index(makeTuple<CoordOf<A, B>>(a, b), loc);
+  }
+  template <class A, class B, class C>
+  auto operator()(const A &a, const B &b, const C &c, Loc loc = Loc::current()) const {
+    return index(makeTuple<CoordOf<A, B, C>>(a, b, c), loc);
+  }
+  template <class A, class B, class C, class D>
+  auto operator()(const A &a, const B &b, const C &c, const D &d, Loc loc = Loc::current()) const {
+    return index(makeTuple<CoordOf<A, B, C, D>>(a, b, c, d), loc);
+  }
+  template <class A, class B, class C, class D, class E>
+  auto operator()(const A &a, const B &b, const C &c, const D &d, const E &e,
+                  Loc loc = Loc::current()) const {
+    return index(makeTuple<CoordOf<A, B, C, D, E>>(a, b, c, d, e), loc);
+  }
+  template <class A, class B, class C, class D, class E, class F>
+  auto operator()(const A &a, const B &b, const C &c, const D &d, const E &e, const F &f,
+                  Loc loc = Loc::current()) const {
+    return index(makeTuple<CoordOf<A, B, C, D, E, F>>(a, b, c, d, e, f), loc);
+  }
+
+private:
+  Self index(const SliceCoord &coord, Loc loc) const {
+    return Self(sliceOf(static_cast<const Self *>(this)->handle(), coord.handle(), loc));
+  }
+  Point index(const IntTuple &coord, Loc loc) const {
+    return static_cast<const Self *>(this)->point(coord, loc);
+  }
+};
+} // namespace detail
+
+/// Shape and stride of one profile: the coordinate (c0, c1, ...) maps to c0*d0 + c1*d1 + ...
+class FLYDSL_API Layout : public Value,
+                          public detail::Indexed<Layout, IntTuple>,
+                          public detail::StaticParam<Layout> {
+public:
+  using Value::Value;
+  IntTuple shape(Loc loc = Loc::current()) const;
+  IntTuple stride(Loc loc = Loc::current()) const;
+  int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
+  int depth(Loc loc = Loc::current()) const { return detail::depthOf(handle_, loc); }
+  /// One mode.
+  Layout operator[](int mode) const;
+  /// The index of a coordinate; `layout(c0, c1)` is the short form.
+  IntTuple point(const IntTuple &coord, Loc loc) const;
+};
+
+/// XOR of `mask` bits at `base + shift` into the bits at `base` of an index.
+class FLYDSL_API Swizzle : public Value, public detail::StaticParam<Swizzle> {
+public:
+  using Value::Value;
+  Swizzle(int mask, int base, int shift, Loc loc = Loc::current());
+};
+
+/// inner(offset + outer(coordinate)); `inner` is a swizzle, a layout or a composed layout.
+class FLYDSL_API ComposedLayout : public Value,
+                                  public detail::Indexed<ComposedLayout, IntTuple>,
+                                  public detail::StaticParam<ComposedLayout> {
+public:
+  using Value::Value;
+  IntTuple shape(Loc loc = Loc::current()) const;
+  IntTuple offset(Loc loc = Loc::current()) const;
+  /// The outer layout, where it is a plain one. TraceError where it is composed itself.
+  Layout outer(Loc loc = Loc::current()) const;
+  int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
+  IntTuple point(const IntTuple &coord, Loc loc) const;
+};
+
+/// One tiler per mode: a length, a Layout, or `fx::_` for a mode that is left alone.
+class FLYDSL_API Tile : public Value, public detail::StaticParam<Tile> {
+public:
+  using Value::Value;
+  /// One mode of a tile.
+  class FLYDSL_API Mode : public Value {
+  public:
+    template <detail::HostInt T>
+    Mode(T length) : Value(detail::staticLeaf(static_cast<std::int64_t>(length))) {}
+    Mode(Wildcard) : Value(detail::wildcardLeaf()) {}
+    /// A length known while tracing, or a tuple of lengths.
+    Mode(const IntTuple &length) : Value(length.handle()) {}
+    Mode(const Layout &layout) : Value(layout.handle()) {}
+    Mode(const Tile &tile) : Value(tile.handle()) {}
+  };
+  Tile(std::initializer_list<Mode> modes, Loc loc = Loc::current());
+  int rank() const;
+  /// One mode that is a length or a tuple of lengths. TraceError for a Layout.
+  IntTuple operator[](int mode) const;
+};
+
+/// Each argument is a mode's tiler: an integer, a Layout or `fx::_`.
+template <class... T> Tile make_tile(const T &...modes) { return Tile({Tile::Mode(modes)...}); }
+
+/// What divides a layout: a Tile (per mode) or a Layout (of the whole).
+class FLYDSL_API Tiler : public Value {
+public:
+  Tiler(const Tile &tile) : Value(tile.handle()) {}
+  Tiler(const Layout &layout) : Value(layout.handle()) {}
+  template <detail::HostInt T> Tiler(T length) : Value(Tile({length}).handle()) {}
+  Tiler(std::initializer_list<Tile::Mode> modes, Loc loc = Loc::current())
+      : Value(Tile(modes, loc).handle()) {}
+};
+
+//===-- Making layouts
+//-----------------------------------------------------------------------------===//
+
+/// shape:stride; both have one profile.
+FLYDSL_API Layout make_layout(const IntTuple &shape, const IntTuple &stride,
+                              Loc loc = Loc::current());
+/// The compact layout of a shape, first mode fastest.
+FLYDSL_API Layout make_layout(const IntTuple &shape, Loc loc = Loc::current());
+/// The compact layout whose strides grow in the order of `order` (its smallest entry is the fastest
+/// mode).
+FLYDSL_API Layout make_ordered_layout(const IntTuple &shape, const IntTuple &order,
+                                      Loc loc = Loc::current());
+/// A compact layout of the same shape whose strides grow in the same order.
+FLYDSL_API Layout make_layout_like(const Layout &layout, Loc loc = Loc::current());
+/// shape:(1E0, 1E1, ...): a coordinate maps to itself.
+FLYDSL_API Layout make_identity_layout(const IntTuple &shape, Loc loc = Loc::current());
+/// coordinate -> inner(offset + outer(coordinate)).
+FLYDSL_API ComposedLayout make_composed_layout(const Swizzle &inner, const IntTuple &offset,
+                                               const Layout &outer, Loc loc = Loc::current());
+FLYDSL_API ComposedLayout make_composed_layout(const Layout &inner, const IntTuple &offset,
+                                               const Layout &outer, Loc loc = Loc::current());
+/// coordinate -> inner(outer(coordinate)).
+FLYDSL_API ComposedLayout make_composed_layout(const Swizzle &inner, const Layout &outer,
+                                               Loc loc = Loc::current());
+FLYDSL_API ComposedLayout make_composed_layout(const Layout &inner, const Layout &outer,
+                                               Loc loc = Loc::current());
+
+//===-- Tuples
+//---------------------------------------------------------------------------------------===//
+
+/// Number of top-level modes; 1 for a leaf.
+template <detail::TupleLike T> int rank(const T &x, Loc loc = Loc::current()) {
+  return detail::rankOf(x.handle(), loc);
+}
+/// Levels of nesting; 0 for a leaf.
+template <detail::TupleLike T> int depth(const T &x, Loc loc = Loc::current()) {
+  return detail::depthOf(x.handle(), loc);
+}
+/// The mode at a path of mode numbers, outermost first.
+template <detail::TupleLike T> detail::Kin<T> get(const T &x, int mode, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("get", {&x.handle()}, loc, {mode}));
+}
+template <detail::TupleLike T>
+detail::Kin<T> get(const T &x, std::initializer_list<int> path, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("get", {&x.handle()}, loc, path));
+}
+/// Modes [begin, end).
+template <detail::TupleLike T>
+detail::Kin<T> take(const T &x, int begin, int end, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("take", {&x.handle()}, loc, {begin, end}));
+}
+/// The modes of the given numbers, in that order.
+template <detail::TupleLike T>
+detail::Kin<T> select(const T &x, std::initializer_list<int> modes, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("select", {&x.handle()}, loc, modes));
+}
+/// Modes [begin, end) become one nested mode.
+template <detail::TupleLike T>
+detail::Kin<T> group(const T &x, int begin, int end, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("group", {&x.handle()}, loc, {begin, end}));
+}
+/// `elem` after (before) the modes of `x`; with `rank`, as often as it takes to have so many.
+FLYDSL_API IntTuple append(const IntTuple &x, const IntTuple &elem, Loc loc = Loc::current());
+FLYDSL_API IntTuple append(const IntTuple &x, const IntTuple &elem, int rank,
+                           Loc loc = Loc::current());
+FLYDSL_API IntTuple prepend(const IntTuple &x, const IntTuple &elem, Loc loc = Loc::current());
+FLYDSL_API IntTuple prepend(const IntTuple &x, const IntTuple &elem, int rank,
+                            Loc loc = Loc::current());
+template <detail::AnyLayout L> L append(const L &x, const Layout &elem, Loc loc = Loc::current()) {
+  return L(detail::algebra("append", {&x.handle(), &elem.handle()}, loc));
+}
+template <detail::AnyLayout L>
+L append(const L &x, const Layout &elem, int rank, Loc loc = Loc::current()) {
+  return L(detail::algebra("append", {&x.handle(), &elem.handle()}, loc, {rank}));
+}
+template <detail::AnyLayout L> L prepend(const L &x, const Layout &elem, Loc loc = Loc::current()) {
+  return L(detail::algebra("prepend", {&x.handle(), &elem.handle()}, loc));
+}
+template <detail::AnyLayout L>
+L prepend(const L &x, const Layout &elem, int rank, Loc loc = Loc::current()) {
+  return L(detail::algebra("prepend", {&x.handle(), &elem.handle()}, loc, {rank}));
+}
+/// The modes where `coord` has `fx::_`; a layout's offset of the rest is dropped, a tensor's is
+/// kept.
+template <detail::TupleLike T>
+detail::Kin<T> slice(const T &x, const IntTuple &coord, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("slice", {&x.handle(), &coord.handle()}, loc));
+}
+/// The modes where `coord` has no `fx::_`.
+template <class T>
+  requires std::derived_from<T, IntTuple> || std::derived_from<T, Layout>
+detail::Kin<T> dice(const T &x, const IntTuple &coord, Loc loc = Loc::current()) {
+  return detail::Kin<T>(detail::algebra("dice", {&x.handle(), &coord.handle()}, loc));
+}
+
+/// Product of all leaves.
+FLYDSL_API IntTuple product(const IntTuple &x, Loc loc = Loc::current());
+/// The product of each mode.
+FLYDSL_API IntTuple product_each(const IntTuple &x, Loc loc = Loc::current());
+/// The products of the parts of `x` that stand where `profile` has leaves.
+FLYDSL_API IntTuple product_like(const IntTuple &x, const IntTuple &profile,
+                                 Loc loc = Loc::current());
+/// Quotients rounded up, mode by mode; one side divides the other where both are static.
+FLYDSL_API IntTuple shape_div(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
+/// Quotients rounded up, mode by mode.
+FLYDSL_API IntTuple ceil_div(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
+
+//===-- Layouts as functions
+//-------------------------------------------------------------------------===//
+
+/// Number of coordinates: the product of the shape.
+template <detail::TupleLike T> IntTuple size(const T &x, Loc loc = Loc::current()) {
+  return IntTuple(detail::algebra("size", {&x.handle()}, loc));
+}
+/// The size of one mode.
+template <detail::TupleLike T> IntTuple size(const T &x, int mode, Loc loc = Loc::current()) {
+  return size(get(x, mode, loc), loc);
+}
+/// One more than the largest index.
+template <detail::LayoutLike L> IntTuple cosize(const L &x, Loc loc = Loc::current()) {
+  return IntTuple(detail::algebra("cosize", {&x.handle()}, loc));
+}
+/// The least shape that holds all indices (a number, or a tuple for coordinate strides).
+template <detail::LayoutLike L> IntTuple coshape(const L &x, Loc loc = Loc::current()) {
+  return IntTuple(detail::algebra("coshape", {&x.handle()}, loc));
+}
+/// Zeros in the profile of the indices.
+template <detail::LayoutLike L> IntTuple coprofile(const L &x, Loc loc = Loc::current()) {
+  return IntTuple(detail::algebra("coprofile", {&x.handle()}, loc));
+}
+/// The index of a coordinate.
+template <detail::AnyLayout L>
+IntTuple crd2idx(const IntTuple &coord, const L &layout, Loc loc = Loc::current()) {
+  return IntTuple(detail::algebra("crd2idx", {&coord.handle(), &layout.handle()}, loc));
+}
+FLYDSL_API IntTuple crd2idx(const IntTuple &index, const Swizzle &swizzle,
+                            Loc loc = Loc::current());
+/// The coordinate, in the layout's profile, that has this index under a layout's strides.
+FLYDSL_API IntTuple idx2crd(const IntTuple &index, const Layout &layout, Loc loc = Loc::current());
+/// The same as a flat tuple.
+FLYDSL_API IntTuple get_flat_coord(const IntTuple &index, const Layout &layout,
+                                   Loc loc = Loc::current());
+/// The same as one number, the position among all coordinates.
+FLYDSL_API IntTuple get_1d_coord(const IntTuple &index, const Layout &layout,
+                                 Loc loc = Loc::current());
+
+//===-- The algebra
+//----------------------------------------------------------------------------------===//
+
+/// The same function with as few modes as possible; with a pattern, mode by mode of the pattern.
+template <detail::LayoutLike L> L coalesce(const L &x, Loc loc = Loc::current()) {
+  return L(detail::algebra("coalesce", {&x.handle()}, loc));
+}
+template <detail::LayoutLike L>
+L coalesce(const L &x, const IntTuple &pattern, Loc loc = Loc::current()) {
+  return L(detail::algebra("coalesce", {&x.handle(), &pattern.handle()}, loc));
+}
+/// coordinate -> outer(inner(coordinate)); with a Tile, mode by mode.
+template <detail::LayoutLike L>
+L composition(const L &outer, const Tiler &inner, Loc loc = Loc::current()) {
+  return L(detail::algebra("composition", {&outer.handle(), &inner.handle()}, loc));
+}
+/// The indices below `codomain` that the layout does not reach, as a layout to go beside it.
+FLYDSL_API Layout complement(const Layout &x, const IntTuple &codomain, Loc loc = Loc::current());
+FLYDSL_API Layout complement(const Layout &x, Loc loc = Loc::current());
+/// R with x(R(i)) == i for all i below its size.
+FLYDSL_API Layout right_inverse(const Layout &x, Loc loc = Loc::current());
+/// L with L(x(i)) == i for all coordinates i.
+FLYDSL_API Layout left_inverse(const Layout &x, Loc loc = Loc::current());
+
+/// Splits into ((tile), (rest)) per mode.
+template <detail::LayoutLike L>
+L logical_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("logical_divide", {&x.handle(), &tiler.handle()}, loc));
+}
+/// ((tile modes), (rest modes)).
+template <detail::LayoutLike L>
+L zipped_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("zipped_divide", {&x.handle(), &tiler.handle()}, loc));
+}
+/// ((tile modes), rest0, rest1, ...).
+template <detail::LayoutLike L>
+L tiled_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("tiled_divide", {&x.handle(), &tiler.handle()}, loc));
+}
+/// (tile0, tile1, ..., rest0, rest1, ...).
+template <detail::LayoutLike L>
+L flat_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("flat_divide", {&x.handle(), &tiler.handle()}, loc));
+}
+
+/// (x, copies of x placed as `tiler` says).
+template <detail::AnyLayout L>
+L logical_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("logical_product", {&x.handle(), &tiler.handle()}, loc));
+}
+template <detail::AnyLayout L>
+L zipped_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("zipped_product", {&x.handle(), &tiler.handle()}, loc));
+}
+template <detail::AnyLayout L>
+L tiled_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("tiled_product", {&x.handle(), &tiler.handle()}, loc));
+}
+template <detail::AnyLayout L>
+L flat_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("flat_product", {&x.handle(), &tiler.handle()}, loc));
+}
+/// Mode by mode, blocks of `x` after one another: ((x0, t0), (x1, t1), ...).
+template <detail::AnyLayout L>
+L blocked_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("blocked_product", {&x.handle(), &tiler.handle()}, loc));
+}
+/// Mode by mode, elements of `x` interleaved: ((t0, x0), (t1, x1), ...).
+template <detail::AnyLayout L>
+L raked_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
+  return L(detail::algebra("raked_product", {&x.handle(), &tiler.handle()}, loc));
+}
+
+/// The layout of the same memory in elements of another width in bits.
+template <detail::AnyLayout L>
+L recast_layout(const L &x, int old_bits, int new_bits, Loc loc = Loc::current()) {
+  return L(detail::algebra("recast_layout", {&x.handle()}, loc, {new_bits, old_bits}));
+}
+/// Repeats `block` to fill `target`, the copies in the order of `order`.
+template <detail::AnyLayout L>
+L tile_to_shape(const L &block, const IntTuple &target, const IntTuple &order,
+                Loc loc = Loc::current()) {
+  return L(
+      detail::algebra("tile_to_shape", {&block.handle(), &target.handle(), &order.handle()}, loc));
+}
+
+FLYDSL_NAMESPACE_END

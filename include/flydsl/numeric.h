@@ -1,0 +1,273 @@
+// Scalars of a kernel: typed by their element type, valued at run time.
+#pragma once
+
+#include <flydsl/detail/handle.h>
+#include <flydsl/dtype.h>
+#include <flydsl/int_tuple.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+class Vector;
+
+namespace detail {
+
+/// A host number, to become a constant.
+struct HostNumber {
+  enum class Kind { integer, unsignedInteger, floating, boolean } kind;
+  union {
+    std::int64_t integer;
+    double floating;
+  };
+};
+
+template <class T>
+concept HostNumeric = std::is_arithmetic_v<T> && !std::same_as<std::remove_cv_t<T>, char>;
+
+template <HostNumeric T> HostNumber hostNumber(T value) {
+  HostNumber n{};
+  if constexpr (std::same_as<std::remove_cv_t<T>, bool>) {
+    n.kind = HostNumber::Kind::boolean;
+    n.integer = value;
+  } else if constexpr (std::integral<T>) {
+    n.kind = std::is_signed_v<T> ? HostNumber::Kind::integer : HostNumber::Kind::unsignedInteger;
+    n.integer = static_cast<std::int64_t>(value);
+  } else {
+    n.kind = HostNumber::Kind::floating;
+    n.floating = value;
+  }
+  return n;
+}
+
+/// A constant of a type; DType() leaves the type to the operand it meets (i32, i64 or f32 alone).
+/// TraceError where the number does not fit the type.
+FLYDSL_API Handle constant(HostNumber value, DType type, Loc loc);
+FLYDSL_API DType dtypeOf(const Handle &handle);
+FLYDSL_API Handle expectScalar(const Handle &handle, DType type, Loc loc);
+
+enum class BinaryOp {
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  bitAnd,
+  bitOr,
+  bitXor,
+  shl,
+  shr,
+  lt,
+  le,
+  gt,
+  ge,
+  eq,
+  ne,
+  min,
+  max,
+  floorDiv,
+  ceilDiv,
+  pow
+};
+enum class UnaryOp { neg, bitNot, logicalNot, abs };
+FLYDSL_API Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
+FLYDSL_API Handle unary(UnaryOp op, const Handle &a, Loc loc);
+FLYDSL_API Handle convert(const Handle &a, DType to, Loc loc);
+FLYDSL_API Handle bitcast(const Handle &a, DType to, Loc loc);
+FLYDSL_API Handle select(const Handle &condition, const Handle &a, const Handle &b, Loc loc);
+FLYDSL_API Handle scalarOfTuple(const Handle &tuple, Loc loc);
+
+} // namespace detail
+
+template <DType::Kind K> class Scalar;
+using Boolean = Scalar<DType::Kind::boolean>;
+
+/// A scalar of some element type, known while tracing (`dtype()`), not to the C++ type system.
+/// Operators on two element types compute in their common one: the wider, a float before an
+/// integer, unsigned before signed; a host number takes the type of the other side. Integer
+/// division rounds towards zero, as C++'s.
+class FLYDSL_API Numeric : public Value {
+public:
+  using Value::Value;
+  DType dtype() const { return detail::dtypeOf(handle_); }
+
+  /// The value in another element type: extended, truncated or rounded (to nearest even) as C++
+  /// converts; a float out of an integer's range gives any value.
+  Numeric to(DType type, Loc loc = Loc::current()) const {
+    return Numeric(detail::convert(handle_, type, loc));
+  }
+  template <class S> S to(Loc loc = Loc::current()) const {
+    return S(Numeric(detail::convert(handle_, S::type, loc)), loc);
+  }
+  /// The same bits as another type of the same width.
+  Numeric bitcast(DType type, Loc loc = Loc::current()) const {
+    return Numeric(detail::bitcast(handle_, type, loc));
+  }
+
+  /// An operand of an operator, with the place of the expression.
+  struct Arg {
+    detail::Handle handle;
+    Loc loc;
+    Arg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
+    template <detail::HostNumeric T>
+    Arg(T v, Loc l = Loc::current())
+        : handle(detail::constant(detail::hostNumber(v), DType(), l)), loc(l) {}
+  };
+
+  friend Numeric operator+(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::add, a, b);
+  }
+  friend Numeric operator-(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::sub, a, b);
+  }
+  friend Numeric operator*(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::mul, a, b);
+  }
+  friend Numeric operator/(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::div, a, b);
+  }
+  friend Numeric operator%(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::rem, a, b);
+  }
+  friend Numeric operator&(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitAnd, a, b);
+  }
+  friend Numeric operator|(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitOr, a, b);
+  }
+  friend Numeric operator^(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitXor, a, b);
+  }
+  friend Numeric operator<<(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::shl, a, b);
+  }
+  /// Arithmetic for signed types, logical for unsigned ones.
+  friend Numeric operator>>(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::shr, a, b);
+  }
+  friend Boolean operator<(const Arg &a, const Arg &b);
+  friend Boolean operator<=(const Arg &a, const Arg &b);
+  friend Boolean operator>(const Arg &a, const Arg &b);
+  friend Boolean operator>=(const Arg &a, const Arg &b);
+  friend Boolean operator==(const Arg &a, const Arg &b);
+  friend Boolean operator!=(const Arg &a, const Arg &b);
+  /// Both sides are always evaluated.
+  friend Boolean operator&&(const Arg &a, const Arg &b);
+  friend Boolean operator||(const Arg &a, const Arg &b);
+  friend Boolean operator!(const Arg &a);
+  friend Numeric operator-(const Arg &a) {
+    return Numeric(detail::unary(detail::UnaryOp::neg, a.handle, a.loc));
+  }
+  friend Numeric operator~(const Arg &a) {
+    return Numeric(detail::unary(detail::UnaryOp::bitNot, a.handle, a.loc));
+  }
+
+private:
+  static Numeric apply(detail::BinaryOp op, const Arg &a, const Arg &b) {
+    return Numeric(detail::binary(op, a.handle, b.handle, a.loc));
+  }
+};
+
+/// A scalar whose element type is part of its C++ type: fx::Int32, fx::Float32, ...
+template <DType::Kind K> class Scalar : public Numeric {
+public:
+  static constexpr DType type{K};
+  static constexpr detail::ArgType::Kind param_kind = detail::ArgType::Kind::scalar;
+  static constexpr DType param_dtype = type;
+  static Scalar from_param(const detail::ParamHandle &param) {
+    return Scalar(detail::wrapParam(param));
+  }
+
+  explicit Scalar(detail::Handle handle) : Numeric(static_cast<detail::Handle &&>(handle)) {}
+  /// A constant. TraceError where the number does not fit.
+  template <detail::HostNumeric T>
+  Scalar(T value, Loc loc = Loc::current())
+      : Numeric(detail::constant(detail::hostNumber(value), type, loc)) {}
+  /// The scalar, which must have this very element type (a host number takes it): TraceError
+  /// otherwise,
+  /// `.to(type)` converts.
+  Scalar(const Numeric &value, Loc loc = Loc::current())
+      : Numeric(detail::expectScalar(value.handle(), type, loc)) {}
+  /// The number of a leaf, static or dynamic.
+  Scalar(const IntTuple &leaf, Loc loc = Loc::current())
+    requires(DType(K).is_integer())
+      : Numeric(detail::expectScalar(detail::scalarOfTuple(leaf.handle(), loc), type, loc)) {}
+};
+
+using Int4 = Scalar<DType::Kind::i4>;
+using Int8 = Scalar<DType::Kind::i8>;
+using Int16 = Scalar<DType::Kind::i16>;
+using Int32 = Scalar<DType::Kind::i32>;
+using Int64 = Scalar<DType::Kind::i64>;
+using UInt4 = Scalar<DType::Kind::u4>;
+using UInt8 = Scalar<DType::Kind::u8>;
+using UInt16 = Scalar<DType::Kind::u16>;
+using UInt32 = Scalar<DType::Kind::u32>;
+using UInt64 = Scalar<DType::Kind::u64>;
+using Float16 = Scalar<DType::Kind::f16>;
+using BFloat16 = Scalar<DType::Kind::bf16>;
+using Float32 = Scalar<DType::Kind::f32>;
+using Float64 = Scalar<DType::Kind::f64>;
+using Float8E4M3FN = Scalar<DType::Kind::f8E4M3FN>;
+using Float8E5M2 = Scalar<DType::Kind::f8E5M2>;
+using Float8E4M3FNUZ = Scalar<DType::Kind::f8E4M3FNUZ>;
+using Float8E5M2FNUZ = Scalar<DType::Kind::f8E5M2FNUZ>;
+using Float8E8M0FNU = Scalar<DType::Kind::f8E8M0FNU>;
+using Float6E2M3FN = Scalar<DType::Kind::f6E2M3FN>;
+using Float6E3M2FN = Scalar<DType::Kind::f6E3M2FN>;
+using Float4E2M1FN = Scalar<DType::Kind::f4E2M1FN>;
+
+namespace detail {
+inline Boolean compare(BinaryOp op, const Numeric::Arg &a, const Numeric::Arg &b) {
+  return Boolean(binary(op, a.handle, b.handle, a.loc));
+}
+} // namespace detail
+
+inline Boolean operator<(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::lt, a, b);
+}
+inline Boolean operator<=(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::le, a, b);
+}
+inline Boolean operator>(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::gt, a, b);
+}
+inline Boolean operator>=(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::ge, a, b);
+}
+inline Boolean operator==(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::eq, a, b);
+}
+inline Boolean operator!=(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::ne, a, b);
+}
+inline Boolean operator&&(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::bitAnd, a, b);
+}
+inline Boolean operator||(const Numeric::Arg &a, const Numeric::Arg &b) {
+  return detail::compare(detail::BinaryOp::bitOr, a, b);
+}
+inline Boolean operator!(const Numeric::Arg &a) {
+  return Boolean(detail::unary(detail::UnaryOp::logicalNot, a.handle, a.loc));
+}
+
+/// The smaller value; of a NaN and a number, the number.
+inline Numeric min(const Numeric &a, const Numeric::Arg &b) {
+  return Numeric(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));
+}
+/// The larger value; of a NaN and a number, the number.
+inline Numeric max(const Numeric &a, const Numeric::Arg &b) {
+  return Numeric(detail::binary(detail::BinaryOp::max, a.handle(), b.handle, b.loc));
+}
+/// The quotient rounded up, of integers with a positive divisor.
+inline Numeric ceildiv(const Numeric &a, const Numeric::Arg &b) {
+  return Numeric(detail::binary(detail::BinaryOp::ceilDiv, a.handle(), b.handle, b.loc));
+}
+/// The quotient rounded down.
+inline Numeric floordiv(const Numeric &a, const Numeric::Arg &b) {
+  return Numeric(detail::binary(detail::BinaryOp::floorDiv, a.handle(), b.handle, b.loc));
+}
+/// `a` where the condition holds, else `b`; neither branches.
+inline Numeric select(const Boolean &condition, const Numeric::Arg &a, const Numeric::Arg &b) {
+  return Numeric(detail::select(condition.handle(), a.handle, b.handle, a.loc));
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,138 @@
+// Tensors: memory (or coordinates) seen through a layout; and the pointers under them.
+#pragma once
+
+#include <flydsl/layout.h>
+#include <flydsl/vector.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// The memory that a pointer points into.
+enum class AddressSpace { generic, global, shared, register_ };
+
+namespace detail {
+FLYDSL_API Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc);
+FLYDSL_API void storeElement(const Handle &tensor, const Handle &coord, const Handle &loaded,
+                             const Handle &value, Loc loc);
+FLYDSL_API Handle loadVector(const Handle &tensor, Loc loc);
+FLYDSL_API void storeVector(const Handle &tensor, const Handle &vector, Loc loc);
+FLYDSL_API AddressSpace addressSpaceOf(const Handle &handle);
+FLYDSL_API int alignmentOf(const Handle &handle);
+FLYDSL_API Handle pointerLoad(const Handle &pointer, Loc loc);
+FLYDSL_API Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc);
+FLYDSL_API void pointerStore(const Handle &pointer, const Handle &value, Loc loc);
+FLYDSL_API Handle pointerAdd(const Handle &pointer, const Handle &offset, bool negative, Loc loc);
+FLYDSL_API Handle pointerRecast(const Handle &pointer, DType type, Loc loc);
+} // namespace detail
+
+/// A typed pointer into one memory of the GPU.
+class FLYDSL_API Pointer : public Value {
+public:
+  using Value::Value;
+  DType dtype() const { return detail::dtypeOf(handle_); }
+  AddressSpace address_space() const { return detail::addressSpaceOf(handle_); }
+  /// Bytes that are known to divide the address.
+  int alignment() const { return detail::alignmentOf(handle_); }
+  /// The element it points at.
+  Numeric load(Loc loc = Loc::current()) const {
+    return Numeric(detail::pointerLoad(handle_, loc));
+  }
+  /// `size` elements from there on.
+  Vector load(std::int64_t size, Loc loc = Loc::current()) const {
+    return Vector(detail::pointerLoadVector(handle_, size, loc));
+  }
+  void store(const Numeric::Arg &value) const {
+    detail::pointerStore(handle_, value.handle, value.loc);
+  }
+  void store(const Vector &value, Loc loc = Loc::current()) const {
+    detail::pointerStore(handle_, value.handle(), loc);
+  }
+  /// The same address with another element type.
+  Pointer recast(DType type, Loc loc = Loc::current()) const {
+    return Pointer(detail::pointerRecast(handle_, type, loc));
+  }
+  /// `offset` elements on.
+  friend Pointer operator+(const Pointer &p, const IntTuple::Arg &offset) {
+    return Pointer(detail::pointerAdd(p.handle(), offset.handle, false, offset.loc));
+  }
+  friend Pointer operator-(const Pointer &p, const IntTuple::Arg &offset) {
+    return Pointer(detail::pointerAdd(p.handle(), offset.handle, true, offset.loc));
+  }
+};
+
+/// An element of a tensor: its value, read where the expression stands; `tensor(i, j) = x` writes
+/// it. Of an identity tensor it is a coordinate, an IntTuple.
+class FLYDSL_API Element : public Numeric {
+public:
+  Element(const detail::Handle &tensor, const detail::Handle &coord, Loc loc)
+      : Numeric(detail::loadElement(tensor, coord, loc)), tensor_(tensor), coord_(coord) {}
+  Element(const Element &) = default;
+  /// A number of the element's type, or a host number that fits it. Only `tensor(...) = x` assigns;
+  /// a named element is a value like others.
+  void operator=(const Numeric::Arg &value) && {
+    detail::storeElement(tensor_, coord_, handle_, value.handle, value.loc);
+  }
+  void operator=(const Element &value) && {
+    detail::storeElement(tensor_, coord_, handle_, value.handle(), Loc::current());
+  }
+
+private:
+  detail::Handle tensor_, coord_;
+};
+
+/// Memory through a layout (`!fly.memref`), or coordinates through one (an identity tensor).
+class FLYDSL_API Tensor : public Value, public detail::Indexed<Tensor, Element> {
+public:
+  using Value::Value;
+  static constexpr detail::ArgType::Kind param_kind = detail::ArgType::Kind::tensor;
+  static Tensor from_param(const detail::ParamHandle &param) {
+    return Tensor(detail::wrapParam(param));
+  }
+
+  /// TraceError for a tensor of coordinates.
+  DType dtype() const { return detail::dtypeOf(handle_); }
+  AddressSpace address_space() const { return detail::addressSpaceOf(handle_); }
+  int alignment() const { return detail::alignmentOf(handle_); }
+  Layout layout(Loc loc = Loc::current()) const;
+  IntTuple shape(Loc loc = Loc::current()) const;
+  IntTuple stride(Loc loc = Loc::current()) const;
+  int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
+  /// Where the tensor starts.
+  Pointer iter(Loc loc = Loc::current()) const;
+  /// All elements, in the order of the layout's coordinates (first mode fastest). The shape is
+  /// static.
+  Vector load(Loc loc = Loc::current()) const { return Vector(detail::loadVector(handle_, loc)); }
+  /// Writes as many elements as there are; the element types agree.
+  void store(const Vector &values, Loc loc = Loc::current()) const {
+    detail::storeVector(handle_, values.handle(), loc);
+  }
+  /// Sets all elements to one value.
+  void fill(const Numeric::Arg &value) const;
+  /// One element; `tensor(i, j)` is the short form.
+  Element point(const IntTuple &coord, Loc loc) const {
+    return Element(handle_, coord.handle(), loc);
+  }
+};
+
+/// Memory at `iter` seen through a layout.
+FLYDSL_API Tensor make_view(const Pointer &iter, const Layout &layout, Loc loc = Loc::current());
+FLYDSL_API Tensor make_view(const Pointer &iter, const ComposedLayout &layout,
+                            Loc loc = Loc::current());
+/// Coordinates, from `offset` on, seen through a layout of coordinate strides.
+FLYDSL_API Tensor make_view(const IntTuple &offset, const Layout &layout, Loc loc = Loc::current());
+/// The tensor whose element at a coordinate is that coordinate.
+FLYDSL_API Tensor make_identity_tensor(const IntTuple &shape, Loc loc = Loc::current());
+/// Registers for a copy of `x`: its shape, compact strides in the same order (0 where a mode
+/// repeats), its element type or `type`. Only the shape counts where `x` has coordinates, and
+/// `type` is required.
+FLYDSL_API Tensor make_fragment_like(const Tensor &x, DType type = {}, Loc loc = Loc::current());
+FLYDSL_API Tensor make_fragment_like(const Layout &x, DType type, Loc loc = Loc::current());
+/// Registers of a shape (compact, first mode fastest) or a static layout.
+FLYDSL_API Tensor make_rmem_tensor(const IntTuple &shape, DType type, Loc loc = Loc::current());
+FLYDSL_API Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc = Loc::current());
+
+/// Whether each leaf of `a` is less than its counterpart in `b`.
+FLYDSL_API Boolean elem_less(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
+/// Whether all leaves are equal.
+FLYDSL_API Boolean equal(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
+
+FLYDSL_NAMESPACE_END

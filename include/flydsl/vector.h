@@ -1,0 +1,133 @@
+// Vectors in registers: what a tensor's load gives and its store takes.
+#pragma once
+
+#include <flydsl/numeric.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+enum class Reduction { add, mul, min, max };
+
+namespace detail {
+FLYDSL_API std::int64_t vectorSize(const Handle &vector);
+FLYDSL_API Handle vectorExtract(const Handle &vector, std::int64_t index, Loc loc);
+FLYDSL_API Handle vectorExtract(const Handle &vector, const Handle &index, Loc loc);
+FLYDSL_API Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc);
+FLYDSL_API Handle vectorOf(const Handle *const *elements, std::size_t count, Loc loc);
+FLYDSL_API Handle vectorReduce(const Handle &vector, Reduction op, Loc loc);
+FLYDSL_API Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask,
+                                std::size_t count, Loc loc);
+} // namespace detail
+
+/// A one-dimensional vector of a static number of elements. Operators work element by element; a
+/// scalar or host number on one side is meant for all elements. Element types mix as scalars' do.
+class FLYDSL_API Vector : public Value {
+public:
+  using Value::Value;
+  DType dtype() const { return detail::dtypeOf(handle_); }
+  std::int64_t size() const { return detail::vectorSize(handle_); }
+
+  /// All elements have the value.
+  static Vector splat(const Numeric &value, std::int64_t size, Loc loc = Loc::current()) {
+    return Vector(detail::vectorSplat(value.handle(), size, DType(), loc));
+  }
+  template <detail::HostNumeric T>
+  static Vector splat(T value, std::int64_t size, DType type, Loc loc = Loc::current()) {
+    return Vector(detail::vectorSplat(detail::constant(detail::hostNumber(value), type, loc), size,
+                                      type, loc));
+  }
+  /// A vector of the scalars, which have one element type.
+  static Vector of(std::initializer_list<Numeric> elements, Loc loc = Loc::current());
+
+  /// One element.
+  template <detail::HostInt T> Numeric operator[](T index) const {
+    return at(static_cast<std::int64_t>(index));
+  }
+  Numeric operator[](const Numeric &index) const { return at(index); }
+  Numeric at(std::int64_t index, Loc loc = Loc::current()) const {
+    return Numeric(detail::vectorExtract(handle_, index, loc));
+  }
+  Numeric at(const Numeric &index, Loc loc = Loc::current()) const {
+    return Numeric(detail::vectorExtract(handle_, index.handle(), loc));
+  }
+
+  /// Elements in another element type, converted as scalars are.
+  Vector to(DType type, Loc loc = Loc::current()) const {
+    return Vector(detail::convert(handle_, type, loc));
+  }
+  /// The same bits as a vector of another element type; the number of elements follows.
+  Vector bitcast(DType type, Loc loc = Loc::current()) const {
+    return Vector(detail::bitcast(handle_, type, loc));
+  }
+  /// All elements combined into one; the order is not given.
+  Numeric reduce(Reduction op, Loc loc = Loc::current()) const {
+    return Numeric(detail::vectorReduce(handle_, op, loc));
+  }
+  /// Elements picked by number from this vector followed by `other`.
+  Vector shuffle(const Vector &other, std::initializer_list<std::int64_t> mask,
+                 Loc loc = Loc::current()) const {
+    return Vector(detail::vectorShuffle(handle_, other.handle(), mask.begin(), mask.size(), loc));
+  }
+
+  /// An operand of an operator, with the place of the expression.
+  struct Arg {
+    detail::Handle handle;
+    Loc loc;
+    Arg(const Vector &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
+    Arg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
+    template <detail::HostNumeric T>
+    Arg(T v, Loc l = Loc::current())
+        : handle(detail::constant(detail::hostNumber(v), DType(), l)), loc(l) {}
+  };
+
+  friend Vector operator+(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::add, a, b); }
+  friend Vector operator-(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::sub, a, b); }
+  friend Vector operator*(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::mul, a, b); }
+  friend Vector operator/(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::div, a, b); }
+  friend Vector operator%(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::rem, a, b); }
+  friend Vector operator&(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitAnd, a, b);
+  }
+  friend Vector operator|(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitOr, a, b);
+  }
+  friend Vector operator^(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::bitXor, a, b);
+  }
+  friend Vector operator<<(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::shl, a, b);
+  }
+  friend Vector operator>>(const Arg &a, const Arg &b) {
+    return apply(detail::BinaryOp::shr, a, b);
+  }
+  /// Comparisons give a vector of booleans.
+  friend Vector operator<(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::lt, a, b); }
+  friend Vector operator<=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::le, a, b); }
+  friend Vector operator>(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::gt, a, b); }
+  friend Vector operator>=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::ge, a, b); }
+  friend Vector operator==(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::eq, a, b); }
+  friend Vector operator!=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::ne, a, b); }
+  friend Vector operator-(const Arg &a) {
+    return Vector(detail::unary(detail::UnaryOp::neg, a.handle, a.loc));
+  }
+  friend Vector operator~(const Arg &a) {
+    return Vector(detail::unary(detail::UnaryOp::bitNot, a.handle, a.loc));
+  }
+
+private:
+  static Vector apply(detail::BinaryOp op, const Arg &a, const Arg &b) {
+    return Vector(detail::binary(op, a.handle, b.handle, a.loc));
+  }
+};
+
+inline Vector min(const Vector &a, const Vector::Arg &b) {
+  return Vector(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));
+}
+inline Vector max(const Vector &a, const Vector::Arg &b) {
+  return Vector(detail::binary(detail::BinaryOp::max, a.handle(), b.handle, b.loc));
+}
+/// Element by element: of `a` where the condition (a vector of booleans) holds, else of `b`.
+inline Vector select(const Vector &condition, const Vector::Arg &a, const Vector::Arg &b) {
+  return Vector(detail::select(condition.handle(), a.handle, b.handle, a.loc));
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,133 @@
+// The algebra's entry: static operands are computed with, others leave an operation.
+#include <flydsl/layout.h>
+
+#include "builder/algebra_host.h"
+#include "builder/guard.h"
+#include "builder/tracer.h"
+#include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+using builder::Tracer;
+
+Handle treeMode(const Handle &tuple, int mode, Loc loc);
+
+namespace {
+
+/// Operations that look at a tensor's layout alone.
+bool observesLayout(llvm::StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"size", "cosize", "coshape", "coprofile", "get_shape", "get_stride", "get_layout"},
+             true)
+      .Default(false);
+}
+
+HostValue viewOf(llvm::StringRef name, const Handle &handle, Loc loc) {
+  HostValue view = builder::hostView(handle, loc);
+  if (std::holds_alternative<std::monostate>(view) && handle.node()->trace && observesLayout(name))
+    if (auto layout = mlir::fly::getLayoutOf(builder::tracedType(handle, loc));
+        layout && layout::isStatic(*layout))
+      return std::visit([](const auto &l) { return HostValue(l); }, *layout);
+  return view;
+}
+
+llvm::SmallVector<mlir::NamedAttribute, 2> attributesOf(Tracer &t, llvm::StringRef name,
+                                                        llvm::ArrayRef<int> numbers) {
+  mlir::OpBuilder &b = t.builder();
+  auto i32 = [&](unsigned i) { return b.getI32IntegerAttr(numbers[i]); };
+  if (name == "get")
+    return {t.named("mode", b.getDenseI32ArrayAttr(numbers))};
+  if (name == "select")
+    return {t.named("indices", b.getDenseI32ArrayAttr(numbers))};
+  if (name == "take" || name == "group")
+    return {t.named("begin", i32(0)), t.named("end", i32(1))};
+  if ((name == "append" || name == "prepend") && !numbers.empty())
+    return {t.named("n", i32(0))};
+  if (name == "recast_layout")
+    return {t.named("new_type_bits", i32(0)), t.named("old_type_bits", i32(1))};
+  return {};
+}
+
+std::string callText(const char *name, std::initializer_list<const Handle *> operands) {
+  std::string text = std::string(name) + "(";
+  for (const Handle *h : operands)
+    text += (text.back() == '(' ? "" : ", ") + builder::describe(*h);
+  return text + ")";
+}
+
+} // namespace
+
+Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
+               const int *numbers, std::size_t count) {
+  llvm::ArrayRef<int> ints(numbers, count);
+  llvm::SmallVector<HostValue, 3> values;
+  for (const Handle *h : operands) {
+    values.push_back(viewOf(name, *h, loc));
+    if (std::holds_alternative<std::monostate>(values.back()))
+      break;
+  }
+  if (!std::holds_alternative<std::monostate>(values.back())) {
+    try {
+      HostValue answer = builder::evaluateHost(name, values, ints);
+      if (!std::holds_alternative<std::monostate>(answer))
+        return hostHandle(std::move(answer));
+    } catch (const layout::LayoutError &e) {
+      throw TraceError(callText(name, operands) + ": " + e.what(), loc);
+    }
+  }
+
+  const Handle &first = **operands.begin();
+  if (llvm::StringRef(name) == "get" && hostAs<layout::IntTuple>(first)) {
+    Handle part = first;
+    for (int mode : ints)
+      part = treeMode(part, mode, loc);
+    return part;
+  }
+
+  Tracer &t = Tracer::require(name, loc);
+  llvm::SmallVector<mlir::Value, 4> inputs;
+  for (const Handle *h : operands)
+    inputs.push_back(t.use(*h, loc));
+  mlir::Value v = t.emit("fly." + std::string(name), inputs, loc, attributesOf(t, name, ints));
+  return t.wrap(v, first.node()->dtype, loc);
+}
+
+Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
+               std::initializer_list<int> numbers) {
+  return algebra(name, operands, loc, numbers.begin(), numbers.size());
+}
+
+Handle sliceOf(const Handle &source, const Handle &coord, Loc loc) {
+  return algebra("slice", {&source, &coord}, loc);
+}
+
+/// Shape of what has one, the tuple of a tuple: what rank and depth are about.
+static layout::IntTuple profileOf(const Handle &handle, Loc loc) {
+  if (auto *tuple = hostAs<layout::IntTuple>(handle))
+    return *tuple;
+  HostValue view = builder::hostView(handle, loc);
+  if (auto *tuple = std::get_if<layout::IntTuple>(&view))
+    return *tuple;
+  if (auto *l = std::get_if<layout::Layout>(&view))
+    return l->shape();
+  if (auto *l = std::get_if<layout::ComposedLayout>(&view))
+    return l->shape();
+  if (handle.node()->trace) {
+    mlir::Type type = builder::tracedType(handle, loc);
+    if (auto t = mlir::dyn_cast<mlir::fly::IntTupleType>(type))
+      return t.getValue();
+    if (auto l = mlir::fly::getLayoutOf(type))
+      return layout::shapeOf(*l);
+  }
+  throw TraceError(builder::describe(handle) + " has no modes", loc);
+}
+
+int rankOf(const Handle &handle, Loc loc) { return profileOf(handle, loc).rank(); }
+int depthOf(const Handle &handle, Loc loc) { return profileOf(handle, loc).depth(); }
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

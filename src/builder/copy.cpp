@@ -1,0 +1,111 @@
+// Tiled copies and the copy itself.
+#include <flydsl/copy.h>
+
+#include "builder/guard.h"
+#include "builder/static_types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+using detail::hostHandle;
+namespace fly = mlir::fly;
+
+static fly::TiledCopyType tiledCopy(const TiledCopy &copy, Loc loc) {
+  if (auto type = mlir::dyn_cast<fly::TiledCopyType>(builder::atomType(copy.handle(), loc)))
+    return type;
+  throw TraceError("expected a tiled copy, got " + copy.str(), loc);
+}
+
+Tile TiledCopy::tile_mn(Loc loc) const {
+  return Tile(hostHandle(tiledCopy(*this, loc).getTileMN().getValue()));
+}
+Layout TiledCopy::layout_tv_tiled(Loc loc) const {
+  return Layout(hostHandle(tiledCopy(*this, loc).getLayoutThrVal().getValue()));
+}
+
+static Tensor partition(const char *op, const TiledCopy &copy, const Tensor &tensor,
+                        const IntTuple &thread, Loc loc) {
+  Tracer &t = Tracer::require(op, loc);
+  mlir::Value v = t.emit(
+      op, {t.use(copy.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
+      loc);
+  return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));
+}
+
+Tensor ThrCopy::partition_S(const Tensor &source, Loc loc) const {
+  return partition("fly.tiled_copy.partition_src", copy_, source, thread_, loc);
+}
+Tensor ThrCopy::partition_D(const Tensor &destination, Loc loc) const {
+  return partition("fly.tiled_copy.partition_dst", copy_, destination, thread_, loc);
+}
+Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
+  Tracer &t = Tracer::require("retile", loc);
+  mlir::Value v = t.emit("fly.tiled_copy.retile",
+                         {t.use(copy_.handle(), loc), t.use(fragment.handle(), loc)}, loc);
+  return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
+}
+
+TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const Tile &tile_mn,
+                          Loc loc) {
+  std::string text = builder::staticText(atom.handle());
+  if (!text.empty() && layout_tv.is_static())
+    return TiledCopy(builder::staticOf("!fly.tiled_copy<" + text + ", !fly.layout<" +
+                                           layout_tv.str() + ">, !fly.tile<" + tile_mn.str() + ">>",
+                                       loc));
+  Tracer &t = Tracer::require("make_tiled_copy", loc);
+  mlir::Value v = t.emit(
+      "fly.make_tiled_copy",
+      {t.use(atom.handle(), loc), t.use(layout_tv.handle(), loc), t.use(tile_mn.handle(), loc)},
+      loc);
+  return TiledCopy(t.wrap(v, {}, loc));
+}
+
+TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const Layout &values,
+                             Loc loc) {
+  if (!threads.is_static() || !values.is_static())
+    throw TraceError("make_tiled_copy_tv takes static layouts, not " + threads.str() + " and " +
+                         values.str(),
+                     loc);
+  // Where element (m, n) of the tile lies among (thread, value), turned round.
+  Layout mn = raked_product(threads, values, loc);
+  std::int64_t thr = size(threads, loc).value(loc), val = size(values, loc).value(loc);
+  Layout tv = composition(right_inverse(mn, loc), make_layout({thr, val}, {1, thr}, loc), loc);
+  return make_tiled_copy(atom, tv, Tile({Tile::Mode(product_each(mn.shape(loc), loc))}, loc), loc);
+}
+
+static void emitCopy(const char *op, const Value &atom, const Tensor &source,
+                     const Tensor &destination, const Tensor *pred, Loc loc) {
+  Tracer &t = Tracer::require(op, loc);
+  llvm::SmallVector<mlir::Value, 4> operands{t.use(atom.handle(), loc), t.use(source.handle(), loc),
+                                             t.use(destination.handle(), loc)};
+  if (pred)
+    operands.push_back(t.use(pred->handle(), loc));
+  t.create(op, operands, loc, {}, mlir::TypeRange());
+}
+
+void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, nullptr, loc);
+}
+void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+          const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, &options.pred, loc);
+}
+void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, nullptr, loc);
+}
+void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
+          const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, &options.pred, loc);
+}
+void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                    Loc loc) {
+  emitCopy("fly.copy_atom_call", atom, source, destination, nullptr, loc);
+}
+void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                    const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy_atom_call", atom, source, destination, &options.pred, loc);
+}
+
+FLYDSL_NAMESPACE_END

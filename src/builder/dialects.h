@@ -1,0 +1,15 @@
+// The dialects that traced kernels are written in.
+#pragma once
+
+#include <mlir/IR/MLIRContext.h>
+
+namespace flydsl::builder {
+
+/// Loads every dialect that a trace may use.
+void loadDialects(mlir::MLIRContext &context);
+
+/// The context of what is asked outside any trace (an atom's layouts). Never given back; types may
+/// be made in it from several threads.
+mlir::MLIRContext &hostContext();
+
+} // namespace flydsl::builder

@@ -1,0 +1,54 @@
+#include "builder/static_types.h"
+
+#include "builder/dialects.h"
+#include "builder/types.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+#include <mutex>
+
+namespace flydsl::builder {
+
+static mlir::Type parsed(const std::string &text, Loc loc) {
+  if (Tracer *t = Tracer::current()) {
+    mlir::Type type = mlir::parseType(text, t->context());
+    if (!type)
+      t->fail("no such instruction or tiling: " + text, loc);
+    return type;
+  }
+  // Diagnostic handlers belong to the context, so one thread asks at a time.
+  static std::mutex *mutex = new std::mutex;
+  std::lock_guard lock(*mutex);
+  mlir::MLIRContext &context = hostContext();
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+    message += (message.empty() ? "" : "\n") + d.str();
+    return mlir::success();
+  });
+  mlir::Type type = mlir::parseType(text, &context);
+  if (!type)
+    throw TraceError("no such instruction or tiling: " + text + ": " + message, loc);
+  return type;
+}
+
+Handle staticOf(const std::string &text, Loc loc) {
+  parsed(text, loc);
+  return detail::hostHandle(detail::StaticType{text});
+}
+
+mlir::Type atomType(const Handle &handle, Loc loc) {
+  if (handle.node()->trace)
+    return tracedType(handle, loc);
+  if (auto *type = detail::hostAs<detail::StaticType>(handle))
+    return parsed(type->text, loc);
+  throw TraceError("expected an atom or a tiled operation, got " + describe(handle), loc);
+}
+
+std::string staticText(const Handle &handle) {
+  auto *type = detail::hostAs<detail::StaticType>(handle);
+  return type ? type->text : std::string();
+}
+
+std::string elementText(DType type) { return std::string(type.ir_name()); }
+
+} // namespace flydsl::builder

@@ -1,0 +1,374 @@
+#include "builder/tracer.h"
+
+#include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+
+namespace flydsl::builder {
+
+static thread_local Tracer *running = nullptr;
+static std::atomic<std::uint64_t> nextId{1};
+
+static SourceLocation sourceOf(mlir::Location location) {
+  SourceLocation where;
+  if (auto at = location->findInstanceOf<mlir::FileLineColLoc>()) {
+    where.file = at.getFilename().str();
+    where.line = at.getLine();
+    where.column = at.getColumn();
+  }
+  return where;
+}
+
+Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
+               std::array<unsigned, 3> block, bool fastMath)
+    : context_(&context), builder_(mlir::OpBuilder::atBlockEnd(body)), body_(body),
+      kernel_(std::move(kernel)), block_(block), id_(nextId.fetch_add(1)), outer_(running),
+      diagnostics_(&context,
+                   [this](mlir::Diagnostic &d) {
+                     if (collected_.empty())
+                       firstError_ = sourceOf(d.getLocation());
+                     else
+                       collected_ += '\n';
+                     collected_ += d.str();
+                     for (mlir::Diagnostic &note : d.getNotes())
+                       collected_ += "\n  " + note.str();
+                     return mlir::success();
+                   }),
+      fastMath_(fastMath) {
+  running = this;
+}
+
+Tracer::~Tracer() { running = outer_; }
+
+Tracer *Tracer::current() { return running; }
+
+Tracer &Tracer::require(const char *what, Loc loc) {
+  if (!running)
+    throw TraceError(std::string(what) + " needs a kernel that is being traced", loc);
+  return *running;
+}
+
+mlir::Location Tracer::location(Loc loc) {
+  mlir::StringAttr &file = files_[loc.file_name()];
+  if (!file)
+    file = builder_.getStringAttr(loc.file_name());
+  return mlir::FileLineColLoc::get(file, loc.line(), loc.column());
+}
+
+mlir::Attribute Tracer::attribute(llvm::StringRef text) {
+  mlir::Attribute a = mlir::parseAttribute(text, context_);
+  if (!a)
+    throw TraceError("internal: attribute " + text.str() + ": " + takeDiagnostics());
+  return a;
+}
+
+std::string Tracer::takeDiagnostics() { return std::exchange(collected_, {}); }
+
+void Tracer::fail(const std::string &message, Loc loc) {
+  std::string detail = takeDiagnostics();
+  throw TraceError(detail.empty() ? message : message + ": " + detail, loc);
+}
+
+void Tracer::finish(mlir::Location loc) {
+  mlir::OperationState state(loc, "gpu.return");
+  builder_.create(state);
+}
+
+void Tracer::failVerification() {
+  std::string detail = takeDiagnostics();
+  throw TraceError("kernel " + kernel_ + ": " + detail, firstError_);
+}
+
+void Tracer::defer(std::string message, Loc loc) {
+  if (!deferred_)
+    deferred_.emplace(message, loc);
+}
+
+void Tracer::throwDeferred() {
+  if (deferred_) {
+    TraceError error = *deferred_;
+    deferred_.reset();
+    throw error;
+  }
+}
+
+static std::string operandTypes(mlir::ValueRange operands) {
+  std::string text;
+  for (mlir::Value v : operands)
+    text += (text.empty() ? "" : ", ") + typeText(v.getType());
+  return text;
+}
+
+static bool inferTypes(mlir::OperationState &state) {
+  auto info = state.name.getRegisteredInfo();
+  auto *infer = info ? info->getInterface<mlir::InferTypeOpInterface>() : nullptr;
+  if (!infer)
+    return false;
+  mlir::DictionaryAttr attributes = state.attributes.getDictionary(state.getContext());
+  // Properties are read by inference before the operation that will hold them exists.
+  std::unique_ptr<char[]> storage;
+  mlir::OpaqueProperties properties(nullptr);
+  if (int size = info->getOpPropertyByteSize()) {
+    storage = std::make_unique<char[]>(size);
+    properties = mlir::OpaqueProperties(storage.get());
+    info->initOpProperties(properties, mlir::OpaqueProperties(nullptr));
+    auto emitError = [&] { return mlir::emitError(state.location); };
+    if (mlir::failed(
+            info->setOpPropertiesFromAttribute(state.name, properties, attributes, emitError)))
+      return false;
+  }
+  bool ok =
+      mlir::succeeded(infer->inferReturnTypes(state.getContext(), state.location, state.operands,
+                                              attributes, properties, state.regions, state.types));
+  if (properties)
+    info->destroyOpProperties(properties);
+  return ok;
+}
+
+static bool takesFastMath(llvm::StringRef name) {
+  if (name.consume_front("arith."))
+    return name.ends_with("f") && !name.starts_with("trunc") && !name.starts_with("ext");
+  return name.starts_with("math.") && !name.ends_with("i");
+}
+
+mlir::Operation *Tracer::create(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                                llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                                std::optional<mlir::TypeRange> types) {
+  throwDeferred();
+  mlir::OperationState state(location(loc), name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  if (fastMath_ && takesFastMath(name))
+    state.addAttribute("fastmath", attribute("#arith.fastmath<fast>"));
+  if (types)
+    state.addTypes(*types);
+  else if (!inferTypes(state))
+    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+  mlir::Operation *op = builder_.create(state);
+  if (types && mlir::failed(mlir::verify(op, /*verifyRecursively=*/false))) {
+    op->erase();
+    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+  }
+  return op;
+}
+
+mlir::Value Tracer::emit(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                         llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type) {
+  std::optional<mlir::TypeRange> types;
+  if (type)
+    types = mlir::TypeRange(type);
+  return create(name, operands, loc, attributes, types)->getResult(0);
+}
+
+mlir::Value Tracer::prologue(llvm::StringRef name, Loc loc,
+                             llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type,
+                             mlir::ValueRange operands) {
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  if (lastPrologue_)
+    builder_.setInsertionPointAfter(lastPrologue_);
+  else
+    builder_.setInsertionPointToStart(body_);
+  mlir::Value v = emit(name, operands, loc, attributes, type);
+  lastPrologue_ = v.getDefiningOp();
+  return v;
+}
+
+mlir::Value Tracer::constant(mlir::TypedAttr value, Loc loc) {
+  if (mlir::Value known = constants_.lookup(value))
+    return known;
+  mlir::Value v = prologue("arith.constant", loc, {named("value", value)}, value.getType());
+  constants_[value] = v;
+  return v;
+}
+
+mlir::Value Tracer::constant(std::int64_t value, DType type, Loc loc) {
+  mlir::Type t = elementType(type, context_);
+  if (type.is_float())
+    return constant(builder_.getFloatAttr(t, static_cast<double>(value)), loc);
+  llvm::APInt bits(t.getIntOrFloatBitWidth(), static_cast<std::uint64_t>(value), true, true);
+  return constant(builder_.getIntegerAttr(t, bits), loc);
+}
+
+mlir::Value Tracer::indexConstant(std::int64_t value, Loc loc) {
+  return constant(builder_.getIndexAttr(value), loc);
+}
+
+Handle Tracer::wrap(mlir::Value value, DType dtype, Loc loc) {
+  Node *node = new Node;
+  node->value = value.getAsOpaquePointer();
+  node->trace = id_;
+  node->dtype = dtype;
+  node->where = loc;
+  return Handle(node);
+}
+
+static mlir::Value valueOf(const Node &node) {
+  return mlir::Value::getFromOpaquePointer(node.value);
+}
+
+static std::string placeOf(Loc loc) {
+  return std::string(loc.file_name()) + ":" + std::to_string(loc.line());
+}
+
+void Tracer::check(const Node &node, Loc loc) {
+  if (node.trace != id_)
+    throw TraceError("kernel " + kernel_ + " uses a value of another kernel, made at " +
+                         placeOf(node.where) +
+                         "; a traced value is good in the kernel that made it alone",
+                     loc);
+  mlir::Block *home = valueOf(node).getParentBlock();
+  for (mlir::Block *at = builder_.getInsertionBlock(); at;) {
+    if (at == home)
+      return;
+    mlir::Operation *parent = at->getParentOp();
+    at = parent ? parent->getBlock() : nullptr;
+  }
+  throw TraceError("kernel " + kernel_ + " uses a value of type " +
+                       typeText(valueOf(node).getType()) + " made at " + placeOf(node.where) +
+                       " outside of the loop or branch that made it; carry it out of there, or "
+                       "keep it in a Var",
+                   loc);
+}
+
+mlir::Value Tracer::use(const Handle &handle, Loc loc) {
+  throwDeferred();
+  if (!handle)
+    throw TraceError("kernel " + kernel_ + " uses a value that was moved from", loc);
+  const Node &node = *handle.node();
+  if (node.trace) {
+    check(node, loc);
+    return valueOf(node);
+  }
+  if (auto *number = std::get_if<detail::HostNumber>(&node.host)) {
+    if (node.dtype.is_float()) {
+      double v = number->kind == detail::HostNumber::Kind::floating
+                     ? number->floating
+                     : static_cast<double>(number->integer);
+      return constant(builder_.getFloatAttr(elementType(node.dtype, context_), v), loc);
+    }
+    return constant(number->integer, node.dtype, loc);
+  }
+  if (auto *lazy = std::get_if<detail::LazyIndex>(&node.host))
+    return useLazy(*lazy, loc);
+  auto *tuple = std::get_if<layout::IntTuple>(&node.host);
+  if (tuple && !node.leaves.empty())
+    return useTuple(node, *tuple, loc);
+  mlir::Type type = staticType(node.host, context_);
+  if (!type)
+    fail("kernel " + kernel_ + ": no IR for " + describe(handle), loc);
+  if (mlir::Value known = statics_.lookup(type))
+    return known;
+  mlir::Value v = prologue(tuple ? "fly.make_int_tuple" : "fly.static", loc, {}, type);
+  statics_[type] = v;
+  return v;
+}
+
+mlir::Type Tracer::typeOf(const Handle &handle, Loc loc) {
+  const Node &node = *handle.node();
+  if (node.trace) {
+    check(node, loc);
+    return valueOf(node).getType();
+  }
+  if (auto *tuple = std::get_if<layout::IntTuple>(&node.host))
+    return mlir::fly::IntTupleType::get(context_, *tuple);
+  if (std::holds_alternative<detail::LazyIndex>(node.host))
+    return builder_.getI32Type();
+  if (std::holds_alternative<detail::HostNumber>(node.host))
+    return elementType(node.dtype, context_);
+  return staticType(node.host, context_);
+}
+
+mlir::Value Tracer::useLazy(const detail::LazyIndex &lazy, Loc loc) {
+  auto key = std::pair(lazy.op, lazy.dimension);
+  if (mlir::Value known = lazies_.lookup(key))
+    return known;
+  llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
+  if (lazy.dimension)
+    attributes.push_back(
+        named("dimension", attribute("#gpu<dim " + std::string(lazy.dimension) + ">")));
+  mlir::Value index = prologue(lazy.op, loc, attributes, builder_.getIndexType());
+  mlir::Value v = prologue("arith.index_cast", loc, {}, builder_.getI32Type(), index);
+  lazies_[key] = v;
+  return v;
+}
+
+mlir::Value Tracer::leafValue(const detail::DynamicLeaf &leaf, Loc loc) {
+  mlir::Value v = use(leaf.value, loc);
+  if (leaf.part >= 0)
+    return create("fly.get_leaves", v, loc, {named("dynamicOnly", builder_.getBoolAttr(true))})
+        ->getResult(leaf.part);
+  DType type = leaf.value.node()->dtype;
+  if (type.bits() < 32)
+    v = emit(type.is_signed() ? "arith.extsi" : "arith.extui", v, loc, {}, builder_.getI32Type());
+  return v;
+}
+
+mlir::Value Tracer::useTuple(const Node &node, const layout::IntTuple &tuple, Loc loc) {
+  llvm::SmallVector<mlir::Value, 8> operands;
+  for (std::size_t i = 0; i < node.leaves.size(); ++i) {
+    const detail::DynamicLeaf &leaf = node.leaves[i];
+    // One get_leaves serves neighbours from one tuple.
+    if (leaf.part > 0 && i > 0 && node.leaves[i - 1].value.node() == leaf.value.node() &&
+        node.leaves[i - 1].part == leaf.part - 1) {
+      operands.push_back(operands.back().getDefiningOp()->getResult(leaf.part));
+      continue;
+    }
+    operands.push_back(leafValue(leaf, loc));
+  }
+  return emit("fly.make_int_tuple", operands, loc, {},
+              mlir::fly::IntTupleType::get(context_, tuple));
+}
+
+mlir::Type tracedType(const Handle &handle, Loc loc) {
+  const Node &node = *handle.node();
+  Tracer *tracer = Tracer::current();
+  if (!tracer || node.trace != tracer->id())
+    throw TraceError("a value made at " + placeOf(node.where) +
+                         " is used outside of the kernel that made it",
+                     loc);
+  return valueOf(node).getType();
+}
+
+detail::HostValue hostView(const Handle &handle, Loc loc) {
+  if (!handle)
+    throw TraceError("a value that was moved from is used", loc);
+  const Node &node = *handle.node();
+  if (node.trace)
+    return valueOfStaticType(tracedType(handle, loc));
+  if (!node.leaves.empty())
+    return {};
+  return node.host;
+}
+
+std::string describe(const Handle &handle) {
+  if (!handle)
+    return "(moved from)";
+  const Node &node = *handle.node();
+  if (node.trace) {
+    Tracer *tracer = Tracer::current();
+    return tracer && node.trace == tracer->id() ? typeText(valueOf(node).getType())
+                                                : "(a value of a finished kernel)";
+  }
+  return std::visit(
+      []<class T>(const T &v) -> std::string {
+        if constexpr (requires { v.str(); })
+          return v.str();
+        else if constexpr (std::is_same_v<T, detail::HostNumber>)
+          return v.kind == detail::HostNumber::Kind::floating ? std::to_string(v.floating)
+                                                              : std::to_string(v.integer);
+        else if constexpr (std::is_same_v<T, detail::StaticType>)
+          return v.text;
+        else if constexpr (std::is_same_v<T, detail::LazyIndex>)
+          return v.op;
+        else
+          return "(empty)";
+      },
+      node.host);
+}
+
+} // namespace flydsl::builder

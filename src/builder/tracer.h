@@ -1,0 +1,119 @@
+// One trace in progress: where operations go, and how handles become IR values.
+#pragma once
+
+#include "builder/node.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <flydsl/error.h>
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace flydsl::builder {
+
+using detail::Handle;
+using detail::Node;
+
+/// A builder of one kernel's IR. Below the eDSL's entry points it is passed explicitly.
+class Tracer {
+public:
+  /// Operations go to the end of `body`, the kernel's only block so far.
+  Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
+         std::array<unsigned, 3> block, bool fastMath);
+  ~Tracer();
+  Tracer(const Tracer &) = delete;
+
+  /// The trace that runs on this thread, or null.
+  static Tracer *current();
+  /// The same; a TraceError that names `what` where there is none.
+  static Tracer &require(const char *what, Loc loc);
+
+  mlir::MLIRContext *context() const { return context_; }
+  mlir::OpBuilder &builder() { return builder_; }
+  std::uint64_t id() const { return id_; }
+  const std::string &kernel() const { return kernel_; }
+  const std::array<unsigned, 3> &block() const { return block_; }
+  std::size_t staticSharedBytes = 0;
+
+  mlir::Location location(Loc loc);
+  mlir::StringAttr string(llvm::StringRef text) { return builder_.getStringAttr(text); }
+  /// An attribute by its text, e.g. "#gpu<dim x>".
+  mlir::Attribute attribute(llvm::StringRef text);
+
+  /// Creates an operation at the insertion point. Result types are inferred where `types` is not
+  /// given. What inference or the operation's verifier refuses is a TraceError at `loc`.
+  mlir::Operation *create(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                          llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
+                          std::optional<mlir::TypeRange> types = std::nullopt);
+  /// The same for operations of one result.
+  mlir::Value emit(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                   llvm::ArrayRef<mlir::NamedAttribute> attributes = {}, mlir::Type type = {});
+  mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute value) {
+    return {string(name), value};
+  }
+
+  /// The IR value of a handle: a traced value after a check that it may be used here, a static one
+  /// as a constant, a tuple with run-time leaves as a fly.make_int_tuple.
+  mlir::Value use(const Handle &handle, Loc loc);
+  /// The IR type that `use` would have; no operation is made.
+  mlir::Type typeOf(const Handle &handle, Loc loc);
+  /// A handle to a value of this trace.
+  Handle wrap(mlir::Value value, DType dtype, Loc loc);
+  /// Checks that a traced value belongs to this trace and is visible at the insertion point.
+  void check(const Node &node, Loc loc);
+
+  /// A constant of an element type, at the top of the kernel.
+  mlir::Value constant(mlir::TypedAttr value, Loc loc);
+  mlir::Value constant(std::int64_t value, DType type, Loc loc);
+  mlir::Value indexConstant(std::int64_t value, Loc loc);
+
+  /// A mistake that can be reported only later (in a destructor); the next operation throws it.
+  void defer(std::string message, Loc loc);
+  void throwDeferred();
+  /// Throws what went to the diagnostic handler since the last call, under `message`.
+  [[noreturn]] void fail(const std::string &message, Loc loc);
+  std::string takeDiagnostics();
+  /// Ends the kernel's body.
+  void finish(mlir::Location loc);
+  /// Throws what the verifier said of the whole module, at the place of the first offending
+  /// operation.
+  [[noreturn]] void failVerification();
+
+private:
+  mlir::Value prologue(llvm::StringRef name, Loc loc,
+                       llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type,
+                       mlir::ValueRange operands = {});
+  mlir::Value useLazy(const detail::LazyIndex &lazy, Loc loc);
+  mlir::Value useTuple(const Node &node, const layout::IntTuple &tuple, Loc loc);
+  mlir::Value leafValue(const detail::DynamicLeaf &leaf, Loc loc);
+
+  mlir::MLIRContext *context_;
+  mlir::OpBuilder builder_;
+  mlir::Block *body_;
+  mlir::Operation *lastPrologue_ = nullptr;
+  std::string kernel_;
+  std::array<unsigned, 3> block_;
+  std::uint64_t id_;
+  Tracer *outer_;
+  mlir::ScopedDiagnosticHandler diagnostics_;
+  std::string collected_;
+  SourceLocation firstError_;
+  bool fastMath_;
+  std::optional<TraceError> deferred_;
+  llvm::DenseMap<mlir::Type, mlir::Value> statics_;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants_;
+  llvm::DenseMap<std::pair<const char *, const char *>, mlir::Value> lazies_;
+  llvm::DenseMap<const char *, mlir::StringAttr> files_;
+};
+
+/// What `handle` is to the algebra, without making operations: host values, and traced ones whose
+/// type is static; monostate for others. A traced value of a finished trace is a TraceError.
+detail::HostValue hostView(const Handle &handle, Loc loc);
+/// The type of a traced value; a TraceError where its trace is not the running one.
+mlir::Type tracedType(const Handle &handle, Loc loc);
+/// `handle` for a message: "(8,16):(1,8)" or its IR type.
+std::string describe(const Handle &handle);
+
+} // namespace flydsl::builder

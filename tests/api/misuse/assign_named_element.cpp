@@ -1,0 +1,9 @@
+// tensor(i) = x writes; a named element is a value.
+#include <flydsl/tensor.h>
+void f(flydsl::Tensor t) {
+  auto e = t(0);
+  t(1) = e;
+#ifdef MISUSE
+  e = 1.0f;
+#endif
+}

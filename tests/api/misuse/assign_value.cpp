@@ -1,0 +1,9 @@
+// A value stands for one thing for ever.
+#include <flydsl/gpu.h>
+void f() {
+  flydsl::Int32 x = flydsl::thread_idx().x;
+  flydsl::Numeric y = x + 1;
+#ifdef MISUSE
+  x = y;
+#endif
+}

@@ -1,0 +1,11 @@
+// A condition that is known only at run time is no C++ condition.
+#include <flydsl/gpu.h>
+int f() {
+  flydsl::Int32 x = flydsl::thread_idx().x;
+  flydsl::Boolean b = x < 3;
+#ifdef MISUSE
+  if (b)
+    return 1;
+#endif
+  return 0;
+}

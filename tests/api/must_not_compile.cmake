@@ -1,0 +1,17 @@
+# COMPILER, INCLUDE, SNIPPETS: each snippet compiles as it stands, and does not with -DMISUSE.
+file(GLOB snippets "${SNIPPETS}/*.cpp")
+if(NOT snippets)
+  message(FATAL_ERROR "no snippets in ${SNIPPETS}")
+endif()
+set(flags -std=c++20 "-I${INCLUDE}" -fsyntax-only)
+foreach(snippet IN LISTS snippets)
+  execute_process(COMMAND "${COMPILER}" ${flags} "${snippet}" RESULT_VARIABLE good ERROR_VARIABLE errors)
+  if(good)
+    message(SEND_ERROR "${snippet} should compile:\n${errors}")
+  endif()
+  execute_process(COMMAND "${COMPILER}" ${flags} -DMISUSE "${snippet}" RESULT_VARIABLE bad
+    ERROR_QUIET)
+  if(NOT bad)
+    message(SEND_ERROR "${snippet} compiles with MISUSE")
+  endif()
+endforeach()
