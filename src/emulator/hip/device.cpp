@@ -1,0 +1,206 @@
+#include "emulator/hip/device.h"
+
+#include "emulator/hip/graph.h"
+#include "emulator/hip/module.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace flyemu::hip {
+namespace {
+
+constexpr int MaxDevices = 64;
+
+std::string variable(const char *name) {
+  const char *text = std::getenv(name);
+  return text ? text : "";
+}
+
+bool readNumber(const std::string &text, uint64_t &value) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 18)
+    return false;
+  value = std::stoull(text);
+  return true;
+}
+
+/// A list such as "memory,race" or "all" as Check bits; false when a word is unknown.
+bool readChecks(const std::string &text, unsigned &checks) {
+  checks = kCheckNone;
+  for (size_t at = 0; at <= text.size();) {
+    size_t comma = std::min(text.find(',', at), text.size());
+    std::string word = text.substr(at, comma - at);
+    at = comma + 1;
+    if (word == "memory")
+      checks |= kCheckMemory;
+    else if (word == "race")
+      checks |= kCheckRace;
+    else if (word == "init")
+      checks |= kCheckInit;
+    else if (word == "sync")
+      checks |= kCheckSync;
+    else if (word == "all" || word == "1")
+      checks |= kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+    else if (!word.empty() && word != "none" && word != "0")
+      return false;
+  }
+  return true;
+}
+
+uint64_t hostMemory() {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && size > 0 ? uint64_t(pages) * size : uint64_t(4) << 30;
+}
+
+thread_local int currentIndex = 0;
+
+} // namespace
+
+Configuration Configuration::fromEnvironment() {
+  Configuration result;
+  uint64_t number = 0;
+  auto readInto = [&](const char *name, auto &value, uint64_t least, uint64_t most) {
+    std::string text = variable(name);
+    if (text.empty())
+      return;
+    if (!readNumber(text, number) || number < least || number > most)
+      result.error = std::string(name) + "=" + text + " is no number from " +
+                     std::to_string(least) + " to " + std::to_string(most);
+    else
+      value = static_cast<std::remove_reference_t<decltype(value)>>(number);
+  };
+  readInto("FLYDSL_EMULATOR_DEVICES", result.devices, 0, MaxDevices);
+  readInto("FLYDSL_EMULATOR_THREADS", result.threads, 0, 1024);
+  readInto("FLYDSL_EMULATOR_INSTRUCTION_LIMIT", result.instructionLimit, 0, UINT64_MAX);
+  uint64_t mebibytes = hostMemory() >> 21;
+  readInto("FLYDSL_EMULATOR_MEMORY", mebibytes, 1, uint64_t(1) << 30);
+  result.memoryBytes = mebibytes << 20;
+  result.counters =
+      !variable("FLYDSL_EMULATOR_COUNTERS").empty() && variable("FLYDSL_EMULATOR_COUNTERS") != "0";
+  std::string checks = variable("FLYDSL_EMULATOR_CHECK");
+  if (!readChecks(checks, result.checks))
+    result.error =
+        "FLYDSL_EMULATOR_CHECK=" + checks + " is no list of memory, race, init, sync, all, none";
+
+  std::string asked = variable("FLYDSL_EMULATOR_ARCH");
+  if (asked.empty())
+    asked = variable("ARCH");
+  result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
+  result.info = findTargetInfo(result.processor);
+  if (!result.info) {
+    std::string known;
+    for (const char *name : declaredProcessors())
+      known += std::string(known.empty() ? "" : ", ") + name;
+    result.error = "unknown target '" + asked + "'; the emulator knows " + known;
+  }
+  return result;
+}
+
+Device::Device(int index, const Configuration &configuration, AddressSpace &space)
+    : index_(index), configuration_(configuration), space_(space),
+      target_(loader::deviceTarget(configuration.processor)),
+      defaultStream_(std::make_shared<Stream>(*this, hipStreamDefault, 0)) {}
+
+StreamRef Device::createStream(unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>(*this, flags, priority);
+  std::lock_guard lock(mutex_);
+  streams_.push_back(stream);
+  return stream;
+}
+
+void Device::destroyStream(const StreamRef &stream) {
+  std::lock_guard lock(mutex_);
+  std::erase(streams_, stream);
+}
+
+std::vector<StreamRef> Device::streams() const {
+  std::lock_guard lock(mutex_);
+  return streams_;
+}
+
+std::vector<CompletionRef> Device::implicitDependencies(const Stream &stream) {
+  std::vector<CompletionRef> result;
+  auto take = [&](const Stream &other) {
+    CompletionRef last = other.last();
+    if (last && !last->done())
+      result.push_back(std::move(last));
+  };
+  if (&stream == defaultStream_.get()) {
+    for (const StreamRef &other : streams())
+      if (other->isBlocking())
+        take(*other);
+  } else if (stream.isBlocking()) {
+    take(*defaultStream_);
+  }
+  return result;
+}
+
+void Device::synchronize() {
+  defaultStream_->drain();
+  for (const StreamRef &stream : streams())
+    stream->drain();
+}
+
+void Device::noteFault(hipError_t status) {
+  hipError_t none = hipSuccess;
+  fault_.compare_exchange_strong(none, status);
+}
+
+void Device::reset() {
+  synchronize();
+  std::vector<StreamRef> gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone.swap(streams_);
+  }
+  for (const StreamRef &stream : gone)
+    Runtime::get().streams.take(stream.get());
+  space_.releaseAll(index_);
+  fault_.store(hipSuccess);
+}
+
+Runtime &Runtime::get() {
+  static Runtime *runtime = new Runtime;
+  return *runtime;
+}
+
+Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
+  int count = configuration_.error.empty() ? configuration_.devices : 0;
+  if (!configuration_.error.empty())
+    log(LogLevel::Error, configuration_.error);
+  space_ = std::make_unique<AddressSpace>(count, configuration_.memoryBytes,
+                                          configuration_.checks != kCheckNone);
+  for (int i = 0; i < count; ++i)
+    devices_.push_back(std::make_unique<Device>(i, configuration_, *space_));
+}
+
+Device &Runtime::device(int index) {
+  if (devices_.empty())
+    fail(hipErrorNoDevice, configuration_.error);
+  if (index < 0 || index >= deviceCount())
+    fail(hipErrorInvalidDevice,
+         "device " + std::to_string(index) + " of " + std::to_string(deviceCount()));
+  return *devices_[index];
+}
+
+Device &Runtime::currentDevice() { return device(currentIndex); }
+
+StreamRef Runtime::stream(hipStream_t handle) {
+  // 1 is the legacy default stream's explicit handle in newer headers.
+  if (!handle || handle == reinterpret_cast<hipStream_t>(1))
+    return currentDevice().defaultStreamRef();
+  if (handle == hipStreamPerThread) {
+    thread_local std::unordered_map<Device *, StreamRef> own;
+    StreamRef &stream = own[&currentDevice()];
+    if (!stream)
+      stream = currentDevice().createStream(hipStreamDefault, 0);
+    return stream;
+  }
+  return streams.get(handle, "stream");
+}
+
+int currentDeviceIndex() { return currentIndex; }
+void setCurrentDeviceIndex(int index) { currentIndex = index; }
+
+} // namespace flyemu::hip

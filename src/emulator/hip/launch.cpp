@@ -1,0 +1,85 @@
+#include "emulator/hip/launch.h"
+
+#include "emulator/hip/device.h"
+
+namespace flyemu::hip {
+namespace {
+
+std::string dimensions(const std::array<uint32_t, 3> &value) {
+  return std::to_string(value[0]) + "x" + std::to_string(value[1]) + "x" + std::to_string(value[2]);
+}
+
+void checkShape(const Function &function, const loader::LaunchShape &shape) {
+  const loader::KernelMetadata &kernel = function.kernel->metadata;
+  const TargetInfo &info = function.device->info();
+  uint64_t threads = 1;
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    if (!shape.grid[axis] || !shape.block[axis])
+      fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
+                                             dimensions(shape.grid) + ", block " +
+                                             dimensions(shape.block) + " has a zero");
+    threads = std::min<uint64_t>(threads * shape.block[axis], UINT32_MAX);
+    // The dispatch packet counts work-items in 32 bits.
+    if (uint64_t(shape.grid[axis]) * shape.block[axis] > UINT32_MAX)
+      fail(hipErrorInvalidConfiguration,
+           "kernel " + kernel.name + ": more than 2^32 - 1 work-items along an axis");
+  }
+  uint32_t limit = std::min<uint32_t>(kernel.maxFlatWorkgroupSize, 1024);
+  if (threads > limit)
+    fail(hipErrorInvalidConfiguration,
+         "kernel " + kernel.name + ": block " + dimensions(shape.block) + " has " +
+             std::to_string(threads) + " work-items; the most is " + std::to_string(limit));
+  if (kernel.requiredWorkgroupSize[0] && kernel.requiredWorkgroupSize != shape.block)
+    fail(hipErrorInvalidConfiguration,
+         "kernel " + kernel.name + ": block " + dimensions(shape.block) +
+             "; the kernel was compiled for " + dimensions(kernel.requiredWorkgroupSize) + " only");
+  uint64_t lds = uint64_t(kernel.groupSegmentSize) + shape.dynamicLds;
+  if (lds > static_cast<uint64_t>(info.ldsBytes))
+    fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(lds) +
+                                           " bytes of LDS; a " + info.processor +
+                                           " workgroup has " + std::to_string(info.ldsBytes));
+}
+
+/// HIP's list of key and value pairs that describes a packed argument buffer.
+void readExtra(void **extra, const void *&buffer, size_t &size) {
+  bool ended = false, haveBuffer = false, haveSize = false;
+  for (int i = 0; i < 8 && !ended; i += 2) {
+    if (extra[i] == HIP_LAUNCH_PARAM_END) {
+      ended = true;
+    } else if (extra[i] == HIP_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[i + 1];
+      haveBuffer = true;
+    } else if (extra[i] == HIP_LAUNCH_PARAM_BUFFER_SIZE) {
+      require(extra[i + 1], "the packed buffer's size pointer is null");
+      size = *static_cast<size_t *>(extra[i + 1]);
+      haveSize = true;
+    } else {
+      break;
+    }
+  }
+  require(ended && haveBuffer && haveSize, "extra is no list of buffer, size and end");
+}
+
+} // namespace
+
+KernelOperation makeLaunch(std::shared_ptr<Function> function, const loader::LaunchShape &shape,
+                           void **values, void **extra) {
+  checkShape(*function, shape);
+  const loader::KernelMetadata &kernel = function->kernel->metadata;
+  require(!(values && extra), "arguments are given twice, as pointers and as a packed buffer");
+  KernelOperation operation;
+  if (extra) {
+    const void *buffer = nullptr;
+    size_t size = 0;
+    readExtra(extra, buffer, size);
+    operation.kernarg = loader::packBuffer(kernel, buffer, size);
+  } else {
+    operation.kernarg = loader::packArguments(kernel, values);
+  }
+  loader::fillHiddenArguments(kernel, shape, operation.kernarg);
+  operation.function = std::move(function);
+  operation.shape = shape;
+  return operation;
+}
+
+} // namespace flyemu::hip

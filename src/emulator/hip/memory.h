@@ -1,0 +1,116 @@
+// The address space that all devices share: a device address is a host address, and a sorted table
+// knows every allocation. Host calls check their pointers against it, and running waves theirs.
+#pragma once
+
+#include "emulator/exec/memory_map.h"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace flyemu::hip {
+
+enum class MemoryKind {
+  Device,     ///< hipMalloc
+  Managed,    ///< hipMallocManaged
+  Host,       ///< hipHostMalloc: pinned, every device sees it
+  Registered, ///< hipHostRegister: the caller's own memory
+  Image,      ///< a loaded code object's segment
+};
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t size = 0; ///< bytes asked for
+  MemoryKind kind = MemoryKind::Device;
+  int device = 0; ///< the owner, or the device that was current
+  unsigned flags = 0;
+  bool writable = true;
+  uint64_t serial = 0; ///< counts allocations, for messages
+};
+
+class AddressSpace {
+public:
+  /// \p capacity: bytes of one device's memory. \p poison: fill new and freed memory with a
+  /// pattern, and keep freed blocks unused for as long as the quarantine's size allows.
+  AddressSpace(int devices, uint64_t capacity, bool poison);
+
+  /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on). Returns 0 when
+  /// the device's memory or the host's does not suffice.
+  uint64_t allocate(MemoryKind kind, int device, uint64_t size, unsigned flags);
+  /// Frees what allocate() gave, if \p address is its base and the kind matches; else returns
+  /// false.
+  bool release(uint64_t address, std::initializer_list<MemoryKind> kinds);
+  /// Frees all device memory of \p device.
+  void releaseAll(int device);
+
+  /// Adds memory that somebody else owns; false when it overlaps something known.
+  bool add(const Allocation &allocation);
+  /// Forgets what add() was given.
+  bool remove(uint64_t base, MemoryKind kind);
+
+  std::optional<Allocation> find(uint64_t address) const;
+  /// Whether [address, address + size) lies in one allocation.
+  bool covers(uint64_t address, uint64_t size) const;
+  /// A sentence on what is at or near an address.
+  std::string describe(uint64_t address) const;
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used(int device) const;
+
+  /// Allows the kernels of \p device to touch memory of \p peer; false when that is already so.
+  bool enablePeer(int device, int peer);
+  bool disablePeer(int device, int peer);
+  bool canAccess(int device, const Allocation &allocation) const;
+
+  /// While a launch runs, freed blocks stay mapped.
+  void beginLaunch();
+  void endLaunch();
+
+private:
+  struct Block {
+    void *memory;
+    uint64_t bytes;
+    Allocation allocation;
+  };
+  using Table = std::map<uint64_t, Allocation>;
+
+  Table::const_iterator holder(uint64_t address) const;
+  void retire(Block block);
+  void trimQuarantine();
+
+  mutable std::shared_mutex mutex_;
+  Table table_;
+  std::map<uint64_t, Block> blocks_; ///< by base, for what allocate() made
+  std::deque<Block> quarantine_;
+  uint64_t quarantineBytes_ = 0;
+  std::vector<uint64_t> used_;
+  std::vector<std::vector<bool>> peers_;
+  uint64_t capacity_;
+  bool poison_;
+  uint64_t serial_ = 0;
+  unsigned launches_ = 0;
+};
+
+/// What one launch on a device may touch: the device's view of the address space, and ranges that
+/// live for the launch alone (its kernarg segment).
+class LaunchMemory : public MemoryMap {
+public:
+  LaunchMemory(AddressSpace &space, int device);
+  ~LaunchMemory() override;
+  void addRange(const MemoryRange &range) { own_.push_back(range); }
+
+  bool find(uint64_t address, MemoryRange &range) const override;
+  std::string describe(uint64_t address) const override;
+
+private:
+  AddressSpace &space_;
+  int device_;
+  std::vector<MemoryRange> own_;
+};
+
+} // namespace flyemu::hip

@@ -1,0 +1,162 @@
+#include "emulator/hip/module.h"
+
+#include "emulator/hip/device.h"
+#include "emulator/loader/elf_file.h"
+#include "emulator/loader/offload_bundle.h"
+
+#include <algorithm>
+#include <elf.h>
+#include <fstream>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace flyemu::hip {
+namespace {
+
+using loader::ByteView;
+using loader::LoadError;
+using loader::LoadFailure;
+
+/// Reads our own memory through the kernel: an unmapped page gives a short count and no signal.
+size_t readMapped(const uint8_t *from, uint8_t *to, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    iovec local{to + done, std::min<size_t>(size - done, size_t(1) << 20)};
+    iovec remote{const_cast<uint8_t *>(from) + done, local.iov_len};
+    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (got <= 0)
+      break;
+    done += got;
+  }
+  return done;
+}
+
+/// Grows \p bytes to the image's first \p size bytes.
+void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
+  size_t have = bytes.size();
+  if (size <= have)
+    return;
+  bytes.resize(size);
+  size_t got = readMapped(image + have, bytes.data() + have, size - have);
+  if (have + got < size)
+    throw LoadError(LoadFailure::Malformed, "the image says that it has " + std::to_string(size) +
+                                                " bytes; only " + std::to_string(have + got) +
+                                                " are mapped");
+}
+
+size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+} // namespace
+
+std::vector<uint8_t> copyHostImage(const void *image) {
+  constexpr size_t maxBundleTable = size_t(1) << 20;
+  auto *from = static_cast<const uint8_t *>(image);
+  std::vector<uint8_t> bytes;
+  fetch(from, bytes, 32);
+  if (loader::isOffloadBundle(ByteView(bytes.data(), bytes.size()))) {
+    // The table's length is not written anywhere: take more until it can be read whole.
+    for (size_t size = 512;; size *= 2) {
+      fetch(from, bytes, size);
+      try {
+        fetch(from, bytes, loader::bundleExtent(ByteView(bytes.data(), bytes.size())));
+        return bytes;
+      } catch (const LoadError &error) {
+        if (size >= maxBundleTable || error.kind() != LoadFailure::Malformed)
+          throw;
+      }
+    }
+  }
+  if (std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+    throw LoadError(LoadFailure::Malformed, "the image is neither an ELF file nor a bundle");
+  fetch(from, bytes, sizeof(Elf64_Ehdr));
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  size_t tableSize = size_t(header.e_phnum) * sizeof(Elf64_Phdr);
+  std::vector<uint8_t> table(tableSize);
+  if (header.e_phoff > UINT32_MAX ||
+      readMapped(from + header.e_phoff, table.data(), tableSize) != tableSize)
+    throw LoadError(LoadFailure::Malformed, "the program header table is not in mapped memory");
+  fetch(from, bytes, loader::ElfFile::extent(ByteView(bytes.data(), bytes.size()), table));
+  return bytes;
+}
+
+std::vector<uint8_t> readFile(const char *path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    fail(hipErrorFileNotFound, std::string("cannot read '") + path + "'");
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), {});
+  return bytes;
+}
+
+Module::Module(Device &device, std::shared_ptr<loader::CodeObject> code)
+    : device_(device), code_(std::move(code)) {
+  for (const MemoryRange &range : code_->ranges()) {
+    Allocation allocation;
+    allocation.base = range.base;
+    allocation.size = range.size;
+    allocation.kind = MemoryKind::Image;
+    allocation.device = device_.index();
+    allocation.writable = range.writable;
+    device_.space().add(allocation);
+  }
+}
+
+std::shared_ptr<Module> Module::load(ByteView image, Device &device) {
+  if (loader::isOffloadBundle(image))
+    image = loader::selectFromBundle(image, device.target());
+  try {
+    auto code = loader::CodeObject::load(image, device.target());
+    return std::shared_ptr<Module>(new Module(device, std::move(code)));
+  } catch (const std::invalid_argument &error) {
+    throw LoadError(LoadFailure::OtherTarget, error.what());
+  }
+}
+
+Module::~Module() {
+  for (auto &entry : functions_)
+    Runtime::get().functions.take(entry.second.get());
+  for (const MemoryRange &range : code_->ranges())
+    device_.space().remove(range.base, MemoryKind::Image);
+}
+
+Function *Module::function(const std::string &name) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Function> &function = functions_[name];
+  if (!function) {
+    const loader::LoadedKernel *kernel = code_->findKernel(name);
+    if (!kernel) {
+      functions_.erase(name);
+      std::string known;
+      for (const auto &entry : code_->kernels())
+        known += (known.empty() ? "" : ", ") + entry.first;
+      fail(hipErrorNotFound,
+           "no kernel '" + name + "' in the module; it has " + (known.empty() ? "none" : known));
+    }
+    function = std::make_shared<Function>();
+    function->code = code_;
+    function->kernel = kernel;
+    function->device = &device_;
+    Runtime::get().functions.add(function);
+  }
+  return function.get();
+}
+
+int activeWorkgroups(const Function &function, int threads, size_t dynamicLds) {
+  const TargetInfo &info = function.device->info();
+  const loader::KernelMetadata &kernel = function.kernel->metadata;
+  if (threads <= 0 || threads > static_cast<int>(kernel.maxFlatWorkgroupSize))
+    return 0;
+  // Registers are handed out in granules of 8; a wave32 has half the lanes, hence the doubled file
+  // above.
+  int registers = static_cast<int>(roundUp(std::max<uint32_t>(kernel.vgprCount, 1), 8));
+  int wavesByRegisters = info.registersPerLane / registers;
+  int wavesPerUnit = std::min(wavesByRegisters, info.wavesPerSimd) * info.simdsPerUnit;
+  int waves = (threads + info.waveSize - 1) / info.waveSize;
+  int groups = wavesPerUnit / waves;
+  size_t lds = kernel.groupSegmentSize + dynamicLds;
+  if (lds)
+    groups = std::min<int>(groups, info.ldsBytes / lds);
+  return groups;
+}
+
+} // namespace flyemu::hip

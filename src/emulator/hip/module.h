@@ -1,0 +1,56 @@
+// Modules and functions: a loaded code object on one device and the handles that HIP gives out for
+// its kernels.
+#pragma once
+
+#include "emulator/hip/handles.h"
+#include "emulator/loader/code_object.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace flyemu::hip {
+
+class Device;
+class Module;
+
+/// A hipFunction_t. Launches in flight keep it, and through it the code object, alive.
+struct Function {
+  std::shared_ptr<loader::CodeObject> code;
+  const loader::LoadedKernel *kernel = nullptr;
+  Device *device = nullptr;
+  std::atomic<int> maxDynamicLds{0}; ///< as set by hipFuncSetAttribute
+};
+
+class Module {
+public:
+  /// Loads an ELF image or an offload bundle for \p device. Throws loader::LoadError.
+  static std::shared_ptr<Module> load(loader::ByteView image, Device &device);
+  ~Module();
+
+  Device &device() const { return device_; }
+  const loader::CodeObject &code() const { return *code_; }
+  /// The handle of a kernel, the same for every call; throws hipErrorNotFound.
+  Function *function(const std::string &name);
+
+private:
+  Module(Device &device, std::shared_ptr<loader::CodeObject> code);
+
+  Device &device_;
+  std::shared_ptr<loader::CodeObject> code_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Function>> functions_;
+};
+
+/// Copies an image out of host memory of unknown length: an ELF file's or a bundle's extent is read
+/// from its own tables, and no read goes beyond what is mapped. Throws loader::LoadError.
+std::vector<uint8_t> copyHostImage(const void *image);
+
+/// A whole file; throws hipErrorFileNotFound.
+std::vector<uint8_t> readFile(const char *path);
+
+/// How many workgroups of \p threads work-items with \p dynamicLds bytes fit one multiprocessor.
+int activeWorkgroups(const Function &function, int threads, size_t dynamicLds);
+
+} // namespace flyemu::hip

@@ -1,0 +1,158 @@
+#include "emulator/hip/operation.h"
+
+#include "emulator/hip/device.h"
+#include "emulator/hip/launch_report.h"
+#include "emulator/hip/module.h"
+
+#include <cstring>
+
+namespace flyemu::hip {
+namespace {
+
+class Executor {
+public:
+  explicit Executor(Device &device) : device_(device) {}
+
+  hipError_t operator()(const EmptyOperation &) { return hipSuccess; }
+
+  hipError_t operator()(const KernelOperation &operation) {
+    if (device_.fault() != hipSuccess)
+      return device_.fault(); // a faulted device runs no more kernels
+    const Configuration &configuration = device_.configuration();
+    // The segment is copied: kernels may not see the launch's own buffer change under a replay.
+    std::vector<uint8_t> kernarg = operation.kernarg;
+    kernarg.resize(kernarg.size() + 64); // scalar loads may read past the end up to their own size
+    LaunchMemory memory(device_.space(), device_.index());
+    memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
+
+    Dispatch dispatch;
+    dispatch.kernel = &operation.function->kernel->code;
+    dispatch.grid = operation.shape.grid;
+    dispatch.block = operation.shape.block;
+    dispatch.dynamicLds = operation.shape.dynamicLds;
+    dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
+    dispatch.kernargSize = static_cast<uint32_t>(operation.kernarg.size());
+    dispatch.dispatchId = ++device_.dispatches;
+
+    Options options;
+    options.threads = configuration.threads;
+    options.checks = configuration.checks;
+    options.counters = configuration.counters;
+    if (configuration.instructionLimit)
+      options.instructionLimit = configuration.instructionLimit;
+    return reportLaunch(dispatch, runDispatch(dispatch, memory, options), options);
+  }
+
+  hipError_t operator()(const CopyOperation &copy) {
+    auto *target = reinterpret_cast<uint8_t *>(copy.target);
+    auto *source = copy.staged ? copy.staged->data() : reinterpret_cast<uint8_t *>(copy.source);
+    for (uint64_t z = 0; z < copy.depth; ++z)
+      for (uint64_t y = 0; y < copy.height; ++y)
+        std::memmove(target + z * copy.targetSlice + y * copy.targetPitch,
+                     source + z * copy.sourceSlice + y * copy.sourcePitch, copy.width);
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const FillOperation &fill) {
+    for (uint64_t y = 0; y < fill.height; ++y) {
+      auto *row = reinterpret_cast<uint8_t *>(fill.target) + y * fill.pitch;
+      if (fill.elementSize == 1)
+        std::memset(row, static_cast<int>(fill.value), fill.width);
+      else
+        for (uint64_t x = 0; x < fill.width; ++x)
+          std::memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
+    }
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const HostOperation &host) {
+    try {
+      host.call(device_.fault());
+    } catch (...) {
+      log(LogLevel::Error, "a host function in a stream threw an exception");
+      return hipErrorUnknown;
+    }
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const RecordOperation &record) {
+    std::shared_ptr<EventMark> mark = record.mark;
+    if (!mark) {
+      mark = std::make_shared<EventMark>();
+      std::lock_guard lock(record.event->mutex);
+      record.event->mark = mark;
+    }
+    mark->time = std::chrono::steady_clock::now();
+    mark->completion->finish();
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const WaitOperation &wait) {
+    if (wait.completion)
+      wait.completion->wait();
+    else if (std::shared_ptr<EventMark> mark = wait.event->current())
+      mark->completion->wait();
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const FreeOperation &free) {
+    device_.space().release(free.address, {MemoryKind::Device, MemoryKind::Managed});
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const ValueOperation &operation) {
+    auto *word = reinterpret_cast<void *>(operation.address);
+    if (operation.write) {
+      if (operation.bytes == 4)
+        __atomic_store_n(static_cast<uint32_t *>(word), static_cast<uint32_t>(operation.value),
+                         __ATOMIC_SEQ_CST);
+      else
+        __atomic_store_n(static_cast<uint64_t *>(word), operation.value, __ATOMIC_SEQ_CST);
+      return hipSuccess;
+    }
+    while (
+        !holds(operation, operation.bytes == 4
+                              ? __atomic_load_n(static_cast<uint32_t *>(word), __ATOMIC_SEQ_CST)
+                              : __atomic_load_n(static_cast<uint64_t *>(word), __ATOMIC_SEQ_CST)))
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return hipSuccess;
+  }
+
+  hipError_t operator()(const SequenceOperation &sequence) {
+    for (const Operation &step : sequence.steps->operations)
+      if (hipError_t status = execute(step, device_); status != hipSuccess)
+        return status;
+    return hipSuccess;
+  }
+
+private:
+  static bool holds(const ValueOperation &operation, uint64_t word) {
+    uint64_t seen = word & operation.mask, value = operation.value;
+    switch (operation.condition) {
+    case hipStreamWaitValueGte:
+      return operation.bytes == 4 ? static_cast<int32_t>(seen - value) >= 0
+                                  : static_cast<int64_t>(seen - value) >= 0;
+    case hipStreamWaitValueEq:
+      return seen == value;
+    case hipStreamWaitValueAnd:
+      return (seen & value) != 0;
+    default: // hipStreamWaitValueNor
+      return ~(seen | value) != 0;
+    }
+  }
+
+  Device &device_;
+};
+
+} // namespace
+
+hipError_t execute(const Operation &operation, Device &device) {
+  try {
+    return std::visit(Executor(device), operation);
+  } catch (const std::exception &error) {
+    log(LogLevel::Error, std::string("an operation in a stream failed: ") + error.what());
+    return hipErrorUnknown;
+  }
+}
+
+} // namespace flyemu::hip

@@ -1,0 +1,40 @@
+#include "emulator/hip/target_info.h"
+
+namespace flyemu::hip {
+namespace {
+
+// Figures from AMD's product pages and ISA manuals; LDS sizes from LLVM's GCNSubtarget features.
+constexpr TargetInfo targets[] = {
+    {"gfx90a", "MI250X", 9, 0, 110, 64, 65536, 65536, 2048, 4, 8, 512, 1700000, 1600000, 4096,
+     8 << 20},
+    {"gfx942", "MI300X", 9, 4, 304, 64, 65536, 65536, 2048, 4, 8, 512, 2100000, 1300000, 8192,
+     4 << 20},
+    {"gfx950", "MI355X", 9, 5, 256, 64, 163840, 65536, 2048, 4, 8, 512, 2400000, 2000000, 8192,
+     4 << 20},
+    {"gfx1100", "RX 7900 XTX", 11, 0, 48, 32, 65536, 65536, 2048, 4, 16, 1536, 2500000, 1250000,
+     384, 6 << 20},
+    {"gfx1200", "RX 9060 XT", 12, 0, 16, 32, 65536, 65536, 2048, 4, 16, 1536, 3130000, 1258000, 128,
+     4 << 20},
+    {"gfx1201", "RX 9070 XT", 12, 0, 32, 32, 65536, 65536, 2048, 4, 16, 1536, 2970000, 1258000, 256,
+     8 << 20},
+    {"gfx1250", "gfx1250", 12, 5, 256, 32, 327680, 65536, 2048, 4, 16, 1024, 2400000, 2000000, 8192,
+     4 << 20},
+};
+
+} // namespace
+
+const TargetInfo *findTargetInfo(std::string_view processor) {
+  for (const TargetInfo &info : targets)
+    if (processor == info.processor)
+      return &info;
+  return nullptr;
+}
+
+std::vector<const char *> declaredProcessors() {
+  std::vector<const char *> names;
+  for (const TargetInfo &info : targets)
+    names.push_back(info.processor);
+  return names;
+}
+
+} // namespace flyemu::hip

@@ -1,0 +1,214 @@
+#include "emulator/loader/code_object.h"
+
+#include "emulator/loader/elf_file.h"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace flyemu::loader {
+namespace {
+
+// LLVM's AMDGPUUsage, "Relocation Records".
+enum AmdgpuRelocation : uint32_t {
+  RelocNone = 0,
+  RelocAbs32Lo = 1,
+  RelocAbs32Hi = 2,
+  RelocAbs64 = 3,
+  RelocRel32 = 4,
+  RelocRel64 = 5,
+  RelocAbs32 = 6,
+  RelocRel32Lo = 10,
+  RelocRel32Hi = 11,
+  RelocRelative64 = 13,
+};
+
+constexpr size_t PageSize = 4096;
+constexpr size_t DescriptorSize = 64;
+
+size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+[[noreturn]] void malformed(const std::string &message) {
+  throw LoadError(LoadFailure::Malformed, message);
+}
+
+} // namespace
+
+/// The steps from an ELF file to a CodeObject.
+class CodeObjectBuilder {
+public:
+  CodeObjectBuilder(const ElfFile &elf, const TargetId &device)
+      : elf_(elf), device_(device), object_(new CodeObject) {}
+
+  std::shared_ptr<CodeObject> build() {
+    checkTarget();
+    mapSegments();
+    for (const ElfRelocation &relocation : elf_.relocations())
+      relocate(relocation);
+    collectKernels(Metadata::parse(elf_.metadata()));
+    collectVariables();
+    return std::move(object_);
+  }
+
+private:
+  void checkTarget() {
+    if (!isCompatible(elf_.target(), device_))
+      throw LoadError(LoadFailure::OtherTarget, "code object for " + elf_.target().str() +
+                                                    " cannot run on a " + device_.str() +
+                                                    " device");
+    object_->target_ = elf_.target();
+    object_->version_ = elf_.codeObjectVersion();
+  }
+
+  void mapSegments() {
+    // One reservation keeps the relative addresses that the code was linked with.
+    size_t size = roundUp(elf_.imageSize(), PageSize);
+    void *base = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+      throw LoadError(LoadFailure::OutOfMemory,
+                      "no memory for an image of " + std::to_string(size) + " bytes");
+    object_->base_ = static_cast<uint8_t *>(base);
+    object_->mappedSize_ = size;
+    for (const ElfSegment &segment : elf_.segments()) {
+      if (segment.bytes.size())
+        std::memcpy(object_->base_ + segment.address, segment.bytes.data(), segment.bytes.size());
+      if (segment.memorySize)
+        object_->ranges_.push_back(
+            {address(segment.address), segment.memorySize, segment.writable});
+    }
+  }
+
+  uint64_t address(uint64_t offset) const {
+    return reinterpret_cast<uint64_t>(object_->base_) + offset;
+  }
+
+  const ElfSegment *segmentOf(uint64_t at, uint64_t size) const {
+    for (const ElfSegment &segment : elf_.segments())
+      if (at >= segment.address && at - segment.address <= segment.memorySize &&
+          size <= segment.memorySize - (at - segment.address))
+        return &segment;
+    return nullptr;
+  }
+
+  void relocate(const ElfRelocation &relocation) {
+    if (relocation.type == RelocNone)
+      return;
+    uint64_t symbol = 0;
+    if (relocation.symbol) {
+      const ElfSymbol &target = elf_.symbols()[relocation.symbol];
+      if (!target.defined && !target.isWeak)
+        throw LoadError(LoadFailure::NotFound,
+                        "undefined symbol '" + std::string(target.name) + "' in the code object");
+      symbol = target.defined ? address(target.value) : 0;
+    }
+    uint64_t place = address(relocation.offset);
+    uint64_t value = symbol + relocation.addend;
+    switch (relocation.type) {
+    case RelocRelative64:
+      return patch(relocation, address(relocation.addend));
+    case RelocAbs64:
+      return patch(relocation, value);
+    case RelocRel64:
+      return patch(relocation, value - place);
+    case RelocAbs32Lo:
+      return patch(relocation, static_cast<uint32_t>(value));
+    case RelocAbs32Hi:
+      return patch(relocation, static_cast<uint32_t>(value >> 32));
+    case RelocRel32Lo:
+      return patch(relocation, static_cast<uint32_t>(value - place));
+    case RelocRel32Hi:
+      return patch(relocation, static_cast<uint32_t>((value - place) >> 32));
+    case RelocAbs32:
+      if (value >> 32)
+        malformed("a 32-bit relocation does not reach its symbol");
+      return patch(relocation, static_cast<uint32_t>(value));
+    case RelocRel32:
+      if (int64_t distance = value - place; distance != static_cast<int32_t>(distance))
+        malformed("a 32-bit relocation does not reach its symbol");
+      return patch(relocation, static_cast<uint32_t>(value - place));
+    default:
+      throw LoadError(LoadFailure::Unsupported, "relocation type " +
+                                                    std::to_string(relocation.type) +
+                                                    " is none that a linked code object holds");
+    }
+  }
+
+  template <typename T> void patch(const ElfRelocation &relocation, T value) {
+    if (!segmentOf(relocation.offset, sizeof(T)))
+      malformed("a relocation patches bytes outside all segments");
+    std::memcpy(object_->base_ + relocation.offset, &value, sizeof(T));
+  }
+
+  std::shared_ptr<const Program> programFor(const ElfSegment &segment) {
+    std::shared_ptr<const Program> &program = programs_[&segment];
+    if (!program)
+      program = decodeProgram(device_.processor, object_->base_ + segment.address,
+                              segment.bytes.size() / 4 * 4);
+    return program;
+  }
+
+  void collectKernels(const Metadata &metadata) {
+    for (const KernelMetadata &kernel : metadata.kernels) {
+      auto symbol =
+          std::find_if(elf_.symbols().begin(), elf_.symbols().end(),
+                       [&](const ElfSymbol &s) { return s.defined && s.name == kernel.symbol; });
+      if (symbol == elf_.symbols().end())
+        malformed("kernel " + kernel.name + " has no symbol " + kernel.symbol);
+      if (!segmentOf(symbol->value, DescriptorSize))
+        malformed("the descriptor of kernel " + kernel.name + " lies outside all segments");
+      LoadedKernel loaded;
+      loaded.metadata = kernel;
+      loaded.code.name = kernel.name;
+      loaded.code.descriptor = KernelDescriptor::parse(object_->base_ + symbol->value);
+      if (loaded.code.descriptor.kernargSize > kernel.kernargSize)
+        malformed("kernel " + kernel.name + ": the descriptor's kernarg size " +
+                  std::to_string(loaded.code.descriptor.kernargSize) +
+                  " is larger than the metadata's " + std::to_string(kernel.kernargSize));
+      uint64_t entry = symbol->value + loaded.code.descriptor.entryOffset;
+      const ElfSegment *segment = segmentOf(entry, 4);
+      if (!segment || !segment->executable || entry % 4)
+        malformed("the entry of kernel " + kernel.name + " is in no executable segment");
+      loaded.code.program = programFor(*segment);
+      loaded.code.entry = address(entry);
+      object_->kernels_.emplace(kernel.name, std::move(loaded));
+    }
+  }
+
+  void collectVariables() {
+    for (const ElfSymbol &symbol : elf_.symbols()) {
+      bool isDescriptor =
+          symbol.name.size() > 3 && symbol.name.substr(symbol.name.size() - 3) == ".kd";
+      if (symbol.defined && symbol.isObject && !isDescriptor &&
+          segmentOf(symbol.value, symbol.size))
+        object_->variables_[std::string(symbol.name)] = {address(symbol.value), symbol.size};
+    }
+  }
+
+  const ElfFile &elf_;
+  const TargetId &device_;
+  std::shared_ptr<CodeObject> object_;
+  std::map<const ElfSegment *, std::shared_ptr<const Program>> programs_;
+};
+
+std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device) {
+  ElfFile elf = ElfFile::parse(file);
+  return CodeObjectBuilder(elf, device).build();
+}
+
+CodeObject::~CodeObject() {
+  kernels_.clear();
+  if (base_)
+    munmap(base_, mappedSize_);
+}
+
+const LoadedKernel *CodeObject::findKernel(const std::string &name) const {
+  auto it = kernels_.find(name);
+  return it == kernels_.end() ? nullptr : &it->second;
+}
+
+const LoadedVariable *CodeObject::findVariable(const std::string &name) const {
+  auto it = variables_.find(name);
+  return it == variables_.end() ? nullptr : &it->second;
+}
+
+} // namespace flyemu::loader

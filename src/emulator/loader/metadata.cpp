@@ -1,0 +1,142 @@
+#include "emulator/loader/metadata.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace flyemu::loader {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void malformed(const std::string &message) {
+  throw LoadError(LoadFailure::Malformed, "metadata: " + message);
+}
+
+// The parser recurses once per level: a damaged note must not be able to exhaust the stack, so a
+// first pass measures the depth and stops early.
+class DepthLimit : public nlohmann::json_sax<json> {
+public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool key(string_t &) override { return true; }
+  bool start_object(std::size_t) override { return ++depth_ <= maxDepth; }
+  bool start_array(std::size_t) override { return ++depth_ <= maxDepth; }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+  bool parse_error(std::size_t, const std::string &, const json::exception &) override {
+    return false;
+  }
+
+private:
+  static constexpr int maxDepth = 16;
+  int depth_ = 0;
+};
+
+uint32_t number(const json &map, const char *key, uint32_t otherwise) {
+  auto it = map.find(key);
+  if (it == map.end())
+    return otherwise;
+  if (!it->is_number_integer() || it->get<int64_t>() < 0 || it->get<int64_t>() > UINT32_MAX)
+    malformed(std::string(key) + " is no 32-bit number");
+  return it->get<uint32_t>();
+}
+
+std::string text(const json &map, const char *key) {
+  auto it = map.find(key);
+  if (it == map.end())
+    return {};
+  if (!it->is_string())
+    malformed(std::string(key) + " is no string");
+  return it->get<std::string>();
+}
+
+KernelArgument parseArgument(const json &map, const KernelMetadata &kernel) {
+  if (!map.is_object())
+    malformed("an argument of " + kernel.name + " is no map");
+  KernelArgument result;
+  result.name = text(map, ".name");
+  result.valueKind = text(map, ".value_kind");
+  result.offset = number(map, ".offset", 0);
+  result.size = number(map, ".size", 0);
+  if (uint64_t(result.offset) + result.size > kernel.kernargSize)
+    malformed("an argument of " + kernel.name + " ends at byte " +
+              std::to_string(uint64_t(result.offset) + result.size) + " of a kernarg segment of " +
+              std::to_string(kernel.kernargSize));
+  return result;
+}
+
+KernelMetadata parseKernel(const json &map) {
+  if (!map.is_object())
+    malformed("a kernel is no map");
+  KernelMetadata result;
+  result.name = text(map, ".name");
+  result.symbol = text(map, ".symbol");
+  if (result.name.empty() || result.symbol.empty())
+    malformed("a kernel has no name or no symbol");
+  result.kernargSize = number(map, ".kernarg_segment_size", 0);
+  result.kernargAlignment = number(map, ".kernarg_segment_align", 8);
+  result.groupSegmentSize = number(map, ".group_segment_fixed_size", 0);
+  result.privateSegmentSize = number(map, ".private_segment_fixed_size", 0);
+  result.sgprCount = number(map, ".sgpr_count", 0);
+  result.vgprCount = number(map, ".vgpr_count", 0);
+  result.agprCount = number(map, ".agpr_count", 0);
+  result.sgprSpills = number(map, ".sgpr_spill_count", 0);
+  result.vgprSpills = number(map, ".vgpr_spill_count", 0);
+  result.wavefrontSize = number(map, ".wavefront_size", 64);
+  result.maxFlatWorkgroupSize = number(map, ".max_flat_workgroup_size", 1024);
+  if (auto it = map.find(".uses_dynamic_stack"); it != map.end() && it->is_boolean())
+    result.usesDynamicStack = it->get<bool>();
+  if (auto it = map.find(".reqd_workgroup_size"); it != map.end()) {
+    if (!it->is_array() || it->size() != 3)
+      malformed(".reqd_workgroup_size is not three numbers");
+    for (unsigned i = 0; i < 3; ++i) {
+      if (!(*it)[i].is_number_unsigned())
+        malformed(".reqd_workgroup_size is not three numbers");
+      result.requiredWorkgroupSize[i] = (*it)[i].get<uint32_t>();
+    }
+  }
+  if (auto it = map.find(".args"); it != map.end()) {
+    if (!it->is_array())
+      malformed(".args is no list");
+    for (const json &argument : *it)
+      result.arguments.push_back(parseArgument(argument, result));
+  }
+  return result;
+}
+
+} // namespace
+
+uint32_t KernelMetadata::explicitSize() const {
+  uint32_t end = 0;
+  for (const KernelArgument &argument : arguments)
+    if (!argument.isHidden())
+      end = std::max(end, argument.offset + argument.size);
+  return end;
+}
+
+Metadata Metadata::parse(ByteView document) {
+  const uint8_t *begin = document.data(), *end = begin + document.size();
+  DepthLimit limit;
+  json root;
+  if (document.size() && json::sax_parse(begin, end, &limit, json::input_format_t::msgpack))
+    root = json::from_msgpack(begin, end, /*strict=*/true, /*allow_exceptions=*/false);
+  if (!root.is_object())
+    malformed("no msgpack map");
+
+  Metadata result;
+  result.target = text(root, "amdhsa.target");
+  if (auto it = root.find("amdhsa.kernels"); it != root.end()) {
+    if (!it->is_array())
+      malformed("amdhsa.kernels is no list");
+    for (const json &kernel : *it)
+      result.kernels.push_back(parseKernel(kernel));
+  }
+  return result;
+}
+
+} // namespace flyemu::loader

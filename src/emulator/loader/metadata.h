@@ -1,0 +1,54 @@
+// The metadata note of a code object: its kernels with their arguments and resources.
+#pragma once
+
+#include "emulator/loader/byte_view.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace flyemu::loader {
+
+/// One argument in the kernarg segment, hidden ones included.
+struct KernelArgument {
+  std::string name;
+  std::string valueKind; ///< "by_value", "global_buffer", "hidden_block_count_x", ...
+  uint32_t offset = 0;   ///< bytes from the segment's start
+  uint32_t size = 0;     ///< bytes
+
+  bool isHidden() const { return valueKind.compare(0, 7, "hidden_") == 0; }
+};
+
+/// One entry of amdhsa.kernels. Sizes in bytes; registers as the compiler counted them.
+struct KernelMetadata {
+  std::string name;
+  std::string symbol; ///< of the descriptor: "<name>.kd"
+  std::vector<KernelArgument> arguments;
+  uint32_t kernargSize = 0;
+  uint32_t kernargAlignment = 8;
+  uint32_t groupSegmentSize = 0;
+  uint32_t privateSegmentSize = 0;
+  uint32_t sgprCount = 0;
+  uint32_t vgprCount = 0; ///< accumulation registers included on targets with a unified file
+  uint32_t agprCount = 0;
+  uint32_t sgprSpills = 0;
+  uint32_t vgprSpills = 0;
+  uint32_t wavefrontSize = 64;
+  uint32_t maxFlatWorkgroupSize = 1024;
+  std::array<uint32_t, 3> requiredWorkgroupSize = {0, 0, 0}; ///< zeros: any
+  bool usesDynamicStack = false;
+
+  /// One past the last byte of the arguments that the caller passes.
+  uint32_t explicitSize() const;
+};
+
+struct Metadata {
+  std::string target; ///< amdhsa.target, e.g. "amdgcn-amd-amdhsa--gfx942"
+  std::vector<KernelMetadata> kernels;
+
+  /// Reads the note's msgpack document (LLVM's AMDGPUUsage, "Code Object V3 and above Metadata").
+  /// Throws LoadError when it is damaged, or an argument lies outside its kernel's segment.
+  static Metadata parse(ByteView document);
+};
+
+} // namespace flyemu::loader
