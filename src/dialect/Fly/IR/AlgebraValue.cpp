@@ -1,0 +1,238 @@
+#include "dialect/Fly/IR/AlgebraValue.h"
+
+#include "dialect/Fly/IR/FlyDialect.h"
+
+#include "layout/checked.h"
+#include "layout/coord.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace layout = flydsl::layout;
+
+#include "dialect/Fly/IR/FlyAlgebraInterface.cpp.inc"
+
+namespace mlir::fly {
+
+namespace {
+template <class... Fns> struct Overloaded : Fns... {
+  using Fns::operator()...;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values and types
+//===----------------------------------------------------------------------===//
+
+AlgebraValue getAlgebraValue(Type type) {
+  return llvm::TypeSwitch<Type, AlgebraValue>(type)
+      .Case<IntTupleType, LayoutType, ComposedLayoutType, TileType, SwizzleType, CoordSwizzleType,
+            BasisType>([](auto t) -> AlgebraValue { return t.getValue(); })
+      .Case<PointerType>([](PointerType t) -> AlgebraValue { return PointerValue{t}; })
+      .Case<MemRefType>([](MemRefType t) -> AlgebraValue {
+        return MemRefValue{PointerValue{t.getPointerType()}, t.getLayout()};
+      })
+      .Case<CoordTensorType>([](CoordTensorType t) -> AlgebraValue {
+        return CoordTensorValue{t.getBase(), t.getLayout()};
+      })
+      .Case<IntegerType>([](IntegerType t) -> AlgebraValue {
+        if (t.getWidth() != 1 && t.getWidth() != 32 && t.getWidth() != 64)
+          return Type(t);
+        return ScalarValue{layout::Int::dynamic(t.getWidth() == 64 ? 64 : 32), t.getWidth()};
+      })
+      .Default([](Type t) -> AlgebraValue { return t; });
+}
+
+Type getAlgebraType(const AlgebraValue &value, MLIRContext *context) {
+  return std::visit(
+      Overloaded{
+          [](Type t) { return t; },
+          [&](const layout::IntTuple &v) -> Type { return IntTupleType::get(context, v); },
+          [&](const layout::Layout &v) -> Type { return LayoutType::get(context, v); },
+          [&](const layout::ComposedLayout &v) -> Type {
+            return ComposedLayoutType::get(context, v);
+          },
+          [&](const layout::Tile &v) -> Type { return TileType::get(context, v); },
+          [&](const layout::Swizzle &v) -> Type { return SwizzleType::get(context, v); },
+          [&](const layout::CoordSwizzle &v) -> Type { return CoordSwizzleType::get(context, v); },
+          [&](const ScalarValue &v) -> Type { return IntegerType::get(context, v.bits); },
+          [](const PointerValue &v) -> Type { return v.type; },
+          [](const MemRefValue &v) -> Type { return v.getType(); },
+          [&](const CoordTensorValue &v) -> Type {
+            return CoordTensorType::get(context, v.base, v.layout);
+          }},
+      value);
+}
+
+AlgebraValue mapLeaves(const AlgebraValue &value,
+                       const std::function<layout::Int(const layout::Int &)> &fn) {
+  return std::visit(
+      Overloaded{
+          [](const auto &v) -> AlgebraValue { return v; },
+          [&](const layout::IntTuple &v) -> AlgebraValue { return v.mapLeaves(fn); },
+          [&](const layout::Layout &v) -> AlgebraValue { return layout::mapLeaves(v, fn); },
+          [&](const layout::ComposedLayout &v) -> AlgebraValue { return layout::mapLeaves(v, fn); },
+          [&](const ScalarValue &v) -> AlgebraValue { return ScalarValue{fn(v.value), v.bits}; },
+          [&](const MemRefValue &v) -> AlgebraValue {
+            return MemRefValue{v.iterator, layout::mapLeaves(v.layout, fn)};
+          },
+          [&](const CoordTensorValue &v) -> AlgebraValue {
+            layout::IntTuple base = v.base.mapLeaves(fn);
+            return CoordTensorValue{base, layout::mapLeaves(v.layout, fn)};
+          }},
+      value);
+}
+
+//===----------------------------------------------------------------------===//
+// Moving pointers and tensors
+//===----------------------------------------------------------------------===//
+
+PointerValue movedBy(const PointerValue &pointer, const layout::IntTuple &offset) {
+  if (!offset.isLeaf() || offset.leaf().hasBasis() || offset.leaf().isWildcard())
+    layout::fail("a pointer moves by one number, not by ", offset);
+  PointerValue moved{pointer.type, layout::add(pointer.offset, offset)};
+  if (!offset.isLeaf(0)) {
+    int64_t known =
+        layout::gcdOf(pointer.type.getValueDivisibility(), offset.leaf().divisibility());
+    moved.type = pointer.type.withValueDivisibility(known);
+  }
+  return moved;
+}
+
+/// A composed layout that starts `offset` later: the offset counts in the linear layout's codomain,
+/// so it is the innermost outer layout that takes it.
+static layout::AnyLayout composedFrom(const layout::ComposedLayout &composed,
+                                      const layout::IntTuple &offset,
+                                      const layout::Layout &linear) {
+  if (auto *outer = std::get_if<layout::ComposedLayout>(&composed.outer()))
+    return layout::ComposedLayout(composed.inner(), composed.offset(),
+                                  composedFrom(*outer, offset, linear));
+  return layout::ComposedLayout(composed.inner(), layout::add(composed.offset(), offset), linear);
+}
+
+MemRefValue movedBy(const MemRefValue &tensor, const layout::IntTuple &offset,
+                    const layout::Layout &linear) {
+  if (auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout))
+    return {tensor.iterator, composedFrom(*composed, offset, linear)};
+  return {movedBy(tensor.iterator, offset), linear};
+}
+
+CoordTensorValue movedBy(const CoordTensorValue &tensor, const layout::IntTuple &offset,
+                         const layout::Layout &linear) {
+  if (auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout))
+    return {tensor.base, composedFrom(*composed, offset, linear)};
+  return {layout::add(tensor.base, offset), linear};
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+layout::AnyLayout AlgebraArgs::layout(unsigned i) const {
+  if (!has(i))
+    badOperand(i);
+  return std::visit(
+      Overloaded{[&](const auto &) -> layout::AnyLayout { badOperand(i); },
+                 [](const layout::Layout &v) -> layout::AnyLayout { return v; },
+                 [](const layout::ComposedLayout &v) -> layout::AnyLayout { return v; },
+                 [](const MemRefValue &v) -> layout::AnyLayout { return v.layout; },
+                 [](const CoordTensorValue &v) -> layout::AnyLayout { return v.layout; }},
+      operands[i]);
+}
+
+AlgebraValue AlgebraArgs::withLinear(unsigned i, const layout::Layout &linear) const {
+  layout::AnyLayout changed = layout::withOutermost(layout(i), linear);
+  if (auto *memref = std::get_if<MemRefValue>(&operands[i]))
+    return MemRefValue{memref->iterator, changed};
+  if (auto *tensor = std::get_if<CoordTensorValue>(&operands[i]))
+    return CoordTensorValue{tensor->base, changed};
+  return std::visit([](const auto &v) -> AlgebraValue { return v; }, changed);
+}
+
+void AlgebraArgs::badOperand(unsigned i) const {
+  if (!has(i))
+    layout::fail("operand #", i, " is missing");
+  std::string text;
+  llvm::raw_string_ostream(text) << getAlgebraType(operands[i], context);
+  layout::fail("operand #", i, " is of a type that is not taken here: ", text);
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+namespace detail {
+
+bool runAlgebra(AlgebraFn fn, const AlgebraArgs &args, SmallVectorImpl<AlgebraValue> &results,
+                std::string &error) {
+  try {
+    fn(args, results);
+    return true;
+  } catch (const std::exception &e) {
+    error = e.what();
+    return false;
+  }
+}
+
+LogicalResult inferByAlgebra(AlgebraFn fn, StringRef name, MLIRContext *context,
+                             std::optional<Location> location, ValueRange operands,
+                             OpaqueProperties properties, SmallVectorImpl<Type> &types) {
+  SmallVector<AlgebraValue, 4> values;
+  for (Value operand : operands)
+    values.push_back(getAlgebraValue(operand.getType()));
+  SmallVector<AlgebraValue, 2> results;
+  std::string error;
+  if (!runAlgebra(fn, {context, values, properties}, results, error))
+    return emitOptionalError(location, "'", name, "' op ", error);
+  for (const AlgebraValue &result : results)
+    types.push_back(getAlgebraType(result, context));
+  return success();
+}
+
+OpFoldResult foldStatic(Type type) {
+  return isStaticType(type) ? OpFoldResult(TypeAttr::get(type)) : OpFoldResult();
+}
+
+LogicalResult evaluateWith(AlgebraFn fn, Operation *op, ArrayRef<AlgebraValue> operands,
+                           OpaqueProperties properties, SmallVectorImpl<AlgebraValue> &results) {
+  std::string error;
+  if (runAlgebra(fn, {op->getContext(), operands, properties}, results, error))
+    return success();
+  return op->emitOpError(error);
+}
+
+LogicalResult evaluateMakeTuple(Operation *op, IntTupleType type, ArrayRef<AlgebraValue> operands,
+                                SmallVectorImpl<AlgebraValue> &results) {
+  size_t next = 0;
+  layout::IntTuple value = type.getValue().mapLeaves([&](const layout::Int &leaf) {
+    if (!leaf.isDynamic() || next >= operands.size())
+      return leaf;
+    auto *scalar = std::get_if<ScalarValue>(&operands[next++]);
+    return scalar ? leaf.withExpr(scalar->value.expr()) : leaf;
+  });
+  if (next != operands.size())
+    return op->emitOpError("has ")
+           << operands.size() << " operands for the dynamic leaves of " << type;
+  results.push_back(value);
+  return success();
+}
+
+LogicalResult verifyMakeTuple(Operation *op, IntTupleType type, ValueRange operands) {
+  std::vector<layout::Int> dynamic;
+  for (const layout::Int &leaf : type.getValue().leaves())
+    if (leaf.isDynamic())
+      dynamic.push_back(leaf);
+  if (dynamic.size() != operands.size())
+    return op->emitOpError("expected ") << dynamic.size() << " operands, one per dynamic leaf of "
+                                        << type << ", found " << operands.size();
+  for (auto [i, leaf] : llvm::enumerate(dynamic))
+    if (!operands[i].getType().isInteger(leaf.width()))
+      return op->emitOpError("expected operand #")
+             << i << " to be i" << leaf.width() << " for the leaf " << leaf.str() << " of " << type
+             << ", found " << operands[i].getType();
+  return success();
+}
+
+} // namespace detail
+} // namespace mlir::fly

@@ -1,0 +1,131 @@
+// The values that the algebra operations compute with, and the one evaluation scheme over them.
+//
+// An operation's `compute` takes algebra values and gives algebra values; whether their dynamic
+// numbers are anonymous (inference from types) or named by symbols (lowering) makes no difference
+// to it.
+#pragma once
+
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/IR/OpDefinition.h"
+
+#include <variant>
+
+namespace mlir::fly {
+
+/// A number that is an SSA value of its own: of 32 or 64 bits, or a truth value of 1.
+struct ScalarValue {
+  flydsl::layout::Int value;
+  unsigned bits = 32;
+};
+
+/// A pointer: the one that the operand stands for, moved by `offset` elements.
+struct PointerValue {
+  PointerType type;
+  flydsl::layout::IntTuple offset = 0;
+};
+
+/// A tensor in memory: its iterator, and its layout.
+struct MemRefValue {
+  PointerValue iterator;
+  flydsl::layout::AnyLayout layout;
+
+  MemRefType getType() const { return MemRefType::get(iterator.type, layout); }
+};
+
+/// A tensor of coordinates.
+struct CoordTensorValue {
+  flydsl::layout::IntTuple base;
+  flydsl::layout::AnyLayout layout;
+};
+
+/// A value of the algebra; a Type for those that the algebra does not look into (atoms and tiled
+/// operations).
+using AlgebraValue = std::variant<Type, flydsl::layout::IntTuple, flydsl::layout::Layout,
+                                  flydsl::layout::ComposedLayout, flydsl::layout::Tile,
+                                  flydsl::layout::Swizzle, flydsl::layout::CoordSwizzle,
+                                  ScalarValue, PointerValue, MemRefValue, CoordTensorValue>;
+
+/// The value that a type stands for, its dynamic numbers anonymous; the type itself where the
+/// algebra does not look into it. Integers of 1, 32 and 64 bits are scalars.
+AlgebraValue getAlgebraValue(Type type);
+/// The type of a value.
+Type getAlgebraType(const AlgebraValue &value, MLIRContext *context);
+/// The same value over fn(leaf) for each of its leaves, in the order in which they are printed: of
+/// layouts shape before stride, of composed layouts inner, offset, outer, of coordinate tensors
+/// base before layout; of memrefs the layout alone.
+AlgebraValue mapLeaves(const AlgebraValue &value,
+                       const std::function<flydsl::layout::Int(const flydsl::layout::Int &)> &fn);
+
+/// A pointer or a tensor moved by `offset`: its type keeps as much alignment as the offset leaves.
+PointerValue movedBy(const PointerValue &pointer, const flydsl::layout::IntTuple &offset);
+/// A tensor at an offset of its linear layout, with another linear layout. A composed layout takes
+/// the offset before its inner function, and the iterator stays.
+MemRefValue movedBy(const MemRefValue &tensor, const flydsl::layout::IntTuple &offset,
+                    const flydsl::layout::Layout &linear);
+CoordTensorValue movedBy(const CoordTensorValue &tensor, const flydsl::layout::IntTuple &offset,
+                         const flydsl::layout::Layout &linear);
+
+/// What an operation of the algebra computes from.
+struct AlgebraArgs {
+  MLIRContext *context;
+  ArrayRef<AlgebraValue> operands;
+  OpaqueProperties properties;
+
+  bool has(unsigned i) const { return i < operands.size(); }
+  /// Operand `i`, which must hold a T; a LayoutError otherwise.
+  template <class T> const T &get(unsigned i) const {
+    if (const T *value = has(i) ? std::get_if<T>(&operands[i]) : nullptr)
+      return *value;
+    badOperand(i);
+  }
+  /// Operand `i` as a Fly type that the algebra does not look into.
+  template <class T> T type(unsigned i) const {
+    if (T t = dyn_cast_or_null<T>(get<Type>(i)))
+      return t;
+    badOperand(i);
+  }
+  /// The layout of operand `i`, whatever has one.
+  flydsl::layout::AnyLayout layout(unsigned i) const;
+  /// Operand `i` with `linear` for its linear layout.
+  AlgebraValue withLinear(unsigned i, const flydsl::layout::Layout &linear) const;
+  /// The attributes of the operation.
+  template <class Op> const typename Op::Properties &props() const {
+    return *properties.as<typename Op::Properties *>();
+  }
+  [[noreturn]] void badOperand(unsigned i) const;
+};
+
+using AlgebraFn = void (*)(const AlgebraArgs &, SmallVectorImpl<AlgebraValue> &);
+
+namespace detail {
+
+/// Runs `fn`; its LayoutError, prefixed by the operation's name, goes to `error`, and false comes
+/// back.
+bool runAlgebra(AlgebraFn fn, const AlgebraArgs &args, SmallVectorImpl<AlgebraValue> &results,
+                std::string &error);
+
+/// Result types of the operation `name` from its operands' types.
+LogicalResult inferByAlgebra(AlgebraFn fn, StringRef name, MLIRContext *context,
+                             std::optional<Location> location, ValueRange operands,
+                             OpaqueProperties properties, SmallVectorImpl<Type> &types);
+
+/// The constant that a static type stands for, or null.
+OpFoldResult foldStatic(Type type);
+
+LogicalResult evaluateWith(AlgebraFn fn, Operation *op, ArrayRef<AlgebraValue> operands,
+                           OpaqueProperties properties, SmallVectorImpl<AlgebraValue> &results);
+LogicalResult evaluateMakeTuple(Operation *op, IntTupleType type, ArrayRef<AlgebraValue> operands,
+                                SmallVectorImpl<AlgebraValue> &results);
+LogicalResult verifyMakeTuple(Operation *op, IntTupleType type, ValueRange operands);
+
+template <class Op>
+LogicalResult evaluateAlgebra(Op op, ArrayRef<AlgebraValue> operands,
+                              SmallVectorImpl<AlgebraValue> &results) {
+  return evaluateWith(&Op::compute, op, operands, op->getPropertiesStorage(), results);
+}
+
+} // namespace detail
+} // namespace mlir::fly
+
+#include "dialect/Fly/IR/FlyAlgebraInterface.h.inc"

@@ -1,0 +1,87 @@
+// What makes Fly's types well-formed.
+#include "dialect/Fly/IR/FlyTypes.h"
+
+namespace layout = flydsl::layout;
+
+namespace mlir::fly {
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+static LogicalResult verifyPointer(EmitError emitError, Type elemTy, Attribute addressSpace,
+                                   int64_t alignment) {
+  if (!elemTy.isIntOrFloat())
+    return emitError() << "the element of a pointer is an integer or a float, not " << elemTy;
+  if (!addressSpace)
+    return emitError() << "a pointer needs an address space";
+  int64_t bytes = (elemTy.getIntOrFloatBitWidth() + 7) / 8;
+  if (alignment <= 0 || alignment % bytes != 0)
+    return emitError() << "alignment must be a positive multiple of the element's size of " << bytes
+                       << " bytes, but is " << alignment;
+  return success();
+}
+
+LogicalResult PointerType::verify(EmitError emitError, Type elemTy, Attribute addressSpace,
+                                  int64_t alignment, layout::Swizzle) {
+  return verifyPointer(emitError, elemTy, addressSpace, alignment);
+}
+
+LogicalResult MemRefType::verify(EmitError emitError, Type elemTy, Attribute addressSpace,
+                                 layout::AnyLayout, int64_t alignment, layout::Swizzle) {
+  return verifyPointer(emitError, elemTy, addressSpace, alignment);
+}
+
+LogicalResult CopyAtomType::verify(EmitError emitError, Type copyOp, int32_t valBits) {
+  if (!isa<CopyOpTypeInterface>(copyOp))
+    return emitError() << "the instruction of a copy atom must be a copy, but is " << copyOp;
+  if (valBits <= 0)
+    return emitError() << "the values of a copy atom have at least 1 bit, not " << valBits;
+  return success();
+}
+
+LogicalResult MmaAtomType::verify(EmitError emitError, Type mmaOp) {
+  if (!isa<MmaOpTypeInterface>(mmaOp))
+    return emitError() << "the instruction of an mma atom must be a multiplication, but is "
+                       << mmaOp;
+  return success();
+}
+
+LogicalResult TiledCopyType::verify(EmitError emitError, CopyAtomType, LayoutType layoutThrVal,
+                                    TileType tileMN) {
+  if (!layoutThrVal.isStatic() || layoutThrVal.getValue().rank() != 2)
+    return emitError() << "a tiled copy needs a static (thread, value) layout, not "
+                       << layoutThrVal;
+  if (!tileMN.isStatic())
+    return emitError() << "a tiled copy needs a static tile, not " << tileMN;
+  return success();
+}
+
+LogicalResult TiledMmaType::verify(EmitError emitError, MmaAtomType, LayoutType atomLayout,
+                                   TileType permutation) {
+  if (!atomLayout.isStatic() || atomLayout.getValue().rank() != 3)
+    return emitError() << "a tiled mma needs a static (M, N, K) layout of atoms, not "
+                       << atomLayout;
+  if (!permutation.isStatic())
+    return emitError() << "a tiled mma needs a static permutation, not " << permutation;
+  return success();
+}
+
+LogicalResult CopyOpUniversalCopyType::verify(EmitError emitError, int32_t bitSize) {
+  if (bitSize <= 0)
+    return emitError() << "a copy moves at least 1 bit, not " << bitSize;
+  return success();
+}
+
+LogicalResult CopyOpUniversalAtomicType::verify(EmitError emitError, AtomicOpAttr, Type valType,
+                                                StringRef) {
+  if (!valType.isIntOrFloat())
+    return emitError() << "an atomic works on an integer or a float, not " << valType;
+  return success();
+}
+
+LogicalResult MmaOpUniversalFMAType::verify(EmitError emitError, Type elemTy) {
+  if (!elemTy.isIntOrFloat())
+    return emitError() << "a universal FMA works on integers or floats, not " << elemTy;
+  return success();
+}
+
+} // namespace mlir::fly

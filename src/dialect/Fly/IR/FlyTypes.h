@@ -1,0 +1,26 @@
+// Types of the Fly dialect and their interfaces.
+#pragma once
+
+#include "dialect/Fly/IR/FlyAttrs.h"
+#include "dialect/Fly/IR/FlyTypeStorage.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Types.h"
+
+#include <optional>
+
+#include "dialect/Fly/IR/FlyTypeInterfaces.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/Fly/IR/FlyTypes.h.inc"
+
+namespace mlir::fly {
+
+/// The type of a layout or composed layout.
+Type getLayoutType(MLIRContext *context, const flydsl::layout::AnyLayout &layout);
+/// The layout of a type that has one: layouts, composed layouts, memrefs, coordinate tensors.
+std::optional<flydsl::layout::AnyLayout> getLayoutOf(Type type);
+/// Whether `type` is static by MayStaticTypeInterface; false for types without it.
+bool isStaticType(Type type);
+
+} // namespace mlir::fly

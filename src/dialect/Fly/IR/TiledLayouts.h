@@ -1,0 +1,17 @@
+// The tiled operations that types name, as src/layout computes with them.
+#pragma once
+
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "layout/tiled.h"
+
+namespace mlir::fly {
+
+/// The atom in values; throws LayoutError where the instruction's bits are not whole values.
+flydsl::layout::CopyAtom toCopyAtom(CopyAtomType type);
+flydsl::layout::TiledCopy toTiledCopy(TiledCopyType type);
+flydsl::layout::MmaAtom toMmaAtom(MmaAtomType type);
+flydsl::layout::TiledMma toTiledMma(TiledMmaType type);
+flydsl::layout::MmaOperand toMmaOperand(MmaOperand operand);
+
+} // namespace mlir::fly
