@@ -36,12 +36,11 @@ public:
       return fail("too many arguments");
     if (!t.data_ && !t.mayBeNull_)
       fail(nullPointer);
-    for (unsigned i = 0; i < t.wordCount_; ++i)
-      word_[words_ + i] = t.words_[i];
+    copyRounded<64>(word_ + words_, t.words_, t.wordCount_ * 8u);
     words_ += t.wordCount_;
     hash_ = mix(hash_, t.hash_);
     put(&t.data_, sizeof(void *), sizeof(void *));
-    std::memcpy(byte_ + bytes_, t.dynamic_, t.dynamicBytes_);
+    copyRounded<32>(byte_ + bytes_, t.dynamic_, t.dynamicBytes_);
     bytes_ += t.dynamicBytes_;
   }
   /// A run-time number; `value` has the size and the representation of `dtype`.
@@ -107,6 +106,15 @@ public:
                                  textTag = 5;
 
 private:
+  /// Copies `size` bytes, or the whole first `Block` where that is enough: a copy of fixed size is
+  /// a few vector moves, another one is a call. Source and destination have the room.
+  template <std::size_t Block>
+  static void copyRounded(void *to, const void *from, std::size_t size) {
+    if (size <= Block) [[likely]]
+      std::memcpy(to, from, Block);
+    else
+      std::memcpy(to, from, size);
+  }
   void addWord(std::uint64_t word) {
     if (words_ == maxWords)
       return fail("too many arguments");
@@ -124,9 +132,9 @@ private:
   const char *error_ = nullptr;
   int argument_ = -1, errorArgument_ = 0;
   unsigned statics_ = 0;
-  std::uint64_t word_[maxWords];
+  std::uint64_t word_[maxWords + 8];
   const void *static_[maxStatics];
-  alignas(16) std::byte byte_[maxBytes];
+  alignas(16) std::byte byte_[maxBytes + 32];
 };
 
 template <class P>

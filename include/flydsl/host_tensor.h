@@ -86,7 +86,7 @@ private:
   std::uint64_t hash_ = 0;
   std::int64_t shape_[maxRank], stride_[maxRank];
   std::int64_t shapeDiv_[maxRank], strideDiv_[maxRank];
-  std::uint64_t words_[maxWords]; // the type, as a signature holds it
+  std::uint64_t words_[maxWords] = {}; // the type, as a signature holds it
   std::byte
       dynamic_[2 * maxRank * 8]; // the dynamic leaves, as the kernel's packed struct holds them
 };

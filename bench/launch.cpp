@@ -1,0 +1,86 @@
+// Our own part of a launch: from the call to HIP's launch function, which here returns at once.
+#include "fake.h"
+#include "fake_params.h"
+
+#include <flydsl/device_array.h>
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+
+namespace fx = flydsl;
+
+namespace {
+const fx::Kernel kernel{"bench", [](FakeTensor, FakeTensor, FakeTensor, FakeTensor, FakeTensor,
+                                    FakeInt32, FakeInt32, FakeInt32) {}};
+
+/// Five matrices on the one device of this process, and a stream.
+struct Setup {
+  Setup() {
+    fake().devices = 1;
+    fake().record = false;
+  }
+  std::array<fx::DeviceArray<float>, 5> t{
+      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
+      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
+      fx::DeviceArray<float>({64, 128})};
+  fx::Stream stream;
+};
+
+Setup &setup() {
+  fake().devices = 1;
+  static Setup made;
+  return made;
+}
+
+void kernelObject(benchmark::State &state) {
+  auto &[t, stream] = setup();
+  int i = 0;
+  for (auto _ : state)
+    kernel(t[0], t[1], t[2], t[3], t[4], ++i, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+}
+BENCHMARK(kernelObject)->ThreadRange(1, 2)->UseRealTime();
+
+/// The engine hands raw pointers: the tensors are described anew for every launch.
+void kernelObjectRawPointers(benchmark::State &state) {
+  auto &[t, stream] = setup();
+  int i = 0;
+  for (auto _ : state)
+    kernel(fx::tensor(t[0].data(), {64, 128}), fx::tensor(t[1].data(), {64, 128}),
+           fx::tensor(t[2].data(), {64, 128}), fx::tensor(t[3].data(), {64, 128}),
+           fx::tensor(t[4].data(), {64, 128}), ++i, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+}
+BENCHMARK(kernelObjectRawPointers);
+
+void compiledKernel(benchmark::State &state) {
+  auto &[t, stream] = setup();
+  auto compiled = kernel(t[0], t[1], t[2], t[3], t[4], 1, 2, 3).compile({.block = 256});
+  int i = 0;
+  for (auto _ : state)
+    compiled(t[0], t[1], t[2], t[3], t[4], ++i, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+}
+BENCHMARK(compiledKernel)->ThreadRange(1, 2)->UseRealTime();
+
+/// The kernel has been called with many shapes that are compiled in.
+void manySignatures(benchmark::State &state) {
+  auto &[t, stream] = setup();
+  std::vector<fx::TensorArg> marked;
+  for (int i = 0; i < state.range(0); ++i)
+    marked.push_back(fx::tensor(t[0].data(), {1 + i, 8}).mark_layout_static());
+  std::size_t next = 0;
+  for (auto _ : state) {
+    kernel(marked[next], t[1], t[2], t[3], t[4], 1, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+    next = next + 1 == marked.size() ? 0 : next + 1;
+  }
+}
+BENCHMARK(manySignatures)->Arg(16)->Arg(1024);
+} // namespace
+
+int main(int argc, char **argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
