@@ -23,6 +23,9 @@ struct CompileConfig {
       {}; ///< "gfx950": compile for that target; empty: ARCH, else the current device's
 };
 
+/// Whether COMPILE_ONLY=1 is set: launches compile and do not launch.
+FLYDSL_API bool compile_only();
+
 namespace detail {
 
 class KernelState; // the spec, and the table from signatures to executables

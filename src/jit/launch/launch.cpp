@@ -10,6 +10,9 @@
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
+
+bool compile_only() { return support::envFlag("COMPILE_ONLY", false); }
+
 namespace detail {
 using namespace flydsl::runtime;
 
@@ -90,8 +93,6 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
   return kernel.table.insert(pack, hip().deviceCount).publish(device, std::move(loaded));
 }
 
-bool compileOnly() { return support::envFlag("COMPILE_ONLY", false); }
-
 /// The launch itself. With several devices in the process, the kernel's is made current for the
 /// call.
 void launchOn(const LoadedKernel &kernel, const ArgPack &pack, const LaunchConfig &config,
@@ -120,7 +121,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
     if (const LoadedKernel *loaded = entry->loaded(device)) [[likely]]
       return launchOn(*loaded, pack, config, device, functions, where);
   }
-  if (compileOnly()) {
+  if (compile_only()) {
     CompileConfig only;
     only.block = config.block;
     support::log().info("{}", compile(kernel, pack, only, where).summary());
