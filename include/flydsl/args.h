@@ -19,7 +19,14 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The signature and the argument buffer of one call.
+/// A signature that a call is held against.
+struct SignatureView {
+  const std::uint64_t *words = nullptr;
+  std::size_t count = 0;
+};
+
+/// The signature and the argument buffer of one call. Made with a signature to expect, it compares
+/// instead of writing words: enough for a kernel that is compiled already.
 class ArgPack {
 public:
   static constexpr std::size_t maxWords = 384;
@@ -27,6 +34,7 @@ public:
   static constexpr std::size_t maxStatics = 32;
 
   ArgPack() {} // the arrays stay unwritten: a call touches what it uses
+  explicit ArgPack(SignatureView expected) : expected_(expected) {}
   ArgPack(const ArgPack &) = delete;
   ArgPack &operator=(const ArgPack &) = delete;
 
@@ -36,9 +44,13 @@ public:
       return fail("too many arguments");
     if (!t.data_ && !t.mayBeNull_)
       fail(nullPointer);
-    copyRounded<64>(word_ + words_, t.words_, t.wordCount_ * 8u);
+    if (expected_.words) {
+      expectWords(t.words_, t.wordCount_);
+    } else {
+      copyRounded<64>(word_ + words_, t.words_, t.wordCount_ * 8u);
+      hash_ = mix(hash_, t.hash_);
+    }
     words_ += t.wordCount_;
-    hash_ = mix(hash_, t.hash_);
     put(&t.data_, sizeof(void *), sizeof(void *));
     copyRounded<32>(byte_ + bytes_, t.dynamic_, t.dynamicBytes_);
     bytes_ += t.dynamicBytes_;
@@ -78,6 +90,9 @@ public:
     }
   }
 
+  /// Whether the call is of the expected signature and nothing is wrong with it.
+  bool asExpected() const { return !differs_ && words_ == expected_.count && !error_; }
+
   std::size_t words() const { return words_; }
   const std::uint64_t *word() const { return word_; }
   std::uint64_t hash() const { return hash_; }
@@ -115,9 +130,22 @@ private:
     else
       std::memcpy(to, from, size);
   }
+  void expectWords(const std::uint64_t *words, std::size_t count) {
+    if (words_ + count > expected_.count) {
+      differs_ = 1;
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      differs_ |= words[i] ^ expected_.words[words_ + i];
+  }
   void addWord(std::uint64_t word) {
     if (words_ == maxWords)
       return fail("too many arguments");
+    if (expected_.words) {
+      expectWords(&word, 1);
+      ++words_;
+      return;
+    }
     word_[words_++] = word;
     hash_ = mix(hash_, word);
   }
@@ -128,7 +156,8 @@ private:
   }
 
   std::size_t words_ = 1, bytes_ = 0;
-  std::uint64_t hash_ = 0;
+  std::uint64_t hash_ = 0, differs_ = 0;
+  SignatureView expected_;
   const char *error_ = nullptr;
   int argument_ = -1, errorArgument_ = 0;
   unsigned statics_ = 0;

@@ -29,7 +29,14 @@ FLYDSL_API bool compile_only();
 namespace detail {
 
 class KernelState; // the spec, and the table from signatures to executables
-class LoadedFunctions;
+
+/// An executable with the signature that it was compiled for. Functions are loaded on first use per
+/// device.
+class LoadedFunctions {
+public:
+  SignatureView signature;
+  std::uint64_t block = 0; ///< the workgroup size that it was compiled for, as a word; 0: any
+};
 
 FLYDSL_API std::shared_ptr<KernelState> makeKernel(KernelSpec spec);
 /// Launches the code for the signature in `pack`; traces and compiles it first where it is new.
@@ -37,10 +44,12 @@ FLYDSL_API void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &c
                        const std::source_location &where);
 FLYDSL_API Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
                               const std::source_location &where);
-/// An executable with the signature that it was compiled for; functions are loaded on first use per
-/// device.
 FLYDSL_API std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
+/// Launches with a pack that is as expected.
+FLYDSL_API void launchExpected(LoadedFunctions &functions, const ArgPack &pack,
+                               const LaunchConfig &config, const std::source_location &where);
+/// Launches with a whole pack; says what is wrong where it is not as expected.
 FLYDSL_API void launchBound(LoadedFunctions &functions, ArgPack &pack, const LaunchConfig &config,
                             const std::source_location &where);
 
@@ -69,29 +78,36 @@ public:
   CompiledKernel(Executable executable, std::shared_ptr<detail::LoadedFunctions> functions)
       : Executable(std::move(executable)), functions_(std::move(functions)) {}
 
-  class [[nodiscard]] Call {
+  template <class... As> class [[nodiscard]] Call {
   public:
     /// Throws TraceError where the arguments are not of the types that the kernel was compiled for,
     /// or the block is another one; RuntimeError where HIP refuses.
     void launch(const LaunchConfig &config,
                 const std::source_location &where = std::source_location::current()) && {
-      detail::launchBound(functions_, pack_, config, where);
+      detail::ArgPack pack(functions_.signature);
+      packInto(pack);
+      if (pack.asExpected()) [[likely]]
+        return detail::launchExpected(functions_, pack, config, where);
+      detail::ArgPack whole;
+      packInto(whole);
+      detail::launchBound(functions_, whole, config, where);
     }
 
   private:
     friend class CompiledKernel;
-    template <class... As>
-    Call(detail::LoadedFunctions &functions, const As &...arguments) : functions_(functions) {
-      detail::packAll<Ps...>(pack_, arguments...);
+    Call(detail::LoadedFunctions &functions, const As &...arguments)
+        : functions_(functions), arguments_(arguments...) {}
+    void packInto(detail::ArgPack &pack) const {
+      std::apply([&](const As &...all) { detail::packAll<Ps...>(pack, all...); }, arguments_);
     }
     detail::LoadedFunctions &functions_;
-    detail::ArgPack pack_;
+    std::tuple<const As &...> arguments_;
   };
 
   /// Binds arguments; nothing happens until `.launch(...)`.
-  template <class... As> Call operator()(const As &...arguments) const {
+  template <class... As> Call<As...> operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
-    return Call(*functions_, arguments...);
+    return Call<As...>(*functions_, arguments...);
   }
 
 private:

@@ -48,9 +48,11 @@ public:
     const auto bx = static_cast<std::uint64_t>(config.block.x),
                by = static_cast<std::uint64_t>(config.block.y),
                bz = static_cast<std::uint64_t>(config.block.z);
-    // Unsigned: a zero wraps to the largest number, and a negative one is large.
-    if (gx - 1 >= limit / bx || gy - 1 >= limit / by || gz - 1 >= limit / bz ||
-        config.smem > maxDynamicShared_ || config.cluster != Dim3()) [[unlikely]]
+    // Unsigned: a zero wraps to the largest number, and a negative one is large. A block is at most
+    // 1024, so the products do not wrap once the grid is in range.
+    if (gx - 1 >= limit || gy - 1 >= limit || gz - 1 >= limit || gx * bx > limit ||
+        gy * by > limit || gz * bz > limit || config.smem > maxDynamicShared_ ||
+        config.cluster != Dim3()) [[unlikely]]
       refuse(config, where);
     void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(arguments),
                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};

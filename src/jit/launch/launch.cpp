@@ -23,17 +23,20 @@ public:
   jit::SignatureTable table;
 };
 
-class LoadedFunctions {
+namespace {
+class BoundExecutable : public LoadedFunctions {
 public:
-  LoadedFunctions(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
-      : executable(std::move(executable)), entry(pack, maxDevices), block(pack.block()) {}
-
+  BoundExecutable(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
+      : executable(std::move(executable)), entry(pack, maxDevices) {
+    signature = entry.view();
+    block = pack.block();
+  }
   // Devices are not counted here: what is compiled only may never meet one.
   static constexpr int maxDevices = 64;
   const std::shared_ptr<const ExecutableState> executable;
   jit::SignatureEntry entry;
-  const std::uint64_t block;
 };
+} // namespace
 
 std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
   return std::make_shared<KernelState>(std::move(spec));
@@ -163,32 +166,18 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
 }
 
 std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable, const ArgPack &pack) {
-  return std::make_shared<LoadedFunctions>(ExecutableAccess::state(executable), pack);
+  return std::make_shared<BoundExecutable>(ExecutableAccess::state(executable), pack);
 }
 
-static void checkBound(const LoadedFunctions &bound, ArgPack &pack, const LaunchConfig &config,
-                       const std::source_location &where) {
-  const KernelFacts &facts = bound.executable->facts;
-  if (pack.error())
-    throw TraceError("kernel " + facts.name + ": argument " + std::to_string(pack.errorArgument()) +
-                         ": " + pack.error(),
-                     where);
-  checkBlock(config.block, facts, where);
-  if (!bound.entry.matches(pack))
-    throw TraceError("kernel " + facts.name +
-                         ": the arguments are of other types than the kernel was compiled for",
-                     where);
-}
-
-void launchBound(LoadedFunctions &bound, ArgPack &pack, const LaunchConfig &config,
-                 const std::source_location &where) {
-  pack.setBlock(bound.block);
-  if (pack.error() || !bound.entry.matches(pack) || bound.block == noBlock ||
-      !plausible(config.block) || blockWord(config.block) != bound.block) [[unlikely]]
-    checkBound(bound, pack, config, where);
-  const HipFunctions &functions = hip();
-  const int device = deviceOf(config.stream, functions);
-  if (device >= LoadedFunctions::maxDevices)
+void launchExpected(LoadedFunctions &functions, const ArgPack &pack, const LaunchConfig &config,
+                    const std::source_location &where) {
+  auto &bound = static_cast<BoundExecutable &>(functions);
+  if (bound.block == noBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
+      [[unlikely]]
+    checkBlock(config.block, bound.executable->facts, where);
+  const HipFunctions &hipFunctions = hip();
+  const int device = deviceOf(config.stream, hipFunctions);
+  if (device >= BoundExecutable::maxDevices)
     throw RuntimeError("device " + std::to_string(device) + " is over the limit of devices", 0,
                        where);
   const LoadedKernel *loaded = bound.entry.loaded(device);
@@ -196,7 +185,21 @@ void launchBound(LoadedFunctions &bound, ArgPack &pack, const LaunchConfig &conf
     loaded = &bound.entry.publish(
         device, std::make_unique<LoadedKernel>(bound.executable->object->bytes, bound.executable,
                                                bound.executable->facts, device, where));
-  launchOn(*loaded, pack, config, device, functions, where);
+  launchOn(*loaded, pack, config, device, hipFunctions, where);
+}
+
+void launchBound(LoadedFunctions &functions, ArgPack &pack, const LaunchConfig &config,
+                 const std::source_location &where) {
+  auto &bound = static_cast<BoundExecutable &>(functions);
+  const std::string who = "kernel " + bound.executable->facts.name + ": ";
+  if (pack.error())
+    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
+                     where);
+  pack.setBlock(bound.block);
+  if (!bound.entry.matches(pack))
+    throw TraceError(who + "the arguments are of other types than the kernel was compiled for",
+                     where);
+  launchExpected(functions, pack, config, where);
 }
 
 } // namespace detail

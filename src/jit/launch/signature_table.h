@@ -24,6 +24,7 @@ public:
     return count_ == pack.words() && std::memcmp(words_.get(), pack.word(), count_ * 8) == 0;
   }
   std::uint64_t hash() const { return hash_; }
+  detail::SignatureView view() const { return {words_.get(), count_}; }
   /// Null until loaded on that device.
   const runtime::LoadedKernel *loaded(int device) const {
     return loaded_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
