@@ -1,0 +1,106 @@
+#include "jit/launch/build.h"
+
+#include "builder/trace.h"
+#include "jit/compiler.h"
+#include "jit/context_pool.h"
+#include "jit/kernel_cache.h"
+#include "support/log.h"
+
+#include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/OperationSupport.h>
+
+#include <llvm/Support/raw_ostream.h>
+
+#include <chrono>
+#include <string>
+
+namespace flydsl::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo();
+  module.print(stream, flags);
+  return text;
+}
+
+CacheTier tierOf(Tier tier) {
+  switch (tier) {
+  case Tier::memory:
+    return CacheTier::memory;
+  case Tier::disk:
+    return CacheTier::disk;
+  case Tier::compiled:
+    break;
+  }
+  return CacheTier::compiled;
+}
+
+CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
+  CompileOptions options = CompileOptions::fromEnvironment(target);
+  options.wavesPerEu = hints.waves_per_eu;
+  options.maxVgprs = hints.max_registers;
+  options.fastMath = hints.fast_math;
+  return options;
+}
+
+runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
+                             const Target &target) {
+  runtime::KernelFacts facts;
+  facts.name = kernel.name;
+  facts.target = object.target;
+  facts.sharedBytes = kernel.ldsBytes;
+  facts.maxSharedBytes = target.ldsBytes();
+  if (kernel.maxWorkgroupSize)
+    facts.maxBlock = kernel.maxWorkgroupSize;
+  for (int i = 0; i < 3; ++i)
+    facts.block[static_cast<std::size_t>(i)] = kernel.requiredBlock[i];
+  return facts;
+}
+
+} // namespace
+
+std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
+                                                     std::span<const detail::ArgType> types,
+                                                     std::array<unsigned, 3> block,
+                                                     const Target &target, bool keepIr) {
+  auto state = std::make_shared<detail::ExecutableState>();
+  ContextLease context;
+  const Clock::time_point start = Clock::now();
+  builder::TraceResult traced = builder::traceKernel(spec, types, block, *context);
+  state->traceMilliseconds = millisecondsSince(start);
+  if (keepIr)
+    state->ir = print(*traced.module);
+
+  const Clock::time_point traceEnd = Clock::now();
+  CachedKernel cached = compileCached(*traced.module, optionsFor(target, spec.hints));
+  state->compileMilliseconds = millisecondsSince(traceEnd);
+  state->object = cached.object;
+  state->kernel = cached.object->find(traced.kernelName);
+  if (!state->kernel)
+    throw CompileError("kernel " + spec.name + ": the code object has no kernel " +
+                       traced.kernelName);
+  checkArgumentLayout(*state->kernel, types);
+  state->facts = factsOf(*cached.object, *state->kernel, target);
+  state->block = block;
+  state->irHash = cached.key.hex();
+  state->tier = tierOf(cached.tier);
+  support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
+                       state->traceMilliseconds, tierName(cached.tier), state->compileMilliseconds,
+                       state->irHash);
+  return state;
+}
+
+} // namespace flydsl::jit
+
+FLYDSL_NAMESPACE_BEGIN
+std::string Executable::isa() const { return jit::disassemble(*state_->object); }
+FLYDSL_NAMESPACE_END
