@@ -1,0 +1,47 @@
+// A small kernel from IR to code object, by phase: the first compile of the process, and the ones after it.
+#include "../tests/jit/module_text.h"
+#include "jit/compiler.h"
+#include "jit/context_pool.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+
+#include <benchmark/benchmark.h>
+
+using namespace flydsl::jit;
+
+static void report(benchmark::State &state, const CompileTimes &sum, double runs) {
+  state.counters["passes_ms"] = sum.passes / runs;
+  state.counters["translate_ms"] = sum.translate / runs;
+  state.counters["optimize_ms"] = sum.optimize / runs;
+  state.counters["codegen_ms"] = sum.codegen / runs;
+  state.counters["link_ms"] = sum.link / runs;
+}
+
+static void compile(benchmark::State &state, const char *target) {
+  CompileOptions options;
+  options.target = Target::parse(target);
+  CompileTimes sum;
+  double runs = 0;
+  for (auto _ : state) {
+    ContextLease context;
+    auto module =
+        mlir::parseSourceString<mlir::ModuleOp>(test::scaleKernel(), context.get());
+    auto object = compileModule(*module, options);
+    sum.passes += object->times.passes;
+    sum.translate += object->times.translate;
+    sum.optimize += object->times.optimize;
+    sum.codegen += object->times.codegen;
+    sum.link += object->times.link;
+    ++runs;
+  }
+  report(state, sum, runs);
+}
+
+// One iteration first: it pays for contexts, LLVM's targets and comgr.
+BENCHMARK_CAPTURE(compile, cold, "gfx942")->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, warm, "gfx942")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(compile, warm_gfx1201, "gfx1201")->Unit(benchmark::kMillisecond);
+
+BENCHMARK_MAIN();
