@@ -1,6 +1,11 @@
 // The dialects and passes of the pipeline, registered by name.
 #include "jit/context_pool.h"
 
+#include "dialect/Fly/IR/FlyDialect.h"
+#ifdef FLYDSL_HAVE_PASSES
+#include "dialect/Fly/Transforms/Passes.h"
+#endif
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -40,8 +45,8 @@
 namespace flydsl::jit {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::DLTIDialect, mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect,
-                  mlir::amdgpu::AMDGPUDialect, mlir::arith::ArithDialect,
+  registry.insert<mlir::fly::FlyDialect, mlir::DLTIDialect, mlir::LLVM::LLVMDialect,
+                  mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect, mlir::arith::ArithDialect,
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::gpu::GPUDialect,
                   mlir::index::IndexDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
                   mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
@@ -62,6 +67,9 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
   static std::once_flag once;
   std::call_once(once, [] {
+#ifdef FLYDSL_HAVE_PASSES
+    mlir::fly::registerFlyPasses();
+#endif
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });
     mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });

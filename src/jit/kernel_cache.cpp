@@ -1,0 +1,124 @@
+// No MLIR and no LLVM here: a hit touches neither.
+#include "jit/kernel_cache.h"
+
+#include "support/log.h"
+
+#include <flydsl/error.h>
+
+#include <chrono>
+
+namespace flydsl::jit {
+
+/// How long one process waits for another that compiles the same kernel, before it compiles it as
+/// well.
+static constexpr std::chrono::milliseconds otherProcess{120'000};
+
+using Clock = std::chrono::steady_clock;
+static double since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+const char *tierName(Tier tier) {
+  switch (tier) {
+  case Tier::memory:
+    return "memory";
+  case Tier::disk:
+    return "disk";
+  case Tier::compiled:
+    return "compiled";
+  }
+  return "?";
+}
+
+KernelCache &KernelCache::process() {
+  static auto *instance = new KernelCache(cache::Config::fromEnvironment());
+  return *instance;
+}
+
+/// Null, and a line in the log, for a blob that the compiler of this build did not make for this
+/// target.
+std::shared_ptr<const CodeObject> KernelCache::decode(cache::Blob blob, const Target &target) {
+  try {
+    CodeObject object = decodeMetadata(blob.metadata.data(), blob.metadata.size());
+    if (object.target != target.id())
+      throw Error("it is for " + object.target);
+    object.bytes = std::move(blob.payload);
+    return std::make_shared<const CodeObject>(std::move(object));
+  } catch (const Error &error) {
+    support::log().warn("a cache entry is not used: {}", error.what());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const CodeObject> KernelCache::compiled(const Compiler &compiler) {
+  auto start = Clock::now();
+  try {
+    std::shared_ptr<const CodeObject> object = compiler();
+    std::lock_guard lock(mutex_);
+    ++stats_.compiles;
+    stats_.bytesCompiled += object->bytes.size();
+    stats_.compileMs += since(start);
+    return object;
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    ++stats_.failures;
+    throw;
+  }
+}
+
+CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel,
+                                const Target &target, const Compiler &compiler) {
+  CachedKernel result;
+  result.key = key;
+  auto start = Clock::now();
+  bool first = false;
+  Tier tier = Tier::disk;
+  result.object = memory_.findOrMake(
+      key,
+      [&]() -> std::shared_ptr<const CodeObject> {
+        if (disk_.config().runOnly) {
+          if (std::optional<cache::Blob> blob = disk_.load(key))
+            if (auto object = decode(std::move(*blob), target))
+              return object;
+          std::string places;
+          for (const std::string &directory : disk_.directories())
+            places += (places.empty() ? "" : ", ") + directory;
+          throw CompileError("FLYDSL_RUNTIME_RUN_ONLY: kernel '" + kernel + "' for " + target.id() +
+                             ", key " + key.hex() + ", is not in " +
+                             (places.empty() ? "any cache: there is no directory" : places));
+        }
+        std::shared_ptr<const CodeObject> fresh;
+        auto make = [&] {
+          fresh = compiled(compiler);
+          tier = Tier::compiled;
+          return cache::Blob{encodeMetadata(*fresh), fresh->bytes};
+        };
+        bool made = false;
+        cache::Blob blob = disk_.loadOrMake(key, otherProcess, make, made);
+        if (made)
+          return fresh;
+        if (auto object = decode(std::move(blob), target))
+          return object;
+        disk_.store(key, make());
+        return fresh;
+      },
+      first);
+  result.tier = first ? tier : Tier::memory;
+  result.fetchMs = since(start);
+  std::lock_guard lock(mutex_);
+  if (result.tier == Tier::memory) {
+    ++stats_.memoryHits;
+  } else if (result.tier == Tier::disk) {
+    ++stats_.diskHits;
+    stats_.bytesLoaded += result.object->bytes.size();
+    stats_.loadMs += result.fetchMs;
+  }
+  return result;
+}
+
+CacheStats KernelCache::stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+} // namespace flydsl::jit

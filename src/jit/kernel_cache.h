@@ -1,0 +1,69 @@
+// Compiled kernels by key: memory, then disk, then the compiler. What a launch asks first.
+#pragma once
+
+#include "cache/disk_cache.h"
+#include "cache/memory_table.h"
+#include "jit/code_object.h"
+#include "jit/compiler.h"
+
+#include <atomic>
+#include <functional>
+
+namespace flydsl::jit {
+
+/// Where a kernel came from.
+enum class Tier { memory, disk, compiled };
+const char *tierName(Tier tier); ///< "memory", "disk", "compiled"
+
+struct CachedKernel {
+  std::shared_ptr<const CodeObject> object;
+  cache::Key key;
+  Tier tier = Tier::compiled;
+  double hashMs = 0;  ///< to make the key from the IR
+  double fetchMs = 0; ///< to find or to compile
+};
+
+/// Counters since the process started; a snapshot.
+struct CacheStats {
+  std::uint64_t memoryHits = 0, diskHits = 0, compiles = 0, failures = 0;
+  std::uint64_t bytesLoaded = 0, bytesCompiled = 0; ///< of code objects
+  double compileMs = 0, loadMs = 0;
+};
+
+class KernelCache {
+public:
+  explicit KernelCache(cache::Config config) : disk_(std::move(config)) {}
+
+  /// The process's cache, configured by the environment when first asked for. Throws flydsl::Error
+  /// for bad variables.
+  static KernelCache &process();
+
+  /// The code object of `module`. A hit in memory or on disk runs no pass and no code generator.
+  /// Dumping compiles always. Throws CompileError; with runOnly also for a miss, naming kernel, key
+  /// and directories.
+  CachedKernel compile(mlir::ModuleOp module, const CompileOptions &options);
+
+  /// The same by key, with what compiles it on a miss.
+  using Compiler = std::function<std::shared_ptr<const CodeObject>()>;
+  CachedKernel fetch(const cache::Key &key, const std::string &kernel, const Target &target,
+                     const Compiler &compiler);
+
+  CacheStats stats() const;
+  const cache::DiskCache &disk() const { return disk_; }
+  /// Forgets what is in memory; the disk stays.
+  void forget() { memory_.clear(); }
+
+private:
+  std::shared_ptr<const CodeObject> decode(cache::Blob blob, const Target &target);
+  std::shared_ptr<const CodeObject> compiled(const Compiler &compiler);
+
+  cache::DiskCache disk_;
+  cache::MemoryTable<CodeObject> memory_;
+  mutable std::mutex mutex_; ///< guards the counters
+  CacheStats stats_;
+};
+
+/// KernelCache::process().compile(module, options).
+CachedKernel compileCached(mlir::ModuleOp module, const CompileOptions &options);
+
+} // namespace flydsl::jit
