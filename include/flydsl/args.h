@@ -122,21 +122,27 @@ public:
 
 private:
   /// Copies `size` bytes, or the whole first `Block` where that is enough: a copy of fixed size is
-  /// a few vector moves, another one is a call. Source and destination have the room.
+  /// a few vector moves. Source and destination have the room.
   template <std::size_t Block>
   static void copyRounded(void *to, const void *from, std::size_t size) {
-    if (size <= Block) [[likely]]
-      std::memcpy(to, from, Block);
-    else
-      std::memcpy(to, from, size);
+    std::memcpy(to, from, Block);
+    if (size > Block) [[unlikely]]
+      copyRest(static_cast<char *>(to) + Block, static_cast<const char *>(from) + Block,
+               size - Block);
+  }
+  [[gnu::noinline]] static void copyRest(char *to, const char *from, std::size_t size) {
+    std::memcpy(to, from, size);
   }
   void expectWords(const std::uint64_t *words, std::size_t count) {
     if (words_ + count > expected_.count) {
-      differs_ = 1;
+      differs_ = true;
       return;
     }
     for (std::size_t i = 0; i < count; ++i)
-      differs_ |= words[i] ^ expected_.words[words_ + i];
+      if (words[i] != expected_.words[words_ + i]) {
+        differs_ = true;
+        return;
+      }
   }
   void addWord(std::uint64_t word) {
     if (words_ == maxWords)
@@ -156,7 +162,8 @@ private:
   }
 
   std::size_t words_ = 1, bytes_ = 0;
-  std::uint64_t hash_ = 0, differs_ = 0;
+  std::uint64_t hash_ = 0;
+  bool differs_ = false;
   SignatureView expected_;
   const char *error_ = nullptr;
   int argument_ = -1, errorArgument_ = 0;
