@@ -2,6 +2,7 @@
 
 #include "layout/checked.h"
 
+#include <map>
 #include <utility>
 
 namespace flydsl::layout {
@@ -84,21 +85,64 @@ Layout coalesceOpenEnded(const Layout &layout, const IntTuple &profile) {
   return concat(modes);
 }
 
-/// Composition of A's modes with one leaf shape:stride of B.
-Layout composeLeaf(const Layout &whole, const std::vector<Mode> &a, const Int &shape,
-                   const Int &stride) {
+/// A, or the mode of A that an axis selects, as composition walks through it.
+struct Domain {
+  Layout whole;            ///< as given
+  std::vector<Mode> modes; ///< coalesced, the last one open
+  /// Steps that B's leaves can take in each mode together; one more than fit would carry into the
+  /// next mode, where the sum of the leaves' values is not the value of their sum.
+  std::vector<int64_t> taken;
+};
+
+/// Composes A with B leaf by leaf.
+class Composer {
+public:
+  Composer(const Layout &a, const IntTuple &profile)
+      : a_(a), open_(coalesceOpenEnded(a, profile)) {}
+
+  Layout compose(const IntTuple &shape, const IntTuple &stride) {
+    if (shape.isLeaf())
+      return canonical(
+          composeLeaf(domainOf(stride.leaf().basis()), shape.leaf(), stride.leaf().withoutBasis()));
+    std::vector<Layout> modes;
+    for (int i = 0; i < shape.rank(); ++i)
+      modes.push_back(compose(shape.at(i), stride.at(i)));
+    return concat(modes);
+  }
+
+private:
+  Domain &domainOf(const ModePath &axis) {
+    auto [it, isNew] = domains_.try_emplace(axis);
+    if (isNew) {
+      it->second = {a_.at(axis), modesOf(open_.at(axis)), {}};
+      it->second.taken.resize(it->second.modes.size());
+    }
+    return it->second;
+  }
+
+  static Layout composeLeaf(Domain &a, const Int &shape, const Int &stride);
+  static void take(Domain &a, size_t mode, const Int &shape, const Int &stride);
+
+  const Layout &a_;
+  Layout open_;
+  std::map<ModePath, Domain> domains_;
+};
+
+Layout Composer::composeLeaf(Domain &a, const Int &shape, const Int &stride) {
   if (stride.isStatic(0))
     return Layout(shape, stride);
-  if (a.size() == 1)
-    return canonical(Layout(shape, a.front().stride * stride));
+  if (shape.isStatic(1))
+    return Layout(1, 0);
+  if (a.modes.size() == 1)
+    return Layout(shape, a.modes.front().stride * stride);
 
   auto notAdmissible = [&](const auto &...why) {
-    fail("composition of ", whole, " with ", shape, ":", stride, " is not a layout: ", why...);
+    fail("composition of ", a.whole, " with ", shape, ":", stride, " is not a layout: ", why...);
   };
   Int restShape = shape, restStride = stride;
   std::vector<Mode> out;
-  for (size_t i = 0; i + 1 < a.size(); ++i) {
-    const Mode &m = a[i];
+  for (size_t i = 0; i + 1 < a.modes.size() && !restShape.isStatic(1); ++i) {
+    const Mode &m = a.modes[i];
     const bool staticStep = m.shape.isStatic() && restStride.isStatic();
     if (staticStep) {
       if (restStride.value() < 0)
@@ -109,7 +153,7 @@ Layout composeLeaf(const Layout &whole, const std::vector<Mode> &a, const Int &s
     }
     Int stepShape = ceilDiv(m.shape, restStride);
     Int nextStride = ceilDiv(restStride, m.shape);
-    if (stepShape.isStatic(1) || restShape.isStatic(1)) {
+    if (stepShape.isStatic(1)) {
       restStride = nextStride;
       continue;
     }
@@ -123,27 +167,32 @@ Layout composeLeaf(const Layout &whole, const std::vector<Mode> &a, const Int &s
         notAdmissible("steps of ", restStride, " leave the mode ", m.shape, ":", m.stride,
                       " in its middle");
     }
+    take(a, i, newShape, restStride);
     out.push_back({newShape, restStride * m.stride});
     restShape = restShape / newShape;
     restStride = nextStride;
   }
   if (out.empty() || !restShape.isStatic(1))
-    out.push_back({restShape, restStride * a.back().stride});
-  return canonical(layoutOf(out));
+    out.push_back({restShape, restStride * a.modes.back().stride});
+  return layoutOf(out);
 }
 
-Layout composeModes(const Layout &a, const IntTuple &shape, const IntTuple &stride) {
-  if (shape.isLeaf()) {
-    const Int &d = stride.leaf();
-    if (!d.hasBasis())
-      return composeLeaf(a, modesOf(a), shape.leaf(), d);
-    Layout axis = a.at(d.basis());
-    return composeLeaf(axis, modesOf(axis), shape.leaf(), d.withoutBasis());
-  }
-  std::vector<Layout> modes;
-  for (int i = 0; i < shape.rank(); ++i)
-    modes.push_back(composeModes(a, shape.at(i), stride.at(i)));
-  return concat(modes);
+void Composer::take(Domain &a, size_t mode, const Int &shape, const Int &stride) {
+  if (!shape.isStatic() || !stride.isStatic() || !a.whole.shape().isStatic())
+    return;
+  int64_t &taken = a.taken[mode];
+  taken = checkedAdd(taken, checkedMul(shape.value() - 1, stride.value()));
+  const Int &extent = a.modes[mode].shape;
+  if (taken < extent.value())
+    return;
+  // Past the last mode that A had, the values are nobody's.
+  Int reached = 1;
+  for (size_t i = 0; i <= mode; ++i)
+    reached = reached * a.modes[i].shape;
+  if (reached.value() < size(a.whole).value())
+    fail("composition of ", a.whole,
+         " is not a layout: the modes of the other layout together take ", taken,
+         " steps in the mode ", extent, ":", a.modes[mode].stride, " and carry into the next");
 }
 
 } // namespace
@@ -183,8 +232,7 @@ AnyLayout coalesce(const AnyLayout &layout, const std::optional<IntTuple> &profi
 }
 
 Layout composition(const Layout &a, const Layout &b) {
-  Layout open = coalesceOpenEnded(a, coprofile(b));
-  return canonical(composeModes(open, b.shape(), b.stride()));
+  return canonical(Composer(a, coprofile(b)).compose(b.shape(), b.stride()));
 }
 
 Layout composition(const Layout &a, const Tile &b) {

@@ -215,10 +215,19 @@ Layout downcast(const Layout &layout, int64_t n) {
     fail("downcast by ", n);
   if (n == 1)
     return layout;
+  // One mode is contiguous. A mode of size 1 may have any stride; it is meant only where there is
+  // no other.
+  auto isContiguous = [](const Int &d) { return d.isStatic(1) || d.isStatic(-1); };
+  std::vector<Int> shapes = layout.shape().leaves(), strides = layout.stride().leaves();
+  bool moving = false;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    moving |= isContiguous(strides[i]) && !shapes[i].isStatic(1);
   return transformLeaves(layout, [&](const Int &shape, const Int &stride) -> std::pair<Int, Int> {
     if (stride.hasBasis())
       fail("downcast of ", layout, ": strides along axes are not counted in elements");
-    if (stride.isStatic(1) || stride.isStatic(-1))
+    if (isContiguous(stride) && moving && shape.isStatic(1))
+      return {shape, stride};
+    if (isContiguous(stride))
       return {shape * Int(n), stride};
     return {shape, stride * Int(n)};
   });

@@ -27,13 +27,20 @@ static Layout paddedProduct(const Layout &block, const Layout &tiler) {
   return logicalProduct(padToRank(block, rank), padToRank(tiler, rank));
 }
 
+/// Mode by mode of two layouts of equal rank; of rank 1, the pair.
+static Layout interleave(const Layout &first, const Layout &second, int rank) {
+  Layout pair = concat({first, second});
+  return rank == 1 ? pair : zip(pair);
+}
+
 Layout blockedProduct(const Layout &block, const Layout &tiler) {
-  return zip(paddedProduct(block, tiler));
+  Layout product = paddedProduct(block, tiler);
+  return interleave(product.at(0), product.at(1), std::max(block.rank(), tiler.rank()));
 }
 
 Layout rakedProduct(const Layout &block, const Layout &tiler) {
   Layout product = paddedProduct(block, tiler);
-  return zip(concat({product.at(1), product.at(0)}));
+  return interleave(product.at(1), product.at(0), std::max(block.rank(), tiler.rank()));
 }
 
 Layout tileToShape(const Layout &block, const IntTuple &shape, const IntTuple &order) {

@@ -141,3 +141,38 @@ TEST_CASE("what is not a tiled operation is refused", "[layout][tiled]") {
       CopyAtom::fromBits(Layout(1, 1), L("(1,24):(1,1)"), L("(1,24):(1,1)"), L("(1,24):(1,1)"), -1),
       LayoutError);
 }
+
+TEST_CASE("a matrix product over buffers with a dynamic pitch, as kernels write it",
+          "[layout][tiled]") {
+  TiledMma mma{mfma(16, 4), L("(2,2,1):(1,2,0)")};
+  CopyAtom atom = universalCopy(32, 32);
+  IntTuple thread = Int::dynamic();
+  TiledCopy a = makeTiledCopy(atom, mma, MmaOperand::A);
+  TiledCopy b = makeTiledCopy(atom, mma, MmaOperand::B);
+  TiledCopy c = makeTiledCopy(atom, mma, MmaOperand::C);
+  CHECK(a.layoutTV.str() == "((16,4,2,2),(1,(1,1))):((1,32,16,0),(0,(0,0)))");
+  CHECK(b.layoutTV.str() == "((16,4,2,2),(1,(1,1))):((1,32,0,16),(0,(0,0)))");
+  CHECK(c.layoutTV.str() == "((16,8,2),((4,1),(1,1))):((32,4,512),((1,0),(0,0)))");
+  CHECK(a.tileMN.str() == "[32:1|4:1]");
+  CHECK(c.tileMN.str() == "[32:1|32:1]");
+
+  Layout tensorA = L("(64,8):(?{i64},1)"), tensorC = L("(64,64):(?{i64},1)");
+  CHECK(str(partitionSrc(a, tensorA, thread).layout) == "((1,1),2,2):((0,0),?{i64 div=32},4)");
+  CHECK(str(partitionSrc(b, tensorA, thread).layout) == "((1,1),2,2):((0,0),?{i64 div=32},4)");
+  CHECK(str(partitionSrc(c, tensorC, thread).layout) ==
+        "((1,4),2,2):((0,?{i64}),?{i64 div=32},32)");
+
+  Layout fragmentA = fragmentLayout(mma, MmaOperand::A, tensorA);
+  Layout fragmentC = fragmentLayout(mma, MmaOperand::C, tensorC);
+  CHECK(fragmentA.str() == "(1,2,2):(0,2,1)");
+  CHECK(fragmentC.str() == "((4,1),2,2):((1,0),8,4)");
+  CHECK(retile(a, fragmentA).str() == "((1,1),2,2):((0,0),2,1)");
+  CHECK(retile(c, fragmentC).str() == "((1,4),2,2):((0,1),8,4)");
+}
+
+TEST_CASE("a copy of column blocks", "[layout][tiled]") {
+  TiledCopy copy{universalCopy(128, 32), L("(4,8):(1,4)"), parseTile("[4|8]")};
+  Partition part = partitionSrc(copy, L("(8,24):(?{i64},1)"), Int::dynamic());
+  CHECK(str(part.layout) == "((4,2),2,3):((1,4),?{i64 div=4},8)");
+  CHECK(makeFragmentLayout(plain(part.layout)).str() == "((4,2),2,3):((1,4),24,8)");
+}
