@@ -1,0 +1,110 @@
+//===- AlgebraLowering.h - Fly values as symbols, and back -----------------------------*- C++
+//-*-===//
+//
+// The state of the layout lowering: what each Fly value of the function is in terms of symbols, and
+// how such a value becomes operations again where something that remains needs it.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
+#define FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
+
+#include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/ExprMaterializer.h"
+#include "layout/error.h"
+
+namespace mlir::fly {
+
+/// A Fly value over symbols. Of pointers and tensors in memory, `base` is the pointer that the
+/// offset counts from; `origin` is an SSA value that is exactly this, if there is one.
+struct SymbolicValue {
+  AlgebraValue value;
+  Value base;
+  Value origin;
+
+  const MemRefValue *asMemRef() const { return std::get_if<MemRefValue>(&value); }
+  const CoordTensorValue *asCoordTensor() const { return std::get_if<CoordTensorValue>(&value); }
+  const PointerValue *asPointer() const { return std::get_if<PointerValue>(&value); }
+  const flydsl::layout::IntTuple *asTuple() const {
+    return std::get_if<flydsl::layout::IntTuple>(&value);
+  }
+};
+
+class AlgebraLowering {
+public:
+  AlgebraLowering(MLIRContext *context, DominanceInfo &dominance)
+      : context(context), exprs(dominance) {}
+
+  MLIRContext *getContext() const { return context; }
+  ExprMaterializer &getExprs() { return exprs; }
+
+  /// What `value` is. `user` is the operation in question: what can't be said of `value` is an
+  /// error there.
+  FailureOr<SymbolicValue> get(Value value, Operation *user);
+  /// Says what `value` is.
+  void set(Value value, SymbolicValue symbolic) { known[value] = std::move(symbolic); }
+  bool isKnown(Value value) const { return known.contains(value); }
+
+  /// Evaluates an operation of the algebra and keeps its results; scalars that have uses are
+  /// replaced by arith.
+  LogicalResult evaluate(AlgebraOpInterface op);
+
+  /// The operation `Op`, which has no attributes, on symbolic values. Errors go to `user`.
+  template <class Op>
+  FailureOr<SymbolicValue> apply(Operation *user, ArrayRef<SymbolicValue> operands) {
+    return applyFn(&Op::compute, user, operands);
+  }
+
+  /// Operations that make `symbolic`, at the builder's place.
+  FailureOr<Value> materialize(OpBuilder &builder, Location loc, const SymbolicValue &symbolic);
+
+  /// The pointer of a tensor's element at `offset` elements behind its iterator.
+  Value materializePointer(OpBuilder &builder, Location loc, const SymbolicValue &tensor,
+                           const flydsl::layout::IntTuple &offset);
+  Value materializeTuple(OpBuilder &builder, Location loc, const flydsl::layout::IntTuple &tuple);
+  Value materializeLayout(OpBuilder &builder, Location loc,
+                          const flydsl::layout::AnyLayout &layout);
+  /// One leaf in the width of its type.
+  Value materializeInt(OpBuilder &builder, Location loc, const flydsl::layout::Int &leaf);
+
+private:
+  FailureOr<SymbolicValue> applyFn(AlgebraFn fn, Operation *user, ArrayRef<SymbolicValue> operands);
+  Value offsetPointer(OpBuilder &builder, Location loc, Value base, const PointerValue &pointer);
+  Value addOffset(OpBuilder &builder, Location loc, Value pointer,
+                  const flydsl::layout::Int &offset, bool early);
+  flydsl::layout::Int scalarOf(Value value, Operation *user, int64_t divisor);
+
+  MLIRContext *context;
+  ExprMaterializer exprs;
+  llvm::DenseMap<Value, SymbolicValue> known;
+};
+
+/// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives
+/// one, else a FailureOr.
+template <class Fn> auto guarded(Operation *op, Fn fn) {
+  using T = decltype(fn());
+  using Result = std::conditional_t<std::is_same_v<T, LogicalResult>, LogicalResult, FailureOr<T>>;
+  try {
+    return Result(fn());
+  } catch (const flydsl::layout::LayoutError &error) {
+    return Result(op->emitOpError(error.what()));
+  }
+}
+
+/// The lowering of the operations that are not algebra; each replaces `op` and gives its uses
+/// something known.
+LogicalResult lowerMemRefLoad(MemRefLoadOp op, AlgebraLowering &lowering);
+LogicalResult lowerMemRefStore(MemRefStoreOp op, AlgebraLowering &lowering);
+LogicalResult lowerMemRefLoadVec(MemRefLoadVecOp op, AlgebraLowering &lowering);
+LogicalResult lowerMemRefStoreVec(MemRefStoreVecOp op, AlgebraLowering &lowering);
+/// make_fragment_like, mma.make_fragment, memref.alloca: register memory of the result's layout.
+LogicalResult lowerRegisterAllocation(Operation *op, AlgebraLowering &lowering);
+LogicalResult lowerAssume(AssumeOp op, AlgebraLowering &lowering);
+LogicalResult lowerPtrLoad(PtrLoadOp op, AlgebraLowering &lowering);
+LogicalResult lowerPrint(PrintOp op, AlgebraLowering &lowering);
+LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering);
+LogicalResult expandGemm(GemmOp op, AlgebraLowering &lowering);
+
+} // namespace mlir::fly
+
+#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H

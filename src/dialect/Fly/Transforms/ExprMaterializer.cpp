@@ -1,0 +1,306 @@
+//===- ExprMaterializer.cpp
+//-----------------------------------------------------------------------===//
+
+#include "dialect/Fly/Transforms/ExprMaterializer.h"
+
+#include "dialect/Fly/Transforms/IntegerFacts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include "layout/checked.h"
+
+#include <algorithm>
+
+namespace mlir::fly {
+
+using namespace flydsl::layout;
+
+namespace {
+
+bool fits32(const Expr &e) { return e.range().lo >= INT32_MIN && e.range().hi <= INT32_MAX; }
+
+bool isLogic(ExprOp op) {
+  return op == ExprOp::Less || op == ExprOp::LessEqual || op == ExprOp::Equal;
+}
+
+/// Operations whose low 32 bits depend on the low 32 bits of their operands alone.
+bool isModular(ExprOp op) {
+  return op == ExprOp::Add || op == ExprOp::Sub || op == ExprOp::Mul || op == ExprOp::And ||
+         op == ExprOp::Or || op == ExprOp::Xor || op == ExprOp::Shl;
+}
+
+bool isZeroOrOne(const Expr &e) { return e.range().lo >= 0 && e.range().hi <= 1; }
+
+/// The bits that `e` is computed in.
+unsigned widthFor(const Expr &e, ExprMaterializer::Mode mode) {
+  switch (mode) {
+  case ExprMaterializer::Mode::Typed:
+    return e.width();
+  case ExprMaterializer::Mode::Exact:
+    if (!fits32(e))
+      return 64;
+    if (e.isConstant() || e.isSymbol() || isModular(e.op()))
+      return 32;
+    return fits32(*e.lhs()) && fits32(*e.rhs()) ? 32 : 64;
+  case ExprMaterializer::Mode::Low32:
+    if (e.isConstant() || e.isSymbol() || isModular(e.op()) || e.width() == 32)
+      return 32;
+    return 64;
+  }
+  return 64;
+}
+
+Block *entryBlockOf(Block *block) {
+  for (Operation *op = block->getParentOp(); op; op = op->getParentOp()) {
+    if (isa<FunctionOpInterface>(op) || op->hasTrait<OpTrait::IsIsolatedFromAbove>())
+      return &block->getParent()->front();
+    block = op->getBlock();
+  }
+  return &block->getParent()->front();
+}
+
+} // namespace
+
+ExprRef ExprMaterializer::exprOf(Value value, int64_t divisor, bool nonNegative) {
+  if (std::optional<int64_t> c = constantValue(value))
+    return exprConstant(*c);
+  auto it = exprOfValue.find(value);
+  if (it != exprOfValue.end() &&
+      (!it->second->isSymbol() || (it->second->divisor() % divisor == 0 &&
+                                   (!nonNegative || it->second->range().isNonNegative()))))
+    return it->second;
+  ExprRef facts = factsOf(value);
+  int64_t known = facts->divisor(), g = gcdOf(known, divisor);
+  // Both promises hold, so their least common multiple does; where it leaves 64 bits the larger one
+  // is kept.
+  int64_t lcm;
+  if (__builtin_mul_overflow(known / g, divisor, &lcm))
+    lcm = std::max(known, divisor);
+  int width = value.getType().getIntOrFloatBitWidth() > 32 ? 64 : 32;
+  flydsl::layout::ValueRange range = facts->range();
+  if (nonNegative)
+    range.lo = std::max<int64_t>(range.lo, 0);
+  ExprRef symbol = exprSymbol(symbolValues.size(), width, lcm, range);
+  symbolValues.push_back(value);
+  exprOfValue[value] = symbol;
+  return symbol;
+}
+
+Value ExprMaterializer::constant(OpBuilder &builder, Location loc, int64_t value, Type type) {
+  Block *entry = entryBlockOf(builder.getInsertionBlock());
+  Value &slot = constants[{entry, value, type}];
+  if (!slot) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    unsigned bits = type.getIntOrFloatBitWidth();
+    slot = arith::ConstantOp::create(
+        builder, loc,
+        IntegerAttr::get(type, APInt(bits, static_cast<uint64_t>(value), /*isSigned=*/true,
+                                     /*implicitTrunc=*/true)));
+  }
+  return slot;
+}
+
+Value ExprMaterializer::convert(OpBuilder &builder, Location loc, Value value, unsigned width,
+                                bool nonNegative) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  Type type = builder.getIntegerType(width);
+  if (from == width)
+    return value;
+  if (from > width)
+    return arith::TruncIOp::create(builder, loc, type, value);
+  if (nonNegative || from == 1)
+    return arith::ExtUIOp::create(builder, loc, type, value);
+  return arith::ExtSIOp::create(builder, loc, type, value);
+}
+
+void ExprMaterializer::placeAfter(OpBuilder &builder, Value a, Value b) {
+  auto isConstant = [](Value v) { return !v || constantValue(v).has_value(); };
+  Value later = isConstant(a) ? b : a;
+  if (!isConstant(a) && !isConstant(b)) {
+    Operation *defB = b.getDefiningOp();
+    bool aFirst = defB ? dominance.properlyDominates(a, defB)
+                       : !dominance.properlyDominates(b.getParentBlock(), a.getParentBlock()) &&
+                             b.getParentBlock() != a.getParentBlock();
+    later = aFirst ? b : a;
+  }
+  if (isConstant(later))
+    return;
+  builder.setInsertionPointAfterValue(later);
+  // Constants stand first in the entry block; what uses an argument comes behind them.
+  while (builder.getInsertionPoint() != builder.getInsertionBlock()->end() &&
+         isa<arith::ConstantOp>(*builder.getInsertionPoint()))
+    builder.setInsertionPointAfter(&*builder.getInsertionPoint());
+}
+
+Value ExprMaterializer::cached(OpBuilder &builder, const Key &key) {
+  auto it = done.find(key);
+  if (it == done.end())
+    return {};
+  // Divisions stay where they were asked for, so what is cached may not reach this place.
+  Value value = it->second;
+  Block *block = builder.getInsertionBlock();
+  auto point = builder.getInsertionPoint();
+  if (point != block->end() ? dominance.properlyDominates(value, &*point)
+                            : dominance.dominates(value.getParentBlock(), block))
+    return value;
+  return {};
+}
+
+Value ExprMaterializer::emitNode(OpBuilder &builder, Location loc, const Expr &node, unsigned width,
+                                 Value lhs, Value rhs) {
+  Type type = builder.getIntegerType(width);
+  bool nonNegative = node.lhs()->range().isNonNegative() && node.rhs()->range().isNonNegative();
+  bool powerOfTwo = node.rhs()->isConstant() && isPowerOf2(node.rhs()->value());
+  switch (node.op()) {
+  case ExprOp::Add:
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Sub:
+    return arith::SubIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Mul:
+    return arith::MulIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Div:
+    if (nonNegative && powerOfTwo)
+      return arith::ShRUIOp::create(
+          builder, loc, lhs, constant(builder, loc, __builtin_ctzll(node.rhs()->value()), type));
+    // A dividend that the power of two divides has no remainder to round, whatever its sign.
+    if (powerOfTwo && node.lhs()->divisor() % node.rhs()->value() == 0)
+      return arith::ShRSIOp::create(
+          builder, loc, lhs, constant(builder, loc, __builtin_ctzll(node.rhs()->value()), type));
+    if (nonNegative)
+      return arith::DivUIOp::create(builder, loc, lhs, rhs);
+    return arith::DivSIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Mod:
+    if (nonNegative && powerOfTwo)
+      return arith::AndIOp::create(builder, loc, lhs,
+                                   constant(builder, loc, node.rhs()->value() - 1, type));
+    if (nonNegative)
+      return arith::RemUIOp::create(builder, loc, lhs, rhs);
+    return arith::RemSIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Min:
+    return arith::MinSIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Max:
+    return arith::MaxSIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::And:
+    return arith::AndIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Or:
+    return arith::OrIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Xor:
+    return arith::XOrIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Shl:
+    return arith::ShLIOp::create(builder, loc, lhs, rhs);
+  case ExprOp::Shr:
+    return arith::ShRUIOp::create(builder, loc, lhs, rhs);
+  default:
+    llvm_unreachable("leaves and comparisons are emitted elsewhere");
+  }
+}
+
+Value ExprMaterializer::emitLogic(OpBuilder &builder, Location loc, const ExprRef &expr,
+                                  Mode mode) {
+  if (expr->isConstant())
+    return constant(builder, loc, expr->value() != 0, builder.getI1Type());
+  Key key{expr, 1, entryBlockOf(builder.getInsertionBlock())};
+  if (Value known = cached(builder, key))
+    return known;
+
+  OpBuilder::InsertionGuard guard(builder);
+  Value result;
+  if (isLogic(expr->op())) {
+    const Expr &a = *expr->lhs(), &b = *expr->rhs();
+    unsigned width = std::max(widthFor(a, mode), widthFor(b, mode));
+    Value lhs = emit(builder, loc, expr->lhs(), width, mode);
+    Value rhs = emit(builder, loc, expr->rhs(), width, mode);
+    placeAfter(builder, lhs, rhs);
+    auto predicate = expr->op() == ExprOp::Less        ? arith::CmpIPredicate::slt
+                     : expr->op() == ExprOp::LessEqual ? arith::CmpIPredicate::sle
+                                                       : arith::CmpIPredicate::eq;
+    result = arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
+  } else if ((expr->op() == ExprOp::And || expr->op() == ExprOp::Or || expr->op() == ExprOp::Xor) &&
+             isZeroOrOne(*expr->lhs()) && isZeroOrOne(*expr->rhs())) {
+    Value lhs = emitLogic(builder, loc, expr->lhs(), mode),
+          rhs = emitLogic(builder, loc, expr->rhs(), mode);
+    placeAfter(builder, lhs, rhs);
+    if (expr->op() == ExprOp::And)
+      result = arith::AndIOp::create(builder, loc, lhs, rhs);
+    else if (expr->op() == ExprOp::Or)
+      result = arith::OrIOp::create(builder, loc, lhs, rhs);
+    else
+      result = arith::XOrIOp::create(builder, loc, lhs, rhs);
+  } else {
+    Value value = emit(builder, loc, expr, widthFor(*expr, mode), mode);
+    placeAfter(builder, value, {});
+    result = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
+                                   constant(builder, loc, 0, value.getType()));
+  }
+  done[key] = result;
+  return result;
+}
+
+Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &expr, unsigned width,
+                             Mode mode) {
+  if (expr->isConstant())
+    return constant(builder, loc, expr->value(), builder.getIntegerType(width));
+  Key key{expr, width, entryBlockOf(builder.getInsertionBlock())};
+  if (Value known = cached(builder, key))
+    return known;
+
+  OpBuilder::InsertionGuard guard(builder);
+  unsigned own = widthFor(*expr, mode);
+  Value result;
+  if (expr->isSymbol()) {
+    result = symbolValues[expr->symbol()];
+    own = result.getType().getIntOrFloatBitWidth();
+  } else if (isLogic(expr->op())) {
+    result = emitLogic(builder, loc, expr, mode);
+    own = 1;
+  } else if (own != width) {
+    result = emit(builder, loc, expr, own, mode);
+  } else {
+    // Division by something that may be zero must not be done where the program did not ask for it.
+    bool speculatable =
+        (expr->op() != ExprOp::Div && expr->op() != ExprOp::Mod) || expr->rhs()->range().lo > 0;
+    // Below an operation that sees the high bits, nothing may be dropped.
+    Mode below = mode == Mode::Low32 && !isModular(expr->op()) && width == 64 ? Mode::Exact : mode;
+    Value lhs = emit(builder, loc, expr->lhs(), width, below);
+    Value rhs;
+    bool shifts =
+        expr->rhs()->isConstant() && isPowerOf2(expr->rhs()->value()) &&
+        (expr->op() == ExprOp::Div || expr->op() == ExprOp::Mod) &&
+        (expr->lhs()->range().isNonNegative() ||
+         (expr->op() == ExprOp::Div && expr->lhs()->divisor() % expr->rhs()->value() == 0));
+    if (!shifts)
+      rhs = emit(builder, loc, expr->rhs(), width, below);
+    if (speculatable)
+      placeAfter(builder, lhs, rhs);
+    result = emitNode(builder, loc, *expr, width, lhs, rhs);
+    done[key] = result;
+    return result;
+  }
+  if (own != width) {
+    placeAfter(builder, result, {});
+    result = convert(builder, loc, result, width, expr->range().isNonNegative());
+  }
+  done[key] = result;
+  return result;
+}
+
+Value ExprMaterializer::materialize(OpBuilder &builder, Location loc, const ExprRef &expr,
+                                    Mode mode) {
+  Value value = emit(builder, loc, expr, widthFor(*expr, mode), mode);
+  exprOfValue.try_emplace(value, expr);
+  return value;
+}
+
+Value ExprMaterializer::materializeAs(OpBuilder &builder, Location loc, const ExprRef &expr,
+                                      Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  Value value = width == 1 ? emitLogic(builder, loc, expr, Mode::Typed)
+                           : emit(builder, loc, expr, width, Mode::Typed);
+  if (width != 1)
+    exprOfValue.try_emplace(value, expr);
+  return value;
+}
+
+} // namespace mlir::fly

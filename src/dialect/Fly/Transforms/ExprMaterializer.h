@@ -1,0 +1,90 @@
+//===- ExprMaterializer.h - Expressions of the layout algebra as arith operations ------*- C++
+//-*-===//
+//
+// The layout lowering evaluates the algebra on symbols that stand for SSA values. What a remaining
+// operation needs of the answer is turned into arith here: each distinct expression once, as early
+// as its operands allow (which takes it out of loops), and nothing that is not asked for.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H
+#define FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H
+
+#include "layout/expr.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Dominance.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace mlir::fly {
+
+class ExprMaterializer {
+public:
+  explicit ExprMaterializer(DominanceInfo &dominance) : dominance(dominance) {}
+
+  /// The expression of an i32 or i64 value: a constant, the expression that it was materialised
+  /// from, or a symbol with what is known of its range. `divisor` and `nonNegative` are promises
+  /// that the caller has from the value's use.
+  flydsl::layout::ExprRef exprOf(Value value, int64_t divisor = 1, bool nonNegative = false);
+
+  /// How an expression is to be computed.
+  enum class Mode {
+    Typed, ///< each node in the width that its type says; the result in that width
+    Exact, ///< in 64 bits wherever 32 are not proven enough; the result in 32 bits where it fits
+           ///< them, else in 64
+    Low32, ///< modulo 2^32, the result an i32: for memories whose addresses have 32 bits
+  };
+
+  /// The value of `expr` at the builder's place, i32 or i64. Comparisons give an i32 of 0 or 1.
+  Value materialize(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr,
+                    Mode mode);
+
+  /// The same as a value of `type` (i1 for logic, i32, i64).
+  Value materializeAs(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr,
+                      Type type);
+
+  /// An integer constant, one per function and type, at the start of the function that holds the
+  /// builder's place.
+  Value constant(OpBuilder &builder, Location loc, int64_t value, Type type);
+
+  /// Moves the builder to just behind the later of two values (either may be null) that both
+  /// dominate its place.
+  void placeAfter(OpBuilder &builder, Value a, Value b);
+
+private:
+  struct Key {
+    flydsl::layout::ExprRef expr;
+    unsigned width; // 1 for logic
+    Block *entry;   // of the function; values are not shared between functions
+    bool operator==(const Key &other) const {
+      return width == other.width && entry == other.entry &&
+             flydsl::layout::structurallyEqual(expr, other.expr);
+    }
+  };
+  struct KeyHash {
+    size_t operator()(const Key &k) const {
+      return k.expr->hash() * 31 + k.width + reinterpret_cast<uintptr_t>(k.entry);
+    }
+  };
+
+  Value emit(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr, unsigned width,
+             Mode mode);
+  Value emitLogic(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr, Mode mode);
+  Value emitNode(OpBuilder &builder, Location loc, const flydsl::layout::Expr &node, unsigned width,
+                 Value lhs, Value rhs);
+  Value convert(OpBuilder &builder, Location loc, Value value, unsigned width, bool nonNegative);
+  Value cached(OpBuilder &builder, const Key &key);
+
+  DominanceInfo &dominance;
+  std::vector<Value> symbolValues;
+  llvm::DenseMap<Value, flydsl::layout::ExprRef> exprOfValue;
+  std::unordered_map<Key, Value, KeyHash> done;
+  llvm::DenseMap<std::tuple<Block *, int64_t, Type>, Value> constants;
+};
+
+} // namespace mlir::fly
+
+#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H

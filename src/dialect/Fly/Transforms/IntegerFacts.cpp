@@ -1,0 +1,212 @@
+//===- IntegerFacts.cpp
+//---------------------------------------------------------------------------===//
+
+#include "dialect/Fly/Transforms/IntegerFacts.h"
+
+#include "layout/error.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+
+namespace mlir::fly {
+
+using namespace flydsl::layout;
+using Bounds = flydsl::layout::ValueRange;
+
+namespace {
+
+// Definitions are followed at most this deep, which bounds the time on long chains of arithmetic.
+constexpr unsigned kMaxDepth = 16;
+
+// HIP's limits: at most 1024 work-items a workgroup, fewer than 2^31 workgroups a dimension of the
+// grid.
+constexpr int64_t kMaxBlockSize = 1024;
+constexpr int64_t kMaxGridSize = INT32_MAX;
+
+unsigned widthOf(Type type) {
+  return type.isIndex() ? 64 : std::min(type.getIntOrFloatBitWidth(), 64u);
+}
+
+/// What a signed integer of `bits` bits can hold.
+Bounds fullRange(unsigned bits) {
+  if (bits >= 64)
+    return {};
+  if (bits == 1)
+    return {0, 1};
+  int64_t limit = int64_t(1) << (bits - 1);
+  return {-limit, limit - 1};
+}
+
+bool contains(Bounds outer, Bounds inner) { return outer.lo <= inner.lo && inner.hi <= outer.hi; }
+
+/// The largest power of two known to divide `e`.
+int64_t powerOfTwoIn(const ExprRef &e) {
+  if (e->isConstant(0))
+    return int64_t(1) << 62;
+  return std::max<int64_t>(e->divisor() & -e->divisor(), 1);
+}
+
+class Facts {
+public:
+  ExprRef of(Value value, unsigned depth) {
+    auto it = known.find(value);
+    if (it != known.end())
+      return it->second;
+    ExprRef e;
+    try {
+      e = compute(value, depth);
+    } catch (const LayoutError &) { // constants whose exact result needs more than 64 bits
+      e = symbol(value, fullRange(widthOf(value.getType())));
+    }
+    known[value] = e;
+    return e;
+  }
+
+private:
+  static ExprRef symbol(Value value, Bounds range, int64_t divisor = 1) {
+    auto id = reinterpret_cast<uintptr_t>(value.getAsOpaquePointer());
+    return exprSymbol(id, widthOf(value.getType()) > 32 ? 64 : 32, divisor, range);
+  }
+
+  /// `exact` where the type of `value` holds it, else what survives wrapping.
+  static ExprRef wrapped(Value value, const ExprRef &exact) {
+    Bounds full = fullRange(widthOf(value.getType()));
+    // The range saturates at 64 bits, where the ends no longer tell whether arithmetic wrapped.
+    bool saturated = exact->range().lo == INT64_MIN || exact->range().hi == INT64_MAX;
+    if (!saturated && contains(full, exact->range()))
+      return exact;
+    return symbol(value, full, powerOfTwoIn(exact));
+  }
+
+  static int64_t blockSizeBound(Operation *op, gpu::Dimension dim) {
+    if (auto func = op->getParentOfType<gpu::GPUFuncOp>())
+      if (std::optional<ArrayRef<int32_t>> sizes = func.getKnownBlockSize())
+        return (*sizes)[static_cast<unsigned>(dim)];
+    return kMaxBlockSize;
+  }
+
+  ExprRef compute(Value value, unsigned depth) {
+    if (std::optional<int64_t> c = constantValue(value))
+      return exprConstant(*c);
+    ExprRef unknown = symbol(value, fullRange(widthOf(value.getType())));
+    if (depth == 0)
+      return unknown;
+    if (auto arg = dyn_cast<BlockArgument>(value))
+      return inductionVariable(arg, depth, unknown);
+    Operation *op = value.getDefiningOp();
+    if (auto id = dyn_cast<gpu::ThreadIdOp>(op))
+      return symbol(value, {0, blockSizeBound(op, id.getDimension()) - 1});
+    if (auto size = dyn_cast<gpu::BlockDimOp>(op))
+      return symbol(value, {1, blockSizeBound(op, size.getDimension())});
+    if (isa<gpu::BlockIdOp>(op))
+      return symbol(value, {0, kMaxGridSize - 1});
+    if (isa<gpu::GridDimOp>(op))
+      return symbol(value, {1, kMaxGridSize});
+    if (isa<gpu::LaneIdOp>(op))
+      return symbol(value, {0, 63});
+    return arithmetic(op, depth, unknown);
+  }
+
+  ExprRef inductionVariable(BlockArgument arg, unsigned depth, const ExprRef &unknown) {
+    auto loop = dyn_cast_or_null<scf::ForOp>(arg.getOwner()->getParentOp());
+    if (!loop || arg != loop.getInductionVar())
+      return unknown;
+    ExprRef lo = of(loop.getLowerBound(), depth - 1), hi = of(loop.getUpperBound(), depth - 1),
+            step = of(loop.getStep(), depth - 1);
+    int64_t last = hi->range().hi == INT64_MIN ? INT64_MIN : hi->range().hi - 1;
+    Bounds range{lo->range().lo, std::max(lo->range().lo, last)};
+    return symbol(arg, range, std::min(powerOfTwoIn(lo), powerOfTwoIn(step)));
+  }
+
+  ExprRef arithmetic(Operation *op, unsigned depth, const ExprRef &unknown) {
+    Value value = op->getResult(0);
+    auto operand = [&](unsigned i) { return of(op->getOperand(i), depth - 1); };
+    auto binary = [&](ExprOp kind) {
+      return wrapped(value, exprBinary(kind, operand(0), operand(1)));
+    };
+    auto nonNegative = [&] {
+      return operand(0)->range().isNonNegative() && operand(1)->range().isNonNegative();
+    };
+    if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+      return wrapped(value, operand(0));
+    if (isa<arith::ExtUIOp, arith::IndexCastUIOp>(op)) {
+      unsigned from = widthOf(op->getOperand(0).getType()), to = widthOf(value.getType());
+      if (operand(0)->range().isNonNegative())
+        return wrapped(value, operand(0));
+      return from < to ? symbol(value, {0, (int64_t(1) << from) - 1}, powerOfTwoIn(operand(0)))
+                       : unknown;
+    }
+    if (isa<arith::AddIOp>(op))
+      return binary(ExprOp::Add);
+    if (isa<arith::SubIOp>(op))
+      return binary(ExprOp::Sub);
+    if (isa<arith::MulIOp>(op))
+      return binary(ExprOp::Mul);
+    if (isa<arith::AndIOp>(op)) {
+      // One operand that is not negative bounds the result.
+      Bounds a = operand(0)->range(), b = operand(1)->range();
+      int64_t top =
+          std::min(a.isNonNegative() ? a.hi : INT64_MAX, b.isNonNegative() ? b.hi : INT64_MAX);
+      int64_t divisor = std::max(powerOfTwoIn(operand(0)), powerOfTwoIn(operand(1)));
+      bool bounded = a.isNonNegative() || b.isNonNegative();
+      return symbol(value, bounded ? Bounds{0, top} : fullRange(widthOf(value.getType())), divisor);
+    }
+    if (isa<arith::OrIOp>(op))
+      return binary(ExprOp::Or);
+    if (isa<arith::XOrIOp>(op))
+      return binary(ExprOp::Xor);
+    if (isa<arith::MinSIOp>(op))
+      return binary(ExprOp::Min);
+    if (isa<arith::MaxSIOp>(op))
+      return binary(ExprOp::Max);
+    if (isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(op) && nonNegative() &&
+        operand(1)->range().lo > 0)
+      return binary(ExprOp::Div);
+    if (isa<arith::RemSIOp, arith::RemUIOp>(op) && nonNegative() && operand(1)->range().lo > 0)
+      return binary(ExprOp::Mod);
+    if (isa<arith::ShLIOp, arith::ShRUIOp, arith::ShRSIOp>(op)) {
+      std::optional<int64_t> by = constantValue(op->getOperand(1));
+      if (!by || *by < 0 || *by > 62)
+        return unknown;
+      ExprRef power = exprConstant(int64_t(1) << *by);
+      if (isa<arith::ShLIOp>(op))
+        return wrapped(value, exprMul(operand(0), power));
+      return operand(0)->range().isNonNegative() ? wrapped(value, exprDiv(operand(0), power))
+                                                 : unknown;
+    }
+    if (isa<arith::SelectOp>(op)) {
+      ExprRef a = operand(1), b = operand(2);
+      return symbol(
+          value, {std::min(a->range().lo, b->range().lo), std::max(a->range().hi, b->range().hi)},
+          std::min(powerOfTwoIn(a), powerOfTwoIn(b)));
+    }
+    return unknown;
+  }
+
+  llvm::DenseMap<Value, ExprRef> known;
+};
+
+} // namespace
+
+std::optional<int64_t> constantValue(Value value) {
+  APInt c;
+  if (!matchPattern(value, m_ConstantInt(&c)) || c.getSignificantBits() > 64)
+    return std::nullopt;
+  return c.getBitWidth() == 1 ? static_cast<int64_t>(c.getZExtValue()) : c.getSExtValue();
+}
+
+ExprRef factsOf(Value value) { return Facts().of(value, kMaxDepth); }
+
+unsigned knownTrailingZeros(Value value) {
+  ExprRef facts = factsOf(value);
+  if (facts->isConstant(0))
+    return 63;
+  return __builtin_ctzll(static_cast<uint64_t>(facts->divisor()));
+}
+
+} // namespace mlir::fly

@@ -1,0 +1,93 @@
+//===- LayoutLowering.cpp
+//-------------------------------------------------------------------------===//
+//
+// One walk in program order. Operations of the algebra are evaluated on symbols and leave nothing
+// behind; accesses through tensors, copies and gemms are rewritten; every other operation that
+// takes a Fly value gets it made anew in normal form, from arith on what the function really
+// computes with. What nobody uses any more is erased at the end.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#include "dialect/Fly/Transforms/AlgebraLowering.h"
+#include "dialect/Fly/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::fly {
+
+#define GEN_PASS_DEF_FLYLAYOUTLOWERINGPASS
+#include "dialect/Fly/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Gives `op` its operands in normal form.
+LogicalResult normalizeOperands(Operation *op, AlgebraLowering &lowering) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!lowering.isKnown(value))
+      continue;
+    FailureOr<SymbolicValue> symbolic = lowering.get(value, op);
+    if (failed(symbolic))
+      return failure();
+    OpBuilder builder(op);
+    FailureOr<Value> made = lowering.materialize(builder, op->getLoc(), *symbolic);
+    if (failed(made))
+      return failure();
+    // A pointer's own moves may be known to be better aligned than the type that inference gave it.
+    if (made->getType() != value.getType() && !isa<FlyDialect>(op->getDialect()))
+      return op->emitOpError("operand of type ")
+             << value.getType() << " was lowered to type " << made->getType();
+    operand.set(*made);
+  }
+  return success();
+}
+
+LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<AlgebraOpInterface>([&](auto algebra) { return lowering.evaluate(algebra); })
+      .Case<MemRefLoadOp>([&](auto load) { return lowerMemRefLoad(load, lowering); })
+      .Case<MemRefStoreOp>([&](auto store) { return lowerMemRefStore(store, lowering); })
+      .Case<MemRefLoadVecOp>([&](auto load) { return lowerMemRefLoadVec(load, lowering); })
+      .Case<MemRefStoreVecOp>([&](auto store) { return lowerMemRefStoreVec(store, lowering); })
+      .Case<MakeFragmentLikeOp, MmaMakeFragmentOp, MemRefAllocaOp>(
+          [&](auto) { return lowerRegisterAllocation(op, lowering); })
+      .Case<AssumeOp>([&](auto assume) { return lowerAssume(assume, lowering); })
+      .Case<PtrLoadOp>([&](auto load) { return lowerPtrLoad(load, lowering); })
+      .Case<PrintOp>([&](auto print) { return lowerPrint(print, lowering); })
+      .Case<CopyOp>([&](auto copy) { return expandCopy(copy, lowering); })
+      .Case<GemmOp>([&](auto gemm) { return expandGemm(gemm, lowering); })
+      .Default([&](Operation *other) { return normalizeOperands(other, lowering); });
+}
+
+void eraseDead(Operation *root) {
+  SmallVector<Operation *> order;
+  root->walk([&](Operation *op) { order.push_back(op); });
+  for (Operation *op : llvm::reverse(order))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
+
+struct LayoutLowering : impl::FlyLayoutLoweringPassBase<LayoutLowering> {
+  void runOnOperation() override {
+    DominanceInfo dominance(getOperation());
+    AlgebraLowering lowering(&getContext(), dominance);
+    SmallVector<Operation *> order;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
+    for (Operation *op : order)
+      if (op != getOperation() && failed(lower(op, lowering)))
+        return signalPassFailure();
+    eraseDead(getOperation());
+    IRRewriter rewriter(&getContext());
+    DominanceInfo after(getOperation());
+    eliminateCommonSubExpressions(rewriter, after, getOperation());
+  }
+};
+
+} // namespace
+
+} // namespace mlir::fly

@@ -1,0 +1,153 @@
+//===- LowerPrint.cpp - fly.print as gpu.printf
+//---------------------------------------------------===//
+
+#include "dialect/Fly/Transforms/AlgebraLowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::fly {
+
+using namespace flydsl::layout;
+
+namespace {
+
+/// Collects printf's format and arguments.
+class Printf {
+public:
+  Printf(PrintOp op, AlgebraLowering &lowering) : op(op), lowering(lowering), builder(op) {}
+
+  /// Text as it is, with what printf would read escaped.
+  void text(StringRef s) {
+    for (char c : s) {
+      format += c;
+      if (c == '%')
+        format += '%';
+    }
+  }
+
+  LogicalResult value(Value v) {
+    if (auto vector = dyn_cast<VectorType>(v.getType())) {
+      if (vector.getRank() != 1 || vector.isScalable())
+        return op.emitOpError("can't print a value of type ") << vector;
+      format += '[';
+      for (int64_t i = 0; i < vector.getNumElements(); ++i) {
+        format += i ? ", " : "";
+        if (failed(
+                scalar(vector::ExtractOp::create(builder, op.getLoc(), v, ArrayRef<int64_t>{i}))))
+          return failure();
+      }
+      format += ']';
+      return success();
+    }
+    if (v.getType().isIntOrIndexOrFloat())
+      return scalar(v);
+    FailureOr<SymbolicValue> symbolic = lowering.get(v, op);
+    if (failed(symbolic))
+      return failure();
+    if (const IntTuple *t = symbolic->asTuple())
+      tuple(*t);
+    else if (const auto *layout = std::get_if<Layout>(&symbolic->value)) {
+      tuple(layout->shape());
+      format += ':';
+      tuple(layout->stride());
+    } else if (const CoordTensorValue *tensor = symbolic->asCoordTensor()) {
+      tuple(tensor->base);
+    } else {
+      return op.emitOpError("can't print a value of type ") << v.getType();
+    }
+    return success();
+  }
+
+  void finish() {
+    format += '\n';
+    gpu::PrintfOp::create(builder, op.getLoc(), builder.getStringAttr(format), args);
+    op.erase();
+  }
+
+private:
+  void tuple(const IntTuple &t) {
+    if (!t.isLeaf()) {
+      format += '(';
+      for (int i = 0; i < t.rank(); ++i) {
+        format += i ? "," : "";
+        tuple(t[i]);
+      }
+      format += ')';
+      return;
+    }
+    if (!t.leaf().isDynamic())
+      return text(t.leaf().str());
+    Value number = lowering.materializeInt(builder, op.getLoc(), t.leaf().withoutBasis());
+    args.push_back(number);
+    format += number.getType().isInteger(64) ? "%lld" : "%d";
+    for (int32_t mode : t.leaf().basis())
+      format += "E" + std::to_string(mode);
+  }
+
+  LogicalResult scalar(Value v) {
+    Location loc = op.getLoc();
+    Type type = v.getType();
+    if (isa<FloatType>(type)) {
+      // printf takes doubles.
+      if (type.getIntOrFloatBitWidth() < 64)
+        v = arith::ExtFOp::create(builder, loc, builder.getF64Type(), v);
+      else if (!type.isF64())
+        return op.emitOpError("can't print a value of type ") << type;
+      format += "%f";
+    } else {
+      unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+      if (bits > 64)
+        return op.emitOpError("can't print a value of type ") << type;
+      if (type.isIndex())
+        v = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), v);
+      else if (bits == 1)
+        v = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), v);
+      else if (bits < 32)
+        v = arith::ExtSIOp::create(builder, loc, builder.getI32Type(), v);
+      else if (bits > 32 && bits < 64)
+        v = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), v);
+      format += bits > 32 ? "%lld" : "%d";
+    }
+    args.push_back(v);
+    return success();
+  }
+
+  PrintOp op;
+  AlgebraLowering &lowering;
+  OpBuilder builder;
+  std::string format;
+  SmallVector<Value> args;
+};
+
+} // namespace
+
+// Each `{}` of the format takes the next value; without a format the values stand side by side.
+LogicalResult lowerPrint(PrintOp op, AlgebraLowering &lowering) {
+  if (!op->getParentOfType<gpu::GPUFuncOp>())
+    return op.emitOpError(
+        "prints from device code only; print on the host with the host's own means");
+  Printf out(op, lowering);
+  StringRef format = op.getFormat();
+  bool hasFormat = !format.empty();
+  for (auto [i, value] : llvm::enumerate(op.getValues())) {
+    if (hasFormat) {
+      auto [before, after] = format.split("{}");
+      if (before.size() == format.size())
+        return op.emitOpError("has ")
+               << op.getValues().size() << " values but only " << i << " places in its format";
+      out.text(before);
+      format = after;
+    } else if (i) {
+      out.text(" ");
+    }
+    if (failed(out.value(value)))
+      return failure();
+  }
+  out.text(format);
+  out.finish();
+  return success();
+}
+
+} // namespace mlir::fly

@@ -1,0 +1,25 @@
+//===- Passes.h - Passes over the Fly dialect -------------------------------------------*- C++
+//-*-===//
+//
+// Each pass is named as in FlyDSL and documented in Passes.td.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H
+#define FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace mlir::fly {
+
+#define GEN_PASS_DECL
+#include "dialect/Fly/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "dialect/Fly/Transforms/Passes.h.inc"
+
+} // namespace mlir::fly
+
+#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H

@@ -1,0 +1,407 @@
+//===- PromoteRegMemToVectorSSA.cpp
+//---------------------------------------------------------------===//
+//
+// Each make_ptr in register memory becomes one vector value. Going down the blocks in order,
+// `state` holds what each such memory contains: a load takes a slice of it, a store makes a new
+// one, and control flow passes it on - into loops as carried values, out of branches as results.
+//
+// Memory stays memory where its uses can't be followed: recast to other elements, reached at an
+// offset that is known only at run time, passed to something other than a load or a store, or used
+// in control flow other than scf's.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/Passes.h"
+#include "dialect/Fly/Transforms/RegisterMemory.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::fly {
+
+#define GEN_PASS_DEF_FLYPROMOTEREGMEMTOVECTORSSAPASS
+#include "dialect/Fly/Transforms/Passes.h.inc"
+
+namespace {
+
+/// What each promoted memory (the operation that makes it) contains at some point of the program.
+using State = llvm::DenseMap<Operation *, Value>;
+using Roots = llvm::SmallSetVector<Operation *, 8>;
+
+/// A load or store of promoted memory: elements [offset, offset + size) of the root's vector.
+struct Slot {
+  Operation *root;
+  int64_t offset;
+};
+
+int64_t elementCount(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+/// Decides which memories can be values, and where each access points.
+class Analysis {
+public:
+  Analysis(FunctionOpInterface func, bool requireStatic) : requireStatic(requireStatic) {
+    func->walk([&](MakePtrOp op) { addRoot(op); });
+  }
+
+  bool failed() const { return sawError; }
+  const Roots &promoted() const { return roots; }
+  VectorType typeOf(Operation *root) const { return types.lookup(root); }
+  std::optional<Slot> slotOf(Value pointer) const {
+    auto it = slots.find(pointer);
+    return it == slots.end() ? std::nullopt : std::optional(it->second);
+  }
+
+private:
+  void addRoot(MakePtrOp op) {
+    PointerType type = op.getType();
+    auto attrs = op.getDictAttrs();
+    auto size = attrs && type.isIn(AddressSpace::Register) ? attrs->getAs<IntegerAttr>("allocSize")
+                                                           : IntegerAttr();
+    Type elemTy = registerElementType(type.getElemTy());
+    if (!size || size.getInt() <= 0 || !VectorType::isValidElementType(elemTy))
+      return;
+    auto vector = VectorType::get({size.getInt()}, elemTy);
+    llvm::SmallVector<std::pair<Value, int64_t>> pointers{{op.getResult(), 0}};
+    for (size_t i = 0; i < pointers.size(); ++i)
+      for (OpOperand &use : pointers[i].first.getUses())
+        if (!followUse(op, vector, use, pointers[i].second, pointers))
+          return;
+    for (auto [pointer, offset] : pointers)
+      slots[pointer] = {op, offset};
+    roots.insert(op);
+    types[op] = vector;
+  }
+
+  bool followUse(MakePtrOp root, VectorType vector, OpOperand &use, int64_t offset,
+                 llvm::SmallVectorImpl<std::pair<Value, int64_t>> &pointers) {
+    Operation *user = use.getOwner();
+    if (auto add = dyn_cast<AddOffsetOp>(user)) {
+      const flydsl::layout::IntTuple &by = cast<IntTupleType>(add.getOffset().getType()).getValue();
+      if (!by.isLeaf())
+        return false;
+      if (!by.isStatic()) {
+        reportDynamic(root, add);
+        return false;
+      }
+      pointers.push_back({add.getResult(), offset + by.leaf().value()});
+      return true;
+    }
+    // Views without users are left behind by the conversion of atom calls.
+    if (isa<MakeViewOp, RecastIterOp>(user))
+      return user->use_empty();
+    Type accessed;
+    if (auto load = dyn_cast<PtrLoadOp>(user))
+      accessed = load.getResult().getType();
+    else if (auto store = dyn_cast<PtrStoreOp>(user); store && use.getOperandNumber() == 1)
+      accessed = store.getValue().getType();
+    return accessed && fits(vector, accessed, offset) && isFollowed(root, user);
+  }
+
+  static bool fits(VectorType vector, Type accessed, int64_t offset) {
+    auto shaped = dyn_cast<VectorType>(accessed);
+    if (shaped && (shaped.getRank() != 1 || shaped.isScalable()))
+      return false;
+    Type elemTy = shaped ? shaped.getElementType() : accessed;
+    return elemTy.isIntOrFloat() &&
+           elemTy.getIntOrFloatBitWidth() == vector.getElementType().getIntOrFloatBitWidth() &&
+           offset >= 0 && offset + elementCount(accessed) <= vector.getNumElements();
+  }
+
+  /// Whether all control flow from the root's block down to the access is scf's and has single
+  /// blocks.
+  static bool isFollowed(Operation *root, Operation *access) {
+    Region *home = root->getParentRegion();
+    if (!home->hasOneBlock())
+      return false;
+    for (Region *region = access->getParentRegion(); region != home;
+         region = region->getParentRegion())
+      if (!region || !region->hasOneBlock() ||
+          !isa<scf::ForOp, scf::IfOp, scf::WhileOp>(region->getParentOp()))
+        return false;
+    return true;
+  }
+
+  void reportDynamic(MakePtrOp root, AddOffsetOp add) {
+    if (requireStatic) {
+      sawError = true;
+      add.emitError("register memory is indexed by a value known only at run time; registers have "
+                    "no addresses, use a "
+                    "static index or shared memory")
+              .attachNote(root.getLoc())
+          << "the register memory is made here";
+      return;
+    }
+    add.emitRemark(
+        "register memory indexed by a value known only at run time stays in scratch memory");
+  }
+
+  bool requireStatic, sawError = false;
+  Roots roots;
+  llvm::DenseMap<Operation *, VectorType> types;
+  llvm::DenseMap<Value, Slot> slots;
+};
+
+class Promoter {
+public:
+  explicit Promoter(const Analysis &analysis) : analysis(analysis) {}
+
+  void run(Block &block, State &state) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (analysis.promoted().contains(&op)) {
+        OpBuilder builder(&op);
+        state[&op] = ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op));
+      } else if (auto load = dyn_cast<PtrLoadOp>(op)) {
+        promoteLoad(load, state);
+      } else if (auto store = dyn_cast<PtrStoreOp>(op)) {
+        promoteStore(store, state);
+      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        promoteFor(loop, state);
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        promoteIf(branch, state);
+      } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+        promoteWhile(loop, state);
+      } else {
+        // Memories that live inside another kind of region start and end there.
+        for (Region &region : op.getRegions())
+          for (Block &inner : region)
+            run(inner, state);
+      }
+    }
+  }
+
+private:
+  /// `value` as `type` of the same number of elements and bits.
+  static Value cast(OpBuilder &builder, Location loc, Value value, Type type) {
+    if (value.getType() == type)
+      return value;
+    if (isa<VectorType>(type))
+      return vector::BitCastOp::create(builder, loc, type, value);
+    Value one =
+        vector::FromElementsOp::create(builder, loc, VectorType::get({1}, value.getType()), value);
+    one = vector::BitCastOp::create(builder, loc, VectorType::get({1}, type), one);
+    return vector::ExtractOp::create(builder, loc, one, ArrayRef<int64_t>{0});
+  }
+
+  void promoteLoad(PtrLoadOp op, State &state) {
+    std::optional<Slot> slot = analysis.slotOf(op.getPtr());
+    if (!slot)
+      return;
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Value whole = state.at(slot->root);
+    Value part;
+    if (isa<VectorType>(op.getResult().getType()))
+      part = vector::ExtractStridedSliceOp::create(
+          builder, loc, whole, ArrayRef<int64_t>{slot->offset},
+          ArrayRef<int64_t>{elementCount(op.getResult().getType())}, ArrayRef<int64_t>{1});
+    else
+      part = vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{slot->offset});
+    op.getResult().replaceAllUsesWith(cast(builder, loc, part, op.getResult().getType()));
+    op.erase();
+  }
+
+  void promoteStore(PtrStoreOp op, State &state) {
+    std::optional<Slot> slot = analysis.slotOf(op.getPtr());
+    if (!slot)
+      return;
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Value &whole = state[slot->root];
+    Value value = op.getValue();
+    Type elemTy = analysis.typeOf(slot->root).getElementType();
+    if (auto vector = dyn_cast<VectorType>(value.getType())) {
+      value = cast(builder, loc, value, VectorType::get(vector.getShape(), elemTy));
+      whole = vector::InsertStridedSliceOp::create(
+          builder, loc, value, whole, ArrayRef<int64_t>{slot->offset}, ArrayRef<int64_t>{1});
+    } else {
+      value = cast(builder, loc, value, elemTy);
+      whole = vector::InsertOp::create(builder, loc, value, whole, ArrayRef<int64_t>{slot->offset});
+    }
+    op.erase();
+  }
+
+  /// The memories made outside `op` that are loaded or stored inside, in the order in which they
+  /// are made.
+  SmallVector<Operation *> touchedIn(Operation *op, const State &state) {
+    Roots touched;
+    op->walk([&](Operation *inner) {
+      Value pointer;
+      if (auto load = dyn_cast<PtrLoadOp>(inner))
+        pointer = load.getPtr();
+      else if (auto store = dyn_cast<PtrStoreOp>(inner))
+        pointer = store.getPtr();
+      if (!pointer)
+        return;
+      if (std::optional<Slot> slot = analysis.slotOf(pointer); slot && state.contains(slot->root))
+        touched.insert(slot->root);
+    });
+    SmallVector<Operation *> ordered;
+    for (Operation *root : analysis.promoted())
+      if (touched.contains(root))
+        ordered.push_back(root);
+    return ordered;
+  }
+
+  static SmallVector<Value> valuesOf(ArrayRef<Operation *> roots, const State &state) {
+    SmallVector<Value> values;
+    for (Operation *root : roots)
+      values.push_back(state.at(root));
+    return values;
+  }
+
+  SmallVector<Type> typesOf(ArrayRef<Operation *> roots) {
+    SmallVector<Type> types;
+    for (Operation *root : roots)
+      types.push_back(analysis.typeOf(root));
+    return types;
+  }
+
+  template <class Range>
+  static void assign(State &state, ArrayRef<Operation *> roots, Range values) {
+    for (auto [root, value] : llvm::zip_equal(roots, values))
+      state[root] = value;
+  }
+
+  static void appendOperands(Operation *terminator, ValueRange values) {
+    terminator->insertOperands(terminator->getNumOperands(), values);
+  }
+
+  /// Replaces `op` by `with`, whose first results are the old ones and whose last ones the
+  /// memories'.
+  static void replace(Operation *op, Operation *with, ArrayRef<Operation *> roots, State &state) {
+    unsigned old = op->getNumResults();
+    op->replaceAllUsesWith(with->getResults().take_front(old));
+    assign(state, roots, with->getResults().drop_front(old));
+    with->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    op->erase();
+  }
+
+  void promoteFor(scf::ForOp op, State &state) {
+    SmallVector<Operation *> roots = touchedIn(op, state);
+    if (roots.empty())
+      return run(*op.getBody(), state);
+    OpBuilder builder(op);
+    SmallVector<Value> inits(op.getInitArgs());
+    inits.append(valuesOf(roots, state));
+    auto loop = scf::ForOp::create(builder, op.getLoc(), op.getLowerBound(), op.getUpperBound(),
+                                   op.getStep(), inits);
+    // The builder makes a terminator only where nothing is carried.
+    if (!loop.getBody()->empty())
+      loop.getBody()->back().erase();
+    loop.getBody()->getOperations().splice(loop.getBody()->end(), op.getBody()->getOperations());
+    for (auto [from, to] :
+         llvm::zip_first(op.getBody()->getArguments(), loop.getBody()->getArguments()))
+      from.replaceAllUsesWith(to);
+    State inner = state;
+    assign(inner, roots, loop.getBody()->getArguments().take_back(roots.size()));
+    run(*loop.getBody(), inner);
+    appendOperands(loop.getBody()->getTerminator(), valuesOf(roots, inner));
+    replace(op, loop, roots, state);
+  }
+
+  void promoteIf(scf::IfOp op, State &state) {
+    SmallVector<Operation *> roots = touchedIn(op, state);
+    if (roots.empty()) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          run(block, state);
+      return;
+    }
+    OpBuilder builder(op);
+    SmallVector<Type> types(op.getResultTypes());
+    types.append(typesOf(roots));
+    auto branch =
+        scf::IfOp::create(builder, op.getLoc(), types, op.getCondition(), /*addThenBlock=*/false,
+                          /*addElseBlock=*/false);
+    for (auto [from, to] : llvm::zip_equal(op->getRegions(), branch->getRegions()))
+      to.takeBody(from);
+    if (branch.getElseRegion().empty()) {
+      builder.createBlock(&branch.getElseRegion());
+      scf::YieldOp::create(builder, op.getLoc());
+    }
+    for (Region &region : branch->getRegions()) {
+      State inner = state;
+      run(region.front(), inner);
+      appendOperands(region.front().getTerminator(), valuesOf(roots, inner));
+    }
+    replace(op, branch, roots, state);
+  }
+
+  void promoteWhile(scf::WhileOp op, State &state) {
+    SmallVector<Operation *> roots = touchedIn(op, state);
+    if (roots.empty()) {
+      run(*op.getBeforeBody(), state);
+      return run(*op.getAfterBody(), state);
+    }
+    OpBuilder builder(op);
+    SmallVector<Value> inits(op.getInits());
+    inits.append(valuesOf(roots, state));
+    SmallVector<Type> types(op.getResultTypes());
+    types.append(typesOf(roots));
+    auto loop = scf::WhileOp::create(builder, op.getLoc(), types, inits);
+    loop.getBefore().takeBody(op.getBefore());
+    loop.getAfter().takeBody(op.getAfter());
+    State inner = state;
+    for (Region *region : loop.getRegions()) {
+      Block &block = region->front();
+      for (Operation *root : roots)
+        inner[root] = block.addArgument(analysis.typeOf(root), root->getLoc());
+      run(block, inner);
+      appendOperands(block.getTerminator(), valuesOf(roots, inner));
+    }
+    replace(op, loop, roots, state);
+  }
+
+  const Analysis &analysis;
+};
+
+/// Erases the promoted memories and the pointers and views that are left of them.
+void eraseDead(FunctionOpInterface func) {
+  SmallVector<Operation *> order;
+  func->walk([&](Operation *op) { order.push_back(op); });
+  for (Operation *op : llvm::reverse(order))
+    if (op->use_empty() &&
+        isa<MakeViewOp, AddOffsetOp, RecastIterOp, MakeLayoutOp, MakeIntTupleOp, MakePtrOp>(op)) {
+      auto make = dyn_cast<MakePtrOp>(op);
+      if (!make || make.getType().isIn(AddressSpace::Register))
+        op->erase();
+    }
+}
+
+struct PromoteRegMemToVectorSSA
+    : impl::FlyPromoteRegMemToVectorSSAPassBase<PromoteRegMemToVectorSSA> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    getOperation()->walk([&](FunctionOpInterface func) {
+      if (func.isExternal())
+        return;
+      Analysis analysis(func, requireStatic);
+      if (analysis.failed())
+        return signalPassFailure();
+      Promoter promoter(analysis);
+      State state;
+      for (Block &block : func.getFunctionBody())
+        promoter.run(block, state);
+      eraseDead(func);
+    });
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+  }
+};
+
+} // namespace
+
+} // namespace mlir::fly

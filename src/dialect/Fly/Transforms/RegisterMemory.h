@@ -1,0 +1,24 @@
+//===- RegisterMemory.h - Register memory seen as vectors ------------------------------*- C++
+//-*-===//
+
+#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
+#define FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
+
+#include "mlir/IR/Types.h"
+
+namespace mlir::fly {
+
+class MemRefType;
+
+/// The element type that vectors of registers have: floats below 16 bits become integers of their
+/// width, because neither arith nor the code generator knows vectors of them.
+Type registerElementType(Type elemTy);
+
+/// The value that a contiguous fragment in register memory holds: a scalar where it has one
+/// element, else a vector of the layout's cosize. Null where the memref is not in register memory
+/// or its elements are not contiguous.
+Type registerValueType(MemRefType type);
+
+} // namespace mlir::fly
+
+#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
