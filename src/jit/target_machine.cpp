@@ -1,4 +1,5 @@
 #include "jit/codegen.h"
+#include "jit/target_init.h"
 
 #include <flydsl/error.h>
 

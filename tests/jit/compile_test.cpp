@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 using namespace flydsl;
 using namespace flydsl::jit;
@@ -106,4 +107,36 @@ TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
   contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
   contains("05_final_isa.s", "global_load_dword");
   std::filesystem::remove_all(dir);
+}
+
+TEST_CASE("Disassembly lists the kernel's instructions") {
+  auto object = compileText(test::scaleKernel(), forTarget("gfx942"));
+  std::string isa = disassemble(*object);
+  CHECK_THAT(isa, Catch::StartsWith("scale:\n"));
+  for (const char *instruction : {"global_load_dword", "v_add_f32", "s_endpgm"})
+    CHECK_THAT(isa, Catch::Contains(instruction));
+  CHECK(isa.find(".byte") == std::string::npos);
+}
+
+TEST_CASE("Line tables name the user's file and change no code") {
+  ContextLease context;
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(test::scaleKernel(), context.get(),
+                                                        "some_user_file.cpp");
+  REQUIRE(module);
+  CompileOptions options = forTarget("gfx942");
+  auto plain = compileModule(*module, options);
+  options.lineTables = true;
+  auto lines = compileModule(*module, options);
+  std::string_view bytes(reinterpret_cast<const char *>(lines->bytes.data()), lines->bytes.size());
+  CHECK(bytes.find(".debug_line") != bytes.npos);
+  CHECK(bytes.find("some_user_file.cpp") != bytes.npos);
+  CHECK(lines->kernels == plain->kernels);
+  auto withoutAddresses = [](const std::string &isa) {
+    std::string text;
+    std::istringstream in(isa);
+    for (std::string line; std::getline(in, line);)
+      text += line.substr(0, line.find("\t//")) + "\n";
+    return text;
+  };
+  CHECK(withoutAddresses(disassemble(*lines)) == withoutAddresses(disassemble(*plain)));
 }
