@@ -22,11 +22,19 @@ Layout logicalDivide(const Layout &layout, const Tile &tile) {
   return concat(modes);
 }
 
+/// A tuple nested like the tile's lists.
+static IntTuple nestingOf(const Tile &tile) {
+  if (!tile.isList())
+    return 0;
+  std::vector<IntTuple> modes;
+  for (int i = 0; i < tile.rank(); ++i)
+    modes.push_back(nestingOf(tile.at(i)));
+  return IntTuple::tuple(std::move(modes));
+}
+
 /// Tiles first, the walk from tile to tile second.
 static Layout zipDivided(const Layout &divided, const Tile &tile) {
-  IntTuple guide = 0;
-  if (tile.isList())
-    guide = IntTuple::tuple(std::vector<IntTuple>(static_cast<size_t>(tile.rank()), IntTuple(0)));
+  IntTuple guide = nestingOf(tile);
   return Layout(zip2By(divided.shape(), guide), zip2By(divided.stride(), guide));
 }
 

@@ -175,8 +175,6 @@ static std::pair<IntTuple, IntTuple> zipPair(const IntTuple &t, const IntTuple &
       fail("a pair is needed to zip, but this is ", t);
     return {t.at(0), t.at(1)};
   }
-  if (guide.rank() == 1)
-    return zipPair(t, guide.at(0));
   if (t.rank() < guide.rank())
     fail("zip of ", t, " by ", guide, ", which has more modes");
   std::vector<IntTuple> firsts, seconds;

@@ -136,6 +136,9 @@ TEST_CASE("divides", "[layout][divide]") {
   CHECK(flatDivide(L("(?,?):(1E0,1E1)"), tile("[8|64]")).str() == "(8,64,?,?):(1E0,1E1,8E0,64E1)");
   CHECK(flatDivide(L("(4,8):(1,4)"), L("(2,4):(1,2)")).str() == "(2,4,4):(1,2,8)");
   CHECK(logicalDivide(L("((16,1)):((1,16))"), L("((4,1)):((1,4))")).str() == "((4,1),4):((1,0),4)");
+  CHECK(zippedDivide(L("(8,16):(1,8)"), tile("[4]")).str() == "((4),(2,16)):((1),(4,8))");
+  CHECK(zippedDivide(L("((4,8),16):((1,4),32)"), tile("[[2|2]|4]")).str() ==
+        "(((2,2),4),((2,4),4)):(((1,4),32),((2,8),128))");
   CHECK_THROWS_AS(zippedDivide(L("(8,16):(1,8)"), tile("[4|*]")), LayoutError);
 }
 
