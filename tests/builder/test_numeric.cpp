@@ -1,0 +1,98 @@
+// Scalars and vectors: constants, promotion, operators, conversions.
+#include "trace_text.h"
+
+#include <catch2/catch.hpp>
+
+namespace fx = flydsl;
+using namespace trace_test;
+
+TEST_CASE("integers") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Int32 a, fx::UInt32 u, fx::Int64 w) {
+        out(0) = a + 1;
+        out(1) = 7 - a * a / 3 % 5;
+        out(2) = (a << 2) >> 1;
+        out(3) = (u >> 1).to(fx::i32);
+        out(4) = (w + a).to(fx::i32);
+        out(5) = fx::select(a < 3 && u < 4, a, 9);
+        out(6) = fx::min(a, 4) + fx::ceildiv(a, 8) + -a;
+        out(7) = ~a & 0xff;
+        out(8) = a;
+        out(9) = 12;
+      },
+      {arrayArg(fx::i32, 10), scalarArg(fx::i32), scalarArg(fx::u32), scalarArg(fx::i64)});
+  CHECK_IR(ir, "arith.addi", "arith.muli", "arith.divsi", "arith.remsi", "arith.subi", "arith.shli",
+           "arith.shrsi", "arith.shrui", "arith.extsi", ": i32 to i64", "arith.trunci",
+           "arith.cmpi slt", "arith.cmpi ult", "arith.andi", "arith.select", "arith.minsi",
+           "arith.ceildivsi", "arith.subi", "arith.xori", "arith.andi", "gpu.return");
+  CHECK_IR(ir, "arith.constant 12 : i32");
+  CHECK(countOf(ir, "fly.memref.load") == 0);
+}
+
+TEST_CASE("floats") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Float32 a, fx::Float64 d, fx::Int32 i) {
+        out(0) = a * 2 + 0.5;
+        out(1) = (d + a).to(fx::f32);
+        out(2) = (a + i) / 3.0f;
+        out(3) = fx::max(a, -a);
+        out(4) = fx::select(a != 1.0f, a, 2.0f);
+        out(5) = a.to(fx::f16).to(fx::bf16).to(fx::f32);
+        out(6) = i.bitcast(fx::f32);
+        out(7) = a.to(fx::u8).to(fx::f32);
+      },
+      {arrayArg(fx::f32, 8), scalarArg(fx::f32), scalarArg(fx::f64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "arith.mulf", "arith.addf", "arith.extf", "f32 to f64", "arith.truncf",
+           "arith.sitofp", "arith.divf", "arith.negf", "arith.maxnumf", "arith.cmpf une",
+           "arith.truncf", "f32 to f16", "arith.extf", "f16 to f32", "arith.truncf", "f32 to bf16",
+           "arith.bitcast", "arith.fptoui", "arith.uitofp");
+}
+
+TEST_CASE("vectors") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Tensor h) {
+        fx::Vector v = a.load();
+        CHECK(v.size() == 4);
+        CHECK(v.dtype() == fx::f32);
+        a.store(v * 2 + v[0]);
+        a.fill(1);
+        h.store(fx::max(v, 0).to(fx::f16));
+        a(0) = v.reduce(fx::Reduction::add);
+        fx::Vector bits = v.bitcast(fx::i16);
+        CHECK(bits.size() == 8);
+        a.store(fx::Vector::of({v[3], v[2], v[1], v[0]}));
+        a.store(v.shuffle(v, {0, 4, 1, 5}));
+        a.store(fx::select(v < 0, -v, v));
+      },
+      {arrayArg(fx::f32, 4), arrayArg(fx::f16, 4)});
+  CHECK_IR(ir, "fly.memref.load_vec", "vector.broadcast", "arith.mulf", "vector<4xf32>",
+           "vector.extract", "arith.addf", "fly.memref.store_vec", "vector.broadcast",
+           "arith.maxnumf", "arith.truncf", "vector<4xf32> to vector<4xf16>",
+           "vector.reduction <add>", "vector.bitcast", "vector<8xi16>", "vector.from_elements",
+           "vector.shuffle", "[0, 4, 1, 5]", "arith.cmpf olt", "arith.select");
+}
+
+TEST_CASE("fast math is a hint of the kernel") {
+  fx::KernelHints hints;
+  hints.fast_math = true;
+  auto body = [](fx::Tensor out, fx::Float32 a) { out(0) = a * a + 1; };
+  std::vector<ArgType> types{arrayArg(fx::f32, 1), scalarArg(fx::f32)};
+  CHECK_IR(traceText(body, types, false, {64, 1, 1}, hints), "arith.mulf", "fastmath<fast>",
+           "arith.addf", "fastmath<fast>");
+  CHECK(countOf(traceText(body, types), "fastmath") == 0);
+}
+
+TEST_CASE("wrong numbers are refused") {
+  auto refuses = [](auto body, const char *what) {
+    CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::f32, 4), scalarArg(fx::i32)}),
+                      Catch::Contains(what) && Catch::Contains("test_numeric.cpp:"));
+  };
+  refuses([](fx::Tensor out, fx::Int32 a) { out(0) = a; }, "an element of f32 is given i32");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32 f = a; },
+          "expected a scalar of f32, got i32");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Int8 b = 300; }, "300 does not fit i8");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32(1.0f) & 3; }, "takes integers");
+  refuses([](fx::Tensor out, fx::Int32 a) { out.store(out.load().to(fx::f16)); }, "f16");
+  refuses([](fx::Tensor out, fx::Int32 a) { out.load().at(4); }, "element 4");
+  refuses([](fx::Tensor out, fx::Int32 a) { a.bitcast(fx::f64); }, "differ in width");
+}

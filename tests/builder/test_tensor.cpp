@@ -1,0 +1,72 @@
+// Tensors and layouts with run-time parts, inside a kernel.
+#include "trace_text.h"
+
+#include <catch2/catch.hpp>
+
+namespace fx = flydsl;
+using fx::_;
+using namespace trace_test;
+
+TEST_CASE("static work leaves no operation") {
+  std::string ir = traceText([] {
+    fx::Layout l = fx::zipped_divide(fx::make_layout({64, 64}, {64, 1}), {8, 16});
+    CHECK(l.str() == "((8,16),(8,4)):((64,1),(512,16))");
+    CHECK(fx::size(l).value() == 4096);
+  });
+  CHECK(countOf(ir, "fly.") == 0);
+}
+
+TEST_CASE("shapes and layouts with run-time parts") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n, fx::Int64 w) {
+        fx::Layout l = fx::make_layout({n, 8}, {8, 1});
+        fx::IntTuple at = l(n - 1, 3);
+        auto [rows, columns] = fx::unpack<2>(a.shape());
+        fx::IntTuple blocks = fx::ceil_div(rows, 16) * 2;
+        fx::Int32 m = rows;
+        a(m - 1, columns - 1) = a(at, n);
+        fx::Layout strided = fx::make_layout({rows, 8}, {w, 1});
+        CHECK(strided.rank() == 2);
+        CHECK(strided.str() == "!fly.layout<(?,8):(?{i64},1)>");
+        CHECK(blocks.depth() == 0);
+        CHECK(fx::get(strided, 1).str() == "!fly.layout<8:1>");
+      },
+      {matrixArg(fx::f32), scalarArg(fx::i32), scalarArg(fx::i64)});
+  CHECK_IR(ir, "fly.make_int_tuple", "-> !fly.int_tuple<(?,8)>", "fly.make_layout",
+           "-> !fly.layout<(?,8):(8,1)>", "fly.crd2idx", "fly.get_shape", "fly.ceil_div",
+           "fly.int_tuple_mul", "fly.get_scalar", "fly.memref.load", "fly.memref.store");
+}
+
+TEST_CASE("views, fragments and pointers") {
+  std::string ir = traceText(
+      [](fx::Tensor a) {
+        fx::Pointer p = a.iter() + 4;
+        fx::Tensor v = fx::make_view(p, fx::make_layout({2, 2}, {2, 1}));
+        fx::Tensor r = fx::make_rmem_tensor({2, 2}, fx::f32);
+        CHECK(r.address_space() == fx::AddressSpace::register_);
+        CHECK(a.address_space() == fx::AddressSpace::global);
+        r.store(v.load());
+        (p - 2).store(r(1, 1));
+        p.recast(fx::i32).store(7);
+        fx::Tensor f = fx::make_fragment_like(fx::make_layout({4, 2}, {8, 1}), fx::f16);
+        f.fill(0);
+        CHECK(f.layout().str() == "(4,2):(2,1)");
+      },
+      {arrayArg(fx::f32, 16)});
+  CHECK_IR(ir, "fly.get_iter", "fly.add_offset", "fly.make_view", "fly.memref.alloca",
+           "!fly.memref<f32, register, (2,2):(1,2)>", "fly.memref.load_vec", "fly.memref.store_vec",
+           "fly.memref.load", "fly.ptr.store", "fly.recast_iter", "fly.ptr.store",
+           "fly.make_fragment_like");
+}
+
+TEST_CASE("unsigned element types keep their sign through views") {
+  std::string ir = traceText(
+      [](fx::Tensor a) {
+        CHECK(a.dtype() == fx::u8);
+        CHECK(fx::flat_divide(a, 4)(_, 0).dtype() == fx::u8);
+        fx::Numeric x = a(0);
+        a(1) = x / 3;
+      },
+      {arrayArg(fx::u8, 16)});
+  CHECK_IR(ir, "arith.divui");
+}
