@@ -92,7 +92,14 @@ Handle algebra(const char *name, std::initializer_list<const Handle *> operands,
   llvm::SmallVector<mlir::Value, 4> inputs;
   for (const Handle *h : operands)
     inputs.push_back(t.use(*h, loc));
-  mlir::Value v = t.emit("fly." + std::string(name), inputs, loc, attributesOf(t, name, ints));
+  std::string op = "fly." + std::string(name);
+  auto attributes = attributesOf(t, name, ints);
+  mlir::Type type = t.infer(op, inputs, loc, attributes)[0];
+  // An answer that run-time operands can't change is no operation either.
+  if (HostValue answer = builder::valueOfStaticType(type);
+      !std::holds_alternative<std::monostate>(answer))
+    return hostHandle(std::move(answer));
+  mlir::Value v = t.emitInferred(op, inputs, loc, attributes, type);
   return t.wrap(v, first.node()->dtype, loc);
 }
 

@@ -17,6 +17,9 @@ using detail::hostHandle;
 namespace fly = mlir::fly;
 
 CopyOp UniversalCopy(int bits, Loc loc) {
+  if (bits < 8 || bits > 128 || (bits & (bits - 1)))
+    throw TraceError("UniversalCopy moves 8, 16, 32, 64 or 128 bits, not " + std::to_string(bits),
+                     loc);
   return CopyOp(staticOf("!fly.universal_copy<" + std::to_string(bits) + ">", loc));
 }
 

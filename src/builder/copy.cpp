@@ -75,9 +75,24 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
   return make_tiled_copy(atom, tv, Tile({Tile::Mode(product_each(mn.shape(loc), loc))}, loc), loc);
 }
 
+/// Both sides hold elements of one width; of a plain copy, as many of them, where that is known. (A
+/// copy of a whole wave may count its sides differently.)
+static void expectAlike(const char *op, const Value &atom, const Tensor &source,
+                        const Tensor &destination, Loc loc) {
+  auto count = [&](const Tensor &t) { return builder::hostView(size(t, loc).handle(), loc); };
+  bool plain = builder::describe(atom.handle()).find("!fly.universal_copy<") != std::string::npos;
+  detail::HostValue from = count(source), to = count(destination);
+  auto *m = std::get_if<layout::IntTuple>(&from), *n = std::get_if<layout::IntTuple>(&to);
+  if (source.dtype().bits() != destination.dtype().bits() || (plain && m && n && !(*m == *n)))
+    throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
+                         ": the sides differ in elements",
+                     loc);
+}
+
 static void emitCopy(const char *op, const Value &atom, const Tensor &source,
                      const Tensor &destination, const Tensor *pred, Loc loc) {
   Tracer &t = Tracer::require(op, loc);
+  expectAlike(op, atom, source, destination, loc);
   llvm::SmallVector<mlir::Value, 4> operands{t.use(atom.handle(), loc), t.use(source.handle(), loc),
                                              t.use(destination.handle(), loc)};
   if (pred)

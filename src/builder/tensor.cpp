@@ -43,8 +43,19 @@ fly::PointerType pointerType(const Handle &handle, Loc loc) {
 
 } // namespace
 
+/// A coordinate has as many modes as the tensor, or is one number that counts through it.
+static void expectCoordinate(Tracer &t, const Handle &tensor, const Handle &coord, Loc loc) {
+  auto layout = fly::getLayoutOf(builder::tracedType(tensor, loc));
+  auto type = mlir::dyn_cast<fly::IntTupleType>(t.typeOf(coord, loc));
+  if (layout && type && !layout::isWeaklyCongruent(type.getValue(), layout::shapeOf(*layout)))
+    throw TraceError("the coordinate " + type.getValue().str() + " does not fit the shape " +
+                         layout::shapeOf(*layout).str() + " of " + builder::describe(tensor),
+                     loc);
+}
+
 Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
   Tracer &t = Tracer::require("an element of a tensor", loc);
+  expectCoordinate(t, tensor, coord, loc);
   mlir::Value v = t.emit("fly.memref.load", {t.use(tensor, loc), t.use(coord, loc)}, loc);
   return t.wrap(v, tensor.node()->dtype, loc);
 }

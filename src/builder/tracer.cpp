@@ -157,6 +157,27 @@ mlir::Operation *Tracer::create(llvm::StringRef name, mlir::ValueRange operands,
   return op;
 }
 
+llvm::SmallVector<mlir::Type, 2> Tracer::infer(llvm::StringRef name, mlir::ValueRange operands,
+                                               Loc loc,
+                                               llvm::ArrayRef<mlir::NamedAttribute> attributes) {
+  mlir::OperationState state(location(loc), name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  if (!inferTypes(state))
+    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+  return {state.types.begin(), state.types.end()};
+}
+
+mlir::Value Tracer::emitInferred(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                                 llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type) {
+  throwDeferred();
+  mlir::OperationState state(location(loc), name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  state.addTypes(type);
+  return builder_.create(state)->getResult(0);
+}
+
 mlir::Value Tracer::emit(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
                          llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type) {
   std::optional<mlir::TypeRange> types;

@@ -47,6 +47,12 @@ public:
   mlir::Operation *create(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
                           llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
                           std::optional<mlir::TypeRange> types = std::nullopt);
+  /// The result types that inference gives; a TraceError where it refuses. Makes no operation.
+  llvm::SmallVector<mlir::Type, 2> infer(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                                         llvm::ArrayRef<mlir::NamedAttribute> attributes);
+  /// An operation of one result whose type is known to be what inference gives.
+  mlir::Value emitInferred(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
+                           llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type);
   /// The same for operations of one result.
   mlir::Value emit(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
                    llvm::ArrayRef<mlir::NamedAttribute> attributes = {}, mlir::Type type = {});

@@ -29,7 +29,7 @@ TEST_CASE("shapes and layouts with run-time parts") {
         CHECK(strided.rank() == 2);
         CHECK(strided.str() == "!fly.layout<(?,8):(?{i64},1)>");
         CHECK(blocks.depth() == 0);
-        CHECK(fx::get(strided, 1).str() == "!fly.layout<8:1>");
+        CHECK(fx::get(strided, 1).str() == "8:1");
       },
       {matrixArg(fx::f32), scalarArg(fx::i32), scalarArg(fx::i64)});
   CHECK_IR(ir, "fly.make_int_tuple", "-> !fly.int_tuple<(?,8)>", "fly.make_layout",
@@ -50,7 +50,7 @@ TEST_CASE("views, fragments and pointers") {
         p.recast(fx::i32).store(7);
         fx::Tensor f = fx::make_fragment_like(fx::make_layout({4, 2}, {8, 1}), fx::f16);
         f.fill(0);
-        CHECK(f.layout().str() == "(4,2):(2,1)");
+        CHECK(f.layout().str() == "(4,2):(1,4)");
       },
       {arrayArg(fx::f32, 16)});
   CHECK_IR(ir, "fly.get_iter", "fly.add_offset", "fly.make_view", "fly.memref.alloca",
