@@ -1,0 +1,18 @@
+// Expressions over the layout algebra as text: op(argument, ...) -> value.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace flydsl::layout {
+
+enum class Rendering { Text, Svg };
+
+/// The value of one expression, printed. A LayoutError where the operation is unknown, has other
+/// arguments, or refuses them.
+std::string calculate(std::string_view expression, Rendering rendering = Rendering::Text);
+
+/// One line per operation: its arguments and what it gives.
+std::string operationsHelp();
+
+} // namespace flydsl::layout

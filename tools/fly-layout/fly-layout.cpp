@@ -1,0 +1,50 @@
+// fly-layout: the layout algebra at the command line.
+//
+//   fly-layout 'composition((6,2):(8,2), (4,3):(3,1))'      ((2,2),3):((24,2),8)
+//   fly-layout --svg 'picture(S<3,0,3> o 0 o (8,8):(8,1))' > swizzle.svg
+//   echo 'size((4,8):(1,4))' | fly-layout                   one expression a line
+//
+// An expression is op(argument, ...); `fly-layout --help` lists the operations.
+#include "calculator.h"
+
+#include <cstring>
+#include <iostream>
+
+using flydsl::layout::calculate;
+using flydsl::layout::operationsHelp;
+using flydsl::layout::Rendering;
+
+/// Prints the expression's value, or why it has none; false in the second case.
+static bool answer(const std::string &expression, Rendering rendering) {
+  try {
+    std::string value = calculate(expression, rendering);
+    std::cout << value << (!value.empty() && value.back() == '\n' ? "" : "\n");
+    return true;
+  } catch (const std::exception &e) {
+    std::cout.flush();
+    std::cerr << "error: " << e.what() << "\n";
+    return false;
+  }
+}
+
+int main(int argc, char **argv) {
+  Rendering rendering = Rendering::Text;
+  bool good = true, asked = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
+      std::cout << operationsHelp();
+      return 0;
+    }
+    if (std::strcmp(argv[i], "--svg") == 0) {
+      rendering = Rendering::Svg;
+      continue;
+    }
+    asked = true;
+    good &= answer(argv[i], rendering);
+  }
+  if (!asked)
+    for (std::string line; std::getline(std::cin, line);)
+      if (!line.empty() && line[0] != '#')
+        good &= answer(line, rendering);
+  return good ? 0 : 1;
+}
