@@ -1,14 +1,21 @@
 #include "emulator/loader/target_id.h"
 
 #include "emulator/loader/load_error.h"
-#include "llvm/BinaryFormat/ELF.h"
 
 #include <cstdio>
 
-using namespace llvm::ELF;
-
 namespace flyemu::loader {
 namespace {
+
+// EI_ABIVERSION of code object versions 4 and 6, and the fields of e_flags since 4: LLVM's
+// AMDGPUUsage, "Header".
+constexpr uint8_t AbiVersion4 = 2;
+constexpr uint8_t AbiVersion6 = 4;
+constexpr uint32_t MachMask = 0x0ff;
+constexpr uint32_t XnackMask = 0x300;
+constexpr uint32_t XnackUnit = 0x100;
+constexpr uint32_t SrameccMask = 0xc00;
+constexpr uint32_t SrameccUnit = 0x400;
 
 struct Mach {
   uint32_t value;
@@ -21,34 +28,34 @@ struct Mach {
 // Which processors have the features, and which generic target covers them: LLVM's AMDGPUUsage,
 // "Processors" and "Generic processor code objects".
 constexpr Mach Machs[] = {
-    {EF_AMDGPU_MACH_AMDGCN_GFX900, "gfx900", "gfx9-generic", true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX906, "gfx906", "gfx9-generic", true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX908, "gfx908", nullptr, true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX90A, "gfx90a", nullptr, true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX942, "gfx942", "gfx9-4-generic", true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX950, "gfx950", "gfx9-4-generic", true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1010, "gfx1010", "gfx10-1-generic", true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1030, "gfx1030", "gfx10-3-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1031, "gfx1031", "gfx10-3-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1032, "gfx1032", "gfx10-3-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1100, "gfx1100", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1101, "gfx1101", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1102, "gfx1102", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1103, "gfx1103", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1150, "gfx1150", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1151, "gfx1151", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1152, "gfx1152", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1153, "gfx1153", "gfx11-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1200, "gfx1200", "gfx12-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1201, "gfx1201", "gfx12-generic", false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1250, "gfx1250", nullptr, true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX1251, "gfx1251", nullptr, true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX9_GENERIC, "gfx9-generic", nullptr, true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX9_4_GENERIC, "gfx9-4-generic", nullptr, true, true},
-    {EF_AMDGPU_MACH_AMDGCN_GFX10_1_GENERIC, "gfx10-1-generic", nullptr, true, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX10_3_GENERIC, "gfx10-3-generic", nullptr, false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC, "gfx11-generic", nullptr, false, false},
-    {EF_AMDGPU_MACH_AMDGCN_GFX12_GENERIC, "gfx12-generic", nullptr, false, false},
+    {0x2c, "gfx900", "gfx9-generic", true, false},
+    {0x2f, "gfx906", "gfx9-generic", true, true},
+    {0x30, "gfx908", nullptr, true, true},
+    {0x3f, "gfx90a", nullptr, true, true},
+    {0x4c, "gfx942", "gfx9-4-generic", true, true},
+    {0x4f, "gfx950", "gfx9-4-generic", true, true},
+    {0x33, "gfx1010", "gfx10-1-generic", true, false},
+    {0x36, "gfx1030", "gfx10-3-generic", false, false},
+    {0x37, "gfx1031", "gfx10-3-generic", false, false},
+    {0x38, "gfx1032", "gfx10-3-generic", false, false},
+    {0x41, "gfx1100", "gfx11-generic", false, false},
+    {0x46, "gfx1101", "gfx11-generic", false, false},
+    {0x47, "gfx1102", "gfx11-generic", false, false},
+    {0x44, "gfx1103", "gfx11-generic", false, false},
+    {0x43, "gfx1150", "gfx11-generic", false, false},
+    {0x4a, "gfx1151", "gfx11-generic", false, false},
+    {0x55, "gfx1152", "gfx11-generic", false, false},
+    {0x58, "gfx1153", "gfx11-generic", false, false},
+    {0x48, "gfx1200", "gfx12-generic", false, false},
+    {0x4e, "gfx1201", "gfx12-generic", false, false},
+    {0x49, "gfx1250", nullptr, true, false},
+    {0x5a, "gfx1251", nullptr, true, false},
+    {0x51, "gfx9-generic", nullptr, true, false},
+    {0x5f, "gfx9-4-generic", nullptr, true, true},
+    {0x52, "gfx10-1-generic", nullptr, true, false},
+    {0x53, "gfx10-3-generic", nullptr, false, false},
+    {0x54, "gfx11-generic", nullptr, false, false},
+    {0x59, "gfx12-generic", nullptr, false, false},
 };
 
 const Mach *findMach(std::string_view name) {
@@ -91,16 +98,16 @@ std::string TargetId::str() const {
 }
 
 TargetId targetFromElfFlags(uint32_t flags, uint8_t abiVersion) {
-  if (abiVersion < ELFABIVERSION_AMDGPU_HSA_V4)
+  if (abiVersion < AbiVersion4)
     throw LoadError(LoadFailure::Unsupported,
                     "code object version " + std::to_string(abiVersion + 2) +
                         " is older than 4; compile it with -mcode-object-version=4 or later");
-  if (abiVersion > ELFABIVERSION_AMDGPU_HSA_V6)
+  if (abiVersion > AbiVersion6)
     throw LoadError(LoadFailure::Unsupported, "code object version " +
                                                   std::to_string(abiVersion + 2) +
                                                   " is newer than 6, the newest known");
   TargetId result;
-  uint32_t value = flags & EF_AMDGPU_MACH;
+  uint32_t value = flags & MachMask;
   for (const Mach &m : Machs)
     if (m.value == value)
       result.processor = m.name;
@@ -109,9 +116,8 @@ TargetId targetFromElfFlags(uint32_t flags, uint8_t abiVersion) {
     std::snprintf(text, sizeof(text), "unknown (mach 0x%02x)", value);
     result.processor = text;
   }
-  result.xnack = featureField(flags, EF_AMDGPU_FEATURE_XNACK_V4, EF_AMDGPU_FEATURE_XNACK_ANY_V4);
-  result.sramecc =
-      featureField(flags, EF_AMDGPU_FEATURE_SRAMECC_V4, EF_AMDGPU_FEATURE_SRAMECC_ANY_V4);
+  result.xnack = featureField(flags, XnackMask, XnackUnit);
+  result.sramecc = featureField(flags, SrameccMask, SrameccUnit);
   return result;
 }
 

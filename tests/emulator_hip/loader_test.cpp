@@ -1,0 +1,204 @@
+// The loader on sound, foreign and damaged files.
+#include "emulator/loader/code_object.h"
+#include "emulator/loader/elf_file.h"
+
+#include <catch2/catch.hpp>
+#include <elf.h>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+using namespace flyemu;
+using namespace flyemu::loader;
+
+namespace {
+
+std::vector<char> readImage(const std::string &name) {
+  std::ifstream file(std::string(EMULATOR_KERNELS) + "/" + name, std::ios::binary);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ByteView view(const std::vector<char> &bytes) { return {bytes.data(), bytes.size()}; }
+
+const TargetId device = deviceTarget("gfx942");
+
+LoadFailure failureOf(ByteView bytes) {
+  try {
+    CodeObject::load(bytes, device);
+  } catch (const LoadError &error) {
+    return error.kind();
+  }
+  FAIL("loaded what must not load");
+  return LoadFailure::NotFound;
+}
+
+/// Loads, and lets nothing but LoadError out; true when it loaded.
+bool survives(ByteView bytes) {
+  try {
+    CodeObject::load(bytes, device);
+    return true;
+  } catch (const LoadError &error) {
+    REQUIRE(std::string(error.what()).size() > 5);
+    return false;
+  }
+}
+
+template <typename T> T *at(std::vector<char> &bytes, size_t offset) {
+  return reinterpret_cast<T *>(bytes.data() + offset);
+}
+
+} // namespace
+
+TEST_CASE("Kernels come with their metadata, variables with their sizes") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  auto code = CodeObject::load(view(image), device);
+  CHECK(code->version() == 6);
+  CHECK(code->target().processor == "gfx942");
+  const LoadedKernel *mixed = code->findKernel("mixed");
+  REQUIRE(mixed);
+  REQUIRE(mixed->metadata.arguments.size() >= 7);
+  CHECK(mixed->metadata.arguments[1].size == 1);
+  CHECK(mixed->metadata.arguments[2].offset == 10);
+  CHECK(mixed->metadata.arguments[6].offset == 32);
+  CHECK(mixed->metadata.explicitSize() == 40);
+  CHECK(mixed->metadata.wavefrontSize == 64);
+  CHECK(mixed->code.entry % 4 == 0);
+  const LoadedKernel *only64 = code->findKernel("only64");
+  REQUIRE(only64);
+  CHECK(only64->metadata.requiredWorkgroupSize == std::array<uint32_t, 3>{64, 1, 1});
+  CHECK_FALSE(code->findKernel("mixed.kd"));
+  const LoadedVariable *history = code->findVariable("history");
+  REQUIRE(history);
+  CHECK(history->size == 64);
+  CHECK_FALSE(code->findVariable("mixed.kd"));
+}
+
+TEST_CASE("LDS is counted in metadata and descriptor") {
+  std::vector<char> image = readImage("lds.gfx942.co");
+  auto code = CodeObject::load(view(image), device);
+  const LoadedKernel *reverse = code->findKernel("reverse");
+  REQUIRE(reverse);
+  CHECK(reverse->metadata.groupSegmentSize == 256);
+  CHECK(reverse->code.descriptor.groupSegmentFixedSize == 256);
+}
+
+TEST_CASE("Constants can be read and not written, variables both") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  auto code = CodeObject::load(view(image), device);
+  auto rangeOf = [&](uint64_t address) {
+    for (const MemoryRange &range : code->ranges())
+      if (range.contains(address, 4))
+        return range;
+    FAIL("in no segment");
+    return MemoryRange();
+  };
+  CHECK(rangeOf(code->findVariable("counter")->address).writable);
+  CHECK_FALSE(rangeOf(code->findKernel("fill")->code.entry).writable);
+}
+
+TEST_CASE("Another target is told apart from damage, and both targets are named") {
+  std::vector<char> image = readImage("kernels.gfx1100.co");
+  CHECK(failureOf(view(image)) == LoadFailure::OtherTarget);
+  try {
+    CodeObject::load(view(image), device);
+  } catch (const LoadError &error) {
+    CHECK(std::string(error.what()).find("gfx1100") != std::string::npos);
+    CHECK(std::string(error.what()).find("gfx942") != std::string::npos);
+  }
+  std::vector<char> xnack = readImage("kernels.xnack.co");
+  CHECK(failureOf(view(xnack)) == LoadFailure::OtherTarget);
+}
+
+TEST_CASE("Headers that are not a code object's are refused with a reason") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  SECTION("magic") { image[0] = 'X'; }
+  SECTION("32 bits") { image[EI_CLASS] = ELFCLASS32; }
+  SECTION("machine") { at<Elf64_Ehdr>(image, 0)->e_machine = EM_X86_64; }
+  SECTION("OS ABI") { image[EI_OSABI] = 0; }
+  SECTION("relocatable") { at<Elf64_Ehdr>(image, 0)->e_type = ET_REL; }
+  SECTION("no program headers") { at<Elf64_Ehdr>(image, 0)->e_phnum = 0; }
+  SECTION("program headers outside") { at<Elf64_Ehdr>(image, 0)->e_phoff = UINT64_MAX - 8; }
+  CHECK(failureOf(view(image)) == LoadFailure::Malformed);
+}
+
+TEST_CASE("Code object versions that are not known are refused") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  image[EI_ABIVERSION] = 1;
+  CHECK(failureOf(view(image)) == LoadFailure::Unsupported);
+  image[EI_ABIVERSION] = 9;
+  CHECK(failureOf(view(image)) == LoadFailure::Unsupported);
+}
+
+TEST_CASE("A file cut off anywhere is an error and no crash") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  size_t lastNeeded = 0;
+  for (size_t size = 0; size < image.size(); ++size) {
+    std::vector<char> cut(image.begin(), image.begin() + size); // its own block, for sanitizers
+    if (survives(view(cut)) && !lastNeeded)
+      lastNeeded = size;
+  }
+  // Section headers and their names lie behind all that loading needs.
+  CHECK(lastNeeded > image.size() / 2);
+}
+
+TEST_CASE("Random damage is an error or a loaded module, and no crash") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  std::mt19937 random(42);
+  int loaded = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<char> damaged = image;
+    int flips = 1 + random() % 8;
+    for (int i = 0; i < flips; ++i) {
+      // Half of the damage goes to the headers and tables at the front.
+      size_t range = random() % 2 ? damaged.size() : std::min<size_t>(damaged.size(), 2048);
+      damaged[random() % range] ^= char(1 << random() % 8);
+    }
+    (survives(view(damaged)) ? loaded : refused)++;
+  }
+  CHECK(loaded > 0);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("Extreme numbers in the program headers are refused") {
+  std::vector<char> image = readImage("kernels.gfx942.co");
+  Elf64_Ehdr header = *at<Elf64_Ehdr>(image, 0);
+  for (uint64_t value : {uint64_t(1) << 33, UINT64_MAX, UINT64_MAX - 4096}) {
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      for (size_t field : {offsetof(Elf64_Phdr, p_offset), offsetof(Elf64_Phdr, p_vaddr),
+                           offsetof(Elf64_Phdr, p_filesz), offsetof(Elf64_Phdr, p_memsz)}) {
+        std::vector<char> damaged = image;
+        *at<uint64_t>(damaged, header.e_phoff + i * sizeof(Elf64_Phdr) + field) = value;
+        survives(view(damaged));
+      }
+    }
+  }
+}
+
+TEST_CASE("Metadata nested without end does not exhaust the stack") {
+  std::vector<char> nested(1 << 20, char(0x91)); // arrays of one element, a million deep
+  try {
+    Metadata::parse(view(nested));
+    FAIL("parsed");
+  } catch (const LoadError &error) {
+    CHECK(error.kind() == LoadFailure::Malformed);
+  }
+}
+
+TEST_CASE("Target ids: features decide, generic code covers its family") {
+  TargetId code;
+  REQUIRE(parseTargetId("gfx942:xnack-", code));
+  CHECK(isCompatible(code, device));
+  REQUIRE(parseTargetId("gfx942:xnack+", code));
+  CHECK_FALSE(isCompatible(code, device));
+  REQUIRE(parseTargetId("gfx942:sramecc-", code));
+  CHECK_FALSE(isCompatible(code, device));
+  REQUIRE(parseTargetId("gfx9-4-generic", code));
+  CHECK(isCompatible(code, device));
+  CHECK_FALSE(isCompatible(code, deviceTarget("gfx1100")));
+  CHECK_FALSE(parseTargetId("gfx942:nonsense+", code));
+  CHECK_FALSE(parseTargetId("gfx942:xnack", code));
+  CHECK_FALSE(parseTargetId("sm_90", code));
+  CHECK(device.str() == "gfx942:sramecc+:xnack-");
+  CHECK(deviceTarget("gfx1201").str() == "gfx1201");
+}
