@@ -1,0 +1,151 @@
+// Vector operations whose lanes depend on each other or on scalars: readlane, permlane, mbcnt, swap, moves.
+#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/scalar.h"
+#include "emulator/exec/tables.h"
+
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+uint32_t laneValue(const Wave &w, const Operand &o, unsigned lane) {
+  return o.isVgpr() ? w.row(o.index)[lane] : read32(w, o);
+}
+
+void readFirstLane(Wave &w, const Inst &i) {
+  uint64_t exec = w.exec();
+  unsigned lane = exec ? static_cast<unsigned>(std::countr_zero(exec)) : 0;
+  w.s[i.dst.index] = laneValue(w, i.src[0], lane);
+}
+void readLane(Wave &w, const Inst &i) {
+  w.s[i.dst.index] = laneValue(w, i.src[0], read32(w, i.src[1]) % w.lanes);
+}
+void writeLane(Wave &w, const Inst &i) {
+  w.row(i.dst.index)[read32(w, i.src[1]) % w.lanes] = read32(w, i.src[0]);
+}
+
+template <unsigned Base> void maskedBitCount(Wave &w, const Inst &i) {
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t below;
+    if (Base == 0)
+      below = lane >= 32 ? ~0u : (1u << lane) - 1;
+    else
+      below = lane >= 32 ? (1u << (lane - 32)) - 1 : 0;
+    uint32_t x = laneValue(w, i.src[0], lane), y = laneValue(w, i.src[1], lane);
+    out[lane] = y + static_cast<uint32_t>(std::popcount(x & below));
+  });
+}
+
+void swapRegisters(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t t = a[lane];
+    a[lane] = b[lane];
+    b[lane] = t;
+  });
+}
+
+/// gfx950: exchanges rows of 32 (16) lanes between two registers.
+template <unsigned Rows> void permlaneSwap(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  uint64_t exec = w.exec();
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    if (lane & Rows)
+      continue;
+    // The lower row of b and the upper row of a change places.
+    unsigned upper = lane + Rows;
+    if ((exec >> lane & 1) || (exec >> upper & 1)) {
+      uint32_t x = a[upper], y = b[lane];
+      if (exec >> upper & 1)
+        a[upper] = y;
+      if (exec >> lane & 1)
+        b[lane] = x;
+    }
+  }
+}
+
+/// gfx11 and 12: lanes of a row of 16 take from any lane of their row, or of the other row of the pair. The selectors
+/// are 16 fields of 4 bits in two scalars (or in a register, the var forms). op_sel bit 0: fetch from inactive
+/// lanes; bit 1: bound control, which gives 0 for them.
+template <bool Cross, bool Var> void permlane16(Wave &w, const Inst &i) {
+  const uint32_t *in = w.row(i.src[0].index);
+  uint32_t *out = w.row(i.dst.index);
+  uint32_t tmp[kLanes];
+  uint64_t exec = w.exec(), write = exec;
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    unsigned sel;
+    if (Var) {
+      sel = w.row(i.src[1].index)[lane] & 15;
+    } else {
+      uint64_t fields = read32(w, i.src[1]) | uint64_t(read32(w, i.src[2])) << 32;
+      sel = static_cast<unsigned>(fields >> (4 * (lane & 15)) & 15);
+    }
+    unsigned from = (lane & ~15u) ^ (Cross ? 16u : 0u);
+    from |= sel;
+    if ((exec >> from & 1) || i.opsel & 1)
+      tmp[lane] = in[from];
+    else if (i.opsel & 2)
+      tmp[lane] = 0;
+    else
+      write &= ~(uint64_t(1) << lane);
+  }
+  forLanes(write, [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+void permlane64(Wave &w, const Inst &i) {
+  const uint32_t *in = w.row(i.src[0].index);
+  uint32_t *out = w.row(i.dst.index);
+  uint32_t tmp[kLanes];
+  if (w.lanes != 64)
+    return;
+  for (unsigned lane = 0; lane < 64; ++lane)
+    tmp[lane] = in[lane ^ 32];
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
+  if (from >= kVgprRows || to >= kVgprRows)
+    throw WaveFault{"relative move beyond the registers"};
+  const uint32_t *in = w.row(from);
+  uint32_t *out = w.row(to);
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = in[lane]; });
+}
+
+constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None, Type s2 = Type::None) {
+  return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}, 0};
+}
+
+constexpr OpDef kOps[] = {
+    op("v_readfirstlane_b32", readFirstLane),
+    op("v_readlane_b32", readLane, Type::B32, Type::B32),
+    op("v_writelane_b32", writeLane, Type::B32, Type::B32),
+    op("v_mbcnt_lo_u32_b32", maskedBitCount<0>, Type::B32, Type::B32),
+    op("v_mbcnt_hi_u32_b32", maskedBitCount<32>, Type::B32, Type::B32),
+    op("v_swap_b32", swapRegisters),
+    op("v_permlane32_swap_b32", permlaneSwap<32>),
+    op("v_permlane16_swap_b32", permlaneSwap<16>),
+    op("v_permlane16_b32", permlane16<false, false>, Type::B32, Type::B32, Type::B32),
+    op("v_permlanex16_b32", permlane16<true, false>, Type::B32, Type::B32, Type::B32),
+    op("v_permlane16_var_b32", permlane16<false, true>, Type::B32, Type::B32),
+    op("v_permlanex16_var_b32", permlane16<true, true>, Type::B32, Type::B32),
+    op("v_permlane64_b32", permlane64),
+    op("v_movrels_b32", [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); }),
+    op("v_movreld_b32", [](Wave &w, const Inst &i) {
+      Inst at = i;
+      at.dst.index = static_cast<uint16_t>(i.dst.index + w.m0());
+      if (at.dst.index >= kVgprRows)
+        throw WaveFault{"relative move beyond the registers"};
+      uint32_t *out = w.row(at.dst.index);
+      forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
+    }),
+    op("v_movrelsd_b32",
+       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0()); }),
+    op("v_nop", [](Wave &, const Inst &) {}, Type::None),
+    op("v_clrexcp", [](Wave &, const Inst &) {}, Type::None),
+};
+} // namespace
+
+OpTable tableCrossLane() { return {std::begin(kOps), std::end(kOps)}; }
+
+} // namespace flyemu

@@ -1,0 +1,330 @@
+// LDS: reads, writes, atomics, and the lane permutes that use its crossbar.
+#include "emulator/exec/atomics.h"
+#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/scalar.h"
+#include "emulator/exec/tables.h"
+
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish).
+uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t offset, unsigned bytes, bool write, bool atomic = false) {
+  if (__builtin_expect(w.probe != nullptr, 0))
+    w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
+  return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
+}
+void done(Wave &w, const Inst &i) {
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+void refuseGds(const Inst &i) {
+  if (i.flags & kGds)
+    throw WaveFault{"global data share does not exist"};
+}
+
+void dsRead(Wave &w, const Inst &i) {
+  refuseGds(i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const uint32_t *address = w.row(i.src[0].index);
+  uint32_t *row = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
+    static constexpr uint8_t kZero[16] = {};
+    if (!p)
+      p = kZero;
+    if (bytes < 4) {
+      row[lane] = mergePart(info, p, row[lane]);
+      return;
+    }
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      std::memcpy(&row[d * kLanes + lane], p + 4 * d, 4);
+  });
+  done(w, i);
+}
+
+void dsWrite(Wave &w, const Inst &i) {
+  refuseGds(i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, true);
+    if (!p)
+      return;
+    if (bytes < 4) {
+      uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
+      std::memcpy(p, &x, bytes);
+      return;
+    }
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
+  });
+  done(w, i);
+}
+
+/// info: bytes of each of the two elements, and the unit of the two 8-bit offsets above it.
+void dsRead2(Wave &w, const Inst &i) {
+  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8, dwords = bytes / 4;
+  const uint32_t *address = w.row(i.src[0].index);
+  uint32_t *row = w.row(i.dst.index);
+  uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t x[4] = {};
+    for (unsigned k = 0; k < 2; ++k)
+      if (const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, false))
+        std::memcpy(x + k * dwords, p, bytes);
+    for (unsigned d = 0; d < 2 * dwords; ++d)
+      row[d * kLanes + lane] = x[d];
+  });
+  done(w, i);
+}
+
+void dsWrite2(Wave &w, const Inst &i) {
+  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8;
+  const uint32_t *address = w.row(i.src[0].index);
+  const uint32_t *rows[2] = {w.row(i.src[1].index), w.row(i.src[2].index)};
+  uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
+  unsigned count = offsets[0] == offsets[1] ? 1 : 2; // equal offsets make one access, of the first data
+  forLanes(w.exec(), [&](unsigned lane) {
+    for (unsigned k = 0; k < count; ++k)
+      if (uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true))
+        for (unsigned d = 0; d < bytes / 4; ++d)
+          std::memcpy(p + 4 * d, &rows[k][d * kLanes + lane], 4);
+  });
+  done(w, i);
+}
+
+template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
+  refuseGds(i);
+  const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index), *data2 = w.row(i.src[2].index);
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint8_t *p =
+        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), sizeof(T), true, true);
+    T old = 0;
+    if (p) {
+      std::memcpy(&old, p, sizeof(T));
+      // LDS compare-and-store has the comparand first and the new value second before gfx11.
+      T a = readLane<T>(data, lane), b = F::kCompare ? readLane<T>(data2, lane) : 0;
+      bool swapped = F::kCompare && w.target->family == Family::Gfx9;
+      T now = F::apply(old, swapped ? b : a, swapped ? a : b);
+      std::memcpy(p, &now, sizeof(T));
+    }
+    if (Return)
+      writeLane<T>(out, lane, old);
+  });
+  done(w, i);
+}
+
+struct MaskedOr { // (m & ~mask) | data: the mask comes first
+  static constexpr bool kCompare = true;
+  template <class T> static T apply(T m, T data, T mask) { return (m & ~mask) | data; }
+};
+struct Wrap {
+  static constexpr bool kCompare = true;
+  template <class T> static T apply(T m, T second, T first) { return m >= first ? m - first : m + second; }
+};
+struct Exchange32 { // conditional exchange of the halves whose top bit is on
+  static constexpr bool kCompare = false;
+  static uint64_t apply(uint64_t m, uint64_t x, uint64_t) {
+    uint64_t r = m;
+    if (x >> 31 & 1)
+      r = (r & ~uint64_t(0xffffffff)) | (x & 0x7fffffff);
+    if (x >> 63)
+      r = (r & 0xffffffff) | (x & 0x7fffffff00000000ull);
+    return r;
+  }
+};
+
+void dsExchange2(Wave &w, const Inst &i) {
+  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8, dwords = bytes / 4;
+  const uint32_t *address = w.row(i.src[0].index);
+  const uint32_t *rows[2] = {w.row(i.src[1].index), w.row(i.src[2].index)};
+  uint32_t *out = w.row(i.dst.index);
+  uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t old[4] = {}, data[2][2];
+    for (unsigned k = 0; k < 2; ++k)
+      for (unsigned d = 0; d < dwords; ++d)
+        data[k][d] = rows[k][d * kLanes + lane];
+    for (unsigned k = 0; k < 2; ++k)
+      if (uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true, true)) {
+        std::memcpy(old + k * dwords, p, bytes);
+        std::memcpy(p, data[k], bytes);
+      }
+    for (unsigned d = 0; d < 2 * dwords; ++d)
+      out[d * kLanes + lane] = old[d];
+  });
+  done(w, i);
+}
+
+/// Lane l sends to lane (address / 4) mod lanes; the highest sender wins; lanes that nobody sends to get 0.
+void permute(Wave &w, const Inst &i) {
+  const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index);
+  uint32_t tmp[kLanes] = {};
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    tmp[(address[lane] + static_cast<uint32_t>(i.offset)) / 4 % w.lanes] = data[lane];
+  });
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+/// Lane l takes from lane (address / 4) mod lanes; 0 from an inactive one.
+template <bool Inactive> void bpermute(Wave &w, const Inst &i) {
+  const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index);
+  uint32_t tmp[kLanes];
+  uint32_t *out = w.row(i.dst.index);
+  uint64_t exec = w.exec();
+  forLanes(exec, [&](unsigned lane) {
+    unsigned from = (address[lane] + static_cast<uint32_t>(i.offset)) / 4 % w.lanes;
+    tmp[lane] = Inactive || exec >> from & 1 ? data[from] : 0;
+  });
+  forLanes(exec, [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+/// The source lane of a swizzle pattern (offset), of the modes quad permute, rotate and bit mask; FFT is refused.
+unsigned swizzleSource(unsigned pattern, unsigned lane) {
+  if (pattern >= 0xe000)
+    throw WaveFault{"ds_swizzle in its FFT mode"};
+  if (pattern >= 0xc000) {
+    unsigned mask = pattern & 31, amount = pattern >> 5 & 31, l = lane & 31;
+    unsigned to = pattern >> 10 & 1 ? l - amount : l + amount;
+    return (lane & 32) | (l & mask) | (to & 31 & ~mask);
+  }
+  if (pattern & 0x8000)
+    return (lane & ~3u) | (pattern >> (2 * (lane & 3)) & 3);
+  unsigned andMask = pattern & 31, orMask = pattern >> 5 & 31, xorMask = pattern >> 10 & 31;
+  return (lane & 32) | (((lane & andMask) | orMask) ^ xorMask);
+}
+
+void swizzle(Wave &w, const Inst &i) {
+  const uint32_t *data = w.row(i.src[0].index);
+  uint32_t tmp[kLanes];
+  uint32_t *out = w.row(i.dst.index);
+  uint64_t exec = w.exec();
+  forLanes(exec, [&](unsigned lane) {
+    unsigned from = swizzleSource(static_cast<unsigned>(i.offset), lane);
+    tmp[lane] = exec >> from & 1 ? data[from] : 0;
+  });
+  forLanes(exec, [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+void readAddTid(Wave &w, const Inst &i) {
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint8_t *p = place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, false);
+    uint32_t x = 0;
+    if (p)
+      std::memcpy(&x, p, 4);
+    out[lane] = x;
+  });
+  done(w, i);
+}
+void writeAddTid(Wave &w, const Inst &i) {
+  const uint32_t *data = w.row(i.src[1].index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    if (uint8_t *p = place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, true))
+      std::memcpy(p, &data[lane], 4);
+  });
+  done(w, i);
+}
+
+/// Appends or consumes as many entries as lanes are active, at M0's offset; every lane gets the old counter.
+template <int Sign> void appendConsume(Wave &w, const Inst &i) {
+  uint64_t exec = w.exec();
+  uint64_t at = uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset);
+  uint8_t *p = place(w, i, 0, at, 4, true, true);
+  uint32_t old = 0;
+  if (p) {
+    std::memcpy(&old, p, 4);
+    uint32_t now = old + static_cast<uint32_t>(Sign * std::popcount(exec));
+    std::memcpy(p, &now, 4);
+  }
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(exec, [&](unsigned lane) { out[lane] = old; });
+  done(w, i);
+}
+
+/// Transposing reads of gfx950 (CDNA4 ISA, "DS_READ_B64_TR"): each group of 16 lanes reads 16 rows of 64 bits, and
+/// lane n gets column elements n of its quarter's rows. Element sizes of 4, 8 and 16 bits have 16 / (64 / bits)
+/// lanes to a row block.
+template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
+  const uint32_t *address = w.row(i.src[0].index);
+  uint32_t *row = w.row(i.dst.index);
+  uint64_t exec = w.exec();
+  constexpr unsigned kElements = 64 / Bits;
+  uint64_t in[kLanes] = {};
+  forLanes(exec, [&](unsigned lane) {
+    if (const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), 8, false))
+      std::memcpy(&in[lane], p, 8);
+  });
+  forLanes(exec, [&](unsigned lane) {
+    unsigned group = lane / 16 * 16, n = lane % 16;
+    uint64_t x = 0;
+    // The 16 lanes hold kElements rows of 16 elements; a row is spread over 16 / kElements lanes.
+    constexpr unsigned kLanesOfRow = 16 / kElements;
+    for (unsigned e = 0; e < kElements; ++e) {
+      unsigned from = group + e * kLanesOfRow + n / kElements, element = n % kElements;
+      uint64_t v = in[from] >> (element * Bits) & (Bits == 64 ? ~uint64_t(0) : (uint64_t(1) << Bits) - 1);
+      x |= v << (e * Bits);
+    }
+    writeLane<uint64_t>(row, lane, x);
+  });
+  done(w, i);
+}
+
+constexpr OpDef op(const char *name, Handler fn, uint32_t info = 0) { return {name, fn, Class::Lds, Type::B32, {}, info}; }
+
+#define ATOMIC(NAME, SUFFIX, F, T)                                                                                     \
+  op("ds_" NAME "_" SUFFIX, dsAtomic<F, T, false>), op("ds_" NAME "_rtn_" SUFFIX, dsAtomic<F, T, true>)
+#define INTEGER(NAME, S32, S64, F) ATOMIC(NAME, S32, atomics::F, uint32_t), ATOMIC(NAME, S64, atomics::F, uint64_t)
+
+constexpr OpDef kOps[] = {
+    INTEGER("add", "u32", "u64", Add), INTEGER("sub", "u32", "u64", Sub), INTEGER("rsub", "u32", "u64", ReverseSub),
+    INTEGER("inc", "u32", "u64", Inc), INTEGER("dec", "u32", "u64", Dec), INTEGER("min", "i32", "i64", SMin),
+    INTEGER("max", "i32", "i64", SMax), INTEGER("min", "u32", "u64", UMin), INTEGER("max", "u32", "u64", UMax),
+    INTEGER("and", "b32", "b64", And), INTEGER("or", "b32", "b64", Or), INTEGER("xor", "b32", "b64", Xor),
+    INTEGER("cmpst", "b32", "b64", CompareSwap), INTEGER("cmpst", "f32", "f64", FCompareSwap),
+    INTEGER("cmpstore", "b32", "b64", CompareSwap), INTEGER("cmpstore", "f32", "f64", FCompareSwap),
+    INTEGER("add", "f32", "f64", FAdd), INTEGER("min", "f32", "f64", FMinMax<false>),
+    INTEGER("max", "f32", "f64", FMinMax<true>), INTEGER("min_num", "f32", "f64", FMinMax<false>),
+    INTEGER("max_num", "f32", "f64", FMinMax<true>), INTEGER("sub_clamp", "u32", "u64", SubClamp),
+    INTEGER("cond_sub", "u32", "u64", CondSub),
+    ATOMIC("mskor", "b32", MaskedOr, uint32_t), ATOMIC("mskor", "b64", MaskedOr, uint64_t),
+    ATOMIC("pk_add", "f16", atomics::PkAddF16, uint32_t), ATOMIC("pk_add", "bf16", atomics::PkAddBf16, uint32_t),
+    op("ds_wrap_rtn_b32", dsAtomic<Wrap, uint32_t, true>),
+    op("ds_condxchg32_rtn_b64", dsAtomic<Exchange32, uint64_t, true>),
+    op("ds_wrxchg_rtn_b32", dsAtomic<atomics::Swap, uint32_t, true>),
+    op("ds_wrxchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
+    op("ds_storexchg_rtn_b32", dsAtomic<atomics::Swap, uint32_t, true>),
+    op("ds_storexchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
+    op("ds_wrxchg2_rtn_b32", dsExchange2, 4 | 4 << 8), op("ds_wrxchg2_rtn_b64", dsExchange2, 8 | 8 << 8),
+    op("ds_wrxchg2st64_rtn_b32", dsExchange2, 4 | 256 << 8), op("ds_wrxchg2st64_rtn_b64", dsExchange2, 8 | 512 << 8),
+
+    op("ds_write_b8", dsWrite, 1), op("ds_write_b8_d16_hi", dsWrite, 1 | kD16High), op("ds_write_b16", dsWrite, 2),
+    op("ds_write_b16_d16_hi", dsWrite, 2 | kD16High), op("ds_write_b32", dsWrite, 4), op("ds_write_b64", dsWrite, 8),
+    op("ds_write_b96", dsWrite, 12), op("ds_write_b128", dsWrite, 16),
+    op("ds_write2_b32", dsWrite2, 4 | 4 << 8), op("ds_write2_b64", dsWrite2, 8 | 8 << 8),
+    op("ds_write2st64_b32", dsWrite2, 4 | 256 << 8), op("ds_write2st64_b64", dsWrite2, 8 | 512 << 8),
+    op("ds_read_u8", dsRead, 1), op("ds_read_i8", dsRead, 1 | kSigned), op("ds_read_u16", dsRead, 2),
+    op("ds_read_i16", dsRead, 2 | kSigned), op("ds_read_u8_d16", dsRead, 1 | kD16),
+    op("ds_read_u8_d16_hi", dsRead, 1 | kD16High), op("ds_read_i8_d16", dsRead, 1 | kSigned | kD16),
+    op("ds_read_i8_d16_hi", dsRead, 1 | kSigned | kD16High), op("ds_read_u16_d16", dsRead, 2 | kD16),
+    op("ds_read_u16_d16_hi", dsRead, 2 | kD16High), op("ds_read_b32", dsRead, 4), op("ds_read_b64", dsRead, 8),
+    op("ds_read_b96", dsRead, 12), op("ds_read_b128", dsRead, 16),
+    op("ds_read2_b32", dsRead2, 4 | 4 << 8), op("ds_read2_b64", dsRead2, 8 | 8 << 8),
+    op("ds_read2st64_b32", dsRead2, 4 | 256 << 8), op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
+    op("ds_read_addtid_b32", readAddTid), op("ds_write_addtid_b32", writeAddTid),
+    op("ds_append", appendConsume<1>), op("ds_consume", appendConsume<-1>),
+    op("ds_permute_b32", permute), op("ds_bpermute_b32", bpermute<false>), op("ds_bpermute_fi_b32", bpermute<true>),
+    op("ds_swizzle_b32", swizzle),
+    op("ds_nop", [](Wave &, const Inst &) {}),
+    op("ds_read_b64_tr_b4", readTranspose64<4>), op("ds_read_b64_tr_b8", readTranspose64<8>),
+    op("ds_read_b64_tr_b16", readTranspose64<16>),
+};
+} // namespace
+
+OpTable tableDs() { return {std::begin(kOps), std::end(kOps)}; }
+
+} // namespace flyemu

@@ -1,0 +1,176 @@
+// Loads, stores and atomics over any way of addressing: the flat family, buffers. A policy `A` is made once for each
+// instruction and gives each lane its pointer.
+#pragma once
+
+#include "emulator/exec/op.h"
+#include "emulator/exec/probe.h"
+#include "emulator/exec/wave.h"
+
+#include <bit>
+#include <cstring>
+
+namespace flyemu {
+
+/// OpDef::info of loads and stores: bytes of each lane, and what becomes of a part of a dword.
+enum MemoryInfo : uint32_t {
+  kBytesMask = 0xff,
+  kSigned = 0x100,
+  kD16 = 0x200,     ///< the low half of the register, the other half kept
+  kD16High = 0x400, ///< the high half
+  kLdsTarget = 0x800 ///< the data goes to LDS
+};
+
+template <class F> void forLanes(uint64_t mask, F f) {
+  for (; mask; mask &= mask - 1)
+    f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+/// A part of a dword as a register receives it.
+inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
+  uint32_t x;
+  if ((info & kBytesMask) == 1) {
+    x = *p;
+    if (info & kSigned)
+      x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(x)));
+  } else {
+    uint16_t h;
+    std::memcpy(&h, p, 2);
+    x = h;
+    if (info & kSigned)
+      x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(h)));
+  }
+  if (info & kD16)
+    return (x & 0xffff) | (old & 0xffff0000);
+  if (info & kD16High)
+    return x << 16 | (old & 0xffff);
+  return x;
+}
+
+/// A policy's `at(lane, skip, bytes, write)` is the place of the lane's bytes [skip, skip + bytes); null: out of a
+/// buffer's range, so that loads give 0 and stores vanish.
+template <class A> void loadOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  uint32_t *row = w.row(i.dst.index);
+  if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
+    uint32_t base = (w.m0() & 0xffff) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint8_t *p = address.at(lane, 0, bytes, false);
+      uint64_t to = base + lane * stride;
+      if (w.probe)
+        w.probe->access(w, i, lane, Space::Lds, to, stride, true, false);
+      if (to + stride > w.ldsSize)
+        return;
+      uint32_t part = 0;
+      if (bytes < 4) {
+        if (p)
+          part = mergePart(info, p, 0);
+        std::memcpy(w.lds + to, &part, 4);
+      } else if (p) {
+        std::memcpy(w.lds + to, p, bytes);
+      } else {
+        std::memset(w.lds + to, 0, bytes);
+      }
+    });
+  } else if (bytes < 4) {
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint8_t *p = address.at(lane, 0, bytes, false);
+      static constexpr uint8_t kZero[4] = {};
+      row[lane] = mergePart(info, p ? p : kZero, row[lane]);
+    });
+  } else {
+    const unsigned dwords = bytes / 4;
+    uint64_t exec = w.exec();
+    // The destination may overlap the address registers: read a lane's address before any of its results is stored.
+    forLanes(exec, [&](unsigned lane) {
+      if (const uint8_t *p = address.at(lane, 0, bytes, false)) {
+        uint32_t x[4];
+        std::memcpy(x, p, bytes);
+        for (unsigned d = 0; d < dwords; ++d)
+          row[d * kLanes + lane] = x[d];
+        return;
+      }
+      const uint8_t *parts[4];
+      for (unsigned d = 0; d < dwords; ++d)
+        parts[d] = address.at(lane, 4 * d, 4, false);
+      for (unsigned d = 0; d < dwords; ++d) {
+        uint32_t x = 0;
+        if (parts[d])
+          std::memcpy(&x, parts[d], 4);
+        row[d * kLanes + lane] = x;
+      }
+    });
+  }
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+template <class A> void storeOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const uint32_t *row = w.row(i.src[1].index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    if (uint8_t *p = address.at(lane, 0, bytes, true)) {
+      if (bytes < 4) {
+        uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
+        std::memcpy(p, &x, bytes);
+        return;
+      }
+      for (unsigned d = 0; d < bytes / 4; ++d)
+        std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
+      return;
+    }
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      if (uint8_t *p = address.at(lane, 4 * d, 4, true))
+        std::memcpy(p, &row[d * kLanes + lane], 4);
+  });
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+/// Replaces *p by f(*p) at once, and returns the old value.
+template <class T, class F> T atomicUpdate(uint8_t *p, F f) {
+  auto *q = reinterpret_cast<T *>(p);
+  T old = __atomic_load_n(q, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(q, &old, f(old), true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    ;
+  return old;
+}
+
+template <class T> T readLane(const uint32_t *row, unsigned lane) {
+  if constexpr (sizeof(T) == 8)
+    return row[lane] | T(row[kLanes + lane]) << 32;
+  else
+    return row[lane];
+}
+template <class T> void writeLane(uint32_t *row, unsigned lane, T x) {
+  row[lane] = static_cast<uint32_t>(x);
+  if constexpr (sizeof(T) == 8)
+    row[kLanes + lane] = static_cast<uint32_t>(x >> 32);
+}
+
+/// new = F(old, data, compare); T is the unsigned type of the memory's width. Misaligned atomics are faults.
+template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t *data = w.row(i.src[1].index);
+  uint32_t *out = w.row(i.dst.index);
+  constexpr unsigned kDwords = sizeof(T) / 4;
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint8_t *p = address.at(lane, 0, sizeof(T), true);
+    T old = 0;
+    if (p) {
+      if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
+        throw WaveFault{"misaligned atomic", static_cast<int>(lane), reinterpret_cast<uint64_t>(p)};
+      T x = readLane<T>(data, lane), compare = 0;
+      if constexpr (F::kCompare)
+        compare = readLane<T>(data + kDwords * kLanes, lane);
+      old = atomicUpdate<T>(p, [&](T m) { return F::apply(m, x, compare); });
+    }
+    if (i.flags & kGlc)
+      writeLane<T>(out, lane, old);
+  });
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+} // namespace flyemu

@@ -1,0 +1,145 @@
+#include "emulator/exec/program.h"
+
+#include "emulator/exec/dispatch.h"
+#include "emulator/exec/permute.h"
+#include "emulator/exec/wave.h"
+#include "emulator/isa/decode.h"
+#include "emulator/isa/mc.h"
+#include "emulator/isa/mnemonic.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+namespace flyemu {
+
+namespace {
+/// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
+struct TargetDecoder {
+  explicit TargetDecoder(const TargetInfo &t) : mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+
+  const OpDef *op(unsigned opcode) {
+    if (!known[opcode]) {
+      known[opcode] = true;
+      ops[opcode] = findOp(baseMnemonic(mc.opcodeName(opcode)));
+    }
+    return ops[opcode];
+  }
+
+  std::mutex mutex;
+  McTarget mc;
+  std::vector<const OpDef *> ops;
+  std::vector<bool> known;
+};
+
+TargetDecoder &decoderOf(const TargetInfo &target) {
+  static std::mutex mutex;
+  static std::map<const TargetInfo *, std::unique_ptr<TargetDecoder>> decoders;
+  std::lock_guard lock(mutex);
+  auto &d = decoders[&target];
+  if (!d)
+    d = std::make_unique<TargetDecoder>(target);
+  return *d;
+}
+
+void invalidInstruction(Wave &, const Inst &) { throw WaveFault{"these bytes are no instruction of the target"}; }
+void unknownInstruction(Wave &, const Inst &) { throw WaveFault{"the emulator does not implement this instruction"}; }
+void unsupportedForm(Wave &, const Inst &) {
+  throw WaveFault{"the emulator does not implement this form of the instruction"};
+}
+void outsideCode(Wave &, const Inst &) { throw WaveFault{"execution ran past the end of the code"}; }
+
+/// Registers that an operand covers, for the size of the register file.
+void countRegisters(Program &p, const Inst &inst) {
+  auto use = [&](const Operand &o, unsigned count) {
+    if (!o.isVgpr())
+      return;
+    if (o.index < 256)
+      p.vgprs = std::max(p.vgprs, o.index + count);
+    else if (o.index < 512)
+      p.accVgprs = std::max(p.accVgprs, o.index - 256 + count);
+  };
+  unsigned size = 1;
+  switch (inst.enc) {
+  case Enc::Ds: case Enc::Flat: case Enc::Global: case Enc::Scratch: case Enc::Mubuf: case Enc::Mtbuf:
+    size = 4;
+    break;
+  default:
+    break;
+  }
+  use(inst.dst, std::max(size, dwordsOf(inst.op->dst)));
+  for (unsigned k = 0; k < 3; ++k)
+    use(inst.src[k], std::max(size, dwordsOf(inst.op->src[k])));
+}
+} // namespace
+
+bool isTargetSupported(std::string_view target) { return findTarget(target) != nullptr; }
+
+std::vector<std::string> supportedTargets() {
+  std::vector<std::string> names;
+  for (const TargetInfo *t = targetsBegin(); t != targetsEnd(); ++t)
+    names.emplace_back(t->name);
+  return names;
+}
+
+std::string Program::text(size_t i) const {
+  if (i * 4 >= bytes)
+    return {};
+  TargetDecoder &d = decoderOf(*target);
+  std::lock_guard lock(d.mutex);
+  return d.mc.print(reinterpret_cast<const uint8_t *>(address) + i * 4, bytes - i * 4, address + i * 4);
+}
+
+std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code, size_t size) {
+  const TargetInfo *info = findTarget(target);
+  if (!info)
+    throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
+  if (size % 4 || reinterpret_cast<uintptr_t>(code) % 4)
+    throw std::invalid_argument("code whose address or size is no multiple of 4");
+  auto p = std::make_shared<Program>();
+  p->target = info;
+  p->address = reinterpret_cast<uint64_t>(code);
+  p->bytes = size;
+  p->insts.resize(size / 4 + 1);
+  for (Inst &i : p->insts)
+    i.fn = invalidInstruction;
+  p->insts.back().fn = outsideCode;
+  p->insts.back().dwords = 1;
+
+  TargetDecoder &d = decoderOf(*info);
+  std::lock_guard lock(d.mutex);
+  auto *words = static_cast<const uint32_t *>(code);
+  for (size_t at = 0, end = size / 4; at < end;) {
+    McInstruction mc = d.mc.decode(words + at, (end - at) * 4, p->address + at * 4);
+    Inst &inst = p->insts[at];
+    if (!mc.size) {
+      inst.dwords = 1;
+      ++at;
+      continue;
+    }
+    inst.dwords = static_cast<uint8_t>(mc.size / 4);
+    inst.op = d.op(mc.opcode);
+    if (!inst.op) {
+      inst.fn = unknownInstruction;
+    } else {
+      const char *bad = decodeGfx9(*info, words + at, inst);
+      inst.fn = bad ? unsupportedForm : inst.op->fn;
+      if (inst.permute != Permute::None) {
+        inst.base = inst.op->fn;
+        inst.fn = bad ? unsupportedForm : inst.permute == Permute::Dpp ? runDpp : runSdwa;
+      }
+      // A branch target outside the segment must not become a wild pointer.
+      if (inst.op->cls == Class::Branch && inst.enc == Enc::Sopp) {
+        int64_t to = static_cast<int64_t>(at) + 1 + inst.offset;
+        if (to < 0 || to > static_cast<int64_t>(end))
+          inst.fn = outsideCode;
+      }
+      countRegisters(*p, inst);
+    }
+    at += inst.dwords;
+  }
+  return p;
+}
+
+} // namespace flyemu

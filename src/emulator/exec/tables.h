@@ -1,0 +1,31 @@
+// The operation tables, one for each file. The scalar and memory files exist once; the lane files once for each
+// level of the host (suffix _base, _avx2, _avx512).
+#pragma once
+
+#include "emulator/exec/op.h"
+
+namespace flyemu {
+
+OpTable tableSalu();
+OpTable tableControl();
+OpTable tableSmem();
+OpTable tableGlobal();
+OpTable tableBuffer();
+OpTable tableDs();
+OpTable tableCrossLane();
+
+#define FLYEMU_LANE_TABLES(X, level)                                                                                   \
+  X(ValuInt, level)                                                                                                    \
+  X(ValuFloat, level)                                                                                                  \
+  X(ValuMath, level)                                                                                                   \
+  X(ValuDouble, level)                                                                                                 \
+  X(ValuConvert, level)                                                                                                \
+  X(ValuCompare, level)
+
+#define FLYEMU_DECLARE_TABLE(name, level) OpTable table##name##_##level();
+FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, base)
+FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, avx2)
+FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, avx512)
+#undef FLYEMU_DECLARE_TABLE
+
+} // namespace flyemu

@@ -1,0 +1,36 @@
+// From the bits of an instruction to its operands. LLVM has said which instruction it is and how long; the fields
+// are at fixed places for each encoding (the ISA manuals' chapter "Microcode Formats").
+#pragma once
+
+#include "emulator/exec/op.h"
+#include "emulator/isa/inst.h"
+#include "emulator/isa/target.h"
+
+namespace flyemu {
+
+/// Fills the operands of `inst` from `words`, whose number is inst.dwords. inst.op is set. Returns null, or a reason
+/// why the fields cannot be represented.
+const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
+const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
+
+/// A 9-bit source field (or an 8-bit scalar one) as an operand of type `type`; `literal` is the dword that a code of
+/// 255 stands for.
+Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal);
+
+/// A scalar destination; the null register becomes a place that nobody reads.
+Operand scalarDestination(const TargetInfo &target, unsigned code);
+
+inline Operand vgpr(unsigned row) { return {Kind::Vgpr, 0, static_cast<uint16_t>(row), 0}; }
+inline Operand sgpr(unsigned code) { return {Kind::Sgpr, 0, static_cast<uint16_t>(code), 0}; }
+inline unsigned bitField(uint32_t word, unsigned low, unsigned count) { return word >> low & ((1u << count) - 1); }
+
+/// Applies VOP2's implicit operands: VCC as carry or select mask, the constant of multiply-add forms.
+void implicitOperands(Inst &inst, uint32_t literal);
+
+/// Copies clamp, omod, neg, abs, op_sel of VOP3's first word and second word into place.
+void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1);
+
+/// Fills src[], neg, neg_hi, op_sel of a packed instruction.
+void vop3pFields(const TargetInfo &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal);
+
+} // namespace flyemu

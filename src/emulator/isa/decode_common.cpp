@@ -1,0 +1,102 @@
+#include "emulator/isa/decode.h"
+
+namespace flyemu {
+
+namespace {
+struct InlineFloat {
+  uint16_t half;
+  uint32_t single;
+  uint32_t doubleHigh;
+};
+// Codes 240-247; 248 is 1 / (2 pi).
+constexpr InlineFloat kInlineFloats[] = {
+    {0x3800, 0x3f000000, 0x3fe00000}, {0xb800, 0xbf000000, 0xbfe00000}, {0x3c00, 0x3f800000, 0x3ff00000},
+    {0xbc00, 0xbf800000, 0xbff00000}, {0x4000, 0x40000000, 0x40000000}, {0xc000, 0xc0000000, 0xc0000000},
+    {0x4400, 0x40800000, 0x40100000}, {0xc400, 0xc0800000, 0xc0100000}};
+
+bool is64(Type t) { return t == Type::B64 || t == Type::F64; }
+bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
+} // namespace
+
+Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal) {
+  if (code >= 256)
+    return vgpr(code - 256);
+  if (code < 128) {
+    if (target.nullSgpr && code == target.nullSgpr)
+      return {Kind::Imm, 0, 0, 0};
+    return sgpr(code);
+  }
+  if (code <= 192)
+    return {Kind::Imm, 0, 0, code - 128};
+  if (code <= 208)
+    return {Kind::Imm, 0, 0, static_cast<uint32_t>(192 - static_cast<int>(code))};
+  if (code >= 240 && code <= 247) {
+    const InlineFloat &f = kInlineFloats[code - 240];
+    if (is64(type))
+      return {Kind::ImmHigh, 0, 0, f.doubleHigh};
+    return {Kind::Imm, 0, 0, is16(type) ? f.half : f.single};
+  }
+  if (code == 248) {
+    if (is64(type))
+      return {Kind::ImmPi, 0, 0, 0};
+    return {Kind::Imm, 0, 0, is16(type) ? 0x3118u : 0x3e22f983u};
+  }
+  if (code == 255) {
+    if (type == Type::F64)
+      return {Kind::ImmHigh, 0, 0, literal};
+    return {is64(type) ? Kind::ImmZero : Kind::Imm, 0, 0, literal};
+  }
+  return {Kind::Special, 0, static_cast<uint16_t>(code), 0};
+}
+
+Operand scalarDestination(const TargetInfo &target, unsigned code) {
+  if (target.nullSgpr && code == target.nullSgpr)
+    return sgpr(128);
+  return sgpr(code);
+}
+
+void implicitOperands(Inst &inst, uint32_t literal) {
+  std::string_view name = inst.op->name;
+  if (inst.op->dst == Type::Mask) {
+    inst.sdst = sgpr(106);
+  } else if (name == "v_madmk_f16" || name == "v_fmamk_f32" || name == "v_fmamk_f16" || name == "v_madmk_f32" ||
+             name == "v_fmamk_f64") {
+    inst.src[2] = inst.src[1];
+    inst.src[1] = {Kind::Imm, 0, 0, literal};
+  } else if (name == "v_madak_f16" || name == "v_fmaak_f32" || name == "v_fmaak_f16" || name == "v_madak_f32" ||
+             name == "v_fmaak_f64") {
+    inst.src[2] = {Kind::Imm, 0, 0, literal};
+  } else {
+    if (inst.op->src[2] == Type::Mask)
+      inst.src[2] = sgpr(106);
+    inst.sdst = sgpr(106);
+  }
+}
+
+void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {
+  if (bitField(w0, 15, 1))
+    inst.flags |= kClamp;
+  inst.omod = static_cast<uint8_t>(bitField(w1, 27, 2));
+  for (unsigned k = 0; k < 3; ++k)
+    if (bitField(w1, 29 + k, 1))
+      inst.src[k].flags |= kNeg;
+}
+
+void vop3pFields(const TargetInfo &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal) {
+  inst.dst = vgpr(bitField(w0, 0, 8));
+  if (bitField(w0, 15, 1))
+    inst.flags |= kClamp;
+  inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 3));
+  inst.opselHi = static_cast<uint8_t>(bitField(w1, 27, 2) | bitField(w0, 14, 1) << 2);
+  for (unsigned k = 0; k < 3; ++k) {
+    if (inst.op->src[k] == Type::None)
+      continue;
+    inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), inst.op->src[k], literal);
+    if (bitField(w1, 29 + k, 1))
+      inst.src[k].flags |= kNeg;
+    if (bitField(w0, 8 + k, 1))
+      inst.src[k].flags |= kNegHi;
+  }
+}
+
+} // namespace flyemu

@@ -1,0 +1,262 @@
+// Encodings of gfx90a, gfx942 and gfx950.
+#include "emulator/isa/decode.h"
+
+namespace flyemu {
+
+namespace {
+constexpr unsigned kSdwaCode = 249, kDppCode = 250;
+
+struct Vop {
+  const TargetInfo &target;
+  const uint32_t *words;
+  Inst &inst;
+
+  uint32_t literal() const { return inst.dwords > 1 ? words[1] : 0; }
+  Operand source(unsigned code, unsigned k) const {
+    return decodeSource(target, code, inst.op->src[k], literal());
+  }
+
+  /// src0 of a VOP1/VOP2/VOPC with its SDWA or DPP word, and src1 if there is one.
+  void sources(unsigned src0, unsigned src1, bool hasSrc1, bool compare) const {
+    if (src0 == kSdwaCode)
+      return sdwa(src1, hasSrc1, compare);
+    if (hasSrc1)
+      inst.src[1] = vgpr(src1);
+    if (src0 == kDppCode)
+      return dpp(hasSrc1);
+    inst.src[0] = source(src0, 0);
+  }
+
+  void sdwa(unsigned src1, bool hasSrc1, bool compare) const {
+    uint32_t x = words[1];
+    inst.permute = Permute::Sdwa;
+    inst.src[0] = bitField(x, 23, 1) ? source(bitField(x, 0, 8), 0) : vgpr(bitField(x, 0, 8));
+    if (hasSrc1)
+      inst.src[1] = bitField(x, 31, 1) ? source(src1, 1) : vgpr(src1);
+    auto modifiers = [&](unsigned k, unsigned sext, unsigned neg, unsigned abs) {
+      inst.src[k].flags |= (bitField(x, sext, 1) ? kSext : 0) | (bitField(x, neg, 1) ? kNeg : 0) |
+                           (bitField(x, abs, 1) ? kAbs : 0);
+    };
+    modifiers(0, 19, 20, 21);
+    if (hasSrc1)
+      modifiers(1, 27, 28, 29);
+    inst.sdwa = bitField(x, 16, 3) << 5 | bitField(x, 24, 3) << 8;
+    if (compare) {
+      inst.sdst = sgpr(bitField(x, 15, 1) ? bitField(x, 8, 7) : 106);
+      inst.sdwa |= 6;
+    } else {
+      inst.sdwa |= bitField(x, 8, 3) | bitField(x, 11, 2) << 3;
+      if (bitField(x, 13, 1))
+        inst.flags |= kClamp;
+      inst.omod = static_cast<uint8_t>(bitField(x, 14, 2));
+    }
+  }
+
+  void dpp(bool hasSrc1) const {
+    uint32_t x = words[1];
+    inst.permute = Permute::Dpp;
+    inst.src[0] = vgpr(bitField(x, 0, 8));
+    inst.dppCtrl = static_cast<uint16_t>(bitField(x, 8, 9));
+    inst.dppFlags = static_cast<uint8_t>(bitField(x, 19, 1));
+    inst.dppMasks = static_cast<uint8_t>(x >> 24);
+    inst.src[0].flags |= (bitField(x, 20, 1) ? kNeg : 0) | (bitField(x, 21, 1) ? kAbs : 0);
+    if (hasSrc1)
+      inst.src[1].flags |= (bitField(x, 22, 1) ? kNeg : 0) | (bitField(x, 23, 1) ? kAbs : 0);
+  }
+};
+
+void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  uint32_t w0 = words[0], w1 = words[1];
+  const OpDef &op = *inst.op;
+  unsigned opcode = bitField(w0, 16, 10);
+  bool carry = (opcode >= 0x119 && opcode <= 0x11e) || opcode == 0x1e0 || opcode == 0x1e1 || opcode == 0x1e8 ||
+               opcode == 0x1e9;
+  inst.enc = Enc::Vop3;
+  if (opcode < 0x100)
+    inst.sdst = sgpr(bitField(w0, 0, 8));
+  else
+    inst.dst = vgpr(bitField(w0, 0, 8));
+  for (unsigned k = 0; k < 3; ++k)
+    if (op.src[k] != Type::None)
+      inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), op.src[k], 0);
+  vop3Modifiers(inst, w0, w1);
+  if (carry) {
+    inst.sdst = sgpr(bitField(w0, 8, 7));
+  } else {
+    for (unsigned k = 0; k < 3; ++k)
+      if (bitField(w0, 8 + k, 1))
+        inst.src[k].flags |= kAbs;
+    inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
+    for (unsigned k = 0; k < 3; ++k)
+      if (inst.opsel >> k & 1 && (op.src[k] == Type::B16 || op.src[k] == Type::F16))
+        inst.src[k].flags |= kHigh;
+    if (inst.opsel & 8 && (op.dst == Type::B16 || op.dst == Type::F16))
+      inst.dst.flags |= kHigh;
+  }
+  // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or VOP2 clear it.
+  if (opcode >= 0x1c0)
+    inst.flags |= kKeepHigh;
+}
+
+void mai(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  uint32_t w0 = words[0], w1 = words[1];
+  inst.enc = Enc::Vop3p;
+  inst.dst = vgpr(bitField(w0, 0, 8) + (bitField(w0, 15, 1) ? 256 : 0));
+  for (unsigned k = 0; k < 3; ++k)
+    if (inst.op->src[k] != Type::None)
+      inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), inst.op->src[k], 0);
+  for (unsigned k = 0; k < 2; ++k)
+    if (bitField(w1, 27 + k, 1) && inst.src[k].isVgpr())
+      inst.src[k].index += 256;
+  if (bitField(w0, 15, 1) && inst.src[2].isVgpr())
+    inst.src[2].index += 256;
+  // The broadcast controls of the matrix instructions: cbsz, abid, blgp.
+  inst.offset = static_cast<int32_t>(bitField(w0, 8, 3) | bitField(w0, 11, 4) << 4 | bitField(w1, 29, 3) << 8);
+}
+
+void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
+  inst.src[1] = vgpr(row + (acc ? 256 : 0));
+  inst.dst = vgpr(dst + (acc ? 256 : 0));
+}
+} // namespace
+
+const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const OpDef &op = *inst.op;
+  uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
+  Vop vop{target, words, inst};
+  auto scalar = [&](unsigned code, unsigned k) { return decodeSource(target, code, op.src[k], w1); };
+
+  if (!(w >> 31)) {
+    unsigned opcode = bitField(w, 25, 6);
+    if (opcode == 0x3f) {
+      inst.enc = Enc::Vop1;
+      inst.dst = vgpr(bitField(w, 17, 8));
+      vop.sources(bitField(w, 0, 9), 0, false, false);
+    } else if (opcode == 0x3e) {
+      inst.enc = Enc::Vopc;
+      inst.sdst = sgpr(106);
+      vop.sources(bitField(w, 0, 9), bitField(w, 9, 8), true, true);
+    } else {
+      inst.enc = Enc::Vop2;
+      inst.dst = vgpr(bitField(w, 17, 8));
+      vop.sources(bitField(w, 0, 9), bitField(w, 9, 8), true, false);
+      implicitOperands(inst, w1);
+    }
+    return nullptr;
+  }
+  switch (w >> 26) {
+  case 0x34:
+    if (bitField(w, 23, 3) == 7) {
+      unsigned opcode = bitField(w, 16, 7);
+      if (op.cls == Class::Mfma || opcode == 0x58 || opcode == 0x59) {
+        mai(target, words, inst);
+        return nullptr;
+      }
+      inst.enc = Enc::Vop3p;
+      if (inst.dwords > 2)
+        return "a scaled matrix instruction";
+      vop3pFields(target, inst, w, w1, 0);
+      return nullptr;
+    }
+    vop3(target, words, inst);
+    return nullptr;
+  case 0x30: {
+    inst.enc = Enc::Smem;
+    inst.sdst = sgpr(bitField(w, 6, 7));
+    inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+    bool imm = bitField(w, 17, 1), soffset = bitField(w, 14, 1);
+    if (bitField(w, 16, 1))
+      inst.flags |= kGlc;
+    if (imm)
+      inst.offset = static_cast<int32_t>(w1 << 11) >> 11;
+    if (soffset)
+      inst.src[2] = sgpr(bitField(w1, 25, 7));
+    else if (!imm)
+      inst.src[2] = sgpr(bitField(w1, 0, 7));
+    return nullptr;
+  }
+  case 0x36: {
+    inst.enc = Enc::Ds;
+    bool acc = bitField(w, 25, 1);
+    inst.src[0] = vgpr(bitField(w1, 0, 8));
+    memoryData(inst, bitField(w1, 8, 8), acc, bitField(w1, 24, 8));
+    inst.src[2] = vgpr(bitField(w1, 16, 8) + (acc ? 256 : 0));
+    inst.offset = static_cast<int32_t>(bitField(w, 0, 16));
+    if (bitField(w, 16, 1))
+      inst.flags |= kGds;
+    return nullptr;
+  }
+  case 0x37: {
+    unsigned segment = bitField(w, 14, 2);
+    inst.enc = segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
+    inst.src[0] = vgpr(bitField(w1, 0, 8));
+    memoryData(inst, bitField(w1, 8, 8), bitField(w1, 23, 1), bitField(w1, 24, 8));
+    unsigned saddr = bitField(w1, 16, 7);
+    if (segment != 0 && saddr != 0x7f) {
+      inst.flags |= kSaddr;
+      inst.src[2] = sgpr(saddr);
+    }
+    if (segment == 1 && (target.gfx940 ? bitField(w, 13, 1) : saddr == 0x7f))
+      inst.flags |= kVaddr;
+    if (segment == 0)
+      inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+    else
+      inst.offset = static_cast<int32_t>(w << 19) >> 19;
+    if (bitField(w, 16, 1))
+      inst.flags |= kGlc;
+    if (!target.gfx940 && bitField(w, 13, 1))
+      inst.flags |= kToLds;
+    return nullptr;
+  }
+  case 0x38:
+  case 0x3a: {
+    bool typed = w >> 26 == 0x3a;
+    inst.enc = typed ? Enc::Mtbuf : Enc::Mubuf;
+    inst.src[0] = vgpr(bitField(w1, 0, 8));
+    unsigned data = bitField(w1, 8, 8);
+    memoryData(inst, data, bitField(w1, 23, 1), data);
+    inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
+    inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
+    inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+    inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
+                  (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0);
+    if (typed)
+      inst.dppCtrl = static_cast<uint16_t>(bitField(w, 19, 7)); // data format, number format
+    return nullptr;
+  }
+  default:
+    break;
+  }
+  switch (w >> 23) {
+  case 0x17d:
+    inst.enc = Enc::Sop1;
+    inst.dst = sgpr(bitField(w, 16, 7));
+    inst.src[0] = scalar(bitField(w, 0, 8), 0);
+    return nullptr;
+  case 0x17e:
+    inst.enc = Enc::Sopc;
+    inst.src[0] = scalar(bitField(w, 0, 8), 0);
+    inst.src[1] = scalar(bitField(w, 8, 8), 1);
+    return nullptr;
+  case 0x17f:
+    inst.enc = Enc::Sopp;
+    inst.offset = static_cast<int16_t>(w);
+    return nullptr;
+  default:
+    break;
+  }
+  if (w >> 28 == 0xb) {
+    inst.enc = Enc::Sopk;
+    inst.dst = sgpr(bitField(w, 16, 7));
+    inst.offset = static_cast<int16_t>(w);
+    inst.src[1] = {Kind::Imm, 0, 0, w1};
+    return nullptr;
+  }
+  inst.enc = Enc::Sop2;
+  inst.dst = sgpr(bitField(w, 16, 7));
+  inst.src[0] = scalar(bitField(w, 0, 8), 0);
+  inst.src[1] = scalar(bitField(w, 8, 8), 1);
+  return nullptr;
+}
+
+} // namespace flyemu

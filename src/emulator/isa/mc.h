@@ -1,0 +1,48 @@
+// LLVM's machine-code layer for one target. The only door to LLVM in the core: mc.cpp includes its headers, and
+// nothing else does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flyemu {
+
+/// What LLVM's disassembler says of the bytes at one place.
+struct McInstruction {
+  unsigned opcode = 0; ///< LLVM's number; name with McTarget::opcodeName
+  unsigned size = 0;   ///< bytes; 0 if the bytes are no instruction of the target
+};
+
+/// A disassembler and instruction printer. Not safe for concurrent use; make one per user.
+class McTarget {
+public:
+  /// `cpu` is LLVM's name of the target, as "gfx942"; `features` is LLVM's list, as "+wavefrontsize64". Throws
+  /// std::invalid_argument for a processor that LLVM does not know.
+  explicit McTarget(std::string_view cpu, std::string_view features = {});
+  ~McTarget();
+  McTarget(const McTarget &) = delete;
+
+  /// Decodes at most `bytes` bytes at `code`; `address` is used for branch targets in text only.
+  McInstruction decode(const void *code, size_t bytes, uint64_t address = 0) const;
+
+  /// The assembler's text of the instruction, empty if the bytes are no instruction.
+  std::string print(const void *code, size_t bytes, uint64_t address = 0) const;
+
+  unsigned numOpcodes() const;
+  /// LLVM's record name, as "V_ADD_F32_e64_vi".
+  std::string_view opcodeName(unsigned opcode) const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// Assembles text for the target into the bytes of its .text section. Throws std::invalid_argument with LLVM's
+/// messages if the text is wrong. For tests and tools.
+std::vector<uint8_t> assemble(std::string_view cpu, std::string_view text, std::string_view features = {});
+
+} // namespace flyemu

@@ -1,0 +1,53 @@
+#include "emulator/isa/mnemonic.h"
+
+#include <cctype>
+
+namespace flyemu {
+
+namespace {
+bool dropSuffix(std::string &s, std::string_view suffix) {
+  if (s.size() <= suffix.size() || s.compare(s.size() - suffix.size(), suffix.size(), suffix) != 0)
+    return false;
+  s.resize(s.size() - suffix.size());
+  return true;
+}
+
+bool dropTarget(std::string &s) {
+  // "_gfx" followed by letters and digits to the end, as "_gfx90a", "_gfx12_not_gfx1250".
+  size_t at = s.rfind("_gfx");
+  if (at != std::string::npos && at > 0 && s.find('_', at + 1) == std::string::npos) {
+    s.resize(at);
+    return true;
+  }
+  return dropSuffix(s, "_vi") || dropSuffix(s, "_not");
+}
+
+std::string strip(std::string s) {
+  static constexpr std::string_view kSuffixes[] = {
+      "_e32",   "_e64",   "_sdwa",  "_dpp",    "_dpp8",  "_dpp16", "_opsel",   "_vcd",      "_acd",
+      "_saddr", "_rtn",   "_st",    "_svs",    "_offset", "_offen", "_idxen",  "_bothen",   "_vbuffer",
+      "_imm",   "_sgpr",  "_sgpr_imm", "_t16", "_fake16", "_w32",   "_w64",    "_twoaddr",  "_mac",
+      "_agpr",  "_ec",    "_ci",    "_legacy_gfx9", "_renamed"};
+  for (bool again = true; again;) {
+    again = dropTarget(s);
+    for (std::string_view suffix : kSuffixes) {
+      if (suffix == "_imm" && s == "s_setreg_imm32_b32")
+        continue;
+      again |= dropSuffix(s, suffix);
+    }
+  }
+  return s;
+}
+} // namespace
+
+std::string baseMnemonic(std::string_view record) {
+  std::string s(record);
+  for (char &c : s)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  size_t x = s.find("_x_");
+  if (s.compare(0, 7, "v_dual_") == 0 && x != std::string::npos)
+    return strip(s.substr(0, x)) + ":v_dual_" + strip(s.substr(x + 3));
+  return strip(s);
+}
+
+} // namespace flyemu

@@ -1,0 +1,26 @@
+#include "emulator/isa/target.h"
+
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+constexpr TargetInfo kTargets[] = {
+    {"gfx90a", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, false, false},
+    {"gfx942", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, true, false},
+    {"gfx950", Family::Gfx9, 64, 124, 0, 102, 160 << 10, 64, true, true, true, true},
+};
+} // namespace
+
+const TargetInfo *findTarget(std::string_view target) {
+  target = target.substr(0, target.find(':'));
+  for (const TargetInfo &t : kTargets)
+    if (t.name == target)
+      return &t;
+  return nullptr;
+}
+
+const TargetInfo *targetsBegin() { return std::begin(kTargets); }
+const TargetInfo *targetsEnd() { return std::end(kTargets); }
+
+} // namespace flyemu
