@@ -41,8 +41,4 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Assembles text for the target into the bytes of its .text section. Throws std::invalid_argument with LLVM's
-/// messages if the text is wrong. For tests and tools.
-std::vector<uint8_t> assemble(std::string_view cpu, std::string_view text, std::string_view features = {});
-
 } // namespace flyemu

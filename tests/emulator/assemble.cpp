@@ -1,0 +1,92 @@
+#include "assemble.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/MC/MCAsmBackend.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCCodeEmitter.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCObjectFileInfo.h"
+#include "llvm/MC/MCObjectWriter.h"
+#include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCTargetAsmParser.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUAsmParser();
+}
+
+namespace flyemu::test {
+
+std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
+  LLVMInitializeAMDGPUTargetInfo();
+  LLVMInitializeAMDGPUTargetMC();
+  LLVMInitializeAMDGPUAsmParser();
+  llvm::Triple triple("amdgcn-amd-amdhsa");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    throw std::runtime_error(error);
+  llvm::MCTargetOptions options;
+  std::unique_ptr<llvm::MCRegisterInfo> registers(target->createMCRegInfo(triple));
+  std::unique_ptr<llvm::MCAsmInfo> info(target->createMCAsmInfo(*registers, triple, options));
+  std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      target->createMCSubtargetInfo(triple, llvm::StringRef(cpu.data(), cpu.size()), ""));
+  std::string diagnostics;
+  llvm::SourceMgr sources;
+  sources.setDiagHandler(
+      [](const llvm::SMDiagnostic &d, void *to) { static_cast<std::string *>(to)->append(d.getMessage().str() + "\n"); },
+      &diagnostics);
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size())),
+                             llvm::SMLoc());
+  llvm::MCContext context(triple, info.get(), registers.get(), subtarget.get(), &sources, &options);
+  std::unique_ptr<llvm::MCObjectFileInfo> objectInfo(target->createMCObjectFileInfo(context, true));
+  context.setObjectFileInfo(objectInfo.get());
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  std::unique_ptr<llvm::MCAsmBackend> backend(target->createMCAsmBackend(*subtarget, *registers, options));
+  std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(out);
+  std::unique_ptr<llvm::MCStreamer> streamer(target->createMCObjectStreamer(
+      triple, context, std::move(backend), std::move(writer),
+      std::unique_ptr<llvm::MCCodeEmitter>(target->createMCCodeEmitter(*instructions, context)), *subtarget));
+  std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(sources, context, *streamer, *info));
+  std::unique_ptr<llvm::MCTargetAsmParser> targetParser(
+      target->createMCAsmParser(*subtarget, *parser, *instructions, options));
+  parser->setTargetParser(*targetParser);
+  if (parser->Run(false))
+    throw std::runtime_error("assembly failed: " + diagnostics);
+
+  auto binary = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "object"));
+  if (!binary)
+    throw std::runtime_error("no object file");
+  for (const llvm::object::SectionRef &s : (*binary)->sections()) {
+    auto name = s.getName();
+    if (!name || *name != ".text")
+      continue;
+    auto contents = s.getContents();
+    if (!contents)
+      break;
+    std::vector<uint32_t> words(contents->size() / 4);
+    std::memcpy(words.data(), contents->data(), words.size() * 4);
+    return words;
+  }
+  throw std::runtime_error("no .text section");
+}
+
+} // namespace flyemu::test

@@ -1,0 +1,13 @@
+// LLVM's assembler for tests of instructions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace flyemu::test {
+
+/// The bytes of the .text section of `text`. Throws std::runtime_error with the assembler's messages.
+std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text);
+
+} // namespace flyemu::test
