@@ -1,6 +1,7 @@
 #include "Registry.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #ifdef FLYDSL_HAVE_PASSES
 #include "dialect/Fly/Transforms/Passes.h"
 #endif
@@ -32,7 +33,8 @@
 namespace flydsl::tools {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::fly::FlyDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+  registry.insert<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
+                  mlir::affine::AffineDialect, mlir::arith::ArithDialect,
                   mlir::cf::ControlFlowDialect, mlir::DLTIDialect, mlir::func::FuncDialect,
                   mlir::gpu::GPUDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
                   mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::ROCDL::ROCDLDialect,

@@ -65,6 +65,13 @@ LogicalResult AtomSetValueOp::inferReturnTypes(MLIRContext *, std::optional<Loca
   return success();
 }
 
+/// Bits of a scalar or a vector; 0 for anything else.
+static int64_t bitsOf(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.hasStaticShape() ? vector.getNumElements() * bitsOf(vector.getElementType()) : 0;
+  return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
+}
+
 LogicalResult AtomSetValueOp::verify() {
   Type instruction = instructionOf(getAtom().getType());
   if (!instruction)
@@ -75,9 +82,10 @@ LogicalResult AtomSetValueOp::verify() {
   std::optional<unsigned> field = stateful.getStateFieldIndex(getField());
   if (!field)
     return emitOpError("expected a field of ") << instruction << ", found '" << getField() << "'";
+  // Packed values, such as four 8-bit scales, go by their bits.
   Type expected = stateful.getStateFieldTypes()[*field];
-  if (getValue().getType() != expected)
-    return emitOpError("expected a value of type ")
+  if (bitsOf(getValue().getType()) != bitsOf(expected))
+    return emitOpError("expected a value of the size of ")
            << expected << " for the field '" << getField() << "', found " << getValue().getType();
   return success();
 }

@@ -76,7 +76,9 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
         instruction has no such field.
       }], "::std::optional<unsigned>", "getStateFieldIndex", (ins "::llvm::StringRef":$name)>,
     InterfaceMethod<"The types of the values that the atom carries, in the order of their indices.",
-      "::llvm::SmallVector<::mlir::Type>", "getStateFieldTypes", (ins)>
+      "::llvm::SmallVector<::mlir::Type>", "getStateFieldTypes", (ins)>,
+    InterfaceMethod<"Their values where nothing was set.",
+      "::llvm::SmallVector<int64_t>", "getStateFieldDefaults", (ins)>
   ];
 }
 

@@ -31,9 +31,11 @@ LogicalResult MemRefType::verify(EmitError emitError, Type elemTy, Attribute add
 }
 
 LogicalResult CopyAtomType::verify(EmitError emitError, Type copyOp, int32_t valBits) {
-  if (!isa<CopyOpTypeInterface>(copyOp))
+  auto copy = dyn_cast<CopyOpTypeInterface>(copyOp);
+  if (!copy)
     return emitError() << "the instruction of a copy atom must be a copy, but is " << copyOp;
-  if (valBits <= 0)
+  // What moves whole tiles has no values of its own, which is written as 0 bits.
+  if (valBits < (copy.isWholeTileCopy() ? 0 : 1))
     return emitError() << "the values of a copy atom have at least 1 bit, not " << valBits;
   return success();
 }

@@ -1,0 +1,40 @@
+// Instructions that CDNA4 (gfx950) adds.
+#ifndef FLYDSL_DIALECT_FLYROCDL_CDNA4_TYPES_TD
+#define FLYDSL_DIALECT_FLYROCDL_CDNA4_TYPES_TD
+
+include "dialect/FlyROCDL/IR/FlyROCDLDialect.td"
+
+def FlyROCDL_CopyOpCDNA4LdsReadTranspose
+    : FlyROCDL_CopyOp<"CopyOpCDNA4LdsReadTranspose", "cdna4.lds_read_trans"> {
+  let summary = "sixteen threads read and transpose a block of LDS: `!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>`";
+  let parameters = (ins "int32_t":$transGranularity, "int32_t":$bitSize);
+  let assemblyFormat = "`<` `trans` `=` custom<BitCount>($transGranularity) `,` $bitSize `>`";
+}
+
+// Asynchronous copies into LDS: the program waits for them by counting marks; the compiler adds no wait.
+def FlyROCDL_CopyOpCDNA4BufferLoadAsyncLDS
+    : FlyROCDL_StatefulCopyOp<"CopyOpCDNA4BufferLoadAsyncLDS", "cdna4.buffer_load_async_lds"> {
+  let parameters = (ins "int32_t":$bitSize);
+  let assemblyFormat = "`<` $bitSize `>`";
+}
+
+def FlyROCDL_CopyOpCDNA4GlobalLoadAsyncLDS
+    : FlyROCDL_CopyOp<"CopyOpCDNA4GlobalLoadAsyncLDS", "cdna4.global_load_async_lds"> {
+  let parameters = (ins "int32_t":$bitSize);
+  let assemblyFormat = "`<` $bitSize `>`";
+}
+
+def FlyROCDL_MmaOpCDNA4_MFMAScale
+    : FlyROCDL_StatefulMmaOp<"MmaOpCDNA4_MFMAScale", "cdna4.mfma_scale"> {
+  let summary = "an MFMA of 8, 6 or 4 bit floats with a shared exponent per 32 elements of K";
+  // opsel picks the byte of a lane's 32-bit scale word that holds the operand's scale.
+  let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,
+                        "::mlir::Type":$elemTyB, "::mlir::Type":$elemTyAcc, "int32_t":$opselA,
+                        "int32_t":$opselB);
+  let assemblyFormat = [{
+    `<` custom<MNKDimensionList>($m, $n, $k) `,` `(` $elemTyA `,` $elemTyB `)` `->` $elemTyAcc
+    `,` `opselA` `=` $opselA `,` `opselB` `=` $opselB `>`
+  }];
+}
+
+#endif // FLYDSL_DIALECT_FLYROCDL_CDNA4_TYPES_TD

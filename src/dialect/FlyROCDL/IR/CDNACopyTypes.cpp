@@ -1,0 +1,163 @@
+// Copies of CDNA: buffers, buffers to LDS, atomics, transposing reads of LDS, asynchronous copies.
+#include "dialect/FlyROCDL/IR/TypeUtils.h"
+
+namespace layout = flydsl::layout;
+using layout::Layout;
+using layout::tup;
+
+namespace mlir::fly_rocdl {
+
+std::optional<unsigned> fieldIndex(StringRef name, ArrayRef<StringRef> names) {
+  auto *at = llvm::find(names, name);
+  if (at == names.end())
+    return std::nullopt;
+  return static_cast<unsigned>(at - names.begin());
+}
+
+SmallVector<Type> integerFields(MLIRContext *context, unsigned count, unsigned bits) {
+  return SmallVector<Type>(count, IntegerType::get(context, bits));
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers. State: soffset, in elements of the buffer's tensor.
+//===----------------------------------------------------------------------===//
+
+LogicalResult CopyOpCDNA3BufferCopyType::verify(EmitError emitError, int32_t bitSize,
+                                                int32_t cacheModifier) {
+  if (!llvm::is_contained({8, 16, 32, 64, 96, 128}, bitSize))
+    return emitError() << "a buffer copy moves 8, 16, 32, 64, 96 or 128 bits, not " << bitSize;
+  if (cacheModifier < 0)
+    return emitError() << "a cache modifier is not negative, but is " << cacheModifier;
+  return success();
+}
+Layout CopyOpCDNA3BufferCopyType::getThrLayout() const { return oneThread(); }
+Layout CopyOpCDNA3BufferCopyType::getThrBitLayoutSrc() const { return oneThreadOf(getBitSize()); }
+Layout CopyOpCDNA3BufferCopyType::getThrBitLayoutDst() const { return oneThreadOf(getBitSize()); }
+Layout CopyOpCDNA3BufferCopyType::getThrBitLayoutRef() const { return oneThreadOf(getBitSize()); }
+std::optional<unsigned> CopyOpCDNA3BufferCopyType::getStateFieldIndex(StringRef name) const {
+  return fieldIndex(name, {"soffset"});
+}
+SmallVector<Type> CopyOpCDNA3BufferCopyType::getStateFieldTypes() const {
+  return integerFields(getContext(), 1);
+}
+SmallVector<int64_t> CopyOpCDNA3BufferCopyType::getStateFieldDefaults() const { return {0}; }
+
+LogicalResult CopyOpCDNA3BufferAtomicType::verify(EmitError emitError, fly::AtomicOpAttr,
+                                                  Type valType) {
+  if (!valType.isIntOrFloat() || valType.getIntOrFloatBitWidth() > 64)
+    return emitError() << "a buffer atomic works on an integer or float of at most 64 bits, not "
+                       << valType;
+  return success();
+}
+Layout CopyOpCDNA3BufferAtomicType::getThrLayout() const { return oneThread(); }
+Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutSrc() const {
+  return oneThreadOf(getValType().getIntOrFloatBitWidth());
+}
+Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutDst() const { return getThrBitLayoutSrc(); }
+Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutRef() const { return getThrBitLayoutSrc(); }
+std::optional<unsigned> CopyOpCDNA3BufferAtomicType::getStateFieldIndex(StringRef name) const {
+  return fieldIndex(name, {"soffset"});
+}
+SmallVector<Type> CopyOpCDNA3BufferAtomicType::getStateFieldTypes() const {
+  return integerFields(getContext(), 1);
+}
+SmallVector<int64_t> CopyOpCDNA3BufferAtomicType::getStateFieldDefaults() const { return {0}; }
+
+//===----------------------------------------------------------------------===//
+// Into LDS. State: soffset in elements, and an immediate byte offset.
+//===----------------------------------------------------------------------===//
+
+// The instructions move 1, 2, 4 bytes a lane, and 12 or 16 on gfx950; none moves 8.
+LogicalResult CopyOpCDNA3BufferCopyLDSType::verify(EmitError emitError, int32_t bitSize) {
+  if (bitSize != 32 && bitSize != 128)
+    return emitError() << "a buffer copy to LDS moves 32 bits, or 128 on gfx950, not " << bitSize;
+  return success();
+}
+Layout CopyOpCDNA3BufferCopyLDSType::getThrLayout() const { return oneThread(); }
+Layout CopyOpCDNA3BufferCopyLDSType::getThrBitLayoutSrc() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA3BufferCopyLDSType::getThrBitLayoutDst() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA3BufferCopyLDSType::getThrBitLayoutRef() const {
+  return oneThreadOf(getBitSize());
+}
+std::optional<unsigned> CopyOpCDNA3BufferCopyLDSType::getStateFieldIndex(StringRef name) const {
+  return fieldIndex(name, {"soffset", "imm_offset"});
+}
+SmallVector<Type> CopyOpCDNA3BufferCopyLDSType::getStateFieldTypes() const {
+  return integerFields(getContext(), 2);
+}
+SmallVector<int64_t> CopyOpCDNA3BufferCopyLDSType::getStateFieldDefaults() const { return {0, 0}; }
+
+static LogicalResult verifyAsyncSize(EmitError emitError, int32_t bitSize) {
+  if (bitSize != 32 && bitSize != 96 && bitSize != 128)
+    return emitError() << "an asynchronous copy to LDS moves 32, 96 or 128 bits, not " << bitSize;
+  return success();
+}
+
+LogicalResult CopyOpCDNA4BufferLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize) {
+  return verifyAsyncSize(emitError, bitSize);
+}
+Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrLayout() const { return oneThread(); }
+Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrBitLayoutSrc() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrBitLayoutDst() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrBitLayoutRef() const {
+  return oneThreadOf(getBitSize());
+}
+std::optional<unsigned>
+CopyOpCDNA4BufferLoadAsyncLDSType::getStateFieldIndex(StringRef name) const {
+  return fieldIndex(name, {"soffset", "imm_offset"});
+}
+SmallVector<Type> CopyOpCDNA4BufferLoadAsyncLDSType::getStateFieldTypes() const {
+  return integerFields(getContext(), 2);
+}
+SmallVector<int64_t> CopyOpCDNA4BufferLoadAsyncLDSType::getStateFieldDefaults() const {
+  return {0, 0};
+}
+
+LogicalResult CopyOpCDNA4GlobalLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize) {
+  return verifyAsyncSize(emitError, bitSize);
+}
+Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrLayout() const { return oneThread(); }
+Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrBitLayoutSrc() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrBitLayoutDst() const {
+  return oneThreadOf(getBitSize());
+}
+Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrBitLayoutRef() const {
+  return oneThreadOf(getBitSize());
+}
+
+//===----------------------------------------------------------------------===//
+// Transposing reads (ds_read_b64_tr_b4, _b8, _b16, ds_read_b96_tr_b6): each of 16 threads points at
+// a row of consecutive elements, and receives a column: element t of every row.
+//===----------------------------------------------------------------------===//
+
+LogicalResult CopyOpCDNA4LdsReadTransposeType::verify(EmitError emitError, int32_t granularity,
+                                                      int32_t bitSize) {
+  bool known = granularity == 6 ? bitSize == 96
+                                : bitSize == 64 && llvm::is_contained({4, 8, 16}, granularity);
+  if (!known)
+    return emitError() << "a transposing read of LDS moves 64 bits by 4, 8 or 16, or 96 bits by 6, "
+                          "not "
+                       << bitSize << " by " << granularity;
+  return success();
+}
+Layout CopyOpCDNA4LdsReadTransposeType::getThrLayout() const { return Layout(16, 1); }
+Layout CopyOpCDNA4LdsReadTransposeType::getThrBitLayoutSrc() const {
+  return Layout(tup(16, getBitSize()), tup(getBitSize(), 1));
+}
+Layout CopyOpCDNA4LdsReadTransposeType::getThrBitLayoutDst() const {
+  int32_t element = getTransGranularity();
+  return Layout(tup(16, tup(element, getBitSize() / element)), tup(element, tup(1, 16 * element)));
+}
+Layout CopyOpCDNA4LdsReadTransposeType::getThrBitLayoutRef() const { return getThrBitLayoutDst(); }
+
+} // namespace mlir::fly_rocdl

@@ -1,0 +1,105 @@
+// MFMA of CDNA, wave64. For one-block instructions (AMD matrix instruction calculator):
+//   A (M x K) and B (N x K): lane l holds row l % M, and of K the run of K / (64 / M) from (l / M)
+//   * that on. C and D (M x N): lane l holds column l % N; its value v is row 8-or-more apart in
+//   groups of four:
+//     (v / 4) * 4 * (64 / N) + (l / N) * 4 + v % 4.
+#include "dialect/FlyROCDL/IR/TypeUtils.h"
+
+namespace layout = flydsl::layout;
+using layout::IntTuple;
+using layout::Layout;
+using layout::tup;
+
+namespace mlir::fly_rocdl {
+
+static constexpr int64_t kWave = 64;
+
+static Layout operandLayout(int64_t rows, int64_t k) {
+  int64_t groups = kWave / rows;
+  int64_t perThread = k / groups;
+  return Layout(tup(tup(rows, groups), perThread), tup(tup(1, rows * perThread), rows));
+}
+
+static Layout resultLayout(int64_t m, int64_t n) {
+  int64_t groups = kWave / n;
+  return Layout(tup(tup(n, groups), tup(4, m / 4 / groups)), tup(tup(m, 4), tup(1, 4 * groups)));
+}
+
+//===----------------------------------------------------------------------===//
+// Dense
+//===----------------------------------------------------------------------===//
+
+static bool isF8Operand(Type type) {
+  return isa<Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+/// K of the instructions 32x32 and 16x16 for these operands; gfx950 has those with twice the bytes.
+static SmallVector<int32_t, 3> depths(int32_t mn, Type a, Type b) {
+  bool large = mn == 32;
+  if (a.isF32() && b.isF32())
+    return large ? SmallVector<int32_t, 3>{2} : SmallVector<int32_t, 3>{4};
+  if ((a.isF16() && b.isF16()) || (a.isBF16() && b.isBF16()))
+    return large ? SmallVector<int32_t, 3>{8, 16} : SmallVector<int32_t, 3>{16, 32};
+  if (isIntegerOf(a, 8) && isIntegerOf(b, 8))
+    return large ? SmallVector<int32_t, 3>{8, 16, 32} : SmallVector<int32_t, 3>{16, 32, 64};
+  if (isF8Operand(a) && isF8Operand(b))
+    return large ? SmallVector<int32_t, 3>{16} : SmallVector<int32_t, 3>{32};
+  return {};
+}
+
+LogicalResult MmaOpCDNA3_MFMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
+                                          Type a, Type b, Type acc) {
+  bool integer = isIntegerOf(a, 8) && isIntegerOf(b, 8);
+  bool result = integer ? acc.isInteger(32) : acc.isF32();
+  bool shape = m == n && (m == 16 || m == 32) && llvm::is_contained(depths(m, a, b), k);
+  if (!shape || !result)
+    return emitError() << "there is no MFMA " << m << "x" << n << "x" << k << " of " << a << " and "
+                       << b << " that sums in " << acc;
+  return success();
+}
+Layout MmaOpCDNA3_MFMAType::getThrLayout() const { return Layout(kWave, 1); }
+IntTuple MmaOpCDNA3_MFMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
+Type MmaOpCDNA3_MFMAType::getValTypeA() const { return getElemTyA(); }
+Type MmaOpCDNA3_MFMAType::getValTypeB() const { return getElemTyB(); }
+Type MmaOpCDNA3_MFMAType::getValTypeC() const { return getElemTyAcc(); }
+Type MmaOpCDNA3_MFMAType::getValTypeD() const { return getElemTyAcc(); }
+Layout MmaOpCDNA3_MFMAType::getThrValLayoutA() const { return operandLayout(getM(), getK()); }
+Layout MmaOpCDNA3_MFMAType::getThrValLayoutB() const { return operandLayout(getN(), getK()); }
+Layout MmaOpCDNA3_MFMAType::getThrValLayoutC() const { return resultLayout(getM(), getN()); }
+
+//===----------------------------------------------------------------------===//
+// Scaled. State: the scale words of A and B.
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOpCDNA4_MFMAScaleType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
+                                               Type a, Type b, Type acc, int32_t opselA,
+                                               int32_t opselB) {
+  bool shape = m == n && ((m == 16 && k == 128) || (m == 32 && k == 64));
+  if (!shape || !isMXFloat(a) || !isMXFloat(b) || !acc.isF32())
+    return emitError() << "there is no scaled MFMA " << m << "x" << n << "x" << k << " of " << a
+                       << " and " << b << " that sums in " << acc
+                       << "; it is 16x16x128 or 32x32x64 of f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN "
+                          "or f4E2M1FN and sums in f32";
+  if (opselA < 0 || opselA > 3 || opselB < 0 || opselB > 3)
+    return emitError() << "opsel picks one of the bytes 0 to 3, not " << opselA << " and "
+                       << opselB;
+  return success();
+}
+Layout MmaOpCDNA4_MFMAScaleType::getThrLayout() const { return Layout(kWave, 1); }
+IntTuple MmaOpCDNA4_MFMAScaleType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
+Type MmaOpCDNA4_MFMAScaleType::getValTypeA() const { return getElemTyA(); }
+Type MmaOpCDNA4_MFMAScaleType::getValTypeB() const { return getElemTyB(); }
+Type MmaOpCDNA4_MFMAScaleType::getValTypeC() const { return getElemTyAcc(); }
+Type MmaOpCDNA4_MFMAScaleType::getValTypeD() const { return getElemTyAcc(); }
+Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutA() const { return operandLayout(getM(), getK()); }
+Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutB() const { return operandLayout(getN(), getK()); }
+Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutC() const { return resultLayout(getM(), getN()); }
+std::optional<unsigned> MmaOpCDNA4_MFMAScaleType::getStateFieldIndex(StringRef name) const {
+  return fieldIndex(name, {"scale_a", "scale_b"});
+}
+SmallVector<Type> MmaOpCDNA4_MFMAScaleType::getStateFieldTypes() const {
+  return integerFields(getContext(), 2);
+}
+SmallVector<int64_t> MmaOpCDNA4_MFMAScaleType::getStateFieldDefaults() const { return {0, 0}; }
+
+} // namespace mlir::fly_rocdl

@@ -1,0 +1,44 @@
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/FlyROCDL/IR/FlyROCDLAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/FlyROCDL/IR/FlyROCDLOps.cpp.inc"
+
+namespace mlir::fly_rocdl {
+
+void FlyROCDLDialect::initialize() {
+  registerTypes();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/FlyROCDL/IR/FlyROCDLAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/FlyROCDL/IR/FlyROCDLOps.cpp.inc"
+      >();
+}
+
+LogicalResult GetBufferRsrcOp::inferReturnTypes(MLIRContext *context,
+                                                std::optional<Location> location,
+                                                ValueRange operands, DictionaryAttr,
+                                                OpaqueProperties, RegionRange,
+                                                SmallVectorImpl<Type> &types) {
+  auto pointer = dyn_cast<fly::PointerType>(operands[0].getType());
+  if (!pointer || !isBufferDesc(pointer.getAddressSpace()))
+    return emitOptionalError(location, "'fly_rocdl.get_buffer_rsrc' op expected a pointer in ",
+                             BufferDescAddressAttr::get(context), ", found ",
+                             operands[0].getType());
+  constexpr unsigned kBufferResourceSpace = 8; // AMDGPU's address space of buffer resources
+  types.push_back(LLVM::LLVMPointerType::get(context, kBufferResourceSpace));
+  return success();
+}
+
+} // namespace mlir::fly_rocdl

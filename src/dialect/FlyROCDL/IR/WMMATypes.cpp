@@ -1,0 +1,153 @@
+// WMMA of RDNA3, RDNA4 and gfx1250.
+#include "dialect/FlyROCDL/IR/WMMATypes.h"
+
+#include "dialect/FlyROCDL/IR/TypeUtils.h"
+
+namespace layout = flydsl::layout;
+using layout::IntTuple;
+using layout::Layout;
+using layout::tup;
+
+namespace mlir::fly_rocdl {
+
+static constexpr int64_t kWave = 32;
+static constexpr int64_t kRows = 16;
+
+Layout wmmaOperandLayout(int64_t k, unsigned elementBits) {
+  int64_t perThread = k / 2;
+  if (elementBits >= 32)
+    return Layout(tup(tup(kRows, 2), perThread), tup(tup(1, perThread * kRows), kRows));
+  constexpr int64_t kRun = 8;
+  int64_t runs = perThread / kRun;
+  if (runs <= 1)
+    return Layout(tup(tup(kRows, 2), perThread), tup(tup(1, perThread * kRows), kRows));
+  return Layout(tup(tup(kRows, 2), tup(kRun, runs)),
+                tup(tup(1, kRun * kRows), tup(kRows, 2 * kRun * kRows)));
+}
+
+Layout wmmaResultLayout() { return Layout(tup(tup(kRows, 2), 8), tup(tup(kRows, 8), 1)); }
+
+/// RDNA3: both halves of the wave hold the same 16 values of K.
+static Layout replicatedOperandLayout(int64_t k) {
+  return Layout(tup(tup(kRows, 2), k), tup(tup(1, 0), kRows));
+}
+/// RDNA3: the halves of the wave take alternate rows, M = 2 * v + l / 16.
+static Layout interleavedResultLayout() {
+  return Layout(tup(tup(kRows, 2), 8), tup(tup(kRows, 1), 2));
+}
+
+static bool sameHalf(Type a, Type b) {
+  return (a.isF16() && b.isF16()) || (a.isBF16() && b.isBF16());
+}
+
+static InFlightDiagnostic noSuch(EmitError emitError, StringRef target, int32_t m, int32_t n,
+                                 int32_t k, Type a, Type b, Type acc) {
+  InFlightDiagnostic diagnostic = emitError();
+  diagnostic << "there is no WMMA " << m << "x" << n << "x" << k << " of " << a << " and " << b
+             << " that sums in " << acc << " on " << target;
+  return diagnostic;
+}
+
+static LogicalResult verifyModifiers(EmitError emitError, Type a, bool signA, bool signB,
+                                     bool clamp) {
+  if (!isa<IntegerType>(a) && (signA || signB || clamp))
+    return emitError() << "signA, signB and clamp are for integers, not for " << a;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// RDNA3
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOpGFX11_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
+                                          Type a, Type b, Type acc, bool signA, bool signB,
+                                          bool clamp) {
+  bool floats = sameHalf(a, b) && acc.isF32();
+  bool integers =
+      ((isIntegerOf(a, 8) && isIntegerOf(b, 8)) || (isIntegerOf(a, 4) && isIntegerOf(b, 4))) &&
+      acc.isInteger(32);
+  if (m != 16 || n != 16 || k != 16 || !(floats || integers))
+    return noSuch(emitError, "gfx11", m, n, k, a, b, acc);
+  return verifyModifiers(emitError, a, signA, signB, clamp);
+}
+Layout MmaOpGFX11_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
+IntTuple MmaOpGFX11_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
+Type MmaOpGFX11_WMMAType::getValTypeA() const { return getElemTyA(); }
+Type MmaOpGFX11_WMMAType::getValTypeB() const { return getElemTyB(); }
+Type MmaOpGFX11_WMMAType::getValTypeC() const { return getElemTyAcc(); }
+Type MmaOpGFX11_WMMAType::getValTypeD() const { return getElemTyAcc(); }
+Layout MmaOpGFX11_WMMAType::getThrValLayoutA() const { return replicatedOperandLayout(getK()); }
+Layout MmaOpGFX11_WMMAType::getThrValLayoutB() const { return replicatedOperandLayout(getK()); }
+Layout MmaOpGFX11_WMMAType::getThrValLayoutC() const { return interleavedResultLayout(); }
+
+//===----------------------------------------------------------------------===//
+// RDNA4
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOpGFX120X_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
+                                            Type a, Type b, Type acc, bool signA, bool signB,
+                                            bool clamp) {
+  if (m != 16 || n != 16 || k != 16 || !sameHalf(a, b) || !acc.isF32())
+    return noSuch(emitError, "gfx120x", m, n, k, a, b, acc);
+  return verifyModifiers(emitError, a, signA, signB, clamp);
+}
+Layout MmaOpGFX120X_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
+IntTuple MmaOpGFX120X_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
+Type MmaOpGFX120X_WMMAType::getValTypeA() const { return getElemTyA(); }
+Type MmaOpGFX120X_WMMAType::getValTypeB() const { return getElemTyB(); }
+Type MmaOpGFX120X_WMMAType::getValTypeC() const { return getElemTyAcc(); }
+Type MmaOpGFX120X_WMMAType::getValTypeD() const { return getElemTyAcc(); }
+Layout MmaOpGFX120X_WMMAType::getThrValLayoutA() const {
+  return wmmaOperandLayout(getK(), getElemTyA().getIntOrFloatBitWidth());
+}
+Layout MmaOpGFX120X_WMMAType::getThrValLayoutB() const {
+  return wmmaOperandLayout(getK(), getElemTyB().getIntOrFloatBitWidth());
+}
+Layout MmaOpGFX120X_WMMAType::getThrValLayoutC() const { return wmmaResultLayout(); }
+
+//===----------------------------------------------------------------------===//
+// gfx1250
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOpGFX1250_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
+                                            Type a, Type b, Type acc, bool signA, bool signB,
+                                            bool clamp) {
+  auto f8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
+  bool known = false;
+  switch (k) {
+  case 4:
+    known = a.isF32() && b.isF32() && acc.isF32();
+    break;
+  case 32:
+    known = (sameHalf(a, b) && (acc.isF32() || acc == a)) ||
+            (isIntegerOf(a, 4) && isIntegerOf(b, 4) && acc.isInteger(32));
+    break;
+  case 64:
+    known = (isIntegerOf(a, 8) && isIntegerOf(b, 8) && acc.isInteger(32)) ||
+            (f8(a) && f8(b) && (acc.isF32() || acc.isF16()));
+    break;
+  case 128:
+    known = f8(a) && f8(b) && (acc.isF32() || acc.isF16());
+    break;
+  default:
+    break;
+  }
+  if (m != 16 || n != 16 || !known)
+    return noSuch(emitError, "gfx1250", m, n, k, a, b, acc);
+  return verifyModifiers(emitError, a, signA, signB, clamp);
+}
+Layout MmaOpGFX1250_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
+IntTuple MmaOpGFX1250_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
+Type MmaOpGFX1250_WMMAType::getValTypeA() const { return getElemTyA(); }
+Type MmaOpGFX1250_WMMAType::getValTypeB() const { return getElemTyB(); }
+Type MmaOpGFX1250_WMMAType::getValTypeC() const { return getElemTyAcc(); }
+Type MmaOpGFX1250_WMMAType::getValTypeD() const { return getElemTyAcc(); }
+Layout MmaOpGFX1250_WMMAType::getThrValLayoutA() const {
+  return wmmaOperandLayout(getK(), getElemTyA().getIntOrFloatBitWidth());
+}
+Layout MmaOpGFX1250_WMMAType::getThrValLayoutB() const {
+  return wmmaOperandLayout(getK(), getElemTyB().getIntOrFloatBitWidth());
+}
+Layout MmaOpGFX1250_WMMAType::getThrValLayoutC() const { return wmmaResultLayout(); }
+
+} // namespace mlir::fly_rocdl
