@@ -109,6 +109,7 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
 }
 
 void Compile::run(mlir::ModuleOp source, Guard &guard) {
+  beginLoadingComgr();
   TargetMachineLease machine(options);
   llvm::LLVMContext context;
   context.setDiagnosticHandler(collectLlvmDiagnostics(diagnostics));

@@ -20,6 +20,10 @@ Bytes link(std::span<const char> object, const Target &target);
 /// Nothing where comgr is not installed, does not list the ISA or fails; why is logged at debug
 /// level.
 std::optional<Bytes> linkWithComgr(std::span<const char> object, const Target &target);
+/// Starts loading comgr, so that it is there when the first kernel is to be linked. Returns at
+/// once.
+void beginLoadingComgr();
+
 /// One link at a time: LLD's state is global.
 Bytes linkWithLld(std::span<const char> object, const Target &target);
 

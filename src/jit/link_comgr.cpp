@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <future>
 #include <string>
 
 namespace flydsl::jit {
@@ -73,9 +74,12 @@ struct Comgr {
   }
 };
 
-const Comgr &comgr() {
-  static const auto *instance = new Comgr;
-  return *instance;
+/// Loading comgr and the LLVM below it takes tens of milliseconds; it is begun on a thread of its
+/// own.
+std::shared_future<const Comgr *> comgr() {
+  static std::shared_future<const Comgr *> loading =
+      std::async(std::launch::async, [] { return static_cast<const Comgr *>(new Comgr); }).share();
+  return loading;
 }
 
 /// One link's objects, released at the end in any case.
@@ -120,8 +124,10 @@ struct Session {
 
 } // namespace
 
+void beginLoadingComgr() { comgr(); }
+
 std::optional<Bytes> linkWithComgr(std::span<const char> object, const Target &target) {
-  const Comgr &api = comgr();
+  const Comgr &api = *comgr().get();
   if (!api.lists(target))
     return std::nullopt;
   Bytes linked;
