@@ -9,8 +9,10 @@
 namespace flyemu {
 
 namespace {
-/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish).
-uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t offset, unsigned bytes, bool write, bool atomic = false) {
+/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish). Address and
+/// instruction offset add up in 32 bits: compilers pass negative addresses under a positive offset.
+uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t sum, unsigned bytes, bool write, bool atomic = false) {
+  uint64_t offset = static_cast<uint32_t>(sum);
   if (__builtin_expect(w.probe != nullptr, 0))
     w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
   return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
