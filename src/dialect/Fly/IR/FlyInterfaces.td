@@ -84,42 +84,36 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
 
 // How an atom becomes instructions. Attached to the types above by the conversion, as external models,
 // so that the dialect itself knows no target's intrinsics.
+def Fly_InitialStateMethod : InterfaceMethod<[{
+    What field `field` of the atom's state is worth before `fly.atom.set_value` sets it.
+  }], "int64_t", "getInitialState", (ins "unsigned":$field), "", "return 0;">;
+
 def Fly_CopyOpLoweringInterface : TypeInterface<"CopyOpLoweringInterface"> {
   let cppNamespace = "::mlir::fly";
-  let description = [{
-    `atom` is the converted atom (its state, or null), `src` and `dst` converted pointers or, in the SSA
-    form, vectors in registers. `pred` is null or an i1.
-  }];
   let methods = [
-    InterfaceMethod<"Emits one call on memory.", "::llvm::LogicalResult", "emitAtomCall",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$copyAtomTy,
-           "::mlir::Type":$srcTy, "::mlir::Type":$dstTy, "::mlir::Value":$atom,
-           "::mlir::Value":$src, "::mlir::Value":$dst, "::mlir::Value":$pred)>,
     InterfaceMethod<[{
-        Emits one call whose register operands are vectors. `resultTy` is null where the destination is
-        memory; else `dst`, where not null, is the value that lanes without predicate keep.
-      }], "::llvm::FailureOr<::mlir::Value>", "emitAtomCallSSA",
+        Emits one call without predicate. What lies in registers is a vector: `src` where `srcTy` is not a
+        memref, and the result where `resultTy` is not null. The others are converted pointers, of the given
+        memref types. `atom` is the converted atom, a struct of its state. Fails without an error where the
+        instruction does not move between such places.
+      }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
            "::mlir::Type":$copyAtomTy, "::mlir::Type":$srcTy, "::mlir::Type":$dstTy,
-           "::mlir::Value":$atom, "::mlir::Value":$src, "::mlir::Value":$dst, "::mlir::Value":$pred)>
+           "::mlir::Value":$atom, "::mlir::Value":$src, "::mlir::Value":$dst)>,
+    Fly_InitialStateMethod
   ];
 }
 
 def Fly_MmaOpLoweringInterface : TypeInterface<"MmaOpLoweringInterface"> {
   let cppNamespace = "::mlir::fly";
   let methods = [
-    InterfaceMethod<"Emits one call on fragments in register memory.",
-      "::llvm::LogicalResult", "emitAtomCall",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$mmaAtomTy,
-           "::mlir::Type":$dTy, "::mlir::Type":$aTy, "::mlir::Type":$bTy, "::mlir::Type":$cTy,
-           "::mlir::Value":$atom, "::mlir::Value":$d, "::mlir::Value":$a, "::mlir::Value":$b,
-           "::mlir::Value":$c)>,
-    InterfaceMethod<"Emits one call on vectors; the result is D.",
-      "::llvm::FailureOr<::mlir::Value>", "emitAtomCallSSA",
+    InterfaceMethod<[{
+        Emits D = A * B + C on vectors, or scalars, of registers; the result is D, of type `resultTy`. Fails
+        without an error where the target has no such instruction.
+      }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
-           "::mlir::Type":$mmaAtomTy, "::mlir::Type":$dTy, "::mlir::Type":$aTy, "::mlir::Type":$bTy,
-           "::mlir::Type":$cTy, "::mlir::Value":$atom, "::mlir::Value":$d, "::mlir::Value":$a,
-           "::mlir::Value":$b, "::mlir::Value":$c)>
+           "::mlir::Value":$atom, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c)>,
+    Fly_InitialStateMethod
   ];
 }
 

@@ -1,0 +1,354 @@
+//===- ConvertAtoms.cpp - Atoms, their state and their calls --------------------------------------===//
+//
+// What a call of an atom is in instructions, the atom's type knows (CopyOpLoweringInterface, MmaOpLoweringInterface), for
+// registers as vectors and without predicates. Here the rest is done once for all atoms: fragments in register memory are
+// loaded and stored, and a predicate becomes an scf.if around the call.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+
+#include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/RegisterMemory.h"
+#include "layout/coord.h"
+#include "layout/error.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::fly {
+
+namespace fl = flydsl::layout;
+
+namespace {
+
+Type instructionOf(Type atomTy) {
+  if (auto copy = dyn_cast<CopyAtomType>(atomTy))
+    return copy.getCopyOp();
+  return cast<MmaAtomType>(atomTy).getMmaOp();
+}
+
+//===----------------------------------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------------------------------===//
+
+bool isRegister(Type type) {
+  auto memref = dyn_cast_or_null<MemRefType>(type);
+  return memref && memref.isIn(AddressSpace::Register);
+}
+
+/// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's index.
+SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
+  SmallVector<int64_t> offsets;
+  int64_t count = fl::size(layout).value();
+  for (int64_t i = 0; i < count; ++i)
+    offsets.push_back(fl::crd2idx(fl::IntTuple(i), layout).leaf().value());
+  return offsets;
+}
+
+/// The type of a fragment's value: that of contiguous registers, or a vector of its elements.
+Type fragmentType(MemRefType type, ArrayRef<int64_t> offsets) {
+  if (Type contiguous = registerValueType(type))
+    return contiguous;
+  return VectorType::get({static_cast<int64_t>(offsets.size())}, storedElementType(type.getElemTy()));
+}
+
+Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer) {
+  PointerType pointerTy = type.getPointerType();
+  if (Type contiguous = registerValueType(type))
+    return emitLoad(builder, loc, contiguous, pointerTy, pointer);
+  SmallVector<int64_t> offsets = elementOffsets(type.getLayout());
+  Type vectorTy = fragmentType(type, offsets);
+  Value vector = ub::PoisonOp::create(builder, loc, vectorTy);
+  for (auto [i, offset] : llvm::enumerate(offsets)) {
+    Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
+    Value element = emitLoad(builder, loc, storedElementType(type.getElemTy()), pointerTy, at);
+    vector = vector::InsertOp::create(builder, loc, element, vector, ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  }
+  return vector;
+}
+
+void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType type, Value pointer) {
+  PointerType pointerTy = type.getPointerType();
+  if (registerValueType(type))
+    return emitStore(builder, loc, value, pointerTy, pointer);
+  for (auto [i, offset] : llvm::enumerate(elementOffsets(type.getLayout()))) {
+    Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
+    Value element =
+        vector::ExtractOp::create(builder, loc, value, ArrayRef<int64_t>{static_cast<int64_t>(i)});
+    emitStore(builder, loc, element, pointerTy, at);
+  }
+}
+
+//===----------------------------------------------------------------------------------------------===//
+// Atoms and their state
+//===----------------------------------------------------------------------------------------------===//
+
+int64_t initialState(Type instruction, unsigned field) {
+  if (auto copy = dyn_cast<CopyOpLoweringInterface>(instruction))
+    return copy.getInitialState(field);
+  if (auto mma = dyn_cast<MmaOpLoweringInterface>(instruction))
+    return mma.getInitialState(field);
+  return 0;
+}
+
+/// The struct of an atom's state before anything is set.
+Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
+  Value atom = LLVM::UndefOp::create(builder, loc, structTy);
+  auto stateful = dyn_cast<StatefulOpTypeInterface>(instructionOf(atomTy));
+  if (!stateful)
+    return atom;
+  for (auto [i, type] : llvm::enumerate(stateful.getStateFieldTypes())) {
+    auto value = builder.getIntegerAttr(type, initialState(instructionOf(atomTy), i));
+    atom = LLVM::InsertValueOp::create(builder, loc, atom, arith::ConstantOp::create(builder, loc, value),
+                                       ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  }
+  return atom;
+}
+
+template <class MakeAtomOp> struct ConvertMakeAtom : OpConversionPattern<MakeAtomOp> {
+  using OpConversionPattern<MakeAtomOp>::OpConversionPattern;
+  LogicalResult matchAndRewrite(MakeAtomOp op, typename MakeAtomOp::Adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type structTy = this->getTypeConverter()->convertType(op.getType());
+    rewriter.replaceOp(op, makeAtom(rewriter, op.getLoc(), op.getType(), structTy));
+    return success();
+  }
+};
+
+/// Static atoms; other static values are for operations that are gone by now.
+struct ConvertStaticAtom : OpConversionPattern<StaticOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(StaticOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (auto tiled = dyn_cast<TiledCopyType>(type))
+      type = tiled.getCopyAtom();
+    else if (auto tiled = dyn_cast<TiledMmaType>(type))
+      type = tiled.getMmaAtom();
+    if (!isa<CopyAtomType, MmaAtomType>(type))
+      return failure();
+    rewriter.replaceOp(op, makeAtom(rewriter, op.getLoc(), type, getTypeConverter()->convertType(type)));
+    return success();
+  }
+};
+
+template <class TiledOp> struct ConvertMakeTiled : OpConversionPattern<TiledOp> {
+  using OpConversionPattern<TiledOp>::OpConversionPattern;
+  LogicalResult matchAndRewrite(TiledOp op, typename OpConversionPattern<TiledOp>::OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, llvm::getSingleElement(adaptor.getOperands().front()));
+    return success();
+  }
+};
+
+struct ConvertAtomSetValue : OpConversionPattern<AtomSetValueOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(AtomSetValueOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto stateful = dyn_cast<StatefulOpTypeInterface>(instructionOf(op.getAtom().getType()));
+    std::optional<unsigned> field = stateful ? stateful.getStateFieldIndex(op.getField()) : std::nullopt;
+    if (!field)
+      return op.emitOpError("the atom ") << op.getAtom().getType() << " has no field '" << op.getField() << "'";
+    Type fieldTy = stateful.getStateFieldTypes()[*field];
+    if (adaptor.getValue().getType() != fieldTy)
+      return op.emitOpError("field '") << op.getField() << "' takes a value of type " << fieldTy << ", not "
+                                       << adaptor.getValue().getType();
+    rewriter.replaceOpWithNewOp<LLVM::InsertValueOp>(op, adaptor.getAtom(), adaptor.getValue(),
+                                                     ArrayRef<int64_t>{static_cast<int64_t>(*field)});
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------------------------------===//
+
+/// A copy with its registers as vectors: `resultTy` is null where the destination is memory.
+struct CopyCall {
+  Operation *op;
+  CopyAtomType atomTy;
+  Value atom;
+  Type resultTy, srcTy, dstTy;
+  Value src, dst;
+
+  FailureOr<Value> emit(OpBuilder &builder) const {
+    auto instruction = dyn_cast<CopyOpLoweringInterface>(atomTy.getCopyOp());
+    FailureOr<Value> result = failure();
+    if (instruction)
+      result = instruction.emitCall(builder, op->getLoc(), resultTy, atomTy, srcTy, dstTy, atom, src, dst);
+    if (failed(result)) {
+      InFlightDiagnostic diagnostic = op->emitOpError("the atom ") << atomTy << " can't copy from " << srcTy << " to ";
+      diagnostic << (resultTy ? resultTy : dstTy);
+      return diagnostic;
+    }
+    return result;
+  }
+
+  /// Under `pred`; where it does not hold, `otherwise` is the result, or anything where it is null.
+  FailureOr<Value> emitIf(OpBuilder &builder, Value pred, Value otherwise) const {
+    if (!pred)
+      return emit(builder);
+    OpBuilder::InsertionGuard guard(builder);
+    Location loc = op->getLoc();
+    TypeRange types = resultTy ? TypeRange(resultTy) : TypeRange();
+    if (resultTy && !otherwise)
+      otherwise = ub::PoisonOp::create(builder, loc, resultTy);
+    auto branch = scf::IfOp::create(builder, loc, types, pred, /*withElseRegion=*/resultTy != nullptr);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    FailureOr<Value> result = emit(builder);
+    if (failed(result) || !resultTy)
+      return result;
+    scf::YieldOp::create(builder, loc, *result);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, otherwise);
+    return branch.getResult(0);
+  }
+};
+
+Value loadPredicate(OpBuilder &builder, Location loc, Type type, Value pred) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref)
+    return pred;
+  Value loaded = emitLoad(builder, loc, builder.getI1Type(), memref.getPointerType(), pred);
+  return loaded;
+}
+
+struct ConvertCopyAtomCall : OpConversionPattern<CopyAtomCallOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(CopyAtomCallOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    MemRefType srcTy = op.getSrc().getType(), dstTy = op.getDst().getType();
+    CopyCall call{op,    op.getCopyAtom().getType(), adaptor.getCopyAtom(), {}, srcTy, dstTy,
+                  adaptor.getSrc(), adaptor.getDst()};
+    Value pred = op.getPred() ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred()) : Value();
+    try {
+      if (isRegister(srcTy)) {
+        call.src = loadFragment(rewriter, loc, srcTy, adaptor.getSrc());
+        call.srcTy = call.src.getType();
+      }
+      Value kept;
+      if (isRegister(dstTy)) {
+        call.resultTy = fragmentType(dstTy, elementOffsets(dstTy.getLayout()));
+        call.dstTy = {};
+        call.dst = {};
+        kept = pred ? loadFragment(rewriter, loc, dstTy, adaptor.getDst()) : Value();
+      }
+      FailureOr<Value> result = call.emitIf(rewriter, pred, kept);
+      if (failed(result))
+        return failure();
+      if (isRegister(dstTy))
+        storeFragment(rewriter, loc, *result, dstTy, adaptor.getDst());
+    } catch (const fl::LayoutError &error) {
+      return op.emitOpError(error.what());
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(CopyAtomCallSSAOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    bool hasResult = op.getNumResults() == 1;
+    Type resultTy = hasResult ? getTypeConverter()->convertType(op.getResult(0).getType()) : Type();
+    Type srcTy = op.getSrc().getType();
+    CopyCall call{op, op.getCopyAtom().getType(), adaptor.getCopyAtom(), resultTy, srcTy, {}, adaptor.getSrc(), {}};
+    Value pred = op.getPred() ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred()) : Value();
+    try {
+      if (isRegister(srcTy)) {
+        call.src = loadFragment(rewriter, loc, cast<MemRefType>(srcTy), adaptor.getSrc());
+        call.srcTy = call.src.getType();
+      }
+      Value kept;
+      MemRefType storeTo;
+      if (hasResult) {
+        kept = adaptor.getDst();
+      } else if (isRegister(op.getDst().getType())) {
+        storeTo = cast<MemRefType>(op.getDst().getType());
+        call.resultTy = fragmentType(storeTo, elementOffsets(storeTo.getLayout()));
+        kept = pred ? loadFragment(rewriter, loc, storeTo, adaptor.getDst()) : Value();
+      } else {
+        call.dstTy = op.getDst().getType();
+        call.dst = adaptor.getDst();
+      }
+      FailureOr<Value> result = call.emitIf(rewriter, pred, kept);
+      if (failed(result))
+        return failure();
+      if (storeTo)
+        storeFragment(rewriter, loc, *result, storeTo, adaptor.getDst());
+      if (hasResult)
+        rewriter.replaceOp(op, *result);
+      else
+        rewriter.eraseOp(op);
+    } catch (const fl::LayoutError &error) {
+      return op.emitOpError(error.what());
+    }
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------------------------------===//
+
+/// Either form of the call: operands are fragments in register memory or values.
+template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
+  using OpConversionPattern<CallOp>::OpConversionPattern;
+  LogicalResult matchAndRewrite(CallOp op, typename CallOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto value = [&](Type type, Value converted) {
+      return isRegister(type) ? loadFragment(rewriter, loc, cast<MemRefType>(type), converted) : converted;
+    };
+    auto atomTy = cast<MmaAtomType>(op.getMmaAtom().getType());
+    bool hasResult = op->getNumResults() == 1;
+    try {
+      Value a = value(op.getA().getType(), adaptor.getA()), b = value(op.getB().getType(), adaptor.getB()),
+            c = value(op.getC().getType(), adaptor.getC());
+      MemRefType storeTo;
+      Type resultTy;
+      if (hasResult) {
+        resultTy = this->getTypeConverter()->convertType(op->getResult(0).getType());
+      } else {
+        storeTo = dyn_cast_or_null<MemRefType>(op.getD() ? op.getD().getType() : Type());
+        if (!isRegister(storeTo))
+          return op.emitOpError("writes D to something other than registers");
+        resultTy = fragmentType(storeTo, elementOffsets(storeTo.getLayout()));
+      }
+      auto instruction = dyn_cast<MmaOpLoweringInterface>(atomTy.getMmaOp());
+      FailureOr<Value> d = failure();
+      if (instruction)
+        d = instruction.emitCall(rewriter, loc, resultTy, adaptor.getMmaAtom(), a, b, c);
+      if (failed(d))
+        return op.emitOpError("the atom ") << atomTy << " has no instruction for " << a.getType() << ", " << b.getType()
+                                           << " and " << c.getType();
+      if (hasResult) {
+        rewriter.replaceOp(op, *d);
+        return success();
+      }
+      storeFragment(rewriter, loc, *d, storeTo, adaptor.getD());
+      rewriter.eraseOp(op);
+      return success();
+    } catch (const fl::LayoutError &error) {
+      return op.emitOpError(error.what());
+    }
+  }
+};
+
+} // namespace
+
+void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
+  patterns.add<ConvertMakeAtom<MakeCopyAtomOp>, ConvertMakeAtom<MakeMmaAtomOp>, ConvertStaticAtom,
+               ConvertMakeTiled<MakeTiledCopyOp>, ConvertMakeTiled<MakeTiledMmaOp>, ConvertAtomSetValue, ConvertCopyAtomCall,
+               ConvertCopyAtomCallSSA, ConvertMmaCall<MmaAtomCallOp>, ConvertMmaCall<MmaAtomCallSSAOp>>(
+      converter, patterns.getContext());
+}
+
+} // namespace mlir::fly

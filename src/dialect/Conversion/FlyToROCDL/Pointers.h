@@ -1,0 +1,57 @@
+//===- Pointers.h - Fly pointers as LLVM values ----------------------------------------*- C++ -*-===//
+
+#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
+#define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
+
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::fly {
+
+/// Whether the pointer is a buffer descriptor with an offset, not an address.
+bool isBufferPointer(PointerType type);
+
+/// LLVM's number of the pointer's address space; 8, the resource's, for buffer pointers.
+unsigned llvmAddressSpace(PointerType type);
+
+/// What values of the pointer's type become.
+Type convertedPointerType(PointerType type);
+
+/// The element type as memory and vectors hold it.
+Type storedElementType(Type elemTy);
+
+/// A power of two that divides the address of every access through a pointer of this type, in bytes: its alignment, no more
+/// than what a swizzle leaves of it.
+int64_t accessAlignment(PointerType type);
+
+/// The address of an access: the pointer with its swizzle applied to the byte address.
+Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value pointer);
+
+/// The pointer `offset` elements on; `offset` is an i32 or i64.
+Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset);
+
+/// A value of `type` loaded from the pointer, and stored to it; sets the alignment.
+Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer);
+void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer);
+
+/// Buffer pointers: made of a resource at offset 0, and taken apart. The byte offset has the swizzle applied.
+Value makeBufferPointer(OpBuilder &builder, Location loc, Value resource);
+Value bufferResource(OpBuilder &builder, Location loc, Value pointer);
+Value bufferByteOffset(OpBuilder &builder, Location loc, PointerType type, Value pointer);
+
+/// An element count as bytes of elements of `elemTy`, in i32.
+Value elementsToBytes(OpBuilder &builder, Location loc, Type elemTy, Value elements);
+
+/// An i32 constant.
+Value constantI32(OpBuilder &builder, Location loc, int64_t value);
+
+/// The type in which `bits` bits go through a buffer instruction: i8, i16, i32 or a vector of i32.
+Type bufferDataType(OpBuilder &builder, int64_t bits);
+
+/// `value` as `type` of the same size.
+Value bitcastTo(OpBuilder &builder, Location loc, Value value, Type type);
+
+} // namespace mlir::fly
+
+#endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H

@@ -1,0 +1,103 @@
+//===- UniversalAtoms.cpp - The atoms of every target ---------------------------------------------===//
+
+#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+
+#include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace mlir::fly {
+
+namespace {
+
+unsigned bitsOf(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * vector.getElementTypeBitWidth();
+  return type.getIntOrFloatBitWidth();
+}
+
+struct UniversalCopy : CopyOpLoweringInterface::ExternalModel<UniversalCopy, CopyOpUniversalCopyType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type, Type srcTy,
+                            Type dstTy, Value, Value src, Value dst) const {
+    int64_t bits = cast<CopyOpUniversalCopyType>(type).getBitSize();
+    auto from = dyn_cast<MemRefType>(srcTy), to = dyn_cast_or_null<MemRefType>(dstTy);
+    Value value = src;
+    if (from)
+      value = emitLoad(builder, loc, resultTy ? resultTy : bufferDataType(builder, bits), from.getPointerType(), src);
+    if (static_cast<int64_t>(bitsOf(value.getType())) != bits)
+      return failure();
+    if (to)
+      emitStore(builder, loc, value, to.getPointerType(), dst);
+    else
+      value = bitcastTo(builder, loc, value, resultTy);
+    return value;
+  }
+};
+
+std::optional<LLVM::AtomicBinOp> atomicKind(AtomicOp op, Type type) {
+  bool isFloat = isa<FloatType>(type);
+  switch (op) {
+  case AtomicOp::Add:
+    return isFloat ? LLVM::AtomicBinOp::fadd : LLVM::AtomicBinOp::add;
+  case AtomicOp::Max:
+    return isFloat ? LLVM::AtomicBinOp::fmax : LLVM::AtomicBinOp::max;
+  case AtomicOp::Min:
+    return isFloat ? LLVM::AtomicBinOp::fmin : LLVM::AtomicBinOp::min;
+  case AtomicOp::And:
+    return isFloat ? std::nullopt : std::optional(LLVM::AtomicBinOp::_and);
+  case AtomicOp::Or:
+    return isFloat ? std::nullopt : std::optional(LLVM::AtomicBinOp::_or);
+  case AtomicOp::Inc:
+    return isFloat ? std::nullopt : std::optional(LLVM::AtomicBinOp::uinc_wrap);
+  case AtomicOp::Dec:
+    return isFloat ? std::nullopt : std::optional(LLVM::AtomicBinOp::udec_wrap);
+  }
+  return std::nullopt;
+}
+
+struct UniversalAtomic : CopyOpLoweringInterface::ExternalModel<UniversalAtomic, CopyOpUniversalAtomicType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type, Type srcTy,
+                            Type dstTy, Value, Value src, Value dst) const {
+    auto atomic = cast<CopyOpUniversalAtomicType>(type);
+    auto to = dyn_cast_or_null<MemRefType>(dstTy);
+    Type elemTy = isa<VectorType>(atomic.getValType()) ? cast<VectorType>(atomic.getValType()).getElementType()
+                                                       : atomic.getValType();
+    std::optional<LLVM::AtomicBinOp> kind = atomicKind(atomic.getAtomicOp().getValue(), elemTy);
+    if (!to || isa<MemRefType>(srcTy) || !kind || isBufferPointer(to.getPointerType()) ||
+        bitsOf(src.getType()) != bitsOf(atomic.getValType()))
+      return failure();
+    src = bitcastTo(builder, loc, src, atomic.getValType());
+    Value address = swizzledAddress(builder, loc, to.getPointerType(), dst);
+    LLVM::AtomicRMWOp::create(builder, loc, *kind, address, src, LLVM::AtomicOrdering::monotonic,
+                              atomic.getSyncscope());
+    return src;
+  }
+};
+
+struct UniversalFMA : MmaOpLoweringInterface::ExternalModel<UniversalFMA, MmaOpUniversalFMAType> {
+  FailureOr<Value> emitCall(Type, OpBuilder &builder, Location loc, Type resultTy, Value, Value a, Value b,
+                            Value c) const {
+    if (a.getType() != b.getType() || a.getType() != c.getType() || c.getType() != resultTy)
+      return failure();
+    if (isa<FloatType>(getElementTypeOrSelf(resultTy)))
+      return Value(math::FmaOp::create(builder, loc, a, b, c));
+    Value product = arith::MulIOp::create(builder, loc, a, b);
+    return Value(arith::AddIOp::create(builder, loc, product, c));
+  }
+};
+
+} // namespace
+
+void attachUniversalAtomModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, FlyDialect *) {
+    CopyOpUniversalCopyType::attachInterface<UniversalCopy>(*context);
+    CopyOpUniversalAtomicType::attachInterface<UniversalAtomic>(*context);
+    MmaOpUniversalFMAType::attachInterface<UniversalFMA>(*context);
+  });
+}
+
+} // namespace mlir::fly
