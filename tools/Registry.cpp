@@ -3,6 +3,7 @@
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #ifdef FLYDSL_HAVE_PASSES
+#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
 #endif
 
@@ -54,6 +55,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
 #ifdef FLYDSL_HAVE_PASSES
   mlir::fly::registerFlyPasses();
+  mlir::fly::registerFlyToROCDLPasses();
 #endif
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -3,6 +3,7 @@
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #ifdef FLYDSL_HAVE_PASSES
+#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
 #endif
 
@@ -69,6 +70,7 @@ void registerPasses() {
   std::call_once(once, [] {
 #ifdef FLYDSL_HAVE_PASSES
     mlir::fly::registerFlyPasses();
+    mlir::fly::registerFlyToROCDLPasses();
 #endif
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });

@@ -1,4 +1,5 @@
-//===- ConversionPatterns.h - The parts of the conversion to ROCDL --------------------*- C++ -*-===//
+//===- ConversionPatterns.h - The parts of the conversion to ROCDL --------------------*- C++
+//-*-===//
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_CONVERSIONPATTERNS_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_CONVERSIONPATTERNS_H

@@ -1,8 +1,10 @@
-//===- ConvertAtoms.cpp - Atoms, their state and their calls --------------------------------------===//
+//===- ConvertAtoms.cpp - Atoms, their state and their calls
+//--------------------------------------===//
 //
-// What a call of an atom is in instructions, the atom's type knows (CopyOpLoweringInterface, MmaOpLoweringInterface), for
-// registers as vectors and without predicates. Here the rest is done once for all atoms: fragments in register memory are
-// loaded and stored, and a predicate becomes an scf.if around the call.
+// What a call of an atom is in instructions, the atom's type knows (CopyOpLoweringInterface,
+// MmaOpLoweringInterface), for registers as vectors and without predicates. Here the rest is done
+// once for all atoms: fragments in register memory are loaded and stored, and a predicate becomes
+// an scf.if around the call.
 //
 //===----------------------------------------------------------------------------------------------===//
 
@@ -41,7 +43,8 @@ bool isRegister(Type type) {
   return memref && memref.isIn(AddressSpace::Register);
 }
 
-/// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's index.
+/// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's
+/// index.
 SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
   SmallVector<int64_t> offsets;
   int64_t count = fl::size(layout).value();
@@ -54,7 +57,8 @@ SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
 Type fragmentType(MemRefType type, ArrayRef<int64_t> offsets) {
   if (Type contiguous = registerValueType(type))
     return contiguous;
-  return VectorType::get({static_cast<int64_t>(offsets.size())}, storedElementType(type.getElemTy()));
+  return VectorType::get({static_cast<int64_t>(offsets.size())},
+                         storedElementType(type.getElemTy()));
 }
 
 Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer) {
@@ -67,7 +71,8 @@ Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value poin
   for (auto [i, offset] : llvm::enumerate(offsets)) {
     Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
     Value element = emitLoad(builder, loc, storedElementType(type.getElemTy()), pointerTy, at);
-    vector = vector::InsertOp::create(builder, loc, element, vector, ArrayRef<int64_t>{static_cast<int64_t>(i)});
+    vector = vector::InsertOp::create(builder, loc, element, vector,
+                                      ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
   return vector;
 }
@@ -104,7 +109,8 @@ Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
     return atom;
   for (auto [i, type] : llvm::enumerate(stateful.getStateFieldTypes())) {
     auto value = builder.getIntegerAttr(type, initialState(instructionOf(atomTy), i));
-    atom = LLVM::InsertValueOp::create(builder, loc, atom, arith::ConstantOp::create(builder, loc, value),
+    atom = LLVM::InsertValueOp::create(builder, loc, atom,
+                                       arith::ConstantOp::create(builder, loc, value),
                                        ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
   return atom;
@@ -123,7 +129,8 @@ template <class MakeAtomOp> struct ConvertMakeAtom : OpConversionPattern<MakeAto
 /// Static atoms; other static values are for operations that are gone by now.
 struct ConvertStaticAtom : OpConversionPattern<StaticOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(StaticOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(StaticOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Type type = op.getType();
     if (auto tiled = dyn_cast<TiledCopyType>(type))
       type = tiled.getCopyAtom();
@@ -131,14 +138,16 @@ struct ConvertStaticAtom : OpConversionPattern<StaticOp> {
       type = tiled.getMmaAtom();
     if (!isa<CopyAtomType, MmaAtomType>(type))
       return failure();
-    rewriter.replaceOp(op, makeAtom(rewriter, op.getLoc(), type, getTypeConverter()->convertType(type)));
+    rewriter.replaceOp(
+        op, makeAtom(rewriter, op.getLoc(), type, getTypeConverter()->convertType(type)));
     return success();
   }
 };
 
 template <class TiledOp> struct ConvertMakeTiled : OpConversionPattern<TiledOp> {
   using OpConversionPattern<TiledOp>::OpConversionPattern;
-  LogicalResult matchAndRewrite(TiledOp op, typename OpConversionPattern<TiledOp>::OneToNOpAdaptor adaptor,
+  LogicalResult matchAndRewrite(TiledOp op,
+                                typename OpConversionPattern<TiledOp>::OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOp(op, llvm::getSingleElement(adaptor.getOperands().front()));
     return success();
@@ -150,15 +159,17 @@ struct ConvertAtomSetValue : OpConversionPattern<AtomSetValueOp> {
   LogicalResult matchAndRewrite(AtomSetValueOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     auto stateful = dyn_cast<StatefulOpTypeInterface>(instructionOf(op.getAtom().getType()));
-    std::optional<unsigned> field = stateful ? stateful.getStateFieldIndex(op.getField()) : std::nullopt;
+    std::optional<unsigned> field =
+        stateful ? stateful.getStateFieldIndex(op.getField()) : std::nullopt;
     if (!field)
-      return op.emitOpError("the atom ") << op.getAtom().getType() << " has no field '" << op.getField() << "'";
+      return op.emitOpError("the atom ")
+             << op.getAtom().getType() << " has no field '" << op.getField() << "'";
     Type fieldTy = stateful.getStateFieldTypes()[*field];
     if (adaptor.getValue().getType() != fieldTy)
-      return op.emitOpError("field '") << op.getField() << "' takes a value of type " << fieldTy << ", not "
-                                       << adaptor.getValue().getType();
-    rewriter.replaceOpWithNewOp<LLVM::InsertValueOp>(op, adaptor.getAtom(), adaptor.getValue(),
-                                                     ArrayRef<int64_t>{static_cast<int64_t>(*field)});
+      return op.emitOpError("field '") << op.getField() << "' takes a value of type " << fieldTy
+                                       << ", not " << adaptor.getValue().getType();
+    rewriter.replaceOpWithNewOp<LLVM::InsertValueOp>(
+        op, adaptor.getAtom(), adaptor.getValue(), ArrayRef<int64_t>{static_cast<int64_t>(*field)});
     return success();
   }
 };
@@ -179,9 +190,11 @@ struct CopyCall {
     auto instruction = dyn_cast<CopyOpLoweringInterface>(atomTy.getCopyOp());
     FailureOr<Value> result = failure();
     if (instruction)
-      result = instruction.emitCall(builder, op->getLoc(), resultTy, atomTy, srcTy, dstTy, atom, src, dst);
+      result = instruction.emitCall(builder, op->getLoc(), resultTy, atomTy, srcTy, dstTy, atom,
+                                    src, dst);
     if (failed(result)) {
-      InFlightDiagnostic diagnostic = op->emitOpError("the atom ") << atomTy << " can't copy from " << srcTy << " to ";
+      InFlightDiagnostic diagnostic = op->emitOpError("the atom ")
+                                      << atomTy << " can't copy from " << srcTy << " to ";
       diagnostic << (resultTy ? resultTy : dstTy);
       return diagnostic;
     }
@@ -197,7 +210,8 @@ struct CopyCall {
     TypeRange types = resultTy ? TypeRange(resultTy) : TypeRange();
     if (resultTy && !otherwise)
       otherwise = ub::PoisonOp::create(builder, loc, resultTy);
-    auto branch = scf::IfOp::create(builder, loc, types, pred, /*withElseRegion=*/resultTy != nullptr);
+    auto branch =
+        scf::IfOp::create(builder, loc, types, pred, /*withElseRegion=*/resultTy != nullptr);
     builder.setInsertionPointToStart(branch.thenBlock());
     FailureOr<Value> result = emit(builder);
     if (failed(result) || !resultTy)
@@ -223,9 +237,11 @@ struct ConvertCopyAtomCall : OpConversionPattern<CopyAtomCallOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     MemRefType srcTy = op.getSrc().getType(), dstTy = op.getDst().getType();
-    CopyCall call{op,    op.getCopyAtom().getType(), adaptor.getCopyAtom(), {}, srcTy, dstTy,
-                  adaptor.getSrc(), adaptor.getDst()};
-    Value pred = op.getPred() ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred()) : Value();
+    CopyCall call{op,    op.getCopyAtom().getType(), adaptor.getCopyAtom(), {}, srcTy,
+                  dstTy, adaptor.getSrc(),           adaptor.getDst()};
+    Value pred = op.getPred()
+                     ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred())
+                     : Value();
     try {
       if (isRegister(srcTy)) {
         call.src = loadFragment(rewriter, loc, srcTy, adaptor.getSrc());
@@ -259,8 +275,17 @@ struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
     bool hasResult = op.getNumResults() == 1;
     Type resultTy = hasResult ? getTypeConverter()->convertType(op.getResult(0).getType()) : Type();
     Type srcTy = op.getSrc().getType();
-    CopyCall call{op, op.getCopyAtom().getType(), adaptor.getCopyAtom(), resultTy, srcTy, {}, adaptor.getSrc(), {}};
-    Value pred = op.getPred() ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred()) : Value();
+    CopyCall call{op,
+                  op.getCopyAtom().getType(),
+                  adaptor.getCopyAtom(),
+                  resultTy,
+                  srcTy,
+                  {},
+                  adaptor.getSrc(),
+                  {}};
+    Value pred = op.getPred()
+                     ? loadPredicate(rewriter, loc, op.getPred().getType(), adaptor.getPred())
+                     : Value();
     try {
       if (isRegister(srcTy)) {
         call.src = loadFragment(rewriter, loc, cast<MemRefType>(srcTy), adaptor.getSrc());
@@ -305,12 +330,14 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto value = [&](Type type, Value converted) {
-      return isRegister(type) ? loadFragment(rewriter, loc, cast<MemRefType>(type), converted) : converted;
+      return isRegister(type) ? loadFragment(rewriter, loc, cast<MemRefType>(type), converted)
+                              : converted;
     };
     auto atomTy = cast<MmaAtomType>(op.getMmaAtom().getType());
     bool hasResult = op->getNumResults() == 1;
     try {
-      Value a = value(op.getA().getType(), adaptor.getA()), b = value(op.getB().getType(), adaptor.getB()),
+      Value a = value(op.getA().getType(), adaptor.getA()),
+            b = value(op.getB().getType(), adaptor.getB()),
             c = value(op.getC().getType(), adaptor.getC());
       MemRefType storeTo;
       Type resultTy;
@@ -327,8 +354,8 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
       if (instruction)
         d = instruction.emitCall(rewriter, loc, resultTy, adaptor.getMmaAtom(), a, b, c);
       if (failed(d))
-        return op.emitOpError("the atom ") << atomTy << " has no instruction for " << a.getType() << ", " << b.getType()
-                                           << " and " << c.getType();
+        return op.emitOpError("the atom ") << atomTy << " has no instruction for " << a.getType()
+                                           << ", " << b.getType() << " and " << c.getType();
       if (hasResult) {
         rewriter.replaceOp(op, *d);
         return success();
@@ -346,8 +373,9 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
 
 void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
   patterns.add<ConvertMakeAtom<MakeCopyAtomOp>, ConvertMakeAtom<MakeMmaAtomOp>, ConvertStaticAtom,
-               ConvertMakeTiled<MakeTiledCopyOp>, ConvertMakeTiled<MakeTiledMmaOp>, ConvertAtomSetValue, ConvertCopyAtomCall,
-               ConvertCopyAtomCallSSA, ConvertMmaCall<MmaAtomCallOp>, ConvertMmaCall<MmaAtomCallSSAOp>>(
+               ConvertMakeTiled<MakeTiledCopyOp>, ConvertMakeTiled<MakeTiledMmaOp>,
+               ConvertAtomSetValue, ConvertCopyAtomCall, ConvertCopyAtomCallSSA,
+               ConvertMmaCall<MmaAtomCallOp>, ConvertMmaCall<MmaAtomCallSSAOp>>(
       converter, patterns.getContext());
 }
 

@@ -1,4 +1,5 @@
-//===- ConvertMemory.cpp - Pointers, views, loads and stores --------------------------------------===//
+//===- ConvertMemory.cpp - Pointers, views, loads and stores
+//--------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
@@ -15,13 +16,13 @@ namespace mlir::fly {
 
 namespace {
 
-constexpr int64_t kRegisterAlignment = 16;         // a vector register access moves at most 16 bytes
-constexpr int64_t kDynamicSharedAlignment = 1024;  // the alignment that FlyDSL's dynamic shared memory promises
-
+constexpr int64_t kRegisterAlignment = 16; // a vector register access moves at most 16 bytes
+constexpr int64_t kDynamicSharedAlignment =
+    1024; // the alignment that FlyDSL's dynamic shared memory promises
 
 /// An LDS variable of `bytes` bytes at the start of the module.
-LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleOp module, Location loc,
-                            StringRef prefix, int64_t bytes, int64_t alignment) {
+LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleOp module,
+                            Location loc, StringRef prefix, int64_t bytes, int64_t alignment) {
   std::string name;
   for (unsigned i = 0;; ++i) {
     name = (prefix + "_" + Twine(i)).str();
@@ -31,8 +32,9 @@ LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleO
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(module.getBody());
   auto type = LLVM::LLVMArrayType::get(rewriter.getI8Type(), bytes);
-  auto global = LLVM::GlobalOp::create(rewriter, loc, type, /*isConstant=*/false, LLVM::Linkage::External, name,
-                                       Attribute(), alignment, ROCDL::ROCDLDialect::kSharedMemoryAddressSpace);
+  auto global = LLVM::GlobalOp::create(rewriter, loc, type, /*isConstant=*/false,
+                                       LLVM::Linkage::External, name, Attribute(), alignment,
+                                       ROCDL::ROCDLDialect::kSharedMemoryAddressSpace);
   global.setDsoLocal(true);
   return global;
 }
@@ -45,7 +47,8 @@ std::optional<int64_t> sizeAttr(MakePtrOp op, StringRef name) {
 
 struct ConvertMakePtr : OpConversionPattern<MakePtrOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(MakePtrOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(MakePtrOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     PointerType type = op.getType();
     if (isBufferPointer(type))
       return makeBuffer(op, adaptor, rewriter);
@@ -57,7 +60,8 @@ struct ConvertMakePtr : OpConversionPattern<MakePtrOp> {
   }
 
 private:
-  static LogicalResult makeRegister(MakePtrOp op, PointerType type, ConversionPatternRewriter &rewriter) {
+  static LogicalResult makeRegister(MakePtrOp op, PointerType type,
+                                    ConversionPatternRewriter &rewriter) {
     std::optional<int64_t> elements = sizeAttr(op, "allocSize");
     if (!elements || *elements <= 0)
       return op.emitOpError("in register memory needs a positive allocSize");
@@ -65,16 +69,20 @@ private:
     OpBuilder::InsertionGuard guard(rewriter);
     if (auto func = op->getParentOfType<FunctionOpInterface>())
       rewriter.setInsertionPointToStart(&func.getFunctionBody().front());
-    Value count = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI64IntegerAttr(*elements));
+    Value count =
+        arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI64IntegerAttr(*elements));
     rewriter.replaceOp(op, LLVM::AllocaOp::create(rewriter, op.getLoc(), convertedPointerType(type),
-                                                  storedElementType(type.getElemTy()), count, kRegisterAlignment));
+                                                  storedElementType(type.getElemTy()), count,
+                                                  kRegisterAlignment));
     return success();
   }
 
   static LogicalResult makeShared(MakePtrOp op, ConversionPatternRewriter &rewriter) {
-    std::optional<int64_t> bytes = sizeAttr(op, "allocBytes"), alignment = sizeAttr(op, "allocAlign");
+    std::optional<int64_t> bytes = sizeAttr(op, "allocBytes"),
+                           alignment = sizeAttr(op, "allocAlign");
     if (!bytes || !alignment || *bytes < 0 || *alignment <= 0 || !llvm::isPowerOf2_64(*alignment))
-      return op.emitOpError("in shared memory needs allocBytes, and allocAlign that is a power of two");
+      return op.emitOpError(
+          "in shared memory needs allocBytes, and allocAlign that is a power of two");
     auto module = op->getParentOfType<gpu::GPUModuleOp>();
     if (!module)
       return op.emitOpError("in shared memory must stand in a gpu.module");
@@ -83,14 +91,17 @@ private:
     return success();
   }
 
-  static LogicalResult makeBuffer(MakePtrOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) {
+  static LogicalResult makeBuffer(MakePtrOp op, OpAdaptor adaptor,
+                                  ConversionPatternRewriter &rewriter) {
     ValueRange args = adaptor.getArgs();
-    if (args.size() != 4 || !isa<LLVM::LLVMPointerType>(args[0].getType()) || !args[1].getType().isInteger(16) ||
-        !args[2].getType().isInteger(64) || !args[3].getType().isInteger(32))
-      return op.emitOpError("of a buffer takes a pointer, its stride (i16), its size in bytes (i64) and its flags (i32)");
+    if (args.size() != 4 || !isa<LLVM::LLVMPointerType>(args[0].getType()) ||
+        !args[1].getType().isInteger(16) || !args[2].getType().isInteger(64) ||
+        !args[3].getType().isInteger(32))
+      return op.emitOpError("of a buffer takes a pointer, its stride (i16), its size in bytes "
+                            "(i64) and its flags (i32)");
     auto resourceTy = LLVM::LLVMPointerType::get(op.getContext(), 8);
-    Value resource =
-        ROCDL::MakeBufferRsrcOp::create(rewriter, op.getLoc(), resourceTy, args[0], args[1], args[2], args[3]);
+    Value resource = ROCDL::MakeBufferRsrcOp::create(rewriter, op.getLoc(), resourceTy, args[0],
+                                                     args[1], args[2], args[3]);
     rewriter.replaceOp(op, makeBufferPointer(rewriter, op.getLoc(), resource));
     return success();
   }
@@ -98,7 +109,8 @@ private:
 
 struct ConvertGetDynShared : OpConversionPattern<GetDynSharedOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(GetDynSharedOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(GetDynSharedOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     auto module = op->getParentOfType<gpu::GPUModuleOp>();
     if (!module)
       return op.emitOpError("must stand in a gpu.module");
@@ -108,7 +120,8 @@ struct ConvertGetDynShared : OpConversionPattern<GetDynSharedOp> {
       if (candidate.getSymName().starts_with("__dynamic_shared"))
         global = candidate;
     if (!global)
-      global = createShared(rewriter, module, op.getLoc(), "__dynamic_shared", 0, kDynamicSharedAlignment);
+      global = createShared(rewriter, module, op.getLoc(), "__dynamic_shared", 0,
+                            kDynamicSharedAlignment);
     Value address = LLVM::AddressOfOp::create(rewriter, op.getLoc(), global);
     rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, address.getType(), rewriter.getI8Type(), address,
                                              ArrayRef<LLVM::GEPArg>{0});
@@ -118,7 +131,8 @@ struct ConvertGetDynShared : OpConversionPattern<GetDynSharedOp> {
 
 struct ConvertAddOffset : OpConversionPattern<AddOffsetOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(AddOffsetOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(AddOffsetOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<PointerType>(op.getPtr().getType());
     const flydsl::layout::IntTuple &tuple = cast<IntTupleType>(op.getOffset().getType()).getValue();
     if (!type || !tuple.isLeaf())
@@ -127,11 +141,13 @@ struct ConvertAddOffset : OpConversionPattern<AddOffsetOp> {
     if (tuple.isStatic()) {
       int64_t value = tuple.leaf().value();
       Type number = llvm::isInt<32>(value) ? rewriter.getI32Type() : rewriter.getI64Type();
-      offset = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getIntegerAttr(number, value));
+      offset =
+          arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getIntegerAttr(number, value));
     } else if (auto make = op.getOffset().getDefiningOp<MakeIntTupleOp>()) {
       offset = make.getDyncElems().front();
     } else {
-      return op.emitOpError("offset is not made by fly.make_int_tuple; run fly-layout-lowering first");
+      return op.emitOpError(
+          "offset is not made by fly.make_int_tuple; run fly-layout-lowering first");
     }
     rewriter.replaceOp(op, offsetBy(rewriter, op.getLoc(), type, adaptor.getPtr(), offset));
     return success();
@@ -140,7 +156,8 @@ struct ConvertAddOffset : OpConversionPattern<AddOffsetOp> {
 
 struct ConvertPtrLoad : OpConversionPattern<PtrLoadOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(PtrLoadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(PtrLoadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     auto pointerTy = dyn_cast<PointerType>(op.getPtr().getType());
     Type type = getTypeConverter()->convertType(op.getResult().getType());
     if (!pointerTy || !type)
@@ -158,15 +175,17 @@ struct ConvertPtrLoad : OpConversionPattern<PtrLoadOp> {
       return success();
     int64_t bits = vector.getNumElements() * vector.getElementTypeBitWidth();
     if ((int64_t(8) << pointerTy.getSwizzle().base) % bits != 0)
-      return op->emitOpError("accesses ") << bits / 8 << " bytes through a swizzle that keeps only "
-                                          << (int64_t(1) << pointerTy.getSwizzle().base) << " bytes together";
+      return op->emitOpError("accesses ")
+             << bits / 8 << " bytes through a swizzle that keeps only "
+             << (int64_t(1) << pointerTy.getSwizzle().base) << " bytes together";
     return success();
   }
 };
 
 struct ConvertPtrStore : OpConversionPattern<PtrStoreOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(PtrStoreOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(PtrStoreOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     PointerType pointerTy = op.getPtr().getType();
     if (failed(ConvertPtrLoad::checkSwizzled(op, pointerTy, op.getValue().getType())))
       return failure();
@@ -191,7 +210,8 @@ template <class Op> struct Forward : OpConversionPattern<Op> {
 
 struct ConvertIntToPtr : OpConversionPattern<IntToPtrOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(IntToPtrOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(IntToPtrOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<LLVM::LLVMPointerType>(getTypeConverter()->convertType(op.getType()));
     if (!type)
       return op.emitOpError("can't make a pointer of type ") << op.getType() << " from a number";
@@ -202,7 +222,8 @@ struct ConvertIntToPtr : OpConversionPattern<IntToPtrOp> {
 
 struct ConvertPtrToInt : OpConversionPattern<PtrToIntOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(PtrToIntOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(PtrToIntOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     if (!isa<LLVM::LLVMPointerType>(adaptor.getPtr().getType()))
       return op.emitOpError("a pointer of type ") << op.getPtr().getType() << " is not an address";
     rewriter.replaceOpWithNewOp<LLVM::PtrToIntOp>(op, op.getType(), adaptor.getPtr());
@@ -212,9 +233,11 @@ struct ConvertPtrToInt : OpConversionPattern<PtrToIntOp> {
 
 struct ConvertToLLVMPtr : OpConversionPattern<ToLLVMPtrOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(ToLLVMPtrOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ToLLVMPtrOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     if (adaptor.getPtr().getType() != op.getType())
-      return op.emitOpError("asks for ") << op.getType() << " but the pointer is " << adaptor.getPtr().getType();
+      return op.emitOpError("asks for ")
+             << op.getType() << " but the pointer is " << adaptor.getPtr().getType();
     rewriter.replaceOp(op, adaptor.getPtr());
     return success();
   }
@@ -227,7 +250,8 @@ struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexO
     Value pointer = adaptor.getSource();
     Type type = getTypeConverter()->convertType(op.getType());
     if (!isa<LLVM::LLVMPointerType>(pointer.getType()) || !isa<LLVM::LLVMPointerType>(type))
-      return op.emitOpError("can't take a value of type ") << op.getType() << " out of " << op.getSource().getType();
+      return op.emitOpError("can't take a value of type ")
+             << op.getType() << " out of " << op.getSource().getType();
     if (pointer.getType() != type)
       pointer = LLVM::AddrSpaceCastOp::create(rewriter, op.getLoc(), type, pointer);
     rewriter.replaceOp(op, pointer);
@@ -238,9 +262,11 @@ struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexO
 } // namespace
 
 void populateMemoryPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
-  patterns.add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad, ConvertPtrStore, Forward<MakeViewOp>,
-               Forward<GetIterOp>, Forward<RecastIterOp>, Forward<ApplySwizzleOp>, ConvertIntToPtr, ConvertPtrToInt,
-               ConvertToLLVMPtr, ConvertExtractPointer>(converter, patterns.getContext());
+  patterns
+      .add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad, ConvertPtrStore,
+           Forward<MakeViewOp>, Forward<GetIterOp>, Forward<RecastIterOp>, Forward<ApplySwizzleOp>,
+           ConvertIntToPtr, ConvertPtrToInt, ConvertToLLVMPtr, ConvertExtractPointer>(
+          converter, patterns.getContext());
 }
 
 } // namespace mlir::fly

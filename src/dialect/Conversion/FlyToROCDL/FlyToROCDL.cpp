@@ -1,4 +1,5 @@
-//===- FlyToROCDL.cpp -----------------------------------------------------------------------------===//
+//===- FlyToROCDL.cpp
+//-----------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
@@ -35,7 +36,8 @@ Type atomStruct(Type instruction) {
 /// Rewrites an operation that passes values on, with operands and results of converted types.
 template <class Op> struct ConvertTypes : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     SmallVector<Type> types;
     if (failed(this->getTypeConverter()->convertTypes(op->getResultTypes(), types)))
       return failure();
@@ -49,7 +51,8 @@ struct ConvertLaunchFunc : OpConversionPattern<gpu::LaunchFuncOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::LaunchFuncOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.modifyOpInPlace(op, [&] { op.getKernelOperandsMutable().assign(adaptor.getKernelOperands()); });
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getKernelOperandsMutable().assign(adaptor.getKernelOperands()); });
     return success();
   }
 };
@@ -71,14 +74,16 @@ struct ConvertFlyToROCDL : impl::ConvertFlyToROCDLPassBase<ConvertFlyToROCDL> {
     target.addIllegalDialect<FlyDialect>();
     // Constructors are left to be dead; they go with the operations that used them.
     target.addLegalOp<MakeIntTupleOp, MakeLayoutOp, MakeComposedLayoutOp>();
-    target.addDynamicallyLegalOp<StaticOp>(
-        [](StaticOp op) { return !isa<CopyAtomType, MmaAtomType, TiledCopyType, TiledMmaType>(op.getType()); });
+    target.addDynamicallyLegalOp<StaticOp>([](StaticOp op) {
+      return !isa<CopyAtomType, MmaAtomType, TiledCopyType, TiledMmaType>(op.getType());
+    });
     target.addDynamicallyLegalOp<func::FuncOp>(
         [&](func::FuncOp op) { return converter.isSignatureLegal(op.getFunctionType()); });
     target.addDynamicallyLegalOp<gpu::GPUFuncOp>(
         [&](gpu::GPUFuncOp op) { return converter.isSignatureLegal(op.getFunctionType()); });
-    target.addDynamicallyLegalOp<gpu::LaunchFuncOp, gpu::ReturnOp, func::CallOp, func::ReturnOp, arith::SelectOp,
-                                 ub::PoisonOp>([&](Operation *op) { return converter.isLegal(op); });
+    target.addDynamicallyLegalOp<gpu::LaunchFuncOp, gpu::ReturnOp, func::CallOp, func::ReturnOp,
+                                 arith::SelectOp, ub::PoisonOp>(
+        [&](Operation *op) { return converter.isLegal(op); });
 
     populateMemoryPatterns(patterns, converter);
     populateAtomPatterns(patterns, converter);
@@ -87,8 +92,8 @@ struct ConvertFlyToROCDL : impl::ConvertFlyToROCDLPassBase<ConvertFlyToROCDL> {
     populateCallOpTypeConversionPattern(patterns, converter);
     populateReturnOpTypeConversionPattern(patterns, converter);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
-    patterns.add<ConvertLaunchFunc, ConvertTypes<gpu::ReturnOp>, ConvertTypes<arith::SelectOp>, ConvertTypes<ub::PoisonOp>>(
-        converter, context);
+    patterns.add<ConvertLaunchFunc, ConvertTypes<gpu::ReturnOp>, ConvertTypes<arith::SelectOp>,
+                 ConvertTypes<ub::PoisonOp>>(converter, context);
 
     if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
       return signalPassFailure();
@@ -119,7 +124,8 @@ ROCDLTypeConverter::ROCDLTypeConverter() {
   addConversion([](Type type) { return type; });
   addConversion([](FloatType type) -> Type { return storedElementType(type); });
   addConversion([](VectorType type) -> Type {
-    return VectorType::get(type.getShape(), storedElementType(type.getElementType()), type.getScalableDims());
+    return VectorType::get(type.getShape(), storedElementType(type.getElementType()),
+                           type.getScalableDims());
   });
   addConversion([](PointerType type) { return convertedPointerType(type); });
   addConversion([](MemRefType type) { return convertedPointerType(type.getPointerType()); });

@@ -1,4 +1,5 @@
-//===- FlyToROCDL.h - Conversion of Fly to ROCDL ---------------------------------------*- C++ -*-===//
+//===- FlyToROCDL.h - Conversion of Fly to ROCDL ---------------------------------------*- C++
+//-*-===//
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H

@@ -1,4 +1,5 @@
-//===- Pointers.cpp -------------------------------------------------------------------------------===//
+//===- Pointers.cpp
+//-------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
@@ -41,10 +42,12 @@ int64_t naturalAlignment(Type type) {
 /// The alignment to write down; 0 where registers' memory has the natural one anyway.
 unsigned alignmentFor(PointerType pointerTy, Type type) {
   int64_t alignment = accessAlignment(pointerTy);
-  return pointerTy.isIn(AddressSpace::Register) && alignment >= naturalAlignment(type) ? 0 : alignment;
+  return pointerTy.isIn(AddressSpace::Register) && alignment >= naturalAlignment(type) ? 0
+                                                                                       : alignment;
 }
 
-void copyBuffer(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value &resource, Value &offset) {
+void copyBuffer(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value &resource,
+                Value &offset) {
   resource = bufferResource(builder, loc, pointer);
   offset = bufferByteOffset(builder, loc, type, pointer);
 }
@@ -74,7 +77,8 @@ Type convertedPointerType(PointerType type) {
   auto pointer = LLVM::LLVMPointerType::get(type.getContext(), llvmAddressSpace(type));
   if (!isBufferPointer(type))
     return pointer;
-  return LLVM::LLVMStructType::getLiteral(type.getContext(), {pointer, IntegerType::get(type.getContext(), 32)});
+  return LLVM::LLVMStructType::getLiteral(type.getContext(),
+                                          {pointer, IntegerType::get(type.getContext(), 32)});
 }
 
 Type storedElementType(Type elemTy) { return registerElementType(elemTy); }
@@ -96,8 +100,8 @@ Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value 
 
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset) {
   if (!isBufferPointer(type))
-    return LLVM::GEPOp::create(builder, loc, pointer.getType(), storedElementType(type.getElemTy()), pointer,
-                               ValueRange{offset});
+    return LLVM::GEPOp::create(builder, loc, pointer.getType(), storedElementType(type.getElemTy()),
+                               pointer, ValueRange{offset});
   if (offset.getType().isInteger(64))
     offset = arith::TruncIOp::create(builder, loc, builder.getI32Type(), offset);
   Value before = LLVM::ExtractValueOp::create(builder, loc, pointer, ArrayRef<int64_t>{1});
@@ -106,23 +110,26 @@ Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer
 }
 
 Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer) {
   if (!isBufferPointer(pointerTy))
-    return LLVM::LoadOp::create(builder, loc, type, swizzledAddress(builder, loc, pointerTy, pointer),
+    return LLVM::LoadOp::create(builder, loc, type,
+                                swizzledAddress(builder, loc, pointerTy, pointer),
                                 alignmentFor(pointerTy, type));
   Value resource, offset;
   copyBuffer(builder, loc, pointerTy, pointer, resource, offset);
   Value zero = constantI32(builder, loc, 0);
   Type dataTy = bufferDataType(builder, bitsOf(type));
-  Value data = ROCDL::RawPtrBufferLoadOp::create(builder, loc, dataTy, resource, offset, zero, zero, ArrayAttr(),
-                                                 ArrayAttr(), ArrayAttr());
+  Value data = ROCDL::RawPtrBufferLoadOp::create(builder, loc, dataTy, resource, offset, zero, zero,
+                                                 ArrayAttr(), ArrayAttr(), ArrayAttr());
   return bitcastTo(builder, loc, data, type);
 }
 
-void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer) {
+void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy,
+               Value pointer) {
   if (!isBufferPointer(pointerTy)) {
     LLVM::StoreOp::create(builder, loc, value, swizzledAddress(builder, loc, pointerTy, pointer),
                           alignmentFor(pointerTy, value.getType()));
@@ -132,15 +139,17 @@ void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointe
   copyBuffer(builder, loc, pointerTy, pointer, resource, offset);
   Value zero = constantI32(builder, loc, 0);
   value = bitcastTo(builder, loc, value, bufferDataType(builder, bitsOf(value.getType())));
-  ROCDL::RawPtrBufferStoreOp::create(builder, loc, value, resource, offset, zero, zero, ArrayAttr(), ArrayAttr(),
-                                     ArrayAttr());
+  ROCDL::RawPtrBufferStoreOp::create(builder, loc, value, resource, offset, zero, zero, ArrayAttr(),
+                                     ArrayAttr(), ArrayAttr());
 }
 
 Value makeBufferPointer(OpBuilder &builder, Location loc, Value resource) {
-  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), {resource.getType(), builder.getI32Type()});
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               {resource.getType(), builder.getI32Type()});
   Value packed = LLVM::UndefOp::create(builder, loc, type);
   packed = LLVM::InsertValueOp::create(builder, loc, packed, resource, ArrayRef<int64_t>{0});
-  return LLVM::InsertValueOp::create(builder, loc, packed, constantI32(builder, loc, 0), ArrayRef<int64_t>{1});
+  return LLVM::InsertValueOp::create(builder, loc, packed, constantI32(builder, loc, 0),
+                                     ArrayRef<int64_t>{1});
 }
 
 Value bufferResource(OpBuilder &builder, Location loc, Value pointer) {
@@ -170,7 +179,8 @@ Type bufferDataType(OpBuilder &builder, int64_t bits) {
 }
 
 Value bitcastTo(OpBuilder &builder, Location loc, Value value, Type type) {
-  return value.getType() == type ? value : Value(LLVM::BitcastOp::create(builder, loc, type, value));
+  return value.getType() == type ? value
+                                 : Value(LLVM::BitcastOp::create(builder, loc, type, value));
 }
 
 } // namespace mlir::fly

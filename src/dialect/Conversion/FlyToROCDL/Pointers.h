@@ -1,4 +1,5 @@
-//===- Pointers.h - Fly pointers as LLVM values ----------------------------------------*- C++ -*-===//
+//===- Pointers.h - Fly pointers as LLVM values ----------------------------------------*- C++
+//-*-===//
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
@@ -21,8 +22,8 @@ Type convertedPointerType(PointerType type);
 /// The element type as memory and vectors hold it.
 Type storedElementType(Type elemTy);
 
-/// A power of two that divides the address of every access through a pointer of this type, in bytes: its alignment, no more
-/// than what a swizzle leaves of it.
+/// A power of two that divides the address of every access through a pointer of this type, in
+/// bytes: its alignment, no more than what a swizzle leaves of it.
 int64_t accessAlignment(PointerType type);
 
 /// The address of an access: the pointer with its swizzle applied to the byte address.
@@ -35,7 +36,8 @@ Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer);
 void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer);
 
-/// Buffer pointers: made of a resource at offset 0, and taken apart. The byte offset has the swizzle applied.
+/// Buffer pointers: made of a resource at offset 0, and taken apart. The byte offset has the
+/// swizzle applied.
 Value makeBufferPointer(OpBuilder &builder, Location loc, Value resource);
 Value bufferResource(OpBuilder &builder, Location loc, Value pointer);
 Value bufferByteOffset(OpBuilder &builder, Location loc, PointerType type, Value pointer);

@@ -1,4 +1,5 @@
-//===- UniversalAtoms.cpp - The atoms of every target ---------------------------------------------===//
+//===- UniversalAtoms.cpp - The atoms of every target
+//---------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
@@ -20,14 +21,16 @@ unsigned bitsOf(Type type) {
   return type.getIntOrFloatBitWidth();
 }
 
-struct UniversalCopy : CopyOpLoweringInterface::ExternalModel<UniversalCopy, CopyOpUniversalCopyType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type, Type srcTy,
-                            Type dstTy, Value, Value src, Value dst) const {
+struct UniversalCopy
+    : CopyOpLoweringInterface::ExternalModel<UniversalCopy, CopyOpUniversalCopyType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
+                            Type srcTy, Type dstTy, Value, Value src, Value dst) const {
     int64_t bits = cast<CopyOpUniversalCopyType>(type).getBitSize();
     auto from = dyn_cast<MemRefType>(srcTy), to = dyn_cast_or_null<MemRefType>(dstTy);
     Value value = src;
     if (from)
-      value = emitLoad(builder, loc, resultTy ? resultTy : bufferDataType(builder, bits), from.getPointerType(), src);
+      value = emitLoad(builder, loc, resultTy ? resultTy : bufferDataType(builder, bits),
+                       from.getPointerType(), src);
     if (static_cast<int64_t>(bitsOf(value.getType())) != bits)
       return failure();
     if (to)
@@ -59,13 +62,15 @@ std::optional<LLVM::AtomicBinOp> atomicKind(AtomicOp op, Type type) {
   return std::nullopt;
 }
 
-struct UniversalAtomic : CopyOpLoweringInterface::ExternalModel<UniversalAtomic, CopyOpUniversalAtomicType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type, Type srcTy,
-                            Type dstTy, Value, Value src, Value dst) const {
+struct UniversalAtomic
+    : CopyOpLoweringInterface::ExternalModel<UniversalAtomic, CopyOpUniversalAtomicType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
+                            Type srcTy, Type dstTy, Value, Value src, Value dst) const {
     auto atomic = cast<CopyOpUniversalAtomicType>(type);
     auto to = dyn_cast_or_null<MemRefType>(dstTy);
-    Type elemTy = isa<VectorType>(atomic.getValType()) ? cast<VectorType>(atomic.getValType()).getElementType()
-                                                       : atomic.getValType();
+    Type elemTy = isa<VectorType>(atomic.getValType())
+                      ? cast<VectorType>(atomic.getValType()).getElementType()
+                      : atomic.getValType();
     std::optional<LLVM::AtomicBinOp> kind = atomicKind(atomic.getAtomicOp().getValue(), elemTy);
     if (!to || isa<MemRefType>(srcTy) || !kind || isBufferPointer(to.getPointerType()) ||
         bitsOf(src.getType()) != bitsOf(atomic.getValType()))
@@ -79,8 +84,8 @@ struct UniversalAtomic : CopyOpLoweringInterface::ExternalModel<UniversalAtomic,
 };
 
 struct UniversalFMA : MmaOpLoweringInterface::ExternalModel<UniversalFMA, MmaOpUniversalFMAType> {
-  FailureOr<Value> emitCall(Type, OpBuilder &builder, Location loc, Type resultTy, Value, Value a, Value b,
-                            Value c) const {
+  FailureOr<Value> emitCall(Type, OpBuilder &builder, Location loc, Type resultTy, Value, Value a,
+                            Value b, Value c) const {
     if (a.getType() != b.getType() || a.getType() != c.getType() || c.getType() != resultTy)
       return failure();
     if (isa<FloatType>(getElementTypeOrSelf(resultTy)))
