@@ -1,6 +1,7 @@
 #include "emulator/exec/program.h"
 
 #include "emulator/exec/dispatch.h"
+#include "emulator/exec/matrix.h"
 #include "emulator/exec/permute.h"
 #include "emulator/exec/wave.h"
 #include "emulator/isa/decode.h"
@@ -17,16 +18,20 @@ namespace flyemu {
 namespace {
 /// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
 struct TargetDecoder {
-  explicit TargetDecoder(const TargetInfo &t) : mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+  explicit TargetDecoder(const TargetInfo &t) : target(t), mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
 
   const OpDef *op(unsigned opcode) {
     if (!known[opcode]) {
       known[opcode] = true;
-      ops[opcode] = findOp(baseMnemonic(mc.opcodeName(opcode)));
+      std::string name = baseMnemonic(mc.opcodeName(opcode));
+      ops[opcode] = findOp(name);
+      if (!ops[opcode])
+        ops[opcode] = findMatrixOp(name, target);
     }
     return ops[opcode];
   }
 
+  const TargetInfo &target;
   std::mutex mutex;
   McTarget mc;
   std::vector<const OpDef *> ops;
@@ -124,6 +129,8 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       inst.fn = unknownInstruction;
     } else {
       const char *bad = decodeGfx9(*info, words + at, inst);
+      if (!bad && inst.op->cls == Class::Mfma)
+        bad = prepareMatrix(*info, words + at, inst);
       inst.fn = bad ? unsupportedForm : inst.op->fn;
       if (inst.permute != Permute::None) {
         inst.base = inst.op->fn;

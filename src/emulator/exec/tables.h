@@ -20,7 +20,9 @@ OpTable tableCrossLane();
   X(ValuMath, level)                                                                                                   \
   X(ValuDouble, level)                                                                                                 \
   X(ValuConvert, level)                                                                                                \
-  X(ValuCompare, level)
+  X(ValuCompare, level)                                                                                                \
+  X(ValuHalf, level)                                                                                                   \
+  X(ValuPacked, level)
 
 #define FLYEMU_DECLARE_TABLE(name, level) OpTable table##name##_##level();
 FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, base)

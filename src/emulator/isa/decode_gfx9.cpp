@@ -149,7 +149,8 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
     if (bitField(w, 23, 3) == 7) {
       unsigned opcode = bitField(w, 16, 7);
       if (op.cls == Class::Mfma || opcode == 0x58 || opcode == 0x59) {
-        mai(target, words, inst);
+        // Scaled ones have 8 bytes with the scales before the instruction proper.
+        mai(target, inst.dwords > 2 ? words + 2 : words, inst);
         return nullptr;
       }
       inst.enc = Enc::Vop3p;

@@ -82,7 +82,10 @@ struct Inst {
   uint8_t dppMasks = 0;    ///< bank mask in bits 0-3, row mask in bits 4-7
   uint8_t dppFlags = 0;    ///< 1: bound_ctrl (zero), 2: fetch inactive
   uint32_t sdwa = 0;       ///< dst_sel 0-2, dst_unused 3-4, src0_sel 5-7, src1_sel 8-10; DPP8: the selectors
-  Handler base = nullptr;  ///< with a permute: the operation itself
+  union {
+    Handler base = nullptr; ///< with a permute: the operation itself
+    const void *plan;       ///< matrix instructions: their matrix::MatrixPlan
+  };
 };
 
 } // namespace flyemu
