@@ -1,6 +1,7 @@
 #include "runtime/hip_functions.h"
 
 #include "support/env.h"
+#include "support/env_names.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
@@ -118,6 +119,7 @@ std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
 }
 
 std::unique_ptr<HipFunctions> load() {
+  support::warnOfUnknownEnvironment();
   const std::string kind = support::env("FLYDSL_RUNTIME_KIND").value_or("");
   if (!kind.empty() && kind != "hip" && kind != "emulator")
     throw RuntimeError("FLYDSL_RUNTIME_KIND=" + kind + ": expected hip or emulator");

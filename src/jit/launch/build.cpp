@@ -4,6 +4,8 @@
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
 #include "jit/kernel_cache.h"
+#include "jit/launch/events.h"
+#include "support/env_names.h"
 #include "support/log.h"
 
 #include <mlir/IR/BuiltinOps.h>
@@ -66,17 +68,29 @@ runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &ker
   return facts;
 }
 
-} // namespace
+EventInfo::Kind eventOf(Tier tier) {
+  switch (tier) {
+  case Tier::memory:
+    return EventInfo::Kind::memory_hit;
+  case Tier::disk:
+    return EventInfo::Kind::disk_hit;
+  case Tier::compiled:
+    break;
+  }
+  return EventInfo::Kind::compiled;
+}
 
-std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
-                                                     std::span<const detail::ArgType> types,
-                                                     std::array<unsigned, 3> block,
-                                                     const Target &target, bool keepIr) {
+/// `event` carries the names of kernel and target.
+std::shared_ptr<const detail::ExecutableState>
+buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
+               std::array<unsigned, 3> block, const Target &target, bool keepIr, EventInfo &event) {
   auto state = std::make_shared<detail::ExecutableState>();
   ContextLease context;
   const Clock::time_point start = Clock::now();
   builder::TraceResult traced = builder::traceKernel(spec, types, block, *context);
   state->traceMilliseconds = millisecondsSince(start);
+  event.milliseconds = state->traceMilliseconds;
+  report(event);
   if (keepIr)
     state->ir = print(*traced.module);
 
@@ -93,10 +107,37 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   state->block = block;
   state->irHash = cached.key.hex();
   state->tier = tierOf(cached.tier);
+  event.kind = eventOf(cached.tier);
+  event.key = state->irHash;
+  event.milliseconds = state->compileMilliseconds;
+  event.bytes = cached.object->bytes.size();
+  report(event);
   support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
                        state->traceMilliseconds, tierName(cached.tier), state->compileMilliseconds,
                        state->irHash);
   return state;
+}
+
+} // namespace
+
+std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
+                                                     std::span<const detail::ArgType> types,
+                                                     std::array<unsigned, 3> block,
+                                                     const Target &target, bool keepIr) {
+  support::warnOfUnknownEnvironment();
+  const std::string targetId = target.id();
+  EventInfo event;
+  event.kernel = spec.name;
+  event.target = targetId;
+  try {
+    return buildReporting(spec, types, block, target, keepIr, event);
+  } catch (const std::exception &error) {
+    event.kind = EventInfo::Kind::failed;
+    event.error = error.what();
+    event.key = {};
+    report(event);
+    throw;
+  }
 }
 
 } // namespace flydsl::jit

@@ -1,5 +1,6 @@
 // The way of a call: signature, table, launch; and the slow way in, once per signature and device.
 #include "jit/launch/build.h"
+#include "jit/launch/events.h"
 #include "jit/launch/signature_table.h"
 #include "runtime/device_info.h"
 #include "support/env.h"
@@ -7,6 +8,7 @@
 
 #include <flydsl/kernel.h>
 
+#include <chrono>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -81,6 +83,24 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
   return {static_cast<unsigned>(b.x), static_cast<unsigned>(b.y), static_cast<unsigned>(b.z)};
 }
 
+/// Loads on a device, and reports it.
+std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> &executable,
+                                   int device, const std::source_location &where) {
+  const auto start = std::chrono::steady_clock::now();
+  auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
+                                               executable->facts, device, where);
+  EventInfo event;
+  event.kind = EventInfo::Kind::loaded;
+  event.kernel = executable->facts.name;
+  event.target = executable->facts.target;
+  event.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  event.bytes = executable->object->bytes.size();
+  event.device = device;
+  jit::report(event);
+  return loaded;
+}
+
 /// Traces, compiles and loads for a signature that has no kernel on `device` yet.
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
@@ -90,10 +110,8 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
   std::shared_ptr<const ExecutableState> executable =
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
   checkBlock(config.block, executable->facts, where);
-  auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
-                                               executable->facts, device, where);
-  support::log().debug("kernel {}: loaded on device {}", kernel.spec.name, device);
-  return kernel.table.insert(pack, hip().deviceCount).publish(device, std::move(loaded));
+  return kernel.table.insert(pack, hip().deviceCount)
+      .publish(device, load(executable, device, where));
 }
 
 /// The launch itself. With several devices in the process, the kernel's is made current for the
@@ -182,9 +200,7 @@ void launchExpected(LoadedFunctions &functions, const ArgPack &pack, const Launc
                        where);
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
-    loaded = &bound.entry.publish(
-        device, std::make_unique<LoadedKernel>(bound.executable->object->bytes, bound.executable,
-                                               bound.executable->facts, device, where));
+    loaded = &bound.entry.publish(device, load(bound.executable, device, where));
   launchOn(*loaded, pack, config, device, hipFunctions, where);
 }
 

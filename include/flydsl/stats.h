@@ -1,0 +1,65 @@
+// What the library has done in this process: counters to read, events to be told of.
+#pragma once
+
+#include <flydsl/export.h>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// Counters since the process started; a snapshot. Launches of known signatures are not counted:
+/// they touch no shared memory.
+struct Stats {
+  std::uint64_t traces = 0;         ///< kernels traced
+  std::uint64_t compiles = 0;       ///< code generated
+  std::uint64_t memory_hits = 0;    ///< code objects found in memory, by IR
+  std::uint64_t disk_hits = 0;      ///< code objects read from a cache directory
+  std::uint64_t failures = 0;       ///< traces and compiles that ended in an error
+  std::uint64_t loads = 0;          ///< modules loaded on a device
+  std::uint64_t bytes_compiled = 0; ///< of code objects that were generated
+  std::uint64_t bytes_from_disk = 0;
+  double trace_milliseconds = 0;
+  double compile_milliseconds = 0;
+  double disk_milliseconds = 0;
+  double load_milliseconds = 0;
+};
+FLYDSL_API Stats stats();
+
+/// Something that took time. The texts live until the callback returns.
+struct EventInfo {
+  enum class Kind { traced, compiled, memory_hit, disk_hit, loaded, failed };
+  Kind kind = Kind::traced;
+  std::string_view kernel;
+  std::string_view target;
+  std::string_view key;   ///< hexadecimal; empty for `traced`, `loaded` and `failed`
+  std::string_view error; ///< `failed`: the message
+  double milliseconds = 0;
+  std::uint64_t bytes = 0; ///< of the code object
+  int device = -1;         ///< `loaded`
+};
+
+/// Stops telling when destroyed; then no call is running and none will come.
+class FLYDSL_API EventSubscription {
+public:
+  EventSubscription() = default;
+  explicit EventSubscription(std::uint64_t id) : id_(id) {}
+  ~EventSubscription();
+  EventSubscription(EventSubscription &&other) noexcept : id_(other.id_) { other.id_ = 0; }
+  EventSubscription &operator=(EventSubscription &&other) noexcept {
+    std::uint64_t id = id_;
+    id_ = other.id_;
+    other.id_ = id;
+    return *this;
+  }
+
+private:
+  std::uint64_t id_ = 0;
+};
+
+/// Calls `told` after each event, on the thread that caused it; what it throws is logged and
+/// dropped. It must not subscribe, unsubscribe or launch.
+[[nodiscard]] FLYDSL_API EventSubscription on_event(std::function<void(const EventInfo &)> told);
+
+FLYDSL_NAMESPACE_END

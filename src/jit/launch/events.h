@@ -1,0 +1,11 @@
+// Counters and subscribers of this process.
+#pragma once
+
+#include <flydsl/stats.h>
+
+namespace flydsl::jit {
+
+/// Counts the event and tells the subscribers.
+void report(const EventInfo &event);
+
+} // namespace flydsl::jit
