@@ -1,0 +1,173 @@
+#include "run.h"
+
+#include "emulator/exec/dispatch.h"
+#include "emulator/hip/counter_list.h"
+#include "emulator/hip/memory.h"
+#include "emulator/loader/code_object.h"
+#include "emulator/loader/offload_bundle.h"
+
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+namespace flyemu::tool {
+namespace {
+
+using hip::AddressSpace;
+using hip::Allocation;
+using hip::LaunchMemory;
+using hip::MemoryKind;
+
+constexpr uint64_t Capacity = uint64_t(1) << 38; // what the host gives is the limit
+
+std::shared_ptr<loader::CodeObject> load(const std::string &file, const std::string &target) {
+  std::vector<uint8_t> bytes = readWholeFile(file);
+  loader::ByteView image(bytes.data(), bytes.size());
+  loader::TargetId device = loader::deviceTarget(target);
+  if (loader::isOffloadBundle(image))
+    image = loader::selectFromBundle(image, device);
+  return loader::CodeObject::load(image, device);
+}
+
+/// Buffers in the address space, and the bytes that the kernel is passed for each argument.
+class Arguments {
+public:
+  Arguments(const std::vector<std::string> &texts, AddressSpace &space) {
+    for (const std::string &text : texts) {
+      Argument argument = parseArgument(text);
+      std::vector<uint8_t> passed = argument.bytes;
+      uint64_t address = 0;
+      if (argument.isBuffer) {
+        address = space.allocate(MemoryKind::Device, 0, argument.bytes.size(), 0);
+        if (!address)
+          throw std::runtime_error("no memory for '" + text + "'");
+        std::memcpy(reinterpret_cast<void *>(address), argument.bytes.data(),
+                    argument.bytes.size());
+        passed.resize(sizeof(address));
+        std::memcpy(passed.data(), &address, sizeof(address));
+      }
+      addresses_.push_back(address);
+      passed_.push_back(std::move(passed));
+      arguments_.push_back(std::move(argument));
+    }
+  }
+
+  /// The kernarg segment; checks number and sizes against the metadata.
+  std::vector<uint8_t> pack(const loader::KernelMetadata &kernel) {
+    std::vector<void *> values;
+    for (const loader::KernelArgument &expected : kernel.arguments) {
+      if (expected.isHidden())
+        continue;
+      size_t i = values.size();
+      std::string which = "argument " + std::to_string(i) +
+                          (expected.name.empty() ? "" : " (" + expected.name + ")");
+      if (i >= passed_.size())
+        throw std::invalid_argument(which + " of " + kernel.name + " is not given");
+      if (passed_[i].size() != expected.size)
+        throw std::invalid_argument(which + " of " + kernel.name + " has " +
+                                    std::to_string(expected.size) + " bytes, not " +
+                                    std::to_string(passed_[i].size()));
+      values.push_back(passed_[i].data());
+    }
+    if (values.size() != passed_.size())
+      throw std::invalid_argument(kernel.name + " takes " + std::to_string(values.size()) +
+                                  " arguments, not " + std::to_string(passed_.size()));
+    return loader::packArguments(kernel, values.data());
+  }
+
+  void deliverAll() {
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (arguments_[i].sink.empty())
+        continue;
+      auto *data = reinterpret_cast<uint8_t *>(addresses_[i]);
+      deliver(arguments_[i].sink, {data, data + arguments_[i].bytes.size()}, static_cast<int>(i));
+    }
+  }
+
+private:
+  std::vector<Argument> arguments_;
+  std::vector<std::vector<uint8_t>> passed_;
+  std::vector<uint64_t> addresses_;
+};
+
+const loader::LoadedKernel &kernelOf(const loader::CodeObject &code, const std::string &name) {
+  if (const loader::LoadedKernel *kernel = code.findKernel(name))
+    return *kernel;
+  std::string known;
+  for (const auto &entry : code.kernels())
+    known += " " + entry.first;
+  throw std::invalid_argument("no kernel '" + name + "'; there are:" + known);
+}
+
+} // namespace
+
+int run(const RunOptions &options) {
+  auto code = load(options.file, options.target);
+  const loader::LoadedKernel &kernel = kernelOf(*code, options.kernel);
+  AddressSpace space(1, Capacity, options.checks != kCheckNone);
+  for (const MemoryRange &range : code->ranges()) {
+    Allocation segment;
+    segment.base = range.base;
+    segment.size = range.size;
+    segment.kind = MemoryKind::Image;
+    segment.writable = range.writable;
+    space.add(segment);
+  }
+  Arguments arguments(options.arguments, space);
+  std::vector<uint8_t> kernarg = arguments.pack(kernel.metadata);
+  loader::fillHiddenArguments(kernel.metadata, options.shape, kernarg);
+  size_t size = kernarg.size();
+  kernarg.resize(size + 64);
+
+  LaunchMemory memory(space, 0);
+  memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
+  Dispatch dispatch;
+  dispatch.kernel = &kernel.code;
+  dispatch.grid = options.shape.grid;
+  dispatch.block = options.shape.block;
+  dispatch.dynamicLds = options.shape.dynamicLds;
+  dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
+  dispatch.kernargSize = static_cast<uint32_t>(size);
+  Options how;
+  how.threads = options.threads;
+  how.checks = options.checks;
+  how.counters = options.counters;
+  if (options.limit)
+    how.instructionLimit = options.limit;
+  if (options.trace)
+    how.trace = [](const std::string &line) { std::printf("%s\n", line.c_str()); };
+
+  DispatchResult result = runDispatch(dispatch, memory, how);
+  for (const Finding &finding : result.findings)
+    std::fprintf(stderr, "check: %s\n", finding.message.c_str());
+  if (!result.ok) {
+    std::fprintf(stderr, "fault: %s\n", result.fault.message.c_str());
+    return 1;
+  }
+  arguments.deliverAll();
+  if (options.counters)
+    hip::forEachCounter(result.counters, [](const char *name, uint64_t value) {
+      std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
+    });
+  return result.findings.empty() ? 0 : 1;
+}
+
+int list(const std::string &file, const std::string &target) {
+  auto code = load(file, target);
+  std::printf("code object version %u for %s\n", code->version(), code->target().str().c_str());
+  for (const auto &entry : code->kernels()) {
+    const loader::KernelMetadata &kernel = entry.second.metadata;
+    std::printf("%s: %u VGPRs (%u of them AGPRs), %u SGPRs, %u spills, LDS %u, scratch %u, "
+                "at most %u work-items\n",
+                kernel.name.c_str(), kernel.vgprCount, kernel.agprCount, kernel.sgprCount,
+                kernel.vgprSpills + kernel.sgprSpills, kernel.groupSegmentSize,
+                kernel.privateSegmentSize, kernel.maxFlatWorkgroupSize);
+    for (const loader::KernelArgument &argument : kernel.arguments)
+      if (!argument.isHidden())
+        std::printf("  +%-4u %2u bytes  %-16s %s\n", argument.offset, argument.size,
+                    argument.valueKind.c_str(), argument.name.c_str());
+  }
+  return 0;
+}
+
+} // namespace flyemu::tool
