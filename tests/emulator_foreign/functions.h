@@ -219,11 +219,16 @@ INLINE float mandelbrot(float a, float b) {
   }
   return (float)i + x;
 }
+/* One operation each: a host without half-precision arithmetic may keep more bits inside an expression. */
 INLINE float half_arithmetic(float a, float b) {
-  _Float16 x = (_Float16)a, y = (_Float16)b, z = x * y;
+  _Float16 x = (_Float16)a, y = (_Float16)b, half = (_Float16)0.5f, two = (_Float16)2.0f;
+  _Float16 z = x * y;
   z = z + x;
-  z = z - y * (_Float16)0.5f;
-  return (float)(z < x ? z : x + y) + (float)(_Float16)(x / (y + (_Float16)2.0f));
+  half = y * half;
+  z = z - half;
+  two = y + two;
+  _Float16 quotient = x / two, sum = x + y;
+  return (float)(z < x ? z : sum) + (float)quotient;
 }
 INLINE float float_convert(float a, float b) {
   i32 x = (i32)a;

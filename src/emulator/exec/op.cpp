@@ -42,7 +42,8 @@ Map makeMap() {
     for (const OpDef *d = t.begin; d != t.end; ++d)
       map.emplace(d->name, d);
   };
-  for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(), tableCrossLane()})
+  for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(), tableCrossLane(),
+                    tableGprIndex()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

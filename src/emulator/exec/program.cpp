@@ -1,6 +1,7 @@
 #include "emulator/exec/program.h"
 
 #include "emulator/exec/dispatch.h"
+#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/matrix.h"
 #include "emulator/exec/permute.h"
 #include "emulator/exec/wave.h"
@@ -146,6 +147,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     }
     at += inst.dwords;
   }
+  bracketIndexing(p->insts);
   return p;
 }
 

@@ -13,6 +13,7 @@ OpTable tableGlobal();
 OpTable tableBuffer();
 OpTable tableDs();
 OpTable tableCrossLane();
+OpTable tableGprIndex();
 
 #define FLYEMU_LANE_TABLES(X, level)                                                                                   \
   X(ValuInt, level)                                                                                                    \

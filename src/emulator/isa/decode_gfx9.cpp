@@ -151,6 +151,14 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
       if (op.cls == Class::Mfma || opcode == 0x58 || opcode == 0x59) {
         // Scaled ones have 8 bytes with the scales before the instruction proper.
         mai(target, inst.dwords > 2 ? words + 2 : words, inst);
+        // Moves between the two files imply which side is which; their accumulation bits say nothing.
+        if (opcode == 0x58 || opcode == 0x59) {
+          bool toAccumulator = opcode == 0x59;
+          inst.dst = vgpr(bitField(w, 0, 8) + (toAccumulator ? 256 : 0));
+          inst.src[0] = decodeSource(target, bitField(w1, 0, 9), op.src[0], 0);
+          if (!toAccumulator && inst.src[0].isVgpr())
+            inst.src[0].index += 256;
+        }
         return nullptr;
       }
       inst.enc = Enc::Vop3p;

@@ -27,7 +27,7 @@ std::string strip(std::string s) {
       "_e32",   "_e64",   "_sdwa",  "_dpp",    "_dpp8",  "_dpp16", "_opsel",   "_vcd",      "_acd",
       "_saddr", "_rtn",   "_st",    "_svs",    "_offset", "_offen", "_idxen",  "_bothen",   "_vbuffer",
       "_imm",   "_sgpr",  "_sgpr_imm", "_t16", "_fake16", "_w32",   "_w64",    "_twoaddr",  "_mac",
-      "_agpr",  "_ec",    "_ci",    "_legacy_gfx9", "_renamed"};
+      "_agpr",  "_ve",     "_ec",    "_ci",    "_legacy_gfx9", "_renamed"};
   for (bool again = true; again;) {
     again = dropTarget(s);
     for (std::string_view suffix : kSuffixes) {
