@@ -13,6 +13,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -21,6 +22,16 @@ struct CompileConfig {
   Dim3 block = 0; ///< the workgroup size that launches will have; 0: the hint's, else any
   std::string arch =
       {}; ///< "gfx950": compile for that target; empty: ARCH, else the current device's
+};
+
+/// What `export_aot` takes beside the path.
+struct AotConfig {
+  Dim3 block = 0; ///< the workgroup size that launches will have; 0: the hint's, else any
+  std::vector<std::string> archs =
+      {}; ///< targets to compile for; empty: ARCH, else the current device's
+  std::string header =
+      {}; ///< where to write a C header with the same bytes as an array; empty: nowhere
+  bool append = false; ///< adds to the kernels that the file holds, instead of replacing it
 };
 
 /// Whether COMPILE_ONLY=1 is set: launches compile and do not launch.
@@ -44,6 +55,8 @@ FLYDSL_API void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &c
                        const std::source_location &where);
 FLYDSL_API Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
                               const std::source_location &where);
+FLYDSL_API void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path,
+                          const AotConfig &config, const std::source_location &where);
 FLYDSL_API std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
 /// Launches with a pack that is as expected.
@@ -145,6 +158,13 @@ public:
             const std::source_location &where = std::source_location::current()) && {
       Executable executable = detail::compile(state_, pack_, config, where);
       return {executable, detail::bindSignature(executable, pack_)};
+    }
+    /// Compiles for this call's types and each target, and writes a file that `load_aot` reads, in
+    /// one rename. A call of the loaded kernel takes the tensors and numbers of this one; static
+    /// values and constants are in the code.
+    void export_aot(const std::string &path, const AotConfig &config = {},
+                    const std::source_location &where = std::source_location::current()) && {
+      detail::exportAot(state_, pack_, path, config, where);
     }
 
   private:

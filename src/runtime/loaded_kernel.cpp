@@ -31,6 +31,8 @@ char feature(const std::string &id, const std::string &name) {
   return at == std::string::npos ? 0 : id[at + 1 + name.size()];
 }
 
+} // namespace
+
 bool runsOn(const std::string &code, const std::string &device) {
   if (code.substr(0, code.find(':')) != device.substr(0, device.find(':')))
     return false;
@@ -39,8 +41,6 @@ bool runsOn(const std::string &code, const std::string &device) {
       return false;
   return true;
 }
-
-} // namespace
 
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
                            const KernelFacts &facts, int device, const SourceLocation &where)

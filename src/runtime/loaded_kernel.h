@@ -77,6 +77,10 @@ private:
   std::shared_ptr<const void> owner_; // HIP may read the image for as long as the module lives
 };
 
+/// Whether code for the target id `code` runs on a device that reports `device`: the same
+/// processor, and each feature that the code fixes set as on the device.
+bool runsOn(const std::string &code, const std::string &device);
+
 /// Throws TraceError where a workgroup of `block` can't be, or is not what the code was made for.
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where);
 

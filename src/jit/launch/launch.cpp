@@ -1,12 +1,10 @@
 // The way of a call: signature, table, launch; and the slow way in, once per signature and device.
 #include "jit/launch/build.h"
 #include "jit/launch/events.h"
-#include "jit/launch/signature_table.h"
+#include "jit/launch/kernel_state.h"
 #include "runtime/device_info.h"
 #include "support/env.h"
 #include "support/log.h"
-
-#include <flydsl/kernel.h>
 
 #include <chrono>
 #include <optional>
@@ -17,13 +15,6 @@ bool compile_only() { return support::envFlag("COMPILE_ONLY", false); }
 
 namespace detail {
 using namespace flydsl::runtime;
-
-class KernelState {
-public:
-  explicit KernelState(KernelSpec spec) : spec(std::move(spec)) {}
-  const KernelSpec spec;
-  jit::SignatureTable table;
-};
 
 namespace {
 class BoundExecutable : public LoadedFunctions {

@@ -1,0 +1,109 @@
+// Kernels compiled ahead of time: a file that `kernel(arguments...).export_aot(path)` wrote,
+// launched without a compiler in the process. This header and what it includes are all that
+// libflydsl_runtime, the library without LLVM, offers.
+#pragma once
+
+#include <flydsl/args.h>
+#include <flydsl/launch.h>
+
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+struct AotState;
+
+/// A scalar argument into the buffer as the dtype that the kernel expects; what does not fit is the
+/// pack's error.
+FLYDSL_API void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63);
+FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
+
+} // namespace detail
+
+/// One exported kernel; lives as long as any copy. Calls take the runtime arguments alone: static
+/// values and constants are in the code.
+class FLYDSL_API AotKernel {
+public:
+  AotKernel(std::shared_ptr<detail::AotState> state, std::string name);
+
+  const std::string &name() const { return name_; }
+  /// The targets that the file has code for.
+  std::vector<std::string> targets() const;
+
+  class [[nodiscard]] Call {
+  public:
+    /// Throws TraceError where the arguments or the block are not what the kernel was exported for;
+    /// RuntimeError where no code fits the device, or HIP refuses.
+    void launch(const LaunchConfig &config,
+                const std::source_location &where = std::source_location::current()) && {
+      kernel_.launch(pack_, config, where);
+    }
+
+  private:
+    friend class AotKernel;
+    template <class... As> Call(const AotKernel &kernel, const As &...arguments) : kernel_(kernel) {
+      std::size_t index = 0;
+      (..., packOne(index++, arguments));
+    }
+    template <class A> void packOne(std::size_t index, const A &argument) {
+      pack_.beginArgument();
+      if constexpr (std::is_convertible_v<const A &, const TensorArg &>) {
+        pack_.tensor(argument);
+      } else {
+        static_assert(std::is_arithmetic_v<A>, "an exported kernel takes tensors and numbers");
+        const DType dtype = kernel_.parameter(index);
+        if constexpr (std::is_floating_point_v<A>)
+          detail::packReal(pack_, dtype, argument);
+        else
+          detail::packInteger(pack_, dtype, static_cast<std::int64_t>(argument),
+                              std::is_unsigned_v<A> && static_cast<std::int64_t>(argument) < 0);
+      }
+    }
+    const AotKernel &kernel_;
+    detail::ArgPack pack_;
+  };
+
+  /// Binds arguments; nothing happens until `.launch(...)`.
+  template <class... As> Call operator()(const As &...arguments) const {
+    return Call(*this, arguments...);
+  }
+
+private:
+  /// The dtype of a scalar parameter; none for a tensor or an index past the end.
+  DType parameter(std::size_t index) const;
+  void launch(detail::ArgPack &pack, const LaunchConfig &config,
+              const std::source_location &where) const;
+
+  std::shared_ptr<detail::AotState> state_;
+  std::string name_;
+};
+
+/// A loaded file.
+class FLYDSL_API AotModule {
+public:
+  explicit AotModule(std::shared_ptr<detail::AotState> state);
+  std::vector<std::string> kernels() const;
+  /// Throws RuntimeError, listing the kernels that are there, for another name.
+  AotKernel kernel(const std::string &name,
+                   std::source_location where = std::source_location::current()) const;
+
+private:
+  std::shared_ptr<detail::AotState> state_;
+};
+
+/// Reads and verifies a file of `export_aot`. Throws RuntimeError for a file that can't be read or
+/// is not whole.
+FLYDSL_API AotModule load_aot(const std::string &path,
+                              std::source_location where = std::source_location::current());
+/// The same from memory, such as the array of the header that `export_aot` writes; the bytes are
+/// copied.
+FLYDSL_API AotModule load_aot(std::span<const unsigned char> bytes,
+                              std::source_location where = std::source_location::current());
+
+FLYDSL_NAMESPACE_END

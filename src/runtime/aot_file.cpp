@@ -1,0 +1,152 @@
+#include "runtime/aot_file.h"
+
+#include "runtime/tensor_words.h"
+
+#include <flydsl/args.h>
+
+#include <bit>
+#include <cstring>
+#include <xxhash.h>
+
+namespace flydsl::runtime {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+constexpr char magic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
+constexpr std::uint16_t version = 1;
+
+class Writer {
+public:
+  template <class T> void number(T value) { raw(&value, sizeof value); }
+  template <class T> void array(const T *first, std::size_t count) {
+    number(static_cast<std::uint32_t>(count));
+    raw(first, count * sizeof(T));
+  }
+  void raw(const void *from, std::size_t size) {
+    const auto *first = static_cast<const std::uint8_t *>(from);
+    bytes.insert(bytes.end(), first, first + size);
+  }
+  std::vector<std::uint8_t> bytes;
+};
+
+class Reader {
+public:
+  explicit Reader(std::span<const std::uint8_t> bytes) : left_(bytes) {}
+  template <class T> T number() {
+    T value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  template <class Array> Array array() {
+    const std::size_t count = number<std::uint32_t>();
+    using T = typename Array::value_type;
+    if (count > left_.size() / sizeof(T))
+      throw RuntimeError("it ends early");
+    Array all(count, T{});
+    if (count)
+      std::memcpy(all.data(), take(count * sizeof(T)), count * sizeof(T));
+    return all;
+  }
+  bool atEnd() const { return left_.empty(); }
+
+private:
+  const std::uint8_t *take(std::size_t size) {
+    if (size > left_.size())
+      throw RuntimeError("it ends early");
+    const std::uint8_t *first = left_.data();
+    left_ = left_.subspan(size);
+    return first;
+  }
+  std::span<const std::uint8_t> left_;
+};
+
+} // namespace
+
+std::vector<std::uint8_t> encodeAot(std::span<const AotVariant> variants) {
+  Writer w;
+  w.raw(magic, sizeof magic);
+  w.number(version);
+  w.number(static_cast<std::uint32_t>(variants.size()));
+  for (const AotVariant &v : variants) {
+    w.array(v.facts.name.data(), v.facts.name.size());
+    w.array(v.facts.target.data(), v.facts.target.size());
+    w.number(std::uint64_t{v.facts.sharedBytes});
+    w.number(std::uint64_t{v.facts.maxSharedBytes});
+    w.number(std::uint32_t{v.facts.maxBlock});
+    for (unsigned extent : v.facts.block)
+      w.number(std::uint32_t{extent});
+    w.array(v.words.data(), v.words.size());
+    w.array(v.image.data(), v.image.size());
+  }
+  w.number(static_cast<std::uint64_t>(XXH3_64bits(w.bytes.data(), w.bytes.size())));
+  return std::move(w.bytes);
+}
+
+std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < sizeof magic + sizeof version ||
+      std::memcmp(bytes.data(), magic, sizeof magic) != 0)
+    throw RuntimeError("it is no file of compiled kernels");
+  std::uint16_t found;
+  std::memcpy(&found, bytes.data() + sizeof magic, sizeof found);
+  if (found != version)
+    throw RuntimeError("it has version " + std::to_string(found) + "; this library reads version " +
+                       std::to_string(version));
+  std::uint64_t sum = 0;
+  if (bytes.size() < sizeof magic + sizeof version + sizeof sum)
+    throw RuntimeError("it ends early");
+  const std::span<const std::uint8_t> summed = bytes.first(bytes.size() - sizeof sum);
+  std::memcpy(&sum, bytes.data() + summed.size(), sizeof sum);
+  if (sum != XXH3_64bits(summed.data(), summed.size()))
+    throw RuntimeError("its checksum is wrong: it is damaged or not whole");
+
+  Reader r(summed.subspan(sizeof magic + sizeof version));
+  std::vector<AotVariant> variants;
+  for (auto count = r.number<std::uint32_t>(); count; --count) {
+    AotVariant &v = variants.emplace_back();
+    v.facts.name = r.array<std::string>();
+    v.facts.target = r.array<std::string>();
+    v.facts.sharedBytes = r.number<std::uint64_t>();
+    v.facts.maxSharedBytes = r.number<std::uint64_t>();
+    v.facts.maxBlock = r.number<std::uint32_t>();
+    for (unsigned &extent : v.facts.block)
+      extent = r.number<std::uint32_t>();
+    v.words = r.array<std::vector<std::uint64_t>>();
+    v.image = r.array<std::vector<std::uint8_t>>();
+  }
+  if (!r.atEnd())
+    throw RuntimeError("it goes on behind its last kernel");
+  return variants;
+}
+
+std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t count) {
+  std::vector<std::uint64_t> kept{words[0]};
+  for (std::size_t at = 1; at < count;) {
+    const std::uint64_t head = words[at];
+    std::size_t length = 1;
+    bool runtime = false;
+    switch (head & 15) {
+    case ArgPack::tensorTag:
+      length = 1 + 2 * field(head, rankAt, 15);
+      runtime = true;
+      break;
+    case ArgPack::scalarTag:
+      runtime = true;
+      break;
+    case ArgPack::staticTag:
+      length = 3;
+      break;
+    case ArgPack::constantTag:
+      length = 2;
+      break;
+    case ArgPack::textTag:
+      length = 1 + ((head >> 4) + 7) / 8;
+      break;
+    }
+    if (runtime)
+      kept.insert(kept.end(), words + at, words + std::min(at + length, count));
+    at += length;
+  }
+  return kept;
+}
+
+} // namespace flydsl::runtime
