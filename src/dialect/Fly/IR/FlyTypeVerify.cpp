@@ -1,6 +1,8 @@
 // What makes Fly's types well-formed.
 #include "dialect/Fly/IR/FlyTypes.h"
 
+#include "layout/tuple_ops.h"
+
 namespace layout = flydsl::layout;
 
 namespace mlir::fly {
@@ -37,6 +39,11 @@ LogicalResult CopyAtomType::verify(EmitError emitError, Type copyOp, int32_t val
   // What moves whole tiles has no values of its own, which is written as 0 bits.
   if (valBits < (copy.isWholeTileCopy() ? 0 : 1))
     return emitError() << "the values of a copy atom have at least 1 bit, not " << valBits;
+  // Bits that a thread moves: mode 1 of (thread, bit), which is static.
+  int64_t bits = layout::product(copy.getThrBitLayoutSrc().shape().at(1)).value();
+  if (!copy.isWholeTileCopy() && bits % valBits != 0)
+    return emitError() << "the " << bits << " bits of " << copyOp
+                       << " are no whole number of values of " << valBits << " bits";
   return success();
 }
 

@@ -6,6 +6,9 @@ namespace mlir::fly {
 
 layout::CopyAtom toCopyAtom(CopyAtomType type) {
   auto op = cast<CopyOpTypeInterface>(type.getCopyOp());
+  if (op.isWholeTileCopy())
+    return {op.getThrLayout(), op.getThrBitLayoutSrc(), op.getThrBitLayoutDst(),
+            op.getThrBitLayoutRef()};
   return layout::CopyAtom::fromBits(op.getThrLayout(), op.getThrBitLayoutSrc(),
                                     op.getThrBitLayoutDst(), op.getThrBitLayoutRef(),
                                     type.getValBits());

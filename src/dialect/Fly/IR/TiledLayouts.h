@@ -7,7 +7,7 @@
 
 namespace mlir::fly {
 
-/// The atom in values; throws LayoutError where the instruction's bits are not whole values.
+/// The atom in values; one that moves whole tiles stands for one thread with one value.
 flydsl::layout::CopyAtom toCopyAtom(CopyAtomType type);
 flydsl::layout::TiledCopy toTiledCopy(TiledCopyType type);
 flydsl::layout::MmaAtom toMmaAtom(MmaAtomType type);
