@@ -20,6 +20,8 @@ void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &conv
 
 /// Attach to the atoms' types how they become instructions.
 void attachUniversalAtomModels(DialectRegistry &registry);
+void attachBufferAtomModels(DialectRegistry &registry);
+void attachMatrixAtomModels(DialectRegistry &registry);
 
 } // namespace mlir::fly
 

@@ -93,22 +93,15 @@ void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType typ
 // Atoms and their state
 //===----------------------------------------------------------------------------------------------===//
 
-int64_t initialState(Type instruction, unsigned field) {
-  if (auto copy = dyn_cast<CopyOpLoweringInterface>(instruction))
-    return copy.getInitialState(field);
-  if (auto mma = dyn_cast<MmaOpLoweringInterface>(instruction))
-    return mma.getInitialState(field);
-  return 0;
-}
-
 /// The struct of an atom's state before anything is set.
 Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
   Value atom = LLVM::UndefOp::create(builder, loc, structTy);
   auto stateful = dyn_cast<StatefulOpTypeInterface>(instructionOf(atomTy));
   if (!stateful)
     return atom;
+  SmallVector<int64_t> defaults = stateful.getStateFieldDefaults();
   for (auto [i, type] : llvm::enumerate(stateful.getStateFieldTypes())) {
-    auto value = builder.getIntegerAttr(type, initialState(instructionOf(atomTy), i));
+    auto value = builder.getIntegerAttr(type, defaults[i]);
     atom = LLVM::InsertValueOp::create(builder, loc, atom,
                                        arith::ConstantOp::create(builder, loc, value),
                                        ArrayRef<int64_t>{static_cast<int64_t>(i)});

@@ -5,6 +5,7 @@
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -243,6 +244,15 @@ struct ConvertToLLVMPtr : OpConversionPattern<ToLLVMPtrOp> {
   }
 };
 
+struct ConvertGetBufferRsrc : OpConversionPattern<fly_rocdl::GetBufferRsrcOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fly_rocdl::GetBufferRsrcOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, bufferResource(rewriter, op.getLoc(), adaptor.getPtr()));
+    return success();
+  }
+};
+
 struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ExtractAlignedPointerAsIndexOp op, OpAdaptor adaptor,
@@ -262,11 +272,10 @@ struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexO
 } // namespace
 
 void populateMemoryPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
-  patterns
-      .add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad, ConvertPtrStore,
-           Forward<MakeViewOp>, Forward<GetIterOp>, Forward<RecastIterOp>, Forward<ApplySwizzleOp>,
-           ConvertIntToPtr, ConvertPtrToInt, ConvertToLLVMPtr, ConvertExtractPointer>(
-          converter, patterns.getContext());
+  patterns.add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad,
+               ConvertPtrStore, Forward<MakeViewOp>, Forward<GetIterOp>, Forward<RecastIterOp>,
+               Forward<ApplySwizzleOp>, ConvertIntToPtr, ConvertPtrToInt, ConvertToLLVMPtr,
+               ConvertExtractPointer, ConvertGetBufferRsrc>(converter, patterns.getContext());
 }
 
 } // namespace mlir::fly

@@ -6,6 +6,7 @@
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,8 +61,10 @@ struct ConvertLaunchFunc : OpConversionPattern<gpu::LaunchFuncOp> {
 struct ConvertFlyToROCDL : impl::ConvertFlyToROCDLPassBase<ConvertFlyToROCDL> {
   void getDependentDialects(DialectRegistry &registry) const override {
     Base::getDependentDialects(registry);
-    registry.insert<FlyDialect, math::MathDialect, ub::UBDialect>();
+    registry.insert<FlyDialect, fly_rocdl::FlyROCDLDialect, math::MathDialect, ub::UBDialect>();
     attachUniversalAtomModels(registry);
+    attachBufferAtomModels(registry);
+    attachMatrixAtomModels(registry);
   }
 
   void runOnOperation() override {
@@ -71,7 +74,7 @@ struct ConvertFlyToROCDL : impl::ConvertFlyToROCDLPassBase<ConvertFlyToROCDL> {
     ConversionTarget target(*context);
 
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    target.addIllegalDialect<FlyDialect>();
+    target.addIllegalDialect<FlyDialect, fly_rocdl::FlyROCDLDialect>();
     // Constructors are left to be dead; they go with the operations that used them.
     target.addLegalOp<MakeIntTupleOp, MakeLayoutOp, MakeComposedLayoutOp>();
     target.addDynamicallyLegalOp<StaticOp>([](StaticOp op) {

@@ -27,12 +27,6 @@ Value swizzled(OpBuilder &builder, Location loc, const flydsl::layout::Swizzle &
   return arith::XOrIOp::create(builder, loc, x, low);
 }
 
-unsigned bitsOf(Type type) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.getNumElements() * vector.getElementTypeBitWidth();
-  return type.getIntOrFloatBitWidth();
-}
-
 /// LLVM's alignment of a value of `type` where none is given, in bytes.
 int64_t naturalAlignment(Type type) {
   int64_t bytes = std::max<int64_t>(bitsOf(type) / 8, 1);
@@ -53,6 +47,12 @@ void copyBuffer(OpBuilder &builder, Location loc, PointerType type, Value pointe
 }
 
 } // namespace
+
+int64_t bitsOf(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * vector.getElementTypeBitWidth();
+  return type.getIntOrFloatBitWidth();
+}
 
 bool isBufferPointer(PointerType type) { return !isa<AddressSpaceAttr>(type.getAddressSpace()); }
 

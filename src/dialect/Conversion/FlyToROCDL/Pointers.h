@@ -45,6 +45,9 @@ Value bufferByteOffset(OpBuilder &builder, Location loc, PointerType type, Value
 /// An element count as bytes of elements of `elemTy`, in i32.
 Value elementsToBytes(OpBuilder &builder, Location loc, Type elemTy, Value elements);
 
+/// Bits of an integer, a float, or a vector of them.
+int64_t bitsOf(Type type);
+
 /// An i32 constant.
 Value constantI32(OpBuilder &builder, Location loc, int64_t value);
 

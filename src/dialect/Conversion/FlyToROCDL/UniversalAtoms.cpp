@@ -15,12 +15,6 @@ namespace mlir::fly {
 
 namespace {
 
-unsigned bitsOf(Type type) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.getNumElements() * vector.getElementTypeBitWidth();
-  return type.getIntOrFloatBitWidth();
-}
-
 struct UniversalCopy
     : CopyOpLoweringInterface::ExternalModel<UniversalCopy, CopyOpUniversalCopyType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
@@ -31,7 +25,7 @@ struct UniversalCopy
     if (from)
       value = emitLoad(builder, loc, resultTy ? resultTy : bufferDataType(builder, bits),
                        from.getPointerType(), src);
-    if (static_cast<int64_t>(bitsOf(value.getType())) != bits)
+    if (bitsOf(value.getType()) != bits)
       return failure();
     if (to)
       emitStore(builder, loc, value, to.getPointerType(), dst);

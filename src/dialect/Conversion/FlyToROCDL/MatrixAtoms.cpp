@@ -1,0 +1,255 @@
+//===- MatrixAtoms.cpp - MFMA and WMMA
+//------------------------------------------------------------===//
+//
+// Each matrix instruction is an operation of the ROCDL dialect, found by its name, which says shape
+// and element types. Operands are taken as registers: whatever vector the fragment is, it is cast
+// to the instruction's.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+namespace mlir::fly {
+
+using namespace mlir::fly_rocdl;
+
+namespace {
+
+/// "fp8", "bf8" for 8-bit floats of either family, else empty.
+StringRef nameOfF8(Type type) {
+  if (isa<Float8E4M3FNType, Float8E4M3FNUZType>(type))
+    return "fp8";
+  return isa<Float8E5M2Type, Float8E5M2FNUZType>(type) ? "bf8" : "";
+}
+
+/// `bits` bits as words: i32, or i64 where an instruction wants those, or a vector of i32.
+Type wordType(OpBuilder &builder, int64_t bits, bool wide = false) {
+  if (bits == 32 || (bits == 64 && wide))
+    return builder.getIntegerType(bits);
+  return VectorType::get({bits / 32}, builder.getI32Type());
+}
+
+/// `count` values of `elemTy`, a scalar where there is one.
+Type valuesType(Type elemTy, int64_t count) {
+  return count == 1 ? elemTy : Type(VectorType::get({count}, elemTy));
+}
+
+/// An instruction's operation and the types of its operands as registers.
+struct Instruction {
+  std::string name;
+  Type a, b, acc;
+};
+
+FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &instruction,
+                           Type resultTy, Value a, Value b, Value c, ValueRange more,
+                           ArrayRef<NamedAttribute> attributes = {}) {
+  if (bitsOf(a.getType()) != bitsOf(instruction.a) ||
+      bitsOf(b.getType()) != bitsOf(instruction.b) ||
+      bitsOf(c.getType()) != bitsOf(instruction.acc) ||
+      bitsOf(resultTy) != bitsOf(instruction.acc) ||
+      !RegisteredOperationName::lookup(instruction.name, builder.getContext()))
+    return failure();
+  SmallVector<Value> operands{bitcastTo(builder, loc, a, instruction.a),
+                              bitcastTo(builder, loc, b, instruction.b),
+                              bitcastTo(builder, loc, c, instruction.acc)};
+  llvm::append_range(operands, more);
+  OperationState state(loc, instruction.name, operands, instruction.acc, attributes);
+  return bitcastTo(builder, loc, builder.create(state)->getResult(0), resultTy);
+}
+
+//===----------------------------------------------------------------------------------------------===//
+// MFMA
+//===----------------------------------------------------------------------------------------------===//
+
+constexpr int64_t kMfmaWave = 64;
+
+/// Names as LLVM spells them: the older ones append the type to the shape, those of gfx940 and
+/// later put a dot between.
+std::string mfmaName(MmaOpCDNA3_MFMAType mma) {
+  Type a = mma.getElemTyA(), b = mma.getElemTyB();
+  std::string shape = std::to_string(mma.getM()) + "x" + std::to_string(mma.getN()) + "x" +
+                      std::to_string(mma.getK());
+  // The depth that the first generation has; what is deeper came later.
+  int32_t first = mma.getM() == 32 ? 8 : 16;
+  std::string name = "rocdl.mfma." + std::string(a.isInteger(8) ? "i32." : "f32.") + shape;
+  if (a.isF32())
+    return name + "f32";
+  if (a.isF16())
+    return name + (mma.getK() > first ? ".f16" : "f16");
+  if (a.isBF16())
+    return name + (mma.getK() > first ? ".bf16" : "bf16.1k");
+  if (a.isInteger(8))
+    return name + (mma.getK() > first ? ".i8" : "i8");
+  return name + "." + nameOfF8(a).str() + "." + nameOfF8(b).str();
+}
+
+struct MFMA : MmaOpLoweringInterface::ExternalModel<MFMA, MmaOpCDNA3_MFMAType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<MmaOpCDNA3_MFMAType>(type);
+    Type elemTy = mma.getElemTyA();
+    int64_t perThread = mma.getM() * mma.getK() / kMfmaWave;
+    Type operandTy;
+    if (elemTy.isBF16())
+      operandTy = valuesType(perThread == 8 ? elemTy : builder.getI16Type(), perThread);
+    else if (elemTy.getIntOrFloatBitWidth() == 8)
+      operandTy = wordType(builder, 8 * perThread, /*wide=*/true);
+    else
+      operandTy = valuesType(elemTy, perThread);
+    Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
+    Value zero = constantI32(builder, loc, 0);
+    return emitNamed(builder, loc, {mfmaName(mma), operandTy, operandTy, accTy}, resultTy, a, b, c,
+                     ValueRange{zero, zero, zero});
+  }
+};
+
+/// The instruction's number of an MX format; -1 for other types.
+int mxFormat(Type type) {
+  if (isa<Float8E4M3FNType>(type))
+    return 0;
+  if (isa<Float8E5M2Type>(type))
+    return 1;
+  if (isa<Float6E2M3FNType>(type))
+    return 2;
+  if (isa<Float6E3M2FNType>(type))
+    return 3;
+  return isa<Float4E2M1FNType>(type) ? 4 : -1;
+}
+
+Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
+  return LLVM::ExtractValueOp::create(builder, loc, atom, ArrayRef<int64_t>{field});
+}
+
+struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_MFMAScaleType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<MmaOpCDNA4_MFMAScaleType>(type);
+    auto operandTy = [&](Type elemTy) {
+      return wordType(builder,
+                      mma.getM() * mma.getK() / kMfmaWave * elemTy.getIntOrFloatBitWidth());
+    };
+    std::string name = mma.getM() == 16 ? "rocdl.mfma.scale.f32.16x16x128.f8f6f4"
+                                        : "rocdl.mfma.scale.f32.32x32x64.f8f6f4";
+    Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
+    auto number = [&](int64_t v) { return constantI32(builder, loc, v); };
+    SmallVector<Value> more{number(mxFormat(mma.getElemTyA())),
+                            number(mxFormat(mma.getElemTyB())),
+                            number(mma.getOpselA()),
+                            stateField(builder, loc, atom, 0),
+                            number(mma.getOpselB()),
+                            stateField(builder, loc, atom, 1)};
+    return emitNamed(builder, loc,
+                     {name, operandTy(mma.getElemTyA()), operandTy(mma.getElemTyB()), accTy},
+                     resultTy, a, b, c, more);
+  }
+};
+
+//===----------------------------------------------------------------------------------------------===//
+// WMMA
+//===----------------------------------------------------------------------------------------------===//
+
+NamedAttribute boolAttr(OpBuilder &builder, StringRef name, bool value) {
+  return builder.getNamedAttr(name, builder.getBoolAttr(value));
+}
+
+/// What a type is called in a WMMA's name.
+std::string wmmaTypeName(Type type) {
+  if (type.isF32())
+    return "f32";
+  if (type.isF16())
+    return "f16";
+  if (type.isBF16())
+    return "bf16";
+  if (isa<IntegerType>(type))
+    return "iu" + std::to_string(type.getIntOrFloatBitWidth());
+  return nameOfF8(type).str();
+}
+
+/// Any of the dense WMMA types: they have the same parameters.
+template <class WMMAType>
+struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<WMMAType>(type);
+    Type elemA = mma.getElemTyA(), elemB = mma.getElemTyB(), elemAcc = mma.getElemTyAcc();
+    bool replicated = std::is_same_v<WMMAType, MmaOpGFX11_WMMAType>;
+    bool integer = isa<IntegerType>(elemA);
+    int64_t perThread = replicated ? mma.getK() : mma.getM() * mma.getK() / 32;
+
+    std::string name = "rocdl.wmma." + std::string(integer ? "i32" : wmmaTypeName(elemAcc)) + "." +
+                       std::to_string(mma.getM()) + "x" + std::to_string(mma.getN()) + "x" +
+                       std::to_string(mma.getK()) + "." + wmmaTypeName(elemA);
+    if (!nameOfF8(elemA).empty())
+      name += "_" + nameOfF8(elemB).str();
+
+    auto operandTy = [&](Type elemTy) -> Type {
+      if (elemTy.getIntOrFloatBitWidth() < 16)
+        return wordType(builder, perThread * elemTy.getIntOrFloatBitWidth());
+      // Before gfx1250 the instructions take bf16 as 16-bit integers.
+      if (elemTy.isBF16() && mma.getK() == 16)
+        return valuesType(builder.getI16Type(), perThread);
+      return valuesType(elemTy, perThread);
+    };
+    SmallVector<NamedAttribute> attributes;
+    if (integer)
+      attributes = {boolAttr(builder, "signA", mma.getSignA()),
+                    boolAttr(builder, "signB", mma.getSignB()),
+                    boolAttr(builder, "clamp", mma.getClamp())};
+    return emitNamed(builder, loc,
+                     {name, operandTy(elemA), operandTy(elemB), valuesType(elemAcc, 8)}, resultTy,
+                     a, b, c, {}, attributes);
+  }
+};
+
+struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250_WMMAScaleType> {
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<MmaOpGFX1250_WMMAScaleType>(type);
+    bool tall = mma.getM() == 32;
+    std::string name =
+        mma.getBlockSize() == 16 ? "rocdl.wmma.scale16.f32." : "rocdl.wmma.scale.f32.";
+    name += tall ? "32x16x128.f4" : "16x16x128.f8f6f4";
+    // Registers are sized for 8-bit elements; narrower formats leave the last ones unused.
+    auto operand = [&](Value value, int64_t rows, Type elemTy) {
+      return wordType(builder, rows * mma.getK() / 32 * elemTy.getIntOrFloatBitWidth());
+    };
+    auto i32 = [&](StringRef attr, int64_t v) {
+      return builder.getNamedAttr(attr, builder.getI32IntegerAttr(v));
+    };
+    SmallVector<NamedAttribute> attributes;
+    if (!tall)
+      attributes = {i32("fmtA", mxFormat(mma.getElemTyA())),
+                    i32("fmtB", mxFormat(mma.getElemTyB()))};
+    attributes.append({builder.getNamedAttr("modC", builder.getI16IntegerAttr(mma.getModC())),
+                       i32("scaleAType", mma.getOpselA()), i32("scaleBType", mma.getOpselB()),
+                       boolAttr(builder, "reuseA", mma.getReuseA()),
+                       boolAttr(builder, "reuseB", mma.getReuseB())});
+    SmallVector<Value> scales{stateField(builder, loc, atom, 0), stateField(builder, loc, atom, 1)};
+    return emitNamed(builder, loc,
+                     {name, operand(a, mma.getM(), mma.getElemTyA()),
+                      operand(b, mma.getN(), mma.getElemTyB()),
+                      valuesType(mma.getElemTyAcc(), tall ? 16 : 8)},
+                     resultTy, a, b, c, scales, attributes);
+  }
+};
+
+} // namespace
+
+void attachMatrixAtomModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, FlyROCDLDialect *) {
+    MmaOpCDNA3_MFMAType::attachInterface<MFMA>(*context);
+    MmaOpCDNA4_MFMAScaleType::attachInterface<MFMAScale>(*context);
+    MmaOpGFX11_WMMAType::attachInterface<WMMA<MmaOpGFX11_WMMAType>>(*context);
+    MmaOpGFX120X_WMMAType::attachInterface<WMMA<MmaOpGFX120X_WMMAType>>(*context);
+    MmaOpGFX1250_WMMAType::attachInterface<WMMA<MmaOpGFX1250_WMMAType>>(*context);
+    MmaOpGFX1250_WMMAScaleType::attachInterface<WMMAScale>(*context);
+  });
+}
+
+} // namespace mlir::fly

@@ -1,0 +1,74 @@
+// RUN: fly-opt %s --fly-int-swizzle-simplify | FileCheck %s
+
+// S<2,4,3>: bits 7 and 8 onto bits 4 and 5; the pattern repeats every 512.
+
+// CHECK-LABEL: @addend_of_the_period
+// CHECK-SAME: (%[[X:.*]]: i32)
+// CHECK: %[[BITS:.*]] = arith.andi %[[X]], %c384_i32
+// CHECK: %[[LOW:.*]] = arith.shrui %[[BITS]], %c3_i32
+// CHECK: %[[SWIZZLED:.*]] = arith.xori %[[X]], %[[LOW]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[SWIZZLED]], %c1536_i32
+// CHECK: return %[[SUM]]
+func.func @addend_of_the_period(%x: i32) -> i32 {
+  %c1536 = arith.constant 1536 : i32
+  %c384 = arith.constant 384 : i32
+  %c3 = arith.constant 3 : i32
+  %y = arith.addi %x, %c1536 : i32
+  %bits = arith.andi %y, %c384 : i32
+  %low = arith.shrui %bits, %c3 : i32
+  %r = arith.xori %low, %y : i32
+  return %r : i32
+}
+
+// A product by a multiple of the period is known to be one, in either order and behind another sum.
+// CHECK-LABEL: @addend_known_by_its_factors
+// CHECK-SAME: (%[[X:.*]]: i64, %[[ROW:.*]]: i64)
+// CHECK: %[[FAR:.*]] = arith.muli %[[ROW]], %c512_i64
+// CHECK: %[[NEAR:.*]] = arith.addi %[[X]], %c8_i64
+// CHECK: arith.andi %[[NEAR]]
+// CHECK: %[[SWIZZLED:.*]] = arith.xori %[[NEAR]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[SWIZZLED]], %[[FAR]]
+// CHECK: return %[[SUM]]
+func.func @addend_known_by_its_factors(%x: i64, %row: i64) -> i64 {
+  %c512 = arith.constant 512 : i64
+  %c384 = arith.constant 384 : i64
+  %c8 = arith.constant 8 : i64
+  %c3 = arith.constant 3 : i64
+  %far = arith.muli %row, %c512 : i64
+  %sum = arith.addi %far, %x : i64
+  %y = arith.addi %sum, %c8 : i64
+  %bits = arith.andi %c384, %y : i64
+  %low = arith.shrui %bits, %c3 : i64
+  %r = arith.xori %y, %low : i64
+  return %r : i64
+}
+
+// CHECK-LABEL: @addend_below_the_period
+// CHECK: %[[Y:.*]] = arith.addi %{{.*}}, %c256_i32
+// CHECK: %[[R:.*]] = arith.xori %[[Y]]
+// CHECK: return %[[R]]
+func.func @addend_below_the_period(%x: i32) -> i32 {
+  %c256 = arith.constant 256 : i32
+  %c384 = arith.constant 384 : i32
+  %c3 = arith.constant 3 : i32
+  %y = arith.addi %x, %c256 : i32
+  %bits = arith.andi %y, %c384 : i32
+  %low = arith.shrui %bits, %c3 : i32
+  %r = arith.xori %y, %low : i32
+  return %r : i32
+}
+
+// A mask with a hole is no swizzle.
+// CHECK-LABEL: @not_a_swizzle
+// CHECK: %[[Y:.*]] = arith.addi
+// CHECK: arith.xori %[[Y]]
+func.func @not_a_swizzle(%x: i32) -> i32 {
+  %c1024 = arith.constant 1024 : i32
+  %c320 = arith.constant 320 : i32
+  %c3 = arith.constant 3 : i32
+  %y = arith.addi %x, %c1024 : i32
+  %bits = arith.andi %y, %c320 : i32
+  %low = arith.shrui %bits, %c3 : i32
+  %r = arith.xori %y, %low : i32
+  return %r : i32
+}

@@ -1,0 +1,44 @@
+// RUN: fly-opt %s --fly-layout-lowering --split-input-file --verify-diagnostics
+
+func.func @not_unpacked(%layout: !fly.layout<(?,4):(1,?)>) -> i32 {
+  // expected-error@+1 {{'fly.size' op operand of type '!fly.layout<(?,4):(1,?)>' is not made by a constructor; run fly-rewrite-func-signature first}}
+  %size = fly.size(%layout) : (!fly.layout<(?,4):(1,?)>) -> !fly.int_tuple<?{div=4}>
+  %n = fly.get_scalar(%size) : (!fly.int_tuple<?{div=4}>) -> i32
+  return %n : i32
+}
+
+// -----
+
+func.func @atom_does_not_fit(%src: !fly.memref<f32, global, 6:1>, %dst: !fly.memref<f32, register, 6:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+1 {{an atom that copies 4 elements does not fit into 6:1 a whole number of times}}
+  fly.copy(%atom, %src, %dst) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 6:1>, !fly.memref<f32, register, 6:1>) -> ()
+  return
+}
+
+// -----
+
+func.func @different_sizes(%src: !fly.memref<f32, global, (4,2):(1,4)>, %dst: !fly.memref<f32, register, (4,3):(1,4)>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+1 {{source (4,2):(1,4) and destination (4,3):(1,4) have different sizes past the first mode}}
+  fly.copy(%atom, %src, %dst) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, (4,2):(1,4)>, !fly.memref<f32, register, (4,3):(1,4)>) -> ()
+  return
+}
+
+// -----
+
+func.func @predicate_does_not_fit(%src: !fly.memref<f32, global, (4,2,2):(1,4,8)>, %dst: !fly.memref<f32, register, (4,2,2):(1,4,8)>, %pred: !fly.memref<i1, register, 4:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+1 {{the predicate 4:1 fits neither the modes of the source (4,2,2):(1,4,8) nor those past the first}}
+  fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, (4,2,2):(1,4,8)>, !fly.memref<f32, register, (4,2,2):(1,4,8)>, !fly.memref<i1, register, 4:1>) -> ()
+  return
+}
+
+// -----
+
+func.func @gemm_shapes(%d: !fly.memref<f32, register, (1,2,2):(0,1,2)>, %a: !fly.memref<f32, register, (1,3,2):(0,1,3)>, %b: !fly.memref<f32, register, (1,2,2):(0,1,2)>) {
+  %atom = fly.make_mma_atom : !fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>
+  // expected-error@+1 {{operands do not agree in (M, N, K)}}
+  fly.gemm(%atom, %d, %a, %b, %d) : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,3,2):(0,1,3)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>) -> ()
+  return
+}

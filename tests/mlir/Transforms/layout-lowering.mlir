@@ -1,0 +1,108 @@
+// RUN: fly-opt %s --fly-layout-lowering --split-input-file | FileCheck %s
+
+// Only what the result needs is computed, each thing once.
+// CHECK-LABEL: @index_of_coordinate
+// CHECK-SAME: (%[[I:.*]]: i32, %[[J:.*]]: i32, %[[S:.*]]: i64)
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[J]] : i32 to i64
+// CHECK: %[[OFF:.*]] = arith.muli %[[WIDE]], %[[S]] : i64
+// CHECK: %[[WIDEI:.*]] = arith.extsi %[[I]] : i32 to i64
+// CHECK: %[[SUM:.*]] = arith.addi %[[WIDEI]], %[[OFF]] : i64
+// CHECK-NEXT: return %[[SUM]]
+func.func @index_of_coordinate(%i: i32, %j: i32, %s: i64) -> i64 {
+  %shape = fly.make_int_tuple() : () -> !fly.int_tuple<(64,128)>
+  %stride = fly.make_int_tuple(%s) : (i64) -> !fly.int_tuple<(1,?{i64})>
+  %layout = fly.make_layout(%shape, %stride) : (!fly.int_tuple<(64,128)>, !fly.int_tuple<(1,?{i64})>) -> !fly.layout<(64,128):(1,?{i64})>
+  %coord = fly.make_int_tuple(%i, %j) : (i32, i32) -> !fly.int_tuple<(?,?)>
+  %index = fly.crd2idx(%coord, %layout) : (!fly.int_tuple<(?,?)>, !fly.layout<(64,128):(1,?{i64})>) -> !fly.int_tuple<?{i64}>
+  %number = fly.get_scalar(%index) : (!fly.int_tuple<?{i64}>) -> i64
+  return %number : i64
+}
+
+// -----
+
+// A thread's number is not negative: no division, no signed remainder.
+// CHECK-LABEL: gpu.func @thread_coordinate
+// CHECK-NOT: div
+// CHECK-NOT: rem
+// CHECK: %[[T:.*]] = arith.index_cast
+// CHECK-DAG: arith.andi %[[T]], %c15_i32
+// CHECK-DAG: arith.shrui %[[T]], %c4_i32
+gpu.module @threads {
+  gpu.func @thread_coordinate() kernel {
+    %tid = gpu.thread_id x
+    %t = arith.index_cast %tid : index to i32
+    %shape = fly.make_int_tuple() : () -> !fly.int_tuple<(16,8)>
+    %stride = fly.make_int_tuple() : () -> !fly.int_tuple<(1,16)>
+    %layout = fly.make_layout(%shape, %stride) : (!fly.int_tuple<(16,8)>, !fly.int_tuple<(1,16)>) -> !fly.layout<(16,8):(1,16)>
+    %index = fly.make_int_tuple(%t) : (i32) -> !fly.int_tuple<?>
+    %coord = fly.idx2crd(%index, %layout) : (!fly.int_tuple<?>, !fly.layout<(16,8):(1,16)>) -> !fly.int_tuple<(?,?)>
+    %leaves:2 = fly.get_leaves(%coord) {dynamicOnly = true} : (!fly.int_tuple<(?,?)>) -> (i32, i32)
+    gpu.printf "%d %d\n", %leaves#0, %leaves#1 : i32, i32
+    gpu.return
+  }
+}
+
+// -----
+
+// What a loop does not change is computed in front of it.
+// CHECK-LABEL: @hoisted_out_of_loop
+// CHECK-SAME: (%[[P:.*]]: !fly.ptr<f32, global>, %[[ROW:.*]]: i32, %[[N:.*]]: index
+// CHECK: %[[OFF:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK: scf.for
+// CHECK-NOT: arith.muli
+// CHECK: return
+func.func @hoisted_out_of_loop(%p: !fly.ptr<f32, global>, %row: i32, %n: index, %v: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %shape = fly.make_int_tuple() : () -> !fly.int_tuple<(32,8)>
+  %stride = fly.make_int_tuple() : () -> !fly.int_tuple<(8,1)>
+  %layout = fly.make_layout(%shape, %stride) : (!fly.int_tuple<(32,8)>, !fly.int_tuple<(8,1)>) -> !fly.layout<(32,8):(8,1)>
+  %view = fly.make_view(%p, %layout) : (!fly.ptr<f32, global>, !fly.layout<(32,8):(8,1)>) -> !fly.memref<f32, global, (32,8):(8,1)>
+  scf.for %i = %c0 to %n step %c1 {
+    %coord = fly.make_int_tuple(%row) : (i32) -> !fly.int_tuple<(?,3)>
+    fly.memref.store(%v, %view, %coord) : (f32, !fly.memref<f32, global, (32,8):(8,1)>, !fly.int_tuple<(?,3)>) -> ()
+  }
+  return
+}
+
+// -----
+
+// A division by what may be zero stays where the program asks for it.
+// CHECK-LABEL: @division_not_speculated
+// CHECK: scf.if
+// CHECK: arith.divsi
+func.func @division_not_speculated(%c: i1, %a: i32, %b: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %ta = fly.make_int_tuple(%a) : (i32) -> !fly.int_tuple<?>
+  %tb = fly.make_int_tuple(%b) : (i32) -> !fly.int_tuple<?>
+  %q = fly.int_tuple_div(%ta, %tb) : (!fly.int_tuple<?>, !fly.int_tuple<?>) -> !fly.int_tuple<?>
+  %r = scf.if %c -> (i32) {
+    %n = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+    scf.yield %n : i32
+  } else {
+    scf.yield %c0 : i32
+  }
+  return %r : i32
+}
+
+// -----
+
+// What arith can't hold in 32 bits goes through 64; a coordinate of LDS stays in 32.
+// CHECK-LABEL: @address_widths
+// CHECK-SAME: (%{{.*}}, %{{.*}}, %[[I:.*]]: i32)
+// CHECK: %[[NEAR:.*]] = arith.muli %[[I]], %{{.*}} : i32
+// CHECK: fly.make_int_tuple(%[[NEAR]]) : (i32) -> !fly.int_tuple<?{div=1024}>
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[I]] : i32 to i64
+// CHECK: %[[FAR:.*]] = arith.muli %[[WIDE]], %{{.*}} : i64
+// CHECK: fly.make_int_tuple(%[[FAR]]) : (i64) -> !fly.int_tuple<?{i64 div=1024}>
+func.func @address_widths(%g: !fly.ptr<f32, global, align<4096>>, %s: !fly.ptr<f32, shared, align<4096>>, %i: i32) -> (f32, f32) {
+  %shape = fly.make_int_tuple() : () -> !fly.int_tuple<(8,4)>
+  %stride = fly.make_int_tuple() : () -> !fly.int_tuple<(1024,1)>
+  %layout = fly.make_layout(%shape, %stride) : (!fly.int_tuple<(8,4)>, !fly.int_tuple<(1024,1)>) -> !fly.layout<(8,4):(1024,1)>
+  %coord = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<(?,0)>
+  %gv = fly.make_view(%g, %layout) : (!fly.ptr<f32, global, align<4096>>, !fly.layout<(8,4):(1024,1)>) -> !fly.memref<f32, global, (8,4):(1024,1), align<4096>>
+  %sv = fly.make_view(%s, %layout) : (!fly.ptr<f32, shared, align<4096>>, !fly.layout<(8,4):(1024,1)>) -> !fly.memref<f32, shared, (8,4):(1024,1), align<4096>>
+  %a = fly.memref.load(%gv, %coord) : (!fly.memref<f32, global, (8,4):(1024,1), align<4096>>, !fly.int_tuple<(?,0)>) -> f32
+  %b = fly.memref.load(%sv, %coord) : (!fly.memref<f32, shared, (8,4):(1024,1), align<4096>>, !fly.int_tuple<(?,0)>) -> f32
+  return %a, %b : f32, f32
+}
