@@ -144,6 +144,8 @@ Layout Composer::composeLeaf(Domain &a, const Int &shape, const Int &stride) {
   for (size_t i = 0; i + 1 < a.modes.size() && !restShape.isStatic(1); ++i) {
     const Mode &m = a.modes[i];
     const bool staticStep = m.shape.isStatic() && restStride.isStatic();
+    if (m.shape.isStatic(0))
+      notAdmissible("the mode ", m.shape, ":", m.stride, " has no elements");
     if (staticStep) {
       if (restStride.value() < 0)
         notAdmissible("a negative stride runs out of the domain");

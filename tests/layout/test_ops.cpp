@@ -86,6 +86,7 @@ TEST_CASE("composition", "[layout][composition]") {
   CHECK_THROWS_AS(composition(L("(4,2):(2,1)"), L("4:3")), LayoutError);
   CHECK_THROWS_AS(composition(L("(4,8):(1,8)"), L("6:1")), LayoutError);
   CHECK_THROWS_AS(composition(L("(4,8):(1,8)"), L("4:-1")), LayoutError);
+  CHECK_THROWS_AS(composition(L("(0,8):(1,8)"), L("4:1")), LayoutError);
   CHECK_THROWS_AS(composition(L("8:1"), tile("[4|2]")), LayoutError);
 }
 
