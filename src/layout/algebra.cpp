@@ -2,7 +2,6 @@
 
 #include "layout/checked.h"
 
-#include <map>
 #include <utility>
 
 namespace flydsl::layout {
@@ -35,12 +34,16 @@ std::vector<Mode> modesOf(const Layout &layout) {
 Layout layoutOf(const std::vector<Mode> &modes) {
   if (modes.empty())
     return Layout(1, 0);
+  if (modes.size() == 1)
+    return Layout(modes.front().shape, modes.front().stride);
   std::vector<IntTuple> shape, stride;
+  shape.reserve(modes.size());
+  stride.reserve(modes.size());
   for (const Mode &m : modes) {
     shape.emplace_back(m.shape);
     stride.emplace_back(m.stride);
   }
-  return Layout(IntTuple::unwrapped(std::move(shape)), IntTuple::unwrapped(std::move(stride)));
+  return Layout(IntTuple::tuple(std::move(shape)), IntTuple::tuple(std::move(stride)));
 }
 
 /// True where `next` goes on where `mode` ends, as far as static numbers tell.
@@ -82,7 +85,7 @@ Layout coalesceOpenEnded(const Layout &layout, const IntTuple &profile) {
   for (int i = 0; i < layout.rank(); ++i)
     modes.push_back(i < profile.rank() ? coalesceOpenEnded(layout.at(i), profile.at(i))
                                        : layout.at(i));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 /// A, or the mode of A that an axis selects, as composition walks through it.
@@ -107,17 +110,17 @@ public:
     std::vector<Layout> modes;
     for (int i = 0; i < shape.rank(); ++i)
       modes.push_back(compose(shape.at(i), stride.at(i)));
-    return concat(modes);
+    return concat(std::move(modes));
   }
 
 private:
   Domain &domainOf(const ModePath &axis) {
-    auto [it, isNew] = domains_.try_emplace(axis);
-    if (isNew) {
-      it->second = {a_.at(axis), modesOf(open_.at(axis)), {}};
-      it->second.taken.resize(it->second.modes.size());
-    }
-    return it->second;
+    for (auto &[path, domain] : domains_)
+      if (path == axis)
+        return domain;
+    Domain domain{a_.at(axis), modesOf(open_.at(axis)), {}};
+    domain.taken.resize(domain.modes.size());
+    return domains_.emplace_back(axis, std::move(domain)).second;
   }
 
   static Layout composeLeaf(Domain &a, const Int &shape, const Int &stride);
@@ -125,7 +128,7 @@ private:
 
   const Layout &a_;
   Layout open_;
-  std::map<ModePath, Domain> domains_;
+  std::vector<std::pair<ModePath, Domain>> domains_; // one, or one per axis of B
 };
 
 Layout Composer::composeLeaf(Domain &a, const Int &shape, const Int &stride) {
@@ -199,15 +202,27 @@ void Composer::take(Domain &a, size_t mode, const Int &shape, const Int &stride)
 
 } // namespace
 
+/// Whether canonical() changes nothing.
+static bool isCanonical(const IntTuple &shape, const IntTuple &stride) {
+  if (shape.isLeaf())
+    return !shape.isLeaf(1) || stride.isLeaf(0);
+  for (int i = 0, n = shape.rank(); i < n; ++i)
+    if (n == 1 || !isCanonical(shape.at(i), stride.at(i)))
+      return false;
+  return true;
+}
+
 Layout canonical(const Layout &layout) {
+  if (isCanonical(layout.shape(), layout.stride()))
+    return layout;
   if (layout.isLeaf())
-    return layout.shape().isLeaf(1) ? Layout(1, 0) : layout;
+    return Layout(1, 0);
   if (layout.rank() == 1)
     return canonical(layout.at(0));
   std::vector<Layout> modes;
   for (int i = 0; i < layout.rank(); ++i)
     modes.push_back(canonical(layout.at(i)));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 Layout coalesce(const Layout &layout) {
@@ -225,7 +240,7 @@ Layout coalesce(const Layout &layout, const IntTuple &profile) {
   std::vector<Layout> modes;
   for (int i = 0; i < layout.rank(); ++i)
     modes.push_back(i < profile.rank() ? coalesce(layout.at(i), profile.at(i)) : layout.at(i));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 AnyLayout coalesce(const AnyLayout &layout, const std::optional<IntTuple> &profile) {
@@ -247,7 +262,7 @@ Layout composition(const Layout &a, const Tile &b) {
   std::vector<Layout> modes;
   for (int i = 0; i < a.rank(); ++i)
     modes.push_back(i < b.rank() ? composition(a.at(i), b.at(i)) : a.at(i));
-  return canonical(concat(modes));
+  return canonical(concat(std::move(modes)));
 }
 
 AnyLayout composition(const AnyLayout &a, const Layout &b) {

@@ -222,15 +222,6 @@ Layout padToRank(const Layout &layout, int rank) {
   return rank <= layout.rank() ? layout : append(layout, Layout(1, 0), rank);
 }
 
-Layout concat(const std::vector<Layout> &modes) {
-  std::vector<IntTuple> shape, stride;
-  for (const Layout &m : modes) {
-    shape.push_back(m.shape());
-    stride.push_back(m.stride());
-  }
-  return Layout(IntTuple::tuple(std::move(shape)), IntTuple::tuple(std::move(stride)));
-}
-
 const Layout &outermost(const AnyLayout &layout) {
   const AnyLayout *l = &layout;
   while (auto *composed = std::get_if<ComposedLayout>(l))

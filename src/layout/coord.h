@@ -82,8 +82,6 @@ Layout expand(const Layout &layout, const std::vector<int32_t> &modes);
 Layout zip(const Layout &layout);
 /// A layout with modes of size 1 and stride 0 up to `rank`.
 Layout padToRank(const Layout &layout, int rank);
-/// The layouts as modes of one: concat({4:1, 8:4}) = (4,8):(1,4).
-Layout concat(const std::vector<Layout> &modes);
 
 /// The plain layout at the bottom of the outer side, and the same layout with another one there.
 const Layout &outermost(const AnyLayout &layout);

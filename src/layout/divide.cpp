@@ -19,7 +19,7 @@ Layout logicalDivide(const Layout &layout, const Tile &tile) {
   std::vector<Layout> modes;
   for (int i = 0; i < layout.rank(); ++i)
     modes.push_back(i < tile.rank() ? logicalDivide(layout.at(i), tile.at(i)) : layout.at(i));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 /// A tuple nested like the tile's lists.

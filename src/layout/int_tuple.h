@@ -77,7 +77,10 @@ private:
 
 /// IntTuple::tuple of the arguments: `tup(8, tup(2, 4))`.
 template <class... Elements> IntTuple tup(Elements &&...elements) {
-  return IntTuple::tuple({IntTuple(std::forward<Elements>(elements))...});
+  std::vector<IntTuple> list;
+  list.reserve(sizeof...(elements));
+  (list.emplace_back(std::forward<Elements>(elements)), ...);
+  return IntTuple::tuple(std::move(list));
 }
 
 /// Same nesting.

@@ -47,6 +47,21 @@ Layout Layout::at(const ModePath &path) const {
   return r;
 }
 
+Layout concat(std::vector<Layout> modes) {
+  // Layouts are congruent and checked already, so what they make is.
+  std::vector<IntTuple> shape, stride;
+  shape.reserve(modes.size());
+  stride.reserve(modes.size());
+  for (Layout &m : modes) {
+    shape.push_back(std::move(m.shape_));
+    stride.push_back(std::move(m.stride_));
+  }
+  Layout r;
+  r.shape_ = IntTuple::tuple(std::move(shape));
+  r.stride_ = IntTuple::tuple(std::move(stride));
+  return r;
+}
+
 struct ComposedLayout::Parts {
   InnerFunction inner;
   IntTuple offset;

@@ -35,6 +35,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace flydsl::layout {
 
@@ -66,8 +67,12 @@ public:
   std::string str() const { return shape_.str() + ":" + stride_.str(); }
 
 private:
+  friend Layout concat(std::vector<Layout> modes);
   IntTuple shape_, stride_;
 };
+
+/// The layouts as modes of one: concat({4:1, 8:4}) = (4,8):(1,4). None at all is a LayoutError.
+Layout concat(std::vector<Layout> modes);
 
 class ComposedLayout;
 /// What maps coordinates to offsets or coordinates.

@@ -126,7 +126,7 @@ template <class F> Layout transformLeaves(const Layout &layout, F &&fn) {
   std::vector<Layout> modes;
   for (int i = 0; i < layout.rank(); ++i)
     modes.push_back(transformLeaves(layout.at(i), fn));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 int32_t log2Of(const char *what, int64_t n) {

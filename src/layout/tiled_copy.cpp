@@ -106,7 +106,7 @@ Layout retile(const TiledCopy &copy, const Layout &fragment) {
   Layout rest = divided.at(1);
   for (int i = 1; i < rest.rank(); ++i)
     modes.push_back(rest.at(i));
-  return concat(modes);
+  return concat(std::move(modes));
 }
 
 static Layout tiledLayoutOf(const TiledCopy &copy, const Layout &operand) {
