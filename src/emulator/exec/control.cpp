@@ -144,6 +144,16 @@ constexpr OpDef kOps[] = {
     plain("s_sleep", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }),
     plain("s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32),
     plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); }),
+    // The workgroup's split barrier: arrival is counted when the wave waits, which it does after every signal.
+    plain("s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) {
+      if (static_cast<int32_t>(read32(w, i.src[0])) != -1)
+        throw WaveFault{"a named barrier"};
+    }, Type::B32),
+    plain("s_barrier_wait", Class::Other, [](Wave &w, const Inst &i) {
+      if (i.offset != -1)
+        throw WaveFault{"a named barrier"};
+      w.halt(Stop::Barrier);
+    }),
     plain("s_trap", Class::Other, [](Wave &, const Inst &i) {
       throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
     }),

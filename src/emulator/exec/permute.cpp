@@ -128,4 +128,11 @@ void runSdwa(Wave &w, const Inst &inst) {
   });
 }
 
+void runDual(Wave &w, const Inst &inst) {
+  const Inst &second = *(&inst + 1);
+  std::memcpy(w.row(kDualRow), w.row(inst.dst.index), sizeof(uint32_t) * kLanes);
+  inst.base(w, inst);
+  second.base(w, second);
+}
+
 } // namespace flyemu

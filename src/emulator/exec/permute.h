@@ -12,4 +12,7 @@ void runDpp(Wave &w, const Inst &inst);
 /// The handler of an instruction with an SDWA word.
 void runSdwa(Wave &w, const Inst &inst);
 
+/// A dual instruction (VOPD): this entry and the next one are its halves.
+void runDual(Wave &w, const Inst &inst);
+
 } // namespace flyemu

@@ -32,6 +32,16 @@ struct TargetDecoder {
     return ops[opcode];
   }
 
+  /// The two operations of a dual instruction, null where there is none.
+  std::pair<const OpDef *, const OpDef *> halves(unsigned opcode) {
+    std::string name = baseMnemonic(mc.opcodeName(opcode));
+    size_t colon = name.find(':');
+    if (name.compare(0, 7, "v_dual_") != 0 || colon == std::string::npos)
+      return {};
+    auto single = [](std::string n) { return findOp("v_" + n.substr(7)); };
+    return {single(name.substr(0, colon)), single(name.substr(colon + 1))};
+  }
+
   const TargetInfo &target;
   std::mutex mutex;
   McTarget mc;
@@ -77,6 +87,28 @@ void countRegisters(Program &p, const Inst &inst) {
   use(inst.dst, std::max(size, dwordsOf(inst.op->dst)));
   for (unsigned k = 0; k < 3; ++k)
     use(inst.src[k], std::max(size, dwordsOf(inst.op->src[k])));
+}
+
+/// A dual instruction: its halves are this entry and the next, whose dword starts no instruction.
+void decodeDual(TargetDecoder &d, Program &p, size_t at, unsigned opcode, const uint32_t *words) {
+  Inst &x = p.insts[at], &y = p.insts[at + 1];
+  auto halves = d.halves(opcode);
+  x.op = halves.first;
+  y.op = halves.second;
+  y.dwords = 1;
+  if (!x.op || !y.op) {
+    x.fn = unknownInstruction;
+    return;
+  }
+  if (decodeVopd(*p.target, words, x, y)) {
+    x.fn = unsupportedForm;
+    return;
+  }
+  x.base = x.op->fn;
+  y.base = y.op->fn;
+  x.fn = runDual;
+  countRegisters(p, x);
+  countRegisters(p, y);
 }
 } // namespace
 
@@ -126,10 +158,13 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     }
     inst.dwords = static_cast<uint8_t>(mc.size / 4);
     inst.op = d.op(mc.opcode);
-    if (!inst.op) {
+    if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->family != Family::Gfx9) {
+      decodeDual(d, *p, at, mc.opcode, words + at);
+    } else if (!inst.op) {
       inst.fn = unknownInstruction;
     } else {
-      const char *bad = decodeGfx9(*info, words + at, inst);
+      const char *bad = info->family == Family::Gfx9 ? decodeGfx9(*info, words + at, inst)
+                                                     : decodeGfx11(*info, words + at, inst);
       if (!bad && inst.op->cls == Class::Mfma)
         bad = prepareMatrix(*info, words + at, inst);
       inst.fn = bad ? unsupportedForm : inst.op->fn;

@@ -168,6 +168,8 @@ template <class L> inline L divFixup(L q, L den, L num) {
     r = inf;
   else if (d == inf || n == 0)
     r = 0;
+  else if (q != q) // the refinement of an overflowed quotient subtracts infinities
+    r = inf;
   else if (F::exponent(num) - F::exponent(den) < -F::kUnder)
     r = 0;
   else

@@ -33,6 +33,7 @@ struct Mode {
 constexpr unsigned kLanes = 64;
 constexpr unsigned kVgprRows = 512;
 constexpr unsigned kTempRow = 512;  ///< rows that permutes and dual instructions use
+constexpr unsigned kDualRow = 518; ///< the first half's old destination
 constexpr unsigned kFileRows = 520;
 constexpr unsigned kVcc = 106, kExec = 126;
 
@@ -49,7 +50,7 @@ struct alignas(64) Wave {
   uint32_t *v = nullptr;    ///< [row][lane]
   uint32_t scc = 0;
   uint32_t lanes = 64;
-  alignas(64) uint32_t s[128] = {};
+  alignas(64) uint32_t s[136] = {}; ///< by operand code; from 128 on, what writes to NULL hit
   Mode mode;
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;

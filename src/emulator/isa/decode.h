@@ -13,6 +13,9 @@ namespace flyemu {
 const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
 
+/// The two halves of a dual instruction. x.op, y.op and x.dwords are set.
+const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y);
+
 /// A 9-bit source field (or an 8-bit scalar one) as an operand of type `type`; `literal` is the dword that a code of
 /// 255 stands for.
 Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal);

@@ -1,0 +1,291 @@
+// Encodings of gfx11 and gfx12.
+#include "emulator/isa/decode.h"
+
+#include "emulator/exec/wave.h"
+
+namespace flyemu {
+
+namespace {
+constexpr unsigned kDpp8Code = 233, kDpp8FiCode = 234, kDppCode = 250;
+
+bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
+
+/// A register of VOP1, VOP2 or VOPC: 16-bit operands have 128 registers, and bit 7 tells the half.
+Operand shortVgpr(unsigned row, Type type) {
+  if (is16(type) && row >= 128) {
+    Operand o = vgpr(row - 128);
+    o.flags |= kHigh;
+    return o;
+  }
+  return vgpr(row);
+}
+
+struct Vop {
+  const TargetInfo &target;
+  const uint32_t *words;
+  Inst &inst;
+  unsigned extra; ///< the dword with the literal or the permute controls
+  bool compact;   ///< VOP1, VOP2, VOPC
+
+  uint32_t extraWord() const { return extra < inst.dwords ? words[extra] : 0; }
+
+  Operand source(unsigned code, unsigned k) const {
+    if (compact && code >= 256)
+      return shortVgpr(code - 256, inst.op->src[k]);
+    return decodeSource(target, code, inst.op->src[k], extraWord());
+  }
+
+  /// src0, whose code may say that a permute word follows.
+  void source0(unsigned code) const {
+    uint32_t x = extraWord();
+    if (code == kDpp8Code || code == kDpp8FiCode) {
+      inst.permute = Permute::Dpp;
+      inst.flags |= kDpp8;
+      inst.sdwa = x >> 8;
+      inst.dppFlags = code == kDpp8FiCode ? 2 : 0;
+    } else if (code == kDppCode) {
+      inst.permute = Permute::Dpp;
+      inst.dppCtrl = static_cast<uint16_t>(bitField(x, 8, 9));
+      inst.dppFlags = static_cast<uint8_t>(bitField(x, 19, 1) | bitField(x, 18, 1) << 1);
+      inst.dppMasks = static_cast<uint8_t>(x >> 24);
+    } else {
+      inst.src[0] = source(code, 0);
+      return;
+    }
+    inst.src[0] = compact ? shortVgpr(bitField(x, 0, 8), inst.op->src[0]) : vgpr(bitField(x, 0, 8));
+    if (compact && code == kDppCode) {
+      inst.src[0].flags |= (bitField(x, 20, 1) ? kNeg : 0) | (bitField(x, 21, 1) ? kAbs : 0);
+      inst.src[1].flags |= (bitField(x, 22, 1) ? kNeg : 0) | (bitField(x, 23, 1) ? kAbs : 0);
+    }
+  }
+};
+
+void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w0 = words[0], w1 = words[1];
+  const OpDef &op = *inst.op;
+  const unsigned opcode = bitField(w0, 16, 10);
+  const bool carry = (opcode >= 0x120 && opcode <= 0x122) || (opcode >= 0x300 && opcode <= 0x302) ||
+                     (opcode >= 0x2fc && opcode <= 0x2ff);
+  inst.enc = Enc::Vop3;
+  Vop vop{target, words, inst, 2, false};
+  if (op.src[0] != Type::None)
+    vop.source0(bitField(w1, 0, 9));
+  for (unsigned k = 1; k < 3; ++k)
+    if (op.src[k] != Type::None)
+      inst.src[k] = vop.source(bitField(w1, 9 * k, 9), k);
+  if (opcode < 0x100)
+    inst.sdst = scalarDestination(target, bitField(w0, 0, 8));
+  else
+    inst.dst = vgpr(bitField(w0, 0, 8));
+  vop3Modifiers(inst, w0, w1);
+  if (carry) {
+    inst.sdst = scalarDestination(target, bitField(w0, 8, 7));
+    return;
+  }
+  for (unsigned k = 0; k < 3; ++k)
+    if (bitField(w0, 8 + k, 1))
+      inst.src[k].flags |= kAbs;
+  inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
+  for (unsigned k = 0; k < 3; ++k)
+    if (inst.opsel >> k & 1 && is16(op.src[k]))
+      inst.src[k].flags |= kHigh;
+  if (inst.opsel & 8 && is16(op.dst))
+    inst.dst.flags |= kHigh;
+}
+
+/// One half of a dual instruction, as an instruction of its own.
+void vopdHalf(const TargetInfo &target, Inst &half, unsigned src0, unsigned src1, unsigned dst, uint32_t literal) {
+  half.enc = Enc::Vopd;
+  half.dst = vgpr(dst);
+  half.src[0] = decodeSource(target, src0, half.op->src[0], literal);
+  half.src[1] = vgpr(src1);
+  implicitOperands(half, literal);
+}
+
+void memoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst) {
+  inst.src[0] = vgpr(address);
+  inst.src[1] = vgpr(data);
+  inst.dst = vgpr(dst);
+}
+
+Enc segmentOf(unsigned segment) { return segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global; }
+
+void flat11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = segmentOf(bitField(w, 16, 2));
+  memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 24, 8));
+  const unsigned saddr = bitField(w1, 16, 7);
+  if (inst.enc != Enc::Flat && saddr != target.nullSgpr) {
+    inst.flags |= kSaddr;
+    inst.src[2] = sgpr(saddr);
+  }
+  if (inst.enc == Enc::Scratch && bitField(w1, 23, 1))
+    inst.flags |= kVaddr;
+  inst.offset = static_cast<int32_t>(w << 19) >> 19;
+  if (bitField(w, 14, 1))
+    inst.flags |= kGlc;
+}
+
+void flat12(const TargetInfo &target, const uint32_t *words, Inst &inst, unsigned segment) {
+  const uint32_t w1 = words[1], w2 = words[2];
+  inst.enc = segmentOf(segment);
+  memoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 23, 8), bitField(w1, 0, 8));
+  const unsigned saddr = bitField(words[0], 0, 7);
+  if (saddr != target.nullSgpr) {
+    inst.flags |= kSaddr;
+    inst.src[2] = sgpr(saddr);
+  }
+  if (inst.enc == Enc::Scratch && bitField(w1, 17, 1))
+    inst.flags |= kVaddr;
+  inst.offset = static_cast<int32_t>(w2) >> 8;
+  if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
+    inst.flags |= kGlc;
+}
+
+void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = w >> 26 == 0x3a ? Enc::Mtbuf : Enc::Mubuf;
+  memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 8, 8));
+  inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
+  inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
+  inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+  inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) | (bitField(w, 14, 1) ? kGlc : 0);
+}
+
+void buffer12(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w1 = words[1], w2 = words[2];
+  inst.enc = Enc::Mubuf;
+  memoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 0, 8), bitField(w1, 0, 8));
+  inst.src[2] = sgpr(bitField(w1, 9, 9));
+  inst.src[3] = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
+  inst.offset = static_cast<int32_t>(w2 >> 8);
+  inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
+                (bitField(w1, 20, 1) ? kGlc : 0);
+}
+
+void scalarMemory(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = Enc::Smem;
+  inst.sdst = scalarDestination(target, bitField(w, 6, 7));
+  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+  inst.offset = target.family == Family::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8 : static_cast<int32_t>(w1 << 11) >> 11;
+  unsigned soffset = bitField(w1, 25, 7);
+  if (soffset != target.nullSgpr)
+    inst.src[2] = sgpr(soffset);
+}
+} // namespace
+
+const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y) {
+  const uint32_t w0 = words[0], w1 = words[1], literal = x.dwords > 2 ? words[2] : 0;
+  const unsigned dstX = bitField(w1, 24, 8), dstY = bitField(w1, 17, 7) << 1 | (~dstX & 1);
+  vopdHalf(target, x, bitField(w0, 0, 9), bitField(w0, 9, 8), dstX, literal);
+  vopdHalf(target, y, bitField(w1, 0, 9), bitField(w1, 9, 8), dstY, literal);
+  // Both read before either writes: the second half finds the first one's old destination in a temporary row.
+  for (Operand &o : y.src)
+    if (o.isVgpr() && o.index == dstX)
+      o.index = kDualRow;
+  return nullptr;
+}
+
+const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const OpDef &op = *inst.op;
+  const uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
+  auto scalar = [&](unsigned code, unsigned k) { return decodeSource(target, code, op.src[k], w1); };
+
+  if (!(w >> 31)) {
+    Vop vop{target, words, inst, 1, true};
+    const unsigned opcode = bitField(w, 25, 6);
+    inst.flags |= kKeepHigh;
+    if (opcode != 0x3f)
+      inst.src[1] = shortVgpr(bitField(w, 9, 8), op.src[1]);
+    vop.source0(bitField(w, 0, 9));
+    if (opcode == 0x3e) {
+      inst.enc = Enc::Vopc;
+      inst.sdst = sgpr(106);
+      return nullptr;
+    }
+    inst.enc = opcode == 0x3f ? Enc::Vop1 : Enc::Vop2;
+    inst.dst = shortVgpr(bitField(w, 17, 8), op.dst);
+    if (opcode != 0x3f)
+      implicitOperands(inst, w1);
+    return nullptr;
+  }
+  switch (w >> 26) {
+  case 0x35:
+    inst.flags |= kKeepHigh;
+    vop3(target, words, inst);
+    return nullptr;
+  case 0x33: {
+    inst.enc = Enc::Vop3p;
+    inst.flags |= kKeepHigh;
+    const uint32_t literal = inst.dwords > 2 ? words[2] : 0;
+    vop3pFields(target, inst, w, w1, literal);
+    const unsigned src0 = bitField(w1, 0, 9);
+    if (src0 == kDppCode || src0 == kDpp8Code || src0 == kDpp8FiCode)
+      return "a packed instruction with a lane permute";
+    return nullptr;
+  }
+  case 0x36: {
+    inst.enc = Enc::Ds;
+    memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 24, 8));
+    inst.src[2] = vgpr(bitField(w1, 16, 8));
+    inst.offset = static_cast<int32_t>(bitField(w, 0, 16));
+    if (bitField(w, 17, 1))
+      inst.flags |= kGds;
+    return nullptr;
+  }
+  case 0x37:
+    flat11(target, words, inst);
+    return nullptr;
+  case 0x3b:
+    flat12(target, words, inst, bitField(w, 24, 2));
+    return nullptr;
+  case 0x38:
+  case 0x3a:
+    buffer11(target, words, inst);
+    return nullptr;
+  case 0x31:
+    buffer12(target, words, inst);
+    return nullptr;
+  case 0x3d:
+    scalarMemory(target, words, inst);
+    return nullptr;
+  default:
+    break;
+  }
+  switch (w >> 23) {
+  case 0x17d:
+    inst.enc = Enc::Sop1;
+    inst.dst = scalarDestination(target, bitField(w, 16, 7));
+    inst.src[0] = scalar(bitField(w, 0, 8), 0);
+    return nullptr;
+  case 0x17e:
+    inst.enc = Enc::Sopc;
+    inst.src[0] = scalar(bitField(w, 0, 8), 0);
+    inst.src[1] = scalar(bitField(w, 8, 8), 1);
+    return nullptr;
+  case 0x17f:
+    inst.enc = Enc::Sopp;
+    inst.offset = static_cast<int16_t>(w);
+    return nullptr;
+  default:
+    break;
+  }
+  if (w >> 28 == 0xb) {
+    inst.enc = Enc::Sopk;
+    inst.dst = scalarDestination(target, bitField(w, 16, 7));
+    inst.offset = static_cast<int16_t>(w);
+    inst.src[1] = {Kind::Imm, 0, 0, w1};
+    return nullptr;
+  }
+  if (w >> 30 != 2)
+    return "an encoding that is not handled";
+  inst.enc = Enc::Sop2;
+  inst.dst = scalarDestination(target, bitField(w, 16, 7));
+  inst.src[0] = scalar(bitField(w, 0, 8), 0);
+  inst.src[1] = scalar(bitField(w, 8, 8), 1);
+  inst.src[2] = {Kind::Imm, 0, 0, w1};
+  return nullptr;
+}
+
+} // namespace flyemu

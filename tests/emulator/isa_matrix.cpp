@@ -1,0 +1,62 @@
+// Matrix instructions through the decoder: operand fields, accumulation registers, constants, broadcast.
+#include "operands.h"
+
+using namespace flyemu;
+using namespace flyemu::test;
+
+namespace {
+Lanes halves(unsigned seed) {
+  Lanes l;
+  for (unsigned i = 0; i < 64; ++i) {
+    auto h = [&](unsigned k) { return uint32_t(nearestHalf(int((i * 7 + k * 13 + seed) % 17) - 8)); };
+    l[i] = h(0) | h(1) << 16;
+  }
+  return l;
+}
+double element(const std::map<unsigned, Lanes> &v, unsigned reg, unsigned lane, unsigned k) {
+  return halfValue(static_cast<uint16_t>(v.at(reg + k / 2).at(lane) >> 16 * (k % 2)));
+}
+} // namespace
+
+TEST_CASE("MFMA 16x16x16 f16: product, accumulation registers and a constant addend") {
+  WaveRun w;
+  w.v = {{2, halves(1)}, {3, halves(5)}, {4, halves(9)}, {5, halves(3)}};
+  w.exec = kPartialExec; // matrix instructions take part with all lanes
+  for (unsigned r = 8; r < 12; ++r)
+    w.v[r].fill(kPoison);
+  w.readV = {8, 9, 10, 11};
+  for (const char *text : {"v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], 1.0",
+                           "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
+                           "s_mov_b64 s[20:21], exec\ns_mov_b64 exec, -1\n"
+                           "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
+                           "v_mfma_f32_16x16x16_f16 a[0:3], a[4:5], v[4:5], 1.0\n"
+                           "v_accvgpr_read_b32 v8, a0\nv_accvgpr_read_b32 v9, a1\n"
+                           "v_accvgpr_read_b32 v10, a2\nv_accvgpr_read_b32 v11, a3\ns_mov_b64 exec, s[20:21]\n"}) {
+    INFO(text);
+    w.run(text);
+    for (unsigned lane = 0; lane < 64; ++lane)
+      for (unsigned r = 0; r < 4; ++r) {
+        unsigned row = 4 * (lane / 16) + r, column = lane % 16;
+        double sum = 1;
+        for (unsigned k = 0; k < 16; ++k)
+          sum += element(w.v, 2, 16 * (k / 4) + row, k % 4) * element(w.v, 4, 16 * (k / 4) + column, k % 4);
+        CHECK(double(asF32(w.outV[8 + r][lane])) == sum);
+      }
+  }
+}
+
+TEST_CASE("scaled MFMA of gfx950 takes its scales from the first half") {
+  WaveRun w("gfx950");
+  for (unsigned r = 8; r < 24; ++r)
+    w.v[r].fill(0x38383838); // fp8 1.0
+  w.v[2].fill(0x7f7f7f80);   // byte 0: 2, others: 1
+  w.v[3].fill(0x827f7f7f);   // byte 3: 8
+  for (unsigned r = 24; r < 28; ++r)
+    w.v[r].fill(0);
+  w.readV = {24, 27};
+  w.run("v_mfma_scale_f32_16x16x128_f8f6f4 v[24:27], v[8:15], v[16:23], v[24:27], v2, v3 "
+        "op_sel:[0,1,0] op_sel_hi:[0,1,0]");
+  CHECK(asF32(w.outV[24][5]) == 128.0f * 2 * 8);
+  w.run("v_mfma_f32_16x16x128_f8f6f4 v[24:27], v[8:15], v[16:23], v[24:27]");
+  CHECK(asF32(w.outV[27][63]) == 128.0f);
+}
