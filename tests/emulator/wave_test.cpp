@@ -30,7 +30,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   const std::string load = gfx9 ? "global_load_dword " : "global_load_b32 ";
   const std::string store = gfx9 ? "global_store_dword " : "global_store_b32 ";
   const std::string sload = gfx9 ? "s_load_dword " : "s_load_b32 ", sload2 = gfx9 ? "s_load_dwordx2 " : "s_load_b64 ";
-  std::string code = "s_mov_b64 s[50:51], s[0:1]\ns_mov_b64 s[52:53], s[2:3]\nv_and_b32 v40, 0x3ff, v0\n"
+  std::string code = "s_mov_b64 s[50:51], s[0:1]\ns_mov_b64 s[52:53], s[2:3]\nv_and_b32 v40, " + std::string(wave32 ? "31" : "63") + ", v0\n"
                      "v_lshlrev_b32 v40, 2, v40\n";
   for (auto &[r, lanes] : v) {
     code += "s_add_u32 s54, s50, " + num(r * 256) + "\ns_addc_u32 s55, s51, 0\n";
@@ -82,7 +82,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
     map.add(memory.data(), memory.size());
   Dispatch launch;
   launch.kernel = &kernel;
-  launch.block = {wave32 ? 32u : 64u, 1, 1};
+  launch.block = {(wave32 ? 32u : 64u) * waves, 1, 1};
   // s[0:1] is the dispatch pointer, s[2:3] the kernarg pointer: the area goes first, memory second.
   launch.dispatchPacket = reinterpret_cast<uint64_t>(area.data());
   launch.kernarg = memory.empty() ? reinterpret_cast<uint64_t>(area.data()) : reinterpret_cast<uint64_t>(memory.data());
@@ -90,6 +90,8 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   Options options;
   options.threads = 1;
   options.instructionLimit = 1 << 20;
+  options.checks = checks;
+  options.counters = counters;
   result = runDispatch(launch, map, options);
   INFO(result.fault.message);
   if (!mayFault)

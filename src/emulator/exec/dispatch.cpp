@@ -158,7 +158,7 @@ void runWaveObserved(Wave &w, Observer &o) {
 
 class Worker {
 public:
-  explicit Worker(Launch &l) : launch(l), observer(makeObserver(l.options, l.program)) {}
+  explicit Worker(Launch &l) : launch(l), observer(makeObserver(l.options, l.program, l.dispatch.kernel->name)) {}
 
   void run() {
     const auto &grid = launch.dispatch.grid;

@@ -20,6 +20,6 @@ struct Observer : Probe {
 };
 
 /// The observer that the options ask for; null if they ask for none.
-std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program);
+std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program, const std::string &kernel);
 
 } // namespace flyemu

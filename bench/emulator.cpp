@@ -1,0 +1,87 @@
+// Wave instructions a second of one core of the emulator, by class; and a launch of many small workgroups.
+#include "../tests/emulator/assemble.h"
+#include "../tests/emulator/wave_test.h"
+
+#include "emulator/exec/dispatch.h"
+
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <vector>
+
+using namespace flyemu;
+
+namespace {
+constexpr unsigned kUnroll = 32, kLoops = 2000;
+
+/// A kernel that runs `text` kUnroll * kLoops times; v1 holds 16 * lane, s[2:3] the address of `memory`.
+struct Looped {
+  std::vector<uint32_t> words;
+  std::vector<uint8_t> memory = std::vector<uint8_t>(1 << 16);
+  KernelCode kernel;
+  test::TestMemory map;
+  Dispatch launch;
+
+  explicit Looped(const std::string &text) {
+    std::string code = "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
+                       "s_movk_i32 s20, " + std::to_string(kLoops) + "\nagain:\n";
+    for (unsigned k = 0; k < kUnroll; ++k)
+      code += text + "\n";
+    code += "s_sub_u32 s20, s20, 1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\ns_endpgm\n";
+    words = test::assemble("gfx942", code);
+    kernel.name = "looped";
+    kernel.program = decodeProgram("gfx942", words.data(), words.size() * 4);
+    kernel.entry = reinterpret_cast<uint64_t>(words.data());
+    KernelDescriptor &d = kernel.descriptor;
+    d.groupSegmentFixedSize = 4096;
+    d.properties = 1 << 3 | 1 << 1;
+    d.rsrc2 = 4 << 1;
+    d.rsrc1 = 0xf0 << 12;
+    d.rsrc3 = 63;
+    map.add(memory.data(), memory.size());
+    launch.kernel = &kernel;
+    launch.block = {64, 1, 1};
+    launch.kernarg = reinterpret_cast<uint64_t>(memory.data());
+    launch.kernargSize = 8;
+  }
+};
+
+void run(benchmark::State &state, const char *text) {
+  Looped l(text);
+  Options options;
+  options.threads = 1;
+  for (auto _ : state)
+    if (!runDispatch(l.launch, l.map, options).ok)
+      state.SkipWithError("the wave faulted");
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * kUnroll * kLoops);
+}
+
+void decode(benchmark::State &state) {
+  Looped l("v_fma_f32 v4, v1, v2, v3");
+  for (auto _ : state)
+    benchmark::DoNotOptimize(decodeProgram("gfx942", l.words.data(), l.words.size() * 4));
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(kUnroll));
+}
+} // namespace
+
+BENCHMARK_CAPTURE(run, salu, "s_add_u32 s21, s20, s22");
+BENCHMARK_CAPTURE(run, v_mov, "v_mov_b32 v4, v1");
+BENCHMARK_CAPTURE(run, v_add_u32, "v_add_u32 v4, v1, v2");
+BENCHMARK_CAPTURE(run, v_add_f32, "v_add_f32 v4, v2, v3");
+BENCHMARK_CAPTURE(run, v_fma_f32, "v_fma_f32 v4, v1, v2, v3");
+BENCHMARK_CAPTURE(run, v_pk_fma_f32, "v_pk_fma_f32 v[4:5], v[2:3], v[2:3], v[6:7]");
+BENCHMARK_CAPTURE(run, v_lshl_add_u64, "v_lshl_add_u64 v[4:5], v[2:3], 2, v[6:7]");
+BENCHMARK_CAPTURE(run, v_cmp_lt_f32, "v_cmp_lt_f32 vcc, v2, v3");
+BENCHMARK_CAPTURE(run, v_cndmask, "v_cndmask_b32 v4, v2, v3, vcc");
+BENCHMARK_CAPTURE(run, v_exp_f32, "v_exp_f32 v4, v2");
+BENCHMARK_CAPTURE(run, v_dpp, "v_add_f32_dpp v4, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf");
+BENCHMARK_CAPTURE(run, ds_read_b128, "ds_read_b128 v[4:7], v1");
+BENCHMARK_CAPTURE(run, ds_write_b64, "ds_write_b64 v1, v[2:3]");
+BENCHMARK_CAPTURE(run, global_load_dwordx4, "global_load_dwordx4 v[4:7], v1, s[2:3]");
+BENCHMARK_CAPTURE(run, global_store_dword, "global_store_dword v1, v2, s[2:3]");
+BENCHMARK_CAPTURE(run, mfma_32x32x8_f16, "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]");
+BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8, "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
+BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
+BENCHMARK(decode);
+
+BENCHMARK_MAIN();

@@ -1,0 +1,130 @@
+// Planted mistakes that the checks find, code that they have nothing to say about, and counters of small cases.
+#include "operands.h"
+
+using namespace flyemu;
+using namespace flyemu::test;
+
+namespace {
+constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+
+Lanes iota(uint32_t first, uint32_t step = 1) {
+  Lanes l;
+  for (unsigned i = 0; i < 64; ++i)
+    l[i] = first + i * step;
+  return l;
+}
+bool found(const WaveRun &w, Check check, const std::string &part) {
+  for (const Finding &f : w.result.findings)
+    if (f.check == check && f.message.find(part) != std::string::npos)
+      return true;
+  return false;
+}
+std::string all(const WaveRun &w) {
+  std::string s;
+  for (const Finding &f : w.result.findings)
+    s += f.message + "\n";
+  return s;
+}
+} // namespace
+
+TEST_CASE("correct code has no findings") {
+  WaveRun w;
+  w.checks = kAll;
+  w.waves = 2;
+  w.lds = 256;
+  w.v = {{1, iota(0, 4)}, {2, iota(7)}};
+  w.readV = {3};
+  // Each wave writes the same words, but a barrier stands between them and no wave reads before the last one.
+  w.run("v_lshrrev_b32 v5, 6, v0\nv_and_b32 v5, 1, v5\nv_cmp_eq_u32 vcc, 0, v5\n"
+        "s_and_saveexec_b64 s[20:21], vcc\nds_write_b32 v1, v2\ns_mov_b64 exec, s[20:21]\n"
+        "s_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v1\n");
+  INFO(all(w));
+  CHECK(w.result.findings.empty());
+  CHECK(w.outV[3] == w.v[2]);
+}
+
+TEST_CASE("a race in LDS names both instructions") {
+  WaveRun w;
+  w.checks = kCheckRace;
+  w.waves = 2;
+  w.lds = 256;
+  w.v = {{1, iota(0, 4)}, {2, iota(7)}};
+  w.run("ds_write_b32 v1, v2\nds_read_b32 v3, v1\n");
+  INFO(all(w));
+  CHECK(found(w, kCheckRace, "ds_write_b32 v1, v2"));
+  w.run("v_lshrrev_b32 v5, 6, v0\nv_cmp_eq_u32 vcc, 0, v5\ns_and_saveexec_b64 s[20:21], vcc\n"
+        "ds_write_b32 v1, v2\ns_mov_b64 exec, s[20:21]\nds_read_b32 v3, v1\n");
+  INFO(all(w));
+  CHECK(found(w, kCheckRace, "ds_read_b32 v3, v1"));
+  CHECK(found(w, kCheckRace, "write and read"));
+  w.run("ds_add_u32 v1, v2\n"); // atomics do not race with each other
+  CHECK(w.result.findings.empty());
+}
+
+TEST_CASE("reads of what nobody wrote") {
+  WaveRun w;
+  w.checks = kCheckInit;
+  w.lds = 256;
+  w.memory.resize(4096);
+  w.v = {{1, iota(0, 4)}};
+  w.run("ds_read_b32 v3, v1\n");
+  CHECK(found(w, kCheckInit, "LDS byte 0"));
+  w.run("v_add_u32 v9, v10, v1\nv_and_b32 v9, 63, v9\nglobal_load_dword v3, v9, s[2:3]\n");
+  CHECK(found(w, kCheckInit, "used as an address"));
+  w.run("v_mov_b32 v10, 4\nv_add_u32 v9, v10, v1\nglobal_load_dword v3, v9, s[2:3]\n");
+  CHECK(w.result.findings.empty());
+  // A lane that was off when the register was written has no value when it is on again.
+  w.run("s_mov_b64 s[20:21], exec\ns_mov_b64 exec, 0xff\nv_mov_b32 v9, 0\ns_mov_b64 exec, s[20:21]\n"
+        "v_mov_b32 v8, v9\nglobal_store_dword v1, v8, s[2:3]\n");
+  CHECK(found(w, kCheckInit, "lane 8,"));
+}
+
+TEST_CASE("bounds and alignment of LDS") {
+  WaveRun w;
+  w.checks = kCheckMemory;
+  w.lds = 128;
+  w.v = {{1, iota(0, 4)}, {2, iota(2, 0)}};
+  w.run("ds_write_b32 v1, v1\n");
+  CHECK(found(w, kCheckMemory, "at 128 of 128"));
+  w.run("ds_read_b32 v3, v2\n");
+  CHECK(found(w, kCheckMemory, "misaligned"));
+}
+
+TEST_CASE("barriers in divergent code, and waves that do not come") {
+  WaveRun w;
+  w.checks = kCheckSync;
+  w.waves = 2;
+  w.v = {{1, iota(0)}};
+  w.run("v_cmp_gt_u32 vcc, 5, v1\ns_and_saveexec_b64 s[20:21], vcc\ns_barrier\ns_mov_b64 exec, s[20:21]\n");
+  CHECK(found(w, kCheckSync, "divergent"));
+  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 other\ns_barrier\ns_branch past\n"
+        "other:\ns_barrier\npast:\n");
+  CHECK(found(w, kCheckSync, "different barriers"));
+  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 stay\ns_endpgm\nstay:\ns_barrier\n");
+  CHECK(found(w, kCheckSync, "has ended"));
+}
+
+TEST_CASE("counters of a known case") {
+  WaveRun plain, w;
+  plain.counters = w.counters = true;
+  plain.lds = w.lds = 8192;
+  plain.v = w.v = {{1, iota(0, 128)}, {2, iota(0, 4)}};
+  plain.memory.resize(64 * 128);
+  w.memory.resize(64 * 128);
+  plain.run("");
+  w.run("ds_write_b32 v1, v2\nds_write_b32 v2, v1\nglobal_load_dword v3, v1, s[2:3]\nglobal_load_dword v3, v2, s[2:3]\n"
+        "v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], 0\n");
+  const Counters &a = plain.result.counters, &b = w.result.counters;
+  CHECK(b.SQ_WAVES == 1);
+  CHECK(b.SQ_INSTS - a.SQ_INSTS == 5);
+  CHECK(b.SQ_INSTS_LDS - a.SQ_INSTS_LDS == 2);
+  CHECK(b.SQ_INSTS_VMEM_RD - a.SQ_INSTS_VMEM_RD == 2);
+  CHECK(b.SQ_INSTS_MFMA - a.SQ_INSTS_MFMA == 1);
+  CHECK(b.matrixFlops - a.matrixFlops == 2 * 32 * 32 * 8);
+  // Stride 128: all 64 dwords in one bank, where 2 cycles would do; stride 4: no conflict.
+  CHECK(b.SQ_LDS_BANK_CONFLICT - a.SQ_LDS_BANK_CONFLICT == 62);
+  // Stride 128: a line for each lane, where two would hold the bytes; stride 4: two or, unaligned, three lines.
+  uint64_t lines = b.TCP_TOTAL_CACHE_ACCESSES - a.TCP_TOTAL_CACHE_ACCESSES;
+  CHECK((lines == 66 || lines == 67));
+  CHECK(b.TCP_MINIMUM_CACHE_ACCESSES - a.TCP_MINIMUM_CACHE_ACCESSES == 4);
+}
