@@ -400,16 +400,23 @@ ExprRef exprCeilDiv(const ExprRef &a, const ExprRef &b) {
   return exprDiv(exprAdd(a, exprSub(b, exprConstant(1))), b);
 }
 
-bool structurallyEqual(const ExprRef &a, const ExprRef &b) {
+/// Compares until `budget` nodes are visited; shared nodes may be met often, and what is not
+/// settled by then is taken for different.
+static bool equalWithin(const ExprRef &a, const ExprRef &b, int &budget) {
   if (a == b)
     return true;
-  if (!a || !b || a->hash() != b->hash() || a->op() != b->op())
+  if (!a || !b || a->hash() != b->hash() || a->op() != b->op() || --budget < 0)
     return false;
   if (a->isConstant())
     return a->value() == b->value();
   if (a->isSymbol())
     return a->symbol() == b->symbol() && a->width() == b->width();
-  return structurallyEqual(a->lhs(), b->lhs()) && structurallyEqual(a->rhs(), b->rhs());
+  return equalWithin(a->lhs(), b->lhs(), budget) && equalWithin(a->rhs(), b->rhs(), budget);
+}
+
+bool structurallyEqual(const ExprRef &a, const ExprRef &b) {
+  int budget = 10000;
+  return equalWithin(a, b, budget);
 }
 
 namespace {
@@ -472,19 +479,31 @@ ExprRef substitute(const ExprRef &expr, const std::function<ExprRef(const Expr &
   return substituteNode(expr, map, done);
 }
 
-std::string Expr::str() const {
-  switch (op_) {
-  case ExprOp::Constant:
-    return std::to_string(value_);
-  case ExprOp::Symbol:
-    return "s" + std::to_string(symbol());
-  case ExprOp::Min:
-    return "min(" + lhs_->str() + ", " + rhs_->str() + ")";
-  case ExprOp::Max:
-    return "max(" + lhs_->str() + ", " + rhs_->str() + ")";
-  default:
-    return "(" + lhs_->str() + symbolOf(op_) + rhs_->str() + ")";
+/// Appends the text; past `limit` characters, `...` stands for what is left.
+static void appendExpr(std::string &out, const Expr &e, size_t limit) {
+  if (out.size() > limit) {
+    out += "...";
+    return;
   }
+  if (e.isConstant()) {
+    out += std::to_string(e.value());
+    return;
+  }
+  if (e.isSymbol()) {
+    out += "s" + std::to_string(e.symbol());
+    return;
+  }
+  out += e.op() == ExprOp::Min ? "min(" : e.op() == ExprOp::Max ? "max(" : "(";
+  appendExpr(out, *e.lhs(), limit);
+  out += symbolOf(e.op());
+  appendExpr(out, *e.rhs(), limit);
+  out += ")";
+}
+
+std::string Expr::str() const {
+  std::string out;
+  appendExpr(out, *this, 4000);
+  return out;
 }
 
 } // namespace flydsl::layout

@@ -69,7 +69,7 @@ public:
   int64_t divisor() const { return divisor_; }
   const ValueRange &range() const { return range_; }
   size_t hash() const { return hash_; }
-  /// Infix text, symbols as `s0`, `s1`, ...
+  /// Infix text, symbols as `s0`, `s1`, ...; cut with `...` after 4000 characters.
   std::string str() const;
 
 private:
@@ -101,7 +101,8 @@ inline ExprRef exprMod(const ExprRef &a, const ExprRef &b) { return exprBinary(E
 /// show.
 ExprRef exprCeilDiv(const ExprRef &a, const ExprRef &b);
 
-/// Same tree; pointers are compared first.
+/// Same tree; pointers are compared first. Trees of more than some 10000 nodes may count as
+/// different.
 bool structurallyEqual(const ExprRef &a, const ExprRef &b);
 
 /// Hash and equality by structure, for tables of expressions.

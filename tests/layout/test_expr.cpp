@@ -109,3 +109,18 @@ TEST_CASE("expressions are worth what the arithmetic says", "[layout][expr]") {
   CHECK(structurallyEqual((x + y).expr(), (x + y).expr()));
   CHECK_FALSE(structurallyEqual((x + y).expr(), (x - y).expr()));
 }
+
+TEST_CASE("trees that share their nodes stay small", "[layout][expr]") {
+  // 2^60 paths, 60 nodes.
+  auto doubled = [] {
+    Int x = coordinate(0, 64);
+    for (int i = 0; i < 60; ++i)
+      x = x + x;
+    return x;
+  };
+  Int a = doubled(), b = doubled();
+  CHECK(evaluate(a, {{0, 1}}) == int64_t(1) << 60);
+  CHECK(evaluate(a - b, {{0, 1}}) == 0);
+  CHECK(a.expr()->str().size() < 20000);
+  CHECK_THROWS_AS(evaluate(a, {{0, 1000}}), LayoutError);
+}
