@@ -78,7 +78,7 @@ gpu.module @shared {
 
 // Scratch memory is taken once, not every time round a loop.
 // CHECK-LABEL: @scratch
-// CHECK: llvm.alloca %{{.*}} x f32 {alignment = 16 : i64} : (i64) -> !llvm.ptr<5>
+// CHECK: llvm.alloca %{{.*}} x f32 : (i64) -> !llvm.ptr<5>
 // CHECK: scf.for
 // CHECK-NOT: llvm.alloca
 func.func @scratch(%n: index, %x: f32, %at: i32) {

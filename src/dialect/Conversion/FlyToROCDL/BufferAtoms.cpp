@@ -79,8 +79,8 @@ FailureOr<Value> emitBufferToLDS(OpBuilder &builder, Location loc, int64_t bits,
   MemRefType from = bufferMemRef(srcTy);
   if (!from || !isSharedMemRef(dstTy))
     return failure();
-  BufferAccess access(builder, loc, from, src, atom);
   Value immediate = stateField(builder, loc, atom, 1);
+  BufferAccess access(builder, loc, from, src, atom);
   Value bytes = constantI32(builder, loc, bits / 8), aux = constantI32(builder, loc, 0);
   ROCDL::RawPtrBufferLoadLdsOp::create(builder, loc, access.resource, dst, bytes, access.offset,
                                        access.soffset, immediate, aux, ArrayAttr(), ArrayAttr(),

@@ -64,7 +64,7 @@ Type fragmentType(MemRefType type, ArrayRef<int64_t> offsets) {
 Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer) {
   PointerType pointerTy = type.getPointerType();
   if (Type contiguous = registerValueType(type))
-    return emitLoad(builder, loc, contiguous, pointerTy, pointer);
+    return emitLoad(builder, loc, contiguous, pointerTy, pointer, Alignment::IfLess);
   SmallVector<int64_t> offsets = elementOffsets(type.getLayout());
   Type vectorTy = fragmentType(type, offsets);
   Value vector = ub::PoisonOp::create(builder, loc, vectorTy);
@@ -80,7 +80,7 @@ Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value poin
 void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType type, Value pointer) {
   PointerType pointerTy = type.getPointerType();
   if (registerValueType(type))
-    return emitStore(builder, loc, value, pointerTy, pointer);
+    return emitStore(builder, loc, value, pointerTy, pointer, Alignment::IfLess);
   for (auto [i, offset] : llvm::enumerate(elementOffsets(type.getLayout()))) {
     Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
     Value element =
@@ -100,10 +100,13 @@ Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
   if (!stateful)
     return atom;
   SmallVector<int64_t> defaults = stateful.getStateFieldDefaults();
+  llvm::DenseMap<Attribute, Value> constants;
   for (auto [i, type] : llvm::enumerate(stateful.getStateFieldTypes())) {
     auto value = builder.getIntegerAttr(type, defaults[i]);
-    atom = LLVM::InsertValueOp::create(builder, loc, atom,
-                                       arith::ConstantOp::create(builder, loc, value),
+    Value &constant = constants[value];
+    if (!constant)
+      constant = arith::ConstantOp::create(builder, loc, value);
+    atom = LLVM::InsertValueOp::create(builder, loc, atom, constant,
                                        ArrayRef<int64_t>{static_cast<int64_t>(i)});
   }
   return atom;
@@ -158,11 +161,14 @@ struct ConvertAtomSetValue : OpConversionPattern<AtomSetValueOp> {
       return op.emitOpError("the atom ")
              << op.getAtom().getType() << " has no field '" << op.getField() << "'";
     Type fieldTy = stateful.getStateFieldTypes()[*field];
-    if (adaptor.getValue().getType() != fieldTy)
+    Value value = adaptor.getValue();
+    bool sized = value.getType().isIntOrFloat() || isa<VectorType>(value.getType());
+    if (!sized || bitsOf(value.getType()) != bitsOf(fieldTy))
       return op.emitOpError("field '") << op.getField() << "' takes a value of type " << fieldTy
-                                       << ", not " << adaptor.getValue().getType();
+                                       << ", not " << value.getType();
+    value = bitcastTo(rewriter, op.getLoc(), value, fieldTy);
     rewriter.replaceOpWithNewOp<LLVM::InsertValueOp>(
-        op, adaptor.getAtom(), adaptor.getValue(), ArrayRef<int64_t>{static_cast<int64_t>(*field)});
+        op, adaptor.getAtom(), value, ArrayRef<int64_t>{static_cast<int64_t>(*field)});
     return success();
   }
 };

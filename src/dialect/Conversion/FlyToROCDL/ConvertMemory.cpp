@@ -17,7 +17,6 @@ namespace mlir::fly {
 
 namespace {
 
-constexpr int64_t kRegisterAlignment = 16; // a vector register access moves at most 16 bytes
 constexpr int64_t kDynamicSharedAlignment =
     1024; // the alignment that FlyDSL's dynamic shared memory promises
 
@@ -73,8 +72,7 @@ private:
     Value count =
         arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI64IntegerAttr(*elements));
     rewriter.replaceOp(op, LLVM::AllocaOp::create(rewriter, op.getLoc(), convertedPointerType(type),
-                                                  storedElementType(type.getElemTy()), count,
-                                                  kRegisterAlignment));
+                                                  storedElementType(type.getElemTy()), count, 0));
     return success();
   }
 

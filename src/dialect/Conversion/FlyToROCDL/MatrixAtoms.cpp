@@ -215,8 +215,7 @@ struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250
     std::string name =
         mma.getBlockSize() == 16 ? "rocdl.wmma.scale16.f32." : "rocdl.wmma.scale.f32.";
     name += tall ? "32x16x128.f4" : "16x16x128.f8f6f4";
-    // Registers are sized for 8-bit elements; narrower formats leave the last ones unused.
-    auto operand = [&](Value value, int64_t rows, Type elemTy) {
+    auto operandTy = [&](int64_t rows, Type elemTy) {
       return wordType(builder, rows * mma.getK() / 32 * elemTy.getIntOrFloatBitWidth());
     };
     auto i32 = [&](StringRef attr, int64_t v) {
@@ -232,8 +231,8 @@ struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250
                        boolAttr(builder, "reuseB", mma.getReuseB())});
     SmallVector<Value> scales{stateField(builder, loc, atom, 0), stateField(builder, loc, atom, 1)};
     return emitNamed(builder, loc,
-                     {name, operand(a, mma.getM(), mma.getElemTyA()),
-                      operand(b, mma.getN(), mma.getElemTyB()),
+                     {name, operandTy(mma.getM(), mma.getElemTyA()),
+                      operandTy(mma.getN(), mma.getElemTyB()),
                       valuesType(mma.getElemTyAcc(), tall ? 16 : 8)},
                      resultTy, a, b, c, scales, attributes);
   }

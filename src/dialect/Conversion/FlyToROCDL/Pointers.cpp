@@ -33,11 +33,10 @@ int64_t naturalAlignment(Type type) {
   return static_cast<int64_t>(llvm::PowerOf2Ceil(bytes));
 }
 
-/// The alignment to write down; 0 where registers' memory has the natural one anyway.
-unsigned alignmentFor(PointerType pointerTy, Type type) {
+/// The alignment to write down; 0 for none.
+unsigned alignmentFor(PointerType pointerTy, Type type, Alignment when) {
   int64_t alignment = accessAlignment(pointerTy);
-  return pointerTy.isIn(AddressSpace::Register) && alignment >= naturalAlignment(type) ? 0
-                                                                                       : alignment;
+  return when == Alignment::IfLess && alignment >= naturalAlignment(type) ? 0 : alignment;
 }
 
 void copyBuffer(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value &resource,
@@ -114,11 +113,12 @@ Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
                                    builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer) {
+Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,
+               Alignment alignment) {
   if (!isBufferPointer(pointerTy))
     return LLVM::LoadOp::create(builder, loc, type,
                                 swizzledAddress(builder, loc, pointerTy, pointer),
-                                alignmentFor(pointerTy, type));
+                                alignmentFor(pointerTy, type, alignment));
   Value resource, offset;
   copyBuffer(builder, loc, pointerTy, pointer, resource, offset);
   Value zero = constantI32(builder, loc, 0);
@@ -128,11 +128,11 @@ Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerT
   return bitcastTo(builder, loc, data, type);
 }
 
-void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy,
-               Value pointer) {
+void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
+               Alignment alignment) {
   if (!isBufferPointer(pointerTy)) {
     LLVM::StoreOp::create(builder, loc, value, swizzledAddress(builder, loc, pointerTy, pointer),
-                          alignmentFor(pointerTy, value.getType()));
+                          alignmentFor(pointerTy, value.getType(), alignment));
     return;
   }
   Value resource, offset;

@@ -32,9 +32,14 @@ Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value 
 /// The pointer `offset` elements on; `offset` is an i32 or i64.
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset);
 
-/// A value of `type` loaded from the pointer, and stored to it; sets the alignment.
-Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer);
-void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer);
+/// When an access says its alignment: always, or only where it is less than LLVM would assume.
+enum class Alignment { Always, IfLess };
+
+/// A value of `type` loaded from the pointer, and stored to it.
+Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,
+               Alignment alignment = Alignment::Always);
+void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
+               Alignment alignment = Alignment::Always);
 
 /// Buffer pointers: made of a resource at offset 0, and taken apart. The byte offset has the
 /// swizzle applied.

@@ -204,11 +204,20 @@ Value AlgebraLowering::addOffset(OpBuilder &builder, Location loc, Value pointer
     numbers.push_back(exprs.materialize(builder, loc, offset.expr(), mode));
     leaf = Int::dynamic(numbers.front().getType().getIntOrFloatBitWidth(), offset.divisibility());
   }
-  if (early)
+  if (early) {
     exprs.placeAfter(builder, pointer, numbers.empty() ? Value() : numbers.front());
-  Value tuple =
+    // Behind the offsets that stand there already: they stay in the order of the program.
+    Block::iterator at = builder.getInsertionPoint(), end = builder.getInsertionBlock()->end();
+    while (at != end && isa<MakeIntTupleOp, AddOffsetOp>(*at) && lowered.contains(&*at))
+      ++at;
+    builder.setInsertionPoint(builder.getInsertionBlock(), at);
+  }
+  auto tuple =
       MakeIntTupleOp::create(builder, loc, IntTupleType::get(context, IntTuple(leaf)), numbers);
-  return AddOffsetOp::create(builder, loc, pointer, tuple);
+  auto moved = AddOffsetOp::create(builder, loc, pointer, tuple);
+  lowered.insert(tuple);
+  lowered.insert(moved);
+  return moved;
 }
 
 namespace {

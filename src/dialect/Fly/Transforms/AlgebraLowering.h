@@ -13,6 +13,8 @@
 #include "dialect/Fly/Transforms/ExprMaterializer.h"
 #include "layout/error.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace mlir::fly {
 
 /// A Fly value over symbols. Of pointers and tensors in memory, `base` is the pointer that the
@@ -77,6 +79,7 @@ private:
   MLIRContext *context;
   ExprMaterializer exprs;
   llvm::DenseMap<Value, SymbolicValue> known;
+  llvm::DenseSet<Operation *> lowered; ///< what was made to move pointers
 };
 
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives

@@ -68,8 +68,7 @@ int64_t staticSize(const IntTuple &shape, const char *what) {
 class CopyExpansion {
 public:
   CopyExpansion(CopyOp op, Value atom, AlgebraLowering &lowering)
-      : op(op), atom(atom), lowering(lowering), builder(op),
-        atomValues(size(cast<CopyAtomType>(atom.getType()).getThrValLayoutRef().at(1)).value()) {}
+      : op(op), atom(atom), lowering(lowering), builder(op) {}
 
   LogicalResult run(SymbolicValue src, SymbolicValue dst, std::optional<SymbolicValue> pred) {
     const Layout &from = linearOf(src), &to = linearOf(dst);
@@ -169,7 +168,8 @@ private:
   /// Elements of the tensor that one call moves; an atom's values may be wider or narrower than
   /// they are.
   int64_t atomValuesOf(const SymbolicValue &tensor) const {
-    int64_t bits = atomValues * cast<CopyAtomType>(atom.getType()).getValBits();
+    auto atomTy = cast<CopyAtomType>(atom.getType());
+    int64_t bits = size(atomTy.getThrValLayoutRef().at(1)).value() * atomTy.getValBits();
     Type elemTy = tensor.asMemRef()->iterator.type.getElemTy();
     int64_t elementBits = elemTy.isIntOrFloat() ? elemTy.getIntOrFloatBitWidth() : 0;
     if (elementBits == 0 || bits % elementBits != 0)
@@ -181,7 +181,6 @@ private:
   Value atom;
   AlgebraLowering &lowering;
   OpBuilder builder;
-  int64_t atomValues;
 };
 
 /// (m, n, k) of each call in order.

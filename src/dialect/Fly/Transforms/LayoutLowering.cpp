@@ -67,8 +67,10 @@ LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
 void eraseDead(Operation *root) {
   SmallVector<Operation *> order;
   root->walk([&](Operation *op) { order.push_back(op); });
+  // Loads that nobody uses are left to the optimizer: that they are dead is no business of this
+  // pass.
   for (Operation *op : llvm::reverse(order))
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op) && !isa<PtrLoadOp>(op))
       op->erase();
 }
 

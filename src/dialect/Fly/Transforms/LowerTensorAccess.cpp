@@ -112,15 +112,23 @@ LogicalResult loadCoordinates(MemRefLoadVecOp op, const CoordTensorValue &tensor
   auto type = cast<VectorType>(op.getResult().getType());
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  Value result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  // What is known stands in a constant vector; the rest is inserted.
+  auto elemTy = cast<IntegerType>(type.getElementType());
+  SmallVector<APInt> known;
+  SmallVector<std::pair<int64_t, Int>> computed;
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
     FailureOr<Int> number = guarded(op, [&] { return coordinateAt(tensor, IntTuple(i)).leaf(); });
     if (failed(number))
       return failure();
-    if (number->isStatic(0))
-      continue;
-    Value scalar =
-        lowering.getExprs().materializeAs(builder, loc, number->expr(), type.getElementType());
+    bool isKnown = !number->isDynamic() || number->expr()->isConstant();
+    known.push_back(APInt(elemTy.getWidth(), isKnown ? number->expr()->value() : 0,
+                          /*isSigned=*/true, /*implicitTrunc=*/true));
+    if (!isKnown)
+      computed.push_back({i, *number});
+  }
+  Value result = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, known));
+  for (const auto &[i, number] : computed) {
+    Value scalar = lowering.getExprs().materializeAs(builder, loc, number.expr(), elemTy);
     result = vector::InsertOp::create(builder, loc, scalar, result, ArrayRef<int64_t>{i});
   }
   op.getResult().replaceAllUsesWith(result);
