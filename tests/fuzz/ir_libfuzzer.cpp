@@ -1,0 +1,10 @@
+// libFuzzer's entry.
+#include "ir_target.h"
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  flydsl::fuzz::runIR({reinterpret_cast<const char *>(data), size});
+  return 0;
+}
