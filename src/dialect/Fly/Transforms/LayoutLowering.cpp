@@ -11,6 +11,8 @@
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 #include "dialect/Fly/Transforms/Passes.h"
 
+#include "layout/error.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -64,6 +66,15 @@ LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
       .Default([&](Operation *other) { return normalizeOperands(other, lowering); });
 }
 
+/// What the algebra refuses ends here, as nothing may be thrown through MLIR's frames.
+LogicalResult lowerOrReport(Operation *op, AlgebraLowering &lowering) {
+  try {
+    return lower(op, lowering);
+  } catch (const flydsl::layout::LayoutError &error) {
+    return op->emitOpError(error.what());
+  }
+}
+
 void eraseDead(Operation *root) {
   SmallVector<Operation *> order;
   root->walk([&](Operation *op) { order.push_back(op); });
@@ -81,7 +92,7 @@ struct LayoutLowering : impl::FlyLayoutLoweringPassBase<LayoutLowering> {
     SmallVector<Operation *> order;
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
     for (Operation *op : order)
-      if (op != getOperation() && failed(lower(op, lowering)))
+      if (op != getOperation() && failed(lowerOrReport(op, lowering)))
         return signalPassFailure();
     eraseDead(getOperation());
     IRRewriter rewriter(&getContext());
