@@ -61,7 +61,7 @@ struct LlvmHandler final : llvm::DiagnosticHandler {
     info.print(printer);
     if (info.getSeverity() == llvm::DS_Error)
       into.errors += (into.errors.empty() ? "" : "\n") + message;
-    else
+    else if (info.getSeverity() == llvm::DS_Warning)
       support::log().debug("LLVM: {}", message);
     return true;
   }

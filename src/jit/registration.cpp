@@ -2,6 +2,7 @@
 #include "jit/context_pool.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #ifdef FLYDSL_HAVE_PASSES
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
@@ -46,11 +47,12 @@
 namespace flydsl::jit {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::fly::FlyDialect, mlir::DLTIDialect, mlir::LLVM::LLVMDialect,
-                  mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect, mlir::arith::ArithDialect,
-                  mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::gpu::GPUDialect,
-                  mlir::index::IndexDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+  registry.insert<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect, mlir::DLTIDialect,
+                  mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect,
+                  mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::gpu::GPUDialect, mlir::index::IndexDialect, mlir::math::MathDialect,
+                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
+                  mlir::vector::VectorDialect>();
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
   mlir::registerConvertFuncToLLVMInterface(registry);
