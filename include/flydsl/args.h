@@ -43,7 +43,7 @@ public:
     if (words_ + t.wordCount_ > maxWords || bytes_ + 8 + 8 + t.dynamicBytes_ > maxBytes)
       return fail("too many arguments");
     if (!t.data_ && !t.mayBeNull_)
-      fail(nullPointer);
+      failNull();
     if (expected_.words) {
       expectWords(t.words_, t.wordCount_);
     } else {
@@ -84,12 +84,12 @@ public:
   }
   /// Remembers what is wrong with the argument in hand; the launch throws it with the user's line.
   void fail(const char *what) {
-    if (!error_ || error_ == nullPointer) { // a compile alone forgives a null pointer, nothing else
-      error_ = what;
-      errorArgument_ = argument_;
-    }
+    if (error_ && !nullOnly_) // a compile alone forgives a null pointer, nothing else
+      return;
+    error_ = what;
+    errorArgument_ = argument_;
+    nullOnly_ = false;
   }
-
   /// Whether the call is of the expected signature and nothing is wrong with it.
   bool asExpected() const { return !differs_ && words_ == expected_.count && !error_; }
 
@@ -100,6 +100,8 @@ public:
   std::size_t byteCount() const { return bytes_; }
   const char *error() const { return error_; }
   int errorArgument() const { return errorArgument_; }
+  /// Whether the error is no more than that a tensor's pointer is null.
+  bool nullOnly() const { return nullOnly_; }
 
   /// The first word belongs to the launch: its workgroup size.
   void setBlock(std::uint64_t packed) { word_[0] = packed; }
@@ -114,13 +116,17 @@ public:
     return h ^ (h >> 29);
   }
 
-  static constexpr const char *nullPointer = "the tensor's pointer is null";
-
   // The low four bits of an argument's first word.
   static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
                                  textTag = 5;
 
 private:
+  void failNull() {
+    if (error_)
+      return;
+    fail("the tensor's pointer is null");
+    nullOnly_ = true;
+  }
   /// Copies `size` bytes, or the whole first `Block` where that is enough: a copy of fixed size is
   /// a few vector moves. Source and destination have the room.
   template <std::size_t Block>
@@ -165,6 +171,7 @@ private:
   std::uint64_t hash_ = 0;
   bool differs_ = false;
   SignatureView expected_;
+  bool nullOnly_ = false;
   const char *error_ = nullptr;
   int argument_ = -1, errorArgument_ = 0;
   unsigned statics_ = 0;

@@ -28,7 +28,7 @@ static constexpr EnvName names[] = {
     {"FLYDSL_DEBUG_LOG_LEVEL", "off, error, warn, info, debug or trace (warn)"},
     {"FLYDSL_DEBUG_ENABLE_DEBUG_INFO", "1: line tables in the code"},
     {"FLYDSL_DEBUG_ENABLE_VERIFIER", "0: do not verify the IR after every pass"},
-    {"FLYDSL_AUTOTUNE", "0: take the default configuration and measure nothing"},
+    {"FLYDSL_AUTOTUNE", "1: search again whatever is known, and write an artifact"},
     {"FLYDSL_AUTOTUNE_CACHE_DIR", "where winners are kept"},
     {"FLYDSL_AUTOTUNE_CONFIG_DIR", "winners shipped with an application, looked at first"},
     {"FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not beside libflydsl"},

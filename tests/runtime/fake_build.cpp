@@ -30,7 +30,9 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   auto object = std::make_shared<CodeObject>();
   object->target = fake.target.empty() ? target.id() : fake.target;
   object->bytes = {1, 2, 3};
-  object->kernels.emplace_back().name = spec.name;
+  KernelMetadata &kernel = object->kernels.emplace_back();
+  kernel.name = spec.name;
+  kernel.vgprSpills = fake.spills;
   auto state = std::make_shared<detail::ExecutableState>();
   state->kernel = &object->kernels.front();
   state->object = object;

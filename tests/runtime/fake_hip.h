@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct FakeHip {
   std::vector<FakeLaunch> launches;
   int modulesLoaded = 0, modulesUnloaded = 0;
   int allocations = 0;
+  std::function<float()> elapsed; ///< milliseconds between any two events
 };
 
 extern "C" FakeHip *fake_hip_state();

@@ -134,6 +134,11 @@ TEST_CASE("a null pointer is remembered, but not for an empty tensor") {
   pack.beginArgument();
   pack.beginArgument();
   pack.tensor(fx::tensor(static_cast<float *>(nullptr), {4}));
-  CHECK(pack.error() == fx::ArgPack::nullPointer);
+  CHECK_THAT(pack.error(), Catch::Contains("null"));
+  CHECK(pack.nullOnly());
   CHECK(pack.errorArgument() == 1);
+  pack.beginArgument();
+  pack.fail("something worse");
+  CHECK_FALSE(pack.nullOnly());
+  CHECK(pack.errorArgument() == 2);
 }

@@ -146,7 +146,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
 
 Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
                    const std::source_location &where) {
-  if (pack.error() && pack.error() != ArgPack::nullPointer)
+  if (pack.error() && !pack.nullOnly())
     throwArgument(kernel.spec, pack, where);
   Dim3 block = config.block;
   if (const auto &known = kernel.spec.hints.known_block_size; block == Dim3(0) && known[0])

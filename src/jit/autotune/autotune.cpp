@@ -1,0 +1,198 @@
+#include "jit/autotune/winners.h"
+#include "support/env.h"
+#include "support/log.h"
+
+#include <flydsl/device.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <thread>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace {
+
+/// A configuration on its way through a search.
+struct Attempt {
+  Trial trial;
+  std::optional<Candidate> candidate;
+};
+
+/// Changes whenever the library does: the file that this code is in, its size and time.
+std::string libraryBuild() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&autotune), &info) || !info.dli_fname)
+    return "unknown";
+  std::error_code code;
+  const auto size = std::filesystem::file_size(info.dli_fname, code);
+  const auto time = std::filesystem::last_write_time(info.dli_fname, code);
+  return std::to_string(size) + "-" + std::to_string(time.time_since_epoch().count());
+}
+
+std::string cacheDirectory() {
+  if (auto named = support::env("FLYDSL_AUTOTUNE_CACHE_DIR"))
+    return *named;
+  if (auto home = support::env("HOME"))
+    return *home + "/.flydsl/autotune";
+  return {};
+}
+
+/// Builds one configuration and drops what is not worth a measurement.
+void build(Attempt &attempt, const std::function<Candidate(const Config &)> &builder,
+           const Device &device, bool allowSpills) {
+  Trial &trial = attempt.trial;
+  try {
+    attempt.candidate = builder(trial.config);
+    const Executable &executable = attempt.candidate->executable;
+    if (executable.shared_bytes() > device.shared_memory()) {
+      trial.outcome = Trial::Outcome::too_large;
+      trial.reason = std::to_string(executable.shared_bytes()) + " bytes of LDS; the device has " +
+                     std::to_string(device.shared_memory());
+      attempt.candidate.reset();
+    } else if (executable.spills() && !allowSpills) {
+      trial.outcome = Trial::Outcome::spills;
+      trial.reason = std::to_string(executable.spills()) + " registers spilled";
+      attempt.candidate.reset();
+    }
+  } catch (const std::exception &error) {
+    trial.outcome = Trial::Outcome::failed;
+    trial.reason = error.what();
+  }
+}
+
+void buildAll(std::vector<Attempt> &attempts,
+              const std::function<Candidate(const Config &)> &builder, const Device &device,
+              const AutotuneOptions &options) {
+  unsigned count =
+      options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  count = std::min<unsigned>(count, static_cast<unsigned>(attempts.size()));
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < count; ++t)
+    threads.emplace_back([&] {
+      device.make_current();
+      for (std::size_t i; (i = next++) < attempts.size();)
+        build(attempts[i], builder, device, options.allow_spills);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void measure(Attempt &attempt, const AutotuneOptions &options) {
+  Trial &trial = attempt.trial;
+  try {
+    Stream stream;
+    Event start, stop;
+    std::vector<float> times;
+    int iteration = 0;
+    for (int i = 0; i < options.warmup; ++i)
+      attempt.candidate->run(stream, iteration++);
+    stream.synchronize();
+    for (int i = 0; i < std::max(1, options.repeat); ++i) {
+      start.record(stream);
+      attempt.candidate->run(stream, iteration++);
+      stop.record(stream);
+      stop.synchronize();
+      times.push_back(stop.milliseconds_since(start));
+    }
+    stream.synchronize();
+    std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2),
+                     times.end());
+    trial.milliseconds = times[times.size() / 2];
+    trial.outcome = Trial::Outcome::measured;
+  } catch (const std::exception &error) {
+    trial.outcome = Trial::Outcome::failed;
+    trial.reason = error.what();
+  }
+  attempt.candidate.reset();
+}
+
+AutotuneResult search(const std::string &name, const std::vector<Config> &configs,
+                      const std::function<Candidate(const Config &)> &builder, const Device &device,
+                      const AutotuneOptions &options) {
+  if (device.is_emulator())
+    support::log().warn("autotune {}: measured on the emulator, whose times say little of a GPU",
+                        name);
+  std::vector<Attempt> attempts(configs.size());
+  for (std::size_t i = 0; i < configs.size(); ++i)
+    attempts[i].trial.config = configs[i];
+  buildAll(attempts, builder, device, options);
+
+  AutotuneResult result;
+  const Trial *best = nullptr;
+  std::size_t done = 0;
+  for (Attempt &attempt : attempts) {
+    if (attempt.candidate)
+      measure(attempt, options);
+    const Trial &trial = attempt.trial;
+    if (trial.outcome == Trial::Outcome::measured) {
+      support::log().info("autotune {}: {}: {:.4f} ms", name, trial.config.str(),
+                          trial.milliseconds);
+      if (!best || trial.milliseconds < best->milliseconds)
+        best = &trial;
+    } else {
+      support::log().warn("autotune {}: {} is skipped: {}", name, trial.config.str(), trial.reason);
+    }
+    if (options.progress)
+      options.progress(trial, ++done, attempts.size());
+  }
+  if (!best) {
+    std::string reasons;
+    for (const Attempt &attempt : attempts)
+      reasons += "\n  " + attempt.trial.config.str() + ": " + attempt.trial.reason;
+    throw Error("autotune " + name + ": no configuration can be measured:" + reasons);
+  }
+  result.config = best->config;
+  result.milliseconds = best->milliseconds;
+  result.source = AutotuneResult::Source::search;
+  for (Attempt &attempt : attempts)
+    result.trials.push_back(std::move(attempt.trial));
+  return result;
+}
+
+} // namespace
+
+AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
+                        const Config &key, const std::function<Candidate(const Config &)> &build,
+                        const AutotuneOptions &options) {
+  if (configs.empty())
+    throw Error("autotune " + name + ": no configurations to choose from");
+  const Device device = Device::current();
+  jit::WinnerIdentity cached{
+      name, key, device.name(), device.arch(), device.compute_units(), libraryBuild()};
+  jit::WinnerIdentity shipped = cached;
+  shipped.library.clear();
+  const std::string cacheDir = cacheDirectory();
+  const std::string artifactDir = support::env("FLYDSL_AUTOTUNE_CONFIG_DIR").value_or("");
+  const bool forced = support::envFlag("FLYDSL_AUTOTUNE", false);
+
+  AutotuneResult result;
+  if (!forced) {
+    std::optional<Config> known;
+    if (!cacheDir.empty() && (known = jit::readWinner(cacheDir, cached, configs)))
+      result.source = AutotuneResult::Source::cache;
+    else if (!artifactDir.empty() && (known = jit::readWinner(artifactDir, shipped, configs)))
+      result.source = AutotuneResult::Source::artifact;
+    else if ((known = options.default_config))
+      result.source = AutotuneResult::Source::default_config;
+    if (known) {
+      result.config = *known;
+      return result;
+    }
+  }
+  result = search(name, configs, build, device, options);
+  if (!cacheDir.empty())
+    if (std::string why = jit::writeWinner(cacheDir, cached, result.config, result.milliseconds);
+        !why.empty())
+      support::log().warn("autotune {}: the winner is not kept: {}", name, why);
+  if (forced && !artifactDir.empty())
+    if (std::string why =
+            jit::writeWinner(artifactDir, shipped, result.config, result.milliseconds);
+        !why.empty())
+      throw Error("autotune " + name + ": no artifact written: " + why);
+  return result;
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,46 @@
+#include <flydsl/autotune.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+const Config::Value &Config::find(const std::string &name) const {
+  for (const Entry &entry : entries_)
+    if (entry.name == name)
+      return entry.value;
+  throw Error("no value " + name + " in the configuration " + str());
+}
+
+template <class T>
+static const T &typed(const Config::Value &value, const std::string &name, const char *type) {
+  if (const T *held = std::get_if<T>(&value))
+    return *held;
+  throw Error("the value " + name + " of a configuration is no " + type);
+}
+
+std::int64_t Config::integer(const std::string &name) const {
+  return typed<std::int64_t>(find(name), name, "integer");
+}
+bool Config::flag(const std::string &name) const { return typed<bool>(find(name), name, "flag"); }
+double Config::real(const std::string &name) const {
+  return typed<double>(find(name), name, "real number");
+}
+const std::string &Config::text(const std::string &name) const {
+  return typed<std::string>(find(name), name, "text");
+}
+
+std::string Config::str() const {
+  std::string all;
+  for (const Entry &entry : entries_) {
+    all += (all.empty() ? "" : " ") + entry.name + "=";
+    if (const auto *i = std::get_if<std::int64_t>(&entry.value))
+      all += std::to_string(*i);
+    else if (const auto *b = std::get_if<bool>(&entry.value))
+      all += *b ? "true" : "false";
+    else if (const auto *d = std::get_if<double>(&entry.value))
+      all += std::to_string(*d);
+    else
+      all += std::get<std::string>(entry.value);
+  }
+  return all;
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,56 @@
+// Capture into a HIP graph and replay. The program calls HIP itself, from the library that the
+// runtime loaded.
+#include "scale.h"
+
+#include <catch2/catch.hpp>
+#include <hip/hip_runtime_api.h>
+
+#include <dlfcn.h>
+
+namespace fx = flydsl;
+
+namespace {
+/// A function of the HIP library behind the runtime; the test runs on the emulator beside
+/// libflydsl.
+template <class F> F *hipFunction(const char *name) {
+  Dl_info info;
+  REQUIRE(dladdr(reinterpret_cast<void *>(&fx::compile_only), &info));
+  std::string folder(info.dli_fname);
+  folder.resize(folder.rfind('/'));
+  void *library = dlopen((folder + "/libflydsl_emulator.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library);
+  void *function = dlsym(library, name);
+  REQUIRE(function);
+  return reinterpret_cast<F *>(function);
+}
+#define HIP(name) hipFunction<decltype(::name)>(#name)
+} // namespace
+
+TEST_CASE("launches are captured into a graph and replayed") {
+  const auto axpy = makeAxpy("axpy_graph");
+  auto x = fx::DeviceArray<float>::random({128}, 1);
+  fx::DeviceArray<float> y({128});
+  y.fill(0);
+  fx::Stream stream;
+
+  hipGraph_t graph;
+  hipGraphExec_t executable;
+  REQUIRE(HIP(hipStreamBeginCapture)(stream.native(), hipStreamCaptureModeThreadLocal) ==
+          hipSuccess);
+  // The first call of this kernel: compiling and loading go on while the stream captures.
+  axpy(x, y, 1.0f).launch({.grid = 2, .block = axpyBlock, .stream = stream});
+  axpy(x, y, 2.0f).launch({.grid = 2, .block = axpyBlock, .stream = stream});
+  REQUIRE(HIP(hipStreamEndCapture)(stream.native(), &graph) == hipSuccess);
+  for (float value : y.to_host())
+    CHECK(value == 0); // captured, not run
+
+  REQUIRE(HIP(hipGraphInstantiate)(&executable, graph, nullptr, nullptr, 0) == hipSuccess);
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(HIP(hipGraphLaunch)(executable, stream.native()) == hipSuccess);
+  stream.synchronize();
+  const std::vector<float> a = x.to_host(), b = y.to_host();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    CHECK(b[i] == Approx(9.0 * a[i]).margin(1e-5));
+  CHECK(HIP(hipGraphExecDestroy)(executable) == hipSuccess);
+  CHECK(HIP(hipGraphDestroy)(graph) == hipSuccess);
+}

@@ -1,0 +1,144 @@
+#include "fake.h"
+#include "fake_params.h"
+
+#include <flydsl/autotune.h>
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+
+#include <unistd.h>
+
+namespace fx = flydsl;
+using Catch::Contains;
+
+namespace {
+/// Winners go into directories of this test.
+struct Directories {
+  std::filesystem::path root =
+      std::filesystem::temp_directory_path() / ("flydsl_autotune_" + std::to_string(::getpid()));
+  Directories() {
+    setenv("FLYDSL_AUTOTUNE_CACHE_DIR", (root / "cache").c_str(), 1);
+    unsetenv("FLYDSL_AUTOTUNE_CONFIG_DIR");
+    unsetenv("FLYDSL_AUTOTUNE");
+  }
+  ~Directories() {
+    std::filesystem::remove_all(root);
+    for (const char *name :
+         {"FLYDSL_AUTOTUNE_CACHE_DIR", "FLYDSL_AUTOTUNE_CONFIG_DIR", "FLYDSL_AUTOTUNE"})
+      unsetenv(name);
+  }
+};
+
+const std::vector<fx::Config> configs{{{"block", 64}}, {{"block", 128}}, {{"block", 256}}};
+
+/// Launches with the block of a configuration; the fake's clock says how long it takes.
+fx::Candidate candidate(const fx::Config &config) {
+  const std::int64_t block = config.integer("block");
+  fx::Kernel kernel{"tuned", [](FakeInt32) {}};
+  auto compiled = kernel(1).compile({.block = block});
+  return {compiled, [=](fx::StreamRef stream, int iteration) {
+            compiled(iteration).launch({.grid = 1, .block = block, .stream = stream});
+          }};
+}
+
+/// The block of the last launch decides the elapsed time: 128 is the fastest.
+void clockByBlock() {
+  fake().elapsed = [] {
+    std::lock_guard<std::mutex> lock(fake().mutex);
+    const unsigned block = fake().launches.back().block[0];
+    return block == 128 ? 1.0f : 2.0f;
+  };
+}
+} // namespace
+
+TEST_CASE("a search finds the fastest, and the next call knows it") {
+  Directories directories;
+  clockByBlock();
+  std::set<std::size_t> done;
+  fx::AutotuneOptions options;
+  options.progress = [&](const fx::Trial &trial, std::size_t n, std::size_t total) {
+    CHECK(trial.outcome == fx::Trial::Outcome::measured);
+    CHECK(total == 3);
+    done.insert(n);
+  };
+  auto first = fx::autotune("search", configs, {{"N", 512}}, candidate, options);
+  CHECK(first.source == fx::AutotuneResult::Source::search);
+  CHECK(first.config == configs[1]);
+  CHECK(first.milliseconds == 1.0);
+  CHECK(first.trials.size() == 3);
+  CHECK(done == std::set<std::size_t>{1, 2, 3});
+
+  auto never = [](const fx::Config &) -> fx::Candidate { throw std::logic_error("built"); };
+  auto second = fx::autotune("search", configs, {{"N", 512}}, never);
+  CHECK(second.source == fx::AutotuneResult::Source::cache);
+  CHECK(second.config == configs[1]);
+  // Another key, another name: not known.
+  CHECK_THROWS_WITH(fx::autotune("search", configs, {{"N", 513}}, never), Contains("built"));
+  CHECK_THROWS_WITH(fx::autotune("other", configs, {{"N", 512}}, never),
+                    Contains("no configuration"));
+}
+
+TEST_CASE("what fails or spills is skipped and told") {
+  Directories directories;
+  clockByBlock();
+  auto builder = [](const fx::Config &config) {
+    if (config.integer("block") == 128)
+      throw fx::CompileError("out of luck");
+    fakeBuild().spills = config.integer("block") == 64 ? 7 : 0;
+    fx::Candidate made = candidate(config);
+    fakeBuild().spills = 0;
+    return made;
+  };
+  fx::AutotuneOptions options;
+  options.threads = 1;
+  auto result = fx::autotune("skips", configs, {}, builder, options);
+  CHECK(result.config == configs[2]);
+  CHECK(result.trials[0].outcome == fx::Trial::Outcome::spills);
+  CHECK(result.trials[0].reason == "7 registers spilled");
+  CHECK(result.trials[1].outcome == fx::Trial::Outcome::failed);
+  CHECK(result.trials[1].reason == "out of luck");
+}
+
+TEST_CASE("a default serves where nothing is known, and FLYDSL_AUTOTUNE=1 searches and ships") {
+  Directories directories;
+  clockByBlock();
+  fx::AutotuneOptions options;
+  options.default_config = configs[0];
+  CHECK(fx::autotune("shipped", configs, {}, candidate, options).source ==
+        fx::AutotuneResult::Source::default_config);
+
+  setenv("FLYDSL_AUTOTUNE", "1", 1);
+  setenv("FLYDSL_AUTOTUNE_CONFIG_DIR", (directories.root / "artifacts").c_str(), 1);
+  CHECK(fx::autotune("shipped", configs, {}, candidate, options).config == configs[1]);
+  unsetenv("FLYDSL_AUTOTUNE");
+  std::filesystem::remove_all(directories.root / "cache");
+  auto shipped = fx::autotune("shipped", configs, {}, candidate, options);
+  CHECK(shipped.source == fx::AutotuneResult::Source::artifact);
+  CHECK(shipped.config == configs[1]);
+
+  // A damaged artifact, and one whose configuration is no choice any more, are passed over.
+  const std::vector<fx::Config> others{{{"block", 64}}, {{"block", 512}}};
+  CHECK(fx::autotune("shipped", others, {}, candidate, options).source ==
+        fx::AutotuneResult::Source::default_config);
+  for (const auto &entry : std::filesystem::directory_iterator(directories.root / "artifacts"))
+    std::ofstream(entry.path()) << "{ not json";
+  CHECK(fx::autotune("shipped", configs, {}, candidate, options).source ==
+        fx::AutotuneResult::Source::default_config);
+}
+
+TEST_CASE("configurations are read by name and type") {
+  const fx::Config config{{"n", 3}, {"flag", true}, {"x", 0.5}, {"mode", "fast"}};
+  CHECK(config.integer("n") == 3);
+  CHECK(config.flag("flag"));
+  CHECK(config.real("x") == 0.5);
+  CHECK(config.text("mode") == "fast");
+  CHECK(config.str() == "n=3 flag=true x=0.500000 mode=fast");
+  CHECK_THROWS_WITH(config.integer("m"), Contains("no value m in the configuration n=3"));
+  CHECK_THROWS_WITH(config.flag("n"), Contains("the value n of a configuration is no flag"));
+  CHECK_THROWS_WITH(fx::autotune("none", {}, {}, candidate), Contains("no configurations"));
+}
