@@ -6,6 +6,10 @@
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 
 namespace support = flydsl::support;
@@ -42,4 +46,33 @@ TEST_CASE("flags take the usual words and nothing else") {
   setenv("FLYDSL_DUMP_IR", "", 1);
   CHECK(support::envFlag("FLYDSL_DUMP_IR", true));
   unsetenv("FLYDSL_DUMP_IR");
+}
+
+namespace {
+std::string contents(const std::filesystem::path &path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The names in quotation marks (sources) or in code marks (documentation) that look like variables
+/// of ours.
+void collect(const std::string &text, const std::regex &pattern, std::set<std::string> &into) {
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+    into.insert((*at)[1]);
+}
+} // namespace
+
+TEST_CASE("sources, list and documentation name the same variables") {
+  const std::filesystem::path root = PROJECT_SOURCE;
+  std::set<std::string> known, documented, read;
+  for (const auto &[name, meaning] : support::knownEnvironment())
+    known.insert(std::string(name));
+  const std::string names = "(FLYDSL_[A-Z_]+|ARCH|COMPILE_ONLY|HSA_OVERRIDE_GFX_VERSION)";
+  collect(contents(root / "docs/environment.md"), std::regex("\\| `" + names + "` \\|"),
+          documented);
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(root / "src"))
+    if (entry.is_regular_file() && entry.path().filename() != "env_names.cpp")
+      collect(contents(entry.path()), std::regex("\"" + names + "\""), read);
+  CHECK(documented == known);
+  CHECK(read == known);
 }

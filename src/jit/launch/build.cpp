@@ -5,6 +5,7 @@
 #include "jit/context_pool.h"
 #include "jit/kernel_cache.h"
 #include "jit/launch/events.h"
+#include "support/env.h"
 #include "support/env_names.h"
 #include "support/log.h"
 
@@ -125,6 +126,8 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr) {
   support::warnOfUnknownEnvironment();
+  if (auto backend = support::env("FLYDSL_COMPILE_BACKEND"); backend && *backend != "rocm")
+    throw CompileError("FLYDSL_COMPILE_BACKEND=" + *backend + ": the one backend is rocm");
   const std::string targetId = target.id();
   EventInfo event;
   event.kernel = spec.name;
