@@ -14,8 +14,12 @@ namespace foreign {
 class Module {
 public:
   Module(const std::string &source, const std::string &level) {
-    HIP_OK(hipModuleLoad(
-        &module_, (std::string(FOREIGN_KERNELS) + "/" + source + "." + level + ".co").c_str()));
+    hipDeviceProp_t properties;
+    HIP_OK(hipGetDeviceProperties(&properties, 0));
+    std::string target = properties.gcnArchName;
+    std::string path = std::string(FOREIGN_KERNELS) + "/" + target.substr(0, target.find(':')) +
+                       "/" + source + "." + level + ".co";
+    HIP_OK(hipModuleLoad(&module_, path.c_str()));
   }
   ~Module() { (void)hipModuleUnload(module_); }
   Module(const Module &) = delete;

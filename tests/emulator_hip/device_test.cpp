@@ -5,8 +5,12 @@
 #include <thread>
 
 namespace {
-// Two devices, set before the first HIP call reads the environment.
-const bool twoDevices = [] { return setenv("FLYDSL_EMULATOR_DEVICES", "2", 1) == 0; }();
+// Two devices, and an early end for endless kernels; set before the first HIP call reads the
+// environment.
+const bool twoDevices = [] {
+  setenv("FLYDSL_EMULATOR_INSTRUCTION_LIMIT", "20000000", 1);
+  return setenv("FLYDSL_EMULATOR_DEVICES", "2", 1) == 0;
+}();
 } // namespace
 
 extern "C" hipError_t hipGetDevicePropertiesR0600(void *, int);

@@ -135,6 +135,33 @@ TEST_CASE("A wild store fails the launch, not the process, and the fault stays u
   (void)hipGetLastError();
 }
 
+TEST_CASE("A store near a null pointer is an illegal address") {
+  TestModule module;
+  int *nearNull = reinterpret_cast<int *>(16);
+  HIP_OK(launch1D(module.function("fill"), 1, 64, nullptr, nearNull, 1, 64));
+  CHECK(hipDeviceSynchronize() == hipErrorIllegalAddress);
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
+}
+
+TEST_CASE("A kernel that does not end is stopped by the limit") {
+  TestModule module;
+  DeviceBuffer<int> flag(64);
+  HIP_OK(hipMemset(flag.data, 0, 256));
+  HIP_OK(launch1D(module.function("endless"), 1, 64, nullptr, flag.data));
+  CHECK(hipDeviceSynchronize() == hipErrorLaunchFailure);
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
+}
+
+TEST_CASE("A trap in a kernel is a launch failure") {
+  TestModule module("lds.gfx942.co");
+  HIP_OK(launch1D(module.function("trap"), 1, 64, nullptr));
+  CHECK(hipDeviceSynchronize() == hipErrorLaunchFailure);
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
+}
+
 TEST_CASE("A kernel that uses freed memory fails") {
   TestModule module;
   int *p;

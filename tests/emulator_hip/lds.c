@@ -10,3 +10,5 @@ __attribute__((amdgpu_kernel)) void reverse(__attribute__((address_space(1))) in
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
   out[i] = lds[63 - lane];
 }
+
+__attribute__((amdgpu_kernel)) void trap(void) { __builtin_trap(); }

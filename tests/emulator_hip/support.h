@@ -57,6 +57,6 @@ template <typename T> struct DeviceBuffer {
 template <typename... Arguments>
 hipError_t launch1D(hipFunction_t function, unsigned grid, unsigned block, hipStream_t stream,
                     Arguments... arguments) {
-  void *pointers[] = {&arguments...};
+  void *pointers[] = {&arguments..., nullptr};
   return hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, pointers, nullptr);
 }
