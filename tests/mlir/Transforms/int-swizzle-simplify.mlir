@@ -72,3 +72,28 @@ func.func @not_a_swizzle(%x: i32) -> i32 {
   %r = arith.xori %y, %low : i32
   return %r : i32
 }
+
+// Of a constant, the multiples of the period are taken out; two accesses then have one swizzled base.
+// CHECK-LABEL: @constants_split
+// CHECK-SAME: (%[[X:.*]]: i32)
+// CHECK: %[[Y:.*]] = arith.addi %[[X]], %c32_i32
+// CHECK: %[[SWIZZLED:.*]] = arith.xori %[[Y]]
+// CHECK-NOT: arith.xori
+// CHECK-DAG: %[[FIRST:.*]] = arith.addi %[[SWIZZLED]], %c1024_i32
+// CHECK-DAG: %[[SECOND:.*]] = arith.addi %[[SWIZZLED]], %c-512_i32
+// CHECK: return %[[FIRST]], %[[SECOND]]
+func.func @constants_split(%x: i32) -> (i32, i32) {
+  %c1056 = arith.constant 1056 : i32
+  %cm480 = arith.constant -480 : i32
+  %c384 = arith.constant 384 : i32
+  %c3 = arith.constant 3 : i32
+  %y0 = arith.addi %x, %c1056 : i32
+  %b0 = arith.andi %y0, %c384 : i32
+  %l0 = arith.shrui %b0, %c3 : i32
+  %r0 = arith.xori %y0, %l0 : i32
+  %y1 = arith.addi %x, %cm480 : i32
+  %b1 = arith.andi %y1, %c384 : i32
+  %l1 = arith.shrui %b1, %c3 : i32
+  %r1 = arith.xori %y1, %l1 : i32
+  return %r0, %r1 : i32, i32
+}

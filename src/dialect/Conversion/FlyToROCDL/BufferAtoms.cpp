@@ -39,9 +39,10 @@ Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
 struct BufferAccess {
   Value resource, offset, soffset;
 
-  BufferAccess(OpBuilder &builder, Location loc, MemRefType type, Value pointer, Value atom) {
+  /// `elements` is the soffset as the atom holds it.
+  BufferAccess(OpBuilder &builder, Location loc, MemRefType type, Value pointer, Value elements) {
     PointerType pointerTy = type.getPointerType();
-    soffset = elementsToBytes(builder, loc, type.getElemTy(), stateField(builder, loc, atom, 0));
+    soffset = elementsToBytes(builder, loc, type.getElemTy(), elements);
     resource = bufferResource(builder, loc, pointer);
     offset = bufferByteOffset(builder, loc, pointerTy, pointer);
   }
@@ -55,7 +56,7 @@ struct BufferCopy : CopyOpLoweringInterface::ExternalModel<BufferCopy, CopyOpCDN
     if (MemRefType from = bufferMemRef(srcTy)) {
       if (!resultTy || bitsOf(resultTy) != copy.getBitSize())
         return failure();
-      BufferAccess access(builder, loc, from, src, atom);
+      BufferAccess access(builder, loc, from, src, stateField(builder, loc, atom, 0));
       Value aux = constantI32(builder, loc, copy.getCacheModifier());
       Value data = ROCDL::RawPtrBufferLoadOp::create(builder, loc, dataTy, access.resource,
                                                      access.offset, access.soffset, aux,
@@ -65,7 +66,7 @@ struct BufferCopy : CopyOpLoweringInterface::ExternalModel<BufferCopy, CopyOpCDN
     MemRefType to = bufferMemRef(dstTy);
     if (!to || isa<MemRefType>(srcTy) || bitsOf(src.getType()) != copy.getBitSize())
       return failure();
-    BufferAccess access(builder, loc, to, dst, atom);
+    BufferAccess access(builder, loc, to, dst, stateField(builder, loc, atom, 0));
     Value data = bitcastTo(builder, loc, src, dataTy);
     Value aux = constantI32(builder, loc, copy.getCacheModifier());
     ROCDL::RawPtrBufferStoreOp::create(builder, loc, data, access.resource, access.offset,
@@ -79,8 +80,8 @@ FailureOr<Value> emitBufferToLDS(OpBuilder &builder, Location loc, int64_t bits,
   MemRefType from = bufferMemRef(srcTy);
   if (!from || !isSharedMemRef(dstTy))
     return failure();
-  Value immediate = stateField(builder, loc, atom, 1);
-  BufferAccess access(builder, loc, from, src, atom);
+  Value elements = stateField(builder, loc, atom, 0), immediate = stateField(builder, loc, atom, 1);
+  BufferAccess access(builder, loc, from, src, elements);
   Value bytes = constantI32(builder, loc, bits / 8), aux = constantI32(builder, loc, 0);
   ROCDL::RawPtrBufferLoadLdsOp::create(builder, loc, access.resource, dst, bytes, access.offset,
                                        access.soffset, immediate, aux, ArrayAttr(), ArrayAttr(),
@@ -159,7 +160,7 @@ struct BufferAtomic
         bitsOf(src.getType()) != bitsOf(atomic.getValType()))
       return failure();
     src = bitcastTo(builder, loc, src, atomic.getValType());
-    BufferAccess access(builder, loc, to, dst, atom);
+    BufferAccess access(builder, loc, to, dst, stateField(builder, loc, atom, 0));
     Value aux = constantI32(builder, loc, 0);
     StringRef prefix = "llvm.amdgcn.raw.ptr.buffer.atomic.";
     LLVM::CallIntrinsicOp::create(

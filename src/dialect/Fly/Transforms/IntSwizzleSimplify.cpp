@@ -17,6 +17,9 @@
 #include "dialect/Fly/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::fly {
@@ -57,19 +60,33 @@ std::optional<Swizzle> matchSwizzle(arith::XOrIOp op) {
   return matchHalf(op.getRhs(), op.getLhs());
 }
 
-/// Splits a tree of additions into addends that the period divides and the others.
-void splitAddends(Value value, unsigned periodLog2, SmallVectorImpl<Value> &kept,
-                  SmallVectorImpl<Value> &peeled) {
+/// A tree of additions, taken apart: what the swizzle must see, and what it need not.
+struct Addends {
+  SmallVector<Value> kept, peeled;
+  int64_t keptConstant = 0, peeledConstant = 0;
+};
+
+void splitAddends(Value value, unsigned periodLog2, Addends &addends) {
+  if (std::optional<int64_t> c = constantValue(value)) {
+    int64_t low = *c & ((int64_t(1) << periodLog2) - 1);
+    if (low == 0 || low == *c) {
+      (low == 0 ? addends.peeled : addends.kept).push_back(value);
+    } else {
+      addends.keptConstant += low;
+      addends.peeledConstant += *c - low;
+    }
+    return;
+  }
   if (knownTrailingZeros(value) >= periodLog2) {
-    peeled.push_back(value);
+    addends.peeled.push_back(value);
     return;
   }
   if (auto add = value.getDefiningOp<arith::AddIOp>()) {
-    splitAddends(add.getLhs(), periodLog2, kept, peeled);
-    splitAddends(add.getRhs(), periodLog2, kept, peeled);
+    splitAddends(add.getLhs(), periodLog2, addends);
+    splitAddends(add.getRhs(), periodLog2, addends);
     return;
   }
-  kept.push_back(value);
+  addends.kept.push_back(value);
 }
 
 Value sum(OpBuilder &builder, Location loc, ArrayRef<Value> addends) {
@@ -80,24 +97,33 @@ Value sum(OpBuilder &builder, Location loc, ArrayRef<Value> addends) {
 }
 
 void peel(arith::XOrIOp op, const Swizzle &swizzle) {
-  SmallVector<Value> kept, peeled;
-  splitAddends(swizzle.input, swizzle.periodLog2, kept, peeled);
-  if (peeled.empty())
+  Addends addends;
+  splitAddends(swizzle.input, swizzle.periodLog2, addends);
+  if (addends.peeled.empty() && addends.peeledConstant == 0)
     return;
 
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  Value swizzled;
+  unsigned width = op.getType().getIntOrFloatBitWidth();
+  auto constant = [&](int64_t value) -> Value {
+    APInt bits(width, static_cast<uint64_t>(value), /*isSigned=*/true, /*implicitTrunc=*/true);
+    return arith::ConstantOp::create(builder, loc, IntegerAttr::get(op.getType(), bits));
+  };
+  SmallVector<Value> kept = addends.kept, total;
+  if (addends.keptConstant != 0)
+    kept.push_back(constant(addends.keptConstant));
   if (kept.empty()) {
-    swizzled = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(op.getType()));
+    total.push_back(constant(0));
   } else {
     Value base = sum(builder, loc, kept);
     Value bits = arith::AndIOp::create(builder, loc, base, swizzle.mask);
     Value low = arith::ShRUIOp::create(builder, loc, bits, swizzle.shift);
-    swizzled = arith::XOrIOp::create(builder, loc, base, low);
+    total.push_back(arith::XOrIOp::create(builder, loc, base, low));
   }
-  peeled.insert(peeled.begin(), swizzled);
-  op.replaceAllUsesWith(sum(builder, loc, peeled));
+  llvm::append_range(total, addends.peeled);
+  if (addends.peeledConstant != 0)
+    total.push_back(constant(addends.peeledConstant));
+  op.replaceAllUsesWith(sum(builder, loc, total));
 
   SmallVector<Operation *> dead{op};
   while (!dead.empty()) {
@@ -122,6 +148,10 @@ struct IntSwizzleSimplify : impl::FlyIntSwizzleSimplifyPassBase<IntSwizzleSimpli
     for (arith::XOrIOp op : candidates)
       if (std::optional<Swizzle> swizzle = matchSwizzle(op))
         peel(op, *swizzle);
+    // Accesses that differed by what was taken out have one swizzled base now.
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
   }
 };
 
