@@ -4,6 +4,8 @@
 #include <flydsl/atom.h>
 #include <flydsl/tensor.h>
 
+#include <optional>
+
 FLYDSL_NAMESPACE_BEGIN
 
 class ThrCopy;
@@ -52,21 +54,26 @@ FLYDSL_API TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_
 FLYDSL_API TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads,
                                         const Layout &values, Loc loc = Loc::current());
 
-struct CopyOptions;
-/// Copies `source` to `destination`, atom call by atom call; both are (values, repeats...) of one
-/// thread. Where `pred` is given, one boolean per call says whether it happens.
-FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
-                     Loc loc = Loc::current());
-FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
-                     const CopyOptions &options, Loc loc = Loc::current());
-FLYDSL_API void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
-                     Loc loc = Loc::current());
-FLYDSL_API void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
-                     const CopyOptions &options, Loc loc = Loc::current());
-
+/// What a copy is given beside its sides; `{.pred = p}`.
 struct CopyOptions {
-  Tensor pred;
+  /// One boolean per atom call: whether it happens.
+  std::optional<Tensor> pred = {};
+  /// Elements that a buffer copy adds to all addresses, a scalar of the whole wave.
+  std::optional<Numeric> soffset = {};
+  /// Elements that a buffer copy adds by its instruction, known while tracing.
+  std::optional<Numeric> imm_offset = {};
 };
+
+/// Copies `source` to `destination`, atom call by atom call; both are (values, repeats...) of one
+/// thread.
+FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                     Loc loc = Loc::current());
+FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                     const CopyOptions &options, Loc loc = Loc::current());
+FLYDSL_API void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
+                     Loc loc = Loc::current());
+FLYDSL_API void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
+                     const CopyOptions &options, Loc loc = Loc::current());
 
 /// One call of the atom; the tensors hold the values of that call.
 FLYDSL_API void copy_atom_call(const CopyAtom &atom, const Tensor &source,

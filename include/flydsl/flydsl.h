@@ -1,10 +1,18 @@
 // Everything that a program writes, compiles and launches kernels with.
 #pragma once
 
+#include <flydsl/control_flow.h>
 #include <flydsl/copy.h>
 #include <flydsl/device.h>
 #include <flydsl/device_array.h>
 #include <flydsl/error.h>
+#include <flydsl/gather.h>
 #include <flydsl/gpu.h>
 #include <flydsl/kernel.h>
+#include <flydsl/math.h>
+#include <flydsl/mma.h>
+#include <flydsl/print.h>
+#include <flydsl/reduce.h>
+#include <flydsl/rocdl.h>
+#include <flydsl/shared.h>
 #include <flydsl/stream.h>

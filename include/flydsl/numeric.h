@@ -8,6 +8,9 @@
 FLYDSL_NAMESPACE_BEGIN
 
 class Vector;
+class Numeric;
+template <DType::Kind K> class Scalar;
+using Boolean = Scalar<DType::Kind::boolean>;
 
 namespace detail {
 
@@ -75,16 +78,89 @@ FLYDSL_API Handle bitcast(const Handle &a, DType to, Loc loc);
 FLYDSL_API Handle select(const Handle &condition, const Handle &a, const Handle &b, Loc loc);
 FLYDSL_API Handle scalarOfTuple(const Handle &tuple, Loc loc);
 
-} // namespace detail
+class NumericVar;
 
-template <DType::Kind K> class Scalar;
-using Boolean = Scalar<DType::Kind::boolean>;
+/// An operand of an operator, with the place of the expression.
+struct NumericArg {
+  Handle handle;
+  Loc loc;
+  NumericArg(const Numeric &v, Loc l = Loc::current());
+  /// What the variable holds there.
+  FLYDSL_API NumericArg(const NumericVar &v, Loc l = Loc::current());
+  template <HostNumeric T>
+  NumericArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
+};
+
+/// The operators of scalars and of variables that hold them: friends that only arguments with this
+/// base find. A shift to the right is arithmetic for signed types, logical for unsigned ones; &&
+/// and || evaluate both sides.
+template <class N, class B> struct NumericOps {
+  friend N operator+(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::add, a.handle, b.handle, a.loc));
+  }
+  friend N operator-(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::sub, a.handle, b.handle, a.loc));
+  }
+  friend N operator*(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::mul, a.handle, b.handle, a.loc));
+  }
+  friend N operator/(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::div, a.handle, b.handle, a.loc));
+  }
+  friend N operator%(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::rem, a.handle, b.handle, a.loc));
+  }
+  friend N operator&(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
+  }
+  friend N operator|(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
+  }
+  friend N operator^(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::bitXor, a.handle, b.handle, a.loc));
+  }
+  friend N operator<<(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::shl, a.handle, b.handle, a.loc));
+  }
+  friend N operator>>(const NumericArg &a, const NumericArg &b) {
+    return N(binary(BinaryOp::shr, a.handle, b.handle, a.loc));
+  }
+  friend B operator<(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::lt, a.handle, b.handle, a.loc));
+  }
+  friend B operator<=(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::le, a.handle, b.handle, a.loc));
+  }
+  friend B operator>(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::gt, a.handle, b.handle, a.loc));
+  }
+  friend B operator>=(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::ge, a.handle, b.handle, a.loc));
+  }
+  friend B operator==(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::eq, a.handle, b.handle, a.loc));
+  }
+  friend B operator!=(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::ne, a.handle, b.handle, a.loc));
+  }
+  friend B operator&&(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
+  }
+  friend B operator||(const NumericArg &a, const NumericArg &b) {
+    return B(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
+  }
+  friend N operator-(const NumericArg &a) { return N(unary(UnaryOp::neg, a.handle, a.loc)); }
+  friend N operator~(const NumericArg &a) { return N(unary(UnaryOp::bitNot, a.handle, a.loc)); }
+  friend B operator!(const NumericArg &a) { return B(unary(UnaryOp::logicalNot, a.handle, a.loc)); }
+};
+
+} // namespace detail
 
 /// A scalar of some element type, known while tracing (`dtype()`), not to the C++ type system.
 /// Operators on two element types compute in their common one: the wider, a float before an
 /// integer, unsigned before signed; a host number takes the type of the other side. Integer
 /// division rounds towards zero, as C++'s.
-class FLYDSL_API Numeric : public Value {
+class FLYDSL_API Numeric : public Value, public detail::NumericOps<Numeric, Boolean> {
 public:
   using Value::Value;
   DType dtype() const { return detail::dtypeOf(handle_); }
@@ -102,68 +178,7 @@ public:
     return Numeric(detail::bitcast(handle_, type, loc));
   }
 
-  /// An operand of an operator, with the place of the expression.
-  struct Arg {
-    detail::Handle handle;
-    Loc loc;
-    Arg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
-    template <detail::HostNumeric T>
-    Arg(T v, Loc l = Loc::current())
-        : handle(detail::constant(detail::hostNumber(v), DType(), l)), loc(l) {}
-  };
-
-  friend Numeric operator+(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::add, a, b);
-  }
-  friend Numeric operator-(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::sub, a, b);
-  }
-  friend Numeric operator*(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::mul, a, b);
-  }
-  friend Numeric operator/(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::div, a, b);
-  }
-  friend Numeric operator%(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::rem, a, b);
-  }
-  friend Numeric operator&(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitAnd, a, b);
-  }
-  friend Numeric operator|(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitOr, a, b);
-  }
-  friend Numeric operator^(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitXor, a, b);
-  }
-  friend Numeric operator<<(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::shl, a, b);
-  }
-  /// Arithmetic for signed types, logical for unsigned ones.
-  friend Numeric operator>>(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::shr, a, b);
-  }
-  friend Boolean operator<(const Arg &a, const Arg &b);
-  friend Boolean operator<=(const Arg &a, const Arg &b);
-  friend Boolean operator>(const Arg &a, const Arg &b);
-  friend Boolean operator>=(const Arg &a, const Arg &b);
-  friend Boolean operator==(const Arg &a, const Arg &b);
-  friend Boolean operator!=(const Arg &a, const Arg &b);
-  /// Both sides are always evaluated.
-  friend Boolean operator&&(const Arg &a, const Arg &b);
-  friend Boolean operator||(const Arg &a, const Arg &b);
-  friend Boolean operator!(const Arg &a);
-  friend Numeric operator-(const Arg &a) {
-    return Numeric(detail::unary(detail::UnaryOp::neg, a.handle, a.loc));
-  }
-  friend Numeric operator~(const Arg &a) {
-    return Numeric(detail::unary(detail::UnaryOp::bitNot, a.handle, a.loc));
-  }
-
-private:
-  static Numeric apply(detail::BinaryOp op, const Arg &a, const Arg &b) {
-    return Numeric(detail::binary(op, a.handle, b.handle, a.loc));
-  }
+  using Arg = detail::NumericArg;
 };
 
 /// A scalar whose element type is part of its C++ type: fx::Int32, fx::Float32, ...
@@ -216,38 +231,9 @@ using Float6E3M2FN = Scalar<DType::Kind::f6E3M2FN>;
 using Float4E2M1FN = Scalar<DType::Kind::f4E2M1FN>;
 
 namespace detail {
-inline Boolean compare(BinaryOp op, const Numeric::Arg &a, const Numeric::Arg &b) {
-  return Boolean(binary(op, a.handle, b.handle, a.loc));
-}
-} // namespace detail
+inline NumericArg::NumericArg(const Numeric &v, Loc l) : handle(v.handle()), loc(l) {}
 
-inline Boolean operator<(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::lt, a, b);
-}
-inline Boolean operator<=(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::le, a, b);
-}
-inline Boolean operator>(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::gt, a, b);
-}
-inline Boolean operator>=(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::ge, a, b);
-}
-inline Boolean operator==(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::eq, a, b);
-}
-inline Boolean operator!=(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::ne, a, b);
-}
-inline Boolean operator&&(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::bitAnd, a, b);
-}
-inline Boolean operator||(const Numeric::Arg &a, const Numeric::Arg &b) {
-  return detail::compare(detail::BinaryOp::bitOr, a, b);
-}
-inline Boolean operator!(const Numeric::Arg &a) {
-  return Boolean(detail::unary(detail::UnaryOp::logicalNot, a.handle, a.loc));
-}
+} // namespace detail
 
 /// The smaller value; of a NaN and a number, the number.
 inline Numeric min(const Numeric &a, const Numeric::Arg &b) {

@@ -121,9 +121,9 @@ FLYDSL_API Tensor make_view(const Pointer &iter, const ComposedLayout &layout,
 FLYDSL_API Tensor make_view(const IntTuple &offset, const Layout &layout, Loc loc = Loc::current());
 /// The tensor whose element at a coordinate is that coordinate.
 FLYDSL_API Tensor make_identity_tensor(const IntTuple &shape, Loc loc = Loc::current());
-/// Registers for a copy of `x`: its shape, compact, the first mode fastest and the others in the order of
-/// their strides (a mode of stride 0 keeps it), its element type or `type`. Where `x` has coordinates,
-/// `type` is required.
+/// Registers for a copy of `x`: its shape, compact, the first mode fastest and the others in the
+/// order of their strides (a mode of stride 0 keeps it), its element type or `type`. Where `x` has
+/// coordinates, `type` is required.
 FLYDSL_API Tensor make_fragment_like(const Tensor &x, DType type = {}, Loc loc = Loc::current());
 FLYDSL_API Tensor make_fragment_like(const Layout &x, DType type, Loc loc = Loc::current());
 /// Registers of a shape (compact, first mode fastest) or a static layout.

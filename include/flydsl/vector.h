@@ -16,11 +16,80 @@ FLYDSL_API Handle vectorOf(const Handle *const *elements, std::size_t count, Loc
 FLYDSL_API Handle vectorReduce(const Handle &vector, Reduction op, Loc loc);
 FLYDSL_API Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask,
                                 std::size_t count, Loc loc);
+class VectorVar;
+
+/// An operand of an operator, with the place of the expression.
+struct VectorArg {
+  Handle handle;
+  Loc loc;
+  VectorArg(const Vector &v, Loc l = Loc::current());
+  VectorArg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
+  /// What the variable holds there.
+  VectorArg(const NumericVar &v, Loc l = Loc::current())
+      : handle(NumericArg(v, l).handle), loc(l) {}
+  FLYDSL_API VectorArg(const VectorVar &v, Loc l = Loc::current());
+  template <HostNumeric T>
+  VectorArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
+};
+
+/// The operators of vectors and of variables that hold them. Comparisons give a vector of booleans.
+template <class V> struct VectorOps {
+  friend V operator+(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::add, a.handle, b.handle, a.loc));
+  }
+  friend V operator-(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::sub, a.handle, b.handle, a.loc));
+  }
+  friend V operator*(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::mul, a.handle, b.handle, a.loc));
+  }
+  friend V operator/(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::div, a.handle, b.handle, a.loc));
+  }
+  friend V operator%(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::rem, a.handle, b.handle, a.loc));
+  }
+  friend V operator&(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
+  }
+  friend V operator|(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
+  }
+  friend V operator^(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::bitXor, a.handle, b.handle, a.loc));
+  }
+  friend V operator<<(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::shl, a.handle, b.handle, a.loc));
+  }
+  friend V operator>>(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::shr, a.handle, b.handle, a.loc));
+  }
+  friend V operator<(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::lt, a.handle, b.handle, a.loc));
+  }
+  friend V operator<=(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::le, a.handle, b.handle, a.loc));
+  }
+  friend V operator>(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::gt, a.handle, b.handle, a.loc));
+  }
+  friend V operator>=(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::ge, a.handle, b.handle, a.loc));
+  }
+  friend V operator==(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::eq, a.handle, b.handle, a.loc));
+  }
+  friend V operator!=(const VectorArg &a, const VectorArg &b) {
+    return V(binary(BinaryOp::ne, a.handle, b.handle, a.loc));
+  }
+  friend V operator-(const VectorArg &a) { return V(unary(UnaryOp::neg, a.handle, a.loc)); }
+  friend V operator~(const VectorArg &a) { return V(unary(UnaryOp::bitNot, a.handle, a.loc)); }
+};
 } // namespace detail
 
 /// A one-dimensional vector of a static number of elements. Operators work element by element; a
 /// scalar or host number on one side is meant for all elements. Element types mix as scalars' do.
-class FLYDSL_API Vector : public Value {
+class FLYDSL_API Vector : public Value, public detail::VectorOps<Vector> {
 public:
   using Value::Value;
   DType dtype() const { return detail::dtypeOf(handle_); }
@@ -68,56 +137,12 @@ public:
     return Vector(detail::vectorShuffle(handle_, other.handle(), mask.begin(), mask.size(), loc));
   }
 
-  /// An operand of an operator, with the place of the expression.
-  struct Arg {
-    detail::Handle handle;
-    Loc loc;
-    Arg(const Vector &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
-    Arg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
-    template <detail::HostNumeric T>
-    Arg(T v, Loc l = Loc::current())
-        : handle(detail::constant(detail::hostNumber(v), DType(), l)), loc(l) {}
-  };
-
-  friend Vector operator+(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::add, a, b); }
-  friend Vector operator-(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::sub, a, b); }
-  friend Vector operator*(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::mul, a, b); }
-  friend Vector operator/(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::div, a, b); }
-  friend Vector operator%(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::rem, a, b); }
-  friend Vector operator&(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitAnd, a, b);
-  }
-  friend Vector operator|(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitOr, a, b);
-  }
-  friend Vector operator^(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::bitXor, a, b);
-  }
-  friend Vector operator<<(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::shl, a, b);
-  }
-  friend Vector operator>>(const Arg &a, const Arg &b) {
-    return apply(detail::BinaryOp::shr, a, b);
-  }
-  /// Comparisons give a vector of booleans.
-  friend Vector operator<(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::lt, a, b); }
-  friend Vector operator<=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::le, a, b); }
-  friend Vector operator>(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::gt, a, b); }
-  friend Vector operator>=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::ge, a, b); }
-  friend Vector operator==(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::eq, a, b); }
-  friend Vector operator!=(const Arg &a, const Arg &b) { return apply(detail::BinaryOp::ne, a, b); }
-  friend Vector operator-(const Arg &a) {
-    return Vector(detail::unary(detail::UnaryOp::neg, a.handle, a.loc));
-  }
-  friend Vector operator~(const Arg &a) {
-    return Vector(detail::unary(detail::UnaryOp::bitNot, a.handle, a.loc));
-  }
-
-private:
-  static Vector apply(detail::BinaryOp op, const Arg &a, const Arg &b) {
-    return Vector(detail::binary(op, a.handle, b.handle, a.loc));
-  }
+  using Arg = detail::VectorArg;
 };
+
+namespace detail {
+inline VectorArg::VectorArg(const Vector &v, Loc l) : handle(v.handle()), loc(l) {}
+} // namespace detail
 
 inline Vector min(const Vector &a, const Vector::Arg &b) {
   return Vector(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));

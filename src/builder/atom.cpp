@@ -24,8 +24,7 @@ CopyOp UniversalCopy(int bits, Loc loc) {
 }
 
 CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope, Loc loc) {
-  static constexpr const char *names[] = {"add", "max", "min", "and", "or", "inc", "dec"};
-  std::string text = std::string("!fly.universal_atomic<") + names[static_cast<int>(op)] + ", " +
+  std::string text = std::string("!fly.universal_atomic<") + builder::atomicName(op) + ", " +
                      builder::elementText(type);
   if (*scope)
     text += std::string(", \"") + scope + "\"";

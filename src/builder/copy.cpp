@@ -4,6 +4,7 @@
 #include "builder/guard.h"
 #include "builder/static_types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/TiledLayouts.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -23,6 +24,17 @@ Tile TiledCopy::tile_mn(Loc loc) const {
 }
 Layout TiledCopy::layout_tv_tiled(Loc loc) const {
   return Layout(hostHandle(tiledCopy(*this, loc).getLayoutThrVal().getValue()));
+}
+
+Layout TiledCopy::layout_src_tv_tiled(Loc loc) const {
+  return Layout(builder::guarded(loc, [&] {
+    return hostHandle(layout::tiledLayoutSrc(fly::toTiledCopy(tiledCopy(*this, loc))));
+  }));
+}
+Layout TiledCopy::layout_dst_tv_tiled(Loc loc) const {
+  return Layout(builder::guarded(loc, [&] {
+    return hostHandle(layout::tiledLayoutDst(fly::toTiledCopy(tiledCopy(*this, loc))));
+  }));
 }
 
 static Tensor partition(const char *op, const TiledCopy &copy, const Tensor &tensor,
@@ -62,17 +74,20 @@ TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const T
   return TiledCopy(t.wrap(v, {}, loc));
 }
 
+static layout::Layout staticLayout(const Layout &layout, Loc loc) {
+  detail::HostValue view = builder::hostView(layout.handle(), loc);
+  if (auto *plain = std::get_if<layout::Layout>(&view))
+    return *plain;
+  throw TraceError("a tiled copy's threads and values are static layouts, not " + layout.str(),
+                   loc);
+}
+
 TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const Layout &values,
                              Loc loc) {
-  if (!threads.is_static() || !values.is_static())
-    throw TraceError("make_tiled_copy_tv takes static layouts, not " + threads.str() + " and " +
-                         values.str(),
-                     loc);
-  // Where element (m, n) of the tile lies among (thread, value), turned round.
-  Layout mn = raked_product(threads, values, loc);
-  std::int64_t thr = size(threads, loc).value(loc), val = size(values, loc).value(loc);
-  Layout tv = composition(right_inverse(mn, loc), make_layout({thr, val}, {1, thr}, loc), loc);
-  return make_tiled_copy(atom, tv, Tile({Tile::Mode(product_each(mn.shape(loc), loc))}, loc), loc);
+  layout::LayoutTV made = builder::guarded(loc, [&] {
+    return layout::makeLayoutTV(staticLayout(threads, loc), staticLayout(values, loc));
+  });
+  return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
 }
 
 /// Both sides hold elements of one width; of a plain copy, as many of them, where that is known. (A
@@ -90,37 +105,42 @@ static void expectAlike(const char *op, const Value &atom, const Tensor &source,
 }
 
 static void emitCopy(const char *op, const Value &atom, const Tensor &source,
-                     const Tensor &destination, const Tensor *pred, Loc loc) {
+                     const Tensor &destination, const CopyOptions &options, Loc loc) {
   Tracer &t = Tracer::require(op, loc);
   expectAlike(op, atom, source, destination, loc);
-  llvm::SmallVector<mlir::Value, 4> operands{t.use(atom.handle(), loc), t.use(source.handle(), loc),
+  Handle stated = atom.handle();
+  if (options.soffset)
+    stated = detail::atomSet(stated, "soffset", options.soffset->handle(), loc);
+  if (options.imm_offset)
+    stated = detail::atomSet(stated, "imm_offset", options.imm_offset->handle(), loc);
+  llvm::SmallVector<mlir::Value, 4> operands{t.use(stated, loc), t.use(source.handle(), loc),
                                              t.use(destination.handle(), loc)};
-  if (pred)
-    operands.push_back(t.use(pred->handle(), loc));
+  if (options.pred)
+    operands.push_back(t.use(options.pred->handle(), loc));
   t.create(op, operands, loc, {}, mlir::TypeRange());
 }
 
 void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, nullptr, loc);
+  emitCopy("fly.copy", atom, source, destination, {}, loc);
 }
 void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
           const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, &options.pred, loc);
+  emitCopy("fly.copy", atom, source, destination, options, loc);
 }
 void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, nullptr, loc);
+  emitCopy("fly.copy", atom, source, destination, {}, loc);
 }
 void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
           const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, &options.pred, loc);
+  emitCopy("fly.copy", atom, source, destination, options, loc);
 }
 void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                     Loc loc) {
-  emitCopy("fly.copy_atom_call", atom, source, destination, nullptr, loc);
+  emitCopy("fly.copy_atom_call", atom, source, destination, {}, loc);
 }
 void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                     const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy_atom_call", atom, source, destination, &options.pred, loc);
+  emitCopy("fly.copy_atom_call", atom, source, destination, options, loc);
 }
 
 FLYDSL_NAMESPACE_END

@@ -1,6 +1,7 @@
 #include "builder/dialects.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -13,9 +14,10 @@
 namespace flydsl::builder {
 
 void loadDialects(mlir::MLIRContext &context) {
-  context.loadDialect<mlir::fly::FlyDialect, mlir::gpu::GPUDialect, mlir::arith::ArithDialect,
-                      mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect,
-                      mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect>();
+  context.loadDialect<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
+                      mlir::gpu::GPUDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
+                      mlir::scf::SCFDialect, mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
+                      mlir::ROCDL::ROCDLDialect>();
 }
 
 mlir::MLIRContext &hostContext() {

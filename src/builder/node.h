@@ -51,6 +51,8 @@ public:
   std::uint64_t trace = 0;
   /// Element type of scalars, vectors, pointers and tensors (the IR knows no sign).
   DType dtype;
+  /// Of a Var's memory: it holds a vector, not a scalar.
+  bool isVector = false;
   /// Where the value was made.
   Loc where;
 

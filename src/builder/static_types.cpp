@@ -36,6 +36,10 @@ Handle staticOf(const std::string &text, Loc loc) {
   return detail::hostHandle(detail::StaticType{text});
 }
 
+Handle staticOf(mlir::Type type, Loc loc) {
+  return detail::hostHandle(detail::StaticType{typeText(type)});
+}
+
 mlir::Type atomType(const Handle &handle, Loc loc) {
   if (handle.node()->trace)
     return tracedType(handle, loc);
@@ -47,6 +51,11 @@ mlir::Type atomType(const Handle &handle, Loc loc) {
 std::string staticText(const Handle &handle) {
   auto *type = detail::hostAs<detail::StaticType>(handle);
   return type ? type->text : std::string();
+}
+
+const char *atomicName(AtomicOp op) {
+  static constexpr const char *names[] = {"add", "max", "min", "and", "or", "inc", "dec"};
+  return names[static_cast<int>(op)];
 }
 
 std::string elementText(DType type) { return std::string(type.ir_name()); }

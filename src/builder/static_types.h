@@ -3,15 +3,21 @@
 
 #include "builder/tracer.h"
 
+#include <flydsl/atom.h>
+
 namespace flydsl::builder {
 
 /// A value of the type with this text. A text that is no type, or that its verifier refuses, is a
 /// TraceError.
 Handle staticOf(const std::string &text, Loc loc);
+/// A value of this static type.
+Handle staticOf(mlir::Type type, Loc loc);
 /// The IR type of an atom or tiled operation, in the running trace's context, or in the host's.
 mlir::Type atomType(const Handle &handle, Loc loc);
 /// The text of a static atom's type; empty for one with state of the kernel.
 std::string staticText(const Handle &handle);
+/// "add", "max", ...
+const char *atomicName(AtomicOp op);
 /// An element type's text in the IR.
 std::string elementText(DType type);
 

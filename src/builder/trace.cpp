@@ -57,19 +57,14 @@ mlir::gpu::GPUFuncOp makeKernel(mlir::ModuleOp module, const detail::KernelSpec 
     func.setKnownBlockSize(llvm::ArrayRef<std::int32_t>{
         static_cast<std::int32_t>(block[0]), static_cast<std::int32_t>(std::max(block[1], 1u)),
         static_cast<std::int32_t>(std::max(block[2], 1u))});
-  if (spec.hints.waves_per_eu)
-    func->setAttr("rocdl.waves_per_eu", b.getI32IntegerAttr(spec.hints.waves_per_eu));
-  if (spec.hints.max_registers)
-    func->setAttr("passthrough", b.getArrayAttr(b.getArrayAttr(
-                                     {b.getStringAttr("amdgpu-num-vgpr"),
-                                      b.getStringAttr(std::to_string(spec.hints.max_registers))})));
   return func;
 }
 
 } // namespace
 
 TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
-                        std::array<unsigned, 3> block, mlir::MLIRContext &context) {
+                        std::array<unsigned, 3> block, mlir::MLIRContext &context,
+                        std::string_view target) {
   llvm::SmallVector<mlir::Type, 8> parameters;
   for (const detail::ArgType &type : types)
     if (mlir::Type t = parameterType(type, &context))
@@ -84,7 +79,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   mlir::gpu::GPUFuncOp func = makeKernel(*result.module, spec, parameters, block, loc);
   mlir::Block &body = func.getBody().front();
 
-  Tracer tracer(context, &body, spec.name, block, spec.hints.fast_math);
+  Tracer tracer(context, &body, spec.name, block, spec.hints.fast_math, std::string(target));
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {

@@ -25,7 +25,7 @@ static SourceLocation sourceOf(mlir::Location location) {
 }
 
 Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-               std::array<unsigned, 3> block, bool fastMath)
+               std::array<unsigned, 3> block, bool fastMath, std::string target)
     : context_(&context), builder_(mlir::OpBuilder::atBlockEnd(body)), body_(body),
       kernel_(std::move(kernel)), block_(block), id_(nextId.fetch_add(1)), outer_(running),
       diagnostics_(&context,
@@ -39,7 +39,7 @@ Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel
                        collected_ += "\n  " + note.str();
                      return mlir::success();
                    }),
-      fastMath_(fastMath) {
+      fastMath_(fastMath), target_(std::move(target)) {
   running = this;
 }
 
@@ -51,6 +51,17 @@ Tracer &Tracer::require(const char *what, Loc loc) {
   if (!running)
     throw TraceError(std::string(what) + " needs a kernel that is being traced", loc);
   return *running;
+}
+
+const std::string &Tracer::target(const char *what, Loc loc) const {
+  if (target_.empty())
+    throw TraceError(std::string(what) + " needs to know the target, and the trace is for none",
+                     loc);
+  return target_;
+}
+
+int Tracer::waveSize(const char *what, Loc loc) const {
+  return llvm::StringRef(target(what, loc)).starts_with("gfx9") ? 64 : 32;
 }
 
 mlir::Location Tracer::location(Loc loc) {
@@ -215,10 +226,6 @@ mlir::Value Tracer::constant(std::int64_t value, DType type, Loc loc) {
   return constant(builder_.getIntegerAttr(t, bits), loc);
 }
 
-mlir::Value Tracer::indexConstant(std::int64_t value, Loc loc) {
-  return constant(builder_.getIndexAttr(value), loc);
-}
-
 Handle Tracer::wrap(mlir::Value value, DType dtype, Loc loc) {
   Node *node = new Node;
   node->value = value.getAsOpaquePointer();
@@ -284,9 +291,35 @@ mlir::Value Tracer::use(const Handle &handle, Loc loc) {
     fail("kernel " + kernel_ + ": no IR for " + describe(handle), loc);
   if (mlir::Value known = statics_.lookup(type))
     return known;
-  mlir::Value v = prologue(tuple ? "fly.make_int_tuple" : "fly.static", loc, {}, type);
+  mlir::Value v = tuple                           ? prologue("fly.make_int_tuple", loc, {}, type)
+                  : mlir::fly::isStaticType(type) ? prologue("fly.static", loc, {}, type)
+                                                  : makeStateful(type, loc);
   statics_[type] = v;
   return v;
+}
+
+/// An atom that carries state is no constant: it is made with the state that it starts with.
+mlir::Value Tracer::makeStateful(mlir::Type type, Loc loc) {
+  namespace fly = mlir::fly;
+  auto part = [&](mlir::Type t) {
+    return use(detail::hostHandle(detail::StaticType{typeText(t)}), loc);
+  };
+  if (auto atom = mlir::dyn_cast<fly::CopyAtomType>(type))
+    return prologue("fly.make_copy_atom", loc,
+                    {named("valBits", builder_.getI32IntegerAttr(atom.getValBits()))}, type);
+  if (mlir::isa<fly::MmaAtomType>(type))
+    return prologue("fly.make_mma_atom", loc, {}, type);
+  if (auto copy = mlir::dyn_cast<fly::TiledCopyType>(type)) {
+    mlir::Value atom = part(copy.getCopyAtom());
+    mlir::Value threads = part(copy.getLayoutThrVal());
+    return prologue("fly.make_tiled_copy", loc, {}, type, {atom, threads, part(copy.getTileMN())});
+  }
+  if (auto mma = mlir::dyn_cast<fly::TiledMmaType>(type)) {
+    mlir::Value atom = part(mma.getMmaAtom());
+    mlir::Value atoms = part(mma.getAtomLayout());
+    return prologue("fly.make_tiled_mma", loc, {}, type, {atom, atoms, part(mma.getPermutation())});
+  }
+  throw TraceError("kernel " + kernel_ + ": no constant of type " + typeText(type), loc);
 }
 
 mlir::Type Tracer::typeOf(const Handle &handle, Loc loc) {

@@ -21,7 +21,7 @@ class Tracer {
 public:
   /// Operations go to the end of `body`, the kernel's only block so far.
   Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-         std::array<unsigned, 3> block, bool fastMath);
+         std::array<unsigned, 3> block, bool fastMath, std::string target);
   ~Tracer();
   Tracer(const Tracer &) = delete;
 
@@ -36,6 +36,11 @@ public:
   const std::string &kernel() const { return kernel_; }
   const std::array<unsigned, 3> &block() const { return block_; }
   std::size_t staticSharedBytes = 0;
+  /// The processor that the trace is for ("gfx942"); a TraceError that names `what` where it is not
+  /// known.
+  const std::string &target(const char *what, Loc loc) const;
+  /// Lanes per wave there.
+  int waveSize(const char *what, Loc loc) const;
 
   mlir::Location location(Loc loc);
   mlir::StringAttr string(llvm::StringRef text) { return builder_.getStringAttr(text); }
@@ -73,7 +78,6 @@ public:
   /// A constant of an element type, at the top of the kernel.
   mlir::Value constant(mlir::TypedAttr value, Loc loc);
   mlir::Value constant(std::int64_t value, DType type, Loc loc);
-  mlir::Value indexConstant(std::int64_t value, Loc loc);
 
   /// A mistake that can be reported only later (in a destructor); the next operation throws it.
   void defer(std::string message, Loc loc);
@@ -87,10 +91,13 @@ public:
   /// operation.
   [[noreturn]] void failVerification();
 
-private:
+  /// An operation at the top of the kernel, before all that is not.
   mlir::Value prologue(llvm::StringRef name, Loc loc,
                        llvm::ArrayRef<mlir::NamedAttribute> attributes, mlir::Type type,
                        mlir::ValueRange operands = {});
+
+private:
+  mlir::Value makeStateful(mlir::Type type, Loc loc);
   mlir::Value useLazy(const detail::LazyIndex &lazy, Loc loc);
   mlir::Value useTuple(const Node &node, const layout::IntTuple &tuple, Loc loc);
   mlir::Value leafValue(const detail::DynamicLeaf &leaf, Loc loc);
@@ -107,6 +114,7 @@ private:
   std::string collected_;
   SourceLocation firstError_;
   bool fastMath_;
+  std::string target_;
   std::optional<TraceError> deferred_;
   llvm::DenseMap<mlir::Type, mlir::Value> statics_;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants_;

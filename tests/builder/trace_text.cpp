@@ -8,13 +8,14 @@
 namespace trace_test {
 
 std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<ArgType> &types,
-                      std::array<unsigned, 3> block, bool locations) {
+                      std::array<unsigned, 3> block, bool locations, const char *target) {
   static mlir::MLIRContext *context = [] {
     auto *c = new mlir::MLIRContext(mlir::MLIRContext::Threading::DISABLED);
     flydsl::builder::loadDialects(*c);
     return c;
   }();
-  flydsl::builder::TraceResult result = flydsl::builder::traceKernel(spec, types, block, *context);
+  flydsl::builder::TraceResult result =
+      flydsl::builder::traceKernel(spec, types, block, *context, target);
   std::string text;
   llvm::raw_string_ostream os(text);
   mlir::OpPrintingFlags flags;

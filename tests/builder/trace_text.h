@@ -49,7 +49,8 @@ template <class V> ArgType staticArg(const V &value) {
 
 /// The text of the traced module, verified, without (or with) locations.
 std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<ArgType> &types,
-                      std::array<unsigned, 3> block, bool locations);
+                      std::array<unsigned, 3> block, bool locations,
+                      const char *target = "gfx942");
 
 template <class F> struct ParamsOf : ParamsOf<decltype(&F::operator())> {};
 template <class C, class... Ps> struct ParamsOf<void (C::*)(Ps...) const> {
@@ -61,10 +62,11 @@ template <class C, class... Ps> struct ParamsOf<void (C::*)(Ps...) const> {
 
 template <class F>
 std::string traceText(F body, std::vector<ArgType> types = {}, bool locations = false,
-                      std::array<unsigned, 3> block = {64, 1, 1}, flydsl::KernelHints hints = {}) {
+                      std::array<unsigned, 3> block = {64, 1, 1}, flydsl::KernelHints hints = {},
+                      const char *target = "gfx942") {
   flydsl::detail::KernelSpec spec{
       "k", [body](flydsl::ParamReader &from) { ParamsOf<F>::call(body, from); }, hints, {}};
-  return traceSpec(spec, types, block, locations);
+  return traceSpec(spec, types, block, locations, target);
 }
 
 /// The first of `parts` that does not come, in order, in `text`; empty where all do.

@@ -88,7 +88,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   auto state = std::make_shared<detail::ExecutableState>();
   ContextLease context;
   const Clock::time_point start = Clock::now();
-  builder::TraceResult traced = builder::traceKernel(spec, types, block, *context);
+  builder::TraceResult traced = builder::traceKernel(spec, types, block, *context, target.name());
   state->traceMilliseconds = millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;
   report(event);

@@ -1,0 +1,259 @@
+// Loops and branches that the GPU runs. (A C++ `for` or `if` unrolls while tracing.)
+#pragma once
+
+#include <flydsl/tensor.h>
+#include <flydsl/var.h>
+
+#include <tuple>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+/// An operation with a body that is being traced. Left without being closed, by an exception, it
+/// puts the insertion point back; by `break` or `return`, the kernel has an error.
+class FLYDSL_API OpenRegion {
+public:
+  OpenRegion(const OpenRegion &) = delete;
+  ~OpenRegion();
+  /// A value that the body starts with.
+  Handle argument(std::size_t i) const;
+  /// What comes out after the end.
+  Handle result(std::size_t i) const;
+
+protected:
+  struct State;
+  OpenRegion(const char *what, Loc loc);
+  State *state_;
+};
+
+class FLYDSL_API OpenFor : public OpenRegion {
+public:
+  OpenFor(const IntTuple &lo, const IntTuple &hi, const IntTuple &step,
+          std::initializer_list<const Handle *> init, Loc loc);
+  Handle index() const;
+  void close(std::initializer_list<const Handle *> yielded);
+};
+
+class FLYDSL_API OpenIf : public OpenRegion {
+public:
+  OpenIf(const Handle &condition, Loc loc);
+  /// Ends the first branch, begins the second.
+  void otherwise(std::initializer_list<const Handle *> yielded);
+  void close(std::initializer_list<const Handle *> yielded);
+};
+
+class FLYDSL_API OpenWhile : public OpenRegion {
+public:
+  OpenWhile(std::initializer_list<const Handle *> init, Loc loc);
+  /// Ends the condition, begins the body.
+  void condition(const Handle &condition);
+  void close(std::initializer_list<const Handle *> yielded);
+};
+
+template <class T> struct ScalarOf {
+  using type = T;
+};
+template <> struct ScalarOf<bool> {
+  using type = Boolean;
+};
+template <> struct ScalarOf<int> {
+  using type = Int32;
+};
+template <> struct ScalarOf<std::int64_t> {
+  using type = Int64;
+};
+template <> struct ScalarOf<float> {
+  using type = Float32;
+};
+template <> struct ScalarOf<double> {
+  using type = Float64;
+};
+template <> struct ScalarOf<Element> {
+  using type = Numeric;
+};
+template <class T> struct ScalarOf<Var<T>> {
+  using type = T;
+};
+/// The class that a value has as a carried one.
+template <class T> using Carried = typename ScalarOf<std::remove_cvref_t<T>>::type;
+template <class T>
+concept Carriable = std::derived_from<T, Numeric> || std::derived_from<T, Vector>;
+
+template <class... T> auto single(std::tuple<T...> values) {
+  if constexpr (sizeof...(T) == 1)
+    return std::get<0>(values);
+  else
+    return values;
+}
+/// What a body returned, as a tuple.
+template <class T> struct AsTuple {
+  static std::tuple<Carried<T>> from(const T &value) { return {Carried<T>(value)}; }
+};
+template <class... T> struct AsTuple<std::tuple<T...>> {
+  static const std::tuple<T...> &from(const std::tuple<T...> &values) { return values; }
+};
+
+/// One branch's class and the other's: the class that stands for both.
+template <class A, class B> struct Joined {
+  static_assert((std::derived_from<A, Numeric> && std::derived_from<B, Numeric>) ||
+                    (std::derived_from<A, Vector> && std::derived_from<B, Vector>),
+                "the branches give values of different kinds");
+  using type =
+      std::conditional_t<std::same_as<A, B>, A,
+                         std::conditional_t<std::derived_from<A, Numeric>, Numeric, Vector>>;
+};
+template <class A, class B> struct JoinedTuple;
+template <class... A, class... B> struct JoinedTuple<std::tuple<A...>, std::tuple<B...>> {
+  static_assert(sizeof...(A) == sizeof...(B), "the branches give different numbers of values");
+  using type = std::tuple<typename Joined<A, B>::type...>;
+};
+
+template <class Tuple, class Fn> decltype(auto) withHandles(const Tuple &values, Fn fn) {
+  return std::apply([&](const auto &...v) { return fn({&v.handle()...}); }, values);
+}
+template <class... T, std::size_t... I>
+std::tuple<T...> results(const OpenRegion &region, std::tuple<T...> *, std::index_sequence<I...>) {
+  return {T(region.result(I))...};
+}
+template <class Tuple> Tuple resultsAs(const OpenRegion &region) {
+  return results(region, static_cast<Tuple *>(nullptr),
+                 std::make_index_sequence<std::tuple_size_v<Tuple>>());
+}
+
+} // namespace detail
+
+/// The values that a loop starts with.
+template <class... T> std::tuple<detail::Carried<T>...> carry(const T &...values) {
+  static_assert((detail::Carriable<detail::Carried<T>> && ...),
+                "a loop carries scalars and vectors");
+  return {detail::Carried<T>(values)...};
+}
+/// The values that a body hands on: to the next round, or out of a branch.
+template <class... T> std::tuple<detail::Carried<T>...> yield(const T &...values) {
+  static_assert((detail::Carriable<detail::Carried<T>> && ...),
+                "a body yields scalars and vectors");
+  return {detail::Carried<T>(values)...};
+}
+
+/// The rounds of a runtime loop: `for (fx::Int32 i : fx::range(lo, hi, step)) ...` traces its body
+/// once. The body changes memory and Vars; `break` and `return` out of it are a TraceError. Bounds
+/// are 32-bit integers, or 64-bit ones where one of them is; the step is positive.
+class Range {
+public:
+  Range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, Loc loc)
+      : loop_(lo, hi, step, {}, loc) {}
+
+  struct End {};
+  class Iterator {
+  public:
+    explicit Iterator(Range &range) : range_(range) {}
+    Numeric operator*() const { return Numeric(range_.loop_.index()); }
+    Iterator &operator++() {
+      range_.loop_.close({});
+      range_.done_ = true;
+      return *this;
+    }
+    bool operator!=(End) const { return !range_.done_; }
+
+  private:
+    Range &range_;
+  };
+  Iterator begin() { return Iterator(*this); }
+  End end() { return {}; }
+
+private:
+  detail::OpenFor loop_;
+  bool done_ = false;
+};
+
+inline Range range(const IntTuple &hi, Loc loc = Loc::current()) { return {0, hi, 1, loc}; }
+inline Range range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step = 1,
+                   Loc loc = Loc::current()) {
+  return {lo, hi, step, loc};
+}
+
+/// A runtime loop with carried values: `for_(lo, hi, step, fx::carry(a, b), [&](fx::Int32 i, auto
+/// a, auto b) { ...; return fx::yield(a2, b2); })` gives what the last round yielded (the carried
+/// values, where there was none); one value by itself, several as a tuple. Yielded values have the
+/// carried values' types.
+template <class... T, class Body>
+auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tuple<T...> init,
+          Body body, Loc loc = Loc::current()) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    detail::OpenFor loop(lo, hi, step, {&std::get<I>(init).handle()...}, loc);
+    auto yielded = body(Numeric(loop.index()), T(loop.argument(I))...);
+    const auto &values = detail::AsTuple<decltype(yielded)>::from(yielded);
+    static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == sizeof...(T),
+                  "the body yields as many values as the loop carries");
+    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> handles) {
+      loop.close(handles);
+    });
+    return detail::single(detail::resultsAs<std::tuple<T...>>(loop));
+  }(std::index_sequence_for<T...>());
+}
+
+/// Runs `then` where the condition holds.
+template <class Then> void if_(const Boolean &condition, Then then, Loc loc = Loc::current()) {
+  static_assert(std::is_void_v<decltype(then())>, "a branch without its opposite gives no value");
+  detail::OpenIf branch(condition.handle(), loc);
+  then();
+  branch.close({});
+}
+
+/// Runs one of the two and gives what it returned: nothing, one value, or a tuple of `fx::yield`.
+/// Both have the same types.
+template <class Then, class Else>
+auto if_(const Boolean &condition, Then then, Else otherwise, Loc loc = Loc::current()) {
+  detail::OpenIf branch(condition.handle(), loc);
+  auto handlesTo = [](const auto &values, auto &&end) {
+    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> h) { end(h); });
+  };
+  if constexpr (std::is_void_v<decltype(then())>) {
+    static_assert(std::is_void_v<decltype(otherwise())>, "one branch gives a value, one does not");
+    then();
+    branch.otherwise({});
+    otherwise();
+    branch.close({});
+  } else {
+    auto first = then();
+    const auto &a = detail::AsTuple<decltype(first)>::from(first);
+    handlesTo(a, [&](auto h) { branch.otherwise(h); });
+    auto second = otherwise();
+    const auto &b = detail::AsTuple<decltype(second)>::from(second);
+    handlesTo(b, [&](auto h) { branch.close(h); });
+    using Results = typename detail::JoinedTuple<std::remove_cvref_t<decltype(a)>,
+                                                 std::remove_cvref_t<decltype(b)>>::type;
+    return detail::single(detail::resultsAs<Results>(branch));
+  }
+}
+
+/// Repeats while `condition(values...)`, a Boolean, holds: `body(values...)` yields the next ones.
+/// Gives the values that the condition refused.
+template <class... T, class Condition, class Body>
+auto while_(std::tuple<T...> init, Condition condition, Body body, Loc loc = Loc::current()) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    detail::OpenWhile loop({&std::get<I>(init).handle()...}, loc);
+    Boolean again = condition(T(loop.argument(I))...);
+    loop.condition(again.handle());
+    auto yielded = body(T(loop.argument(I))...);
+    const auto &values = detail::AsTuple<decltype(yielded)>::from(yielded);
+    static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == sizeof...(T),
+                  "the body yields as many values as the loop carries");
+    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> handles) {
+      loop.close(handles);
+    });
+    return detail::single(detail::resultsAs<std::tuple<T...>>(loop));
+  }(std::index_sequence_for<T...>());
+}
+
+/// Repeats while `condition()` holds, for bodies that change memory and Vars alone.
+template <class Condition, class Body>
+void while_(Condition condition, Body body, Loc loc = Loc::current()) {
+  detail::OpenWhile loop({}, loc);
+  Boolean again = condition();
+  loop.condition(again.handle());
+  body();
+  loop.close({});
+}
+
+FLYDSL_NAMESPACE_END

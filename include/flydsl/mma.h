@@ -1,0 +1,118 @@
+// Matrix multiplication: an atom, repeated over threads and a tile, and the gemm over fragments.
+#pragma once
+
+#include <flydsl/copy.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+class ThrMma;
+
+/// An operand of D = A * B + C.
+enum class MmaOperand { A, B, C, D };
+
+/// The order of a gemm's atom calls, outermost loop first; a serpentine turns the inner loops
+/// around on every other pass.
+enum class GemmTraversalOrder {
+  KMN,
+  KNM,
+  MKN,
+  MNK,
+  NKM,
+  NMK,
+  KMN_Serpentine,
+  KNM_Serpentine,
+  MKN_Serpentine,
+  MNK_Serpentine,
+  NKM_Serpentine,
+  NMK_Serpentine
+};
+
+/// What a fragment is made with beside its tensor.
+struct FragmentOptions {
+  /// As many copies, in a last mode; 0: one, without such a mode.
+  int stages = 0;
+};
+
+/// An mma atom repeated over (M, N, K) by several waves and, through a permutation, over a larger
+/// tile.
+class FLYDSL_API TiledMma : public Value, public detail::StaticParam<TiledMma> {
+public:
+  using Value::Value;
+  MmaAtom mma_atom(Loc loc = Loc::current()) const;
+  /// Atoms side by side in (M, N, K).
+  Layout atom_layout(Loc loc = Loc::current()) const;
+  /// How M, N and K are permuted, `fx::_` where not.
+  Tile permutation_mnk(Loc loc = Loc::current()) const;
+  /// (M, N, K) of the tile.
+  IntTuple tile_size_mnk(Loc loc = Loc::current()) const;
+  /// (thread of an atom, M, N, K) -> thread.
+  Layout thr_layout_vmnk(Loc loc = Loc::current()) const;
+  /// (thread, value) -> element of the operand's tile.
+  Layout tv_layout_A_tiled(Loc loc = Loc::current()) const;
+  Layout tv_layout_B_tiled(Loc loc = Loc::current()) const;
+  Layout tv_layout_C_tiled(Loc loc = Loc::current()) const;
+
+  /// One thread's part.
+  ThrMma get_slice(const IntTuple &thread) const;
+  ThrMma thr_slice(const IntTuple &thread) const;
+
+  /// Registers for a thread's part of an operand's tile: A (M, K), B (N, K), C (M, N).
+  Tensor make_fragment_A(const Tensor &a, FragmentOptions options = {},
+                         Loc loc = Loc::current()) const;
+  Tensor make_fragment_B(const Tensor &b, FragmentOptions options = {},
+                         Loc loc = Loc::current()) const;
+  Tensor make_fragment_C(const Tensor &c, FragmentOptions options = {},
+                         Loc loc = Loc::current()) const;
+};
+
+/// One thread's part of a tiled mma.
+class FLYDSL_API ThrMma : public TiledMma {
+public:
+  ThrMma(const TiledMma &mma, const IntTuple &thread) : TiledMma(mma), thread_(thread) {}
+  /// The thread's values of an operand's tile: (values, repeats in M or N, repeats in K or N).
+  Tensor partition_A(const Tensor &a, Loc loc = Loc::current()) const;
+  Tensor partition_B(const Tensor &b, Loc loc = Loc::current()) const;
+  Tensor partition_C(const Tensor &c, Loc loc = Loc::current()) const;
+
+private:
+  IntTuple thread_;
+};
+
+inline ThrMma TiledMma::get_slice(const IntTuple &thread) const { return {*this, thread}; }
+inline ThrMma TiledMma::thr_slice(const IntTuple &thread) const { return {*this, thread}; }
+
+/// The atom over a layout of atoms in (M, N, K); `permutation` says which rows, columns and ks a
+/// thread's repeats take (a Layout or a length per mode, `fx::_` for none).
+FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
+                                   Loc loc = Loc::current());
+FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
+                                   const Tile &permutation, Loc loc = Loc::current());
+
+/// Copies whose threads hold what the operand's fragments hold.
+FLYDSL_API TiledCopy make_tiled_copy_A(const CopyAtom &atom, const TiledMma &mma,
+                                       Loc loc = Loc::current());
+FLYDSL_API TiledCopy make_tiled_copy_B(const CopyAtom &atom, const TiledMma &mma,
+                                       Loc loc = Loc::current());
+FLYDSL_API TiledCopy make_tiled_copy_C(const CopyAtom &atom, const TiledMma &mma,
+                                       Loc loc = Loc::current());
+
+/// How a gemm goes about it.
+struct GemmOptions {
+  std::optional<GemmTraversalOrder> order = {};
+  /// (step) -> position in (M, N, K), instead of an order.
+  std::optional<Layout> traversal_layout = {};
+  /// Scales of a scaled atom's operands.
+  std::optional<Numeric> scale_a = {}, scale_b = {};
+};
+
+/// D = A * B + C over fragments of one thread: A (V, M, K), B (V, N, K), C and D (V, M, N), atom
+/// call by atom call.
+FLYDSL_API void gemm(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b,
+                     const Tensor &c, const GemmOptions &options = {}, Loc loc = Loc::current());
+FLYDSL_API void gemm(const TiledMma &mma, const Tensor &d, const Tensor &a, const Tensor &b,
+                     const Tensor &c, const GemmOptions &options = {}, Loc loc = Loc::current());
+/// One call of the atom; the tensors hold the values of that call.
+FLYDSL_API void mma_atom_call(const MmaAtom &atom, const Tensor &d, const Tensor &a,
+                              const Tensor &b, const Tensor &c, Loc loc = Loc::current());
+
+FLYDSL_NAMESPACE_END

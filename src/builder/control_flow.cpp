@@ -1,0 +1,302 @@
+// Loops, branches and variables as scf operations and register memory.
+#include <flydsl/control_flow.h>
+
+#include "builder/tracer.h"
+#include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <exception>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+using builder::Tracer;
+namespace fly = mlir::fly;
+
+struct OpenRegion::State {
+  Tracer &tracer;
+  const char *what;
+  Loc loc;
+  mlir::OpBuilder::InsertPoint outside;
+  int exceptions = std::uncaught_exceptions();
+  mlir::Operation *op = nullptr;
+  std::vector<DType> dtypes = {};      // of the carried values
+  std::vector<mlir::Value> first = {}; // what the first branch of an if gave
+  unsigned region = 0;
+  bool open = true;
+
+  mlir::OpBuilder &builder() { return tracer.builder(); }
+  mlir::Block *block() { return &op->getRegion(region).front(); }
+  void enter(unsigned index) {
+    region = index;
+    builder().setInsertionPointToEnd(block());
+  }
+  void leave() {
+    open = false;
+    builder().restoreInsertionPoint(outside);
+  }
+  void terminate(llvm::StringRef name, mlir::ValueRange operands) {
+    mlir::OperationState terminator(tracer.location(loc), name);
+    terminator.addOperands(operands);
+    builder().create(terminator);
+  }
+};
+
+static mlir::Value carriedValue(Tracer &t, const Handle &handle, DType type, Loc loc) {
+  return t.use(hostAs<HostNumber>(handle) ? expectScalar(handle, type, loc) : handle, loc);
+}
+
+OpenRegion::OpenRegion(const char *what, Loc loc) {
+  Tracer &t = Tracer::require(what, loc);
+  state_ = new State{t, what, loc, t.builder().saveInsertionPoint()};
+}
+
+OpenRegion::~OpenRegion() {
+  if (state_->open) {
+    state_->leave();
+    if (std::uncaught_exceptions() <= state_->exceptions)
+      state_->tracer.defer(std::string("the body of ") + state_->what +
+                               " is left before its end (by break or return); what it does is "
+                               "decided at run time",
+                           state_->loc);
+  }
+  delete state_;
+}
+
+/// The values that a region starts with, brought into the IR; their types and element types are
+/// kept.
+static llvm::SmallVector<mlir::Value, 4> initialValues(Tracer &t, std::vector<DType> &dtypes,
+                                                       std::initializer_list<const Handle *> init,
+                                                       Loc loc) {
+  llvm::SmallVector<mlir::Value, 4> values;
+  for (const Handle *h : init) {
+    dtypes.push_back(dtypeOf(*h));
+    values.push_back(carriedValue(t, *h, dtypes.back(), loc));
+  }
+  return values;
+}
+
+static llvm::SmallVector<mlir::Value, 4>
+yieldedValues(Tracer &t, const std::vector<DType> &dtypes, mlir::TypeRange types,
+              std::initializer_list<const Handle *> yielded, const char *what, Loc loc) {
+  llvm::SmallVector<mlir::Value, 4> values;
+  if (yielded.size() != types.size())
+    throw TraceError(std::string(what) + " carries " + std::to_string(types.size()) +
+                         " values, its body yields " + std::to_string(yielded.size()),
+                     loc);
+  for (const Handle *h : yielded) {
+    std::size_t i = values.size();
+    mlir::Value v = carriedValue(t, *h, dtypes[i], loc);
+    if (v.getType() != types[i] || dtypeOf(*h) != dtypes[i])
+      throw TraceError(std::string(what) + ": value " + std::to_string(i) + " is " +
+                           std::string(dtypes[i].name()) + " (" + builder::typeText(types[i]) +
+                           "), the body yields " + std::string(dtypeOf(*h).name()) + " (" +
+                           builder::typeText(v.getType()) + ")",
+                       loc);
+    values.push_back(v);
+  }
+  return values;
+}
+
+Handle OpenRegion::argument(std::size_t i) const {
+  mlir::Block *block = state_->block();
+  std::size_t first =
+      block->getNumArguments() - state_->dtypes.size(); // a for has its index before
+  return state_->tracer.wrap(block->getArgument(static_cast<unsigned>(first + i)),
+                             state_->dtypes[i], state_->loc);
+}
+
+Handle OpenRegion::result(std::size_t i) const {
+  return state_->tracer.wrap(state_->op->getResult(static_cast<unsigned>(i)), state_->dtypes[i],
+                             state_->loc);
+}
+
+//===-- for
+//------------------------------------------------------------------------------------------===//
+
+static DType boundType(const Handle &scalar) {
+  DType type = dtypeOf(scalar);
+  return type.bits() > 32 ? i64 : i32;
+}
+
+OpenFor::OpenFor(const IntTuple &lo, const IntTuple &hi, const IntTuple &step,
+                 std::initializer_list<const Handle *> init, Loc loc)
+    : OpenRegion("a loop", loc) {
+  State &s = *state_;
+  Tracer &t = s.tracer;
+  llvm::SmallVector<Handle, 3> bounds;
+  bool wide = false;
+  for (const IntTuple *bound : {&lo, &hi, &step}) {
+    bounds.push_back(scalarOfTuple(bound->handle(), loc));
+    wide |= boundType(bounds.back()) == i64;
+  }
+  if (auto *number = hostAs<HostNumber>(bounds[2]); number && number->integer <= 0)
+    throw TraceError("a loop's step is positive, not " + std::to_string(number->integer), loc);
+  mlir::OperationState op(t.location(loc), "scf.for");
+  for (const Handle &bound : bounds)
+    op.addOperands(t.use(convert(bound, wide ? i64 : i32, loc), loc));
+  op.addOperands(initialValues(t, s.dtypes, init, loc));
+  mlir::ValueRange carried = mlir::ValueRange(op.operands).drop_front(3);
+  op.addTypes(carried.getTypes());
+  auto *body = new mlir::Block;
+  body->addArgument(wide ? t.builder().getI64Type() : t.builder().getI32Type(), op.location);
+  for (mlir::Type type : carried.getTypes())
+    body->addArgument(type, op.location);
+  op.addRegion()->push_back(body);
+  s.op = t.builder().create(op);
+  s.enter(0);
+}
+
+Handle OpenFor::index() const {
+  mlir::Value i = state_->block()->getArgument(0);
+  return state_->tracer.wrap(i, builder::dtypeOfElement(i.getType()), state_->loc);
+}
+
+void OpenFor::close(std::initializer_list<const Handle *> yielded) {
+  State &s = *state_;
+  s.terminate("scf.yield",
+              yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, "a loop", s.loc));
+  s.leave();
+}
+
+//===-- if
+//-------------------------------------------------------------------------------------------===//
+
+OpenIf::OpenIf(const Handle &condition, Loc loc) : OpenRegion("a branch", loc) {
+  State &s = *state_;
+  mlir::OperationState op(s.tracer.location(loc), "scf.if");
+  op.addOperands(carriedValue(s.tracer, condition, boolean, loc));
+  op.addRegion()->push_back(new mlir::Block);
+  op.addRegion();
+  s.op = s.builder().create(op);
+  s.enter(0);
+}
+
+void OpenIf::otherwise(std::initializer_list<const Handle *> yielded) {
+  State &s = *state_;
+  for (const Handle *h : yielded) {
+    s.dtypes.push_back(dtypeOf(*h));
+    s.first.push_back(carriedValue(s.tracer, *h, s.dtypes.back(), s.loc));
+  }
+  s.terminate("scf.yield", s.first);
+  s.op->getRegion(1).push_back(new mlir::Block);
+  s.enter(1);
+}
+
+void OpenIf::close(std::initializer_list<const Handle *> yielded) {
+  State &s = *state_;
+  llvm::SmallVector<mlir::Type, 4> types;
+  for (mlir::Value v : s.first)
+    types.push_back(v.getType());
+  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, types, yielded, "a branch", s.loc));
+  s.leave();
+  if (types.empty())
+    return;
+  // The results' types are known only now: the same branch again, with them.
+  mlir::OpBuilder::InsertionGuard guard(s.builder());
+  s.builder().setInsertionPoint(s.op);
+  mlir::OperationState op(s.op->getLoc(), "scf.if");
+  op.addOperands(s.op->getOperands());
+  op.addTypes(types);
+  for (mlir::Region &region : s.op->getRegions())
+    op.addRegion()->takeBody(region);
+  mlir::Operation *typed = s.builder().create(op);
+  s.op->erase();
+  s.op = typed;
+}
+
+//===-- while
+//----------------------------------------------------------------------------------------===//
+
+OpenWhile::OpenWhile(std::initializer_list<const Handle *> init, Loc loc)
+    : OpenRegion("a while loop", loc) {
+  State &s = *state_;
+  mlir::OperationState op(s.tracer.location(loc), "scf.while");
+  op.addOperands(initialValues(s.tracer, s.dtypes, init, loc));
+  mlir::TypeRange types = mlir::ValueRange(op.operands).getTypes();
+  op.addTypes(types);
+  for (int i = 0; i < 2; ++i) {
+    auto *body = new mlir::Block;
+    for (mlir::Type type : types)
+      body->addArgument(type, op.location);
+    op.addRegion()->push_back(body);
+  }
+  s.op = s.builder().create(op);
+  s.enter(0);
+}
+
+void OpenWhile::condition(const Handle &condition) {
+  State &s = *state_;
+  llvm::SmallVector<mlir::Value, 4> operands{carriedValue(s.tracer, condition, boolean, s.loc)};
+  llvm::append_range(operands, s.block()->getArguments());
+  s.terminate("scf.condition", operands);
+  s.enter(1);
+}
+
+void OpenWhile::close(std::initializer_list<const Handle *> yielded) {
+  State &s = *state_;
+  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded,
+                                         "a while loop", s.loc));
+  s.leave();
+}
+
+//===-- Variables
+//------------------------------------------------------------------------------------===//
+
+Handle varNew(const Handle &init, DType type, Loc loc) {
+  Tracer &t = Tracer::require("a Var", loc);
+  mlir::Value value = carriedValue(t, init, type, loc);
+  auto vector = mlir::dyn_cast<mlir::VectorType>(value.getType());
+  layout::Layout layout(vector ? vector.getNumElements() : 1, 1);
+  auto pointer =
+      fly::PointerType::get(builder::elementType(type, t.context()), fly::AddressSpace::Register);
+  // At the top, so that a loop's rounds share it.
+  mlir::Value shape = t.use(hostHandle(layout), loc);
+  mlir::Value memory = t.prologue("fly.memref.alloca", loc, {},
+                                  fly::MemRefType::get(pointer, layout::AnyLayout(layout)), shape);
+  Handle handle = t.wrap(memory, type, loc);
+  handle.node()->isVector = vector != nullptr;
+  varStore(handle, init, loc);
+  return handle;
+}
+
+Handle varLoad(const Handle &memory, Loc loc) {
+  Tracer &t = Tracer::require("a Var", loc);
+  if (memory.node()->isVector)
+    return t.wrap(t.emit("fly.memref.load_vec", t.use(memory, loc), loc), memory.node()->dtype,
+                  loc);
+  return t.wrap(t.emit("fly.memref.load", {t.use(memory, loc), t.use(staticLeaf(0), loc)}, loc),
+                memory.node()->dtype, loc);
+}
+
+void varStore(const Handle &memory, const Handle &value, Loc loc) {
+  Tracer &t = Tracer::require("a Var", loc);
+  DType type = memory.node()->dtype;
+  if (!hostAs<HostNumber>(value) && dtypeOf(value) != type)
+    throw TraceError("a Var of " + std::string(type.name()) + " is given " +
+                         std::string(dtypeOf(value).name()) +
+                         "; .to(fx::" + std::string(type.name()) + ") converts",
+                     loc);
+  mlir::Value v = carriedValue(t, value, type, loc);
+  if (memory.node()->isVector) {
+    std::int64_t size = IntTuple(algebra("size", {&memory}, loc)).value(loc);
+    if (!mlir::isa<mlir::VectorType>(v.getType()))
+      v = t.use(vectorSplat(t.wrap(v, type, loc), size, type, loc), loc);
+    else if (mlir::cast<mlir::VectorType>(v.getType()).getNumElements() != size)
+      throw TraceError("a Var of " + std::to_string(size) + " elements is given " +
+                           builder::typeText(v.getType()),
+                       loc);
+    t.create("fly.memref.store_vec", {v, t.use(memory, loc)}, loc, {}, mlir::TypeRange());
+    return;
+  }
+  t.create("fly.memref.store", {v, t.use(memory, loc), t.use(staticLeaf(0), loc)}, loc, {},
+           mlir::TypeRange());
+}
+
+NumericArg::NumericArg(const NumericVar &v, Loc l) : handle(varLoad(v.memory(), l)), loc(l) {}
+VectorArg::VectorArg(const VectorVar &v, Loc l) : handle(varLoad(v.memory(), l)), loc(l) {}
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

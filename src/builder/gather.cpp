@@ -1,0 +1,78 @@
+#include <flydsl/gather.h>
+
+#include "builder/tracer.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// fn(offset, values of the call, predicate of the call) for each atom call.
+template <class Fn>
+static void eachCall(const Tensor &offsets, const Tensor &values, const CopyOptions &options,
+                     Loc loc, Fn fn) {
+  const std::int64_t calls = size(offsets, 0, loc).value(loc);
+  auto copyOptions = [&](const Tensor *pred) {
+    CopyOptions of{std::nullopt, options.soffset, options.imm_offset};
+    if (pred)
+      of.pred.emplace(*pred);
+    return of;
+  };
+  auto element = [&](const Tensor &t, const IntTuple &at) { return t.point(at, loc); };
+  // Of one boolean per call, a fragment of one: (1, V, rest...), its first mode of stride 0.
+  std::optional<Tensor> pred;
+  if (options.pred)
+    pred.emplace(make_view(options.pred->iter(loc),
+                           prepend(options.pred->layout(loc), make_layout(1, 0, loc), loc), loc));
+  if (offsets.rank(loc) == 1) {
+    for (std::int64_t v = 0; v < calls; ++v) {
+      std::optional<Tensor> p;
+      if (pred)
+        p.emplace(slice(*pred, make_coord(_, v), loc));
+      fn(element(offsets, v), slice(values, make_coord(_, v), loc), copyOptions(p ? &*p : nullptr));
+    }
+    return;
+  }
+  Tensor places = group(offsets, 1, offsets.rank(loc), loc);
+  Tensor parts = group(values, 1, values.rank(loc), loc);
+  if (pred) {
+    Tensor grouped = group(*pred, 2, pred->rank(loc), loc);
+    pred.emplace(grouped);
+  }
+  const std::int64_t rest = size(places, 1, loc).value(loc);
+  for (std::int64_t v = 0; v < calls; ++v)
+    for (std::int64_t i = 0; i < rest; ++i) {
+      std::optional<Tensor> p;
+      if (pred)
+        p.emplace(slice(*pred, make_coord(_, v, i), loc));
+      fn(element(places, make_coord(v, i)), slice(parts, make_coord(make_coord(_, v), i), loc),
+         copyOptions(p ? &*p : nullptr));
+    }
+}
+
+void gather(const CopyAtom &atom, const Pointer &base, const Tensor &offsets,
+            const Tensor &destination, const CopyOptions &options, Loc loc) {
+  Layout values = get(atom.layout_src_tv(loc), 1, loc);
+  eachCall(offsets, destination, options, loc,
+           [&](const Numeric &offset, const Tensor &part, const CopyOptions &of) {
+             Pointer at = base + IntTuple::Arg(offset, loc);
+             copy(atom, make_view(at, values, loc), part, of, loc);
+           });
+}
+
+void scatter(const CopyAtom &atom, const Tensor &source, const Pointer &base, const Tensor &offsets,
+             const CopyOptions &options, Loc loc) {
+  Layout values = get(atom.layout_dst_tv(loc), 1, loc);
+  eachCall(offsets, source, options, loc,
+           [&](const Numeric &offset, const Tensor &part, const CopyOptions &of) {
+             Pointer at = base + IntTuple::Arg(offset, loc);
+             copy(atom, part, make_view(at, values, loc), of, loc);
+           });
+}
+
+void atomic(AtomicOp op, const Pointer &pointer, const Numeric &value, const char *scope, Loc loc) {
+  const DType type = pointer.dtype();
+  Tensor one = make_rmem_tensor(make_layout(1, 1, loc), type, loc);
+  one.point(0, loc) = Numeric::Arg(value, loc);
+  copy_atom_call(make_copy_atom(UniversalAtomic(op, type, scope, loc), type, loc), one,
+                 make_view(pointer, make_layout(1, 1, loc), loc), loc);
+}
+
+FLYDSL_NAMESPACE_END

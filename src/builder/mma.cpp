@@ -1,0 +1,188 @@
+// Tiled multiplications, their fragments and the gemm.
+#include <flydsl/mma.h>
+
+#include "builder/guard.h"
+#include "builder/static_types.h"
+#include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/TiledLayouts.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+using detail::hostHandle;
+namespace fly = mlir::fly;
+
+static fly::TiledMmaType tiledMma(const TiledMma &mma, Loc loc) {
+  if (auto type = mlir::dyn_cast<fly::TiledMmaType>(builder::atomType(mma.handle(), loc)))
+    return type;
+  throw TraceError("expected a tiled mma, got " + mma.str(), loc);
+}
+
+template <class Fn> static Handle queried(const TiledMma &mma, Loc loc, Fn fn) {
+  return builder::guarded(loc, [&] { return hostHandle(fn(fly::toTiledMma(tiledMma(mma, loc)))); });
+}
+
+MmaAtom TiledMma::mma_atom(Loc loc) const {
+  return MmaAtom(builder::staticOf(tiledMma(*this, loc).getMmaAtom(), loc));
+}
+Layout TiledMma::atom_layout(Loc loc) const {
+  return Layout(queried(*this, loc, [](const auto &m) { return m.atomLayoutMNK; }));
+}
+Tile TiledMma::permutation_mnk(Loc loc) const {
+  return Tile(queried(*this, loc, [](const auto &m) { return m.permutationMNK; }));
+}
+IntTuple TiledMma::tile_size_mnk(Loc loc) const {
+  return IntTuple(queried(*this, loc, [](const auto &m) { return layout::tileSizeMNK(m); }));
+}
+Layout TiledMma::thr_layout_vmnk(Loc loc) const {
+  return Layout(queried(*this, loc, [](const auto &m) { return layout::thrLayoutVMNK(m); }));
+}
+Layout TiledMma::tv_layout_A_tiled(Loc loc) const {
+  return Layout(queried(
+      *this, loc, [](const auto &m) { return layout::tiledLayout(m, layout::MmaOperand::A); }));
+}
+Layout TiledMma::tv_layout_B_tiled(Loc loc) const {
+  return Layout(queried(
+      *this, loc, [](const auto &m) { return layout::tiledLayout(m, layout::MmaOperand::B); }));
+}
+Layout TiledMma::tv_layout_C_tiled(Loc loc) const {
+  return Layout(queried(
+      *this, loc, [](const auto &m) { return layout::tiledLayout(m, layout::MmaOperand::C); }));
+}
+
+static mlir::NamedAttribute operandAttribute(Tracer &t, MmaOperand operand) {
+  return t.named("operand_id",
+                 fly::MmaOperandAttr::get(t.context(), static_cast<fly::MmaOperand>(operand)));
+}
+
+static Tensor fragment(const TiledMma &mma, MmaOperand operand, const Tensor &input,
+                       FragmentOptions options, Loc loc) {
+  Tracer &t = Tracer::require("make_fragment", loc);
+  llvm::SmallVector<mlir::NamedAttribute, 2> attributes{operandAttribute(t, operand)};
+  if (options.stages)
+    attributes.push_back(t.named("stages", t.builder().getI32IntegerAttr(options.stages)));
+  mlir::Value v = t.emit("fly.mma.make_fragment",
+                         {t.use(mma.handle(), loc), t.use(input.handle(), loc)}, loc, attributes);
+  // The element type is the atom's: an accumulator is wider than what it is stored to.
+  mlir::Type element = mlir::cast<fly::MemRefType>(v.getType()).getElemTy();
+  DType dtype = input.dtype();
+  if (element != builder::elementType(dtype, t.context()))
+    dtype = builder::dtypeOfElement(element);
+  return Tensor(t.wrap(v, dtype, loc));
+}
+
+Tensor TiledMma::make_fragment_A(const Tensor &a, FragmentOptions options, Loc loc) const {
+  return fragment(*this, MmaOperand::A, a, options, loc);
+}
+Tensor TiledMma::make_fragment_B(const Tensor &b, FragmentOptions options, Loc loc) const {
+  return fragment(*this, MmaOperand::B, b, options, loc);
+}
+Tensor TiledMma::make_fragment_C(const Tensor &c, FragmentOptions options, Loc loc) const {
+  return fragment(*this, MmaOperand::C, c, options, loc);
+}
+
+static Tensor partition(const TiledMma &mma, MmaOperand operand, const Tensor &tensor,
+                        const IntTuple &thread, Loc loc) {
+  Tracer &t = Tracer::require("a partition", loc);
+  mlir::Value v =
+      t.emit("fly.tiled_mma.partition",
+             {t.use(mma.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
+             loc, {operandAttribute(t, operand)});
+  return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));
+}
+
+Tensor ThrMma::partition_A(const Tensor &a, Loc loc) const {
+  return partition(*this, MmaOperand::A, a, thread_, loc);
+}
+Tensor ThrMma::partition_B(const Tensor &b, Loc loc) const {
+  return partition(*this, MmaOperand::B, b, thread_, loc);
+}
+Tensor ThrMma::partition_C(const Tensor &c, Loc loc) const {
+  return partition(*this, MmaOperand::C, c, thread_, loc);
+}
+
+TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, const Tile &permutation,
+                        Loc loc) {
+  std::string text = builder::staticText(atom.handle());
+  if (!text.empty() && atom_layout.is_static())
+    return TiledMma(builder::staticOf("!fly.tiled_mma<" + text + ", !fly.layout<" +
+                                          atom_layout.str() + ">, !fly.tile<" + permutation.str() +
+                                          ">>",
+                                      loc));
+  Tracer &t = Tracer::require("make_tiled_mma", loc);
+  mlir::Value v = t.emit("fly.make_tiled_mma",
+                         {t.use(atom.handle(), loc), t.use(atom_layout.handle(), loc),
+                          t.use(permutation.handle(), loc)},
+                         loc);
+  return TiledMma(t.wrap(v, {}, loc));
+}
+
+TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, Loc loc) {
+  return make_tiled_mma(atom, atom_layout, Tile({_, _, _}, loc), loc);
+}
+
+static TiledCopy copyOf(const CopyAtom &atom, const TiledMma &mma, layout::MmaOperand operand,
+                        Loc loc) {
+  auto atomType = mlir::dyn_cast<fly::CopyAtomType>(builder::atomType(atom.handle(), loc));
+  if (!atomType)
+    throw TraceError("expected a copy atom, got " + atom.str(), loc);
+  layout::TiledCopy tiled = builder::guarded(loc, [&] {
+    return layout::makeTiledCopy(fly::toCopyAtom(atomType), fly::toTiledMma(tiledMma(mma, loc)),
+                                 operand);
+  });
+  return make_tiled_copy(atom, Layout(hostHandle(tiled.layoutTV)), Tile(hostHandle(tiled.tileMN)),
+                         loc);
+}
+
+TiledCopy make_tiled_copy_A(const CopyAtom &atom, const TiledMma &mma, Loc loc) {
+  return copyOf(atom, mma, layout::MmaOperand::A, loc);
+}
+TiledCopy make_tiled_copy_B(const CopyAtom &atom, const TiledMma &mma, Loc loc) {
+  return copyOf(atom, mma, layout::MmaOperand::B, loc);
+}
+TiledCopy make_tiled_copy_C(const CopyAtom &atom, const TiledMma &mma, Loc loc) {
+  return copyOf(atom, mma, layout::MmaOperand::C, loc);
+}
+
+static void emitGemm(const Value &mma, const Tensor &d, const Tensor &a, const Tensor &b,
+                     const Tensor &c, const GemmOptions &options, Loc loc) {
+  Tracer &t = Tracer::require("gemm", loc);
+  Handle atom = mma.handle();
+  if (options.scale_a)
+    atom = detail::atomSet(atom, "scale_a", options.scale_a->handle(), loc);
+  if (options.scale_b)
+    atom = detail::atomSet(atom, "scale_b", options.scale_b->handle(), loc);
+  llvm::SmallVector<mlir::Value, 6> operands{t.use(atom, loc), t.use(d.handle(), loc),
+                                             t.use(a.handle(), loc), t.use(b.handle(), loc),
+                                             t.use(c.handle(), loc)};
+  llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
+  if (options.order)
+    attributes.push_back(t.named(
+        "traversalOrder", fly::GemmTraversalOrderAttr::get(
+                              t.context(), static_cast<fly::GemmTraversalOrder>(*options.order))));
+  if (options.traversal_layout)
+    operands.push_back(t.use(options.traversal_layout->handle(), loc));
+  t.create("fly.gemm", operands, loc, attributes, mlir::TypeRange());
+}
+
+void gemm(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b, const Tensor &c,
+          const GemmOptions &options, Loc loc) {
+  emitGemm(atom, d, a, b, c, options, loc);
+}
+void gemm(const TiledMma &mma, const Tensor &d, const Tensor &a, const Tensor &b, const Tensor &c,
+          const GemmOptions &options, Loc loc) {
+  emitGemm(mma, d, a, b, c, options, loc);
+}
+
+void mma_atom_call(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b,
+                   const Tensor &c, Loc loc) {
+  Tracer &t = Tracer::require("mma_atom_call", loc);
+  t.create("fly.mma_atom_call",
+           {t.use(atom.handle(), loc), t.use(d.handle(), loc), t.use(a.handle(), loc),
+            t.use(b.handle(), loc), t.use(c.handle(), loc)},
+           loc, {}, mlir::TypeRange());
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,160 @@
+// Loops, branches and variables that the GPU runs.
+#include "trace_text.h"
+
+#include <catch2/catch.hpp>
+#include <flydsl/control_flow.h>
+
+namespace fx = flydsl;
+using namespace trace_test;
+
+TEST_CASE("a range loop traces its body once") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n, fx::Int64 w) {
+        for (fx::Int32 i : fx::range(0, n, 2))
+          a(i) = a(i + 1);
+        for (fx::Int64 i : fx::range(w))
+          a(i) = 0;
+      },
+      {arrayArg(fx::f32, 64), scalarArg(fx::i32), scalarArg(fx::i64)});
+  CHECK_IR(ir, "scf.for %", ": i32 {", "fly.memref.load", "fly.memref.store", "scf.for", ": i64 {",
+           "fly.memref.store", "gpu.return");
+  CHECK(countOf(ir, "scf.for") == 2);
+}
+
+TEST_CASE("a loop carries values") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        auto [sum, last] =
+            fx::for_(0, n, 1, fx::carry(0.0f, a.load()),
+                     [&](fx::Int32 i, auto s, auto v) { return fx::yield(s + a(i), v * 2); });
+        a.store(last);
+        a(0) = sum;
+        fx::Int32 count =
+            fx::for_(0, 4, 1, fx::carry(0), [](fx::Int32, fx::Int32 c) { return c + 1; });
+        a(count) = 1;
+      },
+      {arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "scf.for", "iter_args(", "-> (f32, vector<64xf32>)", "scf.yield",
+           "f32, vector<64xf32>", "fly.memref.store_vec", "scf.for", "-> (i32)", "scf.yield");
+}
+
+TEST_CASE("branches give values") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        fx::if_(n < 3, [&] { a(0) = 1; });
+        fx::if_(n < 4, [&] { a(0) = 2; }, [&] { a(0) = 3; });
+        fx::Float32 x = fx::if_(n == 5, [&] { return a(1) + 1; }, [&] { return fx::Float32(2); });
+        auto [y, z] = fx::if_(
+            n > 5, [&] { return fx::yield(x, n); }, [&] { return fx::yield(x * 2, n + 1); });
+        a(2) = y;
+        a(3) = z.to(fx::f32);
+      },
+      {arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "scf.if", "scf.if", "} else {", "scf.if", "-> (f32)", "scf.yield", "} else {",
+           "scf.yield", "scf.if", "-> (f32, i32)");
+}
+
+TEST_CASE("while loops") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        fx::Int32 m =
+            fx::while_(fx::carry(n), [](auto i) { return i > 1; }, [](auto i) { return i / 2; });
+        a(m) = 1;
+        fx::Var<fx::Int32> i(0);
+        fx::while_([&] { return i < n; }, [&] { i += 1; });
+      },
+      {arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "scf.while", "arith.cmpi sgt", "scf.condition", "do {", "arith.divsi", "scf.yield",
+           "scf.while", "fly.memref.load", "scf.condition", "fly.memref.store");
+}
+
+TEST_CASE("variables live in registers at the top of the kernel") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        for (fx::Int32 i : fx::range(n)) {
+          fx::Var sum(fx::Float32(0));
+          fx::Var v(a.load());
+          for (fx::Int32 j : fx::range(n)) {
+            sum += a(j);
+            v = v * 2 + 1;
+          }
+          a(i) = sum * 2;
+          a.store(v);
+          v = 3;
+        }
+      },
+      {arrayArg(fx::f32, 8), scalarArg(fx::i32)});
+  CHECK_IR(ir, "fly.memref.alloca", "fly.memref.alloca", "scf.for", "fly.memref.store", "scf.for",
+           "fly.memref.load", "arith.addf", "fly.memref.store", "fly.memref.load_vec",
+           "fly.memref.store_vec");
+}
+
+namespace {
+template <class F> std::string errorOf(F body) {
+  try {
+    traceText(body, {arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  } catch (const fx::TraceError &e) {
+    CHECK(e.where().file.find("test_control_flow.cpp") != std::string::npos);
+    return e.what();
+  }
+  return "no error";
+}
+} // namespace
+
+TEST_CASE("leaving a runtime loop by break or return is an error") {
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               for (fx::Int32 i : fx::range(n))
+                 break;
+             }),
+             Catch::Contains("break or return"));
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               for (fx::Int32 i : fx::range(n))
+                 return;
+             }),
+             Catch::Contains("break or return"));
+}
+
+TEST_CASE("a loop's values are not seen after it") {
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               const fx::Numeric *kept = nullptr;
+               for (fx::Int32 i : fx::range(n))
+                 kept = new fx::Numeric(i + 1);
+               std::unique_ptr<const fx::Numeric> owned(kept);
+               a(*kept) = 1;
+             }),
+             Catch::Contains("outside of the loop or branch") &&
+                 Catch::Contains("test_control_flow.cpp"));
+}
+
+TEST_CASE("what a loop yields has the carried type") {
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               fx::for_(0, n, 1, fx::carry(n), [&](fx::Int32, auto x) { return x + 0.5f; });
+             }),
+             Catch::Contains("value 0 is i32") && Catch::Contains("yields f32"));
+  CHECK_THAT(
+      errorOf([](fx::Tensor a, fx::Int32 n) {
+        fx::if_(n < 1, [&] { return fx::Numeric(n); }, [&] { return fx::Numeric(n.to(fx::i64)); });
+      }),
+      Catch::Contains("value 0 is i32") && Catch::Contains("yields i64"));
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               fx::Var<fx::Int32> v(n);
+               v = n.to(fx::f32);
+             }),
+             Catch::Contains("a Var of i32 is given f32"));
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               for (fx::Int32 i : fx::range(0, n, 0))
+                 a(i) = 1;
+             }),
+             Catch::Contains("step is positive"));
+}
+
+TEST_CASE("an exception out of a loop's body passes through") {
+  CHECK_THROWS_WITH(traceText(
+                        [](fx::Int32 n) {
+                          for (fx::Int32 i : fx::range(n))
+                            throw std::runtime_error("mine");
+                        },
+                        {scalarArg(fx::i32)}),
+                    "mine");
+  CHECK_IR(traceText([] {}), "gpu.return");
+}

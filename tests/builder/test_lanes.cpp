@@ -1,0 +1,74 @@
+// Values across lanes, indexed copies and atomics.
+#include "trace_text.h"
+
+#include <catch2/catch.hpp>
+#include <flydsl/gather.h>
+#include <flydsl/reduce.h>
+
+namespace fx = flydsl;
+using namespace trace_test;
+
+TEST_CASE("a wave reduces by butterflies, as many as its size asks for") {
+  auto body = [](fx::Tensor out, fx::Float32 x) {
+    out(0) = fx::gpu::warp_reduce(x, fx::Reduction::add);
+    out(1) = fx::gpu::warp_reduce(x, fx::Reduction::max, 8);
+  };
+  std::vector<ArgType> types{arrayArg(fx::f32, 2), scalarArg(fx::f32)};
+  std::string ir = traceText(body, types);
+  CHECK_IR(ir, "gpu.shuffle  xor", "arith.addf", "gpu.shuffle  xor", "arith.maxnumf");
+  CHECK(countOf(ir, "gpu.shuffle") == 6 + 3);
+  CHECK(countOf(traceText(body, types, false, {64, 1, 1}, {}, "gfx1201"), "gpu.shuffle") == 5 + 3);
+  CHECK_THROWS_WITH(
+      traceText([](fx::Float32 x) { fx::gpu::warp_reduce(x, fx::Reduction::add, 12); },
+                {scalarArg(fx::f32)}),
+      Catch::Contains("power of two"));
+}
+
+TEST_CASE("a scan goes up by doubling distances") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Int32 x) {
+        out(0) = fx::gpu::warp_inclusive_scan(x, fx::Reduction::add, 4);
+      },
+      {arrayArg(fx::i32, 1), scalarArg(fx::i32)});
+  CHECK_IR(ir, "gpu.lane_id", "gpu.shuffle  up", "arith.cmpi sge", "arith.select",
+           "gpu.shuffle  up", "arith.select");
+  CHECK(countOf(ir, "gpu.shuffle") == 2);
+}
+
+TEST_CASE("a block reduces through shared memory") {
+  auto body = [](fx::Tensor out, fx::Float32 x) {
+    fx::SharedAllocator shared;
+    out(0) = fx::gpu::block_reduce(x, fx::Reduction::add, shared);
+    CHECK(shared.bytes() == (fx::gpu::known_block_size()[0] > 64 ? 16 : 0));
+  };
+  std::vector<ArgType> types{arrayArg(fx::f32, 1), scalarArg(fx::f32)};
+  std::string ir = traceText(body, types, false, {256, 1, 1});
+  CHECK_IR(ir, "gpu.shuffle", "fly.make_ptr", "allocBytes = 16", "scf.if", "fly.memref.store",
+           "gpu.barrier", "fly.memref.load", "arith.addf", "gpu.barrier", "gpu.return");
+  CHECK(countOf(traceText(body, types), "gpu.barrier") == 0);
+  CHECK_THROWS_WITH(traceText(body, types, false, {96, 1, 1}),
+                    Catch::Contains("whole number of waves"));
+  CHECK_THROWS_WITH(traceText(body, types, false, {0, 0, 0}),
+                    Catch::Contains("without a block size"));
+}
+
+TEST_CASE("gather, scatter and atomics") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Tensor b, fx::Int32 n) {
+        auto atom = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);
+        auto offsets = fx::make_rmem_tensor(2, fx::i32);
+        offsets(0) = n;
+        offsets(1) = n * 2;
+        auto values = fx::make_rmem_tensor({1, 2}, fx::f32);
+        auto pred = fx::make_rmem_tensor(2, fx::boolean);
+        pred(0) = n < 3;
+        pred(1) = true;
+        fx::gather(atom, a.iter(), offsets, values);
+        fx::scatter(atom, values, b.iter(), offsets, {.pred = pred});
+        fx::atomic(fx::AtomicOp::add, b.iter() + n, a(0));
+      },
+      {arrayArg(fx::f32, 64), arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "universal_atomic", "fly.memref.load", "fly.add_offset", "fly.make_view",
+           "fly.copy(", "fly.copy(", "!fly.ptr<i1, register>", "fly.copy(", "fly.copy(",
+           "fly.copy_atom_call");
+}
