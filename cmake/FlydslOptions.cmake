@@ -23,6 +23,8 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 # Binaries find libflydsl and the emulator beside them, in the build tree and installed.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+# Installed ones find LLVM where it was linked, too.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 find_program(FLYDSL_CCACHE ccache)
