@@ -22,7 +22,9 @@
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -75,6 +77,8 @@ void registerPasses() {
   mlir::registerConvertVectorToLLVMPass();
   mlir::registerGpuToLLVMConversionPass();
   mlir::registerReconcileUnrealizedCastsPass();
+  mlir::registerPass([] { return mlir::math::createMathExpandOpsPass(); });
+  mlir::registerPass([] { return mlir::LLVM::createDIScopeForLLVMFuncOpPass(); });
   mlir::registerSCFToControlFlowPass();
   mlir::registerUBToLLVMConversionPass();
 }

@@ -41,6 +41,9 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
                                         llvm::TargetMachine &machine,
                                         const CompileOptions &options);
 
+/// Turns calls of ROCm's device library that the target can do by itself into intrinsics.
+void useNativeMath(llvm::Module &module);
+
 /// Target triple, data layout, linkage, and attributes of kernels.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
                    const CompileOptions &options);

@@ -31,6 +31,7 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -76,6 +77,7 @@ void registerPasses() {
 #endif
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });
+    mlir::registerPass([] { return mlir::math::createMathExpandOpsPass(); });
     mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
     mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });
     mlir::registerPass([] { return mlir::createReconcileUnrealizedCastsPass(); });

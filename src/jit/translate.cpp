@@ -20,8 +20,10 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
                                         const CompileOptions &options) {
   std::unique_ptr<llvm::Module> module =
       mlir::translateModuleToLLVMIR(gpuModule, context, "flydsl");
-  if (module)
+  if (module) {
+    useNativeMath(*module);
     prepareModule(*module, machine, options);
+  }
   return module;
 }
 

@@ -101,7 +101,8 @@ TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
   };
   contains("00_origin.mlir", "gpu.func @scale");
   contains("01_canonicalize.mlir", "gpu.func @scale");
-  contains("02_convert_scf_to_cf_cse_convert_gpu_to_rocdl_reconcile_unrealized_casts.mlir",
+  contains("02_convert_scf_to_cf_math_expand_ops_cse_convert_gpu_to_rocdl_reconcile_unrealized_"
+           "casts.mlir",
            "llvm.func @scale");
   contains("03_llvm_ir.ll", "define amdgpu_kernel void @scale");
   contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
@@ -139,4 +140,22 @@ TEST_CASE("Line tables name the user's file and change no code") {
     return text;
   };
   CHECK(withoutAddresses(disassemble(*lines)) == withoutAddresses(disassemble(*plain)));
+}
+
+TEST_CASE("Math that the target has needs no device library; what it lacks is named") {
+  auto kernel = [](const std::string &operation) {
+    return "gpu.module @kernels { gpu.func @f(%p: !llvm.ptr<1>) kernel {\n"
+           "%x = llvm.load %p : !llvm.ptr<1> -> f32\n%y = math." +
+           operation + " %x : f32\nllvm.store %y, %p : f32, !llvm.ptr<1>\ngpu.return } }";
+  };
+  for (const char *operation :
+       {"exp", "exp2", "log", "log2", "log10", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round",
+        "roundeven", "absf", "tanh", "sinh", "cosh"}) {
+    CAPTURE(operation);
+    CHECK(compileText(kernel(operation), forTarget("gfx942"))->kernel().name == "f");
+  }
+  CHECK_THAT(disassemble(*compileText(kernel("exp2"), forTarget("gfx942"))),
+             Catch::Contains("v_exp_f32"));
+  CHECK_THROWS_WITH(compileText(kernel("erf"), forTarget("gfx942")),
+                    Catch::Contains("__ocml_erf_f32"));
 }
