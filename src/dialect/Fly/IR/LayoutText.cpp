@@ -34,6 +34,14 @@ static bool takeToken(AsmParser &parser) {
          succeeded(parser.parseOptionalLess()) || succeeded(parser.parseOptionalGreater());
 }
 
+/// The reader quotes the whole text; a diagnostic shows the place anyway.
+static std::string shortened(std::string message) {
+  constexpr size_t kLongest = 300;
+  if (message.size() > kLongest)
+    message.replace(kLongest, std::string::npos, "...");
+  return message;
+}
+
 template <class T>
 static FailureOr<T> parseValue(AsmParser &parser, T (*read)(std::string_view, size_t &)) {
   SMLoc loc = parser.getCurrentLocation();
@@ -43,10 +51,11 @@ static FailureOr<T> parseValue(AsmParser &parser, T (*read)(std::string_view, si
   try {
     value = read(text, length);
   } catch (const layout::ParseError &error) {
-    parser.emitError(SMLoc::getFromPointer(loc.getPointer() + error.position()), error.what());
+    parser.emitError(SMLoc::getFromPointer(loc.getPointer() + error.position()),
+                     shortened(error.what()));
     return failure();
   } catch (const layout::LayoutError &error) {
-    parser.emitError(loc, error.what());
+    parser.emitError(loc, shortened(error.what()));
     return failure();
   }
   const char *end = loc.getPointer() + length;
