@@ -240,3 +240,34 @@ TEST_CASE("rounding and denormal modes come from MODE") {
   CHECK(w.outV[4][0] == 0xbf800000);
   CHECK(w.outV[5][0] == 0x3f7fffff);
 }
+
+TEST_CASE("gfx950: block-scaled conversions") {
+  WaveRun w("gfx950");
+  w.v[1].fill(bits(6.0f));
+  w.v[2].fill(bits(-1.5f));
+  w.v[3].fill(bits(2.0f)); // the scale
+  for (unsigned r : {4u, 5u})
+    w.v[r].fill(0xaabbccdd);
+  for (unsigned r = 16; r < 22; ++r)
+    w.v[r].fill(0); // 32 codes of 6 bits, all 0, but for two
+  w.v[16].fill(0x08 | 0x27 << 6); // E2M3: 1.0, -0.875
+  w.readV = {4, 5, 6, 8, 9, 10, 24, 25, 26};
+  w.run("v_cvt_scalef32_pk_fp4_f32 v4, v1, v2, v3 op_sel:[0,0,0,1]\n"
+        "v_cvt_scalef32_pk_fp8_f32 v5, v1, v2, v3\n"
+        "v_cvt_scalef32_f32_fp8 v6, v5, v3\n"
+        "v_cvt_scalef32_pk_f32_fp8 v[8:9], v5, v3\n"
+        "v_cvt_scalef32_pk_f16_fp8 v10, v5, v3\n"
+        "v_cvt_scalef32_pk32_f32_fp6 v[64:95], v[16:21], v3\n"
+        "v_mov_b32 v24, v64\nv_mov_b32 v25, v65\nv_mov_b32 v26, v66\n");
+  // 3.0 is 5 in E2M1; -0.75 lies between -0.5 and -1.0, and goes to the even code, 0xa.
+  CHECK(w.outV[4][0] == 0xaaa5ccdd);
+  // 3.0 is 0x44 in E4M3, -0.75 is 0xb4.
+  CHECK(w.outV[5][0] == 0xaabbb444);
+  CHECK(f(w.outV[6][0]) == 6.0f);
+  CHECK(f(w.outV[8][0]) == 6.0f);
+  CHECK(f(w.outV[9][0]) == -1.5f);
+  CHECK(w.outV[10][0] == (0x4600u | 0xbe00u << 16));
+  CHECK(f(w.outV[24][0]) == 2.0f);
+  CHECK(f(w.outV[25][0]) == -1.75f);
+  CHECK(f(w.outV[26][0]) == 0.0f);
+}

@@ -1,6 +1,8 @@
 // Integer and bitwise vector operations against references of their own.
 #include "operands.h"
 
+#include <algorithm>
+
 using namespace flyemu::test;
 using u32 = uint32_t;
 using i32 = int32_t;
@@ -251,4 +253,19 @@ TEST_CASE("carries and comparisons write masks of the active lanes") {
   for (unsigned i = 0; i < 64; ++i)
     want |= u64(w.exec >> i & 1 && w.v[1][i] < w.v[2][i]) << i;
   CHECK(w.outExec == want);
+}
+
+TEST_CASE("gfx950: bit functions of three operands and packed shifts") {
+  static const LaneCase kCases[] = {
+      {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0x96", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }},
+      {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0xca", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }},
+      {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0x01", [](u32 a, u32 b, u32 c) { return ~(a | b | c); }},
+      {"v_prng_b32 v4, v1", [](u32 a, u32, u32) { return a * 2 ^ (a & 0x80000000 ? 0xc5u : 0u); }},
+      {"v_ashr_pk_u8_i32 v4, v1, v2, v3", [](u32 a, u32 b, u32 c) {
+         auto clip = [](int32_t x) { return u32(std::clamp(x, 0, 255)); };
+         return (kPoison & 0xffff0000) | clip(s(a) >> c % 32) | clip(s(b) >> c % 32) << 8;
+       }},
+  };
+  for (const LaneCase &c : kCases)
+    checkLanes(c.text, c.ref, kIntEdges, sameBits, "gfx950");
 }

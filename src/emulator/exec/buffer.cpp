@@ -37,6 +37,20 @@ struct BufferAddress {
       throw WaveFault{"swizzled buffer descriptor without a stride"};
   }
 
+  /// Linear raw buffers whose lanes are all in range.
+  bool bulk(uint64_t exec, uint32_t bytes, bool write, uint64_t *at) const {
+    if (swizzle || stride || addTid || i.flags & kIdxen)
+      return false;
+    const uint64_t fixed = static_cast<uint32_t>(i.offset);
+    uint64_t most = 0;
+    for (unsigned lane = 0; lane < w.lanes; ++lane) {
+      uint64_t offset = fixed + (i.flags & kOffen ? first[lane] : 0);
+      most = exec >> lane & 1 && offset > most ? offset : most;
+      at[lane] = (base + soffset + offset) & ~uint64_t(3);
+    }
+    return most + bytes + soffset <= records && inOneRange(w, exec, at, bytes, write);
+  }
+
   uint8_t *at(unsigned lane, unsigned skip, unsigned bytes, bool write) const {
     const uint32_t *offsets = i.flags & kIdxen ? second : first;
     uint64_t offset = uint64_t(static_cast<uint32_t>(i.offset)) + skip + (i.flags & kOffen ? offsets[lane] : 0);

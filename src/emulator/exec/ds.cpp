@@ -17,6 +17,20 @@ uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t sum, unsigned byt
     w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
   return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
 }
+/// The host addresses of all lanes, if every active lane's access lies inside the allocation and nobody watches.
+bool bulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t offset, uint32_t bytes, uint64_t *at) {
+  if (w.probe || !exec || w.ldsSize < bytes)
+    return false;
+  const uint64_t base = reinterpret_cast<uint64_t>(w.lds);
+  const uint32_t last = w.ldsSize - bytes;
+  bool inside = true;
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    uint32_t x = address[lane] + offset;
+    inside &= x <= last || !(exec >> lane & 1);
+    at[lane] = base + x;
+  }
+  return inside;
+}
 void done(Wave &w, const Inst &i) {
   if (w.probe)
     w.probe->accessesDone(w, i);
@@ -31,6 +45,11 @@ void dsRead(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
+  uint64_t all[kLanes];
+  if (bytes >= 4 && bulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+    gather(w, w.exec(), all, row, bytes / 4);
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
     static constexpr uint8_t kZero[16] = {};
@@ -50,6 +69,11 @@ void dsWrite(Wave &w, const Inst &i) {
   refuseGds(i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
+  uint64_t all[kLanes];
+  if (bytes >= 4 && bulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+    scatter(w, w.exec(), all, row, bytes / 4);
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, true);
     if (!p)
@@ -71,6 +95,12 @@ void dsRead2(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
+  uint64_t all[2][kLanes];
+  if (bulk(w, w.exec(), address, offsets[0], bytes, all[0]) && bulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
+    gather(w, w.exec(), all[0], row, dwords);
+    gather(w, w.exec(), all[1], row + dwords * kLanes, dwords);
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     uint32_t x[4] = {};
     for (unsigned k = 0; k < 2; ++k)

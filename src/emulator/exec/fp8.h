@@ -1,4 +1,5 @@
-// The 8-bit floating-point formats: E4M3 and E5M2, OCP (gfx950, gfx12) and FNUZ (gfx942).
+// The small floating-point formats: E4M3 and E5M2 of 8 bits, OCP (gfx950, gfx12) and FNUZ (gfx942); OCP's finite
+// formats of 6 and 4 bits (gfx950).
 #pragma once
 
 #include <cmath>
@@ -12,36 +13,44 @@ struct Fp8Format {
   int bias;
   bool fnuz;    ///< no infinities, no negative zero; 0x80 is NaN
   bool infinity;
+  int width = 8;
+  bool finite = false; ///< every code is a number
 };
 constexpr Fp8Format kE4m3Fnuz{3, 8, true, false}, kE5m2Fnuz{2, 16, true, false};
 constexpr Fp8Format kE4m3{3, 7, false, false}, kE5m2{2, 15, false, true};
+constexpr Fp8Format kE2m3{3, 1, false, false, 6, true}, kE3m2{2, 3, false, false, 6, true},
+    kE2m1{1, 1, false, false, 4, true};
 
 inline float fp8ToFloat(uint8_t x, const Fp8Format &f) {
-  const int m = f.mantissa, e = x >> m & ((1 << (7 - m)) - 1), frac = x & ((1 << m) - 1);
-  const int top = (1 << (7 - m)) - 1;
+  const int m = f.mantissa, top = (1 << (f.width - 1 - m)) - 1;
+  const int e = x >> m & top, frac = x & ((1 << m) - 1);
+  const bool negative = x >> (f.width - 1) & 1;
   if (f.fnuz) {
     if (x == 0x80)
       return __builtin_nanf("");
-  } else if (e == top) {
+  } else if (!f.finite && e == top) {
     if (f.infinity)
-      return frac ? __builtin_nanf("") : (x & 0x80 ? -INFINITY : INFINITY);
+      return frac ? __builtin_nanf("") : (negative ? -INFINITY : INFINITY);
     if (frac == (1 << m) - 1)
       return __builtin_nanf("");
   }
   float v = e ? std::ldexp(static_cast<float>((1 << m) | frac), e - f.bias - m)
               : std::ldexp(static_cast<float>(frac), 1 - f.bias - m);
-  return x & 0x80 ? -v : v;
+  return negative ? -v : v;
 }
 
 /// The largest finite value's code, without the sign.
-inline uint8_t fp8Largest(const Fp8Format &f) { return f.fnuz ? 0x7f : f.infinity ? 0x7b : 0x7e; }
+inline uint8_t fp8Largest(const Fp8Format &f) {
+  return f.finite ? static_cast<uint8_t>((1 << (f.width - 1)) - 1) : f.fnuz ? 0x7f : f.infinity ? 0x7b : 0x7e;
+}
 
 /// Rounds to nearest even. Beyond the largest value: that value if `saturate`, else NaN or infinity, as the format
 /// has it. `stochastic` (a 32-bit random value) replaces the rounding by adding it below the last kept bit.
 inline uint8_t floatToFp8(float x, const Fp8Format &f, bool saturate, const uint32_t *stochastic = nullptr) {
   uint32_t b = __builtin_bit_cast(uint32_t, x);
-  const uint8_t sign = b >> 31 ? 0x80 : 0;
-  const uint8_t nan = f.fnuz ? 0x80 : static_cast<uint8_t>(sign | 0x7f);
+  const uint8_t sign = b >> 31 ? static_cast<uint8_t>(1 << (f.width - 1)) : 0;
+  saturate |= f.finite;
+  const uint8_t nan = f.finite ? static_cast<uint8_t>(sign | fp8Largest(f)) : f.fnuz ? 0x80 : static_cast<uint8_t>(sign | 0x7f);
   b &= 0x7fffffff;
   if (b > 0x7f800000)
     return nan;

@@ -47,6 +47,18 @@ template <Enc Segment> struct FlatAddress {
     }
   }
 
+  bool bulk(uint64_t exec, uint32_t bytes, bool write, uint64_t *at) const {
+    if constexpr (Segment != Enc::Global)
+      return false;
+    if (i.flags & kSaddr)
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        at[lane] = scalar + lo[lane];
+    else
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        at[lane] = scalar + (lo[lane] | uint64_t(hi[lane]) << 32);
+    return inOneRange(w, exec, at, bytes, write);
+  }
+
   uint8_t *scratchAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
     if (offset + bytes > w.scratchSize)
       throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
-#include <array>
+#include <cstring>
 #include <iterator>
 #include <tuple>
 #include <type_traits>
@@ -22,6 +22,17 @@
 /// Defines the function that hands a file's table to the registry of the level.
 #define FLYEMU_EXPORT(name, ops)                                                                                       \
   OpTable FLYEMU_CONCAT(table##name##_, FLYEMU_LEVEL)() { return {std::begin(ops), std::end(ops)}; }
+
+// A loop over the lanes of a chunk, whose iterations are independent whatever the pointers may be. The plain level is
+// left to the compiler's own judgement: without fused multiply-adds, forced vectors of calls only bloat the code.
+#if !defined(__AVX2__)
+#define FLYEMU_EACH(i) for (int i = 0; i < kChunk; ++i)
+#elif defined(__clang__)
+#define FLYEMU_EACH(i)                                                                                                 \
+  _Pragma("clang loop vectorize(assume_safety) unroll(disable)") for (int i = 0; i < kChunk; ++i)
+#else
+#define FLYEMU_EACH(i) _Pragma("GCC ivdep") for (int i = 0; i < kChunk; ++i)
+#endif
 
 namespace flyemu {
 namespace {
@@ -96,11 +107,11 @@ inline void floatsToHalves(const float *f, uint16_t *h) {
 inline float halfToFloat(uint16_t h) { return halfToFloatSoft(h); }
 inline uint16_t floatToHalf(float x) { return floatToHalfSoft(x); }
 inline void halvesToFloats(const uint16_t *h, float *f) {
-  for (int i = 0; i < kChunk; ++i)
+  FLYEMU_EACH(i)
     f[i] = halfToFloatSoft(h[i]);
 }
 inline void floatsToHalves(const float *f, uint16_t *h) {
-  for (int i = 0; i < kChunk; ++i)
+  FLYEMU_EACH(i)
     h[i] = floatToHalfSoft(f[i]);
 }
 #endif
@@ -136,22 +147,20 @@ inline const uint32_t *raw32(const Wave &w, const Operand &o, unsigned c, uint32
   if (o.kind == Kind::Vgpr)
     return w.row(o.index) + c * kChunk;
   uint32_t x = read32(w, o);
-  for (int i = 0; i < kChunk; ++i)
+  FLYEMU_EACH(i)
     buf[i] = x;
   return buf;
 }
 
 /// An operand's lanes of chunk c as the tag wants them, modifiers applied.
-template <class T> inline const typename T::type *fetch(const Wave &w, const Operand &o, unsigned c,
-                                                        typename T::type *buf) {
-  using L = typename T::type;
+template <class T>
+__attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const Operand &o, unsigned c,
+                                                           typename T::type *buf) {
   if constexpr (T::bits == 32) {
-    if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)), 1))
-      return reinterpret_cast<const L *>(w.row(o.index) + c * kChunk);
     auto *out = reinterpret_cast<uint32_t *>(buf);
     const uint32_t *in = raw32(w, o, c, out);
     uint32_t keep = o.flags & kAbs ? 0x7fffffffu : ~0u, flip = o.flags & kNeg ? 0x80000000u : 0;
-    for (int i = 0; i < kChunk; ++i)
+    FLYEMU_EACH(i)
       out[i] = (in[i] & keep) ^ flip;
     return buf;
   } else if constexpr (T::bits == 64) {
@@ -160,11 +169,11 @@ template <class T> inline const typename T::type *fetch(const Wave &w, const Ope
     auto *out = reinterpret_cast<uint64_t *>(buf);
     if (o.kind == Kind::Vgpr) {
       const uint32_t *lo = w.row(o.index) + c * kChunk, *hi = w.row(o.index + 1) + c * kChunk;
-      for (int i = 0; i < kChunk; ++i)
+      FLYEMU_EACH(i)
         out[i] = ((lo[i] | uint64_t(hi[i]) << 32) & keep) ^ flip;
     } else {
       uint64_t x = (read64(w, o) & keep) ^ flip;
-      for (int i = 0; i < kChunk; ++i)
+      FLYEMU_EACH(i)
         out[i] = x;
     }
     return buf;
@@ -176,11 +185,11 @@ template <class T> inline const typename T::type *fetch(const Wave &w, const Ope
     uint32_t keep = o.flags & kAbs ? 0x7fffu : 0xffffu, flip = o.flags & kNeg ? 0x8000u : 0;
     constexpr bool isHalf = std::is_same_v<T, F16>;
     uint16_t *out = isHalf ? half : reinterpret_cast<uint16_t *>(buf);
-    for (int i = 0; i < kChunk; ++i)
+    FLYEMU_EACH(i)
       out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
     if constexpr (isHalf) {
       if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 1), 0))
-        for (int i = 0; i < kChunk; ++i)
+        FLYEMU_EACH(i)
           half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
       halvesToFloats(half, buf);
     }
@@ -188,17 +197,26 @@ template <class T> inline const typename T::type *fetch(const Wave &w, const Ope
   }
 }
 
+template <class T>
+__attribute__((always_inline)) inline const typename T::type *fetch(const Wave &w, const Operand &o, unsigned c,
+                                                                    typename T::type *buf) {
+  if constexpr (T::bits == 32)
+    if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)), 1))
+      return reinterpret_cast<const typename T::type *>(w.row(o.index) + c * kChunk);
+  return fetchAny<T>(w, o, c, buf);
+}
+
 /// Output modifiers of a float result. `denorm` are the output-denormal bits of the type: hardware ignores omod
 /// where output denormals are kept or IEEE mode is on (CDNA3 ISA, "Output Modifiers").
 template <class L> inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned denorm) {
   if (inst.omod && !(denorm & 2) && !w.mode.ieee) {
     const L scale = inst.omod == 1 ? L(2) : inst.omod == 2 ? L(4) : L(0.5);
-    for (int i = 0; i < kChunk; ++i)
+    FLYEMU_EACH(i)
       r[i] *= scale;
   }
   if (inst.flags & kClamp) {
     const bool zeroNan = w.mode.dx10Clamp;
-    for (int i = 0; i < kChunk; ++i) {
+    FLYEMU_EACH(i) {
       L x = r[i];
       L y = x < L(1) ? x : x == x ? L(1) : x;
       y = y > L(0) ? y : y == y ? L(0) : y;
@@ -209,14 +227,13 @@ template <class L> inline void outputModifiers(const Wave &w, const Inst &inst, 
 
 inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
   if (__builtin_expect(m == ~0u, 1)) {
-    for (int i = 0; i < kChunk; ++i)
-      row[i] = r[i];
+    std::memcpy(row, r, sizeof(uint32_t) * kChunk);
   } else {
 #ifdef __AVX512F__
     _mm512_mask_storeu_epi32(row, static_cast<__mmask16>(m), _mm512_loadu_si512(r));
     _mm512_mask_storeu_epi32(row + 16, static_cast<__mmask16>(m >> 16), _mm512_loadu_si512(r + 16));
 #else
-    for (int i = 0; i < kChunk; ++i)
+    FLYEMU_EACH(i)
       row[i] = m >> i & 1 ? r[i] : row[i];
 #endif
   }
@@ -237,7 +254,7 @@ template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c
   } else if constexpr (T::bits == 64) {
     alignas(64) uint32_t lo[kChunk], hi[kChunk];
     auto *in = reinterpret_cast<const uint64_t *>(r);
-    for (int i = 0; i < kChunk; ++i) {
+    FLYEMU_EACH(i) {
       lo[i] = static_cast<uint32_t>(in[i]);
       hi[i] = static_cast<uint32_t>(in[i] >> 32);
     }
@@ -250,10 +267,10 @@ template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c
     if constexpr (std::is_same_v<T, F16>) {
       floatsToHalves(r, half);
       if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 2), 0))
-        for (int i = 0; i < kChunk; ++i)
+        FLYEMU_EACH(i)
           half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
       if (__builtin_expect(w.mode.fp16Ovfl, 0)) // overflow from finite values saturates
-        for (int i = 0; i < kChunk; ++i)
+        FLYEMU_EACH(i)
           half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
                         ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
                         : half[i];
@@ -261,11 +278,11 @@ template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c
       in = reinterpret_cast<const uint16_t *>(r);
     }
     if (inst.dst.flags & kHigh) {
-      for (int i = 0; i < kChunk; ++i)
+      FLYEMU_EACH(i)
         out[i] = uint32_t(in[i]) << 16 | (row[i] & 0xffff);
     } else {
       uint32_t keep = inst.flags & kKeepHigh ? 0xffff0000u : 0;
-      for (int i = 0; i < kChunk; ++i)
+      FLYEMU_EACH(i)
         out[i] = in[i] | (row[i] & keep);
     }
     storeRow(row, out, m);
@@ -274,11 +291,11 @@ template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c
 
 template <class F, class D, class... S, size_t... K>
 inline void laneChunk(const Wave &w, const Inst &inst, unsigned c, uint32_t m, std::index_sequence<K...>) {
-  std::tuple<std::array<typename S::type, kChunk>...> bufs;
-  auto in = std::make_tuple(fetch<S>(w, inst.src[K], c, std::get<K>(bufs).data())...);
+  alignas(64) uint64_t bufs[sizeof...(S)][kChunk]; // room for the widest lane type
+  auto in = std::make_tuple(fetch<S>(w, inst.src[K], c, reinterpret_cast<typename S::type *>(bufs[K]))...);
   alignas(64) typename D::type r[kChunk];
   F f;
-  for (int i = 0; i < kChunk; ++i)
+  FLYEMU_EACH(i)
     r[i] = static_cast<typename D::type>(f(std::get<K>(in)[i]...));
   store<D>(w, inst, c, m, r);
 }
@@ -331,10 +348,18 @@ template <class D, class S0, class S1, class F> constexpr OpDef laneAcc(const ch
 }
 
 template <class P> inline uint32_t maskOf(P p) {
+#ifdef __AVX512BW__
+  alignas(64) uint8_t on[kChunk];
+  FLYEMU_EACH(i)
+    on[i] = p(i);
+  __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(on));
+  return _mm256_test_epi8_mask(v, v);
+#else
   uint32_t bits = 0;
   for (int i = 0; i < kChunk; ++i)
     bits |= static_cast<uint32_t>(p(i)) << i;
   return bits;
+#endif
 }
 
 // The NaN that hardware makes of an invalid operation, and the operand's NaN, quieted, that it passes on.
@@ -370,6 +395,35 @@ inline double fma(double a, double b, double c) { return nanOf(__builtin_fma(a, 
 inline float fmaHalf(float a, float b, float c) {
   float r = static_cast<float>(__builtin_fma(double(a), double(b), double(c)));
   return nanOf(r, a, b, c);
+}
+
+// Exponent and mantissa as frexp gives them; 0 and the operand itself for zeros, infinities and NaNs.
+inline int exponentOf(float a) {
+  const uint32_t b = bitsOf(a) & 0x7fffffff;
+  if (b == 0 || b >= 0x7f800000)
+    return 0;
+  return b < 0x800000 ? -117 - __builtin_clz(b) : static_cast<int>(b >> 23) - 126;
+}
+inline float mantissaOf(float a) {
+  const uint32_t b = bitsOf(a) & 0x7fffffff, sign = bitsOf(a) & 0x80000000;
+  if (b == 0 || b >= 0x7f800000)
+    return a != a ? asFloat(bitsOf(a) | 0x400000) : a;
+  const uint32_t fraction = b < 0x800000 ? b << (__builtin_clz(b) - 8) : b;
+  return asFloat(sign | 0x3f000000 | (fraction & 0x7fffff));
+}
+inline int exponentOf(double a) {
+  const uint64_t b = bitsOf(a) & ~(uint64_t(1) << 63);
+  if (b == 0 || b >> 52 == 2047)
+    return 0;
+  return b >> 52 == 0 ? -1010 - __builtin_clzll(b) : static_cast<int>(b >> 52) - 1022;
+}
+inline double mantissaOf(double a) {
+  constexpr uint64_t kSign = uint64_t(1) << 63, kFraction = (uint64_t(1) << 52) - 1;
+  const uint64_t b = bitsOf(a) & ~kSign;
+  if (b == 0 || b >> 52 == 2047)
+    return a != a ? asDouble(bitsOf(a) | uint64_t(1) << 51) : a;
+  const uint64_t fraction = b >> 52 == 0 ? b << (__builtin_clzll(b) - 11) : b;
+  return asDouble((bitsOf(a) & kSign) | uint64_t(0x3fe) << 52 | (fraction & kFraction));
 }
 
 inline bool isSignaling(float x) { return x != x && !(bitsOf(x) & 0x400000); }

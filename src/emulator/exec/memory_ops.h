@@ -46,6 +46,45 @@ inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
   return x;
 }
 
+/// True if one range of mapped memory holds [at[lane], at[lane] + bytes) of every active lane. Inactive lanes' entries
+/// are replaced by an active one's.
+inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, bool write) {
+  const uint64_t some = at[std::countr_zero(exec)];
+  uint64_t low = ~uint64_t(0), high = 0;
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    at[lane] = exec >> lane & 1 ? at[lane] : some;
+    low = at[lane] < low ? at[lane] : low;
+    high = at[lane] > high ? at[lane] : high;
+  }
+  for (const MemoryRange &r : w.ranges)
+    if (r.contains(low, bytes) && r.contains(high, bytes) && (!write || r.writable))
+      return true;
+  return false;
+}
+
+/// row[d][lane] = the dword d at at[lane]
+inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row, unsigned dwords) {
+  for (unsigned d = 0; d < dwords; ++d, row += kLanes) {
+    if (exec == w.fullMask()) {
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        std::memcpy(&row[lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d, 4);
+    } else {
+      forLanes(exec, [&](unsigned lane) {
+        std::memcpy(&row[lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d, 4);
+      });
+    }
+  }
+}
+inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row, unsigned dwords) {
+  forLanes(exec, [&](unsigned lane) {
+    for (unsigned d = 0; d < dwords; ++d)
+      std::memcpy(reinterpret_cast<uint8_t *>(at[lane]) + 4 * d, &row[d * kLanes + lane], 4);
+  });
+}
+
+/// A policy's `bulk(exec, bytes, write, at)` finds the addresses of all active lanes at once, where all of them are
+/// valid and one allocation holds them; else false, and the lanes are gone through one by one with at().
+///
 /// A policy's `at(lane, skip, bytes, write)` is the place of the lane's bytes [skip, skip + bytes); null: out of a
 /// buffer's range, so that loads give 0 and stores vanish.
 template <class A> void loadOp(Wave &w, const Inst &i) {
@@ -80,7 +119,11 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
     });
   } else {
     const unsigned dwords = bytes / 4;
-    uint64_t exec = w.exec();
+    uint64_t exec = w.exec(), all[kLanes];
+    if (exec && !w.probe && address.bulk(exec, bytes, false, all)) {
+      gather(w, exec, all, row, dwords);
+      return;
+    }
     // The destination may overlap the address registers: read a lane's address before any of its results is stored.
     forLanes(exec, [&](unsigned lane) {
       if (const uint8_t *p = address.at(lane, 0, bytes, false)) {
@@ -109,6 +152,11 @@ template <class A> void storeOp(Wave &w, const Inst &i) {
   A address(w, i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *row = w.row(i.src[1].index);
+  uint64_t all[kLanes];
+  if (bytes >= 4 && w.exec() && !w.probe && address.bulk(w.exec(), bytes, true, all)) {
+    scatter(w, w.exec(), all, row, bytes / 4);
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     if (uint8_t *p = address.at(lane, 0, bytes, true)) {
       if (bytes < 4) {

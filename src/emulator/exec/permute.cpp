@@ -4,13 +4,15 @@
 #include "emulator/exec/op.h"
 #include "emulator/exec/wave.h"
 
+#include <memory>
+
 namespace flyemu {
 
 namespace {
-constexpr int kNoLane = -1;
+constexpr int kNoLane = -1, kUnknown = -2;
 
-/// The lane that `lane` reads under a DPP control, or kNoLane (ISA manuals, "DPP Data Parallel Primitives").
-int dppSource(const Wave &w, unsigned ctrl, int lane) {
+/// The lane that `lane` reads under a DPP control, kNoLane, or kUnknown for no control (ISA manuals, "DPP Data Parallel Primitives").
+int dppSource(int lanes, unsigned ctrl, int lane) {
   int row = lane & ~15, n = lane & 15;
   if (ctrl < 0x100)
     return (lane & ~3) | (ctrl >> (2 * (lane & 3)) & 3);
@@ -23,7 +25,7 @@ int dppSource(const Wave &w, unsigned ctrl, int lane) {
   case 0x16: return row | (n ^ amount);                        // row_xmask
   default: break;
   }
-  int last = static_cast<int>(w.lanes) - 1;
+  int last = lanes - 1;
   switch (ctrl) {
   case 0x130: return lane < last ? lane + 1 : kNoLane;  // wave_shl
   case 0x134: return lane < last ? lane + 1 : 0;        // wave_rol
@@ -33,8 +35,53 @@ int dppSource(const Wave &w, unsigned ctrl, int lane) {
   case 0x141: return (lane & ~7) | (7 - (lane & 7));    // row_half_mirror
   case 0x142: return lane >= 16 ? row - 1 : kNoLane;    // row_bcast15
   case 0x143: return lane >= 32 ? 31 : kNoLane;         // row_bcast31
-  default: throw WaveFault{"DPP control " + std::to_string(ctrl)};
+  default: return kUnknown;
   }
+}
+
+/// Where each lane reads under one control: -1 has no source, and its bit in `valid` is off.
+struct LaneMap {
+  int8_t from[kLanes];
+  uint64_t valid;
+};
+
+/// The maps of all DPP controls for waves of 64 and 32 lanes, made at the first use.
+const LaneMap &laneMap(const Wave &w, unsigned ctrl) {
+  struct Maps {
+    LaneMap of[2][0x200];
+    bool known[2][0x200];
+  };
+  static const std::unique_ptr<Maps> maps = [] {
+    auto m = std::make_unique<Maps>();
+    for (unsigned size = 0; size < 2; ++size)
+      for (unsigned c = 0; c < 0x200; ++c) {
+        LaneMap &map = m->of[size][c];
+        const int lanes = size ? 64 : 32;
+        map.valid = 0;
+        m->known[size][c] = true;
+        for (int lane = 0; lane < lanes; ++lane) {
+          int from = dppSource(lanes, c, lane);
+          m->known[size][c] &= from != kUnknown;
+          map.from[lane] = static_cast<int8_t>(from);
+          map.valid |= uint64_t(from >= 0) << lane;
+        }
+      }
+    return m;
+  }();
+  const unsigned size = w.lanes == 64;
+  if (!maps->known[size][ctrl & 0x1ff])
+    throw WaveFault{"DPP control " + std::to_string(ctrl)};
+  return maps->of[size][ctrl & 0x1ff];
+}
+
+/// The lanes that a row mask and a bank mask leave on: rows are 16 lanes, banks 4 of them.
+uint64_t lanesOfMasks(unsigned masks) {
+  uint64_t banks = 0, lanes = 0;
+  for (unsigned b = 0; b < 4; ++b)
+    banks |= masks >> b & 1 ? uint64_t(15) << (4 * b) : 0;
+  for (unsigned r = 0; r < 4; ++r)
+    lanes |= masks >> (4 + r) & 1 ? banks << (16 * r) : 0;
+  return lanes;
 }
 
 /// The dwords of src[0] that a permute moves.
@@ -42,31 +89,35 @@ unsigned sourceRows(const Inst &i) { return i.op->src[0] == Type::B64 || i.op->s
 } // namespace
 
 void runDpp(Wave &w, const Inst &inst) {
-  uint64_t exec = w.exec(), enable = exec;
-  int from[kLanes];
+  const uint64_t exec = w.exec();
+  uint64_t enable = exec, valid = 0;
   const bool dpp8 = inst.flags & kDpp8, zero = inst.dppFlags & 1, inactive = inst.dppFlags & 2;
-  for (unsigned lane = 0; lane < w.lanes; ++lane) {
-    int source = dpp8 ? static_cast<int>((lane & ~7u) | (inst.sdwa >> (3 * (lane & 7)) & 7))
-                      : dppSource(w, inst.dppCtrl, static_cast<int>(lane));
-    if (!dpp8) {
-      unsigned bank = lane / 4 % 4, row = lane / 16;
-      if (!(inst.dppMasks >> bank & 1) || !(inst.dppMasks >> 4 >> row & 1))
-        enable &= ~(uint64_t(1) << lane);
-    }
-    if (source != kNoLane && !inactive && !(exec >> source & 1))
-      source = kNoLane;
-    // A lane without a source keeps its destination, or, with bound_ctrl, reads 0.
-    if (source == kNoLane && !zero && !dpp8)
-      enable &= ~(uint64_t(1) << lane);
-    from[lane] = source;
+  LaneMap own;
+  const LaneMap *map = &own;
+  if (dpp8) {
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      own.from[lane] = static_cast<int8_t>((lane & ~7u) | (inst.sdwa >> (3 * (lane & 7)) & 7));
+    own.valid = w.fullMask();
+  } else {
+    map = &laneMap(w, inst.dppCtrl);
+    enable &= lanesOfMasks(inst.dppMasks);
   }
+  // A source lane that is off is no source, unless the instruction fetches from inactive lanes.
+  valid = map->valid;
+  if (!inactive && exec != w.fullMask())
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      if (map->from[lane] >= 0 && !(exec >> map->from[lane] & 1))
+        valid &= ~(uint64_t(1) << lane);
+  // A lane without a source keeps its destination, or, with bound_ctrl, reads 0.
+  if (!zero && !dpp8)
+    enable &= valid;
   Inst run = inst;
   if (inst.src[0].isVgpr()) {
     for (unsigned r = 0; r < sourceRows(inst); ++r) {
       const uint32_t *in = w.row(inst.src[0].index + r);
       uint32_t *out = w.row(kTempRow + r);
       for (unsigned lane = 0; lane < w.lanes; ++lane)
-        out[lane] = from[lane] == kNoLane ? 0 : in[from[lane]];
+        out[lane] = valid >> lane & 1 ? in[map->from[lane]] : 0;
     }
     run.src[0].index = kTempRow;
   }

@@ -14,6 +14,7 @@ OpTable tableBuffer();
 OpTable tableDs();
 OpTable tableCrossLane();
 OpTable tableGprIndex();
+OpTable tableScaledConvert();
 
 #define FLYEMU_LANE_TABLES(X, level)                                                                                   \
   X(ValuInt, level)                                                                                                    \

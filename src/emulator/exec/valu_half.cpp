@@ -64,14 +64,6 @@ inline float sinTurns(double x, bool cosine) {
   constexpr double kTurn = 6.283185307179586476925;
   return static_cast<float>(cosine ? __builtin_cos(x * kTurn) : __builtin_sin((x > 0.5 ? x - 1 : x) * kTurn));
 }
-inline int exponentHalf(float a) {
-  int e = 0;
-  if (a == 0 || a != a || std::fabs(a) > 65504)
-    return 0;
-  (void)std::frexp(a, &e);
-  return e;
-}
-
 #define HALF2(NAME, EXPR) lane<F16, F16, F16>(NAME, [](float a, float b) { return EXPR; })
 #define HALF3(NAME, EXPR) lane<F16, F16, F16, F16>(NAME, [](float a, float b, float c) { return EXPR; })
 #define HALF1(NAME, EXPR) lane<F16, F16>(NAME, [](float a) { return EXPR; })
@@ -113,11 +105,8 @@ constexpr OpDef kOps[] = {
     HALF1("v_exp_f16", viaDouble(std::exp2(double(a)), a)),
     HALF1("v_sin_f16", std::isfinite(a) ? sinTurns(a, false) : nanOf(a - a, a, a)),
     HALF1("v_cos_f16", std::isfinite(a) ? sinTurns(a, true) : nanOf(a - a, a, a)),
-    HALF1("v_frexp_mant_f16", [](float x) {
-      int e;
-      return x == 0 || x != x || std::fabs(x) > 65504 ? nanOf(x, x, x) : std::frexp(x, &e);
-    }(a)),
-    lane<I16, F16>("v_frexp_exp_i16_f16", [](float a) { return exponentHalf(a); }),
+    HALF1("v_frexp_mant_f16", mantissaOf(a)),
+    lane<I16, F16>("v_frexp_exp_i16_f16", [](float a) { return exponentOf(a); }),
 };
 } // namespace
 

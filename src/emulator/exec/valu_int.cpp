@@ -77,13 +77,13 @@ template <class F, bool CarryIn> void carryOp(Wave &w, const Inst &i) {
       continue;
     alignas(64) u32 ba[kChunk], bb[kChunk], r[kChunk], o[kChunk];
     const u32 *a = fetch<U32>(w, i.src[0], c, ba), *b = fetch<U32>(w, i.src[1], c, bb);
-    for (int l = 0; l < kChunk; ++l) {
+    FLYEMU_EACH(l) {
       bool co;
       r[l] = F{}(a[l], b[l], carry >> l & 1, co);
       o[l] = co;
     }
     if (i.flags & kClamp) // saturates towards the side it left
-      for (int l = 0; l < kChunk; ++l)
+      FLYEMU_EACH(l)
         r[l] = o[l] ? F::kSaturated : r[l];
     out |= u64(maskOf([&](int l) { return o[l]; }) & m) << (c * kChunk);
     store<U32>(w, i, c, m, r);
@@ -119,7 +119,7 @@ template <class T> void selectOp(Wave &w, const Inst &i) {
     using L = typename T::type;
     alignas(64) L ba[kChunk], bb[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb);
-    for (int l = 0; l < kChunk; ++l)
+    FLYEMU_EACH(l)
       r[l] = k >> l & 1 ? b[l] : a[l];
     store<T>(w, i, c, m, r);
   }
@@ -176,6 +176,31 @@ void windows32(Wave &w, const Inst &i) {
       w.row(i.dst.index + k)[lane] = r[k];
   }
 }
+
+/// Any function of three bits: the truth table is in the instruction (CDNA4 ISA, V_BITOP3_B32).
+template <class T> void bitop3(Wave &w, const Inst &i) {
+  using L = typename T::type;
+  uint64_t exec = w.exec();
+  L minterm[8];
+  for (unsigned k = 0; k < 8; ++k)
+    minterm[k] = i.offset >> k & 1 ? static_cast<L>(~L(0)) : L(0);
+  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
+    u32 m = static_cast<u32>(exec >> (c * kChunk));
+    if (!m)
+      continue;
+    alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
+    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb), *d = fetch<T>(w, i.src[2], c, bc);
+    FLYEMU_EACH(l) {
+      L x = a[l], y = b[l], z = d[l];
+      r[l] = static_cast<L>((~x & ~y & ~z & minterm[0]) | (~x & ~y & z & minterm[1]) | (~x & y & ~z & minterm[2]) |
+                            (~x & y & z & minterm[3]) | (x & ~y & ~z & minterm[4]) | (x & ~y & z & minterm[5]) |
+                            (x & y & ~z & minterm[6]) | (x & y & z & minterm[7]));
+    }
+    store<T>(w, i, c, m, r);
+  }
+}
+inline u32 clipI8(i32 x) { return static_cast<u32>(x < -128 ? -128 : x > 127 ? 127 : x) & 255; }
+inline u32 clipU8(i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x); }
 
 constexpr OpDef kOps[] = {
     lane<U32, U32>("v_mov_b32", [](u32 a) { return a; }),
@@ -271,6 +296,15 @@ constexpr OpDef kOps[] = {
     lane<U32, U32>("v_clz_i32_u32", [](u32 a) { return highBit(a); }),
     lane<U32, U32>("v_ctz_i32_b32", [](u32 a) { return a ? u32(__builtin_ctz(a)) : ~0u; }),
     lane<U32, U32>("v_cls_i32", [](u32 a) { return highBit(i32(a) < 0 ? ~a : a); }),
+    {"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
+    {"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}, 0},
+    lane<U32, U32>("v_prng_b32", [](u32 a) { return (a << 1) ^ (a >> 31 ? 197u : 0u); }),
+    lane<U16, I32, I32, U32>("v_ashr_pk_i8_i32", [](i32 a, i32 b, u32 c) {
+      return clipI8(a >> (c & 31)) | clipI8(b >> (c & 31)) << 8;
+    }),
+    lane<U16, I32, I32, U32>("v_ashr_pk_u8_i32", [](i32 a, i32 b, u32 c) {
+      return clipU8(a >> (c & 31)) | clipU8(b >> (c & 31)) << 8;
+    }),
     lane<U32, U32, U32>("v_bcnt_u32_b32", [](u32 a, u32 b) { return u32(__builtin_popcount(a)) + b; }),
     lane<U32, U32, U32>("v_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
     lane<U32, U32, U32, U32>("v_bfe_u32", [](u32 a, u32 b, u32 c) { return bfeU(a, b, c); }),

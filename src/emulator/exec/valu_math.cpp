@@ -13,7 +13,22 @@ namespace {
 inline float flush(float x) { return (bitsOf(x) & 0x7f800000) == 0 ? asFloat(bitsOf(x) & 0x80000000) : x; }
 inline float fromDouble(double r, float a) { return nanOf(flush(static_cast<float>(r)), a, a); }
 
-inline float exp2Flush(float a) { return fromDouble(__builtin_exp2(double(a)), a); }
+/// 2^a: the power of two of the nearest integer times the series of 2^f for the rest, |f| <= 1/2, whose first term left
+/// out is below 2^-32.
+inline float exp2Flush(float a) {
+  const float bounded = a < -1000.0f ? -1000.0f : a > 1000.0f ? 1000.0f : a == a ? a : 0.0f;
+  const double n = __builtin_roundeven(double(bounded)), f = double(bounded) - n;
+  double p = 1.3215486790144307e-6;
+  p = p * f + 1.5252733804059841e-5;
+  p = p * f + 1.5403530393381608e-4;
+  p = p * f + 1.3333558146428443e-3;
+  p = p * f + 9.6181291076284769e-3;
+  p = p * f + 5.5504108664821580e-2;
+  p = p * f + 2.4022650695910071e-1;
+  p = p * f + 6.9314718055994531e-1;
+  p = p * f + 1.0;
+  return fromDouble(asDouble(bitsOf(p) + (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int>(n))) << 52)), a);
+}
 inline float log2Flush(float a) { return fromDouble(__builtin_log2(double(flush(a))), a); }
 inline float rcpFlush(float a) { return nanOf(flush(1.0f / flush(a)), a, a); }
 inline float rsqFlush(float a) { return fromDouble(1.0 / __builtin_sqrt(double(flush(a))), a); }
@@ -32,29 +47,6 @@ template <bool Cos> inline float sinTurns(float a) {
   if (Cos && (x == 0.25 || x == 0.75))
     r = 0;
   return flush(static_cast<float>(r));
-}
-
-inline int exponentOf(float a) {
-  int e = 0;
-  if (a == 0 || a != a || __builtin_fabsf(a) > 3.4028235e38f)
-    return 0;
-  (void)__builtin_frexpf(a, &e);
-  return e;
-}
-inline float mantissaOf(float a) {
-  int e;
-  return a == 0 || a != a || __builtin_fabsf(a) > 3.4028235e38f ? nanOf(a, a, a) : __builtin_frexpf(a, &e);
-}
-inline int exponentOf(double a) {
-  int e = 0;
-  if (a == 0 || a != a || __builtin_fabs(a) > 1.7976931348623157e308)
-    return 0;
-  (void)__builtin_frexp(a, &e);
-  return e;
-}
-inline double mantissaOf(double a) {
-  int e;
-  return a == 0 || a != a || __builtin_fabs(a) > 1.7976931348623157e308 ? nanOf(a, a, a) : __builtin_frexp(a, &e);
 }
 
 // Division, as v_div_scale, v_div_fmas and v_div_fixup do it together. The manuals have slips here (the references
@@ -146,7 +138,7 @@ template <class T> void divFmasOp(Wave &w, const Inst &i) {
       continue;
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb), *n = fetch<T>(w, i.src[2], c, bc);
-    for (int l = 0; l < kChunk; ++l)
+    FLYEMU_EACH(l)
       r[l] = nanOf(v >> l & 1 ? fmasScaled(a[l], b[l], n[l]) : fma(a[l], b[l], n[l]), a[l], b[l], n[l]);
     store<T>(w, i, c, m, r);
   }

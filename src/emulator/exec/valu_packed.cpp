@@ -35,7 +35,7 @@ template <class F, class D, class... S> void packedOp(Wave &w, const Inst &i) {
       continue;
     const uint32_t *a = w.row(kTempRow + 4) + c * kChunk, *b = w.row(kTempRow + 5) + c * kChunk;
     alignas(64) uint32_t r[kChunk];
-    for (int l = 0; l < kChunk; ++l)
+    FLYEMU_EACH(l)
       r[l] = (a[l] & 0xffff) | b[l] << 16;
     storeRow(w.row(i.dst.index) + c * kChunk, r, m);
   }
@@ -133,12 +133,12 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
       }
     }
     if (Part < 0) {
-      for (int l = 0; l < kChunk; ++l)
+      FLYEMU_EACH(l)
         r[l] = fma(in[0][l], in[1][l], in[2][l]);
       store<F32>(w, i, c, m, r);
     } else {
       // One rounding, to half: the float sum would be a second one.
-      for (int l = 0; l < kChunk; ++l) {
+      FLYEMU_EACH(l) {
         double exact = __builtin_fma(double(in[0][l]), double(in[1][l]), double(in[2][l]));
         float f = static_cast<float>(exact);
         // Round to odd, so that the rounding to half sees what was dropped.
@@ -177,7 +177,7 @@ template <bool Acc> void dot2HalfOp(Wave &w, const Inst &i) {
     Operand third = Acc ? i.dst : i.src[2];
     third.flags &= kNeg;
     const float *add = fetch<F32>(w, third, c, b[4]);
-    for (int l = 0; l < kChunk; ++l)
+    FLYEMU_EACH(l)
       r[l] = dot2(a0[l], b0[l], a1[l], b1[l], add[l]);
     store<F32>(w, i, c, m, r);
   }

@@ -93,6 +93,13 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
     if (inst.opsel & 8 && (op.dst == Type::B16 || op.dst == Type::F16))
       inst.dst.flags |= kHigh;
   }
+  if (op.name.substr(0, 8) == "v_bitop3") {
+    // The modifier fields hold the truth table.
+    inst.offset = static_cast<int32_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 | bitField(w1, 29, 3));
+    inst.omod = 0;
+    for (Operand &o : inst.src)
+      o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
+  }
   // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or VOP2 clear it.
   if (opcode >= 0x1c0)
     inst.flags |= kKeepHigh;
