@@ -42,3 +42,16 @@ func.func @gemm_shapes(%d: !fly.memref<f32, register, (1,2,2):(0,1,2)>, %a: !fly
   fly.gemm(%atom, %d, %a, %b, %d) : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,3,2):(0,1,3)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>) -> ()
   return
 }
+
+// -----
+
+func.func @coordinates_are_no_addresses(%p: !fly.ptr<f32, global>, %v: f32) {
+  %s = fly.make_int_tuple() : () -> !fly.int_tuple<(4,8)>
+  %d = fly.make_int_tuple() : () -> !fly.int_tuple<(1E0,1E1)>
+  %l = fly.make_layout(%s, %d) : (!fly.int_tuple<(4,8)>, !fly.int_tuple<(1E0,1E1)>) -> !fly.layout<(4,8):(1E0,1E1)>
+  %m = fly.make_view(%p, %l) : (!fly.ptr<f32, global>, !fly.layout<(4,8):(1E0,1E1)>) -> !fly.memref<f32, global, (4,8):(1E0,1E1)>
+  %i = fly.make_int_tuple() : () -> !fly.int_tuple<(1,2)>
+  // expected-error@+1 {{a pointer moves by one number, not by (1,2)}}
+  fly.memref.store(%v, %m, %i) : (f32, !fly.memref<f32, global, (4,8):(1E0,1E1)>, !fly.int_tuple<(1,2)>) -> ()
+  return
+}

@@ -75,6 +75,11 @@ LogicalResult lowerOrReport(Operation *op, AlgebraLowering &lowering) {
   }
 }
 
+/// No error of the algebra may pass through MLIR's frames, which know no exceptions.
+LogicalResult lowerGuarded(Operation *op, AlgebraLowering &lowering) {
+  return guarded(op, [&] { return lower(op, lowering); });
+}
+
 void eraseDead(Operation *root) {
   SmallVector<Operation *> order;
   root->walk([&](Operation *op) { order.push_back(op); });

@@ -5,6 +5,7 @@
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "layout/algebra.h"
+#include "layout/error.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -23,7 +24,12 @@ Type registerValueType(MemRefType type) {
   const auto *layout = std::get_if<fl::Layout>(&type.getLayout());
   if (!type.isIn(AddressSpace::Register) || !layout || !layout->isStatic())
     return {};
-  fl::Layout flat = fl::coalesce(*layout);
+  fl::Layout flat;
+  try {
+    flat = fl::coalesce(*layout);
+  } catch (const fl::LayoutError &) { // too large to be registers
+    return {};
+  }
   if (!flat.isLeaf())
     return {};
   Type elemTy = registerElementType(type.getElemTy());
