@@ -82,7 +82,7 @@ LogicalResult MakeFragmentLikeOp::inferReturnTypes(MLIRContext *context,
   if (!elemTy)
     return emitOptionalError(location, "'fly.make_fragment_like' op needs an element type for ",
                              source);
-  if (!elemTy.isIntOrFloat())
+  if (!elemTy.isIntOrFloat() || elemTy.getIntOrFloatBitWidth() == 0)
     return emitOptionalError(location, "'fly.make_fragment_like' op expected an integer or float ",
                              "element type, found ", elemTy);
   auto compute = [](const AlgebraArgs &args, Results &results) {

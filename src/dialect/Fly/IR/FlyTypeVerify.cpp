@@ -9,9 +9,14 @@ namespace mlir::fly {
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
+/// MLIR has integers of no bits; memory and arithmetic have none.
+static bool hasBits(Type type) {
+  return type.isIntOrFloat() && type.getIntOrFloatBitWidth() > 0;
+}
+
 static LogicalResult verifyPointer(EmitError emitError, Type elemTy, Attribute addressSpace,
                                    int64_t alignment) {
-  if (!elemTy.isIntOrFloat())
+  if (!hasBits(elemTy))
     return emitError() << "the element of a pointer is an integer or a float, not " << elemTy;
   if (!addressSpace)
     return emitError() << "a pointer needs an address space";
@@ -82,13 +87,13 @@ LogicalResult CopyOpUniversalCopyType::verify(EmitError emitError, int32_t bitSi
 
 LogicalResult CopyOpUniversalAtomicType::verify(EmitError emitError, AtomicOpAttr, Type valType,
                                                 StringRef) {
-  if (!valType.isIntOrFloat())
+  if (!hasBits(valType))
     return emitError() << "an atomic works on an integer or a float, not " << valType;
   return success();
 }
 
 LogicalResult MmaOpUniversalFMAType::verify(EmitError emitError, Type elemTy) {
-  if (!elemTy.isIntOrFloat())
+  if (!hasBits(elemTy))
     return emitError() << "a universal FMA works on integers or floats, not " << elemTy;
   return success();
 }

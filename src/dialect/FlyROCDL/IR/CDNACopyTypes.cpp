@@ -44,7 +44,8 @@ SmallVector<int64_t> CopyOpCDNA3BufferCopyType::getStateFieldDefaults() const { 
 
 LogicalResult CopyOpCDNA3BufferAtomicType::verify(EmitError emitError, fly::AtomicOpAttr,
                                                   Type valType) {
-  if (!valType.isIntOrFloat() || valType.getIntOrFloatBitWidth() > 64)
+  unsigned bits = valType.isIntOrFloat() ? valType.getIntOrFloatBitWidth() : 0;
+  if (bits < 1 || bits > 64)
     return emitError() << "a buffer atomic works on an integer or float of at most 64 bits, not "
                        << valType;
   return success();

@@ -107,3 +107,18 @@ func.func private @tiled_copy(!fly.tiled_copy<!fly.copy_atom<!fly.universal_copy
 
 // expected-error @below {{needs a static (M, N, K) layout of atoms}}
 func.func private @tiled_mma(!fly.tiled_mma<!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.layout<(4,4):(1,4)>>)
+
+// -----
+
+// expected-error @below {{the element of a pointer is an integer or a float, not 'i0'}}
+func.func private @no_element_bits(!fly.ptr<i0, shared>)
+
+// -----
+
+// expected-error @below {{an atomic works on an integer or a float, not 'i0'}}
+func.func private @no_atomic_bits(!fly.copy_atom<!fly.universal_atomic<add, i0>, 32>)
+
+// -----
+
+// expected-error @below {{a universal FMA works on integers or floats, not 'i0'}}
+func.func private @no_fma_bits(!fly.universal_fma<1x1x1, (i0, i0) -> i0>)
