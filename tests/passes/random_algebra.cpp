@@ -183,11 +183,18 @@ private:
     return LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI64Type(), base,
                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
   }
+  /// Some inputs are seen to be not negative, as thread numbers are: other instructions serve for
+  /// those.
   Value input(int64_t index, unsigned width) {
     Value number = LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address(in, index));
-    if (width == 64)
-      return number;
-    return arith::TruncIOp::create(builder, loc, builder.getI32Type(), number);
+    if (width == 32)
+      number = arith::TruncIOp::create(builder, loc, builder.getI32Type(), number);
+    if (pick(2)) {
+      Value zero =
+          arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(number.getType(), 0));
+      number = arith::MaxSIOp::create(builder, loc, number, zero);
+    }
+    return number;
   }
   void output(Value number) {
     unsigned bits = number.getType().getIntOrFloatBitWidth();
