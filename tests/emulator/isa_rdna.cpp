@@ -155,3 +155,18 @@ TEST_CASE("RDNA: matrix product of ones") {
     }
   }
 }
+
+TEST_CASE("gfx1201: scalar floating point") {
+  WaveRun w("gfx1201");
+  w.s = {{8, bits(1.5f)}, {9, bits(-4.0f)}, {10, bits(2.0f)}, {11, 0x3c00}, {12, 0x4200}};
+  w.readS = {20, 21, 22, 23, 24, 25};
+  w.run("s_add_f32 s20, s8, s9\ns_fmac_f32 s10, s8, s9\ns_mov_b32 s21, s10\ns_fmamk_f32 s22, s8, 0x40400000, s9\n"
+        "s_add_f16 s23, s11, s12\ns_cvt_i32_f32 s24, s9\ns_max_num_f32 s25, s8, s9\ns_cmp_lt_f32 s9, s8\n");
+  CHECK(f(w.outS[20]) == -2.5f);
+  CHECK(f(w.outS[21]) == -4.0f);
+  CHECK(f(w.outS[22]) == 0.5f);
+  CHECK(w.outS[23] == 0x4400);
+  CHECK(int32_t(w.outS[24]) == -4);
+  CHECK(f(w.outS[25]) == 1.5f);
+  CHECK(w.outScc == 1);
+}

@@ -43,7 +43,7 @@ Map makeMap() {
       map.emplace(d->name, d);
   };
   for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(), tableCrossLane(),
-                    tableGprIndex(), tableScaledConvert()})
+                    tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

@@ -15,6 +15,7 @@ OpTable tableDs();
 OpTable tableCrossLane();
 OpTable tableGprIndex();
 OpTable tableScaledConvert();
+OpTable tableSaluFloat();
 
 #define FLYEMU_LANE_TABLES(X, level)                                                                                   \
   X(ValuInt, level)                                                                                                    \
