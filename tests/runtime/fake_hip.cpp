@@ -17,7 +17,7 @@ struct Module {
   std::vector<Function *> functions;
 };
 
-hipError_t failure() { return static_cast<hipError_t>(std::exchange(state.failNext, 0)); }
+hipError_t failure() { return static_cast<hipError_t>(state.failNext.exchange(0)); }
 } // namespace
 
 extern "C" {

@@ -2,6 +2,7 @@
 // loads any HIP library; `fake_hip_state` is the one name beside HIP's that it exports.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,8 +23,8 @@ struct FakeHip {
   std::mutex mutex;
   int devices = 2;
   std::string arch = "gfx942:sramecc+:xnack-";
-  bool record = true; ///< off: a launch returns at once
-  int failNext = 0;   ///< the code that the next launch, allocation or load returns
+  bool record = true;            ///< off: a launch returns at once
+  std::atomic<int> failNext = 0; ///< the code that the next launch, allocation or load returns
   std::vector<FakeLaunch> launches;
   int modulesLoaded = 0, modulesUnloaded = 0;
   int allocations = 0;
