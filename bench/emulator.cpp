@@ -1,4 +1,5 @@
-// Wave instructions a second of one core of the emulator, by class; and a launch of many small workgroups.
+// Wave instructions a second of one core of the emulator, by class; and a launch of many small
+// workgroups.
 #include "../tests/emulator/assemble.h"
 #include "../tests/emulator/wave_test.h"
 
@@ -14,7 +15,8 @@ using namespace flyemu;
 namespace {
 constexpr unsigned kUnroll = 32, kLoops = 2000;
 
-/// A kernel that runs `text` kUnroll * kLoops times; v1 holds 16 * lane, s[2:3] the address of `memory`.
+/// A kernel that runs `text` kUnroll * kLoops times; v1 holds 16 * lane, s[2:3] the address of
+/// `memory`.
 struct Looped {
   std::vector<uint32_t> words;
   std::vector<uint8_t> memory = std::vector<uint8_t>(1 << 16);
@@ -23,8 +25,10 @@ struct Looped {
   Dispatch launch;
 
   explicit Looped(const std::string &text) {
-    std::string code = "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
-                       "s_movk_i32 s20, " + std::to_string(kLoops) + "\nagain:\n";
+    std::string code =
+        "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
+        "s_movk_i32 s20, " +
+        std::to_string(kLoops) + "\nagain:\n";
     for (unsigned k = 0; k < kUnroll; ++k)
       code += text + "\n";
     code += "s_sub_u32 s20, s20, 1\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 again\ns_endpgm\n";
@@ -79,8 +83,10 @@ BENCHMARK_CAPTURE(run, ds_read_b128, "ds_read_b128 v[4:7], v1");
 BENCHMARK_CAPTURE(run, ds_write_b64, "ds_write_b64 v1, v[2:3]");
 BENCHMARK_CAPTURE(run, global_load_dwordx4, "global_load_dwordx4 v[4:7], v1, s[2:3]");
 BENCHMARK_CAPTURE(run, global_store_dword, "global_store_dword v1, v2, s[2:3]");
-BENCHMARK_CAPTURE(run, mfma_32x32x8_f16, "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]");
-BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8, "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
+BENCHMARK_CAPTURE(run, mfma_32x32x8_f16,
+                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]");
+BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
+                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
 BENCHMARK(decode);
 

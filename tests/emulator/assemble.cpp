@@ -50,21 +50,27 @@ std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
   std::string diagnostics;
   llvm::SourceMgr sources;
   sources.setDiagHandler(
-      [](const llvm::SMDiagnostic &d, void *to) { static_cast<std::string *>(to)->append(d.getMessage().str() + "\n"); },
+      [](const llvm::SMDiagnostic &d, void *to) {
+        static_cast<std::string *>(to)->append(d.getMessage().str() + "\n");
+      },
       &diagnostics);
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size())),
-                             llvm::SMLoc());
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text.data(), text.size())),
+      llvm::SMLoc());
   llvm::MCContext context(triple, info.get(), registers.get(), subtarget.get(), &sources, &options);
   std::unique_ptr<llvm::MCObjectFileInfo> objectInfo(target->createMCObjectFileInfo(context, true));
   context.setObjectFileInfo(objectInfo.get());
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
-  std::unique_ptr<llvm::MCAsmBackend> backend(target->createMCAsmBackend(*subtarget, *registers, options));
+  std::unique_ptr<llvm::MCAsmBackend> backend(
+      target->createMCAsmBackend(*subtarget, *registers, options));
   std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(out);
   std::unique_ptr<llvm::MCStreamer> streamer(target->createMCObjectStreamer(
       triple, context, std::move(backend), std::move(writer),
-      std::unique_ptr<llvm::MCCodeEmitter>(target->createMCCodeEmitter(*instructions, context)), *subtarget));
-  std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(sources, context, *streamer, *info));
+      std::unique_ptr<llvm::MCCodeEmitter>(target->createMCCodeEmitter(*instructions, context)),
+      *subtarget));
+  std::unique_ptr<llvm::MCAsmParser> parser(
+      llvm::createMCAsmParser(sources, context, *streamer, *info));
   std::unique_ptr<llvm::MCTargetAsmParser> targetParser(
       target->createMCAsmParser(*subtarget, *parser, *instructions, options));
   parser->setTargetParser(*targetParser);

@@ -7,7 +7,8 @@
 
 namespace flyemu::test {
 
-/// The bytes of the .text section of `text`. Throws std::runtime_error with the assembler's messages.
+/// The bytes of the .text section of `text`. Throws std::runtime_error with the assembler's
+/// messages.
 std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text);
 
 } // namespace flyemu::test

@@ -1,4 +1,5 @@
-// Planted mistakes that the checks find, code that they have nothing to say about, and counters of small cases.
+// Planted mistakes that the checks find, code that they have nothing to say about, and counters of
+// small cases.
 #include "operands.h"
 
 using namespace flyemu;
@@ -34,7 +35,8 @@ TEST_CASE("correct code has no findings") {
   w.lds = 256;
   w.v = {{1, iota(0, 4)}, {2, iota(7)}};
   w.readV = {3};
-  // Each wave writes the same words, but a barrier stands between them and no wave reads before the last one.
+  // Each wave writes the same words, but a barrier stands between them and no wave reads before the
+  // last one.
   w.run("v_lshrrev_b32 v5, 6, v0\nv_and_b32 v5, 1, v5\nv_cmp_eq_u32 vcc, 0, v5\n"
         "s_and_saveexec_b64 s[20:21], vcc\nds_write_b32 v1, v2\ns_mov_b64 exec, s[20:21]\n"
         "s_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v1\n");
@@ -74,8 +76,9 @@ TEST_CASE("reads of what nobody wrote") {
   w.run("v_mov_b32 v10, 4\nv_add_u32 v9, v10, v1\nglobal_load_dword v3, v9, s[2:3]\n");
   CHECK(w.result.findings.empty());
   // A lane that was off when the register was written has no value when it is on again.
-  w.run("s_mov_b64 s[20:21], exec\ns_mov_b64 exec, 0xff\nv_mov_b32 v9, 0\ns_mov_b64 exec, s[20:21]\n"
-        "v_mov_b32 v8, v9\nglobal_store_dword v1, v8, s[2:3]\n");
+  w.run(
+      "s_mov_b64 s[20:21], exec\ns_mov_b64 exec, 0xff\nv_mov_b32 v9, 0\ns_mov_b64 exec, s[20:21]\n"
+      "v_mov_b32 v8, v9\nglobal_store_dword v1, v8, s[2:3]\n");
   CHECK(found(w, kCheckInit, "lane 8,"));
 }
 
@@ -95,12 +98,15 @@ TEST_CASE("barriers in divergent code, and waves that do not come") {
   w.checks = kCheckSync;
   w.waves = 2;
   w.v = {{1, iota(0)}};
-  w.run("v_cmp_gt_u32 vcc, 5, v1\ns_and_saveexec_b64 s[20:21], vcc\ns_barrier\ns_mov_b64 exec, s[20:21]\n");
+  w.run("v_cmp_gt_u32 vcc, 5, v1\ns_and_saveexec_b64 s[20:21], vcc\ns_barrier\ns_mov_b64 exec, "
+        "s[20:21]\n");
   CHECK(found(w, kCheckSync, "divergent"));
-  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 other\ns_barrier\ns_branch past\n"
+  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc1 "
+        "other\ns_barrier\ns_branch past\n"
         "other:\ns_barrier\npast:\n");
   CHECK(found(w, kCheckSync, "different barriers"));
-  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 stay\ns_endpgm\nstay:\ns_barrier\n");
+  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 "
+        "stay\ns_endpgm\nstay:\ns_barrier\n");
   CHECK(found(w, kCheckSync, "has ended"));
 }
 
@@ -112,7 +118,8 @@ TEST_CASE("counters of a known case") {
   plain.memory.resize(64 * 128);
   w.memory.resize(64 * 128);
   plain.run("");
-  w.run("ds_write_b32 v1, v2\nds_write_b32 v2, v1\nglobal_load_dword v3, v1, s[2:3]\nglobal_load_dword v3, v2, s[2:3]\n"
+  w.run("ds_write_b32 v1, v2\nds_write_b32 v2, v1\nglobal_load_dword v3, v1, "
+        "s[2:3]\nglobal_load_dword v3, v2, s[2:3]\n"
         "v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], 0\n");
   const Counters &a = plain.result.counters, &b = w.result.counters;
   CHECK(b.SQ_WAVES == 1);
@@ -123,7 +130,8 @@ TEST_CASE("counters of a known case") {
   CHECK(b.matrixFlops - a.matrixFlops == 2 * 32 * 32 * 8);
   // Stride 128: all 64 dwords in one bank, where 2 cycles would do; stride 4: no conflict.
   CHECK(b.SQ_LDS_BANK_CONFLICT - a.SQ_LDS_BANK_CONFLICT == 62);
-  // Stride 128: a line for each lane, where two would hold the bytes; stride 4: two or, unaligned, three lines.
+  // Stride 128: a line for each lane, where two would hold the bytes; stride 4: two or, unaligned,
+  // three lines.
   uint64_t lines = b.TCP_TOTAL_CACHE_ACCESSES - a.TCP_TOTAL_CACHE_ACCESSES;
   CHECK((lines == 66 || lines == 67));
   CHECK(b.TCP_MINIMUM_CACHE_ACCESSES - a.TCP_MINIMUM_CACHE_ACCESSES == 4);

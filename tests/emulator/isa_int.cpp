@@ -12,7 +12,9 @@ using i64 = int64_t;
 namespace {
 i32 s(u32 x) { return static_cast<i32>(x); }
 i32 s24(u32 x) { return s(x & 0x800000 ? x | 0xff000000 : x & 0xffffff); }
-u32 sat(i64 x) { return static_cast<u32>(x > 0x7fffffffLL ? 0x7fffffffLL : x < -0x80000000LL ? -0x80000000LL : x); }
+u32 sat(i64 x) {
+  return static_cast<u32>(x > 0x7fffffffLL ? 0x7fffffffLL : x < -0x80000000LL ? -0x80000000LL : x);
+}
 u32 med(i64 a, i64 b, i64 c) {
   i64 v[3] = {a, b, c};
   for (int k = 0; k < 2; ++k)
@@ -43,7 +45,9 @@ u32 bytesOf(u32 a, u32 b, u32 c, bool masked) {
 }
 u32 i16s(u32 x) { return static_cast<u32>(static_cast<int16_t>(x)); }
 u32 clampU16(i64 x) { return static_cast<u32>(x < 0 ? 0 : x > 65535 ? 65535 : x); }
-u32 clampI16(i64 x) { return static_cast<u32>(x < -32768 ? -32768 : x > 32767 ? 32767 : x) & 0xffff; }
+u32 clampI16(i64 x) {
+  return static_cast<u32>(x < -32768 ? -32768 : x > 32767 ? 32767 : x) & 0xffff;
+}
 } // namespace
 
 TEST_CASE("32-bit integer operations") {
@@ -138,44 +142,62 @@ TEST_CASE("32-bit integer operations") {
 TEST_CASE("16-bit integer operations") {
   static const LaneCase kCases[] = {
       {"v_add_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return (a + b) & 0xffff; }},
-      {"v_add_u16 v4, v1, v2 clamp", [](u32 a, u32 b, u32) { return clampU16(i64(a & 0xffff) + (b & 0xffff)); }},
+      {"v_add_u16 v4, v1, v2 clamp",
+       [](u32 a, u32 b, u32) { return clampU16(i64(a & 0xffff) + (b & 0xffff)); }},
       {"v_sub_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return (a - b) & 0xffff; }},
       {"v_subrev_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return (b - a) & 0xffff; }},
       {"v_mul_lo_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return a * b & 0xffff; }},
       {"v_lshlrev_b16 v4, v1, v2", [](u32 a, u32 b, u32) { return b << a % 16 & 0xffff; }},
       {"v_lshrrev_b16 v4, v1, v2", [](u32 a, u32 b, u32) { return (b & 0xffff) >> a % 16; }},
-      {"v_ashrrev_i16 v4, v1, v2", [](u32 a, u32 b, u32) { return u32(s(i16s(b)) >> a % 16) & 0xffff; }},
+      {"v_ashrrev_i16 v4, v1, v2",
+       [](u32 a, u32 b, u32) { return u32(s(i16s(b)) >> a % 16) & 0xffff; }},
       {"v_max_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return std::max(a & 0xffff, b & 0xffff); }},
-      {"v_min_i16 v4, v1, v2", [](u32 a, u32 b, u32) { return u32(std::min(s(i16s(a)), s(i16s(b)))) & 0xffff; }},
+      {"v_min_i16 v4, v1, v2",
+       [](u32 a, u32 b, u32) { return u32(std::min(s(i16s(a)), s(i16s(b)))) & 0xffff; }},
       // VOP3-only forms leave the other half of the destination, and op_sel chooses halves.
-      {"v_mad_u16 v4, v1, v2, v3", [](u32 a, u32 b, u32 c) { return (kPoison & 0xffff0000) | ((a * b + c) & 0xffff); }},
-      {"v_mad_u16 v4, v1, v2, v3 op_sel:[1,0,1,1]", [](u32 a, u32 b, u32 c) {
+      {"v_mad_u16 v4, v1, v2, v3",
+       [](u32 a, u32 b, u32 c) { return (kPoison & 0xffff0000) | ((a * b + c) & 0xffff); }},
+      {"v_mad_u16 v4, v1, v2, v3 op_sel:[1,0,1,1]",
+       [](u32 a, u32 b, u32 c) {
          return (kPoison & 0xffff) | ((a >> 16) * (b & 0xffff) + (c >> 16)) << 16;
        }},
-      {"v_add_i16 v4, v1, v2 clamp", [](u32 a, u32 b, u32) {
+      {"v_add_i16 v4, v1, v2 clamp",
+       [](u32 a, u32 b, u32) {
          return (kPoison & 0xffff0000) | clampI16(s(i16s(a)) + s(i16s(b)));
        }},
-      {"v_max3_i16 v4, v1, v2, v3 op_sel:[0,1,0,0]", [](u32 a, u32 b, u32 c) {
-         return (kPoison & 0xffff0000) | (u32(std::max({s(i16s(a)), s(i16s(b >> 16)), s(i16s(c))})) & 0xffff);
+      {"v_max3_i16 v4, v1, v2, v3 op_sel:[0,1,0,0]",
+       [](u32 a, u32 b, u32 c) {
+         return (kPoison & 0xffff0000) |
+                (u32(std::max({s(i16s(a)), s(i16s(b >> 16)), s(i16s(c))})) & 0xffff);
        }},
-      {"v_pk_add_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return ((a + b) & 0xffff) | ((a >> 16) + (b >> 16)) << 16; }},
-      {"v_pk_sub_i16 v4, v1, v2 clamp", [](u32 a, u32 b, u32) {
-         return clampI16(s(i16s(a)) - s(i16s(b))) | clampI16(s(i16s(a >> 16)) - s(i16s(b >> 16))) << 16;
+      {"v_pk_add_u16 v4, v1, v2",
+       [](u32 a, u32 b, u32) { return ((a + b) & 0xffff) | ((a >> 16) + (b >> 16)) << 16; }},
+      {"v_pk_sub_i16 v4, v1, v2 clamp",
+       [](u32 a, u32 b, u32) {
+         return clampI16(s(i16s(a)) - s(i16s(b))) | clampI16(s(i16s(a >> 16)) - s(i16s(b >> 16)))
+                                                        << 16;
        }},
-      {"v_pk_mul_lo_u16 v4, v1, v2 op_sel:[1,0] op_sel_hi:[0,1]", [](u32 a, u32 b, u32) {
+      {"v_pk_mul_lo_u16 v4, v1, v2 op_sel:[1,0] op_sel_hi:[0,1]",
+       [](u32 a, u32 b, u32) {
          return ((a >> 16) * (b & 0xffff) & 0xffff) | ((a & 0xffff) * (b >> 16)) << 16;
        }},
-      {"v_pk_mad_u16 v4, v1, v2, v3", [](u32 a, u32 b, u32 c) {
+      {"v_pk_mad_u16 v4, v1, v2, v3",
+       [](u32 a, u32 b, u32 c) {
          return ((a * b + c) & 0xffff) | ((a >> 16) * (b >> 16) + (c >> 16)) << 16;
        }},
-      {"v_pk_lshrrev_b16 v4, v1, v2", [](u32 a, u32 b, u32) {
+      {"v_pk_lshrrev_b16 v4, v1, v2",
+       [](u32 a, u32 b, u32) {
          return ((b & 0xffff) >> a % 16) | (b >> 16) >> (a >> 16) % 16 << 16;
        }},
-      {"v_pk_ashrrev_i16 v4, v1, v2", [](u32 a, u32 b, u32) {
-         return (u32(s(i16s(b)) >> a % 16) & 0xffff) | u32(s(i16s(b >> 16)) >> (a >> 16) % 16) << 16;
+      {"v_pk_ashrrev_i16 v4, v1, v2",
+       [](u32 a, u32 b, u32) {
+         return (u32(s(i16s(b)) >> a % 16) & 0xffff) | u32(s(i16s(b >> 16)) >> (a >> 16) % 16)
+                                                           << 16;
        }},
-      {"v_pk_max_i16 v4, v1, v2", [](u32 a, u32 b, u32) {
-         return (u32(std::max(s(i16s(a)), s(i16s(b)))) & 0xffff) | u32(std::max(s(i16s(a >> 16)), s(i16s(b >> 16)))) << 16;
+      {"v_pk_max_i16 v4, v1, v2",
+       [](u32 a, u32 b, u32) {
+         return (u32(std::max(s(i16s(a)), s(i16s(b)))) & 0xffff) |
+                u32(std::max(s(i16s(a >> 16)), s(i16s(b >> 16)))) << 16;
        }},
   };
   for (const LaneCase &c : kCases)
@@ -183,26 +205,41 @@ TEST_CASE("16-bit integer operations") {
 }
 
 TEST_CASE("64-bit integer operations") {
-  static const std::vector<u64> kEdges = {0, 1, 5, 63, 64, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
-                                          0xffffffffffffffff, 0x123456789abcdef0, 0xdeadbeefcafef00d, 0x00000001ffffffff};
+  static const std::vector<u64> kEdges = {0,
+                                          1,
+                                          5,
+                                          63,
+                                          64,
+                                          0xffffffff,
+                                          0x100000000,
+                                          0x7fffffffffffffff,
+                                          0x8000000000000000,
+                                          0xffffffffffffffff,
+                                          0x123456789abcdef0,
+                                          0xdeadbeefcafef00d,
+                                          0x00000001ffffffff};
   static const LaneCase64 kCases[] = {
       {"v_mov_b64 v[8:9], v[2:3]", [](u64 a, u64, u64) { return a; }},
       {"v_lshl_add_u64 v[8:9], v[2:3], 3, v[4:5]", [](u64 a, u64 b, u64) { return a * 8 + b; }},
       {"v_lshlrev_b64 v[8:9], v4, v[2:3]", [](u64 a, u64 b, u64) { return a << b % 64; }},
       {"v_lshrrev_b64 v[8:9], v4, v[2:3]", [](u64 a, u64 b, u64) { return a >> b % 64; }},
       {"v_ashrrev_i64 v[8:9], v4, v[2:3]", [](u64 a, u64 b, u64) { return u64(i64(a) >> b % 64); }},
-      {"v_mad_u64_u32 v[8:9], s[20:21], v2, v4, v[6:7]", [](u64 a, u64 b, u64 c) { return u64(u32(a)) * u32(b) + c; }},
-      {"v_mad_i64_i32 v[8:9], s[20:21], v2, v4, v[6:7]", [](u64 a, u64 b, u64 c) {
-         return u64((__int128)s(u32(a)) * s(u32(b)) + i64(c));
-       }},
-      {"v_add_co_u32 v8, vcc, v2, v4\nv_addc_co_u32 v9, vcc, v3, v5, vcc", [](u64 a, u64 b, u64) { return a + b; }},
-      {"v_sub_co_u32 v8, vcc, v2, v4\nv_subb_co_u32 v9, vcc, v3, v5, vcc", [](u64 a, u64 b, u64) { return a - b; }},
+      {"v_mad_u64_u32 v[8:9], s[20:21], v2, v4, v[6:7]",
+       [](u64 a, u64 b, u64 c) { return u64(u32(a)) * u32(b) + c; }},
+      {"v_mad_i64_i32 v[8:9], s[20:21], v2, v4, v[6:7]",
+       [](u64 a, u64 b, u64 c) { return u64((__int128)s(u32(a)) * s(u32(b)) + i64(c)); }},
+      {"v_add_co_u32 v8, vcc, v2, v4\nv_addc_co_u32 v9, vcc, v3, v5, vcc",
+       [](u64 a, u64 b, u64) { return a + b; }},
+      {"v_sub_co_u32 v8, vcc, v2, v4\nv_subb_co_u32 v9, vcc, v3, v5, vcc",
+       [](u64 a, u64 b, u64) { return a - b; }},
       {"v_subrev_co_u32 v8, s[20:21], v2, v4\nv_subbrev_co_u32 v9, s[22:23], v3, v5, s[20:21]",
        [](u64 a, u64 b, u64) { return b - a; }},
-      {"v_qsad_pk_u16_u8 v[8:9], v[2:3], v4, v[6:7]", [](u64 a, u64 b, u64 c) {
+      {"v_qsad_pk_u16_u8 v[8:9], v[2:3], v4, v[6:7]",
+       [](u64 a, u64 b, u64 c) {
          u64 r = 0;
          for (int k = 0; k < 4; ++k)
-           r |= u64(bytesOf(u32(a >> 8 * k), u32(b), c >> 16 * k & 0xffff, false) & 0xffff) << 16 * k;
+           r |= u64(bytesOf(u32(a >> 8 * k), u32(b), c >> 16 * k & 0xffff, false) & 0xffff)
+                << 16 * k;
          return r;
        }},
   };
@@ -224,20 +261,28 @@ TEST_CASE("carries and comparisons write masks of the active lanes") {
   static const Mask kCases[] = {
       {"v_add_co_u32 v5, s[20:21], v1, v2", [](u32 a, u32 b, bool) { return u64(a) + b > ~0u; }},
       {"v_sub_co_u32 v5, s[20:21], v1, v2", [](u32 a, u32 b, bool) { return a < b; }},
-      {"v_addc_co_u32 v5, s[20:21], v1, v2, vcc", [](u32 a, u32 b, bool c) { return u64(a) + b + c > ~0u; }},
-      {"v_subb_co_u32 v5, s[20:21], v1, v2, vcc", [](u32 a, u32 b, bool c) { return u64(a) < u64(b) + c; }},
+      {"v_addc_co_u32 v5, s[20:21], v1, v2, vcc",
+       [](u32 a, u32 b, bool c) { return u64(a) + b + c > ~0u; }},
+      {"v_subb_co_u32 v5, s[20:21], v1, v2, vcc",
+       [](u32 a, u32 b, bool c) { return u64(a) < u64(b) + c; }},
       {"v_cmp_lt_i32 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return s(a) < s(b); }},
       {"v_cmp_le_u32 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return a <= b; }},
       {"v_cmp_ne_u32 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return a != b; }},
       {"v_cmp_t_i32 s[20:21], v1, v2", [](u32, u32, bool) { return true; }},
       {"v_cmp_f_i32 s[20:21], v1, v2", [](u32, u32, bool) { return false; }},
-      {"v_cmp_ge_i16 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return s(i16s(a)) >= s(i16s(b)); }},
-      {"v_cmp_gt_u16 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return (a & 0xffff) > (b & 0xffff); }},
+      {"v_cmp_ge_i16 s[20:21], v1, v2",
+       [](u32 a, u32 b, bool) { return s(i16s(a)) >= s(i16s(b)); }},
+      {"v_cmp_gt_u16 s[20:21], v1, v2",
+       [](u32 a, u32 b, bool) { return (a & 0xffff) > (b & 0xffff); }},
       {"v_cmp_gt_f32 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return asF32(a) > asF32(b); }},
-      {"v_cmp_u_f32 s[20:21], v1, v2", [](u32 a, u32 b, bool) { return std::isunordered(asF32(a), asF32(b)); }},
-      {"v_cmp_nlt_f32 s[20:21], |v1|, -v2", [](u32 a, u32 b, bool) { return !(std::fabs(asF32(a)) < -asF32(b)); }},
-      {"v_cmp_lg_f32 s[20:21], v1, 1.0", [](u32 a, u32, bool) { return asF32(a) < 1 || asF32(a) > 1; }},
-      {"v_cmp_class_f32 s[20:21], v1, s8", [](u32 a, u32, bool) { return std::isfinite(asF32(a)); }},
+      {"v_cmp_u_f32 s[20:21], v1, v2",
+       [](u32 a, u32 b, bool) { return std::isunordered(asF32(a), asF32(b)); }},
+      {"v_cmp_nlt_f32 s[20:21], |v1|, -v2",
+       [](u32 a, u32 b, bool) { return !(std::fabs(asF32(a)) < -asF32(b)); }},
+      {"v_cmp_lg_f32 s[20:21], v1, 1.0",
+       [](u32 a, u32, bool) { return asF32(a) < 1 || asF32(a) > 1; }},
+      {"v_cmp_class_f32 s[20:21], v1, s8",
+       [](u32 a, u32, bool) { return std::isfinite(asF32(a)); }},
   };
   for (const Mask &c : kCases) {
     INFO(c.text);
@@ -258,10 +303,12 @@ TEST_CASE("carries and comparisons write masks of the active lanes") {
 TEST_CASE("gfx950: bit functions of three operands and packed shifts") {
   static const LaneCase kCases[] = {
       {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0x96", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }},
-      {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0xca", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }},
+      {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0xca",
+       [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }},
       {"v_bitop3_b32 v4, v1, v2, v3 bitop3:0x01", [](u32 a, u32 b, u32 c) { return ~(a | b | c); }},
       {"v_prng_b32 v4, v1", [](u32 a, u32, u32) { return a * 2 ^ (a & 0x80000000 ? 0xc5u : 0u); }},
-      {"v_ashr_pk_u8_i32 v4, v1, v2, v3", [](u32 a, u32 b, u32 c) {
+      {"v_ashr_pk_u8_i32 v4, v1, v2, v3",
+       [](u32 a, u32 b, u32 c) {
          auto clip = [](int32_t x) { return u32(std::clamp(x, 0, 255)); };
          return (kPoison & 0xffff0000) | clip(s(a) >> c % 32) | clip(s(b) >> c % 32) << 8;
        }},

@@ -1,4 +1,5 @@
-// Matrix instructions through the decoder: operand fields, accumulation registers, constants, broadcast.
+// Matrix instructions through the decoder: operand fields, accumulation registers, constants,
+// broadcast.
 #include "operands.h"
 
 using namespace flyemu;
@@ -8,7 +9,9 @@ namespace {
 Lanes halves(unsigned seed) {
   Lanes l;
   for (unsigned i = 0; i < 64; ++i) {
-    auto h = [&](unsigned k) { return uint32_t(nearestHalf(int((i * 7 + k * 13 + seed) % 17) - 8)); };
+    auto h = [&](unsigned k) {
+      return uint32_t(nearestHalf(int((i * 7 + k * 13 + seed) % 17) - 8));
+    };
     l[i] = h(0) | h(1) << 16;
   }
   return l;
@@ -25,13 +28,14 @@ TEST_CASE("MFMA 16x16x16 f16: product, accumulation registers and a constant add
   for (unsigned r = 8; r < 12; ++r)
     w.v[r].fill(kPoison);
   w.readV = {8, 9, 10, 11};
-  for (const char *text : {"v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], 1.0",
-                           "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
-                           "s_mov_b64 s[20:21], exec\ns_mov_b64 exec, -1\n"
-                           "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
-                           "v_mfma_f32_16x16x16_f16 a[0:3], a[4:5], v[4:5], 1.0\n"
-                           "v_accvgpr_read_b32 v8, a0\nv_accvgpr_read_b32 v9, a1\n"
-                           "v_accvgpr_read_b32 v10, a2\nv_accvgpr_read_b32 v11, a3\ns_mov_b64 exec, s[20:21]\n"}) {
+  for (const char *text :
+       {"v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], 1.0",
+        "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
+        "s_mov_b64 s[20:21], exec\ns_mov_b64 exec, -1\n"
+        "v_accvgpr_write_b32 a4, v2\nv_accvgpr_write_b32 a5, v3\n"
+        "v_mfma_f32_16x16x16_f16 a[0:3], a[4:5], v[4:5], 1.0\n"
+        "v_accvgpr_read_b32 v8, a0\nv_accvgpr_read_b32 v9, a1\n"
+        "v_accvgpr_read_b32 v10, a2\nv_accvgpr_read_b32 v11, a3\ns_mov_b64 exec, s[20:21]\n"}) {
     INFO(text);
     w.run(text);
     for (unsigned lane = 0; lane < 64; ++lane)
@@ -39,7 +43,8 @@ TEST_CASE("MFMA 16x16x16 f16: product, accumulation registers and a constant add
         unsigned row = 4 * (lane / 16) + r, column = lane % 16;
         double sum = 1;
         for (unsigned k = 0; k < 16; ++k)
-          sum += element(w.v, 2, 16 * (k / 4) + row, k % 4) * element(w.v, 4, 16 * (k / 4) + column, k % 4);
+          sum += element(w.v, 2, 16 * (k / 4) + row, k % 4) *
+                 element(w.v, 4, 16 * (k / 4) + column, k % 4);
         CHECK(double(asF32(w.outV[8 + r][lane])) == sum);
       }
   }

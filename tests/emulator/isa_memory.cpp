@@ -26,7 +26,8 @@ TEST_CASE("LDS: wide, two-part and sub-dword accesses; out of range reads 0") {
   w.v = {{1, iota(0, 8)}, {2, iota(0x80000000)}, {3, iota(500)}};
   w.readV = {4, 5, 6, 7, 8, 9};
   w.run("ds_write_b64 v1, v[2:3]\nds_read2_b32 v[4:5], v1 offset0:0 offset1:1\n"
-        "ds_read_u8 v6, v1 offset:3\nds_read_i8 v7, v1 offset:3\nv_add_u32 v10, 0x1000, v1\nds_read_b32 v8, v10\n"
+        "ds_read_u8 v6, v1 offset:3\nds_read_i8 v7, v1 offset:3\nv_add_u32 v10, 0x1000, "
+        "v1\nds_read_b32 v8, v10\n"
         "v_mov_b32 v9, -1\nds_read_u16_d16_hi v9, v1 offset:4\n");
   for (unsigned i = 0; i < 64; ++i) {
     CHECK(w.outV[4][i] == 0x80000000 + i);
@@ -44,8 +45,9 @@ TEST_CASE("LDS atomics return what was there, lane after lane") {
   w.v[1].fill(0);
   w.v[2].fill(3);
   w.readV = {4, 5, 6};
-  w.run("v_mov_b32 v3, 10\nds_write_b32 v1, v3\nds_add_rtn_u32 v4, v1, v2\nds_read_b32 v5, v1\n"
-        "v_mov_b32 v7, 202\nv_mov_b32 v8, 77\nds_cmpst_rtn_b32 v6, v1, v7, v8\nds_read_b32 v6, v1\n");
+  w.run(
+      "v_mov_b32 v3, 10\nds_write_b32 v1, v3\nds_add_rtn_u32 v4, v1, v2\nds_read_b32 v5, v1\n"
+      "v_mov_b32 v7, 202\nv_mov_b32 v8, 77\nds_cmpst_rtn_b32 v6, v1, v7, v8\nds_read_b32 v6, v1\n");
   for (unsigned i = 0; i < 64; ++i) {
     CHECK(w.outV[4][i] == 10 + 3 * i);
     CHECK(w.outV[5][i] == 202);
@@ -69,7 +71,8 @@ TEST_CASE("permutes through LDS's crossbar") {
 
 TEST_CASE("DPP: row shifts, broadcasts, masks, bound control") {
   WaveRun w;
-  w.v = {{1, iota(100)}, {2, iota(5, 0)}, {3, iota(5, 0)}, {4, iota(5, 0)}, {5, iota(5, 0)}, {6, iota(5, 0)}, {7, iota(5, 0)}};
+  w.v = {{1, iota(100)},  {2, iota(5, 0)}, {3, iota(5, 0)}, {4, iota(5, 0)},
+         {5, iota(5, 0)}, {6, iota(5, 0)}, {7, iota(5, 0)}};
   w.readV = {2, 3, 4, 5, 6, 7};
   w.run("v_mov_b32_dpp v2, v1 row_shr:1 row_mask:0xf bank_mask:0xf\n"
         "v_mov_b32_dpp v3, v1 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0\n"
@@ -95,9 +98,12 @@ TEST_CASE("SDWA selects and merges parts") {
   for (unsigned r : {4u, 5u, 6u})
     w.v[r].fill(0xcafebabe);
   w.readV = {4, 5, 6};
-  w.run("v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_2 src1_sel:WORD_1\n"
-        "v_add_u32_sdwa v5, sext(v1), v2 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_3 src1_sel:BYTE_0\n"
-        "v_or_b32_sdwa v6, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:BYTE_3\n");
+  w.run("v_add_u32_sdwa v4, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_2 "
+        "src1_sel:WORD_1\n"
+        "v_add_u32_sdwa v5, sext(v1), v2 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_3 "
+        "src1_sel:BYTE_0\n"
+        "v_or_b32_sdwa v6, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_0 "
+        "src1_sel:BYTE_3\n");
   CHECK(w.outV[4][0] == 0xf1 + 0x102);
   CHECK(w.outV[5][0] == 0xcafe84be);
   CHECK(w.outV[6][0] == 0xa2b30000);
@@ -113,8 +119,10 @@ TEST_CASE("raw and structured buffers check their range") {
   w.readV = {4, 5, 6};
   // 256 bytes raw: lanes from 32 on are out of range; two dwords are checked one by one.
   w.run("s_mov_b64 s[8:9], s[2:3]\nbuffer_load_dwordx2 v[4:5], v1, s[8:11], 0 offen offset:4\n"
-        "s_or_b32 s9, s9, 0x100000\ns_mov_b32 s10, 20\nbuffer_load_dword v6, v2, s[8:11], 0 idxen offset:4\n"
-        "s_mov_b64 s[8:9], s[2:3]\ns_mov_b32 s10, 256\nbuffer_store_dword v1, v1, s[8:11], 0 offen offset:512\n");
+        "s_or_b32 s9, s9, 0x100000\ns_mov_b32 s10, 20\nbuffer_load_dword v6, v2, s[8:11], 0 idxen "
+        "offset:4\n"
+        "s_mov_b64 s[8:9], s[2:3]\ns_mov_b32 s10, 256\nbuffer_store_dword v1, v1, s[8:11], 0 offen "
+        "offset:512\n");
   for (unsigned i = 0; i < 64; ++i) {
     CHECK(w.outV[4][i] == (i < 32 ? 2 * i + 1 : 0));
     CHECK(w.outV[5][i] == (i < 31 ? 2 * i + 2 : 0));
@@ -127,8 +135,10 @@ TEST_CASE("scratch is private to a lane, and the flat aperture reaches it") {
   WaveRun w;
   w.v = {{1, iota(1000)}, {2, iota(0, 0)}};
   w.readV = {4, 5};
-  w.run("v_mov_b32 v10, 16\nscratch_store_dword v10, v1, off offset:4\nscratch_load_dword v4, v10, off offset:4\n"
-        "s_mov_b64 s[20:21], src_private_base\nv_mov_b32 v11, s21\nv_mov_b32 v10, 20\nflat_load_dword v5, v[10:11]\n");
+  w.run("v_mov_b32 v10, 16\nscratch_store_dword v10, v1, off offset:4\nscratch_load_dword v4, v10, "
+        "off offset:4\n"
+        "s_mov_b64 s[20:21], src_private_base\nv_mov_b32 v11, s21\nv_mov_b32 v10, "
+        "20\nflat_load_dword v5, v[10:11]\n");
   for (unsigned i = 0; i < 64; ++i) {
     CHECK(w.outV[4][i] == 1000 + i);
     CHECK(w.outV[5][i] == 1000 + i);
@@ -165,8 +175,10 @@ TEST_CASE("lanes and scalars") {
   w.exec = 0xffffffffffffff00;
   w.readV = {3, 4};
   w.readS = {20, 21, 22};
-  w.run("v_readfirstlane_b32 s20, v1\nv_readlane_b32 s21, v1, 6\ns_mov_b32 s23, 5\nv_writelane_b32 v3, s23, 2\n"
-        "v_mbcnt_lo_u32_b32 v4, -1, 0\nv_mbcnt_hi_u32_b32 v4, -1, v4\ns_mov_b64 s[24:25], exec\ns_mov_b64 exec, 0\n"
+  w.run("v_readfirstlane_b32 s20, v1\nv_readlane_b32 s21, v1, 6\ns_mov_b32 s23, 5\nv_writelane_b32 "
+        "v3, s23, 2\n"
+        "v_mbcnt_lo_u32_b32 v4, -1, 0\nv_mbcnt_hi_u32_b32 v4, -1, v4\ns_mov_b64 s[24:25], "
+        "exec\ns_mov_b64 exec, 0\n"
         "v_readfirstlane_b32 s22, v1\ns_mov_b64 exec, s[24:25]\n");
   CHECK(w.outS[20] == 108);
   CHECK(w.outS[21] == 106);

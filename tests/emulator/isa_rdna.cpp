@@ -1,4 +1,5 @@
-// gfx11 and gfx12: waves of 32 lanes, dual instructions, DPP8, split waits, 16-bit halves, memory encodings.
+// gfx11 and gfx12: waves of 32 lanes, dual instructions, DPP8, split waits, 16-bit halves, memory
+// encodings.
 #include "operands.h"
 
 using namespace flyemu;
@@ -24,8 +25,10 @@ TEST_CASE("RDNA: vector arithmetic in waves of 32") {
       {"v_xor3_b32 v4, v1, v2, v3", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }},
       {"v_add3_u32 v4, v1, 0x12345678, v3", [](u32 a, u32, u32 c) { return a + 0x12345678 + c; }},
       {"v_cndmask_b32 v4, v1, v2, vcc_lo", [](u32 a, u32, u32) { return a; }},
-      {"v_add_f32 v4, v1, -v2", [](u32 a, u32 b, u32) { return bits(static_cast<float>(double(f(a)) - f(b))); }},
-      {"v_fma_f32 v4, v1, v2, 1.0", [](u32 a, u32 b, u32) { return bits(static_cast<float>(__float128(f(a)) * f(b) + 1)); }},
+      {"v_add_f32 v4, v1, -v2",
+       [](u32 a, u32 b, u32) { return bits(static_cast<float>(double(f(a)) - f(b))); }},
+      {"v_fma_f32 v4, v1, v2, 1.0",
+       [](u32 a, u32 b, u32) { return bits(static_cast<float>(__float128(f(a)) * f(b) + 1)); }},
       {"v_clz_i32_u32 v4, v1", [](u32 a, u32, u32) { return a ? u32(__builtin_clz(a)) : ~0u; }},
       {"v_cvt_f32_u32 v4, v1", [](u32 a, u32, u32) { return bits(float(a)); }},
   };
@@ -54,7 +57,11 @@ TEST_CASE("RDNA: 16-bit results leave the other half") {
 TEST_CASE("RDNA: both halves of a dual instruction read before either writes") {
   for (const char *cpu : kTargets) {
     WaveRun w(cpu);
-    w.v = {{1, iota(1)}, {2, iota(100)}, {3, iota(3)}, {4, iota(0x3f800000, 0)}, {5, iota(0x40000000, 0)}};
+    w.v = {{1, iota(1)},
+           {2, iota(100)},
+           {3, iota(3)},
+           {4, iota(0x3f800000, 0)},
+           {5, iota(0x40000000, 0)}};
     w.readV = {1, 2, 4, 5};
     INFO(cpu);
     w.run("v_dual_mov_b32 v1, v2 :: v_dual_add_nc_u32 v2, v1, v3\n"
@@ -82,7 +89,8 @@ TEST_CASE("RDNA: DPP8, DPP16 and permlane") {
     for (unsigned i = 0; i < 32; ++i) {
       CHECK(w.outV[2][i] == 100 + (i ^ 7));
       CHECK(w.outV[3][i] == 100 + (i ^ 3));
-      unsigned nibble = i % 16 < 8 ? 0x01234567u >> 4 * (i % 8) & 15 : 0x89abcdefu >> 4 * (i % 8) & 15;
+      unsigned nibble =
+          i % 16 < 8 ? 0x01234567u >> 4 * (i % 8) & 15 : 0x89abcdefu >> 4 * (i % 8) & 15;
       CHECK(w.outV[5][i] == 100 + (i < 16 ? 16 : 0) + nibble);
     }
   }
@@ -121,7 +129,9 @@ TEST_CASE("RDNA: memory encodings") {
     w.run("s_mov_b64 s[8:9], s[2:3]\n"
           "global_load_b64 v[4:5], v1, s[2:3] offset:16\n"
           "v_mov_b32 v10, s2\nv_mov_b32 v11, s3\nglobal_load_b32 v12, v[10:11], off offset:40\n"
-          "buffer_load_b32 v6, v1, s[8:11], " + zero + " offen offset:8\n"
+          "buffer_load_b32 v6, v1, s[8:11], " +
+          zero +
+          " offen offset:8\n"
           "ds_store_b32 v1, v2\nds_load_b32 v7, v1\n"
           "scratch_store_b32 v1, v2, off\nscratch_load_b32 v8, v1, off\n"
           "s_load_b64 s[20:21], s[2:3], 0x18\n");
@@ -160,8 +170,10 @@ TEST_CASE("gfx1201: scalar floating point") {
   WaveRun w("gfx1201");
   w.s = {{8, bits(1.5f)}, {9, bits(-4.0f)}, {10, bits(2.0f)}, {11, 0x3c00}, {12, 0x4200}};
   w.readS = {20, 21, 22, 23, 24, 25};
-  w.run("s_add_f32 s20, s8, s9\ns_fmac_f32 s10, s8, s9\ns_mov_b32 s21, s10\ns_fmamk_f32 s22, s8, 0x40400000, s9\n"
-        "s_add_f16 s23, s11, s12\ns_cvt_i32_f32 s24, s9\ns_max_num_f32 s25, s8, s9\ns_cmp_lt_f32 s9, s8\n");
+  w.run("s_add_f32 s20, s8, s9\ns_fmac_f32 s10, s8, s9\ns_mov_b32 s21, s10\ns_fmamk_f32 s22, s8, "
+        "0x40400000, s9\n"
+        "s_add_f16 s23, s11, s12\ns_cvt_i32_f32 s24, s9\ns_max_num_f32 s25, s8, s9\ns_cmp_lt_f32 "
+        "s9, s8\n");
   CHECK(f(w.outS[20]) == -2.5f);
   CHECK(f(w.outS[21]) == -4.0f);
   CHECK(f(w.outS[22]) == 0.5f);

@@ -1,4 +1,5 @@
-// Operands at the edges of their types, and the comparison of one instruction with a reference function.
+// Operands at the edges of their types, and the comparison of one instruction with a reference
+// function.
 #pragma once
 
 #include "wave_test.h"
@@ -18,7 +19,9 @@ inline uint64_t bits(double x) { return __builtin_bit_cast(uint64_t, x); }
 /// The value of a half, by arithmetic on its fields.
 inline double halfValue(uint16_t h) {
   int e = h >> 10 & 31, f = h & 1023;
-  double v = e == 31 ? (f ? std::nan("") : INFINITY) : e ? std::ldexp(1024 + f, e - 25) : std::ldexp(f, -24);
+  double v = e == 31 ? (f ? std::nan("") : INFINITY)
+             : e     ? std::ldexp(1024 + f, e - 25)
+                     : std::ldexp(f, -24);
   return h & 0x8000 ? -v : v;
 }
 /// The half nearest to x, ties to even, by search.
@@ -37,29 +40,32 @@ inline uint16_t nearestHalf(double x) {
     else
       hi = static_cast<uint16_t>(mid - 1);
   }
-  double below = halfValue(lo), above = lo == 0x7bff ? 65536 : halfValue(static_cast<uint16_t>(lo + 1));
+  double below = halfValue(lo),
+         above = lo == 0x7bff ? 65536 : halfValue(static_cast<uint16_t>(lo + 1));
   bool up = a - below > above - a || (a - below == above - a && (lo & 1));
   return static_cast<uint16_t>(sign | (lo + up));
 }
 
-inline const std::vector<uint32_t> kIntEdges = {0,          1,          2,          31,         32,         0x7f,
-                                                0x80,       0xff,       0x7fff,     0x8000,     0xffff,     0x7fffff,
-                                                0x800000,   0xffffff,   0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe,
-                                                0xffffffff, 0x12345678, 0xdeadbeef, 0x00010001, 0xff00ff00};
+inline const std::vector<uint32_t> kIntEdges = {
+    0,          1,          2,          31,         32,         0x7f,       0x80,       0xff,
+    0x7fff,     0x8000,     0xffff,     0x7fffff,   0x800000,   0xffffff,   0x7fffffff, 0x80000000,
+    0x80000001, 0xfffffffe, 0xffffffff, 0x12345678, 0xdeadbeef, 0x00010001, 0xff00ff00};
 inline const std::vector<uint32_t> kFloatEdges = {
-    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001, 0x7f800001, 0x00000001,
-    0x807fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f000000, 0x3fc00000, 0x40200000, 0x40490fdb, 0x501502f9,
-    0xaedbe6ff, 0x4effffff, 0xcf000000, 0x4f800000, 0x3eaaaaab, 0x477fe000, 0x33000000, 0x5f000001, 0xc0e00000};
-inline const std::vector<uint32_t> kHalfEdges = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 0x0001, 0x83ff,
-                                                 0x0400, 0x7bff, 0xfbff, 0x3800, 0x3e00, 0x4100, 0x4248, 0x6bff, 0x1234,
-                                                 0xd5a7, 0x3555, 0x7801, 0x0203};
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001,
+    0x7f800001, 0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f000000,
+    0x3fc00000, 0x40200000, 0x40490fdb, 0x501502f9, 0xaedbe6ff, 0x4effffff, 0xcf000000,
+    0x4f800000, 0x3eaaaaab, 0x477fe000, 0x33000000, 0x5f000001, 0xc0e00000};
+inline const std::vector<uint32_t> kHalfEdges = {
+    0x0000, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 0x0001, 0x83ff, 0x0400, 0x7bff,
+    0xfbff, 0x3800, 0x3e00, 0x4100, 0x4248, 0x6bff, 0x1234, 0xd5a7, 0x3555, 0x7801, 0x0203};
 
 /// Lane values that pair every edge with many others; `salt` tells operands apart.
 inline Lanes edgeLanes(const std::vector<uint32_t> &edges, unsigned salt) {
   Lanes l;
   static constexpr unsigned kStep[3] = {1, 7, 5};
   for (unsigned i = 0; i < 64; ++i)
-    l[i] = edges[(i * kStep[salt % 3] + (salt ? i / edges.size() : 0) * (salt + 2) + salt * 3) % edges.size()];
+    l[i] = edges[(i * kStep[salt % 3] + (salt ? i / edges.size() : 0) * (salt + 2) + salt * 3) %
+                 edges.size()];
   return l;
 }
 
@@ -71,15 +77,19 @@ using Same = bool (*)(uint32_t, uint32_t);
 
 inline bool sameBits(uint32_t a, uint32_t b) { return a == b; }
 /// Equal, or both NaN: payloads are not published.
-inline bool sameFloat(uint32_t a, uint32_t b) { return a == b || (std::isnan(asF32(a)) && std::isnan(asF32(b))); }
+inline bool sameFloat(uint32_t a, uint32_t b) {
+  return a == b || (std::isnan(asF32(a)) && std::isnan(asF32(b)));
+}
 inline bool sameHalf(uint32_t a, uint32_t b) {
   auto nan = [](uint32_t x) { return (x & 0x7fff) > 0x7c00; };
   return a == b || (nan(a) && nan(b) && a >> 16 == b >> 16);
 }
 
-/// Runs `text`, which computes v4 from v1, v2, v3, on edge operands with EXEC partly off, and compares each lane.
-inline void checkLanes(const std::string &text, Reference ref, const std::vector<uint32_t> &edges, Same same = sameBits,
-                       const std::string &cpu = "gfx942", uint32_t mode = 0xf0) {
+/// Runs `text`, which computes v4 from v1, v2, v3, on edge operands with EXEC partly off, and
+/// compares each lane.
+inline void checkLanes(const std::string &text, Reference ref, const std::vector<uint32_t> &edges,
+                       Same same = sameBits, const std::string &cpu = "gfx942",
+                       uint32_t mode = 0xf0) {
   WaveRun w(cpu);
   w.mode = mode;
   w.exec = kPartialExec;
@@ -97,7 +107,8 @@ inline void checkLanes(const std::string &text, Reference ref, const std::vector
     if (same(w.outV[4][i], want))
       continue;
     char line[160];
-    std::snprintf(line, sizeof line, "lane %u: (%08x, %08x, %08x) -> %08x, want %08x\n", i, a, b, c, w.outV[4][i], want);
+    std::snprintf(line, sizeof line, "lane %u: (%08x, %08x, %08x) -> %08x, want %08x\n", i, a, b, c,
+                  w.outV[4][i], want);
     wrong += line;
   }
   CHECK(wrong == "");
@@ -110,15 +121,16 @@ struct LaneCase {
 
 using Reference64 = uint64_t (*)(uint64_t, uint64_t, uint64_t);
 /// As checkLanes, over v[2:3], v[4:5], v[6:7] to v[8:9]; the low dwords come from `edges` too.
-inline void checkLanes64(const std::string &text, Reference64 ref, const std::vector<uint64_t> &edges,
-                         bool asDouble = false) {
+inline void checkLanes64(const std::string &text, Reference64 ref,
+                         const std::vector<uint64_t> &edges, bool asDouble = false) {
   WaveRun w;
   w.exec = kPartialExec;
   static constexpr unsigned kStep[3] = {1, 7, 5};
   uint64_t in[3][64];
   for (unsigned k = 0; k < 3; ++k)
     for (unsigned i = 0; i < 64; ++i) {
-      in[k][i] = edges[(i * kStep[k] + (k ? i / edges.size() : 0) * (k + 2) + 3 * k) % edges.size()];
+      in[k][i] =
+          edges[(i * kStep[k] + (k ? i / edges.size() : 0) * (k + 2) + 3 * k) % edges.size()];
       w.v[2 + 2 * k][i] = static_cast<uint32_t>(in[k][i]);
       w.v[3 + 2 * k][i] = static_cast<uint32_t>(in[k][i] >> 32);
     }
@@ -134,9 +146,10 @@ inline void checkLanes64(const std::string &text, Reference64 ref, const std::ve
     if (got == want || (asDouble && std::isnan(asF64(got)) && std::isnan(asF64(want))))
       continue;
     char line[200];
-    std::snprintf(line, sizeof line, "lane %u: (%016llx, %016llx, %016llx) -> %016llx, want %016llx\n", i,
-                  (unsigned long long)in[0][i], (unsigned long long)in[1][i], (unsigned long long)in[2][i],
-                  (unsigned long long)got, (unsigned long long)want);
+    std::snprintf(line, sizeof line,
+                  "lane %u: (%016llx, %016llx, %016llx) -> %016llx, want %016llx\n", i,
+                  (unsigned long long)in[0][i], (unsigned long long)in[1][i],
+                  (unsigned long long)in[2][i], (unsigned long long)got, (unsigned long long)want);
     wrong += line;
   }
   CHECK(wrong == "");

@@ -1,4 +1,5 @@
-// Runs a few instructions on one wave and looks at its registers: the harness of the tests of instructions.
+// Runs a few instructions on one wave and looks at its registers: the harness of the tests of
+// instructions.
 #pragma once
 
 #include "emulator/exec/dispatch.h"
@@ -13,23 +14,23 @@ namespace flyemu::test {
 
 using Lanes = std::array<uint32_t, 64>;
 
-/// What the tested code starts from and what it leaves. Vector registers are v0 to v31; v40 and up and s40 and up are
-/// the harness's.
+/// What the tested code starts from and what it leaves. Vector registers are v0 to v31; v40 and up
+/// and s40 and up are the harness's.
 struct WaveRun {
   explicit WaveRun(std::string cpu = "gfx942") : target(std::move(cpu)) {}
 
   std::string target;
-  std::map<unsigned, Lanes> v;      ///< initial vector registers
-  std::map<unsigned, uint32_t> s;   ///< initial scalar registers, s8 to s39
-  uint64_t exec = ~uint64_t(0);     ///< EXEC while the code runs
+  std::map<unsigned, Lanes> v;    ///< initial vector registers
+  std::map<unsigned, uint32_t> s; ///< initial scalar registers, s8 to s39
+  uint64_t exec = ~uint64_t(0);   ///< EXEC while the code runs
   uint64_t vcc = 0;
-  uint32_t lds = 0;                 ///< bytes of LDS
+  uint32_t lds = 0;                   ///< bytes of LDS
   std::vector<unsigned> readV, readS; ///< registers to read afterwards
-  uint32_t mode = 0xf0;             ///< FP_ROUND, FP_DENORM, and from bit 8 DX10_CLAMP and IEEE
-  unsigned checks = 0;              ///< Options::checks
+  uint32_t mode = 0xf0;               ///< FP_ROUND, FP_DENORM, and from bit 8 DX10_CLAMP and IEEE
+  unsigned checks = 0;                ///< Options::checks
   bool counters = false;
-  unsigned waves = 1;               ///< of the workgroup; all run the code and store the same registers
-  std::vector<uint8_t> memory;      ///< mapped; its address is in s[2:3] while the code runs
+  unsigned waves = 1;          ///< of the workgroup; all run the code and store the same registers
+  std::vector<uint8_t> memory; ///< mapped; its address is in s[2:3] while the code runs
 
   std::map<unsigned, Lanes> outV;
   std::map<unsigned, uint32_t> outS;

@@ -1,4 +1,5 @@
-// The arithmetic of atomics: one struct each, apply(memory, data, compare) -> new value of the memory.
+// The arithmetic of atomics: one struct each, apply(memory, data, compare) -> new value of the
+// memory.
 #pragma once
 
 #include <cmath>
@@ -9,10 +10,12 @@ namespace flyemu::atomics {
 
 template <class T> using Signed = std::make_signed_t<T>;
 
-#define FLYEMU_ATOMIC(NAME, COMPARE, EXPR)                                                                             \
-  struct NAME {                                                                                                        \
-    static constexpr bool kCompare = COMPARE;                                                                          \
-    template <class T> static T apply([[maybe_unused]] T m, T x, [[maybe_unused]] T c) { return EXPR; }                \
+#define FLYEMU_ATOMIC(NAME, COMPARE, EXPR)                                                         \
+  struct NAME {                                                                                    \
+    static constexpr bool kCompare = COMPARE;                                                      \
+    template <class T> static T apply([[maybe_unused]] T m, T x, [[maybe_unused]] T c) {           \
+      return EXPR;                                                                                 \
+    }                                                                                              \
   };
 
 FLYEMU_ATOMIC(Swap, false, x)
@@ -65,7 +68,9 @@ template <bool Max> struct FMinMax {
 /// As FMinMax, chosen by the data operand where an LDS compare-and-store compares floats.
 struct FCompareSwap {
   static constexpr bool kCompare = true;
-  template <class T> static T apply(T m, T x, T c) { return cast<FloatOf<T>>(m) == cast<FloatOf<T>>(c) ? x : m; }
+  template <class T> static T apply(T m, T x, T c) {
+    return cast<FloatOf<T>>(m) == cast<FloatOf<T>>(c) ? x : m;
+  }
 };
 struct PkAddF16 {
   static constexpr bool kCompare = false;

@@ -9,10 +9,12 @@
 namespace flyemu {
 
 namespace {
-/// A buffer descriptor (V#) and the addresses it gives (CDNA3 ISA, "Buffer Addressing" and "Range Checking").
+/// A buffer descriptor (V#) and the addresses it gives (CDNA3 ISA, "Buffer Addressing" and "Range
+/// Checking").
 ///
-/// Raw buffers (no stride, or no index) are checked by byte offset against NUM_RECORDS - SOFFSET, each dword by
-/// itself; structured ones by index against NUM_RECORDS, and, swizzled, by offset against the stride.
+/// Raw buffers (no stride, or no index) are checked by byte offset against NUM_RECORDS - SOFFSET,
+/// each dword by itself; structured ones by index against NUM_RECORDS, and, swizzled, by offset
+/// against the stride.
 struct BufferAddress {
   Wave &w;
   const Inst &i;
@@ -24,7 +26,8 @@ struct BufferAddress {
 
   BufferAddress(Wave &wave, const Inst &inst) : w(wave), i(inst) {
     const uint32_t *d = w.s + i.src[2].index;
-    base = static_cast<uint64_t>(static_cast<int64_t>((d[0] | uint64_t(d[1] & 0xffff) << 32) << 16) >> 16);
+    base = static_cast<uint64_t>(
+        static_cast<int64_t>((d[0] | uint64_t(d[1] & 0xffff) << 32) << 16) >> 16);
     stride = d[1] >> 16 & 0x3fff;
     swizzle = w.target->family == Family::Gfx9 ? d[1] >> 31 : (d[1] >> 30 & 3) != 0;
     records = d[2];
@@ -53,7 +56,8 @@ struct BufferAddress {
 
   uint8_t *at(unsigned lane, unsigned skip, unsigned bytes, bool write) const {
     const uint32_t *offsets = i.flags & kIdxen ? second : first;
-    uint64_t offset = uint64_t(static_cast<uint32_t>(i.offset)) + skip + (i.flags & kOffen ? offsets[lane] : 0);
+    uint64_t offset =
+        uint64_t(static_cast<uint32_t>(i.offset)) + skip + (i.flags & kOffen ? offsets[lane] : 0);
     uint64_t index = (i.flags & kIdxen ? first[lane] : 0) + (addTid ? lane : 0);
     bool structured = stride != 0 && (i.flags & kIdxen || addTid);
     uint64_t address;
@@ -92,26 +96,52 @@ template <class F, class T> constexpr OpDef atomic(const char *name) {
 }
 constexpr auto kNothing = [](Wave &, const Inst &) {};
 
-#define ATOMIC_PAIR(NAME, F)                                                                                           \
-  atomic<atomics::F, uint32_t>("buffer_atomic_" NAME), atomic<atomics::F, uint64_t>("buffer_atomic_" NAME "_x2")
+#define ATOMIC_PAIR(NAME, F)                                                                       \
+  atomic<atomics::F, uint32_t>("buffer_atomic_" NAME),                                             \
+      atomic<atomics::F, uint64_t>("buffer_atomic_" NAME "_x2")
 
 constexpr OpDef kOps[] = {
-    load("buffer_load_ubyte", 1), load("buffer_load_sbyte", 1 | kSigned), load("buffer_load_ushort", 2),
-    load("buffer_load_sshort", 2 | kSigned), load("buffer_load_dword", 4), load("buffer_load_dwordx2", 8),
-    load("buffer_load_dwordx3", 12), load("buffer_load_dwordx4", 16), load("buffer_load_ubyte_d16", 1 | kD16),
-    load("buffer_load_ubyte_d16_hi", 1 | kD16High), load("buffer_load_sbyte_d16", 1 | kSigned | kD16),
-    load("buffer_load_sbyte_d16_hi", 1 | kSigned | kD16High), load("buffer_load_short_d16", 2 | kD16),
+    load("buffer_load_ubyte", 1),
+    load("buffer_load_sbyte", 1 | kSigned),
+    load("buffer_load_ushort", 2),
+    load("buffer_load_sshort", 2 | kSigned),
+    load("buffer_load_dword", 4),
+    load("buffer_load_dwordx2", 8),
+    load("buffer_load_dwordx3", 12),
+    load("buffer_load_dwordx4", 16),
+    load("buffer_load_ubyte_d16", 1 | kD16),
+    load("buffer_load_ubyte_d16_hi", 1 | kD16High),
+    load("buffer_load_sbyte_d16", 1 | kSigned | kD16),
+    load("buffer_load_sbyte_d16_hi", 1 | kSigned | kD16High),
+    load("buffer_load_short_d16", 2 | kD16),
     load("buffer_load_short_d16_hi", 2 | kD16High),
-    load("buffer_load_ubyte_lds", 1 | kLdsTarget), load("buffer_load_sbyte_lds", 1 | kSigned | kLdsTarget),
-    load("buffer_load_ushort_lds", 2 | kLdsTarget), load("buffer_load_sshort_lds", 2 | kSigned | kLdsTarget),
-    load("buffer_load_dword_lds", 4 | kLdsTarget), load("buffer_load_dwordx3_lds", 12 | kLdsTarget),
+    load("buffer_load_ubyte_lds", 1 | kLdsTarget),
+    load("buffer_load_sbyte_lds", 1 | kSigned | kLdsTarget),
+    load("buffer_load_ushort_lds", 2 | kLdsTarget),
+    load("buffer_load_sshort_lds", 2 | kSigned | kLdsTarget),
+    load("buffer_load_dword_lds", 4 | kLdsTarget),
+    load("buffer_load_dwordx3_lds", 12 | kLdsTarget),
     load("buffer_load_dwordx4_lds", 16 | kLdsTarget),
-    store("buffer_store_byte", 1), store("buffer_store_byte_d16_hi", 1 | kD16High), store("buffer_store_short", 2),
-    store("buffer_store_short_d16_hi", 2 | kD16High), store("buffer_store_dword", 4),
-    store("buffer_store_dwordx2", 8), store("buffer_store_dwordx3", 12), store("buffer_store_dwordx4", 16),
-    ATOMIC_PAIR("swap", Swap), ATOMIC_PAIR("cmpswap", CompareSwap), ATOMIC_PAIR("add", Add), ATOMIC_PAIR("sub", Sub),
-    ATOMIC_PAIR("smin", SMin), ATOMIC_PAIR("umin", UMin), ATOMIC_PAIR("smax", SMax), ATOMIC_PAIR("umax", UMax),
-    ATOMIC_PAIR("and", And), ATOMIC_PAIR("or", Or), ATOMIC_PAIR("xor", Xor), ATOMIC_PAIR("inc", Inc),
+    store("buffer_store_byte", 1),
+    store("buffer_store_byte_d16_hi", 1 | kD16High),
+    store("buffer_store_short", 2),
+    store("buffer_store_short_d16_hi", 2 | kD16High),
+    store("buffer_store_dword", 4),
+    store("buffer_store_dwordx2", 8),
+    store("buffer_store_dwordx3", 12),
+    store("buffer_store_dwordx4", 16),
+    ATOMIC_PAIR("swap", Swap),
+    ATOMIC_PAIR("cmpswap", CompareSwap),
+    ATOMIC_PAIR("add", Add),
+    ATOMIC_PAIR("sub", Sub),
+    ATOMIC_PAIR("smin", SMin),
+    ATOMIC_PAIR("umin", UMin),
+    ATOMIC_PAIR("smax", SMax),
+    ATOMIC_PAIR("umax", UMax),
+    ATOMIC_PAIR("and", And),
+    ATOMIC_PAIR("or", Or),
+    ATOMIC_PAIR("xor", Xor),
+    ATOMIC_PAIR("inc", Inc),
     ATOMIC_PAIR("dec", Dec),
     atomic<atomics::SubClamp, uint32_t>("buffer_atomic_csub"),
     atomic<atomics::SubClamp, uint32_t>("buffer_atomic_sub_clamp_u32"),
@@ -127,11 +157,16 @@ constexpr OpDef kOps[] = {
     atomic<atomics::PkAddF16, uint32_t>("buffer_atomic_pk_add_f16"),
     atomic<atomics::PkAddBf16, uint32_t>("buffer_atomic_pk_add_bf16"),
     // Cache control: memory is coherent here.
-    plain("buffer_wbl2", Class::Other, kNothing), plain("buffer_inv", Class::Other, kNothing),
-    plain("buffer_invl2", Class::Other, kNothing), plain("buffer_wbinvl1", Class::Other, kNothing),
-    plain("buffer_wbinvl1_vol", Class::Other, kNothing), plain("buffer_gl0_inv", Class::Other, kNothing),
-    plain("buffer_gl1_inv", Class::Other, kNothing), plain("global_inv", Class::Other, kNothing),
-    plain("global_wb", Class::Other, kNothing), plain("global_wbinv", Class::Other, kNothing),
+    plain("buffer_wbl2", Class::Other, kNothing),
+    plain("buffer_inv", Class::Other, kNothing),
+    plain("buffer_invl2", Class::Other, kNothing),
+    plain("buffer_wbinvl1", Class::Other, kNothing),
+    plain("buffer_wbinvl1_vol", Class::Other, kNothing),
+    plain("buffer_gl0_inv", Class::Other, kNothing),
+    plain("buffer_gl1_inv", Class::Other, kNothing),
+    plain("global_inv", Class::Other, kNothing),
+    plain("global_wb", Class::Other, kNothing),
+    plain("global_wbinv", Class::Other, kNothing),
 };
 } // namespace
 

@@ -22,14 +22,16 @@ struct Touch {
   bool atomic = false;
 };
 
-/// The last write and the last reads, by two different waves, of one byte of LDS or one dword of global memory.
+/// The last write and the last reads, by two different waves, of one byte of LDS or one dword of
+/// global memory.
 struct History {
   Touch write, read, otherRead;
 };
 
 class Checks : public Observer {
 public:
-  Checks(unsigned c, const Program &p, std::string k) : checks(c), program(p), kernel(std::move(k)) {}
+  Checks(unsigned c, const Program &p, std::string k)
+      : checks(c), program(p), kernel(std::move(k)) {}
 
   void beginGroup(Group &g) override {
     ++groupNumber;
@@ -53,8 +55,8 @@ public:
       checkInit(w, i);
   }
 
-  void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool write,
-              bool atomic) override {
+  void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
+              bool write, bool atomic) override {
     atomic |= i.op->name.find("_atomic_") != std::string_view::npos;
     if (checks & kCheckMemory)
       checkBounds(w, i, lane, space, address, bytes);
@@ -78,7 +80,8 @@ public:
     const Wave *first = nullptr;
     for (const Wave &w : g.waves) {
       if (w.stop == Stop::End) {
-        report(kCheckSync, "wave " + std::to_string(w.index) + " has ended while others wait at a barrier", w,
+        report(kCheckSync,
+               "wave " + std::to_string(w.index) + " has ended while others wait at a barrier", w,
                *w.current, -1);
       } else if (!first) {
         first = &w;
@@ -108,37 +111,41 @@ private:
     if (findings.size() >= kMostFindings || !reported.insert({check, &i}).second)
       return;
     const auto &id = w.group->id;
-    std::string text = "kernel '" + kernel + "': " + what + "; workgroup (" + std::to_string(id[0]) + ", " +
-                       std::to_string(id[1]) + ", " + std::to_string(id[2]) + "), wave " + std::to_string(w.index);
+    std::string text = "kernel '" + kernel + "': " + what + "; workgroup (" +
+                       std::to_string(id[0]) + ", " + std::to_string(id[1]) + ", " +
+                       std::to_string(id[2]) + "), wave " + std::to_string(w.index);
     if (lane >= 0)
       text += ", lane " + std::to_string(lane);
     findings.push_back({check, text + ", at " + place(i)});
   }
 
-  void checkBounds(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes) {
+  void checkBounds(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
+                   unsigned bytes) {
     if (space == Space::Lds && address + bytes > w.ldsSize)
       report(kCheckMemory,
-             "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) + " of " +
-                 std::to_string(w.ldsSize),
+             "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) +
+                 " of " + std::to_string(w.ldsSize),
              w, i, static_cast<int>(lane));
     // Wide accesses need a dword's alignment, narrower ones their own.
     if (address % std::min(bytes, 4u))
-      report(kCheckMemory, "misaligned access of " + std::to_string(bytes) + " bytes", w, i, static_cast<int>(lane));
+      report(kCheckMemory, "misaligned access of " + std::to_string(bytes) + " bytes", w, i,
+             static_cast<int>(lane));
   }
 
   void checkLdsInit(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes) {
     for (uint64_t at = address; at < address + bytes; ++at)
       if (!lds[at].write.inst) {
-        report(kCheckInit, "read of LDS byte " + std::to_string(at) + ", which nobody has written", w, i,
-               static_cast<int>(lane));
+        report(kCheckInit, "read of LDS byte " + std::to_string(at) + ", which nobody has written",
+               w, i, static_cast<int>(lane));
         return;
       }
   }
 
-  /// Two accesses conflict if one writes, not both are atomic, and nothing orders them: other waves between two
-  /// barriers in LDS, other workgroups in global memory. A workgroup that has used global atomics may have
-  /// synchronised with others, so its reads are taken as ordered.
-  void note(History &h, Wave &w, const Inst &i, unsigned lane, bool write, bool atomic, uint64_t at, Space space) {
+  /// Two accesses conflict if one writes, not both are atomic, and nothing orders them: other waves
+  /// between two barriers in LDS, other workgroups in global memory. A workgroup that has used
+  /// global atomics may have synchronised with others, so its reads are taken as ordered.
+  void note(History &h, Wave &w, const Inst &i, unsigned lane, bool write, bool atomic, uint64_t at,
+            Space space) {
     Touch now{&i, w.index, lane, epoch, groupNumber, atomic};
     auto conflicts = [&](const Touch &t) {
       if (!t.inst || (t.atomic && atomic))
@@ -151,8 +158,9 @@ private:
       for (const Touch *t : {&h.write, write ? &h.read : nullptr, write ? &h.otherRead : nullptr})
         if (t && conflicts(*t)) {
           char where[96];
-          std::snprintf(where, sizeof where, "%s and %s of %s 0x%llx are not ordered: ", t == &h.write ? "write" : "read",
-                        write ? "write" : "read", space == Space::Lds ? "LDS byte" : "address",
+          std::snprintf(where, sizeof where, "%s and %s of %s 0x%llx are not ordered: ",
+                        t == &h.write ? "write" : "read", write ? "write" : "read",
+                        space == Space::Lds ? "LDS byte" : "address",
                         static_cast<unsigned long long>(at));
           report(kCheckRace,
                  where + std::string("the other is wave ") + std::to_string(t->wave) + ", lane " +
@@ -176,8 +184,8 @@ private:
              std::countr_zero(startMask[w.index] & ~w.exec()));
   }
 
-  /// Follows undefined lanes of vector registers through arithmetic; reports them where they become an address or
-  /// are stored.
+  /// Follows undefined lanes of vector registers through arithmetic; reports them where they become
+  /// an address or are stored.
   void checkInit(Wave &w, const Inst &i) {
     if (!i.op)
       return;
@@ -199,7 +207,11 @@ private:
                std::countr_zero(m));
     };
     switch (i.enc) {
-    case Enc::Vop1: case Enc::Vop2: case Enc::Vop3: case Enc::Vop3p: case Enc::Vopd: {
+    case Enc::Vop1:
+    case Enc::Vop2:
+    case Enc::Vop3:
+    case Enc::Vop3p:
+    case Enc::Vopd: {
       unsigned rows = std::max(1u, dwordsOf(i.op->dst));
       uint64_t bad = 0;
       if (i.op->dst == Type::Mask || i.op->cls == Class::Mfma || i.permute != Permute::None) {
@@ -212,17 +224,23 @@ private:
           bad |= undefinedOf(i.src[k], std::max(1u, dwordsOf(i.op->src[k])));
       }
       if (i.dst.isVgpr())
-        define(i.dst.index, rows, i.op->cls == Class::Mfma || i.op->name == "v_writelane_b32" ? ~uint64_t(0) : exec, bad);
+        define(i.dst.index, rows,
+               i.op->cls == Class::Mfma || i.op->name == "v_writelane_b32" ? ~uint64_t(0) : exec,
+               bad);
       break;
     }
-    case Enc::Ds: case Enc::Flat: case Enc::Global: case Enc::Scratch: case Enc::Mubuf: {
+    case Enc::Ds:
+    case Enc::Flat:
+    case Enc::Global:
+    case Enc::Scratch:
+    case Enc::Mubuf: {
       const bool buffer = i.enc == Enc::Mubuf;
       bool addressed = !buffer || i.flags & (kOffen | kIdxen);
       if (i.enc == Enc::Scratch)
         addressed = i.flags & kVaddr;
       unsigned addressRows = (i.enc == Enc::Flat || i.enc == Enc::Global) && !(i.flags & kSaddr) ? 2
-                             : buffer && (i.flags & kOffen) && (i.flags & kIdxen)                ? 2
-                                                                                                  : 1;
+                             : buffer && (i.flags & kOffen) && (i.flags & kIdxen) ? 2
+                                                                                  : 1;
       if (addressed && i.op->name != "ds_nop")
         use(i.src[0], addressRows, "an address");
       const bool store = i.op->name.find("_store_") != std::string_view::npos ||
@@ -254,7 +272,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Observer> makeChecks(unsigned checks, const Program &program, const std::string &kernel) {
+std::unique_ptr<Observer> makeChecks(unsigned checks, const Program &program,
+                                     const std::string &kernel) {
   return std::make_unique<Checks>(checks, program, kernel);
 }
 

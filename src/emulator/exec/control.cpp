@@ -15,8 +15,8 @@ void branchIf(Wave &w, const Inst &i, bool taken) {
 
 uint32_t modeBits(const Wave &w) {
   const Mode &m = w.mode;
-  return m.rest | m.round32 | m.round64 << 2 | m.denorm32 << 4 | m.denorm64 << 6 | uint32_t(m.dx10Clamp) << 8 |
-         uint32_t(m.ieee) << 9 | uint32_t(m.fp16Ovfl) << 23;
+  return m.rest | m.round32 | m.round64 << 2 | m.denorm32 << 4 | m.denorm64 << 6 |
+         uint32_t(m.dx10Clamp) << 8 | uint32_t(m.ieee) << 9 | uint32_t(m.fp16Ovfl) << 23;
 }
 
 void setModeBits(Wave &w, uint32_t x) {
@@ -34,18 +34,26 @@ void setModeBits(Wave &w, uint32_t x) {
   w.plainFloat = (x & 255) == 0xf0;
 }
 
-constexpr unsigned kRegMode = 1, kRegStatus = 2, kRegHwId = 4, kRegLdsAlloc = 6, kRegShMemBases = 15, kRegXccId = 20;
+constexpr unsigned kRegMode = 1, kRegStatus = 2, kRegHwId = 4, kRegLdsAlloc = 6,
+                   kRegShMemBases = 15, kRegXccId = 20;
 
 uint32_t hardwareRegister(Wave &w, unsigned id) {
   switch (id) {
-  case kRegMode: return modeBits(w);
-  case kRegStatus: return w.scc | uint32_t(w.exec() == 0) << 9 | uint32_t(w.vcc() == 0) << 10;
-  case kRegHwId: return w.index;
-  case kRegLdsAlloc: return (w.ldsSize + 511) / 512 << 12;
-  case kRegShMemBases: return static_cast<uint32_t>(kPrivateAperture >> 48 | kSharedAperture >> 48 << 16);
-  case kRegXccId: return 0;
+  case kRegMode:
+    return modeBits(w);
+  case kRegStatus:
+    return w.scc | uint32_t(w.exec() == 0) << 9 | uint32_t(w.vcc() == 0) << 10;
+  case kRegHwId:
+    return w.index;
+  case kRegLdsAlloc:
+    return (w.ldsSize + 511) / 512 << 12;
+  case kRegShMemBases:
+    return static_cast<uint32_t>(kPrivateAperture >> 48 | kSharedAperture >> 48 << 16);
+  case kRegXccId:
+    return 0;
   default:
-    throw WaveFault{"hardware register " + std::to_string(id) + " is not part of the emulated state"};
+    throw WaveFault{"hardware register " + std::to_string(id) +
+                    " is not part of the emulated state"};
   }
 }
 
@@ -56,9 +64,11 @@ void getRegister(Wave &w, const Inst &i) {
 }
 
 void setRegister(Wave &w, const Inst &i, uint32_t value) {
-  unsigned imm = static_cast<uint16_t>(i.offset), size = (imm >> 11) + 1, offset = imm >> 6 & 31, id = imm & 63;
+  unsigned imm = static_cast<uint16_t>(i.offset), size = (imm >> 11) + 1, offset = imm >> 6 & 31,
+           id = imm & 63;
   if (id != kRegMode)
-    throw WaveFault{"writing hardware register " + std::to_string(id) + " is not part of the emulated state"};
+    throw WaveFault{"writing hardware register " + std::to_string(id) +
+                    " is not part of the emulated state"};
   uint32_t field = (size == 32 ? ~0u : (1u << size) - 1) << offset;
   setModeBits(w, (modeBits(w) & ~field) | (value << offset & field));
 }
@@ -177,12 +187,21 @@ OpTable tableControl() { return {std::begin(kOps), std::end(kOps)}; }
 
 uint32_t readSpecial(const Wave &w, unsigned code) {
   switch (code) {
-  case 251: return w.vcc() == 0;
-  case 252: return w.exec() == 0;
-  case 253: return w.scc;
-  case 235: case 236: return static_cast<uint32_t>(kSharedAperture);
-  case 237: case 238: return static_cast<uint32_t>(kPrivateAperture);
-  default: throw WaveFault{"scalar operand " + std::to_string(code) + " is not part of the emulated state"};
+  case 251:
+    return w.vcc() == 0;
+  case 252:
+    return w.exec() == 0;
+  case 253:
+    return w.scc;
+  case 235:
+  case 236:
+    return static_cast<uint32_t>(kSharedAperture);
+  case 237:
+  case 238:
+    return static_cast<uint32_t>(kPrivateAperture);
+  default:
+    throw WaveFault{"scalar operand " + std::to_string(code) +
+                    " is not part of the emulated state"};
   }
 }
 

@@ -1,5 +1,5 @@
-// Which of a target's instructions the emulator has: every opcode field of every encoding is put to LLVM's
-// disassembler, and what it accepts is looked up in the operation tables.
+// Which of a target's instructions the emulator has: every opcode field of every encoding is put to
+// LLVM's disassembler, and what it accepts is looked up in the operation tables.
 #include "emulator/exec/dispatch.h"
 #include "emulator/exec/matrix.h"
 #include "emulator/exec/op.h"
@@ -19,46 +19,42 @@ struct Format {
   unsigned shift, bits;
 };
 
-constexpr Format kGfx9[] = {
-    {0x80000000, 23, 7}, {0xb0000000, 23, 5}, {0xbe800000, 8, 8},  {0xbf000000, 16, 7}, {0xbf800000, 16, 7},
-    {0x00000000, 25, 6}, {0x7e000000, 9, 8},  {0x7c000000, 17, 8}, {0xd0000000, 16, 10}, {0xd3800000, 16, 7},
-    {0xd8000000, 17, 8}, {0xdc000000, 18, 7}, {0xdc004000, 18, 7}, {0xdc008000, 18, 7}, {0xe0000000, 18, 7},
-    {0xe8000000, 15, 4}, {0xc0000000, 18, 8}};
-constexpr Format kGfx11[] = {
-    {0x80000000, 23, 7}, {0xb0000000, 23, 5}, {0xbe800000, 8, 8},  {0xbf000000, 16, 7}, {0xbf800000, 16, 7},
-    {0x00000000, 25, 6}, {0x7e000000, 9, 8},  {0x7c000000, 17, 8}, {0xd4000000, 16, 10}, {0xcc000000, 16, 7},
-    {0xd8000000, 18, 8}, {0xdc000000, 18, 7}, {0xdc010000, 18, 7}, {0xdc020000, 18, 7}, {0xe0000000, 18, 8},
-    {0xe8000000, 15, 4}, {0xf4000000, 18, 8}};
+constexpr Format kGfx9[] = {{0x80000000, 23, 7}, {0xb0000000, 23, 5}, {0xbe800000, 8, 8},
+                            {0xbf000000, 16, 7}, {0xbf800000, 16, 7}, {0x00000000, 25, 6},
+                            {0x7e000000, 9, 8},  {0x7c000000, 17, 8}, {0xd0000000, 16, 10},
+                            {0xd3800000, 16, 7}, {0xd8000000, 17, 8}, {0xdc000000, 18, 7},
+                            {0xdc004000, 18, 7}, {0xdc008000, 18, 7}, {0xe0000000, 18, 7},
+                            {0xe8000000, 15, 4}, {0xc0000000, 18, 8}};
+constexpr Format kGfx11[] = {{0x80000000, 23, 7}, {0xb0000000, 23, 5}, {0xbe800000, 8, 8},
+                             {0xbf000000, 16, 7}, {0xbf800000, 16, 7}, {0x00000000, 25, 6},
+                             {0x7e000000, 9, 8},  {0x7c000000, 17, 8}, {0xd4000000, 16, 10},
+                             {0xcc000000, 16, 7}, {0xd8000000, 18, 8}, {0xdc000000, 18, 7},
+                             {0xdc010000, 18, 7}, {0xdc020000, 18, 7}, {0xe0000000, 18, 8},
+                             {0xe8000000, 15, 4}, {0xf4000000, 18, 8}};
 constexpr Format kGfx12[] = {
-    {0x80000000, 23, 7}, {0xb0000000, 23, 5}, {0xbe800000, 8, 8},  {0xbf000000, 16, 7}, {0xbf800000, 16, 7},
-    {0x00000000, 25, 6}, {0x7e000000, 9, 8},  {0x7c000000, 17, 8}, {0xd4000000, 16, 10}, {0xcc000000, 16, 7},
-    {0xd8000000, 18, 8}, {0xec000000, 14, 8}, {0xed000000, 14, 8}, {0xee000000, 14, 8}, {0xc4000000, 14, 8},
-    {0xf4000000, 13, 6}};
+    {0x80000000, 23, 7},  {0xb0000000, 23, 5}, {0xbe800000, 8, 8},  {0xbf000000, 16, 7},
+    {0xbf800000, 16, 7},  {0x00000000, 25, 6}, {0x7e000000, 9, 8},  {0x7c000000, 17, 8},
+    {0xd4000000, 16, 10}, {0xcc000000, 16, 7}, {0xd8000000, 18, 8}, {0xec000000, 14, 8},
+    {0xed000000, 14, 8},  {0xee000000, 14, 8}, {0xc4000000, 14, 8}, {0xf4000000, 13, 6}};
 
-// Fills of the other fields: some encodings are valid with particular registers only (aligned pairs, an absent
-// scalar address, vector operands).
+// Fills of the other fields: some encodings are valid with particular registers only (aligned
+// pairs, an absent scalar address, vector operands).
 struct Fill {
   uint32_t first, second, third;
 };
-constexpr Fill kFills[] = {{0, 0, 0},
-                           {0, 0x02020100, 0},
-                           {0, 0x04040402, 0},
-                           {2, 0x02020100, 0},
-                           {0, 0x1a0a0500, 0},
-                           {0x8000, 0x1c020902, 0},
-                           {0, 0x007f0002, 0},
-                           {0x7c, 0, 0},
-                           {0x7c, 0x00000002, 0},
-                           {0, 0x7c020902, 0},
-                           {0, 0x020a0500, 0},
-                           {0, 0x00040100, 0},
+constexpr Fill kFills[] = {{0, 0, 0},          {0, 0x02020100, 0}, {0, 0x04040402, 0},
+                           {2, 0x02020100, 0}, {0, 0x1a0a0500, 0}, {0x8000, 0x1c020902, 0},
+                           {0, 0x007f0002, 0}, {0x7c, 0, 0},       {0x7c, 0x00000002, 0},
+                           {0, 0x7c020902, 0}, {0, 0x020a0500, 0}, {0, 0x00040100, 0},
                            {0, 0xf8000000, 0}};
 
-template <size_t N> void walk(const Format (&formats)[N], const McTarget &mc, std::set<std::string> &names) {
+template <size_t N>
+void walk(const Format (&formats)[N], const McTarget &mc, std::set<std::string> &names) {
   for (const Format &f : formats)
     for (uint32_t opcode = 0; opcode < 1u << f.bits; ++opcode)
       for (const Fill &fill : kFills) {
-        uint32_t words[4] = {(f.prefix | opcode << f.shift) | fill.first, fill.second, fill.third, 0};
+        uint32_t words[4] = {(f.prefix | opcode << f.shift) | fill.first, fill.second, fill.third,
+                             0};
         McInstruction i = mc.decode(words, sizeof words);
         if (i.size) {
           std::string name = baseMnemonic(mc.opcodeName(i.opcode));
@@ -78,9 +74,15 @@ Coverage coverage(std::string_view target) {
   McTarget mc(info->name);
   std::set<std::string> names;
   switch (info->family) {
-  case Family::Gfx9: walk(kGfx9, mc, names); break;
-  case Family::Gfx11: walk(kGfx11, mc, names); break;
-  case Family::Gfx12: walk(kGfx12, mc, names); break;
+  case Family::Gfx9:
+    walk(kGfx9, mc, names);
+    break;
+  case Family::Gfx11:
+    walk(kGfx11, mc, names);
+    break;
+  case Family::Gfx12:
+    walk(kGfx12, mc, names);
+    break;
   }
   Coverage c;
   for (const std::string &n : names) {

@@ -1,4 +1,5 @@
-// Vector operations whose lanes depend on each other or on scalars: readlane, permlane, mbcnt, swap, moves.
+// Vector operations whose lanes depend on each other or on scalars: readlane, permlane, mbcnt,
+// swap, moves.
 #include "emulator/exec/memory_ops.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/tables.h"
@@ -65,9 +66,9 @@ template <unsigned Rows> void permlaneSwap(Wave &w, const Inst &i) {
   }
 }
 
-/// gfx11 and 12: lanes of a row of 16 take from any lane of their row, or of the other row of the pair. The selectors
-/// are 16 fields of 4 bits in two scalars (or in a register, the var forms). op_sel bit 0: fetch from inactive
-/// lanes; bit 1: bound control, which gives 0 for them.
+/// gfx11 and 12: lanes of a row of 16 take from any lane of their row, or of the other row of the
+/// pair. The selectors are 16 fields of 4 bits in two scalars (or in a register, the var forms).
+/// op_sel bit 0: fetch from inactive lanes; bit 1: bound control, which gives 0 for them.
 template <bool Cross, bool Var> void permlane16(Wave &w, const Inst &i) {
   const uint32_t *in = w.row(i.src[0].index);
   uint32_t *out = w.row(i.dst.index);
@@ -112,7 +113,8 @@ void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
   forLanes(w.exec(), [&](unsigned lane) { out[lane] = in[lane]; });
 }
 
-constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None, Type s2 = Type::None) {
+constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None,
+                   Type s2 = Type::None) {
   return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}, 0};
 }
 
@@ -130,19 +132,25 @@ constexpr OpDef kOps[] = {
     op("v_permlane16_var_b32", permlane16<false, true>, Type::B32, Type::B32),
     op("v_permlanex16_var_b32", permlane16<true, true>, Type::B32, Type::B32),
     op("v_permlane64_b32", permlane64),
-    op("v_movrels_b32", [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); }),
-    op("v_movreld_b32", [](Wave &w, const Inst &i) {
-      Inst at = i;
-      at.dst.index = static_cast<uint16_t>(i.dst.index + w.m0());
-      if (at.dst.index >= kVgprRows)
-        throw WaveFault{"relative move beyond the registers"};
-      uint32_t *out = w.row(at.dst.index);
-      forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
-    }),
+    op("v_movrels_b32",
+       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); }),
+    op("v_movreld_b32",
+       [](Wave &w, const Inst &i) {
+         Inst at = i;
+         at.dst.index = static_cast<uint16_t>(i.dst.index + w.m0());
+         if (at.dst.index >= kVgprRows)
+           throw WaveFault{"relative move beyond the registers"};
+         uint32_t *out = w.row(at.dst.index);
+         forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
+       }),
     op("v_movrelsd_b32",
-       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0()); }),
-    op("v_nop", [](Wave &, const Inst &) {}, Type::None),
-    op("v_clrexcp", [](Wave &, const Inst &) {}, Type::None),
+       [](Wave &w, const Inst &i) {
+         moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0());
+       }),
+    op(
+        "v_nop", [](Wave &, const Inst &) {}, Type::None),
+    op(
+        "v_clrexcp", [](Wave &, const Inst &) {}, Type::None),
 };
 } // namespace
 

@@ -65,7 +65,8 @@ static_assert(sizeof(Packet) == 64);
 /// The device's memory and, beside it, the packet of this launch.
 class LaunchMemory : public MemoryMap {
 public:
-  LaunchMemory(const MemoryMap &m, const Packet &p) : base(m), packet{reinterpret_cast<uint64_t>(&p), 64, false} {}
+  LaunchMemory(const MemoryMap &m, const Packet &p)
+      : base(m), packet{reinterpret_cast<uint64_t>(&p), 64, false} {}
   bool find(uint64_t address, MemoryRange &range) const override {
     if (packet.contains(address, 1)) {
       range = packet;
@@ -114,14 +115,16 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   out.workgroup = group.id;
   out.wave = w.index;
   char text[256];
-  std::snprintf(text, sizeof text, " at pc 0x%llx (kernel + 0x%llx), workgroup (%u, %u, %u), wave %u",
-                static_cast<unsigned long long>(out.pc), static_cast<unsigned long long>(out.codeOffset), group.id[0],
-                group.id[1], group.id[2], w.index);
+  std::snprintf(
+      text, sizeof text, " at pc 0x%llx (kernel + 0x%llx), workgroup (%u, %u, %u), wave %u",
+      static_cast<unsigned long long>(out.pc), static_cast<unsigned long long>(out.codeOffset),
+      group.id[0], group.id[1], group.id[2], w.index);
   out.message = "kernel '" + k.name + "': " + f.what + text;
   if (f.lane >= 0)
     out.message += ", lane " + std::to_string(f.lane);
   if (f.address) {
-    std::snprintf(text, sizeof text, ", address 0x%llx", static_cast<unsigned long long>(f.address));
+    std::snprintf(text, sizeof text, ", address 0x%llx",
+                  static_cast<unsigned long long>(f.address));
     out.message += text;
     std::string more = l.memory.describe(f.address);
     if (!more.empty())
@@ -158,7 +161,8 @@ void runWaveObserved(Wave &w, Observer &o) {
 
 class Worker {
 public:
-  explicit Worker(Launch &l) : launch(l), observer(makeObserver(l.options, l.program, l.dispatch.kernel->name)) {}
+  explicit Worker(Launch &l)
+      : launch(l), observer(makeObserver(l.options, l.program, l.dispatch.kernel->name)) {}
 
   void run() {
     const auto &grid = launch.dispatch.grid;
@@ -254,8 +258,8 @@ private:
         } else if (w.stop == Stop::Barrier) {
           ++waiting;
         } else if ((w.executed += kSlice) > launch.options.instructionLimit) {
-          fail(w, {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
-                   " instructions"});
+          fail(w, {"the wave exceeded its limit of " +
+                   std::to_string(launch.options.instructionLimit) + " instructions"});
           return;
         }
       }
@@ -287,7 +291,8 @@ std::string checkGeometry(const Dispatch &d, const TargetInfo &t) {
     return "a workgroup of more than 1024 work-items";
   uint64_t lds = uint64_t(d.kernel->descriptor.groupSegmentFixedSize) + d.dynamicLds;
   if (lds > t.ldsBytes)
-    return std::to_string(lds) + " bytes of LDS, and " + std::string(t.name) + " has " + std::to_string(t.ldsBytes);
+    return std::to_string(lds) + " bytes of LDS, and " + std::string(t.name) + " has " +
+           std::to_string(t.ldsBytes);
   return {};
 }
 } // namespace
@@ -320,7 +325,8 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   launch.ldsBytes = packet.groupSize;
   launch.groups = uint64_t(d.grid[0]) * d.grid[1] * d.grid[2];
 
-  unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  unsigned threads =
+      options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   if (options.trace || options.checks)
     threads = 1;
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));

@@ -9,16 +9,20 @@
 namespace flyemu {
 
 namespace {
-/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish). Address and
-/// instruction offset add up in 32 bits: compilers pass negative addresses under a positive offset.
-uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t sum, unsigned bytes, bool write, bool atomic = false) {
+/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish).
+/// Address and instruction offset add up in 32 bits: compilers pass negative addresses under a
+/// positive offset.
+uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t sum, unsigned bytes, bool write,
+               bool atomic = false) {
   uint64_t offset = static_cast<uint32_t>(sum);
   if (__builtin_expect(w.probe != nullptr, 0))
     w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
   return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
 }
-/// The host addresses of all lanes, if every active lane's access lies inside the allocation and nobody watches.
-bool bulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t offset, uint32_t bytes, uint64_t *at) {
+/// The host addresses of all lanes, if every active lane's access lies inside the allocation and
+/// nobody watches.
+bool bulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t offset, uint32_t bytes,
+          uint64_t *at) {
   if (w.probe || !exec || w.ldsSize < bytes)
     return false;
   const uint64_t base = reinterpret_cast<uint64_t>(w.lds);
@@ -51,7 +55,8 @@ void dsRead(Wave &w, const Inst &i) {
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
-    const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
+    const uint8_t *p =
+        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
     static constexpr uint8_t kZero[16] = {};
     if (!p)
       p = kZero;
@@ -75,7 +80,8 @@ void dsWrite(Wave &w, const Inst &i) {
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, true);
+    uint8_t *p =
+        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, true);
     if (!p)
       return;
     if (bytes < 4) {
@@ -96,7 +102,8 @@ void dsRead2(Wave &w, const Inst &i) {
   uint32_t *row = w.row(i.dst.index);
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
   uint64_t all[2][kLanes];
-  if (bulk(w, w.exec(), address, offsets[0], bytes, all[0]) && bulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
+  if (bulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
+      bulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
     gather(w, w.exec(), all[0], row, dwords);
     gather(w, w.exec(), all[1], row + dwords * kLanes, dwords);
     return;
@@ -117,7 +124,8 @@ void dsWrite2(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index);
   const uint32_t *rows[2] = {w.row(i.src[1].index), w.row(i.src[2].index)};
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
-  unsigned count = offsets[0] == offsets[1] ? 1 : 2; // equal offsets make one access, of the first data
+  unsigned count =
+      offsets[0] == offsets[1] ? 1 : 2; // equal offsets make one access, of the first data
   forLanes(w.exec(), [&](unsigned lane) {
     for (unsigned k = 0; k < count; ++k)
       if (uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true))
@@ -129,11 +137,12 @@ void dsWrite2(Wave &w, const Inst &i) {
 
 template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
   refuseGds(i);
-  const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index), *data2 = w.row(i.src[2].index);
+  const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index),
+                 *data2 = w.row(i.src[2].index);
   uint32_t *out = w.row(i.dst.index);
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p =
-        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), sizeof(T), true, true);
+    uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
+                       sizeof(T), true, true);
     T old = 0;
     if (p) {
       std::memcpy(&old, p, sizeof(T));
@@ -155,7 +164,9 @@ struct MaskedOr { // (m & ~mask) | data: the mask comes first
 };
 struct Wrap {
   static constexpr bool kCompare = true;
-  template <class T> static T apply(T m, T second, T first) { return m >= first ? m - first : m + second; }
+  template <class T> static T apply(T m, T second, T first) {
+    return m >= first ? m - first : m + second;
+  }
 };
 struct Exchange32 { // conditional exchange of the halves whose top bit is on
   static constexpr bool kCompare = false;
@@ -191,7 +202,8 @@ void dsExchange2(Wave &w, const Inst &i) {
   done(w, i);
 }
 
-/// Lane l sends to lane (address / 4) mod lanes; the highest sender wins; lanes that nobody sends to get 0.
+/// Lane l sends to lane (address / 4) mod lanes; the highest sender wins; lanes that nobody sends
+/// to get 0.
 void permute(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index);
   uint32_t tmp[kLanes] = {};
@@ -215,7 +227,8 @@ template <bool Inactive> void bpermute(Wave &w, const Inst &i) {
   forLanes(exec, [&](unsigned lane) { out[lane] = tmp[lane]; });
 }
 
-/// The source lane of a swizzle pattern (offset), of the modes quad permute, rotate and bit mask; FFT is refused.
+/// The source lane of a swizzle pattern (offset), of the modes quad permute, rotate and bit mask;
+/// FFT is refused.
 unsigned swizzleSource(unsigned pattern, unsigned lane) {
   if (pattern >= 0xe000)
     throw WaveFault{"ds_swizzle in its FFT mode"};
@@ -245,7 +258,9 @@ void swizzle(Wave &w, const Inst &i) {
 void readAddTid(Wave &w, const Inst &i) {
   uint32_t *out = w.row(i.dst.index);
   forLanes(w.exec(), [&](unsigned lane) {
-    const uint8_t *p = place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, false);
+    const uint8_t *p =
+        place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4,
+              false);
     uint32_t x = 0;
     if (p)
       std::memcpy(&x, p, 4);
@@ -256,13 +271,16 @@ void readAddTid(Wave &w, const Inst &i) {
 void writeAddTid(Wave &w, const Inst &i) {
   const uint32_t *data = w.row(i.src[1].index);
   forLanes(w.exec(), [&](unsigned lane) {
-    if (uint8_t *p = place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, true))
+    if (uint8_t *p =
+            place(w, i, lane,
+                  uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, true))
       std::memcpy(p, &data[lane], 4);
   });
   done(w, i);
 }
 
-/// Appends or consumes as many entries as lanes are active, at M0's offset; every lane gets the old counter.
+/// Appends or consumes as many entries as lanes are active, at M0's offset; every lane gets the old
+/// counter.
 template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
   uint64_t at = uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset);
@@ -278,9 +296,9 @@ template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   done(w, i);
 }
 
-/// Transposing reads of gfx950 (CDNA4 ISA, "DS_READ_B64_TR"): each group of 16 lanes reads 16 rows of 64 bits, and
-/// lane n gets column elements n of its quarter's rows. Element sizes of 4, 8 and 16 bits have 16 / (64 / bits)
-/// lanes to a row block.
+/// Transposing reads of gfx950 (CDNA4 ISA, "DS_READ_B64_TR"): each group of 16 lanes reads 16 rows
+/// of 64 bits, and lane n gets column elements n of its quarter's rows. Element sizes of 4, 8 and
+/// 16 bits have 16 / (64 / bits) lanes to a row block.
 template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
@@ -288,7 +306,8 @@ template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
   constexpr unsigned kElements = 64 / Bits;
   uint64_t in[kLanes] = {};
   forLanes(exec, [&](unsigned lane) {
-    if (const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), 8, false))
+    if (const uint8_t *p =
+            place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), 8, false))
       std::memcpy(&in[lane], p, 8);
   });
   forLanes(exec, [&](unsigned lane) {
@@ -298,7 +317,8 @@ template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
     constexpr unsigned kLanesOfRow = 16 / kElements;
     for (unsigned e = 0; e < kElements; ++e) {
       unsigned from = group + e * kLanesOfRow + n / kElements, element = n % kElements;
-      uint64_t v = in[from] >> (element * Bits) & (Bits == 64 ? ~uint64_t(0) : (uint64_t(1) << Bits) - 1);
+      uint64_t v =
+          in[from] >> (element * Bits) & (Bits == 64 ? ~uint64_t(0) : (uint64_t(1) << Bits) - 1);
       x |= v << (e * Bits);
     }
     writeLane<uint64_t>(row, lane, x);
@@ -306,53 +326,96 @@ template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
   done(w, i);
 }
 
-constexpr OpDef op(const char *name, Handler fn, uint32_t info = 0) { return {name, fn, Class::Lds, Type::B32, {}, info}; }
+constexpr OpDef op(const char *name, Handler fn, uint32_t info = 0) {
+  return {name, fn, Class::Lds, Type::B32, {}, info};
+}
 
-#define ATOMIC(NAME, SUFFIX, F, T)                                                                                     \
-  op("ds_" NAME "_" SUFFIX, dsAtomic<F, T, false>), op("ds_" NAME "_rtn_" SUFFIX, dsAtomic<F, T, true>)
-#define INTEGER(NAME, S32, S64, F) ATOMIC(NAME, S32, atomics::F, uint32_t), ATOMIC(NAME, S64, atomics::F, uint64_t)
+#define ATOMIC(NAME, SUFFIX, F, T)                                                                 \
+  op("ds_" NAME "_" SUFFIX, dsAtomic<F, T, false>),                                                \
+      op("ds_" NAME "_rtn_" SUFFIX, dsAtomic<F, T, true>)
+#define INTEGER(NAME, S32, S64, F)                                                                 \
+  ATOMIC(NAME, S32, atomics::F, uint32_t), ATOMIC(NAME, S64, atomics::F, uint64_t)
 
 constexpr OpDef kOps[] = {
-    INTEGER("add", "u32", "u64", Add), INTEGER("sub", "u32", "u64", Sub), INTEGER("rsub", "u32", "u64", ReverseSub),
-    INTEGER("inc", "u32", "u64", Inc), INTEGER("dec", "u32", "u64", Dec), INTEGER("min", "i32", "i64", SMin),
-    INTEGER("max", "i32", "i64", SMax), INTEGER("min", "u32", "u64", UMin), INTEGER("max", "u32", "u64", UMax),
-    INTEGER("and", "b32", "b64", And), INTEGER("or", "b32", "b64", Or), INTEGER("xor", "b32", "b64", Xor),
-    INTEGER("cmpst", "b32", "b64", CompareSwap), INTEGER("cmpst", "f32", "f64", FCompareSwap),
-    INTEGER("cmpstore", "b32", "b64", CompareSwap), INTEGER("cmpstore", "f32", "f64", FCompareSwap),
-    INTEGER("add", "f32", "f64", FAdd), INTEGER("min", "f32", "f64", FMinMax<false>),
-    INTEGER("max", "f32", "f64", FMinMax<true>), INTEGER("min_num", "f32", "f64", FMinMax<false>),
-    INTEGER("max_num", "f32", "f64", FMinMax<true>), INTEGER("sub_clamp", "u32", "u64", SubClamp),
+    INTEGER("add", "u32", "u64", Add),
+    INTEGER("sub", "u32", "u64", Sub),
+    INTEGER("rsub", "u32", "u64", ReverseSub),
+    INTEGER("inc", "u32", "u64", Inc),
+    INTEGER("dec", "u32", "u64", Dec),
+    INTEGER("min", "i32", "i64", SMin),
+    INTEGER("max", "i32", "i64", SMax),
+    INTEGER("min", "u32", "u64", UMin),
+    INTEGER("max", "u32", "u64", UMax),
+    INTEGER("and", "b32", "b64", And),
+    INTEGER("or", "b32", "b64", Or),
+    INTEGER("xor", "b32", "b64", Xor),
+    INTEGER("cmpst", "b32", "b64", CompareSwap),
+    INTEGER("cmpst", "f32", "f64", FCompareSwap),
+    INTEGER("cmpstore", "b32", "b64", CompareSwap),
+    INTEGER("cmpstore", "f32", "f64", FCompareSwap),
+    INTEGER("add", "f32", "f64", FAdd),
+    INTEGER("min", "f32", "f64", FMinMax<false>),
+    INTEGER("max", "f32", "f64", FMinMax<true>),
+    INTEGER("min_num", "f32", "f64", FMinMax<false>),
+    INTEGER("max_num", "f32", "f64", FMinMax<true>),
+    INTEGER("sub_clamp", "u32", "u64", SubClamp),
     INTEGER("cond_sub", "u32", "u64", CondSub),
-    ATOMIC("mskor", "b32", MaskedOr, uint32_t), ATOMIC("mskor", "b64", MaskedOr, uint64_t),
-    ATOMIC("pk_add", "f16", atomics::PkAddF16, uint32_t), ATOMIC("pk_add", "bf16", atomics::PkAddBf16, uint32_t),
+    ATOMIC("mskor", "b32", MaskedOr, uint32_t),
+    ATOMIC("mskor", "b64", MaskedOr, uint64_t),
+    ATOMIC("pk_add", "f16", atomics::PkAddF16, uint32_t),
+    ATOMIC("pk_add", "bf16", atomics::PkAddBf16, uint32_t),
     op("ds_wrap_rtn_b32", dsAtomic<Wrap, uint32_t, true>),
     op("ds_condxchg32_rtn_b64", dsAtomic<Exchange32, uint64_t, true>),
     op("ds_wrxchg_rtn_b32", dsAtomic<atomics::Swap, uint32_t, true>),
     op("ds_wrxchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
     op("ds_storexchg_rtn_b32", dsAtomic<atomics::Swap, uint32_t, true>),
     op("ds_storexchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
-    op("ds_wrxchg2_rtn_b32", dsExchange2, 4 | 4 << 8), op("ds_wrxchg2_rtn_b64", dsExchange2, 8 | 8 << 8),
-    op("ds_wrxchg2st64_rtn_b32", dsExchange2, 4 | 256 << 8), op("ds_wrxchg2st64_rtn_b64", dsExchange2, 8 | 512 << 8),
+    op("ds_wrxchg2_rtn_b32", dsExchange2, 4 | 4 << 8),
+    op("ds_wrxchg2_rtn_b64", dsExchange2, 8 | 8 << 8),
+    op("ds_wrxchg2st64_rtn_b32", dsExchange2, 4 | 256 << 8),
+    op("ds_wrxchg2st64_rtn_b64", dsExchange2, 8 | 512 << 8),
 
-    op("ds_write_b8", dsWrite, 1), op("ds_write_b8_d16_hi", dsWrite, 1 | kD16High), op("ds_write_b16", dsWrite, 2),
-    op("ds_write_b16_d16_hi", dsWrite, 2 | kD16High), op("ds_write_b32", dsWrite, 4), op("ds_write_b64", dsWrite, 8),
-    op("ds_write_b96", dsWrite, 12), op("ds_write_b128", dsWrite, 16),
-    op("ds_write2_b32", dsWrite2, 4 | 4 << 8), op("ds_write2_b64", dsWrite2, 8 | 8 << 8),
-    op("ds_write2st64_b32", dsWrite2, 4 | 256 << 8), op("ds_write2st64_b64", dsWrite2, 8 | 512 << 8),
-    op("ds_read_u8", dsRead, 1), op("ds_read_i8", dsRead, 1 | kSigned), op("ds_read_u16", dsRead, 2),
-    op("ds_read_i16", dsRead, 2 | kSigned), op("ds_read_u8_d16", dsRead, 1 | kD16),
-    op("ds_read_u8_d16_hi", dsRead, 1 | kD16High), op("ds_read_i8_d16", dsRead, 1 | kSigned | kD16),
-    op("ds_read_i8_d16_hi", dsRead, 1 | kSigned | kD16High), op("ds_read_u16_d16", dsRead, 2 | kD16),
-    op("ds_read_u16_d16_hi", dsRead, 2 | kD16High), op("ds_read_b32", dsRead, 4), op("ds_read_b64", dsRead, 8),
-    op("ds_read_b96", dsRead, 12), op("ds_read_b128", dsRead, 16),
-    op("ds_read2_b32", dsRead2, 4 | 4 << 8), op("ds_read2_b64", dsRead2, 8 | 8 << 8),
-    op("ds_read2st64_b32", dsRead2, 4 | 256 << 8), op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
-    op("ds_read_addtid_b32", readAddTid), op("ds_write_addtid_b32", writeAddTid),
-    op("ds_append", appendConsume<1>), op("ds_consume", appendConsume<-1>),
-    op("ds_permute_b32", permute), op("ds_bpermute_b32", bpermute<false>), op("ds_bpermute_fi_b32", bpermute<true>),
+    op("ds_write_b8", dsWrite, 1),
+    op("ds_write_b8_d16_hi", dsWrite, 1 | kD16High),
+    op("ds_write_b16", dsWrite, 2),
+    op("ds_write_b16_d16_hi", dsWrite, 2 | kD16High),
+    op("ds_write_b32", dsWrite, 4),
+    op("ds_write_b64", dsWrite, 8),
+    op("ds_write_b96", dsWrite, 12),
+    op("ds_write_b128", dsWrite, 16),
+    op("ds_write2_b32", dsWrite2, 4 | 4 << 8),
+    op("ds_write2_b64", dsWrite2, 8 | 8 << 8),
+    op("ds_write2st64_b32", dsWrite2, 4 | 256 << 8),
+    op("ds_write2st64_b64", dsWrite2, 8 | 512 << 8),
+    op("ds_read_u8", dsRead, 1),
+    op("ds_read_i8", dsRead, 1 | kSigned),
+    op("ds_read_u16", dsRead, 2),
+    op("ds_read_i16", dsRead, 2 | kSigned),
+    op("ds_read_u8_d16", dsRead, 1 | kD16),
+    op("ds_read_u8_d16_hi", dsRead, 1 | kD16High),
+    op("ds_read_i8_d16", dsRead, 1 | kSigned | kD16),
+    op("ds_read_i8_d16_hi", dsRead, 1 | kSigned | kD16High),
+    op("ds_read_u16_d16", dsRead, 2 | kD16),
+    op("ds_read_u16_d16_hi", dsRead, 2 | kD16High),
+    op("ds_read_b32", dsRead, 4),
+    op("ds_read_b64", dsRead, 8),
+    op("ds_read_b96", dsRead, 12),
+    op("ds_read_b128", dsRead, 16),
+    op("ds_read2_b32", dsRead2, 4 | 4 << 8),
+    op("ds_read2_b64", dsRead2, 8 | 8 << 8),
+    op("ds_read2st64_b32", dsRead2, 4 | 256 << 8),
+    op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
+    op("ds_read_addtid_b32", readAddTid),
+    op("ds_write_addtid_b32", writeAddTid),
+    op("ds_append", appendConsume<1>),
+    op("ds_consume", appendConsume<-1>),
+    op("ds_permute_b32", permute),
+    op("ds_bpermute_b32", bpermute<false>),
+    op("ds_bpermute_fi_b32", bpermute<true>),
     op("ds_swizzle_b32", swizzle),
     op("ds_nop", [](Wave &, const Inst &) {}),
-    op("ds_read_b64_tr_b4", readTranspose64<4>), op("ds_read_b64_tr_b8", readTranspose64<8>),
+    op("ds_read_b64_tr_b4", readTranspose64<4>),
+    op("ds_read_b64_tr_b8", readTranspose64<8>),
     op("ds_read_b64_tr_b16", readTranspose64<16>),
 };
 } // namespace

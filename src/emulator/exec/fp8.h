@@ -1,5 +1,5 @@
-// The small floating-point formats: E4M3 and E5M2 of 8 bits, OCP (gfx950, gfx12) and FNUZ (gfx942); OCP's finite
-// formats of 6 and 4 bits (gfx950).
+// The small floating-point formats: E4M3 and E5M2 of 8 bits, OCP (gfx950, gfx12) and FNUZ (gfx942);
+// OCP's finite formats of 6 and 4 bits (gfx950).
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 struct Fp8Format {
   int mantissa; ///< bits
   int bias;
-  bool fnuz;    ///< no infinities, no negative zero; 0x80 is NaN
+  bool fnuz; ///< no infinities, no negative zero; 0x80 is NaN
   bool infinity;
   int width = 8;
   bool finite = false; ///< every code is a number
@@ -41,21 +41,31 @@ inline float fp8ToFloat(uint8_t x, const Fp8Format &f) {
 
 /// The largest finite value's code, without the sign.
 inline uint8_t fp8Largest(const Fp8Format &f) {
-  return f.finite ? static_cast<uint8_t>((1 << (f.width - 1)) - 1) : f.fnuz ? 0x7f : f.infinity ? 0x7b : 0x7e;
+  return f.finite     ? static_cast<uint8_t>((1 << (f.width - 1)) - 1)
+         : f.fnuz     ? 0x7f
+         : f.infinity ? 0x7b
+                      : 0x7e;
 }
 
-/// Rounds to nearest even. Beyond the largest value: that value if `saturate`, else NaN or infinity, as the format
-/// has it. `stochastic` (a 32-bit random value) replaces the rounding by adding it below the last kept bit.
-inline uint8_t floatToFp8(float x, const Fp8Format &f, bool saturate, const uint32_t *stochastic = nullptr) {
+/// Rounds to nearest even. Beyond the largest value: that value if `saturate`, else NaN or
+/// infinity, as the format has it. `stochastic` (a 32-bit random value) replaces the rounding by
+/// adding it below the last kept bit.
+inline uint8_t floatToFp8(float x, const Fp8Format &f, bool saturate,
+                          const uint32_t *stochastic = nullptr) {
   uint32_t b = __builtin_bit_cast(uint32_t, x);
   const uint8_t sign = b >> 31 ? static_cast<uint8_t>(1 << (f.width - 1)) : 0;
   saturate |= f.finite;
-  const uint8_t nan = f.finite ? static_cast<uint8_t>(sign | fp8Largest(f)) : f.fnuz ? 0x80 : static_cast<uint8_t>(sign | 0x7f);
+  const uint8_t nan = f.finite ? static_cast<uint8_t>(sign | fp8Largest(f))
+                      : f.fnuz ? 0x80
+                               : static_cast<uint8_t>(sign | 0x7f);
   b &= 0x7fffffff;
   if (b > 0x7f800000)
     return nan;
   const uint8_t largest = static_cast<uint8_t>(sign | fp8Largest(f));
-  const uint8_t overflow = saturate ? largest : f.fnuz ? 0x80 : f.infinity ? static_cast<uint8_t>(sign | 0x7c) : nan;
+  const uint8_t overflow = saturate     ? largest
+                           : f.fnuz     ? 0x80
+                           : f.infinity ? static_cast<uint8_t>(sign | 0x7c)
+                                        : nan;
   if (b == 0x7f800000)
     return f.infinity && !saturate ? static_cast<uint8_t>(sign | 0x7c) : saturate ? largest : nan;
   const int m = f.mantissa;
@@ -74,7 +84,8 @@ inline uint8_t floatToFp8(float x, const Fp8Format &f, bool saturate, const uint
     return f.fnuz ? 0 : sign;
   uint64_t kept;
   if (stochastic) {
-    uint64_t add = drop >= 32 ? uint64_t(*stochastic) << (drop - 32) : uint64_t(*stochastic) >> (32 - drop);
+    uint64_t add =
+        drop >= 32 ? uint64_t(*stochastic) << (drop - 32) : uint64_t(*stochastic) >> (32 - drop);
     kept = (significand + add) >> drop;
   } else {
     uint64_t half = uint64_t(1) << (drop - 1);

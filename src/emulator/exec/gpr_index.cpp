@@ -14,7 +14,9 @@ constexpr unsigned kModeShift = 12;
 uint32_t modeOf(const Inst &i) { return i.src[1].index & 15; }
 
 void setIndex(Wave &w, uint32_t index) { w.m0() = (w.m0() & ~0xffu) | (index & 0xff); }
-void setMode(Wave &w, uint32_t mode) { w.m0() = (w.m0() & ~(15u << kModeShift)) | (mode & 15) << kModeShift; }
+void setMode(Wave &w, uint32_t mode) {
+  w.m0() = (w.m0() & ~(15u << kModeShift)) | (mode & 15) << kModeShift;
+}
 
 constexpr OpDef kOps[] = {
     {"s_set_gpr_idx_on",
@@ -22,11 +24,22 @@ constexpr OpDef kOps[] = {
        setIndex(w, read32(w, i.src[0]));
        setMode(w, modeOf(i));
      },
-     Class::Salu, Type::None, {Type::B32, Type::B32, Type::None}, 0},
-    {"s_set_gpr_idx_idx", [](Wave &w, const Inst &i) { setIndex(w, read32(w, i.src[0])); }, Class::Salu, Type::None,
-     {Type::B32, Type::None, Type::None}, 0},
-    {"s_set_gpr_idx_mode", [](Wave &w, const Inst &i) { setMode(w, static_cast<uint32_t>(i.offset)); }, Class::Salu,
-     Type::None, {}, 0},
+     Class::Salu,
+     Type::None,
+     {Type::B32, Type::B32, Type::None},
+     0},
+    {"s_set_gpr_idx_idx",
+     [](Wave &w, const Inst &i) { setIndex(w, read32(w, i.src[0])); },
+     Class::Salu,
+     Type::None,
+     {Type::B32, Type::None, Type::None},
+     0},
+    {"s_set_gpr_idx_mode",
+     [](Wave &w, const Inst &i) { setMode(w, static_cast<uint32_t>(i.offset)); },
+     Class::Salu,
+     Type::None,
+     {},
+     0},
     {"s_set_gpr_idx_off", [](Wave &, const Inst &) {}, Class::Salu, Type::None, {}, 0},
 };
 
@@ -58,11 +71,13 @@ void unbracketed(Wave &, const Inst &) {
 
 bool isNamed(const Inst &i, std::string_view name) { return i.op && i.op->name == name; }
 
-/// What may stand between the brackets: plain vector instructions, and scalar ones, which ignore the mode.
+/// What may stand between the brackets: plain vector instructions, and scalar ones, which ignore
+/// the mode.
 bool mayStand(const Inst &i) {
   if (!i.op || i.dwords == 0)
     return false;
-  return i.op->cls == Class::Salu || (i.op->cls == Class::Valu && i.permute == Permute::None && !i.base);
+  return i.op->cls == Class::Salu ||
+         (i.op->cls == Class::Valu && i.permute == Permute::None && !i.base);
 }
 } // namespace
 

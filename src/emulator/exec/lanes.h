@@ -1,8 +1,10 @@
-// Lane-wise execution: turns a function of one lane's values into a handler over the lanes of a wave.
+// Lane-wise execution: turns a function of one lane's values into a handler over the lanes of a
+// wave.
 //
-// Files that include this header are compiled once for each instruction-set level of the host (FLYEMU_LEVEL); all
-// here is in an anonymous namespace so that no code of one level can be linked into another. Lanes are processed in
-// chunks of 32 by plain loops that compilers turn into vector code.
+// Files that include this header are compiled once for each instruction-set level of the host
+// (FLYEMU_LEVEL); all here is in an anonymous namespace so that no code of one level can be linked
+// into another. Lanes are processed in chunks of 32 by plain loops that compilers turn into vector
+// code.
 #pragma once
 
 #include "emulator/exec/op.h"
@@ -20,15 +22,16 @@
 #define FLYEMU_CONCAT2(a, b) a##b
 #define FLYEMU_CONCAT(a, b) FLYEMU_CONCAT2(a, b)
 /// Defines the function that hands a file's table to the registry of the level.
-#define FLYEMU_EXPORT(name, ops)                                                                                       \
+#define FLYEMU_EXPORT(name, ops)                                                                   \
   OpTable FLYEMU_CONCAT(table##name##_, FLYEMU_LEVEL)() { return {std::begin(ops), std::end(ops)}; }
 
-// A loop over the lanes of a chunk, whose iterations are independent whatever the pointers may be. The plain level is
-// left to the compiler's own judgement: without fused multiply-adds, forced vectors of calls only bloat the code.
+// A loop over the lanes of a chunk, whose iterations are independent whatever the pointers may be.
+// The plain level is left to the compiler's own judgement: without fused multiply-adds, forced
+// vectors of calls only bloat the code.
 #if !defined(__AVX2__)
 #define FLYEMU_EACH(i) for (int i = 0; i < kChunk; ++i)
 #elif defined(__clang__)
-#define FLYEMU_EACH(i)                                                                                                 \
+#define FLYEMU_EACH(i)                                                                             \
   _Pragma("clang loop vectorize(assume_safety) unroll(disable)") for (int i = 0; i < kChunk; ++i)
 #else
 #define FLYEMU_EACH(i) _Pragma("GCC ivdep") for (int i = 0; i < kChunk; ++i)
@@ -40,21 +43,69 @@ namespace {
 constexpr int kChunk = 32;
 
 // Operand tags: the type that a lane function sees, and how it lies in registers.
-struct U32 { using type = uint32_t; static constexpr Type kind = Type::B32; static constexpr int bits = 32; };
-struct I32 { using type = int32_t; static constexpr Type kind = Type::B32; static constexpr int bits = 32; };
-struct F32 { using type = float; static constexpr Type kind = Type::F32; static constexpr int bits = 32; };
-struct U64 { using type = uint64_t; static constexpr Type kind = Type::B64; static constexpr int bits = 64; };
-struct I64 { using type = int64_t; static constexpr Type kind = Type::B64; static constexpr int bits = 64; };
-struct F64 { using type = double; static constexpr Type kind = Type::F64; static constexpr int bits = 64; };
-struct U16 { using type = uint16_t; static constexpr Type kind = Type::B16; static constexpr int bits = 16; };
-struct I16 { using type = int16_t; static constexpr Type kind = Type::B16; static constexpr int bits = 16; };
+struct U32 {
+  using type = uint32_t;
+  static constexpr Type kind = Type::B32;
+  static constexpr int bits = 32;
+};
+struct I32 {
+  using type = int32_t;
+  static constexpr Type kind = Type::B32;
+  static constexpr int bits = 32;
+};
+struct F32 {
+  using type = float;
+  static constexpr Type kind = Type::F32;
+  static constexpr int bits = 32;
+};
+struct U64 {
+  using type = uint64_t;
+  static constexpr Type kind = Type::B64;
+  static constexpr int bits = 64;
+};
+struct I64 {
+  using type = int64_t;
+  static constexpr Type kind = Type::B64;
+  static constexpr int bits = 64;
+};
+struct F64 {
+  using type = double;
+  static constexpr Type kind = Type::F64;
+  static constexpr int bits = 64;
+};
+struct U16 {
+  using type = uint16_t;
+  static constexpr Type kind = Type::B16;
+  static constexpr int bits = 16;
+};
+struct I16 {
+  using type = int16_t;
+  static constexpr Type kind = Type::B16;
+  static constexpr int bits = 16;
+};
 /// A half; the lane function computes in float, and the result is rounded once.
-struct F16 { using type = float; static constexpr Type kind = Type::F16; static constexpr int bits = 16; };
+struct F16 {
+  using type = float;
+  static constexpr Type kind = Type::F16;
+  static constexpr int bits = 16;
+};
 /// The bits of a half.
-struct H16 { using type = uint16_t; static constexpr Type kind = Type::F16; static constexpr int bits = 16; };
+struct H16 {
+  using type = uint16_t;
+  static constexpr Type kind = Type::F16;
+  static constexpr int bits = 16;
+};
 /// The bits of a float: constants expand as for floats.
-struct B32F { using type = uint32_t; static constexpr Type kind = Type::F32; static constexpr int bits = 32; };
-struct B64F { using type = uint64_t; static constexpr Type kind = Type::F64; static constexpr int bits = 64; };
+struct B32F {
+  using type = uint32_t;
+  static constexpr Type kind = Type::F32;
+  static constexpr int bits = 32;
+};
+struct B64F {
+  using type = uint64_t;
+  static constexpr Type kind = Type::F64;
+  static constexpr int bits = 64;
+};
 
 template <class To, class From> inline To bitCast(From x) {
   static_assert(sizeof(To) == sizeof(From));
@@ -65,7 +116,8 @@ inline uint64_t bitsOf(double x) { return bitCast<uint64_t>(x); }
 inline float asFloat(uint32_t x) { return bitCast<float>(x); }
 inline double asDouble(uint64_t x) { return bitCast<double>(x); }
 
-// Halves. With F16C the conversions follow MXCSR's rounding; without, they are exact and nearest-even.
+// Halves. With F16C the conversions follow MXCSR's rounding; without, they are exact and
+// nearest-even.
 inline float halfToFloatSoft(uint16_t h) {
   uint32_t sign = uint32_t(h & 0x8000) << 16, e = h >> 10 & 31, f = h & 1023;
   if (e == 31)
@@ -92,11 +144,13 @@ inline uint16_t floatToHalfSoft(float x) {
 #ifdef __F16C__
 inline float halfToFloat(uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 inline uint16_t floatToHalf(float x) {
-  return static_cast<uint16_t>(_mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_CUR_DIRECTION), 0));
+  return static_cast<uint16_t>(
+      _mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_CUR_DIRECTION), 0));
 }
 inline void halvesToFloats(const uint16_t *h, float *f) {
   for (int i = 0; i < kChunk; i += 8)
-    _mm256_storeu_ps(f + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(h + i))));
+    _mm256_storeu_ps(f + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(h + i))));
 }
 inline void floatsToHalves(const float *f, uint16_t *h) {
   for (int i = 0; i < kChunk; i += 8)
@@ -108,15 +162,16 @@ inline float halfToFloat(uint16_t h) { return halfToFloatSoft(h); }
 inline uint16_t floatToHalf(float x) { return floatToHalfSoft(x); }
 inline void halvesToFloats(const uint16_t *h, float *f) {
   FLYEMU_EACH(i)
-    f[i] = halfToFloatSoft(h[i]);
+  f[i] = halfToFloatSoft(h[i]);
 }
 inline void floatsToHalves(const float *f, uint16_t *h) {
   FLYEMU_EACH(i)
-    h[i] = floatToHalfSoft(f[i]);
+  h[i] = floatToHalfSoft(f[i]);
 }
 #endif
 
-/// The MXCSR for a rounding mode and a denormal mode (0: flush all, 1: inputs kept, 2: outputs kept, 3: keep all).
+/// The MXCSR for a rounding mode and a denormal mode (0: flush all, 1: inputs kept, 2: outputs
+/// kept, 3: keep all).
 inline unsigned mxcsrFor(unsigned round, unsigned denorm) {
   static constexpr unsigned kRc[4] = {0, 0x4000, 0x2000, 0x6000};
   return 0x1f80 | kRc[round & 3] | (denorm & 1 ? 0 : 0x40) | (denorm & 2 ? 0 : 0x8000);
@@ -142,26 +197,27 @@ private:
   unsigned saved = 0;
 };
 
-/// The 32 bits of an operand's lanes of chunk c, without modifiers: a pointer into the file or to `buf`.
+/// The 32 bits of an operand's lanes of chunk c, without modifiers: a pointer into the file or to
+/// `buf`.
 inline const uint32_t *raw32(const Wave &w, const Operand &o, unsigned c, uint32_t *buf) {
   if (o.kind == Kind::Vgpr)
     return w.row(o.index) + c * kChunk;
   uint32_t x = read32(w, o);
   FLYEMU_EACH(i)
-    buf[i] = x;
+  buf[i] = x;
   return buf;
 }
 
 /// An operand's lanes of chunk c as the tag wants them, modifiers applied.
 template <class T>
-__attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const Operand &o, unsigned c,
-                                                           typename T::type *buf) {
+__attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const Operand &o,
+                                                           unsigned c, typename T::type *buf) {
   if constexpr (T::bits == 32) {
     auto *out = reinterpret_cast<uint32_t *>(buf);
     const uint32_t *in = raw32(w, o, c, out);
     uint32_t keep = o.flags & kAbs ? 0x7fffffffu : ~0u, flip = o.flags & kNeg ? 0x80000000u : 0;
     FLYEMU_EACH(i)
-      out[i] = (in[i] & keep) ^ flip;
+    out[i] = (in[i] & keep) ^ flip;
     return buf;
   } else if constexpr (T::bits == 64) {
     uint64_t keep = o.flags & kAbs ? ~(uint64_t(1) << 63) : ~uint64_t(0);
@@ -170,11 +226,11 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     if (o.kind == Kind::Vgpr) {
       const uint32_t *lo = w.row(o.index) + c * kChunk, *hi = w.row(o.index + 1) + c * kChunk;
       FLYEMU_EACH(i)
-        out[i] = ((lo[i] | uint64_t(hi[i]) << 32) & keep) ^ flip;
+      out[i] = ((lo[i] | uint64_t(hi[i]) << 32) & keep) ^ flip;
     } else {
       uint64_t x = (read64(w, o) & keep) ^ flip;
       FLYEMU_EACH(i)
-        out[i] = x;
+      out[i] = x;
     }
     return buf;
   } else {
@@ -186,11 +242,11 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     constexpr bool isHalf = std::is_same_v<T, F16>;
     uint16_t *out = isHalf ? half : reinterpret_cast<uint16_t *>(buf);
     FLYEMU_EACH(i)
-      out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
+    out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
     if constexpr (isHalf) {
       if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 1), 0))
         FLYEMU_EACH(i)
-          half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
+      half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
       halvesToFloats(half, buf);
     }
     return buf;
@@ -198,21 +254,22 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
 }
 
 template <class T>
-__attribute__((always_inline)) inline const typename T::type *fetch(const Wave &w, const Operand &o, unsigned c,
-                                                                    typename T::type *buf) {
+__attribute__((always_inline)) inline const typename T::type *
+fetch(const Wave &w, const Operand &o, unsigned c, typename T::type *buf) {
   if constexpr (T::bits == 32)
     if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)), 1))
       return reinterpret_cast<const typename T::type *>(w.row(o.index) + c * kChunk);
   return fetchAny<T>(w, o, c, buf);
 }
 
-/// Output modifiers of a float result. `denorm` are the output-denormal bits of the type: hardware ignores omod
-/// where output denormals are kept or IEEE mode is on (CDNA3 ISA, "Output Modifiers").
-template <class L> inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned denorm) {
+/// Output modifiers of a float result. `denorm` are the output-denormal bits of the type: hardware
+/// ignores omod where output denormals are kept or IEEE mode is on (CDNA3 ISA, "Output Modifiers").
+template <class L>
+inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned denorm) {
   if (inst.omod && !(denorm & 2) && !w.mode.ieee) {
     const L scale = inst.omod == 1 ? L(2) : inst.omod == 2 ? L(4) : L(0.5);
     FLYEMU_EACH(i)
-      r[i] *= scale;
+    r[i] *= scale;
   }
   if (inst.flags & kClamp) {
     const bool zeroNan = w.mode.dx10Clamp;
@@ -234,13 +291,14 @@ inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
     _mm512_mask_storeu_epi32(row + 16, static_cast<__mmask16>(m >> 16), _mm512_loadu_si512(r + 16));
 #else
     FLYEMU_EACH(i)
-      row[i] = m >> i & 1 ? r[i] : row[i];
+    row[i] = m >> i & 1 ? r[i] : row[i];
 #endif
   }
 }
 
 /// Writes the lanes of chunk c that mask m has on. May change r.
-template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typename T::type *r) {
+template <class T>
+inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typename T::type *r) {
   if constexpr (std::is_same_v<T, F32>) {
     if (__builtin_expect(inst.omod || inst.flags & kClamp, 0))
       outputModifiers(w, inst, r, w.mode.denorm32);
@@ -268,35 +326,37 @@ template <class T> inline void store(const Wave &w, const Inst &inst, unsigned c
       floatsToHalves(r, half);
       if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 2), 0))
         FLYEMU_EACH(i)
-          half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
+      half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
       if (__builtin_expect(w.mode.fp16Ovfl, 0)) // overflow from finite values saturates
         FLYEMU_EACH(i)
-          half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
-                        ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
-                        : half[i];
+      half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
+                    ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
+                    : half[i];
     } else {
       in = reinterpret_cast<const uint16_t *>(r);
     }
     if (inst.dst.flags & kHigh) {
       FLYEMU_EACH(i)
-        out[i] = uint32_t(in[i]) << 16 | (row[i] & 0xffff);
+      out[i] = uint32_t(in[i]) << 16 | (row[i] & 0xffff);
     } else {
       uint32_t keep = inst.flags & kKeepHigh ? 0xffff0000u : 0;
       FLYEMU_EACH(i)
-        out[i] = in[i] | (row[i] & keep);
+      out[i] = in[i] | (row[i] & keep);
     }
     storeRow(row, out, m);
   }
 }
 
 template <class F, class D, class... S, size_t... K>
-inline void laneChunk(const Wave &w, const Inst &inst, unsigned c, uint32_t m, std::index_sequence<K...>) {
+inline void laneChunk(const Wave &w, const Inst &inst, unsigned c, uint32_t m,
+                      std::index_sequence<K...>) {
   alignas(64) uint64_t bufs[sizeof...(S)][kChunk]; // room for the widest lane type
-  auto in = std::make_tuple(fetch<S>(w, inst.src[K], c, reinterpret_cast<typename S::type *>(bufs[K]))...);
+  auto in = std::make_tuple(
+      fetch<S>(w, inst.src[K], c, reinterpret_cast<typename S::type *>(bufs[K]))...);
   alignas(64) typename D::type r[kChunk];
   F f;
   FLYEMU_EACH(i)
-    r[i] = static_cast<typename D::type>(f(std::get<K>(in)[i]...));
+  r[i] = static_cast<typename D::type>(f(std::get<K>(in)[i]...));
   store<D>(w, inst, c, m, r);
 }
 
@@ -351,7 +411,7 @@ template <class P> inline uint32_t maskOf(P p) {
 #ifdef __AVX512BW__
   alignas(64) uint8_t on[kChunk];
   FLYEMU_EACH(i)
-    on[i] = p(i);
+  on[i] = p(i);
   __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(on));
   return _mm256_test_epi8_mask(v, v);
 #else
@@ -362,9 +422,12 @@ template <class P> inline uint32_t maskOf(P p) {
 #endif
 }
 
-// The NaN that hardware makes of an invalid operation, and the operand's NaN, quieted, that it passes on.
+// The NaN that hardware makes of an invalid operation, and the operand's NaN, quieted, that it
+// passes on.
 inline float nanOf(float r, float a, float b) {
-  float n = a != a ? asFloat(bitsOf(a) | 0x400000) : b != b ? asFloat(bitsOf(b) | 0x400000) : asFloat(0x7fc00000);
+  float n = a != a   ? asFloat(bitsOf(a) | 0x400000)
+            : b != b ? asFloat(bitsOf(b) | 0x400000)
+                     : asFloat(0x7fc00000);
   return r == r ? r : n;
 }
 inline float nanOf(float r, float a, float b, float c) {
@@ -376,7 +439,9 @@ inline float nanOf(float r, float a, float b, float c) {
 }
 inline double nanOf(double r, double a, double b) {
   constexpr uint64_t q = uint64_t(1) << 51;
-  double n = a != a ? asDouble(bitsOf(a) | q) : b != b ? asDouble(bitsOf(b) | q) : asDouble(0x7ff8000000000000ull);
+  double n = a != a   ? asDouble(bitsOf(a) | q)
+             : b != b ? asDouble(bitsOf(b) | q)
+                      : asDouble(0x7ff8000000000000ull);
   return r == r ? r : n;
 }
 inline double nanOf(double r, double a, double b, double c) {
@@ -397,7 +462,8 @@ inline float fmaHalf(float a, float b, float c) {
   return nanOf(r, a, b, c);
 }
 
-// Exponent and mantissa as frexp gives them; 0 and the operand itself for zeros, infinities and NaNs.
+// Exponent and mantissa as frexp gives them; 0 and the operand itself for zeros, infinities and
+// NaNs.
 inline int exponentOf(float a) {
   const uint32_t b = bitsOf(a) & 0x7fffffff;
   if (b == 0 || b >= 0x7f800000)

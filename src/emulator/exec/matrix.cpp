@@ -75,13 +75,21 @@ void runMatrix(Wave &w, const Inst &i) {
 
 Type typeOfRegisters(unsigned n) {
   switch (n) {
-  case 1: return Type::B32;
-  case 2: return Type::B64;
-  case 3: return Type::B96;
-  case 4: return Type::B128;
-  case 6: case 8: return Type::B256;
-  case 16: return Type::B512;
-  default: return Type::B1024;
+  case 1:
+    return Type::B32;
+  case 2:
+    return Type::B64;
+  case 3:
+    return Type::B96;
+  case 4:
+    return Type::B128;
+  case 6:
+  case 8:
+    return Type::B256;
+  case 16:
+    return Type::B512;
+  default:
+    return Type::B1024;
   }
 }
 } // namespace
@@ -89,8 +97,9 @@ Type typeOfRegisters(unsigned n) {
 const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target) {
   static std::map<std::pair<std::string, const TargetInfo *>, std::unique_ptr<MatrixDef>> defs;
   // One record for each pair of formats: the formats are the instruction's fields, not its name.
-  std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos ? std::string::npos
-                                                                                      : mnemonic.find("f8f6f4") + 6);
+  std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos
+                                            ? std::string::npos
+                                            : mnemonic.find("f8f6f4") + 6);
   std::lock_guard lock(tableMutex);
   auto &d = defs[{name, &target}];
   if (!d) {
@@ -118,7 +127,9 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target)
 }
 
 const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst &inst) {
-  static std::map<std::tuple<const OpDef *, unsigned, unsigned>, std::unique_ptr<matrix::MatrixPlan>> plans;
+  static std::map<std::tuple<const OpDef *, unsigned, unsigned>,
+                  std::unique_ptr<matrix::MatrixPlan>>
+      plans;
   auto op = matrix::parseMatrixOp(inst.op->name, target.name);
   if (!op)
     return "an unknown matrix instruction";

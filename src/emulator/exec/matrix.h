@@ -8,12 +8,12 @@
 
 namespace flyemu {
 
-/// The definition of a matrix instruction of the target; null if the mnemonic is none. The definition lives as long
-/// as the process.
+/// The definition of a matrix instruction of the target; null if the mnemonic is none. The
+/// definition lives as long as the process.
 const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target);
 
-/// Makes a decoded matrix instruction ready: its plan, and the handler that runs it. Returns null, or why it cannot be
-/// run.
+/// Makes a decoded matrix instruction ready: its plan, and the handler that runs it. Returns null,
+/// or why it cannot be run.
 const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst &inst);
 
 } // namespace flyemu

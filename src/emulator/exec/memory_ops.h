@@ -1,5 +1,5 @@
-// Loads, stores and atomics over any way of addressing: the flat family, buffers. A policy `A` is made once for each
-// instruction and gives each lane its pointer.
+// Loads, stores and atomics over any way of addressing: the flat family, buffers. A policy `A` is
+// made once for each instruction and gives each lane its pointer.
 #pragma once
 
 #include "emulator/exec/op.h"
@@ -15,8 +15,8 @@ namespace flyemu {
 enum MemoryInfo : uint32_t {
   kBytesMask = 0xff,
   kSigned = 0x100,
-  kD16 = 0x200,     ///< the low half of the register, the other half kept
-  kD16High = 0x400, ///< the high half
+  kD16 = 0x200,      ///< the low half of the register, the other half kept
+  kD16High = 0x400,  ///< the high half
   kLdsTarget = 0x800 ///< the data goes to LDS
 };
 
@@ -46,8 +46,8 @@ inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
   return x;
 }
 
-/// True if one range of mapped memory holds [at[lane], at[lane] + bytes) of every active lane. Inactive lanes' entries
-/// are replaced by an active one's.
+/// True if one range of mapped memory holds [at[lane], at[lane] + bytes) of every active lane.
+/// Inactive lanes' entries are replaced by an active one's.
 inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, bool write) {
   const uint64_t some = at[std::countr_zero(exec)];
   uint64_t low = ~uint64_t(0), high = 0;
@@ -63,7 +63,8 @@ inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, boo
 }
 
 /// row[d][lane] = the dword d at at[lane]
-inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row, unsigned dwords) {
+inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row,
+                   unsigned dwords) {
   for (unsigned d = 0; d < dwords; ++d, row += kLanes) {
     if (exec == w.fullMask()) {
       for (unsigned lane = 0; lane < w.lanes; ++lane)
@@ -75,24 +76,27 @@ inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *r
     }
   }
 }
-inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row, unsigned dwords) {
+inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row,
+                    unsigned dwords) {
   forLanes(exec, [&](unsigned lane) {
     for (unsigned d = 0; d < dwords; ++d)
       std::memcpy(reinterpret_cast<uint8_t *>(at[lane]) + 4 * d, &row[d * kLanes + lane], 4);
   });
 }
 
-/// A policy's `bulk(exec, bytes, write, at)` finds the addresses of all active lanes at once, where all of them are
-/// valid and one allocation holds them; else false, and the lanes are gone through one by one with at().
+/// A policy's `bulk(exec, bytes, write, at)` finds the addresses of all active lanes at once, where
+/// all of them are valid and one allocation holds them; else false, and the lanes are gone through
+/// one by one with at().
 ///
-/// A policy's `at(lane, skip, bytes, write)` is the place of the lane's bytes [skip, skip + bytes); null: out of a
-/// buffer's range, so that loads give 0 and stores vanish.
+/// A policy's `at(lane, skip, bytes, write)` is the place of the lane's bytes [skip, skip + bytes);
+/// null: out of a buffer's range, so that loads give 0 and stores vanish.
 template <class A> void loadOp(Wave &w, const Inst &i) {
   A address(w, i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   uint32_t *row = w.row(i.dst.index);
   if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
-    uint32_t base = (w.m0() & 0xffff) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
+    uint32_t base = (w.m0() & 0xffff) + static_cast<uint32_t>(i.offset),
+             stride = bytes < 4 ? 4 : bytes;
     forLanes(w.exec(), [&](unsigned lane) {
       const uint8_t *p = address.at(lane, 0, bytes, false);
       uint64_t to = base + lane * stride;
@@ -124,7 +128,8 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
       gather(w, exec, all, row, dwords);
       return;
     }
-    // The destination may overlap the address registers: read a lane's address before any of its results is stored.
+    // The destination may overlap the address registers: read a lane's address before any of its
+    // results is stored.
     forLanes(exec, [&](unsigned lane) {
       if (const uint8_t *p = address.at(lane, 0, bytes, false)) {
         uint32_t x[4];
@@ -197,7 +202,8 @@ template <class T> void writeLane(uint32_t *row, unsigned lane, T x) {
     row[kLanes + lane] = static_cast<uint32_t>(x >> 32);
 }
 
-/// new = F(old, data, compare); T is the unsigned type of the memory's width. Misaligned atomics are faults.
+/// new = F(old, data, compare); T is the unsigned type of the memory's width. Misaligned atomics
+/// are faults.
 template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
   A address(w, i);
   const uint32_t *data = w.row(i.src[1].index);

@@ -27,8 +27,8 @@ public:
       trace(w, inst);
   }
 
-  void access(Wave &, const Inst &, unsigned, Space space, uint64_t address, unsigned bytes, bool write,
-              bool) override {
+  void access(Wave &, const Inst &, unsigned, Space space, uint64_t address, unsigned bytes,
+              bool write, bool) override {
     if (space == Space::Global) {
       (write ? c.globalBytesWritten : c.globalBytesRead) += bytes;
       accessBytes += bytes;
@@ -63,21 +63,39 @@ private:
       ++c.SQ_INSTS_MFMA;
       c.matrixFlops += inst.op->info & 0xffffff;
       [[fallthrough]];
-    case Class::Valu: ++c.SQ_INSTS_VALU; break;
-    case Class::Salu: ++c.SQ_INSTS_SALU; break;
-    case Class::Smem: ++c.SQ_INSTS_SMEM; break;
-    case Class::VmemRead: ++c.SQ_INSTS_VMEM_RD; break;
-    case Class::VmemWrite: ++c.SQ_INSTS_VMEM_WR; break;
-    case Class::Lds: ++c.SQ_INSTS_LDS; break;
-    case Class::Branch: ++c.SQ_INSTS_BRANCH; break;
-    case Class::Message: ++c.SQ_INSTS_SENDMSG; break;
-    case Class::Other: break;
+    case Class::Valu:
+      ++c.SQ_INSTS_VALU;
+      break;
+    case Class::Salu:
+      ++c.SQ_INSTS_SALU;
+      break;
+    case Class::Smem:
+      ++c.SQ_INSTS_SMEM;
+      break;
+    case Class::VmemRead:
+      ++c.SQ_INSTS_VMEM_RD;
+      break;
+    case Class::VmemWrite:
+      ++c.SQ_INSTS_VMEM_WR;
+      break;
+    case Class::Lds:
+      ++c.SQ_INSTS_LDS;
+      break;
+    case Class::Branch:
+      ++c.SQ_INSTS_BRANCH;
+      break;
+    case Class::Message:
+      ++c.SQ_INSTS_SENDMSG;
+      break;
+    case Class::Other:
+      break;
     }
     if (inst.enc == Enc::Flat)
       ++c.SQ_INSTS_FLAT;
   }
 
-  /// Distinct dwords of one bank take a cycle each; the least is what the dwords spread over all banks would take.
+  /// Distinct dwords of one bank take a cycle each; the least is what the dwords spread over all
+  /// banks would take.
   void countBanks(unsigned banks) {
     std::sort(ldsDwords.begin(), ldsDwords.end());
     ldsDwords.erase(std::unique(ldsDwords.begin(), ldsDwords.end()), ldsDwords.end());
@@ -92,8 +110,8 @@ private:
 
   void trace(Wave &w, const Inst &inst) {
     char head[96];
-    std::snprintf(head, sizeof head, "wg(%u,%u,%u) wave %u +0x%llx exec %016llx  ", w.group->id[0], w.group->id[1],
-                  w.group->id[2], w.index,
+    std::snprintf(head, sizeof head, "wg(%u,%u,%u) wave %u +0x%llx exec %016llx  ", w.group->id[0],
+                  w.group->id[1], w.group->id[2], w.index,
                   static_cast<unsigned long long>(w.pcOf(&inst) - program.address),
                   static_cast<unsigned long long>(w.exec()));
     options.trace(head + program.text(static_cast<size_t>(&inst - w.codeBegin)));
@@ -110,15 +128,18 @@ private:
 /// Two observers, one after the other.
 class Both : public Observer {
 public:
-  Both(std::unique_ptr<Observer> x, std::unique_ptr<Observer> y) : a(std::move(x)), b(std::move(y)) {}
+  Both(std::unique_ptr<Observer> x, std::unique_ptr<Observer> y)
+      : a(std::move(x)), b(std::move(y)) {}
   void beginGroup(Group &g) override { a->beginGroup(g), b->beginGroup(g); }
   void before(Wave &w, const Inst &i) override { a->before(w, i), b->before(w, i); }
-  void access(Wave &w, const Inst &i, unsigned lane, Space s, uint64_t at, unsigned bytes, bool write,
-              bool atomic) override {
+  void access(Wave &w, const Inst &i, unsigned lane, Space s, uint64_t at, unsigned bytes,
+              bool write, bool atomic) override {
     a->access(w, i, lane, s, at, bytes, write, atomic);
     b->access(w, i, lane, s, at, bytes, write, atomic);
   }
-  void accessesDone(Wave &w, const Inst &i) override { a->accessesDone(w, i), b->accessesDone(w, i); }
+  void accessesDone(Wave &w, const Inst &i) override {
+    a->accessesDone(w, i), b->accessesDone(w, i);
+  }
   void barrier(Group &g) override { a->barrier(g), b->barrier(g); }
   void endGroup(Group &g) override { a->endGroup(g), b->endGroup(g); }
   void finish(DispatchResult &r) override { a->finish(r), b->finish(r); }
@@ -128,7 +149,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program, const std::string &kernel) {
+std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program,
+                                       const std::string &kernel) {
   std::unique_ptr<Observer> counting, checks;
   if (options.counters || options.trace)
     counting = std::make_unique<Counting>(options, program);

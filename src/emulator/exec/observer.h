@@ -20,6 +20,7 @@ struct Observer : Probe {
 };
 
 /// The observer that the options ask for; null if they ask for none.
-std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program, const std::string &kernel);
+std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program,
+                                       const std::string &kernel);
 
 } // namespace flyemu

@@ -17,13 +17,15 @@ const OpTable *laneTables_avx512(unsigned &n);
 #endif
 
 namespace {
-/// The best level that both the build and the machine have; FLYDSL_EMULATOR_SIMD (base, avx2, avx512) lowers it.
+/// The best level that both the build and the machine have; FLYDSL_EMULATOR_SIMD (base, avx2,
+/// avx512) lowers it.
 const OpTable *laneTables(unsigned &n) {
   const char *wish = std::getenv("FLYDSL_EMULATOR_SIMD");
   [[maybe_unused]] std::string_view level = wish ? wish : "";
 #ifdef FLYEMU_HAS_AVX512
   if ((level.empty() || level == "avx512") && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
     return laneTables_avx512(n);
 #endif
 #ifdef FLYEMU_HAS_AVX2
@@ -42,8 +44,9 @@ Map makeMap() {
     for (const OpDef *d = t.begin; d != t.end; ++d)
       map.emplace(d->name, d);
   };
-  for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(), tableCrossLane(),
-                    tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
+  for (OpTable t :
+       {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(),
+        tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

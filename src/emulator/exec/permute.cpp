@@ -11,31 +11,47 @@ namespace flyemu {
 namespace {
 constexpr int kNoLane = -1, kUnknown = -2;
 
-/// The lane that `lane` reads under a DPP control, kNoLane, or kUnknown for no control (ISA manuals, "DPP Data Parallel Primitives").
+/// The lane that `lane` reads under a DPP control, kNoLane, or kUnknown for no control (ISA
+/// manuals, "DPP Data Parallel Primitives").
 int dppSource(int lanes, unsigned ctrl, int lane) {
   int row = lane & ~15, n = lane & 15;
   if (ctrl < 0x100)
     return (lane & ~3) | (ctrl >> (2 * (lane & 3)) & 3);
   int amount = static_cast<int>(ctrl & 15);
   switch (ctrl >> 4) {
-  case 0x10: return n + amount < 16 ? lane + amount : kNoLane; // row_shl
-  case 0x11: return n - amount >= 0 ? lane - amount : kNoLane; // row_shr
-  case 0x12: return row | ((n - amount) & 15);                 // row_ror
-  case 0x15: return row | amount;                              // row_share, row_newbcast
-  case 0x16: return row | (n ^ amount);                        // row_xmask
-  default: break;
+  case 0x10:
+    return n + amount < 16 ? lane + amount : kNoLane; // row_shl
+  case 0x11:
+    return n - amount >= 0 ? lane - amount : kNoLane; // row_shr
+  case 0x12:
+    return row | ((n - amount) & 15); // row_ror
+  case 0x15:
+    return row | amount; // row_share, row_newbcast
+  case 0x16:
+    return row | (n ^ amount); // row_xmask
+  default:
+    break;
   }
   int last = lanes - 1;
   switch (ctrl) {
-  case 0x130: return lane < last ? lane + 1 : kNoLane;  // wave_shl
-  case 0x134: return lane < last ? lane + 1 : 0;        // wave_rol
-  case 0x138: return lane > 0 ? lane - 1 : kNoLane;     // wave_shr
-  case 0x13c: return lane > 0 ? lane - 1 : last;        // wave_ror
-  case 0x140: return row | (15 - n);                    // row_mirror
-  case 0x141: return (lane & ~7) | (7 - (lane & 7));    // row_half_mirror
-  case 0x142: return lane >= 16 ? row - 1 : kNoLane;    // row_bcast15
-  case 0x143: return lane >= 32 ? 31 : kNoLane;         // row_bcast31
-  default: return kUnknown;
+  case 0x130:
+    return lane < last ? lane + 1 : kNoLane; // wave_shl
+  case 0x134:
+    return lane < last ? lane + 1 : 0; // wave_rol
+  case 0x138:
+    return lane > 0 ? lane - 1 : kNoLane; // wave_shr
+  case 0x13c:
+    return lane > 0 ? lane - 1 : last; // wave_ror
+  case 0x140:
+    return row | (15 - n); // row_mirror
+  case 0x141:
+    return (lane & ~7) | (7 - (lane & 7)); // row_half_mirror
+  case 0x142:
+    return lane >= 16 ? row - 1 : kNoLane; // row_bcast15
+  case 0x143:
+    return lane >= 32 ? 31 : kNoLane; // row_bcast31
+  default:
+    return kUnknown;
   }
 }
 
@@ -85,7 +101,9 @@ uint64_t lanesOfMasks(unsigned masks) {
 }
 
 /// The dwords of src[0] that a permute moves.
-unsigned sourceRows(const Inst &i) { return i.op->src[0] == Type::B64 || i.op->src[0] == Type::F64 ? 2 : 1; }
+unsigned sourceRows(const Inst &i) {
+  return i.op->src[0] == Type::B64 || i.op->src[0] == Type::F64 ? 2 : 1;
+}
 } // namespace
 
 void runDpp(Wave &w, const Inst &inst) {
@@ -154,11 +172,14 @@ void runSdwa(Wave &w, const Inst &inst) {
     uint32_t *out = w.row(kTempRow + k);
     const uint32_t scalar = o.isVgpr() ? 0 : read32(w, o);
     for (unsigned lane = 0; lane < w.lanes; ++lane)
-      out[lane] = selectPart(o.isVgpr() ? w.row(o.index)[lane] : scalar, selects[k], o.flags & kSext);
-    run.src[k] = {Kind::Vgpr, static_cast<uint8_t>(o.flags & (kNeg | kAbs)), static_cast<uint16_t>(kTempRow + k), 0};
+      out[lane] =
+          selectPart(o.isVgpr() ? w.row(o.index)[lane] : scalar, selects[k], o.flags & kSext);
+    run.src[k] = {Kind::Vgpr, static_cast<uint8_t>(o.flags & (kNeg | kAbs)),
+                  static_cast<uint16_t>(kTempRow + k), 0};
   }
   const unsigned dstSel = inst.sdwa & 7, unused = inst.sdwa >> 3 & 3;
-  // Multiply-accumulate forms read their destination, so it stays in place for a full-register result.
+  // Multiply-accumulate forms read their destination, so it stays in place for a full-register
+  // result.
   if (dstSel == 6) {
     inst.base(w, run);
     return;

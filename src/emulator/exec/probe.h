@@ -1,5 +1,5 @@
-// What counters and checks see of a running launch. Plain runs have no probe, and pay one well-predicted branch for
-// each memory instruction.
+// What counters and checks see of a running launch. Plain runs have no probe, and pay one
+// well-predicted branch for each memory instruction.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ enum class Space : uint8_t { Global, Lds, Scratch };
 
 struct Probe {
   virtual ~Probe() = default;
-  /// One lane's access: `address` is a host address in Global, an offset in Lds and Scratch. Called before it happens.
-  virtual void access(Wave &, const Inst &, unsigned lane, Space, uint64_t address, unsigned bytes, bool write,
-                      bool atomic) = 0;
+  /// One lane's access: `address` is a host address in Global, an offset in Lds and Scratch. Called
+  /// before it happens.
+  virtual void access(Wave &, const Inst &, unsigned lane, Space, uint64_t address, unsigned bytes,
+                      bool write, bool atomic) = 0;
   /// All lanes of the current instruction have been reported.
   virtual void accessesDone(Wave &, const Inst &) = 0;
 };

@@ -19,7 +19,8 @@ namespace flyemu {
 namespace {
 /// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
 struct TargetDecoder {
-  explicit TargetDecoder(const TargetInfo &t) : target(t), mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+  explicit TargetDecoder(const TargetInfo &t)
+      : target(t), mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
 
   const OpDef *op(unsigned opcode) {
     if (!known[opcode]) {
@@ -59,12 +60,18 @@ TargetDecoder &decoderOf(const TargetInfo &target) {
   return *d;
 }
 
-void invalidInstruction(Wave &, const Inst &) { throw WaveFault{"these bytes are no instruction of the target"}; }
-void unknownInstruction(Wave &, const Inst &) { throw WaveFault{"the emulator does not implement this instruction"}; }
+void invalidInstruction(Wave &, const Inst &) {
+  throw WaveFault{"these bytes are no instruction of the target"};
+}
+void unknownInstruction(Wave &, const Inst &) {
+  throw WaveFault{"the emulator does not implement this instruction"};
+}
 void unsupportedForm(Wave &, const Inst &) {
   throw WaveFault{"the emulator does not implement this form of the instruction"};
 }
-void outsideCode(Wave &, const Inst &) { throw WaveFault{"execution ran past the end of the code"}; }
+void outsideCode(Wave &, const Inst &) {
+  throw WaveFault{"execution ran past the end of the code"};
+}
 
 /// Registers that an operand covers, for the size of the register file.
 void countRegisters(Program &p, const Inst &inst) {
@@ -78,7 +85,12 @@ void countRegisters(Program &p, const Inst &inst) {
   };
   unsigned size = 1;
   switch (inst.enc) {
-  case Enc::Ds: case Enc::Flat: case Enc::Global: case Enc::Scratch: case Enc::Mubuf: case Enc::Mtbuf:
+  case Enc::Ds:
+  case Enc::Flat:
+  case Enc::Global:
+  case Enc::Scratch:
+  case Enc::Mubuf:
+  case Enc::Mtbuf:
     size = 4;
     break;
   default:
@@ -126,10 +138,12 @@ std::string Program::text(size_t i) const {
     return {};
   TargetDecoder &d = decoderOf(*target);
   std::lock_guard lock(d.mutex);
-  return d.mc.print(reinterpret_cast<const uint8_t *>(address) + i * 4, bytes - i * 4, address + i * 4);
+  return d.mc.print(reinterpret_cast<const uint8_t *>(address) + i * 4, bytes - i * 4,
+                    address + i * 4);
 }
 
-std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code, size_t size) {
+std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code,
+                                             size_t size) {
   const TargetInfo *info = findTarget(target);
   if (!info)
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");

@@ -10,8 +10,8 @@
 
 namespace flyemu {
 
-/// One entry for each dword of the segment, plus one past the end; entries where no instruction can be run carry a
-/// handler that reports why.
+/// One entry for each dword of the segment, plus one past the end; entries where no instruction can
+/// be run carry a handler that reports why.
 class Program {
 public:
   const TargetInfo *target = nullptr;

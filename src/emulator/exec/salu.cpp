@@ -86,48 +86,51 @@ template <unsigned N> u32 shiftAdd(Wave &w, u32 a, u32 b) {
   return static_cast<u32>(r);
 }
 
-#define LOGIC(NAME, EXPR)                                                                                              \
-  sop2<u32, u32, u32>("s_" NAME "_b32", [](Wave &w, u32 a, u32 b) { return nonZero<u32>(w, EXPR); }),                 \
-      sop2<u64, u64, u64>("s_" NAME "_b64", [](Wave &w, u64 a, u64 b) { return nonZero<u64>(w, EXPR); })
+#define LOGIC(NAME, EXPR)                                                                          \
+  sop2<u32, u32, u32>("s_" NAME "_b32",                                                            \
+                      [](Wave &w, u32 a, u32 b) { return nonZero<u32>(w, EXPR); }),                \
+      sop2<u64, u64, u64>("s_" NAME "_b64",                                                        \
+                          [](Wave &w, u64 a, u64 b) { return nonZero<u64>(w, EXPR); })
 
-// The forms that save EXEC: the old EXEC (as many bits as a wave has lanes) goes to the destination.
-#define SAVEEXEC(NAME, EXPR)                                                                                           \
-  sop1<u64, u64>("s_" NAME "_saveexec_b64",                                                                            \
-                 [](Wave &w, u64 s) {                                                                                  \
-                   u64 e = w.exec(), r = EXPR;                                                                         \
-                   w.setExec(r);                                                                                       \
-                   w.scc = r != 0;                                                                                     \
-                   return e;                                                                                           \
-                 }),                                                                                                   \
-      sop1<u32, u32>("s_" NAME "_saveexec_b32", [](Wave &w, u32 s) {                                                   \
-        u32 e = static_cast<u32>(w.exec()), r = static_cast<u32>(EXPR);                                                \
-        w.s[kExec] = r;                                                                                                \
-        w.scc = r != 0;                                                                                                \
-        return e;                                                                                                      \
+// The forms that save EXEC: the old EXEC (as many bits as a wave has lanes) goes to the
+// destination.
+#define SAVEEXEC(NAME, EXPR)                                                                       \
+  sop1<u64, u64>("s_" NAME "_saveexec_b64",                                                        \
+                 [](Wave &w, u64 s) {                                                              \
+                   u64 e = w.exec(), r = EXPR;                                                     \
+                   w.setExec(r);                                                                   \
+                   w.scc = r != 0;                                                                 \
+                   return e;                                                                       \
+                 }),                                                                               \
+      sop1<u32, u32>("s_" NAME "_saveexec_b32", [](Wave &w, u32 s) {                               \
+        u32 e = static_cast<u32>(w.exec()), r = static_cast<u32>(EXPR);                            \
+        w.s[kExec] = r;                                                                            \
+        w.scc = r != 0;                                                                            \
+        return e;                                                                                  \
       })
-#define WREXEC(NAME, EXPR)                                                                                             \
-  sop1<u64, u64>("s_" NAME "_wrexec_b64",                                                                              \
-                 [](Wave &w, u64 s) {                                                                                  \
-                   u64 e = w.exec(), r = EXPR;                                                                         \
-                   w.setExec(r);                                                                                       \
-                   w.scc = r != 0;                                                                                     \
-                   return r;                                                                                           \
-                 }),                                                                                                   \
-      sop1<u32, u32>("s_" NAME "_wrexec_b32", [](Wave &w, u32 s) {                                                     \
-        u32 e = static_cast<u32>(w.exec()), r = static_cast<u32>(EXPR);                                                \
-        w.s[kExec] = r;                                                                                                \
-        w.scc = r != 0;                                                                                                \
-        return r;                                                                                                      \
+#define WREXEC(NAME, EXPR)                                                                         \
+  sop1<u64, u64>("s_" NAME "_wrexec_b64",                                                          \
+                 [](Wave &w, u64 s) {                                                              \
+                   u64 e = w.exec(), r = EXPR;                                                     \
+                   w.setExec(r);                                                                   \
+                   w.scc = r != 0;                                                                 \
+                   return r;                                                                       \
+                 }),                                                                               \
+      sop1<u32, u32>("s_" NAME "_wrexec_b32", [](Wave &w, u32 s) {                                 \
+        u32 e = static_cast<u32>(w.exec()), r = static_cast<u32>(EXPR);                            \
+        w.s[kExec] = r;                                                                            \
+        w.scc = r != 0;                                                                            \
+        return r;                                                                                  \
       })
 
-#define COMPARE(NAME, OP)                                                                                              \
-  sopc<i32, i32>("s_cmp_" NAME "_i32", [](i32 a, i32 b) { return a OP b; }),                                           \
-      sopc<u32, u32>("s_cmp_" NAME "_u32", [](u32 a, u32 b) { return a OP b; }),                                       \
-      plain("s_cmpk_" NAME "_i32", Class::Salu, [](Wave &w, const Inst &i) {                                           \
-        w.scc = static_cast<i32>(w.s[i.dst.index]) OP i.offset;                                                        \
-      }),                                                                                                              \
-      plain("s_cmpk_" NAME "_u32", Class::Salu, [](Wave &w, const Inst &i) {                                           \
-        w.scc = w.s[i.dst.index] OP(static_cast<u32>(i.offset) & 0xffff);                                              \
+#define COMPARE(NAME, OP)                                                                          \
+  sopc<i32, i32>("s_cmp_" NAME "_i32", [](i32 a, i32 b) { return a OP b; }),                       \
+      sopc<u32, u32>("s_cmp_" NAME "_u32", [](u32 a, u32 b) { return a OP b; }),                   \
+      plain(                                                                                       \
+          "s_cmpk_" NAME "_i32", Class::Salu,                                                      \
+          [](Wave &w, const Inst &i) { w.scc = static_cast<i32>(w.s[i.dst.index]) OP i.offset; }), \
+      plain("s_cmpk_" NAME "_u32", Class::Salu, [](Wave &w, const Inst &i) {                       \
+        w.scc = w.s[i.dst.index] OP(static_cast<u32>(i.offset) & 0xffff);                          \
       })
 
 constexpr OpDef kOps[] = {

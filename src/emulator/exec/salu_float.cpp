@@ -1,4 +1,5 @@
-// Scalar floating point (gfx11.5 and gfx12): the same arithmetic as of the vector unit, on one value.
+// Scalar floating point (gfx11.5 and gfx12): the same arithmetic as of the vector unit, on one
+// value.
 #include "emulator/exec/lanes.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/tables.h"
@@ -13,7 +14,8 @@ uint32_t toHalf(float x) { return floatToHalfSoft(x); }
 float single(uint32_t x) { return asFloat(x); }
 uint32_t toSingle(float x) { return bitsOf(x); }
 
-/// Other modes than round to nearest even with denormals kept are refused: nothing here follows them for halves.
+/// Other modes than round to nearest even with denormals kept are refused: nothing here follows
+/// them for halves.
 void requirePlain(const Wave &w) {
   if (!w.plainFloat)
     throw WaveFault{"scalar floating point in a rounding or denormal mode other than the default"};
@@ -42,41 +44,76 @@ template <bool Half> constexpr OpDef cmp(const char *name, uint32_t condition) {
   constexpr Type t = Half ? Type::F16 : Type::F32;
   return {name, compare<Half>, Class::Salu, Type::None, {t, t, Type::None}, condition};
 }
-#define COMPARE(NAME, CONDITION) cmp<false>("s_cmp_" NAME "_f32", CONDITION), cmp<true>("s_cmp_" NAME "_f16", CONDITION)
-#define BOTH(NAME, EXPR)                                                                                               \
-  op<false>("s_" NAME "_f32", [](float a, [[maybe_unused]] float b, float) { return EXPR; }),                         \
+#define COMPARE(NAME, CONDITION)                                                                   \
+  cmp<false>("s_cmp_" NAME "_f32", CONDITION), cmp<true>("s_cmp_" NAME "_f16", CONDITION)
+#define BOTH(NAME, EXPR)                                                                           \
+  op<false>("s_" NAME "_f32", [](float a, [[maybe_unused]] float b, float) { return EXPR; }),      \
       op<true>("s_" NAME "_f16", [](float a, [[maybe_unused]] float b, float) { return EXPR; })
 
 template <class F> constexpr OpDef convert(const char *name, Type type, F) {
-  return {name, [](Wave &w, const Inst &i) {
+  return {name,
+          [](Wave &w, const Inst &i) {
             requirePlain(w);
             writeScalar<uint32_t>(w, i.dst, F{}(read32(w, i.src[0])));
-          }, Class::Salu, Type::B32, {type, Type::None, Type::None}, 0};
+          },
+          Class::Salu,
+          Type::B32,
+          {type, Type::None, Type::None},
+          0};
 }
 
 constexpr OpDef kOps[] = {
-    BOTH("add", add(a, b)), BOTH("sub", sub(a, b)), BOTH("mul", mul(a, b)), BOTH("min", minNum(a, b)),
-    BOTH("max", maxNum(a, b)), BOTH("minimum", a != a ? quiet(a) : b != b ? quiet(b) : minNum(a, b)),
-    BOTH("maximum", a != a ? quiet(a) : b != b ? quiet(b) : maxNum(a, b)),
-    BOTH("ceil", nanOf(__builtin_ceilf(a), a, a)), BOTH("floor", nanOf(__builtin_floorf(a), a, a)),
-    BOTH("trunc", nanOf(__builtin_truncf(a), a, a)), BOTH("rndne", nanOf(__builtin_roundevenf(a), a, a)),
-    op<false>("s_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, 1),
-    op<true>("s_fmac_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }, 1),
+    BOTH("add", add(a, b)),
+    BOTH("sub", sub(a, b)),
+    BOTH("mul", mul(a, b)),
+    BOTH("min", minNum(a, b)),
+    BOTH("max", maxNum(a, b)),
+    BOTH("minimum", a != a   ? quiet(a)
+                    : b != b ? quiet(b)
+                             : minNum(a, b)),
+    BOTH("maximum", a != a   ? quiet(a)
+                    : b != b ? quiet(b)
+                             : maxNum(a, b)),
+    BOTH("ceil", nanOf(__builtin_ceilf(a), a, a)),
+    BOTH("floor", nanOf(__builtin_floorf(a), a, a)),
+    BOTH("trunc", nanOf(__builtin_truncf(a), a, a)),
+    BOTH("rndne", nanOf(__builtin_roundevenf(a), a, a)),
+    op<false>(
+        "s_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, 1),
+    op<true>(
+        "s_fmac_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }, 1),
     op<false>("s_fmaak_f32", [](float a, float b, float k) { return fma(a, b, k); }),
     op<false>("s_fmamk_f32", [](float a, float b, float k) { return fma(a, k, b); }),
-    COMPARE("lt", 1), COMPARE("eq", 2), COMPARE("le", 3), COMPARE("gt", 4), COMPARE("lg", 5), COMPARE("ge", 6),
-    COMPARE("o", 7), COMPARE("u", 8), COMPARE("nge", 9), COMPARE("nlg", 10), COMPARE("ngt", 11), COMPARE("nle", 12),
-    COMPARE("neq", 13), COMPARE("nlt", 14),
-    convert("s_cvt_f32_i32", Type::B32, [](uint32_t x) { return bitsOf(static_cast<float>(static_cast<int32_t>(x))); }),
+    COMPARE("lt", 1),
+    COMPARE("eq", 2),
+    COMPARE("le", 3),
+    COMPARE("gt", 4),
+    COMPARE("lg", 5),
+    COMPARE("ge", 6),
+    COMPARE("o", 7),
+    COMPARE("u", 8),
+    COMPARE("nge", 9),
+    COMPARE("nlg", 10),
+    COMPARE("ngt", 11),
+    COMPARE("nle", 12),
+    COMPARE("neq", 13),
+    COMPARE("nlt", 14),
+    convert("s_cvt_f32_i32", Type::B32,
+            [](uint32_t x) { return bitsOf(static_cast<float>(static_cast<int32_t>(x))); }),
     convert("s_cvt_f32_u32", Type::B32, [](uint32_t x) { return bitsOf(static_cast<float>(x)); }),
-    convert("s_cvt_i32_f32", Type::F32, [](uint32_t x) {
-      float a = asFloat(x);
-      return static_cast<uint32_t>(a != a ? 0 : a >= 2147483648.0f ? INT32_MAX : a < -2147483648.0f ? INT32_MIN : static_cast<int32_t>(a));
-    }),
-    convert("s_cvt_u32_f32", Type::F32, [](uint32_t x) {
-      float a = asFloat(x);
-      return a != a || a <= 0 ? 0 : a >= 4294967296.0f ? ~0u : static_cast<uint32_t>(a);
-    }),
+    convert("s_cvt_i32_f32", Type::F32,
+            [](uint32_t x) {
+              float a = asFloat(x);
+              return static_cast<uint32_t>(a != a               ? 0
+                                           : a >= 2147483648.0f ? INT32_MAX
+                                           : a < -2147483648.0f ? INT32_MIN
+                                                                : static_cast<int32_t>(a));
+            }),
+    convert("s_cvt_u32_f32", Type::F32,
+            [](uint32_t x) {
+              float a = asFloat(x);
+              return a != a || a <= 0 ? 0 : a >= 4294967296.0f ? ~0u : static_cast<uint32_t>(a);
+            }),
     convert("s_cvt_f16_f32", Type::F32, [](uint32_t x) { return toHalf(asFloat(x)); }),
     convert("s_cvt_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x)); }),
     convert("s_cvt_hi_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x >> 16)); }),

@@ -1,8 +1,8 @@
-// gfx950's conversions between wide formats and block-scaled small ones (V_CVT_SCALEF32_*), and its stochastic
-// roundings to 16 bits. The scale is the exponent of a float: small values are divided by it on the way in and
-// multiplied on the way out.
-#include "emulator/exec/fp8.h"
+// gfx950's conversions between wide formats and block-scaled small ones (V_CVT_SCALEF32_*), and its
+// stochastic roundings to 16 bits. The scale is the exponent of a float: small values are divided
+// by it on the way in and multiplied on the way out.
 #include "emulator/exec/atomics.h"
+#include "emulator/exec/fp8.h"
 #include "emulator/exec/memory_ops.h"
 #include "emulator/exec/tables.h"
 
@@ -20,8 +20,9 @@ struct FormatInfo {
   unsigned bits;
   const Fp8Format *small;
 };
-constexpr FormatInfo kFormats[] = {{"f32", 32, nullptr}, {"f16", 16, nullptr}, {"bf16", 16, nullptr}, {"fp8", 8, &kE4m3},
-                                   {"bf8", 8, &kE5m2},   {"fp6", 6, &kE2m3},   {"bf6", 6, &kE3m2},    {"fp4", 4, &kE2m1}};
+constexpr FormatInfo kFormats[] = {
+    {"f32", 32, nullptr}, {"f16", 16, nullptr}, {"bf16", 16, nullptr}, {"fp8", 8, &kE4m3},
+    {"bf8", 8, &kE5m2},   {"fp6", 6, &kE2m3},   {"bf6", 6, &kE3m2},    {"fp4", 4, &kE2m1}};
 const FormatInfo &infoOf(Format f) { return kFormats[static_cast<unsigned>(f)]; }
 
 /// What an operation does; OpDef::info is its index.
@@ -40,7 +41,9 @@ std::vector<Conversion> &conversions() {
 uint32_t nextRandom(uint32_t x) { return (x << 1) ^ (x >> 31 ? 197u : 0u); } // V_PRNG_B32
 
 uint32_t word(const Wave &w, const Operand &o, unsigned row, unsigned lane) {
-  uint32_t x = o.isVgpr() ? w.row(o.index + row)[lane] : o.kind == Kind::Sgpr ? w.s[o.index + row] : read32(w, o);
+  uint32_t x = o.isVgpr()             ? w.row(o.index + row)[lane]
+               : o.kind == Kind::Sgpr ? w.s[o.index + row]
+                                      : read32(w, o);
   if (row == 0) {
     x = o.flags & kAbs ? x & 0x7fffffff : x;
     x = o.flags & kNeg ? x ^ 0x80000000 : x;
@@ -57,18 +60,26 @@ uint32_t bitsAt(const Wave &w, const Operand &o, unsigned bit, unsigned count, u
 
 float decode(Format f, uint32_t x) {
   switch (f) {
-  case Format::F32: return __builtin_bit_cast(float, x);
-  case Format::F16: return atomics::halfBitsToFloat(static_cast<uint16_t>(x));
-  case Format::BF16: return __builtin_bit_cast(float, x << 16);
-  default: return fp8ToFloat(static_cast<uint8_t>(x), *infoOf(f).small);
+  case Format::F32:
+    return __builtin_bit_cast(float, x);
+  case Format::F16:
+    return atomics::halfBitsToFloat(static_cast<uint16_t>(x));
+  case Format::BF16:
+    return __builtin_bit_cast(float, x << 16);
+  default:
+    return fp8ToFloat(static_cast<uint8_t>(x), *infoOf(f).small);
   }
 }
 uint32_t encode(Format f, float x, bool saturate, const uint32_t *random) {
   switch (f) {
-  case Format::F32: return __builtin_bit_cast(uint32_t, x);
-  case Format::F16: return atomics::floatToHalfBits(x);
-  case Format::BF16: return atomics::floatToBfloat(x);
-  default: return floatToFp8(x, *infoOf(f).small, saturate, random);
+  case Format::F32:
+    return __builtin_bit_cast(uint32_t, x);
+  case Format::F16:
+    return atomics::floatToHalfBits(x);
+  case Format::BF16:
+    return atomics::floatToBfloat(x);
+  default:
+    return floatToFp8(x, *infoOf(f).small, saturate, random);
   }
 }
 
@@ -79,10 +90,11 @@ void convert(Wave &w, const Inst &i) {
   const Conversion &c = conversions()[i.op->info];
   const FormatInfo &from = infoOf(c.from), &to = infoOf(c.to);
   const bool narrowing = to.bits < from.bits;
-  const bool twoSources = c.interleaved || (narrowing && c.count == 2 && c.from == Format::F32 && !c.stochastic);
+  const bool twoSources =
+      c.interleaved || (narrowing && c.count == 2 && c.from == Format::F32 && !c.stochastic);
   const Operand &scaleOperand = c.stochastic || twoSources ? i.src[2] : i.src[1];
-  // Small elements of less than a register are chosen by op_sel: in a source by its low bits, in a destination by
-  // its high ones; the unit is what the elements take.
+  // Small elements of less than a register are chosen by op_sel: in a source by its low bits, in a
+  // destination by its high ones; the unit is what the elements take.
   const unsigned smallBits = (narrowing ? to.bits : from.bits) * c.count;
   unsigned select = 0;
   if (smallBits <= 16)
@@ -99,7 +111,9 @@ void convert(Wave &w, const Inst &i) {
       else
         raw = bitsAt(w, i.src[0], (narrowing ? 0 : select) + k * from.bits, from.bits, lane);
       float x = decode(c.from, raw);
-      x = scale == 255 ? __builtin_nanf("") : scaled(x, narrowing ? 127 - static_cast<int>(scale) : static_cast<int>(scale) - 127);
+      x = scale == 255 ? __builtin_nanf("")
+                       : scaled(x, narrowing ? 127 - static_cast<int>(scale)
+                                             : static_cast<int>(scale) - 127);
       const uint64_t y = encode(c.to, x, w.mode.fp16Ovfl, c.stochastic ? &random : nullptr);
       const unsigned at = k * to.bits;
       out[at / 32] |= static_cast<uint32_t>(y << (at % 32));
@@ -137,7 +151,10 @@ template <bool Bfloat> void stochastic16(Wave &w, const Inst &i) {
       const int e = static_cast<int>(b >> 23 & 255) - 127;
       const int drop = e < -14 ? 13 + (-14 - e) : 13;
       const uint64_t significand = b & 0x7f800000 ? 0x800000 | (b & 0x7fffff) : 0;
-      uint64_t kept = drop > 40 ? 0 : (significand + (drop >= 32 ? uint64_t(random) << (drop - 32) : random >> (32 - drop))) >> drop;
+      uint64_t kept = drop > 40 ? 0
+                                : (significand + (drop >= 32 ? uint64_t(random) << (drop - 32)
+                                                             : random >> (32 - drop))) >>
+                                      drop;
       uint64_t code = e < -14 ? kept : kept + (uint64_t(e + 14) << 10);
       r = static_cast<uint32_t>((b >> 16 & 0x8000) | (code > 0x7c00 ? 0x7c00 : code));
     }
@@ -148,7 +165,11 @@ template <bool Bfloat> void stochastic16(Wave &w, const Inst &i) {
 }
 
 Type typeOfBits(unsigned bits) {
-  return bits <= 32 ? Type::B32 : bits <= 64 ? Type::B64 : bits <= 256 ? Type::B256 : bits <= 512 ? Type::B512 : Type::B1024;
+  return bits <= 32    ? Type::B32
+         : bits <= 64  ? Type::B64
+         : bits <= 256 ? Type::B256
+         : bits <= 512 ? Type::B512
+                       : Type::B1024;
 }
 
 std::vector<OpDef> makeTable() {
@@ -157,7 +178,11 @@ std::vector<OpDef> makeTable() {
   auto add = [&](const std::string &name, Conversion c) {
     const unsigned fromBits = infoOf(c.from).bits * c.count, toBits = infoOf(c.to).bits * c.count;
     names.push_back("v_cvt_scalef32_" + name);
-    OpDef d{names.back(), convert, Class::Valu, typeOfBits(toBits), {typeOfBits(c.interleaved ? fromBits / 2 : fromBits), Type::F32, Type::F32},
+    OpDef d{names.back(),
+            convert,
+            Class::Valu,
+            typeOfBits(toBits),
+            {typeOfBits(c.interleaved ? fromBits / 2 : fromBits), Type::F32, Type::F32},
             static_cast<uint32_t>(conversions().size())};
     if (c.interleaved)
       d.src[1] = d.src[0];
@@ -187,8 +212,18 @@ std::vector<OpDef> makeTable() {
         add("pk32_" + nameOf(small) + "_" + nameOf(wide), {wide, small, 32, false, false});
     }
   }
-  ops.push_back({"v_cvt_sr_bf16_f32", stochastic16<true>, Class::Valu, Type::B32, {Type::F32, Type::B32, Type::None}, 0});
-  ops.push_back({"v_cvt_sr_f16_f32", stochastic16<false>, Class::Valu, Type::B32, {Type::F32, Type::B32, Type::None}, 0});
+  ops.push_back({"v_cvt_sr_bf16_f32",
+                 stochastic16<true>,
+                 Class::Valu,
+                 Type::B32,
+                 {Type::F32, Type::B32, Type::None},
+                 0});
+  ops.push_back({"v_cvt_sr_f16_f32",
+                 stochastic16<false>,
+                 Class::Valu,
+                 Type::B32,
+                 {Type::F32, Type::B32, Type::None},
+                 0});
   return ops;
 }
 } // namespace

@@ -1,5 +1,5 @@
-// The operation tables, one for each file. The scalar and memory files exist once; the lane files once for each
-// level of the host (suffix _base, _avx2, _avx512).
+// The operation tables, one for each file. The scalar and memory files exist once; the lane files
+// once for each level of the host (suffix _base, _avx2, _avx512).
 #pragma once
 
 #include "emulator/exec/op.h"
@@ -17,14 +17,14 @@ OpTable tableGprIndex();
 OpTable tableScaledConvert();
 OpTable tableSaluFloat();
 
-#define FLYEMU_LANE_TABLES(X, level)                                                                                   \
-  X(ValuInt, level)                                                                                                    \
-  X(ValuFloat, level)                                                                                                  \
-  X(ValuMath, level)                                                                                                   \
-  X(ValuDouble, level)                                                                                                 \
-  X(ValuConvert, level)                                                                                                \
-  X(ValuCompare, level)                                                                                                \
-  X(ValuHalf, level)                                                                                                   \
+#define FLYEMU_LANE_TABLES(X, level)                                                               \
+  X(ValuInt, level)                                                                                \
+  X(ValuFloat, level)                                                                              \
+  X(ValuMath, level)                                                                               \
+  X(ValuDouble, level)                                                                             \
+  X(ValuConvert, level)                                                                            \
+  X(ValuCompare, level)                                                                            \
+  X(ValuHalf, level)                                                                               \
   X(ValuPacked, level)
 
 #define FLYEMU_DECLARE_TABLE(name, level) OpTable table##name##_##level();

@@ -4,8 +4,8 @@
 namespace flyemu {
 
 namespace {
-// OpDef::info: the condition as bits - less, equal, greater, unordered - which is how hardware numbers them; and the
-// cmpx flag, which permutes look at too.
+// OpDef::info: the condition as bits - less, equal, greater, unordered - which is how hardware
+// numbers them; and the cmpx flag, which permutes look at too.
 constexpr uint32_t kCmpx = 0x100;
 
 void writeResult(Wave &w, const Inst &i, uint64_t bits) {
@@ -31,8 +31,8 @@ template <class T> void compareOp(Wave &w, const Inst &i) {
     uint32_t less = maskOf([&](int l) { return a[l] < b[l]; });
     uint32_t equal = maskOf([&](int l) { return a[l] == b[l]; });
     uint32_t greater = maskOf([&](int l) { return a[l] > b[l]; });
-    uint32_t bits = (condition & 1 ? less : 0) | (condition & 2 ? equal : 0) | (condition & 4 ? greater : 0) |
-                    (condition & 8 ? ~(less | equal | greater) : 0);
+    uint32_t bits = (condition & 1 ? less : 0) | (condition & 2 ? equal : 0) |
+                    (condition & 4 ? greater : 0) | (condition & 8 ? ~(less | equal | greater) : 0);
     result |= uint64_t(bits & m) << (c * kChunk);
   }
   writeResult(w, i, result);
@@ -65,7 +65,8 @@ template <class T, int Mantissa, int Exponent> void classOp(Wave &w, const Inst 
     alignas(64) uint32_t bb[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba);
     const uint32_t *b = fetch<U32>(w, i.src[1], c, bb);
-    uint32_t bits = maskOf([&](int l) { return (classBit<L, Mantissa, Exponent>(a[l]) & b[l]) != 0; });
+    uint32_t bits =
+        maskOf([&](int l) { return (classBit<L, Mantissa, Exponent>(a[l]) & b[l]) != 0; });
     result |= uint64_t(bits & m) << (c * kChunk);
   }
   writeResult(w, i, result);
@@ -75,27 +76,37 @@ template <class T> constexpr OpDef compare(const char *name, uint32_t info) {
   return {name, compareOp<T>, Class::Valu, Type::Mask, {T::kind, T::kind, Type::None}, info};
 }
 
-#define FLOAT_CONDITIONS(P, S, T, X)                                                                                   \
-  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),                             \
-      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "lg_" S, X | 5),                        \
-      compare<T>(P "ge_" S, X | 6), compare<T>(P "o_" S, X | 7), compare<T>(P "u_" S, X | 8),                          \
-      compare<T>(P "nge_" S, X | 9), compare<T>(P "nlg_" S, X | 10), compare<T>(P "ngt_" S, X | 11),                   \
-      compare<T>(P "nle_" S, X | 12), compare<T>(P "neq_" S, X | 13), compare<T>(P "nlt_" S, X | 14),                  \
+#define FLOAT_CONDITIONS(P, S, T, X)                                                               \
+  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),         \
+      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "lg_" S, X | 5),    \
+      compare<T>(P "ge_" S, X | 6), compare<T>(P "o_" S, X | 7), compare<T>(P "u_" S, X | 8),      \
+      compare<T>(P "nge_" S, X | 9), compare<T>(P "nlg_" S, X | 10),                               \
+      compare<T>(P "ngt_" S, X | 11), compare<T>(P "nle_" S, X | 12),                              \
+      compare<T>(P "neq_" S, X | 13), compare<T>(P "nlt_" S, X | 14),                              \
       compare<T>(P "tru_" S, X | 15), compare<T>(P "t_" S, X | 15)
-#define INTEGER_CONDITIONS(P, S, T, X)                                                                                 \
-  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),                             \
-      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "ne_" S, X | 5),                        \
+#define INTEGER_CONDITIONS(P, S, T, X)                                                             \
+  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),         \
+      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "ne_" S, X | 5),    \
       compare<T>(P "ge_" S, X | 6), compare<T>(P "t_" S, X | 7)
 #define FLOATS(S, T) FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kCmpx)
-#define INTEGERS(S, T) INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kCmpx)
-#define CLASS(S, T, M, E)                                                                                              \
-  {"v_cmp_class_" S, classOp<T, M, E>, Class::Valu, Type::Mask, {T::kind, Type::B32, Type::None}, 0},                  \
-      {"v_cmpx_class_" S, classOp<T, M, E>, Class::Valu, Type::Mask, {T::kind, Type::B32, Type::None}, kCmpx}
+#define INTEGERS(S, T)                                                                             \
+  INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kCmpx)
+#define CLASS(S, T, M, E)                                                                          \
+  {"v_cmp_class_" S,                                                                               \
+   classOp<T, M, E>,                                                                               \
+   Class::Valu,                                                                                    \
+   Type::Mask,                                                                                     \
+   {T::kind, Type::B32, Type::None},                                                               \
+   0},                                                                                             \
+  {                                                                                                \
+    "v_cmpx_class_" S, classOp<T, M, E>, Class::Valu, Type::Mask,                                  \
+        {T::kind, Type::B32, Type::None}, kCmpx                                                    \
+  }
 
 constexpr OpDef kOps[] = {
-    FLOATS("f16", F16), FLOATS("f32", F32), FLOATS("f64", F64),
-    INTEGERS("i16", I16), INTEGERS("u16", U16), INTEGERS("i32", I32), INTEGERS("u32", U32),
-    INTEGERS("i64", I64), INTEGERS("u64", U64),
+    FLOATS("f16", F16),       FLOATS("f32", F32),        FLOATS("f64", F64),
+    INTEGERS("i16", I16),     INTEGERS("u16", U16),      INTEGERS("i32", I32),
+    INTEGERS("u32", U32),     INTEGERS("i64", I64),      INTEGERS("u64", U64),
     CLASS("f16", H16, 10, 5), CLASS("f32", B32F, 23, 8), CLASS("f64", B64F, 52, 11),
 };
 } // namespace

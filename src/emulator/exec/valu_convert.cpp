@@ -9,14 +9,27 @@ using u32 = uint32_t;
 using i32 = int32_t;
 
 // Float to integer truncates, saturates, and takes NaN to 0.
-inline i32 toI32(double x) { return x != x ? 0 : x >= 2147483647.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : i32(x); }
-inline u32 toU32(double x) { return x != x ? 0 : x >= 4294967295.0 ? UINT32_MAX : x <= 0.0 ? 0 : u32(x); }
-inline i32 toI32f(float x) {
-  return x != x ? 0 : x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : static_cast<i32>(x);
+inline i32 toI32(double x) {
+  return x != x ? 0 : x >= 2147483647.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : i32(x);
 }
-inline u32 toU32f(float x) { return x != x ? 0 : x >= 4294967296.0f ? UINT32_MAX : x <= 0.0f ? 0 : static_cast<u32>(x); }
-inline i32 toI16(float x) { return x != x ? 0 : x >= 32767.0f ? 32767 : x <= -32768.0f ? -32768 : static_cast<i32>(x); }
-inline i32 toU16(float x) { return x != x ? 0 : x >= 65535.0f ? 65535 : x <= 0.0f ? 0 : static_cast<i32>(x); }
+inline u32 toU32(double x) {
+  return x != x ? 0 : x >= 4294967295.0 ? UINT32_MAX : x <= 0.0 ? 0 : u32(x);
+}
+inline i32 toI32f(float x) {
+  return x != x               ? 0
+         : x >= 2147483648.0f ? INT32_MAX
+         : x < -2147483648.0f ? INT32_MIN
+                              : static_cast<i32>(x);
+}
+inline u32 toU32f(float x) {
+  return x != x ? 0 : x >= 4294967296.0f ? UINT32_MAX : x <= 0.0f ? 0 : static_cast<u32>(x);
+}
+inline i32 toI16(float x) {
+  return x != x ? 0 : x >= 32767.0f ? 32767 : x <= -32768.0f ? -32768 : static_cast<i32>(x);
+}
+inline i32 toU16(float x) {
+  return x != x ? 0 : x >= 65535.0f ? 65535 : x <= 0.0f ? 0 : static_cast<i32>(x);
+}
 inline u32 toU8(float x) { // rounds as MODE says
   float r = __builtin_rintf(x);
   return r != r ? 0 : r >= 255.0f ? 255 : r <= 0.0f ? 0 : static_cast<u32>(r);
@@ -135,45 +148,64 @@ constexpr OpDef kOps[] = {
     lane<I32, I16>("v_cvt_i32_i16", [](i32 a) { return a; }),
     lane<U32, U16>("v_cvt_u32_u16", [](u32 a) { return a; }),
     lane<I32, F32>("v_cvt_rpi_i32_f32", [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); }),
-    lane<I32, F32>("v_cvt_nearest_i32_f32", [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); }),
+    lane<I32, F32>("v_cvt_nearest_i32_f32",
+                   [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); }),
     lane<I32, F32>("v_cvt_flr_i32_f32", [](float a) { return toI32f(__builtin_floorf(a)); }),
     lane<I32, F32>("v_cvt_floor_i32_f32", [](float a) { return toI32f(__builtin_floorf(a)); }),
-    lane<F32, U32>("v_cvt_off_f32_i4", [](u32 a) { return static_cast<float>(i32(a << 28) >> 28) / 16.0f; }),
+    lane<F32, U32>("v_cvt_off_f32_i4",
+                   [](u32 a) { return static_cast<float>(i32(a << 28) >> 28) / 16.0f; }),
     lane<F32, U32>("v_cvt_f32_ubyte0", [](u32 a) { return static_cast<float>(a & 255); }),
     lane<F32, U32>("v_cvt_f32_ubyte1", [](u32 a) { return static_cast<float>(a >> 8 & 255); }),
     lane<F32, U32>("v_cvt_f32_ubyte2", [](u32 a) { return static_cast<float>(a >> 16 & 255); }),
     lane<F32, U32>("v_cvt_f32_ubyte3", [](u32 a) { return static_cast<float>(a >> 24); }),
-    lane<U32, F32, U32, U32>("v_cvt_pk_u8_f32", [](float a, u32 at, u32 old) {
-      u32 shift = 8 * (at & 3);
-      return (old & ~(255u << shift)) | toU8(a) << shift;
-    }),
-    laneAcc<U32, F32, U32>("v_cvt_pkaccum_u8_f32", [](float a, u32 at, u32 old) {
-      u32 shift = 8 * (at & 3);
-      return (old & ~(255u << shift)) | toU8(a) << shift;
-    }),
-    lane<U32, F32, F32>("v_cvt_pkrtz_f16_f32", [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_rtz_f16_f32", [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_f16_f32", [](float a, float b) { return floatToHalf(a) | u32(floatToHalf(b)) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_bf16_f32", [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pknorm_i16_f32", [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pknorm_u16_f32", [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
-    lane<U32, F16, F16>("v_cvt_pknorm_i16_f16", [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
-    lane<U32, F16, F16>("v_cvt_pknorm_u16_f16", [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_norm_i16_f32", [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_norm_u16_f32", [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
-    lane<U32, F16, F16>("v_cvt_pk_norm_i16_f16", [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
-    lane<U32, F16, F16>("v_cvt_pk_norm_u16_f16", [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
-    lane<U32, F32, F32>("v_cvt_pk_i16_f32", [](float a, float b) {
-      return (u32(toI16(a)) & 0xffff) | u32(toI16(b)) << 16;
-    }),
-    lane<U32, F32, F32>("v_cvt_pk_u16_f32", [](float a, float b) { return u32(toU16(a)) | u32(toU16(b)) << 16; }),
+    lane<U32, F32, U32, U32>("v_cvt_pk_u8_f32",
+                             [](float a, u32 at, u32 old) {
+                               u32 shift = 8 * (at & 3);
+                               return (old & ~(255u << shift)) | toU8(a) << shift;
+                             }),
+    laneAcc<U32, F32, U32>("v_cvt_pkaccum_u8_f32",
+                           [](float a, u32 at, u32 old) {
+                             u32 shift = 8 * (at & 3);
+                             return (old & ~(255u << shift)) | toU8(a) << shift;
+                           }),
+    lane<U32, F32, F32>("v_cvt_pkrtz_f16_f32",
+                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pk_rtz_f16_f32",
+                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
+    lane<U32, F32, F32>(
+        "v_cvt_pk_f16_f32",
+        [](float a, float b) { return floatToHalf(a) | u32(floatToHalf(b)) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pk_bf16_f32",
+                        [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pknorm_i16_f32",
+                        [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pknorm_u16_f32",
+                        [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
+    lane<U32, F16, F16>("v_cvt_pknorm_i16_f16",
+                        [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
+    lane<U32, F16, F16>("v_cvt_pknorm_u16_f16",
+                        [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pk_norm_i16_f32",
+                        [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pk_norm_u16_f32",
+                        [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
+    lane<U32, F16, F16>("v_cvt_pk_norm_i16_f16",
+                        [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
+    lane<U32, F16, F16>("v_cvt_pk_norm_u16_f16",
+                        [](float a, float b) { return unorm16(a) | unorm16(b) << 16; }),
+    lane<U32, F32, F32>(
+        "v_cvt_pk_i16_f32",
+        [](float a, float b) { return (u32(toI16(a)) & 0xffff) | u32(toI16(b)) << 16; }),
+    lane<U32, F32, F32>("v_cvt_pk_u16_f32",
+                        [](float a, float b) { return u32(toU16(a)) | u32(toU16(b)) << 16; }),
     lane<U16, F16>("v_cvt_norm_i16_f16", [](float a) { return snorm16(a); }),
     lane<U16, F16>("v_cvt_norm_u16_f16", [](float a) { return unorm16(a); }),
     fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32),
     fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32),
     fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32),
     fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32),
-    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32), fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32),
+    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32),
+    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32),
     fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64),
     fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64),
 };

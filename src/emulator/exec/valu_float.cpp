@@ -42,68 +42,110 @@ constexpr OpDef kOps[] = {
     lane<F32, F32, F32>("v_mul_f32", [](float a, float b) { return mul(a, b); }),
     lane<F32, F32, F32>("v_mul_legacy_f32", [](float a, float b) { return legacyMul(a, b); }),
     lane<F32, F32, F32>("v_mul_dx9_zero_f32", [](float a, float b) { return legacyMul(a, b); }),
-    {"v_min_f32", minMaxOp<F32, false>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::None}, 0},
-    {"v_max_f32", minMaxOp<F32, true>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::None}, 0},
-    {"v_min_num_f32", minMaxOp<F32, false>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::None}, 0},
-    {"v_max_num_f32", minMaxOp<F32, true>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::None}, 0},
-    lane<F32, F32, F32>("v_minimum_f32", [](float a, float b) {
-      return a != a ? quiet(a) : b != b ? quiet(b) : minNum(a, b);
-    }),
-    lane<F32, F32, F32>("v_maximum_f32", [](float a, float b) {
-      return a != a ? quiet(a) : b != b ? quiet(b) : maxNum(a, b);
-    }),
+    {"v_min_f32",
+     minMaxOp<F32, false>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::None},
+     0},
+    {"v_max_f32",
+     minMaxOp<F32, true>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::None},
+     0},
+    {"v_min_num_f32",
+     minMaxOp<F32, false>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::None},
+     0},
+    {"v_max_num_f32",
+     minMaxOp<F32, true>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::None},
+     0},
+    lane<F32, F32, F32>("v_minimum_f32",
+                        [](float a, float b) {
+                          return a != a ? quiet(a) : b != b ? quiet(b) : minNum(a, b);
+                        }),
+    lane<F32, F32, F32>("v_maximum_f32",
+                        [](float a, float b) {
+                          return a != a ? quiet(a) : b != b ? quiet(b) : maxNum(a, b);
+                        }),
     lane<F32, F32, F32, F32>("v_min3_f32", [](float a, float b, float c) { return min3(a, b, c); }),
     lane<F32, F32, F32, F32>("v_max3_f32", [](float a, float b, float c) { return max3(a, b, c); }),
     lane<F32, F32, F32, F32>("v_med3_f32", [](float a, float b, float c) { return med3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_min3_num_f32", [](float a, float b, float c) { return min3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_max3_num_f32", [](float a, float b, float c) { return max3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_med3_num_f32", [](float a, float b, float c) { return med3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_minimum3_f32", [](float a, float b, float c) {
-      return a != a ? quiet(a) : b != b ? quiet(b) : c != c ? quiet(c) : min3(a, b, c);
-    }),
-    lane<F32, F32, F32, F32>("v_maximum3_f32", [](float a, float b, float c) {
-      return a != a ? quiet(a) : b != b ? quiet(b) : c != c ? quiet(c) : max3(a, b, c);
-    }),
-    lane<F32, F32, F32, F32>("v_maxmin_f32", [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_minmax_f32", [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_maxmin_num_f32", [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_minmax_num_f32", [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_min3_num_f32",
+                             [](float a, float b, float c) { return min3(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_max3_num_f32",
+                             [](float a, float b, float c) { return max3(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_med3_num_f32",
+                             [](float a, float b, float c) { return med3(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_minimum3_f32",
+                             [](float a, float b, float c) {
+                               return a != a   ? quiet(a)
+                                      : b != b ? quiet(b)
+                                      : c != c ? quiet(c)
+                                               : min3(a, b, c);
+                             }),
+    lane<F32, F32, F32, F32>("v_maximum3_f32",
+                             [](float a, float b, float c) {
+                               return a != a   ? quiet(a)
+                                      : b != b ? quiet(b)
+                                      : c != c ? quiet(c)
+                                               : max3(a, b, c);
+                             }),
+    lane<F32, F32, F32, F32>("v_maxmin_f32",
+                             [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_minmax_f32",
+                             [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_maxmin_num_f32",
+                             [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_minmax_num_f32",
+                             [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
     lane<F32, F32, F32, F32>("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     laneAcc<F32, F32, F32>("v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }),
-    laneAcc<F32, F32, F32>("v_fmac_dx9_zero_f32", [](float a, float b, float c) {
-      return a == 0 || b == 0 ? c : fma(a, b, c);
-    }),
-    lane<F32, F32, F32, F32>("v_fma_dx9_zero_f32", [](float a, float b, float c) {
-      return a == 0 || b == 0 ? c : fma(a, b, c);
-    }),
+    laneAcc<F32, F32, F32>(
+        "v_fmac_dx9_zero_f32",
+        [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
+    lane<F32, F32, F32, F32>(
+        "v_fma_dx9_zero_f32",
+        [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
     lane<F32, F32>("v_trunc_f32", [](float a) { return nanOf(__builtin_truncf(a), a, a); }),
     lane<F32, F32>("v_ceil_f32", [](float a) { return nanOf(__builtin_ceilf(a), a, a); }),
     lane<F32, F32>("v_floor_f32", [](float a) { return nanOf(__builtin_floorf(a), a, a); }),
     lane<F32, F32>("v_rndne_f32", [](float a) { return nanOf(__builtin_roundevenf(a), a, a); }),
-    lane<F32, F32>("v_fract_f32", [](float a) {
-      float r = a - __builtin_floorf(a);
-      r = r >= 1.0f ? asFloat(0x3f7fffff) : r;
-      return nanOf(r, a, a);
-    }),
-    lane<F32, F32, F32, F32>("v_cubeid_f32", [](float x, float y, float z) {
-      int axis = cubeAxis(x, y, z);
-      float v = axis == 2 ? z : axis == 1 ? y : x;
-      return static_cast<float>(2 * axis + (v < 0));
-    }),
-    lane<F32, F32, F32, F32>("v_cubesc_f32", [](float x, float y, float z) {
-      int axis = cubeAxis(x, y, z);
-      return axis == 2 ? (z < 0 ? -x : x) : axis == 1 ? x : x < 0 ? z : -z;
-    }),
-    lane<F32, F32, F32, F32>("v_cubetc_f32", [](float x, float y, float z) {
-      int axis = cubeAxis(x, y, z);
-      return axis == 1 ? (y < 0 ? -z : z) : -y;
-    }),
-    lane<F32, F32, F32, F32>("v_cubema_f32", [](float x, float y, float z) {
-      int axis = cubeAxis(x, y, z);
-      return (axis == 2 ? z : axis == 1 ? y : x) * 2.0f;
-    }),
+    lane<F32, F32>("v_fract_f32",
+                   [](float a) {
+                     float r = a - __builtin_floorf(a);
+                     r = r >= 1.0f ? asFloat(0x3f7fffff) : r;
+                     return nanOf(r, a, a);
+                   }),
+    lane<F32, F32, F32, F32>("v_cubeid_f32",
+                             [](float x, float y, float z) {
+                               int axis = cubeAxis(x, y, z);
+                               float v = axis == 2 ? z : axis == 1 ? y : x;
+                               return static_cast<float>(2 * axis + (v < 0));
+                             }),
+    lane<F32, F32, F32, F32>("v_cubesc_f32",
+                             [](float x, float y, float z) {
+                               int axis = cubeAxis(x, y, z);
+                               return axis == 2 ? (z < 0 ? -x : x) : axis == 1 ? x : x < 0 ? z : -z;
+                             }),
+    lane<F32, F32, F32, F32>("v_cubetc_f32",
+                             [](float x, float y, float z) {
+                               int axis = cubeAxis(x, y, z);
+                               return axis == 1 ? (y < 0 ? -z : z) : -y;
+                             }),
+    lane<F32, F32, F32, F32>("v_cubema_f32",
+                             [](float x, float y, float z) {
+                               int axis = cubeAxis(x, y, z);
+                               return (axis == 2 ? z : axis == 1 ? y : x) * 2.0f;
+                             }),
 };
 } // namespace
 

@@ -1,5 +1,6 @@
-// Half-precision arithmetic. Lane functions compute in float, which holds every intermediate of a single operation
-// without a second rounding (24 >= 2 * 11 + 2 bits); multiply-adds go through double.
+// Half-precision arithmetic. Lane functions compute in float, which holds every intermediate of a
+// single operation without a second rounding (24 >= 2 * 11 + 2 bits); multiply-adds go through
+// double.
 #include "emulator/exec/lanes.h"
 
 #include <cmath>
@@ -7,8 +8,11 @@
 namespace flyemu {
 
 namespace {
-/// Minimum and maximum on bits, so that NaN payloads stay and zeros order; the values are exact in float.
-inline bool signalingHalf(uint16_t h) { return (h & 0x7c00) == 0x7c00 && h & 0x3ff && !(h & 0x200); }
+/// Minimum and maximum on bits, so that NaN payloads stay and zeros order; the values are exact in
+/// float.
+inline bool signalingHalf(uint16_t h) {
+  return (h & 0x7c00) == 0x7c00 && h & 0x3ff && !(h & 0x200);
+}
 template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
   bool nanA = (a & 0x7fff) > 0x7c00, nanB = (b & 0x7fff) > 0x7c00;
   if (nanA)
@@ -31,8 +35,12 @@ template <bool Max> void minMaxOp(Wave &w, const Inst &i) {
   else
     laneOp<decltype(plain), H16, H16, H16>(w, i);
 }
-inline uint16_t min3(uint16_t a, uint16_t b, uint16_t c) { return minMaxHalf<false>(minMaxHalf<false>(a, b), c); }
-inline uint16_t max3(uint16_t a, uint16_t b, uint16_t c) { return minMaxHalf<true>(minMaxHalf<true>(a, b), c); }
+inline uint16_t min3(uint16_t a, uint16_t b, uint16_t c) {
+  return minMaxHalf<false>(minMaxHalf<false>(a, b), c);
+}
+inline uint16_t max3(uint16_t a, uint16_t b, uint16_t c) {
+  return minMaxHalf<true>(minMaxHalf<true>(a, b), c);
+}
 inline bool isNan(uint16_t a) { return (a & 0x7fff) > 0x7c00; }
 inline uint16_t med3(uint16_t a, uint16_t b, uint16_t c) {
   if (isNan(a) || isNan(b) || isNan(c))
@@ -62,46 +70,65 @@ inline float fixupHalf(float q, float den, float num) {
 inline float sinTurns(double x, bool cosine) {
   x -= std::floor(x);
   constexpr double kTurn = 6.283185307179586476925;
-  return static_cast<float>(cosine ? __builtin_cos(x * kTurn) : __builtin_sin((x > 0.5 ? x - 1 : x) * kTurn));
+  return static_cast<float>(cosine ? __builtin_cos(x * kTurn)
+                                   : __builtin_sin((x > 0.5 ? x - 1 : x) * kTurn));
 }
 #define HALF2(NAME, EXPR) lane<F16, F16, F16>(NAME, [](float a, float b) { return EXPR; })
-#define HALF3(NAME, EXPR) lane<F16, F16, F16, F16>(NAME, [](float a, float b, float c) { return EXPR; })
+#define HALF3(NAME, EXPR)                                                                          \
+  lane<F16, F16, F16, F16>(NAME, [](float a, float b, float c) { return EXPR; })
 #define HALF1(NAME, EXPR) lane<F16, F16>(NAME, [](float a) { return EXPR; })
 #define BITS2(NAME, FN) {NAME, FN, Class::Valu, Type::F16, {Type::F16, Type::F16, Type::None}, 0}
-#define BITS3(NAME, EXPR) lane<H16, H16, H16, H16>(NAME, [](uint16_t a, uint16_t b, uint16_t c) { return EXPR; })
+#define BITS3(NAME, EXPR)                                                                          \
+  lane<H16, H16, H16, H16>(NAME, [](uint16_t a, uint16_t b, uint16_t c) { return EXPR; })
 
 constexpr OpDef kOps[] = {
-    HALF2("v_add_f16", add(a, b)), HALF2("v_sub_f16", sub(a, b)), HALF2("v_subrev_f16", sub(b, a)),
+    HALF2("v_add_f16", add(a, b)),
+    HALF2("v_sub_f16", sub(a, b)),
+    HALF2("v_subrev_f16", sub(b, a)),
     HALF2("v_mul_f16", mul(a, b)),
-    BITS2("v_min_f16", minMaxOp<false>), BITS2("v_max_f16", minMaxOp<true>),
-    BITS2("v_min_num_f16", minMaxOp<false>), BITS2("v_max_num_f16", minMaxOp<true>),
-    BITS3("v_min3_f16", min3(a, b, c)), BITS3("v_max3_f16", max3(a, b, c)), BITS3("v_med3_f16", med3(a, b, c)),
-    BITS3("v_min3_num_f16", min3(a, b, c)), BITS3("v_max3_num_f16", max3(a, b, c)),
+    BITS2("v_min_f16", minMaxOp<false>),
+    BITS2("v_max_f16", minMaxOp<true>),
+    BITS2("v_min_num_f16", minMaxOp<false>),
+    BITS2("v_max_num_f16", minMaxOp<true>),
+    BITS3("v_min3_f16", min3(a, b, c)),
+    BITS3("v_max3_f16", max3(a, b, c)),
+    BITS3("v_med3_f16", med3(a, b, c)),
+    BITS3("v_min3_num_f16", min3(a, b, c)),
+    BITS3("v_max3_num_f16", max3(a, b, c)),
     BITS3("v_med3_num_f16", med3(a, b, c)),
     BITS3("v_maxmin_f16", minMaxHalf<false>(minMaxHalf<true>(a, b), c)),
     BITS3("v_minmax_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
     BITS3("v_maxmin_num_f16", minMaxHalf<false>(minMaxHalf<true>(a, b), c)),
     BITS3("v_minmax_num_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
-    HALF3("v_fma_f16", fmaHalf(a, b, c)), HALF3("v_fma_legacy_f16", fmaHalf(a, b, c)),
-    HALF3("v_fmamk_f16", fmaHalf(a, b, c)), HALF3("v_fmaak_f16", fmaHalf(a, b, c)),
-    laneAcc<F16, F16, F16>("v_fmac_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }),
+    HALF3("v_fma_f16", fmaHalf(a, b, c)),
+    HALF3("v_fma_legacy_f16", fmaHalf(a, b, c)),
+    HALF3("v_fmamk_f16", fmaHalf(a, b, c)),
+    HALF3("v_fmaak_f16", fmaHalf(a, b, c)),
+    laneAcc<F16, F16, F16>("v_fmac_f16",
+                           [](float a, float b, float c) { return fmaHalf(a, b, c); }),
     // The multiply-adds that are not fused round the product to half first.
     HALF3("v_mad_f16", add(halfToFloat(floatToHalf(mul(a, b))), c)),
     HALF3("v_mad_legacy_f16", add(halfToFloat(floatToHalf(mul(a, b))), c)),
     HALF3("v_madmk_f16", add(halfToFloat(floatToHalf(mul(a, b))), c)),
     HALF3("v_madak_f16", add(halfToFloat(floatToHalf(mul(a, b))), c)),
-    laneAcc<F16, F16, F16>("v_mac_f16", [](float a, float b, float c) {
-      return add(halfToFloat(floatToHalf(mul(a, b))), c);
-    }),
-    HALF3("v_div_fixup_f16", fixupHalf(a, b, c)), HALF3("v_div_fixup_legacy_f16", fixupHalf(a, b, c)),
-    lane<F16, F16, I16>("v_ldexp_f16", [](float a, int e) { return nanOf(std::ldexp(a, e), a, a); }),
-    HALF1("v_trunc_f16", nanOf(__builtin_truncf(a), a, a)), HALF1("v_ceil_f16", nanOf(__builtin_ceilf(a), a, a)),
+    laneAcc<F16, F16, F16>(
+        "v_mac_f16",
+        [](float a, float b, float c) { return add(halfToFloat(floatToHalf(mul(a, b))), c); }),
+    HALF3("v_div_fixup_f16", fixupHalf(a, b, c)),
+    HALF3("v_div_fixup_legacy_f16", fixupHalf(a, b, c)),
+    lane<F16, F16, I16>("v_ldexp_f16",
+                        [](float a, int e) { return nanOf(std::ldexp(a, e), a, a); }),
+    HALF1("v_trunc_f16", nanOf(__builtin_truncf(a), a, a)),
+    HALF1("v_ceil_f16", nanOf(__builtin_ceilf(a), a, a)),
     HALF1("v_floor_f16", nanOf(__builtin_floorf(a), a, a)),
     HALF1("v_rndne_f16", nanOf(__builtin_roundevenf(a), a, a)),
     HALF1("v_fract_f16", nanOf(__builtin_fminf(a - __builtin_floorf(a), 0.99951171875f), a, a)),
-    // Rounded from double: within 1 ulp of hardware, whose bits are not published. Denormals are kept.
-    HALF1("v_rcp_f16", viaDouble(1.0 / double(a), a)), HALF1("v_sqrt_f16", viaDouble(std::sqrt(double(a)), a)),
-    HALF1("v_rsq_f16", viaDouble(1.0 / std::sqrt(double(a)), a)), HALF1("v_log_f16", viaDouble(std::log2(double(a)), a)),
+    // Rounded from double: within 1 ulp of hardware, whose bits are not published. Denormals are
+    // kept.
+    HALF1("v_rcp_f16", viaDouble(1.0 / double(a), a)),
+    HALF1("v_sqrt_f16", viaDouble(std::sqrt(double(a)), a)),
+    HALF1("v_rsq_f16", viaDouble(1.0 / std::sqrt(double(a)), a)),
+    HALF1("v_log_f16", viaDouble(std::log2(double(a)), a)),
     HALF1("v_exp_f16", viaDouble(std::exp2(double(a)), a)),
     HALF1("v_sin_f16", std::isfinite(a) ? sinTurns(a, false) : nanOf(a - a, a, a)),
     HALF1("v_cos_f16", std::isfinite(a) ? sinTurns(a, true) : nanOf(a - a, a, a)),

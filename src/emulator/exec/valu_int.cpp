@@ -11,14 +11,23 @@ using i32 = int32_t;
 using u64 = uint64_t;
 using i64 = int64_t;
 
-inline u32 addSat(u32 a, u32 b) { u32 r = a + b; return r < a ? ~0u : r; }
+inline u32 addSat(u32 a, u32 b) {
+  u32 r = a + b;
+  return r < a ? ~0u : r;
+}
 inline u32 subSat(u32 a, u32 b) { return a > b ? a - b : 0; }
-inline i32 clampI32(i64 x) { return static_cast<i32>(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x); }
+inline i32 clampI32(i64 x) {
+  return static_cast<i32>(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x);
+}
 inline u16 clampU16(i32 x) { return static_cast<u16>(x > 65535 ? 65535 : x < 0 ? 0 : x); }
 inline i16 clampI16(i32 x) { return static_cast<i16>(x > 32767 ? 32767 : x < -32768 ? -32768 : x); }
 inline i32 sext24(u32 x) { return static_cast<i32>(x << 8) >> 8; }
 inline u32 low24(u32 x) { return x & 0xffffff; }
-inline u32 bfeU(u32 x, u32 o, u32 n) { o &= 31; n &= 31; return (x >> o) & ((1u << n) - 1); }
+inline u32 bfeU(u32 x, u32 o, u32 n) {
+  o &= 31;
+  n &= 31;
+  return (x >> o) & ((1u << n) - 1);
+}
 inline u32 bfeI(u32 x, u32 o, u32 n) {
   o &= 31;
   n &= 31;
@@ -61,7 +70,10 @@ inline u32 permuteBytes(u32 a, u32 b, u32 s) {
   u32 r = 0;
   for (unsigned k = 0; k < 4; ++k) {
     u32 sel = byteOf(s, k);
-    u32 byte = sel >= 13 ? 255 : sel == 12 ? 0 : sel >= 8 ? (in >> (16 * (sel - 8) + 15) & 1) * 255 : in >> (8 * sel) & 255;
+    u32 byte = sel >= 13   ? 255
+               : sel == 12 ? 0
+               : sel >= 8  ? (in >> (16 * (sel - 8) + 15) & 1) * 255
+                           : in >> (8 * sel) & 255;
     r |= byte << (8 * k);
   }
   return r;
@@ -84,7 +96,7 @@ template <class F, bool CarryIn> void carryOp(Wave &w, const Inst &i) {
     }
     if (i.flags & kClamp) // saturates towards the side it left
       FLYEMU_EACH(l)
-        r[l] = o[l] ? F::kSaturated : r[l];
+    r[l] = o[l] ? F::kSaturated : r[l];
     out |= u64(maskOf([&](int l) { return o[l]; }) & m) << (c * kChunk);
     store<U32>(w, i, c, m, r);
   }
@@ -92,15 +104,25 @@ template <class F, bool CarryIn> void carryOp(Wave &w, const Inst &i) {
 }
 struct AddCarry {
   static constexpr u32 kSaturated = ~0u;
-  u32 operator()(u32 a, u32 b, u32 c, bool &o) const { u64 r = u64(a) + b + c; o = r >> 32; return static_cast<u32>(r); }
+  u32 operator()(u32 a, u32 b, u32 c, bool &o) const {
+    u64 r = u64(a) + b + c;
+    o = r >> 32;
+    return static_cast<u32>(r);
+  }
 };
 struct SubBorrow {
   static constexpr u32 kSaturated = 0;
-  u32 operator()(u32 a, u32 b, u32 c, bool &o) const { o = u64(a) < u64(b) + c; return a - b - c; }
+  u32 operator()(u32 a, u32 b, u32 c, bool &o) const {
+    o = u64(a) < u64(b) + c;
+    return a - b - c;
+  }
 };
 struct SubRevBorrow {
   static constexpr u32 kSaturated = 0;
-  u32 operator()(u32 a, u32 b, u32 c, bool &o) const { o = u64(b) < u64(a) + c; return b - a - c; }
+  u32 operator()(u32 a, u32 b, u32 c, bool &o) const {
+    o = u64(b) < u64(a) + c;
+    return b - a - c;
+  }
 };
 template <class F> constexpr OpDef carryOut(const char *name) {
   return {name, carryOp<F, false>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::None}, 0};
@@ -120,7 +142,7 @@ template <class T> void selectOp(Wave &w, const Inst &i) {
     alignas(64) L ba[kChunk], bb[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb);
     FLYEMU_EACH(l)
-      r[l] = k >> l & 1 ? b[l] : a[l];
+    r[l] = k >> l & 1 ? b[l] : a[l];
     store<T>(w, i, c, m, r);
   }
 }
@@ -171,7 +193,8 @@ void windows32(Wave &w, const Inst &i) {
     u64 a = o.isVgpr() ? w.row(o.index)[lane] | u64(w.row(o.index + 1)[lane]) << 32 : read64(w, o);
     u32 b = p.isVgpr() ? w.row(p.index)[lane] : read32(w, p), r[4];
     for (unsigned k = 0; k < 4; ++k)
-      r[k] = msadU8(static_cast<u32>(a >> (8 * k)), b, q.isVgpr() ? w.row(q.index + k)[lane] : read32(w, q));
+      r[k] = msadU8(static_cast<u32>(a >> (8 * k)), b,
+                    q.isVgpr() ? w.row(q.index + k)[lane] : read32(w, q));
     for (unsigned k = 0; k < 4; ++k)
       w.row(i.dst.index + k)[lane] = r[k];
   }
@@ -189,11 +212,13 @@ template <class T> void bitop3(Wave &w, const Inst &i) {
     if (!m)
       continue;
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
-    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb), *d = fetch<T>(w, i.src[2], c, bc);
+    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb),
+            *d = fetch<T>(w, i.src[2], c, bc);
     FLYEMU_EACH(l) {
       L x = a[l], y = b[l], z = d[l];
-      r[l] = static_cast<L>((~x & ~y & ~z & minterm[0]) | (~x & ~y & z & minterm[1]) | (~x & y & ~z & minterm[2]) |
-                            (~x & y & z & minterm[3]) | (x & ~y & ~z & minterm[4]) | (x & ~y & z & minterm[5]) |
+      r[l] = static_cast<L>((~x & ~y & ~z & minterm[0]) | (~x & ~y & z & minterm[1]) |
+                            (~x & y & ~z & minterm[2]) | (~x & y & z & minterm[3]) |
+                            (x & ~y & ~z & minterm[4]) | (x & ~y & z & minterm[5]) |
                             (x & y & ~z & minterm[6]) | (x & y & z & minterm[7]));
     }
     store<T>(w, i, c, m, r);
@@ -210,54 +235,113 @@ constexpr OpDef kOps[] = {
     lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; }),
     {"v_cndmask_b32", selectOp<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask}, 0},
     {"v_cndmask_b16", selectOp<H16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::Mask}, 0},
-    laneSat<U32, U32, U32>("v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return addSat(a, b); }),
-    laneSat<U32, U32, U32>("v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return subSat(a, b); }),
-    laneSat<U32, U32, U32>("v_subrev_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return subSat(b, a); }),
-    laneSat<U32, U32, U32>("v_add_nc_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return addSat(a, b); }),
-    laneSat<U32, U32, U32>("v_sub_nc_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return subSat(a, b); }),
-    laneSat<U32, U32, U32>("v_subrev_nc_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return subSat(b, a); }),
-    laneSat<I32, I32, I32>("v_add_i32", [](i32 a, i32 b) { return u32(a) + u32(b); }, [](i32 a, i32 b) { return clampI32(i64(a) + b); }),
-    laneSat<I32, I32, I32>("v_sub_i32", [](i32 a, i32 b) { return u32(a) - u32(b); }, [](i32 a, i32 b) { return clampI32(i64(a) - b); }),
-    laneSat<I32, I32, I32>("v_add_nc_i32", [](i32 a, i32 b) { return u32(a) + u32(b); }, [](i32 a, i32 b) { return clampI32(i64(a) + b); }),
-    laneSat<I32, I32, I32>("v_sub_nc_i32", [](i32 a, i32 b) { return u32(a) - u32(b); }, [](i32 a, i32 b) { return clampI32(i64(a) - b); }),
-    carryOut<AddCarry>("v_add_co_u32"), carryOut<SubBorrow>("v_sub_co_u32"), carryOut<SubRevBorrow>("v_subrev_co_u32"),
-    carryInOut<AddCarry>("v_addc_co_u32"), carryInOut<SubBorrow>("v_subb_co_u32"),
+    laneSat<U32, U32, U32>(
+        "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return addSat(a, b); }),
+    laneSat<U32, U32, U32>(
+        "v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return subSat(a, b); }),
+    laneSat<U32, U32, U32>(
+        "v_subrev_u32", [](u32 a, u32 b) { return b - a; },
+        [](u32 a, u32 b) { return subSat(b, a); }),
+    laneSat<U32, U32, U32>(
+        "v_add_nc_u32", [](u32 a, u32 b) { return a + b; },
+        [](u32 a, u32 b) { return addSat(a, b); }),
+    laneSat<U32, U32, U32>(
+        "v_sub_nc_u32", [](u32 a, u32 b) { return a - b; },
+        [](u32 a, u32 b) { return subSat(a, b); }),
+    laneSat<U32, U32, U32>(
+        "v_subrev_nc_u32", [](u32 a, u32 b) { return b - a; },
+        [](u32 a, u32 b) { return subSat(b, a); }),
+    laneSat<I32, I32, I32>(
+        "v_add_i32", [](i32 a, i32 b) { return u32(a) + u32(b); },
+        [](i32 a, i32 b) { return clampI32(i64(a) + b); }),
+    laneSat<I32, I32, I32>(
+        "v_sub_i32", [](i32 a, i32 b) { return u32(a) - u32(b); },
+        [](i32 a, i32 b) { return clampI32(i64(a) - b); }),
+    laneSat<I32, I32, I32>(
+        "v_add_nc_i32", [](i32 a, i32 b) { return u32(a) + u32(b); },
+        [](i32 a, i32 b) { return clampI32(i64(a) + b); }),
+    laneSat<I32, I32, I32>(
+        "v_sub_nc_i32", [](i32 a, i32 b) { return u32(a) - u32(b); },
+        [](i32 a, i32 b) { return clampI32(i64(a) - b); }),
+    carryOut<AddCarry>("v_add_co_u32"),
+    carryOut<SubBorrow>("v_sub_co_u32"),
+    carryOut<SubRevBorrow>("v_subrev_co_u32"),
+    carryInOut<AddCarry>("v_addc_co_u32"),
+    carryInOut<SubBorrow>("v_subb_co_u32"),
     carryInOut<SubRevBorrow>("v_subbrev_co_u32"),
-    carryInOut<AddCarry>("v_addc_u32"), carryInOut<SubBorrow>("v_subb_u32"), carryInOut<SubRevBorrow>("v_subbrev_u32"),
-    carryInOut<AddCarry>("v_add_co_ci_u32"), carryInOut<SubBorrow>("v_sub_co_ci_u32"),
+    carryInOut<AddCarry>("v_addc_u32"),
+    carryInOut<SubBorrow>("v_subb_u32"),
+    carryInOut<SubRevBorrow>("v_subbrev_u32"),
+    carryInOut<AddCarry>("v_add_co_ci_u32"),
+    carryInOut<SubBorrow>("v_sub_co_ci_u32"),
     carryInOut<SubRevBorrow>("v_subrev_co_ci_u32"),
     lane<U32, U32, U32, U32>("v_add3_u32", [](u32 a, u32 b, u32 c) { return a + b + c; }),
     lane<U32, U32, U32, U32>("v_xad_u32", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }),
-    lane<U32, U32, U32, U32>("v_lshl_add_u32", [](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }),
-    lane<U32, U32, U32, U32>("v_add_lshl_u32", [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }),
-    lane<U32, U32, U32, U32>("v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return a << (b & 31) | c; }),
+    lane<U32, U32, U32, U32>("v_lshl_add_u32",
+                             [](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }),
+    lane<U32, U32, U32, U32>("v_add_lshl_u32",
+                             [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }),
+    lane<U32, U32, U32, U32>("v_lshl_or_b32",
+                             [](u32 a, u32 b, u32 c) { return a << (b & 31) | c; }),
     lane<U32, U32, U32, U32>("v_and_or_b32", [](u32 a, u32 b, u32 c) { return (a & b) | c; }),
     lane<U32, U32, U32, U32>("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }),
     lane<U32, U32, U32, U32>("v_xor3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }),
-    lane<U64, U64, U32, U64>("v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }),
+    lane<U64, U64, U32, U64>("v_lshl_add_u64",
+                             [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }),
     lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }),
     lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }),
     lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }),
-    {"v_mad_u64_u32", wideMad<u64, U32>, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::B64}, 0},
-    {"v_mad_i64_i32", wideMad<i64, I32>, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::B64}, 0},
-    {"v_mad_co_u64_u32", wideMad<u64, U32>, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::B64}, 0},
-    {"v_mad_co_i64_i32", wideMad<i64, I32>, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::B64}, 0},
+    {"v_mad_u64_u32",
+     wideMad<u64, U32>,
+     Class::Valu,
+     Type::B64,
+     {Type::B32, Type::B32, Type::B64},
+     0},
+    {"v_mad_i64_i32",
+     wideMad<i64, I32>,
+     Class::Valu,
+     Type::B64,
+     {Type::B32, Type::B32, Type::B64},
+     0},
+    {"v_mad_co_u64_u32",
+     wideMad<u64, U32>,
+     Class::Valu,
+     Type::B64,
+     {Type::B32, Type::B32, Type::B64},
+     0},
+    {"v_mad_co_i64_i32",
+     wideMad<i64, I32>,
+     Class::Valu,
+     Type::B64,
+     {Type::B32, Type::B32, Type::B64},
+     0},
     lane<U32, U32, U32>("v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }),
     lane<U32, U32, U32>("v_mul_hi_u32", [](u32 a, u32 b) { return u64(a) * b >> 32; }),
     lane<U32, I32, I32>("v_mul_hi_i32", [](i32 a, i32 b) { return u64(i64(a) * b) >> 32; }),
-    lane<U32, U32, U32>("v_mul_i32_i24", [](u32 a, u32 b) { return u32(sext24(a)) * u32(sext24(b)); }),
-    lane<U32, U32, U32>("v_mul_hi_i32_i24", [](u32 a, u32 b) { return u64(i64(sext24(a)) * sext24(b)) >> 32; }),
+    lane<U32, U32, U32>("v_mul_i32_i24",
+                        [](u32 a, u32 b) { return u32(sext24(a)) * u32(sext24(b)); }),
+    lane<U32, U32, U32>("v_mul_hi_i32_i24",
+                        [](u32 a, u32 b) { return u64(i64(sext24(a)) * sext24(b)) >> 32; }),
     lane<U32, U32, U32>("v_mul_u32_u24", [](u32 a, u32 b) { return low24(a) * low24(b); }),
-    lane<U32, U32, U32>("v_mul_hi_u32_u24", [](u32 a, u32 b) { return u64(low24(a)) * low24(b) >> 32; }),
-    laneSat<U32, U32, U32, U32>("v_mad_i32_i24",
-        [](u32 a, u32 b, u32 c) { return u32(sext24(a)) * u32(sext24(b)) + c; },
+    lane<U32, U32, U32>("v_mul_hi_u32_u24",
+                        [](u32 a, u32 b) { return u64(low24(a)) * low24(b) >> 32; }),
+    laneSat<U32, U32, U32, U32>(
+        "v_mad_i32_i24", [](u32 a, u32 b, u32 c) { return u32(sext24(a)) * u32(sext24(b)) + c; },
         [](u32 a, u32 b, u32 c) { return u32(clampI32(i64(sext24(a)) * sext24(b) + i32(c))); }),
-    laneSat<U32, U32, U32, U32>("v_mad_u32_u24",
-        [](u32 a, u32 b, u32 c) { return low24(a) * low24(b) + c; },
-        [](u32 a, u32 b, u32 c) { u64 r = u64(low24(a)) * low24(b) + c; return r >> 32 ? ~0u : u32(r); }),
-    laneSat<U32, U16, U16, U32>("v_mad_u32_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-        [](u32 a, u32 b, u32 c) { u64 r = u64(a) * b + c; return r >> 32 ? ~0u : u32(r); }),
-    laneSat<I32, I16, I16, I32>("v_mad_i32_i16", [](i32 a, i32 b, i32 c) { return u32(a * b) + u32(c); },
+    laneSat<U32, U32, U32, U32>(
+        "v_mad_u32_u24", [](u32 a, u32 b, u32 c) { return low24(a) * low24(b) + c; },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = u64(low24(a)) * low24(b) + c;
+          return r >> 32 ? ~0u : u32(r);
+        }),
+    laneSat<U32, U16, U16, U32>(
+        "v_mad_u32_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = u64(a) * b + c;
+          return r >> 32 ? ~0u : u32(r);
+        }),
+    laneSat<I32, I16, I16, I32>(
+        "v_mad_i32_i16", [](i32 a, i32 b, i32 c) { return u32(a * b) + u32(c); },
         [](i32 a, i32 b, i32 c) { return clampI32(i64(a) * b + c); }),
     lane<I32, I32, I32>("v_min_i32", [](i32 a, i32 b) { return min2(a, b); }),
     lane<I32, I32, I32>("v_max_i32", [](i32 a, i32 b) { return max2(a, b); }),
@@ -269,10 +353,14 @@ constexpr OpDef kOps[] = {
     lane<U32, U32, U32, U32>("v_max3_u32", [](u32 a, u32 b, u32 c) { return max2(max2(a, b), c); }),
     lane<I32, I32, I32, I32>("v_med3_i32", [](i32 a, i32 b, i32 c) { return med3(a, b, c); }),
     lane<U32, U32, U32, U32>("v_med3_u32", [](u32 a, u32 b, u32 c) { return med3(a, b, c); }),
-    lane<I32, I32, I32, I32>("v_maxmin_i32", [](i32 a, i32 b, i32 c) { return min2(max2(a, b), c); }),
-    lane<I32, I32, I32, I32>("v_minmax_i32", [](i32 a, i32 b, i32 c) { return max2(min2(a, b), c); }),
-    lane<U32, U32, U32, U32>("v_maxmin_u32", [](u32 a, u32 b, u32 c) { return min2(max2(a, b), c); }),
-    lane<U32, U32, U32, U32>("v_minmax_u32", [](u32 a, u32 b, u32 c) { return max2(min2(a, b), c); }),
+    lane<I32, I32, I32, I32>("v_maxmin_i32",
+                             [](i32 a, i32 b, i32 c) { return min2(max2(a, b), c); }),
+    lane<I32, I32, I32, I32>("v_minmax_i32",
+                             [](i32 a, i32 b, i32 c) { return max2(min2(a, b), c); }),
+    lane<U32, U32, U32, U32>("v_maxmin_u32",
+                             [](u32 a, u32 b, u32 c) { return min2(max2(a, b), c); }),
+    lane<U32, U32, U32, U32>("v_minmax_u32",
+                             [](u32 a, u32 b, u32 c) { return max2(min2(a, b), c); }),
     lane<U32, U32, U32>("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }),
     lane<U32, U32, U32>("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }),
     lane<I32, U32, I32>("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }),
@@ -299,53 +387,97 @@ constexpr OpDef kOps[] = {
     {"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
     {"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}, 0},
     lane<U32, U32>("v_prng_b32", [](u32 a) { return (a << 1) ^ (a >> 31 ? 197u : 0u); }),
-    lane<U16, I32, I32, U32>("v_ashr_pk_i8_i32", [](i32 a, i32 b, u32 c) {
-      return clipI8(a >> (c & 31)) | clipI8(b >> (c & 31)) << 8;
-    }),
-    lane<U16, I32, I32, U32>("v_ashr_pk_u8_i32", [](i32 a, i32 b, u32 c) {
-      return clipU8(a >> (c & 31)) | clipU8(b >> (c & 31)) << 8;
-    }),
-    lane<U32, U32, U32>("v_bcnt_u32_b32", [](u32 a, u32 b) { return u32(__builtin_popcount(a)) + b; }),
-    lane<U32, U32, U32>("v_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
+    lane<U16, I32, I32, U32>(
+        "v_ashr_pk_i8_i32",
+        [](i32 a, i32 b, u32 c) { return clipI8(a >> (c & 31)) | clipI8(b >> (c & 31)) << 8; }),
+    lane<U16, I32, I32, U32>(
+        "v_ashr_pk_u8_i32",
+        [](i32 a, i32 b, u32 c) { return clipU8(a >> (c & 31)) | clipU8(b >> (c & 31)) << 8; }),
+    lane<U32, U32, U32>("v_bcnt_u32_b32",
+                        [](u32 a, u32 b) { return u32(__builtin_popcount(a)) + b; }),
+    lane<U32, U32, U32>("v_bfm_b32",
+                        [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
     lane<U32, U32, U32, U32>("v_bfe_u32", [](u32 a, u32 b, u32 c) { return bfeU(a, b, c); }),
     lane<U32, U32, U32, U32>("v_bfe_i32", [](u32 a, u32 b, u32 c) { return bfeI(a, b, c); }),
     lane<U32, U32, U32, U32>("v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }),
-    lane<U32, U32, U32, U32>("v_alignbit_b32", [](u32 a, u32 b, u32 c) { return (u64(a) << 32 | b) >> (c & 31); }),
-    lane<U32, U32, U32, U32>("v_alignbyte_b32", [](u32 a, u32 b, u32 c) { return (u64(a) << 32 | b) >> (8 * (c & 3)); }),
-    lane<U32, U32, U32, U32>("v_perm_b32", [](u32 a, u32 b, u32 c) { return permuteBytes(a, b, c); }),
+    lane<U32, U32, U32, U32>("v_alignbit_b32",
+                             [](u32 a, u32 b, u32 c) { return (u64(a) << 32 | b) >> (c & 31); }),
+    lane<U32, U32, U32, U32>(
+        "v_alignbyte_b32", [](u32 a, u32 b, u32 c) { return (u64(a) << 32 | b) >> (8 * (c & 3)); }),
+    lane<U32, U32, U32, U32>("v_perm_b32",
+                             [](u32 a, u32 b, u32 c) { return permuteBytes(a, b, c); }),
     lane<U32, U32, U32, U32>("v_lerp_u8", [](u32 a, u32 b, u32 c) { return lerp(a, b, c); }),
-    laneSat<U32, U32, U32, U32>("v_sad_u8", [](u32 a, u32 b, u32 c) { return sadU8(a, b, c); },
+    laneSat<U32, U32, U32, U32>(
+        "v_sad_u8", [](u32 a, u32 b, u32 c) { return sadU8(a, b, c); },
         [](u32 a, u32 b, u32 c) { return addSat(sadU8(a, b, 0), c); }),
-    laneSat<U32, U32, U32, U32>("v_sad_hi_u8", [](u32 a, u32 b, u32 c) { return (sadU8(a, b, 0) << 16) + c; },
+    laneSat<U32, U32, U32, U32>(
+        "v_sad_hi_u8", [](u32 a, u32 b, u32 c) { return (sadU8(a, b, 0) << 16) + c; },
         [](u32 a, u32 b, u32 c) { return addSat(sadU8(a, b, 0) << 16, c); }),
-    laneSat<U32, U32, U32, U32>("v_sad_u16",
-        [](u32 a, u32 b, u32 c) { return absDiff(a & 0xffff, b & 0xffff) + absDiff(a >> 16, b >> 16) + c; },
-        [](u32 a, u32 b, u32 c) { return addSat(absDiff(a & 0xffff, b & 0xffff) + absDiff(a >> 16, b >> 16), c); }),
-    laneSat<U32, U32, U32, U32>("v_sad_u32", [](u32 a, u32 b, u32 c) { return absDiff(a, b) + c; },
+    laneSat<U32, U32, U32, U32>(
+        "v_sad_u16",
+        [](u32 a, u32 b, u32 c) {
+          return absDiff(a & 0xffff, b & 0xffff) + absDiff(a >> 16, b >> 16) + c;
+        },
+        [](u32 a, u32 b, u32 c) {
+          return addSat(absDiff(a & 0xffff, b & 0xffff) + absDiff(a >> 16, b >> 16), c);
+        }),
+    laneSat<U32, U32, U32, U32>(
+        "v_sad_u32", [](u32 a, u32 b, u32 c) { return absDiff(a, b) + c; },
         [](u32 a, u32 b, u32 c) { return addSat(absDiff(a, b), c); }),
-    laneSat<U32, U32, U32, U32>("v_msad_u8", [](u32 a, u32 b, u32 c) { return msadU8(a, b, c); },
+    laneSat<U32, U32, U32, U32>(
+        "v_msad_u8", [](u32 a, u32 b, u32 c) { return msadU8(a, b, c); },
         [](u32 a, u32 b, u32 c) { return addSat(msadU8(a, b, 0), c); }),
-    lane<U64, U64, U32, U64>("v_qsad_pk_u16_u8", [](u64 a, u32 b, u64 c) { return windows16<sadU8>(a, b, c); }),
-    lane<U64, U64, U32, U64>("v_mqsad_pk_u16_u8", [](u64 a, u32 b, u64 c) { return windows16<msadU8>(a, b, c); }),
+    lane<U64, U64, U32, U64>("v_qsad_pk_u16_u8",
+                             [](u64 a, u32 b, u64 c) { return windows16<sadU8>(a, b, c); }),
+    lane<U64, U64, U32, U64>("v_mqsad_pk_u16_u8",
+                             [](u64 a, u32 b, u64 c) { return windows16<msadU8>(a, b, c); }),
     {"v_mqsad_u32_u8", windows32, Class::Valu, Type::B128, {Type::B64, Type::B32, Type::B128}, 0},
 
-    laneSat<U16, U16, U16>("v_add_u16", [](i32 a, i32 b) { return a + b; }, [](i32 a, i32 b) { return clampU16(a + b); }),
-    laneSat<U16, U16, U16>("v_sub_u16", [](i32 a, i32 b) { return a - b; }, [](i32 a, i32 b) { return clampU16(a - b); }),
-    laneSat<U16, U16, U16>("v_subrev_u16", [](i32 a, i32 b) { return b - a; }, [](i32 a, i32 b) { return clampU16(b - a); }),
-    laneSat<U16, U16, U16>("v_add_nc_u16", [](i32 a, i32 b) { return a + b; }, [](i32 a, i32 b) { return clampU16(a + b); }),
-    laneSat<U16, U16, U16>("v_sub_nc_u16", [](i32 a, i32 b) { return a - b; }, [](i32 a, i32 b) { return clampU16(a - b); }),
-    laneSat<I16, I16, I16>("v_add_i16", [](i32 a, i32 b) { return a + b; }, [](i32 a, i32 b) { return clampI16(a + b); }),
-    laneSat<I16, I16, I16>("v_sub_i16", [](i32 a, i32 b) { return a - b; }, [](i32 a, i32 b) { return clampI16(a - b); }),
-    laneSat<I16, I16, I16>("v_add_nc_i16", [](i32 a, i32 b) { return a + b; }, [](i32 a, i32 b) { return clampI16(a + b); }),
-    laneSat<I16, I16, I16>("v_sub_nc_i16", [](i32 a, i32 b) { return a - b; }, [](i32 a, i32 b) { return clampI16(a - b); }),
+    laneSat<U16, U16, U16>(
+        "v_add_u16", [](i32 a, i32 b) { return a + b; },
+        [](i32 a, i32 b) { return clampU16(a + b); }),
+    laneSat<U16, U16, U16>(
+        "v_sub_u16", [](i32 a, i32 b) { return a - b; },
+        [](i32 a, i32 b) { return clampU16(a - b); }),
+    laneSat<U16, U16, U16>(
+        "v_subrev_u16", [](i32 a, i32 b) { return b - a; },
+        [](i32 a, i32 b) { return clampU16(b - a); }),
+    laneSat<U16, U16, U16>(
+        "v_add_nc_u16", [](i32 a, i32 b) { return a + b; },
+        [](i32 a, i32 b) { return clampU16(a + b); }),
+    laneSat<U16, U16, U16>(
+        "v_sub_nc_u16", [](i32 a, i32 b) { return a - b; },
+        [](i32 a, i32 b) { return clampU16(a - b); }),
+    laneSat<I16, I16, I16>(
+        "v_add_i16", [](i32 a, i32 b) { return a + b; },
+        [](i32 a, i32 b) { return clampI16(a + b); }),
+    laneSat<I16, I16, I16>(
+        "v_sub_i16", [](i32 a, i32 b) { return a - b; },
+        [](i32 a, i32 b) { return clampI16(a - b); }),
+    laneSat<I16, I16, I16>(
+        "v_add_nc_i16", [](i32 a, i32 b) { return a + b; },
+        [](i32 a, i32 b) { return clampI16(a + b); }),
+    laneSat<I16, I16, I16>(
+        "v_sub_nc_i16", [](i32 a, i32 b) { return a - b; },
+        [](i32 a, i32 b) { return clampI16(a - b); }),
     lane<U16, U16, U16>("v_mul_lo_u16", [](u32 a, u32 b) { return a * b; }),
-    laneSat<U16, U16, U16, U16>("v_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-        [](u32 a, u32 b, u32 c) { u64 r = u64(a) * b + c; return r > 65535 ? 65535 : r; }),
-    laneSat<I16, I16, I16, I16>("v_mad_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
+    laneSat<U16, U16, U16, U16>(
+        "v_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = u64(a) * b + c;
+          return r > 65535 ? 65535 : r;
+        }),
+    laneSat<I16, I16, I16, I16>(
+        "v_mad_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
         [](i32 a, i32 b, i32 c) { return clampI16(a * b + c); }),
-    laneSat<U16, U16, U16, U16>("v_mad_legacy_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-        [](u32 a, u32 b, u32 c) { u64 r = u64(a) * b + c; return r > 65535 ? 65535 : r; }),
-    laneSat<I16, I16, I16, I16>("v_mad_legacy_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
+    laneSat<U16, U16, U16, U16>(
+        "v_mad_legacy_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = u64(a) * b + c;
+          return r > 65535 ? 65535 : r;
+        }),
+    laneSat<I16, I16, I16, I16>(
+        "v_mad_legacy_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
         [](i32 a, i32 b, i32 c) { return clampI16(a * b + c); }),
     lane<U16, U16, U16>("v_lshlrev_b16", [](u32 a, u32 b) { return b << (a & 15); }),
     lane<U16, U16, U16>("v_lshrrev_b16", [](u32 a, u32 b) { return b >> (a & 15); }),
@@ -361,70 +493,92 @@ constexpr OpDef kOps[] = {
     lane<U16, U16, U16, U16>("v_med3_u16", [](u16 a, u16 b, u16 c) { return med3(a, b, c); }),
     lane<I16, I16, I16, I16>("v_med3_i16", [](i16 a, i16 b, i16 c) { return med3(a, b, c); }),
     lane<U32, H16, H16>("v_pack_b32_f16", [](u32 a, u32 b) { return a | b << 16; }),
-    lane<U16, U32>("v_sat_pk_u8_i16", [](u32 a) {
-      i32 lo = i16(a), hi = i16(a >> 16);
-      lo = lo < 0 ? 0 : lo > 255 ? 255 : lo;
-      hi = hi < 0 ? 0 : hi > 255 ? 255 : hi;
-      return lo | hi << 8;
-    }),
-    lane<U32, U32, U32>("v_cvt_pk_u16_u32", [](u32 a, u32 b) { return min2(a, 65535u) | min2(b, 65535u) << 16; }),
-    lane<U32, I32, I32>("v_cvt_pk_i16_i32", [](i32 a, i32 b) {
-      auto clip = [](i32 x) { return u32(x < -32768 ? -32768 : x > 32767 ? 32767 : x) & 0xffff; };
-      return clip(a) | clip(b) << 16;
-    }),
-    laneSat<I32, U32, U32, I32>("v_dot4_i32_i8", [](u32 a, u32 b, i32 c) {
-      for (int k = 0; k < 4; ++k)
-        c = i32(u32(c) + u32(int8_t(a >> (8 * k)) * int8_t(b >> (8 * k))));
-      return c;
-    }, [](u32 a, u32 b, i32 c) {
-      i64 r = c;
-      for (int k = 0; k < 4; ++k)
-        r += int8_t(a >> (8 * k)) * int8_t(b >> (8 * k));
-      return clampI32(r);
-    }),
-    laneAcc<I32, U32, U32>("v_dot4c_i32_i8", [](u32 a, u32 b, i32 c) {
-      for (int k = 0; k < 4; ++k)
-        c = i32(u32(c) + u32(int8_t(a >> (8 * k)) * int8_t(b >> (8 * k))));
-      return c;
-    }),
-    laneSat<U32, U32, U32, U32>("v_dot4_u32_u8", [](u32 a, u32 b, u32 c) {
-      for (int k = 0; k < 4; ++k)
-        c += byteOf(a, k) * byteOf(b, k);
-      return c;
-    }, [](u32 a, u32 b, u32 c) {
-      u64 r = c;
-      for (int k = 0; k < 4; ++k)
-        r += byteOf(a, k) * byteOf(b, k);
-      return r >> 32 ? ~0u : u32(r);
-    }),
-    laneSat<I32, U32, U32, I32>("v_dot8_i32_i4", [](u32 a, u32 b, i32 c) {
-      for (int k = 0; k < 8; ++k)
-        c = i32(u32(c) + u32((i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28)));
-      return c;
-    }, [](u32 a, u32 b, i32 c) {
-      i64 r = c;
-      for (int k = 0; k < 8; ++k)
-        r += (i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28);
-      return clampI32(r);
-    }),
-    laneAcc<I32, U32, U32>("v_dot8c_i32_i4", [](u32 a, u32 b, i32 c) {
-      for (int k = 0; k < 8; ++k)
-        c = i32(u32(c) + u32((i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28)));
-      return c;
-    }),
-    laneSat<U32, U32, U32, U32>("v_dot8_u32_u4", [](u32 a, u32 b, u32 c) {
-      for (int k = 0; k < 8; ++k)
-        c += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
-      return c;
-    }, [](u32 a, u32 b, u32 c) {
-      u64 r = c;
-      for (int k = 0; k < 8; ++k)
-        r += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
-      return r >> 32 ? ~0u : u32(r);
-    }),
-    laneAcc<I32, U32, U32>("v_dot2c_i32_i16", [](u32 a, u32 b, i32 c) {
-      return i32(u32(c) + u32(i16(a) * i16(b)) + u32(i16(a >> 16) * i16(b >> 16)));
-    }),
+    lane<U16, U32>("v_sat_pk_u8_i16",
+                   [](u32 a) {
+                     i32 lo = i16(a), hi = i16(a >> 16);
+                     lo = lo < 0 ? 0 : lo > 255 ? 255 : lo;
+                     hi = hi < 0 ? 0 : hi > 255 ? 255 : hi;
+                     return lo | hi << 8;
+                   }),
+    lane<U32, U32, U32>("v_cvt_pk_u16_u32",
+                        [](u32 a, u32 b) { return min2(a, 65535u) | min2(b, 65535u) << 16; }),
+    lane<U32, I32, I32>("v_cvt_pk_i16_i32",
+                        [](i32 a, i32 b) {
+                          auto clip = [](i32 x) {
+                            return u32(x < -32768 ? -32768 : x > 32767 ? 32767 : x) & 0xffff;
+                          };
+                          return clip(a) | clip(b) << 16;
+                        }),
+    laneSat<I32, U32, U32, I32>(
+        "v_dot4_i32_i8",
+        [](u32 a, u32 b, i32 c) {
+          for (int k = 0; k < 4; ++k)
+            c = i32(u32(c) + u32(int8_t(a >> (8 * k)) * int8_t(b >> (8 * k))));
+          return c;
+        },
+        [](u32 a, u32 b, i32 c) {
+          i64 r = c;
+          for (int k = 0; k < 4; ++k)
+            r += int8_t(a >> (8 * k)) * int8_t(b >> (8 * k));
+          return clampI32(r);
+        }),
+    laneAcc<I32, U32, U32>("v_dot4c_i32_i8",
+                           [](u32 a, u32 b, i32 c) {
+                             for (int k = 0; k < 4; ++k)
+                               c = i32(u32(c) + u32(int8_t(a >> (8 * k)) * int8_t(b >> (8 * k))));
+                             return c;
+                           }),
+    laneSat<U32, U32, U32, U32>(
+        "v_dot4_u32_u8",
+        [](u32 a, u32 b, u32 c) {
+          for (int k = 0; k < 4; ++k)
+            c += byteOf(a, k) * byteOf(b, k);
+          return c;
+        },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = c;
+          for (int k = 0; k < 4; ++k)
+            r += byteOf(a, k) * byteOf(b, k);
+          return r >> 32 ? ~0u : u32(r);
+        }),
+    laneSat<I32, U32, U32, I32>(
+        "v_dot8_i32_i4",
+        [](u32 a, u32 b, i32 c) {
+          for (int k = 0; k < 8; ++k)
+            c = i32(u32(c) + u32((i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28)));
+          return c;
+        },
+        [](u32 a, u32 b, i32 c) {
+          i64 r = c;
+          for (int k = 0; k < 8; ++k)
+            r += (i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28);
+          return clampI32(r);
+        }),
+    laneAcc<I32, U32, U32>("v_dot8c_i32_i4",
+                           [](u32 a, u32 b, i32 c) {
+                             for (int k = 0; k < 8; ++k)
+                               c = i32(u32(c) + u32((i32(a << (28 - 4 * k)) >> 28) *
+                                                    (i32(b << (28 - 4 * k)) >> 28)));
+                             return c;
+                           }),
+    laneSat<U32, U32, U32, U32>(
+        "v_dot8_u32_u4",
+        [](u32 a, u32 b, u32 c) {
+          for (int k = 0; k < 8; ++k)
+            c += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
+          return c;
+        },
+        [](u32 a, u32 b, u32 c) {
+          u64 r = c;
+          for (int k = 0; k < 8; ++k)
+            r += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
+          return r >> 32 ? ~0u : u32(r);
+        }),
+    laneAcc<I32, U32, U32>("v_dot2c_i32_i16",
+                           [](u32 a, u32 b, i32 c) {
+                             return i32(u32(c) + u32(i16(a) * i16(b)) +
+                                        u32(i16(a >> 16) * i16(b >> 16)));
+                           }),
 };
 } // namespace
 

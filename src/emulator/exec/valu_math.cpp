@@ -1,8 +1,9 @@
 // Transcendental functions, reciprocals, exponents and mantissas, and the steps of division.
 //
-// Hardware's transcendental units are accurate to about 1 ulp and their bits are not published; here they are
-// rounded from double precision, so that results are within 1 ulp of hardware's. As on hardware, f32 forms take and
-// give denormals as zero (LLVM's expansions of division, square root, exponential and logarithm rely on it).
+// Hardware's transcendental units are accurate to about 1 ulp and their bits are not published;
+// here they are rounded from double precision, so that results are within 1 ulp of hardware's. As
+// on hardware, f32 forms take and give denormals as zero (LLVM's expansions of division, square
+// root, exponential and logarithm rely on it).
 #include "emulator/exec/lanes.h"
 
 #include <cmath>
@@ -10,11 +11,13 @@
 namespace flyemu {
 
 namespace {
-inline float flush(float x) { return (bitsOf(x) & 0x7f800000) == 0 ? asFloat(bitsOf(x) & 0x80000000) : x; }
+inline float flush(float x) {
+  return (bitsOf(x) & 0x7f800000) == 0 ? asFloat(bitsOf(x) & 0x80000000) : x;
+}
 inline float fromDouble(double r, float a) { return nanOf(flush(static_cast<float>(r)), a, a); }
 
-/// 2^a: the power of two of the nearest integer times the series of 2^f for the rest, |f| <= 1/2, whose first term left
-/// out is below 2^-32.
+/// 2^a: the power of two of the nearest integer times the series of 2^f for the rest, |f| <= 1/2,
+/// whose first term left out is below 2^-32.
 inline float exp2Flush(float a) {
   const float bounded = a < -1000.0f ? -1000.0f : a > 1000.0f ? 1000.0f : a == a ? a : 0.0f;
   const double n = __builtin_roundeven(double(bounded)), f = double(bounded) - n;
@@ -27,14 +30,18 @@ inline float exp2Flush(float a) {
   p = p * f + 2.4022650695910071e-1;
   p = p * f + 6.9314718055994531e-1;
   p = p * f + 1.0;
-  return fromDouble(asDouble(bitsOf(p) + (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int>(n))) << 52)), a);
+  return fromDouble(
+      asDouble(bitsOf(p) +
+               (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int>(n))) << 52)),
+      a);
 }
 inline float log2Flush(float a) { return fromDouble(__builtin_log2(double(flush(a))), a); }
 inline float rcpFlush(float a) { return nanOf(flush(1.0f / flush(a)), a, a); }
 inline float rsqFlush(float a) { return fromDouble(1.0 / __builtin_sqrt(double(flush(a))), a); }
 inline float sqrtFlush(float a) { return nanOf(__builtin_sqrtf(flush(a)), a, a); }
 
-/// sin or cos of 2 pi x. Beyond +-256 the argument is out of the unit's range, and the result 0 (ISA manuals).
+/// sin or cos of 2 pi x. Beyond +-256 the argument is out of the unit's range, and the result 0
+/// (ISA manuals).
 template <bool Cos> inline float sinTurns(float a) {
   if (!(__builtin_fabsf(a) <= 3.4028235e38f))
     return a != a ? quiet(a) : asFloat(0x7fc00000);
@@ -49,9 +56,9 @@ template <bool Cos> inline float sinTurns(float a) {
   return flush(static_cast<float>(r));
 }
 
-// Division, as v_div_scale, v_div_fmas and v_div_fixup do it together. The manuals have slips here (the references
-// name them): a huge denominator with a denormal quotient is scaled down, not up, and fmas undoes the scaling in the
-// direction that its third operand's exponent tells.
+// Division, as v_div_scale, v_div_fmas and v_div_fixup do it together. The manuals have slips here
+// (the references name them): a huge denominator with a denormal quotient is scaled down, not up,
+// and fmas undoes the scaling in the direction that its third operand's exponent tells.
 template <class L> struct FloatFormat;
 template <> struct FloatFormat<float> {
   static constexpr int kBias = 127, kMax = 255, kScale = 64, kNear = 96, kTiny = 23, kUnder = 150;
@@ -60,7 +67,8 @@ template <> struct FloatFormat<float> {
   static float nan() { return asFloat(0x7fc00000); }
 };
 template <> struct FloatFormat<double> {
-  static constexpr int kBias = 1023, kMax = 2047, kScale = 128, kNear = 768, kTiny = 53, kUnder = 1075;
+  static constexpr int kBias = 1023, kMax = 2047, kScale = 128, kNear = 768, kTiny = 53,
+                       kUnder = 1075;
   static constexpr double kLeast = 0x1p-1022;
   static int exponent(double x) { return static_cast<int>(bitsOf(x) >> 52 & 2047); }
   static double nan() { return asDouble(0x7ff8000000000000ull); }
@@ -107,7 +115,8 @@ template <class T> void divScaleOp(Wave &w, const Inst &i) {
     if (!m)
       continue;
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
-    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb), *n = fetch<T>(w, i.src[2], c, bc);
+    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb),
+            *n = fetch<T>(w, i.src[2], c, bc);
     uint32_t bits = 0;
     for (int l = 0; l < kChunk; ++l) {
       bool s;
@@ -126,20 +135,24 @@ inline float fmasScaled(float a, float b, float c) {
 }
 inline double fmasScaled(double a, double b, double c) {
   long double r = __builtin_fmal(a, b, c);
-  return static_cast<double>(FloatFormat<double>::exponent(c) > 1023 ? r * 0x1p128l : r * 0x1p-128l);
+  return static_cast<double>(FloatFormat<double>::exponent(c) > 1023 ? r * 0x1p128l
+                                                                     : r * 0x1p-128l);
 }
 /// fma, scaled in the lanes that VCC has on.
 template <class T> void divFmasOp(Wave &w, const Inst &i) {
   using L = typename T::type;
   uint64_t exec = w.exec(), vcc = w.vcc();
   for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
-    uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk)), v = static_cast<uint32_t>(vcc >> (c * kChunk));
+    uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk)),
+             v = static_cast<uint32_t>(vcc >> (c * kChunk));
     if (!m)
       continue;
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
-    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb), *n = fetch<T>(w, i.src[2], c, bc);
+    const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb),
+            *n = fetch<T>(w, i.src[2], c, bc);
     FLYEMU_EACH(l)
-      r[l] = nanOf(v >> l & 1 ? fmasScaled(a[l], b[l], n[l]) : fma(a[l], b[l], n[l]), a[l], b[l], n[l]);
+    r[l] =
+        nanOf(v >> l & 1 ? fmasScaled(a[l], b[l], n[l]) : fma(a[l], b[l], n[l]), a[l], b[l], n[l]);
     store<T>(w, i, c, m, r);
   }
 }
@@ -171,11 +184,11 @@ template <class L> inline L divFixup(L q, L den, L num) {
 
 /// Bits of 2 / pi, most significant first: the table of v_trig_preop.
 constexpr uint32_t kTwoOverPi[] = {
-    0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561, 0xB7246E3A,
-    0x424DD2E0, 0x06492EEA, 0x09D1921C, 0xFE1DEB1C, 0xB129A73E, 0xE88235F5, 0x2EBB4484, 0xE99C7026, 0xB45F7E41,
-    0x3991D639, 0x835339F4, 0x9C845F8B, 0xBDF9283B, 0x1FF897FF, 0xDE05980F, 0xEF2F118B, 0x5A0A6D1F, 0x6D367ECF,
-    0x27CB09B7, 0x4F463F66, 0x9E5FEA2D, 0x7527BAC7, 0xEBE5F17B, 0x3D0739F7, 0x8A5292EA, 0x6BFB5FB1, 0x1F8D5D08,
-    0x56033046, 0xFC7B6BAB, 0xF0CFBC20};
+    0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561,
+    0xB7246E3A, 0x424DD2E0, 0x06492EEA, 0x09D1921C, 0xFE1DEB1C, 0xB129A73E, 0xE88235F5, 0x2EBB4484,
+    0xE99C7026, 0xB45F7E41, 0x3991D639, 0x835339F4, 0x9C845F8B, 0xBDF9283B, 0x1FF897FF, 0xDE05980F,
+    0xEF2F118B, 0x5A0A6D1F, 0x6D367ECF, 0x27CB09B7, 0x4F463F66, 0x9E5FEA2D, 0x7527BAC7, 0xEBE5F17B,
+    0x3D0739F7, 0x8A5292EA, 0x6BFB5FB1, 0x1F8D5D08, 0x56033046, 0xFC7B6BAB, 0xF0CFBC20};
 
 inline double trigPreop(double a, uint32_t segment) {
   int shift = static_cast<int>(segment & 31) * 53, e = FloatFormat<double>::exponent(a);
@@ -203,17 +216,40 @@ constexpr OpDef kOps[] = {
     lane<F32, F32>("v_sqrt_f32", [](float a) { return sqrtFlush(a); }),
     lane<F32, F32>("v_sin_f32", [](float a) { return sinTurns<false>(a); }),
     lane<F32, F32>("v_cos_f32", [](float a) { return sinTurns<true>(a); }),
-    lane<F32, F32, I32>("v_ldexp_f32", [](float a, int e) { return nanOf(std::ldexp(a, e), a, a); }),
+    lane<F32, F32, I32>("v_ldexp_f32",
+                        [](float a, int e) { return nanOf(std::ldexp(a, e), a, a); }),
     lane<I32, F32>("v_frexp_exp_i32_f32", [](float a) { return exponentOf(a); }),
     lane<F32, F32>("v_frexp_mant_f32", [](float a) { return mantissaOf(a); }),
     lane<I32, F64>("v_frexp_exp_i32_f64", [](double a) { return exponentOf(a); }),
     lane<F64, F64>("v_frexp_mant_f64", [](double a) { return mantissaOf(a); }),
-    {"v_div_scale_f32", divScaleOp<F32>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_div_scale_f64", divScaleOp<F64>, Class::Valu, Type::F64, {Type::F64, Type::F64, Type::F64}, 0},
-    {"v_div_fmas_f32", divFmasOp<F32>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_div_fmas_f64", divFmasOp<F64>, Class::Valu, Type::F64, {Type::F64, Type::F64, Type::F64}, 0},
-    lane<F32, F32, F32, F32>("v_div_fixup_f32", [](float q, float d, float n) { return divFixup(q, d, n); }),
-    lane<F64, F64, F64, F64>("v_div_fixup_f64", [](double q, double d, double n) { return divFixup(q, d, n); }),
+    {"v_div_scale_f32",
+     divScaleOp<F32>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::F32},
+     0},
+    {"v_div_scale_f64",
+     divScaleOp<F64>,
+     Class::Valu,
+     Type::F64,
+     {Type::F64, Type::F64, Type::F64},
+     0},
+    {"v_div_fmas_f32",
+     divFmasOp<F32>,
+     Class::Valu,
+     Type::F32,
+     {Type::F32, Type::F32, Type::F32},
+     0},
+    {"v_div_fmas_f64",
+     divFmasOp<F64>,
+     Class::Valu,
+     Type::F64,
+     {Type::F64, Type::F64, Type::F64},
+     0},
+    lane<F32, F32, F32, F32>("v_div_fixup_f32",
+                             [](float q, float d, float n) { return divFixup(q, d, n); }),
+    lane<F64, F64, F64, F64>("v_div_fixup_f64",
+                             [](double q, double d, double n) { return divFixup(q, d, n); }),
     lane<F64, F64, U32>("v_trig_preop_f64", [](double a, uint32_t s) { return trigPreop(a, s); }),
 };
 } // namespace

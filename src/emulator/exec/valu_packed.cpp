@@ -1,4 +1,5 @@
-// VOP3P: two 16-bit or two 32-bit operations at once, mixed-precision multiply-adds, dot products of halves.
+// VOP3P: two 16-bit or two 32-bit operations at once, mixed-precision multiply-adds, dot products
+// of halves.
 #include "emulator/exec/lanes.h"
 
 namespace flyemu {
@@ -9,7 +10,8 @@ template <bool High> inline Operand element(const Inst &i, unsigned k) {
   Operand o = i.src[k];
   bool upper = (High ? i.opselHi : i.opsel) >> k & 1;
   uint8_t negate = High ? (o.flags & kNegHi ? kNeg : 0) : (o.flags & kNeg);
-  // A constant is 32 bits with the value in the low half; inline integers are sign-extended, so both halves exist.
+  // A constant is 32 bits with the value in the low half; inline integers are sign-extended, so
+  // both halves exist.
   o.flags = static_cast<uint8_t>((upper ? kHigh : 0) | negate | (o.flags & kAbs));
   return o;
 }
@@ -36,7 +38,7 @@ template <class F, class D, class... S> void packedOp(Wave &w, const Inst &i) {
     const uint32_t *a = w.row(kTempRow + 4) + c * kChunk, *b = w.row(kTempRow + 5) + c * kChunk;
     alignas(64) uint32_t r[kChunk];
     FLYEMU_EACH(l)
-      r[l] = (a[l] & 0xffff) | b[l] << 16;
+    r[l] = (a[l] & 0xffff) | b[l] << 16;
     storeRow(w.row(i.dst.index) + c * kChunk, r, m);
   }
 }
@@ -90,13 +92,16 @@ template <class... S, class F> constexpr OpDef packedFloat(const char *name, F) 
   d.dst = Type::B64;
   return d;
 }
-/// Moves two dwords, each from the register of its source that op_sel tells (CDNA3 ISA, V_PK_MOV_B32).
+/// Moves two dwords, each from the register of its source that op_sel tells (CDNA3 ISA,
+/// V_PK_MOV_B32).
 void packedMove(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
   auto value = [&](unsigned k, unsigned lane) {
     const Operand &o = i.src[k];
     unsigned upper = i.opsel >> k & 1;
-    return o.isVgpr() ? w.row(o.index + upper)[lane] : o.kind == Kind::Sgpr ? w.s[o.index + upper] : read32(w, o);
+    return o.isVgpr()             ? w.row(o.index + upper)[lane]
+           : o.kind == Kind::Sgpr ? w.s[o.index + upper]
+                                  : read32(w, o);
   };
   uint32_t *out = w.row(i.dst.index);
   for (unsigned lane = 0; lane < w.lanes; ++lane)
@@ -107,7 +112,8 @@ void packedMove(Wave &w, const Inst &i) {
     }
 }
 
-/// Mixed precision: op_sel_hi tells whether a source is a half (of the part that op_sel tells) or a float.
+/// Mixed precision: op_sel_hi tells whether a source is a half (of the part that op_sel tells) or a
+/// float.
 template <int Part> void mixOp(Wave &w, const Inst &i) {
   FloatScope<false, false> scope(w);
   uint64_t exec = w.exec();
@@ -134,7 +140,7 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
     }
     if (Part < 0) {
       FLYEMU_EACH(l)
-        r[l] = fma(in[0][l], in[1][l], in[2][l]);
+      r[l] = fma(in[0][l], in[1][l], in[2][l]);
       store<F32>(w, i, c, m, r);
     } else {
       // One rounding, to half: the float sum would be a second one.
@@ -156,7 +162,9 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
 }
 
 // The sum of two products and an addend, rounded after each step.
-inline float dot2(float a0, float b0, float a1, float b1, float c) { return fma(a1, b1, fma(a0, b0, c)); }
+inline float dot2(float a0, float b0, float a1, float b1, float c) {
+  return fma(a1, b1, fma(a0, b0, c));
+}
 template <bool Acc> void dot2HalfOp(Wave &w, const Inst &i) {
   FloatScope<false, false> scope(w);
   uint64_t exec = w.exec();
@@ -178,14 +186,18 @@ template <bool Acc> void dot2HalfOp(Wave &w, const Inst &i) {
     third.flags &= kNeg;
     const float *add = fetch<F32>(w, third, c, b[4]);
     FLYEMU_EACH(l)
-      r[l] = dot2(a0[l], b0[l], a1[l], b1[l], add[l]);
+    r[l] = dot2(a0[l], b0[l], a1[l], b1[l], add[l]);
     store<F32>(w, i, c, m, r);
   }
 }
 inline float bfloat(uint32_t x) { return asFloat(x << 16); }
 
-inline uint16_t clampU16(int32_t x) { return static_cast<uint16_t>(x > 65535 ? 65535 : x < 0 ? 0 : x); }
-inline int16_t clampI16(int32_t x) { return static_cast<int16_t>(x > 32767 ? 32767 : x < -32768 ? -32768 : x); }
+inline uint16_t clampU16(int32_t x) {
+  return static_cast<uint16_t>(x > 65535 ? 65535 : x < 0 ? 0 : x);
+}
+inline int16_t clampI16(int32_t x) {
+  return static_cast<int16_t>(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
+}
 template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
   if ((a & 0x7fff) > 0x7c00)
     return b;
@@ -194,30 +206,50 @@ template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
   int ka = a & 0x8000 ? -int(a & 0x7fff) - 1 : a, kb = b & 0x8000 ? -int(b & 0x7fff) - 1 : b;
   return (ka < kb) == Max ? b : a;
 }
-inline int64_t clip32(int64_t x) { return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x; }
+inline int64_t clip32(int64_t x) {
+  return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
+}
 
 constexpr OpDef kOps[] = {
     packed<F16, F16, F16>("v_pk_add_f16", [](float a, float b) { return add(a, b); }),
     packed<F16, F16, F16>("v_pk_mul_f16", [](float a, float b) { return mul(a, b); }),
-    packed<H16, H16, H16>("v_pk_min_f16", [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
-    packed<H16, H16, H16>("v_pk_max_f16", [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
-    packed<H16, H16, H16>("v_pk_min_num_f16", [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
-    packed<H16, H16, H16>("v_pk_max_num_f16", [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
-    packed<F16, F16, F16, F16>("v_pk_fma_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }),
-    {"v_pk_fmac_f16", packedAccOp<decltype([](float a, float b, float c) { return fmaHalf(a, b, c); })>, Class::Valu,
-     Type::B32, {Type::F16, Type::F16, Type::None}, 0},
-    packedSat<U16, U16, U16>("v_pk_add_u16", [](int32_t a, int32_t b) { return a + b; },
-                             [](int32_t a, int32_t b) { return clampU16(a + b); }),
-    packedSat<U16, U16, U16>("v_pk_sub_u16", [](int32_t a, int32_t b) { return a - b; },
-                             [](int32_t a, int32_t b) { return clampU16(a - b); }),
-    packedSat<I16, I16, I16>("v_pk_add_i16", [](int32_t a, int32_t b) { return a + b; },
-                             [](int32_t a, int32_t b) { return clampI16(a + b); }),
-    packedSat<I16, I16, I16>("v_pk_sub_i16", [](int32_t a, int32_t b) { return a - b; },
-                             [](int32_t a, int32_t b) { return clampI16(a - b); }),
+    packed<H16, H16, H16>("v_pk_min_f16",
+                          [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
+    packed<H16, H16, H16>("v_pk_max_f16",
+                          [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
+    packed<H16, H16, H16>("v_pk_min_num_f16",
+                          [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
+    packed<H16, H16, H16>("v_pk_max_num_f16",
+                          [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
+    packed<F16, F16, F16, F16>("v_pk_fma_f16",
+                               [](float a, float b, float c) { return fmaHalf(a, b, c); }),
+    {"v_pk_fmac_f16",
+     packedAccOp<decltype([](float a, float b, float c) { return fmaHalf(a, b, c); })>,
+     Class::Valu,
+     Type::B32,
+     {Type::F16, Type::F16, Type::None},
+     0},
+    packedSat<U16, U16, U16>(
+        "v_pk_add_u16", [](int32_t a, int32_t b) { return a + b; },
+        [](int32_t a, int32_t b) { return clampU16(a + b); }),
+    packedSat<U16, U16, U16>(
+        "v_pk_sub_u16", [](int32_t a, int32_t b) { return a - b; },
+        [](int32_t a, int32_t b) { return clampU16(a - b); }),
+    packedSat<I16, I16, I16>(
+        "v_pk_add_i16", [](int32_t a, int32_t b) { return a + b; },
+        [](int32_t a, int32_t b) { return clampI16(a + b); }),
+    packedSat<I16, I16, I16>(
+        "v_pk_sub_i16", [](int32_t a, int32_t b) { return a - b; },
+        [](int32_t a, int32_t b) { return clampI16(a - b); }),
     packed<U16, U16, U16>("v_pk_mul_lo_u16", [](uint32_t a, uint32_t b) { return a * b; }),
-    packedSat<U16, U16, U16, U16>("v_pk_mad_u16", [](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; },
-        [](uint32_t a, uint32_t b, uint32_t c) { uint64_t r = uint64_t(a) * b + c; return r > 65535 ? 65535 : r; }),
-    packedSat<I16, I16, I16, I16>("v_pk_mad_i16", [](int32_t a, int32_t b, int32_t c) { return a * b + c; },
+    packedSat<U16, U16, U16, U16>(
+        "v_pk_mad_u16", [](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; },
+        [](uint32_t a, uint32_t b, uint32_t c) {
+          uint64_t r = uint64_t(a) * b + c;
+          return r > 65535 ? 65535 : r;
+        }),
+    packedSat<I16, I16, I16, I16>(
+        "v_pk_mad_i16", [](int32_t a, int32_t b, int32_t c) { return a * b + c; },
         [](int32_t a, int32_t b, int32_t c) { return clampI16(a * b + c); }),
     packed<U16, U16, U16>("v_pk_max_u16", [](uint16_t a, uint16_t b) { return a > b ? a : b; }),
     packed<U16, U16, U16>("v_pk_min_u16", [](uint16_t a, uint16_t b) { return a < b ? a : b; }),
@@ -226,35 +258,62 @@ constexpr OpDef kOps[] = {
     packed<U16, U16, U16>("v_pk_lshlrev_b16", [](uint32_t a, uint32_t b) { return b << (a & 15); }),
     packed<U16, U16, U16>("v_pk_lshrrev_b16", [](uint32_t a, uint32_t b) { return b >> (a & 15); }),
     packed<I16, U16, I16>("v_pk_ashrrev_i16", [](uint32_t a, int32_t b) { return b >> (a & 15); }),
-    packedFloat<F32, F32, F32>("v_pk_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
+    packedFloat<F32, F32, F32>("v_pk_fma_f32",
+                               [](float a, float b, float c) { return fma(a, b, c); }),
     packedFloat<F32, F32>("v_pk_mul_f32", [](float a, float b) { return mul(a, b); }),
     packedFloat<F32, F32>("v_pk_add_f32", [](float a, float b) { return add(a, b); }),
     {"v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}, 0},
     {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_dot2_f32_f16", dot2HalfOp<false>, Class::Valu, Type::F32, {Type::F16, Type::F16, Type::F32}, 0},
-    {"v_dot2c_f32_f16", dot2HalfOp<true>, Class::Valu, Type::F32, {Type::F16, Type::F16, Type::None}, 0},
-    {"v_dot2acc_f32_f16", dot2HalfOp<true>, Class::Valu, Type::F32, {Type::F16, Type::F16, Type::None}, 0},
-    lane<F32, U32, U32, F32>("v_dot2_f32_bf16", [](uint32_t a, uint32_t b, float c) {
-      return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16), bfloat(b >> 16), c);
-    }),
-    laneAcc<F32, U32, U32>("v_dot2c_f32_bf16", [](uint32_t a, uint32_t b, float c) {
-      return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16), bfloat(b >> 16), c);
-    }),
-    laneSat<I32, U32, U32, I32>("v_dot2_i32_i16", [](uint32_t a, uint32_t b, int32_t c) {
-      return static_cast<int32_t>(uint32_t(c) + uint32_t(int16_t(a) * int16_t(b)) +
-                                  uint32_t(int16_t(a >> 16) * int16_t(b >> 16)));
-    }, [](uint32_t a, uint32_t b, int32_t c) {
-      return static_cast<int32_t>(clip32(int64_t(c) + int64_t(int16_t(a)) * int16_t(b) +
-                                         int64_t(int16_t(a >> 16)) * int16_t(b >> 16)));
-    }),
-    laneSat<U32, U32, U32, U32>("v_dot2_u32_u16", [](uint32_t a, uint32_t b, uint32_t c) {
-      return c + (a & 0xffff) * (b & 0xffff) + (a >> 16) * (b >> 16);
-    }, [](uint32_t a, uint32_t b, uint32_t c) {
-      uint64_t r = uint64_t(c) + uint64_t(a & 0xffff) * (b & 0xffff) + uint64_t(a >> 16) * (b >> 16);
-      return r >> 32 ? ~0u : static_cast<uint32_t>(r);
-    }),
+    {"v_dot2_f32_f16",
+     dot2HalfOp<false>,
+     Class::Valu,
+     Type::F32,
+     {Type::F16, Type::F16, Type::F32},
+     0},
+    {"v_dot2c_f32_f16",
+     dot2HalfOp<true>,
+     Class::Valu,
+     Type::F32,
+     {Type::F16, Type::F16, Type::None},
+     0},
+    {"v_dot2acc_f32_f16",
+     dot2HalfOp<true>,
+     Class::Valu,
+     Type::F32,
+     {Type::F16, Type::F16, Type::None},
+     0},
+    lane<F32, U32, U32, F32>("v_dot2_f32_bf16",
+                             [](uint32_t a, uint32_t b, float c) {
+                               return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16),
+                                           bfloat(b >> 16), c);
+                             }),
+    laneAcc<F32, U32, U32>("v_dot2c_f32_bf16",
+                           [](uint32_t a, uint32_t b, float c) {
+                             return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16),
+                                         bfloat(b >> 16), c);
+                           }),
+    laneSat<I32, U32, U32, I32>(
+        "v_dot2_i32_i16",
+        [](uint32_t a, uint32_t b, int32_t c) {
+          return static_cast<int32_t>(uint32_t(c) + uint32_t(int16_t(a) * int16_t(b)) +
+                                      uint32_t(int16_t(a >> 16) * int16_t(b >> 16)));
+        },
+        [](uint32_t a, uint32_t b, int32_t c) {
+          return static_cast<int32_t>(clip32(int64_t(c) + int64_t(int16_t(a)) * int16_t(b) +
+                                             int64_t(int16_t(a >> 16)) * int16_t(b >> 16)));
+        }),
+    laneSat<U32, U32, U32, U32>(
+        "v_dot2_u32_u16",
+        [](uint32_t a, uint32_t b, uint32_t c) {
+          return c + (a & 0xffff) * (b & 0xffff) + (a >> 16) * (b >> 16);
+        },
+        [](uint32_t a, uint32_t b, uint32_t c) {
+          uint64_t r =
+              uint64_t(c) + uint64_t(a & 0xffff) * (b & 0xffff) + uint64_t(a >> 16) * (b >> 16);
+          return r >> 32 ? ~0u : static_cast<uint32_t>(r);
+        }),
 };
 } // namespace
 

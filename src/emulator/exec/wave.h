@@ -24,7 +24,8 @@ enum class Stop : uint8_t { None, Yield, Barrier, End };
 
 /// MODE register fields that handlers look at.
 struct Mode {
-  uint8_t round32 = 0, round64 = 0; ///< 0 nearest even, 1 +inf, 2 -inf, 3 zero; the second is for f16 and f64
+  uint8_t round32 = 0,
+          round64 = 0; ///< 0 nearest even, 1 +inf, 2 -inf, 3 zero; the second is for f16 and f64
   uint8_t denorm32 = 3, denorm64 = 3; ///< bit 0: inputs kept, bit 1: outputs kept
   bool dx10Clamp = true, ieee = false, fp16Ovfl = false;
   uint32_t rest = 0; ///< other bits, kept for s_getreg
@@ -32,7 +33,7 @@ struct Mode {
 
 constexpr unsigned kLanes = 64;
 constexpr unsigned kVgprRows = 512;
-constexpr unsigned kTempRow = 512;  ///< rows that permutes and dual instructions use
+constexpr unsigned kTempRow = 512; ///< rows that permutes and dual instructions use
 constexpr unsigned kDualRow = 518; ///< the first half's old destination
 constexpr unsigned kFileRows = 520;
 constexpr unsigned kVcc = 106, kExec = 126;
@@ -46,8 +47,8 @@ struct Probe;
 
 struct alignas(64) Wave {
   const Inst *ip = nullptr; ///< the next instruction
-  int64_t fuel = 0;         ///< wave instructions until the runner looks; handlers that stop set it to 0
-  uint32_t *v = nullptr;    ///< [row][lane]
+  int64_t fuel = 0; ///< wave instructions until the runner looks; handlers that stop set it to 0
+  uint32_t *v = nullptr; ///< [row][lane]
   uint32_t scc = 0;
   uint32_t lanes = 64;
   alignas(64) uint32_t s[136] = {}; ///< by operand code; from 128 on, what writes to NULL hit
@@ -99,8 +100,8 @@ struct alignas(64) Wave {
     fuel = 0;
   }
 
-  /// The host pointer of mapped memory [address, address + bytes). Throws WaveFault if any of it is unmapped, or
-  /// read-only and `write`.
+  /// The host pointer of mapped memory [address, address + bytes). Throws WaveFault if any of it is
+  /// unmapped, or read-only and `write`.
   uint8_t *global(uint64_t address, uint32_t bytes, bool write, int lane) {
     for (const MemoryRange &r : ranges)
       if (r.contains(address, bytes) && (!write || r.writable))
@@ -117,25 +118,39 @@ uint32_t readSpecial(const Wave &w, unsigned code);
 
 inline uint32_t read32(const Wave &w, const Operand &o) {
   switch (o.kind) {
-  case Kind::Sgpr: return w.s[o.index];
-  case Kind::Imm: case Kind::ImmZero: case Kind::ImmHigh: return o.value;
-  case Kind::Special: return readSpecial(w, o.index);
-  case Kind::ImmPi: return 0x3e22f983u;
-  default: return 0;
+  case Kind::Sgpr:
+    return w.s[o.index];
+  case Kind::Imm:
+  case Kind::ImmZero:
+  case Kind::ImmHigh:
+    return o.value;
+  case Kind::Special:
+    return readSpecial(w, o.index);
+  case Kind::ImmPi:
+    return 0x3e22f983u;
+  default:
+    return 0;
   }
 }
 
 inline uint64_t read64(const Wave &w, const Operand &o) {
   switch (o.kind) {
-  case Kind::Sgpr: return w.s64(o.index);
-  case Kind::Imm: return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(o.value)));
-  case Kind::ImmZero: return o.value;
-  case Kind::ImmHigh: return uint64_t(o.value) << 32;
-  case Kind::ImmPi: return 0x3fc45f306dc9c882ull;
-  case Kind::Special: return o.index == 235 || o.index == 236 ? kSharedAperture
-                           : o.index == 237 || o.index == 238 ? kPrivateAperture
-                                                              : readSpecial(w, o.index);
-  default: return 0;
+  case Kind::Sgpr:
+    return w.s64(o.index);
+  case Kind::Imm:
+    return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(o.value)));
+  case Kind::ImmZero:
+    return o.value;
+  case Kind::ImmHigh:
+    return uint64_t(o.value) << 32;
+  case Kind::ImmPi:
+    return 0x3fc45f306dc9c882ull;
+  case Kind::Special:
+    return o.index == 235 || o.index == 236   ? kSharedAperture
+           : o.index == 237 || o.index == 238 ? kPrivateAperture
+                                              : readSpecial(w, o.index);
+  default:
+    return 0;
   }
 }
 

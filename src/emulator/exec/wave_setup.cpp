@@ -36,7 +36,8 @@ void workItemIds(Wave &w, const Dispatch &d, unsigned index) {
 }
 } // namespace
 
-void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group, unsigned index, uint64_t packet) {
+void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group, unsigned index,
+               uint64_t packet) {
   const KernelDescriptor &k = d.kernel->descriptor;
   const TargetInfo &t = *w.target;
   unsigned n = 0;

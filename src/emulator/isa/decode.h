@@ -1,5 +1,6 @@
-// From the bits of an instruction to its operands. LLVM has said which instruction it is and how long; the fields
-// are at fixed places for each encoding (the ISA manuals' chapter "Microcode Formats").
+// From the bits of an instruction to its operands. LLVM has said which instruction it is and how
+// long; the fields are at fixed places for each encoding (the ISA manuals' chapter "Microcode
+// Formats").
 #pragma once
 
 #include "emulator/exec/op.h"
@@ -8,16 +9,16 @@
 
 namespace flyemu {
 
-/// Fills the operands of `inst` from `words`, whose number is inst.dwords. inst.op is set. Returns null, or a reason
-/// why the fields cannot be represented.
+/// Fills the operands of `inst` from `words`, whose number is inst.dwords. inst.op is set. Returns
+/// null, or a reason why the fields cannot be represented.
 const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
 
 /// The two halves of a dual instruction. x.op, y.op and x.dwords are set.
 const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y);
 
-/// A 9-bit source field (or an 8-bit scalar one) as an operand of type `type`; `literal` is the dword that a code of
-/// 255 stands for.
+/// A 9-bit source field (or an 8-bit scalar one) as an operand of type `type`; `literal` is the
+/// dword that a code of 255 stands for.
 Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal);
 
 /// A scalar destination; the null register becomes a place that nobody reads.
@@ -25,9 +26,12 @@ Operand scalarDestination(const TargetInfo &target, unsigned code);
 
 inline Operand vgpr(unsigned row) { return {Kind::Vgpr, 0, static_cast<uint16_t>(row), 0}; }
 inline Operand sgpr(unsigned code) { return {Kind::Sgpr, 0, static_cast<uint16_t>(code), 0}; }
-inline unsigned bitField(uint32_t word, unsigned low, unsigned count) { return word >> low & ((1u << count) - 1); }
+inline unsigned bitField(uint32_t word, unsigned low, unsigned count) {
+  return word >> low & ((1u << count) - 1);
+}
 
-/// Applies VOP2's implicit operands: VCC as carry or select mask, the constant of multiply-add forms.
+/// Applies VOP2's implicit operands: VCC as carry or select mask, the constant of multiply-add
+/// forms.
 void implicitOperands(Inst &inst, uint32_t literal);
 
 /// Copies clamp, omod, neg, abs, op_sel of VOP3's first word and second word into place.

@@ -10,8 +10,9 @@ struct InlineFloat {
 };
 // Codes 240-247; 248 is 1 / (2 pi).
 constexpr InlineFloat kInlineFloats[] = {
-    {0x3800, 0x3f000000, 0x3fe00000}, {0xb800, 0xbf000000, 0xbfe00000}, {0x3c00, 0x3f800000, 0x3ff00000},
-    {0xbc00, 0xbf800000, 0xbff00000}, {0x4000, 0x40000000, 0x40000000}, {0xc000, 0xc0000000, 0xc0000000},
+    {0x3800, 0x3f000000, 0x3fe00000}, {0xb800, 0xbf000000, 0xbfe00000},
+    {0x3c00, 0x3f800000, 0x3ff00000}, {0xbc00, 0xbf800000, 0xbff00000},
+    {0x4000, 0x40000000, 0x40000000}, {0xc000, 0xc0000000, 0xc0000000},
     {0x4400, 0x40800000, 0x40100000}, {0xc400, 0xc0800000, 0xc0100000}};
 
 bool is64(Type t) { return t == Type::B64 || t == Type::F64; }
@@ -59,12 +60,12 @@ void implicitOperands(Inst &inst, uint32_t literal) {
   std::string_view name = inst.op->name;
   if (inst.op->dst == Type::Mask) {
     inst.sdst = sgpr(106);
-  } else if (name == "v_madmk_f16" || name == "v_fmamk_f32" || name == "v_fmamk_f16" || name == "v_madmk_f32" ||
-             name == "v_fmamk_f64") {
+  } else if (name == "v_madmk_f16" || name == "v_fmamk_f32" || name == "v_fmamk_f16" ||
+             name == "v_madmk_f32" || name == "v_fmamk_f64") {
     inst.src[2] = inst.src[1];
     inst.src[1] = {Kind::Imm, 0, 0, literal};
-  } else if (name == "v_madak_f16" || name == "v_fmaak_f32" || name == "v_fmaak_f16" || name == "v_madak_f32" ||
-             name == "v_fmaak_f64") {
+  } else if (name == "v_madak_f16" || name == "v_fmaak_f32" || name == "v_fmaak_f16" ||
+             name == "v_madak_f32" || name == "v_fmaak_f64") {
     inst.src[2] = {Kind::Imm, 0, 0, literal};
   } else {
     if (inst.op->src[2] == Type::Mask)

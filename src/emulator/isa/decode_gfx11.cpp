@@ -94,7 +94,8 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
 }
 
 /// One half of a dual instruction, as an instruction of its own.
-void vopdHalf(const TargetInfo &target, Inst &half, unsigned src0, unsigned src1, unsigned dst, uint32_t literal) {
+void vopdHalf(const TargetInfo &target, Inst &half, unsigned src0, unsigned src1, unsigned dst,
+              uint32_t literal) {
   half.enc = Enc::Vopd;
   half.dst = vgpr(dst);
   half.src[0] = decodeSource(target, src0, half.op->src[0], literal);
@@ -108,7 +109,9 @@ void memoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst) {
   inst.dst = vgpr(dst);
 }
 
-Enc segmentOf(unsigned segment) { return segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global; }
+Enc segmentOf(unsigned segment) {
+  return segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
+}
 
 void flat11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
@@ -149,7 +152,8 @@ void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
   inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
   inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
-  inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) | (bitField(w, 14, 1) ? kGlc : 0);
+  inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) |
+                (bitField(w, 14, 1) ? kGlc : 0);
 }
 
 void buffer12(const TargetInfo &target, const uint32_t *words, Inst &inst) {
@@ -168,7 +172,8 @@ void scalarMemory(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   inst.enc = Enc::Smem;
   inst.sdst = scalarDestination(target, bitField(w, 6, 7));
   inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
-  inst.offset = target.family == Family::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8 : static_cast<int32_t>(w1 << 11) >> 11;
+  inst.offset = target.family == Family::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8
+                                               : static_cast<int32_t>(w1 << 11) >> 11;
   unsigned soffset = bitField(w1, 25, 7);
   if (soffset != target.nullSgpr)
     inst.src[2] = sgpr(soffset);
@@ -180,7 +185,8 @@ const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x,
   const unsigned dstX = bitField(w1, 24, 8), dstY = bitField(w1, 17, 7) << 1 | (~dstX & 1);
   vopdHalf(target, x, bitField(w0, 0, 9), bitField(w0, 9, 8), dstX, literal);
   vopdHalf(target, y, bitField(w1, 0, 9), bitField(w1, 9, 8), dstY, literal);
-  // Both read before either writes: the second half finds the first one's old destination in a temporary row.
+  // Both read before either writes: the second half finds the first one's old destination in a
+  // temporary row.
   for (Operand &o : y.src)
     if (o.isVgpr() && o.index == dstX)
       o.index = kDualRow;
@@ -190,7 +196,9 @@ const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x,
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
-  auto scalar = [&](unsigned code, unsigned k) { return decodeSource(target, code, op.src[k], w1); };
+  auto scalar = [&](unsigned code, unsigned k) {
+    return decodeSource(target, code, op.src[k], w1);
+  };
 
   if (!(w >> 31)) {
     Vop vop{target, words, inst, 1, true};

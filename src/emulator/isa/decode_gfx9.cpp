@@ -69,8 +69,8 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   uint32_t w0 = words[0], w1 = words[1];
   const OpDef &op = *inst.op;
   unsigned opcode = bitField(w0, 16, 10);
-  bool carry = (opcode >= 0x119 && opcode <= 0x11e) || opcode == 0x1e0 || opcode == 0x1e1 || opcode == 0x1e8 ||
-               opcode == 0x1e9;
+  bool carry = (opcode >= 0x119 && opcode <= 0x11e) || opcode == 0x1e0 || opcode == 0x1e1 ||
+               opcode == 0x1e8 || opcode == 0x1e9;
   inst.enc = Enc::Vop3;
   if (opcode < 0x100)
     inst.sdst = sgpr(bitField(w0, 0, 8));
@@ -95,12 +95,14 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   }
   if (op.name.substr(0, 8) == "v_bitop3") {
     // The modifier fields hold the truth table.
-    inst.offset = static_cast<int32_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 | bitField(w1, 29, 3));
+    inst.offset = static_cast<int32_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
+                                       bitField(w1, 29, 3));
     inst.omod = 0;
     for (Operand &o : inst.src)
       o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
   }
-  // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or VOP2 clear it.
+  // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or
+  // VOP2 clear it.
   if (opcode >= 0x1c0)
     inst.flags |= kKeepHigh;
 }
@@ -118,7 +120,8 @@ void mai(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   if (bitField(w0, 15, 1) && inst.src[2].isVgpr())
     inst.src[2].index += 256;
   // The broadcast controls of the matrix instructions: cbsz, abid, blgp.
-  inst.offset = static_cast<int32_t>(bitField(w0, 8, 3) | bitField(w0, 11, 4) << 4 | bitField(w1, 29, 3) << 8);
+  inst.offset = static_cast<int32_t>(bitField(w0, 8, 3) | bitField(w0, 11, 4) << 4 |
+                                     bitField(w1, 29, 3) << 8);
 }
 
 void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
@@ -131,7 +134,9 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
   const OpDef &op = *inst.op;
   uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
   Vop vop{target, words, inst};
-  auto scalar = [&](unsigned code, unsigned k) { return decodeSource(target, code, op.src[k], w1); };
+  auto scalar = [&](unsigned code, unsigned k) {
+    return decodeSource(target, code, op.src[k], w1);
+  };
 
   if (!(w >> 31)) {
     unsigned opcode = bitField(w, 25, 6);
@@ -158,7 +163,8 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
       if (op.cls == Class::Mfma || opcode == 0x58 || opcode == 0x59) {
         // Scaled ones have 8 bytes with the scales before the instruction proper.
         mai(target, inst.dwords > 2 ? words + 2 : words, inst);
-        // Moves between the two files imply which side is which; their accumulation bits say nothing.
+        // Moves between the two files imply which side is which; their accumulation bits say
+        // nothing.
         if (opcode == 0x58 || opcode == 0x59) {
           bool toAccumulator = opcode == 0x59;
           inst.dst = vgpr(bitField(w, 0, 8) + (toAccumulator ? 256 : 0));

@@ -42,9 +42,25 @@ struct Operand {
 
 enum class Enc : uint8_t {
   Invalid,
-  Sop2, Sopk, Sop1, Sopc, Sopp, Smem,
-  Vop1, Vop2, Vopc, Vop3, Vop3p, Vopd, Vinterp,
-  Ds, Flat, Global, Scratch, Mubuf, Mtbuf,
+  Sop2,
+  Sopk,
+  Sop1,
+  Sopc,
+  Sopp,
+  Smem,
+  Vop1,
+  Vop2,
+  Vopc,
+  Vop3,
+  Vop3p,
+  Vopd,
+  Vinterp,
+  Ds,
+  Flat,
+  Global,
+  Scratch,
+  Mubuf,
+  Mtbuf,
 };
 
 enum InstFlag : uint16_t {
@@ -54,8 +70,8 @@ enum InstFlag : uint16_t {
   kOffen = 8,
   kIdxen = 16,
   kToLds = 32,
-  kSaddr = 64,   ///< flat family: src[2] is the scalar address
-  kVaddr = 128,  ///< scratch: src[0] is used
+  kSaddr = 64,  ///< flat family: src[2] is the scalar address
+  kVaddr = 128, ///< scratch: src[0] is used
   kGds = 256,
   kDpp8 = 512,
   kTfe = 1024,
@@ -68,10 +84,12 @@ enum class Permute : uint8_t { None, Dpp, Sdwa };
 struct Inst {
   Handler fn = nullptr;
   const OpDef *op = nullptr;
-  Operand dst;    ///< vector or scalar destination
-  Operand sdst;   ///< VOP3B, VOPC: the scalar (mask) destination
-  Operand src[4]; ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor, src[3] soffset
-  int32_t offset = 0; ///< memory: immediate offset; branches: target minus this, in dwords; SOPP/SOPK: the immediate
+  Operand dst;        ///< vector or scalar destination
+  Operand sdst;       ///< VOP3B, VOPC: the scalar (mask) destination
+  Operand src[4];     ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor,
+                      ///< src[3] soffset
+  int32_t offset = 0; ///< memory: immediate offset; branches: target minus this, in dwords;
+                      ///< SOPP/SOPK: the immediate
   uint16_t flags = 0;
   uint8_t dwords = 0; ///< size; 0: no instruction starts here
   Enc enc = Enc::Invalid;
@@ -79,9 +97,10 @@ struct Inst {
   uint8_t opsel = 0, opselHi = 0; ///< one bit for each source, bit 3 of opsel: destination
   Permute permute = Permute::None;
   uint16_t dppCtrl = 0;
-  uint8_t dppMasks = 0;    ///< bank mask in bits 0-3, row mask in bits 4-7
-  uint8_t dppFlags = 0;    ///< 1: bound_ctrl (zero), 2: fetch inactive
-  uint32_t sdwa = 0;       ///< dst_sel 0-2, dst_unused 3-4, src0_sel 5-7, src1_sel 8-10; DPP8: the selectors
+  uint8_t dppMasks = 0; ///< bank mask in bits 0-3, row mask in bits 4-7
+  uint8_t dppFlags = 0; ///< 1: bound_ctrl (zero), 2: fetch inactive
+  uint32_t sdwa =
+      0; ///< dst_sel 0-2, dst_unused 3-4, src0_sel 5-7, src1_sel 8-10; DPP8: the selectors
   union {
     Handler base = nullptr; ///< with a permute: the operation itself
     const void *plan;       ///< matrix instructions: their matrix::MatrixPlan

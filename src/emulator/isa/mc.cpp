@@ -56,8 +56,9 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
-  i.subtarget.reset(target->createMCSubtargetInfo(i.triple, llvm::StringRef(cpu.data(), cpu.size()),
-                                                  llvm::StringRef(features.data(), features.size())));
+  i.subtarget.reset(
+      target->createMCSubtargetInfo(i.triple, llvm::StringRef(cpu.data(), cpu.size()),
+                                    llvm::StringRef(features.data(), features.size())));
   i.context = std::make_unique<llvm::MCContext>(i.triple, i.asmInfo.get(), i.registers.get(),
                                                 i.subtarget.get());
   i.disassembler.reset(target->createMCDisassembler(*i.subtarget, *i.context));

@@ -1,5 +1,5 @@
-// LLVM's machine-code layer for one target. The only door to LLVM in the core: mc.cpp includes its headers, and
-// nothing else does.
+// LLVM's machine-code layer for one target. The only door to LLVM in the core: mc.cpp includes its
+// headers, and nothing else does.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct McInstruction {
 /// A disassembler and instruction printer. Not safe for concurrent use; make one per user.
 class McTarget {
 public:
-  /// `cpu` is LLVM's name of the target, as "gfx942"; `features` is LLVM's list, as "+wavefrontsize64". Throws
-  /// std::invalid_argument for a processor that LLVM does not know.
+  /// `cpu` is LLVM's name of the target, as "gfx942"; `features` is LLVM's list, as
+  /// "+wavefrontsize64". Throws std::invalid_argument for a processor that LLVM does not know.
   explicit McTarget(std::string_view cpu, std::string_view features = {});
   ~McTarget();
   McTarget(const McTarget &) = delete;

@@ -22,7 +22,8 @@ bool dropTarget(std::string &s) {
   return dropSuffix(s, "_vi") || dropSuffix(s, "_not");
 }
 
-/// Some records of gfx11 and gfx12 have their name twice: "V_CVT_F16_F32V_CVT_F16_F32_fake16_e32_gfx12".
+/// Some records of gfx11 and gfx12 have their name twice:
+/// "V_CVT_F16_F32V_CVT_F16_F32_fake16_e32_gfx12".
 void dropRepeat(std::string &s) {
   for (size_t half = s.size() / 2; half > 3; --half)
     if (s.compare(0, half, s, half, half) == 0) {
@@ -33,10 +34,11 @@ void dropRepeat(std::string &s) {
 
 std::string strip(std::string s) {
   static constexpr std::string_view kSuffixes[] = {
-      "_e32",   "_e64",   "_sdwa",  "_dpp",    "_dpp8",  "_dpp16", "_opsel",   "_vcd",      "_acd",
-      "_saddr", "_rtn", "_ve",    "_st",    "_svs",    "_offset", "_offen", "_idxen",  "_bothen",   "_vbuffer",
-      "_imm",   "_sgpr",  "_sgpr_imm", "_t16", "_fake16", "_w32",   "_w64",    "_twoaddr",  "_mac",
-      "_agpr",  "_ec",    "_ci",    "_legacy_gfx9", "_renamed", "_format"};
+      "_e32",      "_e64",   "_sdwa",   "_dpp",         "_dpp8",    "_dpp16",   "_opsel",
+      "_vcd",      "_acd",   "_saddr",  "_rtn",         "_ve",      "_st",      "_svs",
+      "_offset",   "_offen", "_idxen",  "_bothen",      "_vbuffer", "_imm",     "_sgpr",
+      "_sgpr_imm", "_t16",   "_fake16", "_w32",         "_w64",     "_twoaddr", "_mac",
+      "_agpr",     "_ec",    "_ci",     "_legacy_gfx9", "_renamed", "_format"};
   for (bool again = true; again;) {
     again = dropTarget(s);
     for (std::string_view suffix : kSuffixes) {

@@ -6,9 +6,10 @@
 
 namespace flyemu {
 
-/// "V_ADD_F32_e64_vi" -> "v_add_f32", "GLOBAL_LOAD_DWORD_SADDR_gfx11" -> "global_load_dword": the record's name in
-/// lower case without the suffixes that tell encoding, addressing mode and target. Dual instructions (VOPD) keep
-/// both halves: "V_DUAL_ADD_F32_e32_X_MUL_F32_e32_gfx11" -> "v_dual_add_f32:v_dual_mul_f32".
+/// "V_ADD_F32_e64_vi" -> "v_add_f32", "GLOBAL_LOAD_DWORD_SADDR_gfx11" -> "global_load_dword": the
+/// record's name in lower case without the suffixes that tell encoding, addressing mode and target.
+/// Dual instructions (VOPD) keep both halves: "V_DUAL_ADD_F32_e32_X_MUL_F32_e32_gfx11" ->
+/// "v_dual_add_f32:v_dual_mul_f32".
 std::string baseMnemonic(std::string_view record);
 
 } // namespace flyemu
