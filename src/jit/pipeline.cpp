@@ -28,6 +28,7 @@ std::vector<std::string> pipelineStages(const CompileOptions &options, bool from
               "convert-fly-to-rocdl"};
   stages.push_back("canonicalize");
   stages.push_back("gpu.module(convert-scf-to-cf,math-expand-ops{ops=tan,tanh,sinh,cosh},cse,"
+                   "convert-vector-to-llvm,"
                    "convert-gpu-to-rocdl{chipset=" +
                    options.target.name() +
                    " index-bitwidth=0 runtime=HIP use-bare-ptr-memref-call-conv=true},"

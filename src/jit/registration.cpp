@@ -19,6 +19,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -79,6 +80,7 @@ void registerPasses() {
     mlir::registerPass([] { return mlir::createCSEPass(); });
     mlir::registerPass([] { return mlir::math::createMathExpandOpsPass(); });
     mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
+    mlir::registerPass([] { return mlir::createConvertVectorToLLVMPass(); });
     mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });
     mlir::registerPass([] { return mlir::createReconcileUnrealizedCastsPass(); });
     mlir::registerPass([] { return mlir::createGpuKernelOutliningPass(); });

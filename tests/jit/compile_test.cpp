@@ -101,7 +101,8 @@ TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
   };
   contains("00_origin.mlir", "gpu.func @scale");
   contains("01_canonicalize.mlir", "gpu.func @scale");
-  contains("02_convert_scf_to_cf_math_expand_ops_cse_convert_gpu_to_rocdl_reconcile_unrealized_"
+  contains("02_convert_scf_to_cf_math_expand_ops_cse_convert_vector_to_llvm_convert_gpu_to_rocdl_"
+           "reconcile_unrealized_"
            "casts.mlir",
            "llvm.func @scale");
   contains("03_llvm_ir.ll", "define amdgpu_kernel void @scale");
