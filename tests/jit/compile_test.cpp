@@ -93,18 +93,19 @@ TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
   auto dumped = compileText(test::scaleKernel(), options);
   options.dumpDir.clear();
   CHECK(dumped->bytes == compileText(test::scaleKernel(), options)->bytes);
-  auto contains = [&](const char *file, const char *text) {
-    std::ifstream in(dir + "/scale/" + file);
-    std::string all((std::istreambuf_iterator<char>(in)), {});
-    CAPTURE(file);
+  auto contains = [&](const std::string &start, const char *text) {
+    std::string all;
+    for (const auto &entry : std::filesystem::directory_iterator(dir + "/scale"))
+      if (entry.path().filename().string().starts_with(start)) {
+        std::ifstream in(entry.path());
+        all.assign(std::istreambuf_iterator<char>(in), {});
+      }
+    CAPTURE(start);
     CHECK(all.find(text) != std::string::npos);
   };
   contains("00_origin.mlir", "gpu.func @scale");
   contains("01_canonicalize.mlir", "gpu.func @scale");
-  contains("02_convert_scf_to_cf_math_expand_ops_cse_convert_vector_to_llvm_convert_gpu_to_rocdl_"
-           "reconcile_unrealized_"
-           "casts.mlir",
-           "llvm.func @scale");
+  contains("02_convert_scf_to_cf_", "llvm.func @scale"); // names of long stages are cut
   contains("03_llvm_ir.ll", "define amdgpu_kernel void @scale");
   contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
   contains("05_final_isa.s", "global_load_dword");
