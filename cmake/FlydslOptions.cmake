@@ -39,7 +39,10 @@ if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+# Shared libraries name all that they need; the sanitizers' runtime is in the program, though.
+set(FLYDSL_NO_UNDEFINED "-Wl,-z,defs")
 if(FLYDSL_SANITIZE)
+  set(FLYDSL_NO_UNDEFINED "")
   add_compile_options("-fsanitize=${FLYDSL_SANITIZE}" -fno-omit-frame-pointer)
   add_link_options("-fsanitize=${FLYDSL_SANITIZE}")
 endif()
