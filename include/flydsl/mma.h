@@ -10,8 +10,8 @@ class ThrMma;
 /// An operand of D = A * B + C.
 enum class MmaOperand { A, B, C, D };
 
-/// The order of a gemm's atom calls, outermost loop first; a serpentine turns the inner loops
-/// around on every other pass.
+/// The order of a gemm's atom calls, fastest mode first: KMN runs k innermost, n outermost. A
+/// serpentine turns the inner loops around on every other pass.
 enum class GemmTraversalOrder {
   KMN,
   KNM,
