@@ -2,10 +2,8 @@
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
-#ifdef FLYDSL_HAVE_PASSES
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
-#endif
 
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
@@ -55,10 +53,8 @@ void registerDialects(mlir::DialectRegistry &registry) {
 }
 
 void registerPasses() {
-#ifdef FLYDSL_HAVE_PASSES
   mlir::fly::registerFlyPasses();
   mlir::fly::registerFlyToROCDLPasses();
-#endif
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerInlinerPass();

@@ -3,10 +3,8 @@
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
-#ifdef FLYDSL_HAVE_PASSES
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
-#endif
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -72,10 +70,8 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
   static std::once_flag once;
   std::call_once(once, [] {
-#ifdef FLYDSL_HAVE_PASSES
     mlir::fly::registerFlyPasses();
     mlir::fly::registerFlyToROCDLPasses();
-#endif
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });
     mlir::registerPass([] { return mlir::math::createMathExpandOpsPass(); });
