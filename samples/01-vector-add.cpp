@@ -2,14 +2,11 @@
 //
 // New here: a kernel, a tiled copy, a launch. Options: --m rows (100), --n columns (1000).
 #include "common/options.h"
+#include "common/report.h"
 
 #include <flydsl/flydsl.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <exception>
-#include <limits>
 
 namespace fx = flydsl;
 using fx::_;
@@ -18,7 +15,7 @@ const fx::Kernel vector_add{
     "vector_add", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledCopy tiled_copy) {
       auto tid = fx::thread_idx().x;
       auto [bid_m, bid_n, bid_z] = fx::block_idx();
-      auto shape = A.shape();                    // (M, N)
+      auto shape = A.shape();                     // (M, N)
       auto idC = fx::make_identity_tensor(shape); // (M, N) -> (m, n)
 
       auto tile = tiled_copy.tile_mn();
@@ -28,15 +25,16 @@ const fx::Kernel vector_add{
       auto cC = fx::flat_divide(idC, tile)(_, _, bid_m, bid_n); // (TM, TN)
 
       auto thr = tiled_copy.get_slice(tid);
-      auto tA = thr.partition_S(gA);                               // (V, m, n)
-      auto tB = thr.partition_S(gB);                               // (V, m, n)
-      auto tC = thr.partition_D(gC);                               // (V, m, n)
-      auto tcC = thr.partition_S(cC)(fx::make_coord(0, _), _, _);  // (1, m, n): a coordinate per copy
+      auto tA = thr.partition_S(gA); // (V, m, n)
+      auto tB = thr.partition_S(gB); // (V, m, n)
+      auto tC = thr.partition_D(gC); // (V, m, n)
+      auto tcC =
+          thr.partition_S(cC)(fx::make_coord(0, _), _, _); // (1, m, n): a coordinate per copy
 
       auto rA = fx::make_fragment_like(tA), rB = fx::make_fragment_like(tB),
-           rC = fx::make_fragment_like(tC);                        // (V, m, n)
-      auto pred = fx::make_fragment_like(tcC, fx::boolean);        // (1, m, n)
-      for (int i = 0; i < fx::size(pred).value(); ++i)             // a C++ loop unrolls
+           rC = fx::make_fragment_like(tC);                 // (V, m, n)
+      auto pred = fx::make_fragment_like(tcC, fx::boolean); // (1, m, n)
+      for (int i = 0; i < fx::size(pred).value(); ++i)      // a C++ loop unrolls
         pred(i) = fx::elem_less(tcC(i), shape);
 
       auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32);
@@ -68,8 +66,7 @@ static int run(const samples::Options &options) {
     return 0;
   }
 
-  fx::Device device = fx::Device::current(); // a GPU, or the emulator where there is none
-  std::printf("device      %s\n", device.str().c_str());
+  samples::reportDevice(); // a GPU, or the emulator where there is none
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, ld}, /*seed=*/1);
   auto B = fx::DeviceArray<float>::random({M, ld}, /*seed=*/2);
@@ -78,33 +75,21 @@ static int run(const samples::Options &options) {
 
   auto compiled = vector_add(matrix(A.data()), matrix(B.data()), matrix(C.data()), tiled_copy)
                       .compile({.block = threads});
-  std::printf("trace       %.3f ms\n", compiled.trace_milliseconds());
-  std::printf("IR hash     %s\n", compiled.ir_hash().c_str());
-  std::printf("cache       %s\n", compiled.cache_tier() == fx::CacheTier::compiled
-                                      ? "miss"
-                                      : (std::string("hit (") + compiled.cache_tier_name() + ")").c_str());
-  std::printf("compile     %.3f ms\n", compiled.compile_milliseconds());
-  std::printf("registers   %u vector, %u scalar, %u spilled\n", compiled.registers(),
-              compiled.scalar_registers(), compiled.spills());
-  std::printf("code size   %zu bytes\n", compiled.code_size());
+  samples::report(compiled);
 
   compiled(matrix(A.data()), matrix(B.data()), matrix(C.data()), tiled_copy)
       .launch({.grid = {gm, gn}, .block = threads, .stream = stream});
   stream.synchronize();
 
   const auto a = A.to_host(), b = B.to_host(), c = C.to_host();
-  double worst = 0;
+  samples::Worst worst;
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
-      const std::int64_t i = m * ld + n;
-      const double error = std::fabs(double(c[i]) - (double(a[i]) + double(b[i])));
-      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+      const std::size_t i = std::size_t(m * ld + n);
+      worst.add(double(c[i]) - (double(a[i]) + double(b[i])));
     }
   // One rounding of a sum below 2 in magnitude.
-  const bool pass = worst <= 0x1p-24;
-  std::printf("largest error of %lld x %lld: %g\n%s\n", (long long)M, (long long)N, worst,
-              pass ? "PASS" : "FAIL");
-  return pass ? 0 : 1;
+  return samples::verdict("largest error", samples::dims(M, N), worst, 0x1p-24);
 }
 
 int main(int argc, char **argv) { return samples::main(argc, argv, {"m", "n"}, run); }

@@ -3,6 +3,7 @@
 // New here: a thread-value layout, tiles by zipped_divide, buffer copies with range check, layouts
 // computed and printed on the host. Options: --rows tiles down (3), --columns tiles across (5).
 #include "common/options.h"
+#include "common/report.h"
 
 #include <flydsl/flydsl.h>
 
@@ -39,8 +40,8 @@ static int run(const samples::Options &options) {
   auto atom = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f32);
   auto copy = fx::make_tiled_copy_tv(atom, fx::make_layout({threads, 1}, {1, 1}),
                                      fx::make_layout({1, 8}, {1, 1}));
-  std::printf("tile                    %s\n", copy.tile_mn().str().c_str());
-  std::printf("(thread, value) -> tile %s\n", copy.layout_tv_tiled().str().c_str());
+  std::printf("tile        %s\n", copy.tile_mn().str().c_str());
+  std::printf("layout      (thread, value) -> tile: %s\n", copy.layout_tv_tiled().str().c_str());
 
   if (fx::compile_only()) { // needs no device
     fx::TensorArg none = fx::tensor(static_cast<float *>(nullptr), {M, N});
@@ -48,21 +49,21 @@ static int run(const samples::Options &options) {
     return 0;
   }
 
-  std::printf("device                  %s\n", fx::Device::current().str().c_str());
+  samples::reportDevice();
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, N}, /*seed=*/1);
   fx::DeviceArray<float> B({M, N});
   B.poison();
-  tiled_copy(A, B, copy).launch({.grid = rows * columns, .block = threads, .stream = stream});
+  auto compiled = tiled_copy(A, B, copy).compile({.block = threads});
+  samples::report(compiled);
+  compiled(A, B, copy).launch({.grid = rows * columns, .block = threads, .stream = stream});
   stream.synchronize();
 
   const auto a = A.to_host(), b = B.to_host();
-  std::int64_t wrong = 0;
+  samples::Worst worst;
   for (std::size_t i = 0; i < a.size(); ++i)
-    wrong += !(a[i] == b[i]);
-  std::printf("wrong elements          %lld of %lld\n%s\n", (long long)wrong, (long long)(M * N),
-              wrong ? "FAIL" : "PASS");
-  return wrong ? 1 : 0;
+    worst.add(double(b[i]) - double(a[i]));
+  return samples::verdict("largest error", samples::dims(M, N), worst, 0);
 }
 
 int main(int argc, char **argv) { return samples::main(argc, argv, {"rows", "columns"}, run); }

@@ -3,13 +3,11 @@
 //
 // New here: an mma atom, a tiled mma, fragments, copies that hold what the fragments hold, a gemm.
 #include "common/options.h"
+#include "common/report.h"
 
 #include <flydsl/flydsl.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 
 namespace fx = flydsl;
 using fx::_;
@@ -56,29 +54,28 @@ static int run(const samples::Options &) {
     return 0;
   }
 
-  std::printf("device      %s\n", fx::Device::current().str().c_str());
+  samples::reportDevice();
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, K}, /*seed=*/1);
   auto B = fx::DeviceArray<float>::random({N, K}, /*seed=*/2);
   fx::DeviceArray<float> C({M, N});
   C.poison();
-  tiled_mma(A, B, C).launch({.grid = 1, .block = threads, .stream = stream});
+  auto compiled = tiled_mma(A, B, C).compile({.block = threads});
+  samples::report(compiled);
+  compiled(A, B, C).launch({.grid = 1, .block = threads, .stream = stream});
   stream.synchronize();
 
   const auto a = A.to_host(), b = B.to_host(), c = C.to_host();
-  double worst = 0;
+  samples::Worst worst;
   for (std::size_t m = 0; m < M; ++m)
     for (std::size_t n = 0; n < N; ++n) {
       double sum = 0;
       for (std::size_t k = 0; k < K; ++k)
         sum += double(a[m * K + k]) * double(b[n * K + k]);
-      const double error = std::fabs(double(c[m * N + n]) - sum);
-      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+      worst.add(double(c[m * N + n]) - sum);
     }
   // K products and sums below K in magnitude, each rounded once.
-  const bool pass = worst <= 2 * K * K * 0x1p-24;
-  std::printf("largest error of %d x %d x %d: %g\n%s\n", M, N, K, worst, pass ? "PASS" : "FAIL");
-  return pass ? 0 : 1;
+  return samples::verdict("largest error", samples::dims(M, N, K), worst, 2 * K * K * 0x1p-24);
 }
 
 int main(int argc, char **argv) { return samples::main(argc, argv, {}, run); }
