@@ -214,6 +214,8 @@ private:
     case Enc::Vopd: {
       unsigned rows = std::max(1u, dwordsOf(i.op->dst));
       uint64_t bad = 0;
+      const uint64_t badLow =
+          undefinedOf(i.src[0], 1) | undefinedOf(i.src[1], 1) | undefinedOf(i.src[2], 1);
       if (i.op->dst == Type::Mask || i.op->cls == Class::Mfma || i.permute != Permute::None) {
         bad = 0;
       } else if (i.op->src[2] == Type::Mask && i.op->name == "v_cndmask_b32") {
@@ -227,6 +229,10 @@ private:
         define(i.dst.index, rows,
                i.op->cls == Class::Mfma || i.op->name == "v_writelane_b32" ? ~uint64_t(0) : exec,
                bad);
+      // The low half of a wide multiply-add is made of low halves alone; compilers leave the high
+      // half of the addend undefined where they want no more of the result.
+      if (i.dst.isVgpr() && (i.op->name == "v_mad_u64_u32" || i.op->name == "v_mad_i64_i32"))
+        define(i.dst.index, 1, exec, badLow);
       break;
     }
     case Enc::Ds:
