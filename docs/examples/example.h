@@ -1,0 +1,29 @@
+// What the examples of the guides share: each is a test; regions between `// region: name` and
+// `// endregion` are what the guides show.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <flydsl/flydsl.h>
+
+#include <string>
+
+namespace fx = flydsl;
+using fx::_;
+
+namespace example {
+
+/// Holds `text` against docs/examples/output/<name>, which a guide shows. Paths of the source tree
+/// are cut short. With DOCS_UPDATE=1 in the environment the file is written instead.
+void expectOutput(const std::string &name, std::string text);
+
+/// The message of the error of type E that `body` throws.
+template <class E, class Body> std::string messageOf(Body body) {
+  try {
+    body();
+  } catch (const E &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+} // namespace example

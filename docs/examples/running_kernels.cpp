@@ -1,0 +1,125 @@
+// Examples of docs/running-kernels.md.
+#include "example.h"
+
+#include <flydsl/aot.h>
+#include <flydsl/compile_async.h>
+#include <flydsl/stats.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+namespace {
+
+// region: axpy
+const fx::Kernel axpy{"axpy", [](fx::Tensor x, fx::Tensor y, fx::Float32 a) {
+  auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+  y(i) = a * x(i) + y(i);
+}};
+
+void run_axpy(float *x, float *y, std::int64_t n, float a, fx::StreamRef stream) {
+  axpy(fx::tensor(x, {n}), fx::tensor(y, {n}), a)
+      .launch({.grid = n / 64, .block = 64, .stream = stream});
+}
+// endregion
+
+/// Whether every y is `scale` times its x.
+bool scaled(const fx::DeviceArray<float> &x, const fx::DeviceArray<float> &y, double scale) {
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (!(std::fabs(out[i] - scale * in[i]) <= 1e-6))
+      return false;
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("running kernels: a launch", "[running]") {
+  auto x = fx::DeviceArray<float>::random({1024}, 1);
+  fx::DeviceArray<float> y({1024});
+  y.fill(0);
+  fx::Stream stream;
+  run_axpy(x.data(), y.data(), 1024, 0.5f, stream);
+  stream.synchronize();
+  CHECK(scaled(x, y, 0.5));
+}
+
+TEST_CASE("running kernels: a constant of the code", "[running]") {
+  // region: constexpr
+  const fx::Kernel power{"power", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<int> exponent) {
+    auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+    fx::Var<fx::Float32> product(1.0f);
+    for (int e = 0; e < exponent; ++e) // unrolled: each exponent is a kernel of its own
+      product *= x(i);
+    y(i) = product;
+  }};
+  // endregion
+  auto x = fx::DeviceArray<float>::random({64}, 2);
+  fx::DeviceArray<float> y({64});
+  const auto before = fx::stats().traces;
+  for (int exponent : {3, 3, 4, 3}) {
+    power(x, y, exponent).launch({.block = 64});
+    fx::Device::current().synchronize();
+    const auto in = x.to_host(), out = y.to_host();
+    for (std::size_t i = 0; i < 64; ++i)
+      CHECK(std::fabs(out[i] - std::pow(double(in[i]), exponent)) < 1e-6);
+  }
+  CHECK(fx::stats().traces == before + 2);
+}
+
+TEST_CASE("running kernels: compiling ahead", "[running]") {
+  auto x = fx::DeviceArray<float>::random({256}, 3);
+  fx::DeviceArray<float> y({256});
+  y.fill(0);
+  fx::Stream stream;
+  // region: compile
+  const std::int64_t n = 256;
+  float *unknown = nullptr; // compiling needs types, no data
+  auto any = fx::tensor(unknown, {n});
+  auto compiled = axpy(any, any, 0.0f).compile({.block = 64});
+  if (compiled.spills() != 0)
+    std::printf("%s", compiled.summary().c_str());
+
+  for (int step = 0; step < 3; ++step) // no look-up, no lock, no allocation
+    compiled(x, y, 1.0f).launch({.grid = n / 64, .block = 64, .stream = stream});
+  // endregion
+  stream.synchronize();
+  CHECK(compiled.spills() == 0);
+  CHECK(scaled(x, y, 3));
+}
+
+TEST_CASE("running kernels: many at once", "[running]") {
+  // region: compile-all
+  float *unknown = nullptr;
+  std::vector<fx::CompileRequest> requests;
+  for (std::int64_t n : {64, 128, 256})
+    requests.push_back({"axpy of " + std::to_string(n), [=] {
+      auto fixed = fx::tensor(unknown, {n}).mark_layout_static();
+      return axpy(fixed, fixed, 0.0f).compile({.block = 64});
+    }});
+  for (const fx::CompileOutcome &outcome : fx::compile_all(requests))
+    if (outcome.error)
+      std::rethrow_exception(outcome.error);
+  // endregion
+  CHECK(requests.size() == 3);
+}
+
+TEST_CASE("running kernels: ahead of time", "[running]") {
+  auto x = fx::DeviceArray<float>::random({256}, 4);
+  fx::DeviceArray<float> y({256});
+  y.fill(0);
+  fx::Stream stream;
+  const std::string path = std::filesystem::temp_directory_path() / "flydsl-guide.flyaot";
+  // region: aot
+  float *unknown = nullptr;
+  auto any = fx::tensor(unknown, {256});
+  axpy(any, any, 0.0f).export_aot(path, {.block = 64, .archs = {"gfx942", "gfx950"}});
+
+  fx::AotKernel shipped = fx::load_aot(path).kernel("axpy");
+  shipped(x, y, 2.0f).launch({.grid = 4, .block = 64, .stream = stream});
+  // endregion
+  stream.synchronize();
+  std::filesystem::remove(path);
+  CHECK(shipped.targets().size() == 2);
+  CHECK(scaled(x, y, 2));
+}
