@@ -10,6 +10,7 @@ constexpr TargetInfo kTargets[] = {
     {"gfx942", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, true, false},
     {"gfx950", Family::Gfx9, 64, 124, 0, 102, 160 << 10, 64, true, true, true, true},
     {"gfx1100", Family::Gfx11, 32, 125, 124, 0, 64 << 10, 32, false, false, false, false},
+    {"gfx1200", Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
     {"gfx1201", Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
 };
 } // namespace
