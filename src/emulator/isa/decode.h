@@ -14,6 +14,9 @@ namespace flyemu {
 const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
 
+/// SOP1, SOP2, SOPC, SOPK and SOPP, which all families share.
+const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst);
+
 /// The two halves of a dual instruction. x.op, y.op and x.dwords are set.
 const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y);
 

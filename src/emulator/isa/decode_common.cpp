@@ -56,6 +56,45 @@ Operand scalarDestination(const TargetInfo &target, unsigned code) {
   return sgpr(code);
 }
 
+const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+  const OpDef &op = *inst.op;
+  const uint32_t w = words[0], literal = inst.dwords > 1 ? words[1] : 0;
+  auto source = [&](unsigned k, unsigned low) {
+    inst.src[k] = decodeSource(target, bitField(w, low, 8), op.src[k], literal);
+  };
+  inst.dst = scalarDestination(target, bitField(w, 16, 7));
+  switch (w >> 23) {
+  case 0x17d:
+    inst.enc = Enc::Sop1;
+    source(0, 0);
+    return nullptr;
+  case 0x17e:
+    inst.enc = Enc::Sopc;
+    source(0, 0);
+    source(1, 8);
+    return nullptr;
+  case 0x17f:
+    inst.enc = Enc::Sopp;
+    inst.offset = static_cast<int16_t>(w);
+    return nullptr;
+  default:
+    break;
+  }
+  if (w >> 28 == 0xb) {
+    inst.enc = Enc::Sopk;
+    inst.offset = static_cast<int16_t>(w);
+    inst.src[1] = {Kind::Imm, 0, 0, literal};
+    return nullptr;
+  }
+  if (w >> 30 != 2)
+    return "an encoding that is not handled";
+  inst.enc = Enc::Sop2;
+  source(0, 0);
+  source(1, 8);
+  inst.src[2] = {Kind::Imm, 0, 0, literal}; // the third operand of multiply-adds with a constant
+  return nullptr;
+}
+
 void implicitOperands(Inst &inst, uint32_t literal) {
   std::string_view name = inst.op->name;
   if (inst.op->dst == Type::Mask) {

@@ -35,6 +35,10 @@ struct Vop {
     return decodeSource(target, code, inst.op->src[k], extraWord());
   }
 
+  static bool isPermute(unsigned code) {
+    return code == kDpp8Code || code == kDpp8FiCode || code == kDppCode;
+  }
+
   /// src0, whose code may say that a permute word follows.
   void source0(unsigned code) const {
     uint32_t x = extraWord();
@@ -75,6 +79,8 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
       inst.src[k] = vop.source(bitField(w1, 9 * k, 9), k);
   if (opcode < 0x100)
     inst.sdst = scalarDestination(target, bitField(w0, 0, 8));
+  else if (op.name.substr(0, 4) == "v_s_") // functions of a scalar
+    inst.dst = scalarDestination(target, bitField(w0, 0, 7));
   else
     inst.dst = vgpr(bitField(w0, 0, 8));
   vop3Modifiers(inst, w0, w1);
@@ -148,6 +154,7 @@ void flat12(const TargetInfo &target, const uint32_t *words, Inst &inst, unsigne
 void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
   inst.enc = w >> 26 == 0x3a ? Enc::Mtbuf : Enc::Mubuf;
+  inst.dppCtrl = static_cast<uint16_t>(bitField(w, 19, 7)); // MTBUF: the format
   memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 8, 8));
   inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
   inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
@@ -158,9 +165,10 @@ void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
 
 void buffer12(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   const uint32_t w1 = words[1], w2 = words[2];
-  inst.enc = Enc::Mubuf;
+  inst.enc = inst.op->name[0] == 't' ? Enc::Mtbuf : Enc::Mubuf;
+  inst.dppCtrl = static_cast<uint16_t>(bitField(w1, 23, 7)); // the format of typed ones
   memoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 0, 8), bitField(w1, 0, 8));
-  inst.src[2] = sgpr(bitField(w1, 9, 9));
+  inst.src[2] = sgpr(bitField(w1, 9, 9) & 127);
   inst.src[3] = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
   inst.offset = static_cast<int32_t>(w2 >> 8);
   inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
@@ -196,9 +204,6 @@ const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x,
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
-  auto scalar = [&](unsigned code, unsigned k) {
-    return decodeSource(target, code, op.src[k], w1);
-  };
 
   if (!(w >> 31)) {
     Vop vop{target, words, inst, 1, true};
@@ -226,11 +231,13 @@ const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &i
   case 0x33: {
     inst.enc = Enc::Vop3p;
     inst.flags |= kKeepHigh;
-    const uint32_t literal = inst.dwords > 2 ? words[2] : 0;
-    vop3pFields(target, inst, w, w1, literal);
-    const unsigned src0 = bitField(w1, 0, 9);
-    if (src0 == kDppCode || src0 == kDpp8Code || src0 == kDpp8FiCode)
-      return "a packed instruction with a lane permute";
+    Vop vop{target, words, inst, 2, false};
+    vop3pFields(target, inst, w, w1, vop.extraWord());
+    if (vop.isPermute(bitField(w1, 0, 9))) {
+      const uint8_t modifiers = inst.src[0].flags;
+      vop.source0(bitField(w1, 0, 9));
+      inst.src[0].flags |= modifiers;
+    }
     return nullptr;
   }
   case 0x36: {
@@ -261,39 +268,7 @@ const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &i
   default:
     break;
   }
-  switch (w >> 23) {
-  case 0x17d:
-    inst.enc = Enc::Sop1;
-    inst.dst = scalarDestination(target, bitField(w, 16, 7));
-    inst.src[0] = scalar(bitField(w, 0, 8), 0);
-    return nullptr;
-  case 0x17e:
-    inst.enc = Enc::Sopc;
-    inst.src[0] = scalar(bitField(w, 0, 8), 0);
-    inst.src[1] = scalar(bitField(w, 8, 8), 1);
-    return nullptr;
-  case 0x17f:
-    inst.enc = Enc::Sopp;
-    inst.offset = static_cast<int16_t>(w);
-    return nullptr;
-  default:
-    break;
-  }
-  if (w >> 28 == 0xb) {
-    inst.enc = Enc::Sopk;
-    inst.dst = scalarDestination(target, bitField(w, 16, 7));
-    inst.offset = static_cast<int16_t>(w);
-    inst.src[1] = {Kind::Imm, 0, 0, w1};
-    return nullptr;
-  }
-  if (w >> 30 != 2)
-    return "an encoding that is not handled";
-  inst.enc = Enc::Sop2;
-  inst.dst = scalarDestination(target, bitField(w, 16, 7));
-  inst.src[0] = scalar(bitField(w, 0, 8), 0);
-  inst.src[1] = scalar(bitField(w, 8, 8), 1);
-  inst.src[2] = {Kind::Imm, 0, 0, w1};
-  return nullptr;
+  return decodeScalar(target, words, inst);
 }
 
 } // namespace flyemu

@@ -134,10 +134,6 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
   const OpDef &op = *inst.op;
   uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
   Vop vop{target, words, inst};
-  auto scalar = [&](unsigned code, unsigned k) {
-    return decodeSource(target, code, op.src[k], w1);
-  };
-
   if (!(w >> 31)) {
     unsigned opcode = bitField(w, 25, 6);
     if (opcode == 0x3f) {
@@ -249,36 +245,7 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
   default:
     break;
   }
-  switch (w >> 23) {
-  case 0x17d:
-    inst.enc = Enc::Sop1;
-    inst.dst = sgpr(bitField(w, 16, 7));
-    inst.src[0] = scalar(bitField(w, 0, 8), 0);
-    return nullptr;
-  case 0x17e:
-    inst.enc = Enc::Sopc;
-    inst.src[0] = scalar(bitField(w, 0, 8), 0);
-    inst.src[1] = scalar(bitField(w, 8, 8), 1);
-    return nullptr;
-  case 0x17f:
-    inst.enc = Enc::Sopp;
-    inst.offset = static_cast<int16_t>(w);
-    return nullptr;
-  default:
-    break;
-  }
-  if (w >> 28 == 0xb) {
-    inst.enc = Enc::Sopk;
-    inst.dst = sgpr(bitField(w, 16, 7));
-    inst.offset = static_cast<int16_t>(w);
-    inst.src[1] = {Kind::Imm, 0, 0, w1};
-    return nullptr;
-  }
-  inst.enc = Enc::Sop2;
-  inst.dst = sgpr(bitField(w, 16, 7));
-  inst.src[0] = scalar(bitField(w, 0, 8), 0);
-  inst.src[1] = scalar(bitField(w, 8, 8), 1);
-  return nullptr;
+  return decodeScalar(target, words, inst);
 }
 
 } // namespace flyemu

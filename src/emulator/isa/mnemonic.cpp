@@ -32,6 +32,16 @@ void dropRepeat(std::string &s) {
     }
 }
 
+/// A few records have their new name and their old one: "V_ADD_NC_I16V_ADD_I16_e64_gfx11".
+void dropSecondName(std::string &s) {
+  for (size_t at = 2; s.compare(0, 2, "v_") == 0 && (at = s.find("v_", at)) != std::string::npos;
+       ++at)
+    if (std::isdigit(static_cast<unsigned char>(s[at - 1]))) {
+      s.resize(at);
+      return;
+    }
+}
+
 std::string strip(std::string s) {
   static constexpr std::string_view kSuffixes[] = {
       "_e32",      "_e64",   "_sdwa",   "_dpp",         "_dpp8",    "_dpp16",   "_opsel",
@@ -48,6 +58,7 @@ std::string strip(std::string s) {
     }
   }
   dropRepeat(s);
+  dropSecondName(s);
   return s;
 }
 } // namespace
