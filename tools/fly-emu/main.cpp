@@ -77,9 +77,14 @@ int printCoverage(const std::string &target) {
       "%s: %zu of %zu instructions (%.1f%%)\n", target.c_str(), covered.implemented.size(), all,
       all ? 100.0 * static_cast<double>(covered.implemented.size()) / static_cast<double>(all)
           : 0.0);
-  std::printf("missing:\n");
+  if (!covered.missing.empty())
+    std::printf("missing:\n");
   for (const std::string &name : covered.missing)
     std::printf("  %s\n", name.c_str());
+  if (!covered.excluded.empty())
+    std::printf("not counted:\n");
+  for (const Exclusion &e : covered.excluded)
+    std::printf("  %s: %s\n", e.name.c_str(), e.reason.c_str());
   return 0;
 }
 

@@ -113,6 +113,60 @@ void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
   forLanes(w.exec(), [&](unsigned lane) { out[lane] = in[lane]; });
 }
 
+void swapHalves(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  const unsigned shiftA = i.dst.flags & kHigh ? 16 : 0, shiftB = i.src[0].flags & kHigh ? 16 : 0;
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint32_t x = a[lane] >> shiftA & 0xffff, y = b[lane] >> shiftB & 0xffff;
+    a[lane] = (a[lane] & ~(0xffffu << shiftA)) | y << shiftA;
+    b[lane] = (b[lane] & ~(0xffffu << shiftB)) | x << shiftB;
+  });
+}
+
+/// M0 has an index for each side.
+void swapRelative(Wave &w, const Inst &i) {
+  const unsigned from = i.src[0].index + (w.m0() & 1023), to = i.dst.index + (w.m0() >> 16 & 1023);
+  if (from >= kVgprRows || to >= kVgprRows)
+    throw WaveFault{"relative move beyond the registers"};
+  uint32_t *a = w.row(to), *b = w.row(from);
+  forLanes(w.exec(), [&](unsigned lane) { std::swap(a[lane], b[lane]); });
+}
+
+/// gfx12's functions of a scalar: the vector operation `Name` on one lane, whatever EXEC is.
+template <const char *const &Name> void pseudoScalar(Wave &w, const Inst &i) {
+  static const OpDef *const vector = findOp(Name);
+  Inst run = i;
+  run.op = vector;
+  run.dst = {Kind::Vgpr, 0, kTempRow, 0};
+  run.flags &= static_cast<uint16_t>(~kKeepHigh);
+  const uint64_t exec = w.exec();
+  w.setExec(1);
+  vector->fn(w, run);
+  w.setExec(exec);
+  w.s[i.dst.index] = w.row(kTempRow)[0];
+}
+#define PSEUDO_SCALAR(F)                                                                           \
+  constexpr const char *k##F = "v_" #F;                                                            \
+  constexpr OpDef kScalar##F = {"v_s_" #F,                                                         \
+                                pseudoScalar<k##F>,                                                \
+                                Class::Valu,                                                       \
+                                Type::B32,                                                         \
+                                {typeOfName("v_s_" #F), Type::None, Type::None},                   \
+                                0};
+constexpr Type typeOfName(std::string_view name) {
+  return name.substr(name.size() - 3) == "f16" ? Type::F16 : Type::F32;
+}
+PSEUDO_SCALAR(exp_f32)
+PSEUDO_SCALAR(exp_f16)
+PSEUDO_SCALAR(log_f32)
+PSEUDO_SCALAR(log_f16)
+PSEUDO_SCALAR(rcp_f32)
+PSEUDO_SCALAR(rcp_f16)
+PSEUDO_SCALAR(rsq_f32)
+PSEUDO_SCALAR(rsq_f16)
+PSEUDO_SCALAR(sqrt_f32)
+PSEUDO_SCALAR(sqrt_f16)
+
 constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None,
                    Type s2 = Type::None) {
   return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}, 0};
@@ -125,6 +179,22 @@ constexpr OpDef kOps[] = {
     op("v_mbcnt_lo_u32_b32", maskedBitCount<0>, Type::B32, Type::B32),
     op("v_mbcnt_hi_u32_b32", maskedBitCount<32>, Type::B32, Type::B32),
     op("v_swap_b32", swapRegisters),
+    {"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}, 0},
+    op("v_swaprel_b32", swapRelative),
+    op("v_movrelsd_2_b32",
+       [](Wave &w, const Inst &i) {
+         moveRelative(w, i, i.src[0].index + (w.m0() & 1023), i.dst.index + (w.m0() >> 16 & 1023));
+       }),
+    kScalarexp_f32,
+    kScalarexp_f16,
+    kScalarlog_f32,
+    kScalarlog_f16,
+    kScalarrcp_f32,
+    kScalarrcp_f16,
+    kScalarrsq_f32,
+    kScalarrsq_f16,
+    kScalarsqrt_f32,
+    kScalarsqrt_f16,
     op("v_permlane32_swap_b32", permlaneSwap<32>),
     op("v_permlane16_swap_b32", permlaneSwap<16>),
     op("v_permlane16_b32", permlane16<false, false>, Type::B32, Type::B32, Type::B32),
@@ -149,6 +219,8 @@ constexpr OpDef kOps[] = {
        }),
     op(
         "v_nop", [](Wave &, const Inst &) {}, Type::None),
+    op(
+        "v_pipeflush", [](Wave &, const Inst &) {}, Type::None),
     op(
         "v_clrexcp", [](Wave &, const Inst &) {}, Type::None),
 };

@@ -109,10 +109,18 @@ struct DispatchResult {
 DispatchResult runDispatch(const Dispatch &dispatch, const MemoryMap &memory,
                            const Options &options = {});
 
-/// What the emulator implements of a target's instruction set.
+/// An instruction that does not count as missing, and why.
+struct Exclusion {
+  std::string name;
+  std::string reason;
+};
+
+/// What the emulator implements of a target's instruction set. Exports, images and parameter
+/// interpolation, which compute kernels cannot have, are not looked at.
 struct Coverage {
   std::vector<std::string> implemented; ///< base mnemonics, sorted
   std::vector<std::string> missing;
+  std::vector<Exclusion> excluded;
 };
 
 /// Compares the operation tables with the instructions that LLVM can encode for the target.

@@ -1,6 +1,6 @@
 // LDS: reads, writes, atomics, and the lane permutes that use its crossbar.
 #include "emulator/exec/atomics.h"
-#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/lds.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/tables.h"
 
@@ -9,36 +9,6 @@
 namespace flyemu {
 
 namespace {
-/// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish).
-/// Address and instruction offset add up in 32 bits: compilers pass negative addresses under a
-/// positive offset.
-uint8_t *place(Wave &w, const Inst &i, unsigned lane, uint64_t sum, unsigned bytes, bool write,
-               bool atomic = false) {
-  uint64_t offset = static_cast<uint32_t>(sum);
-  if (__builtin_expect(w.probe != nullptr, 0))
-    w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
-  return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
-}
-/// The host addresses of all lanes, if every active lane's access lies inside the allocation and
-/// nobody watches.
-bool bulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t offset, uint32_t bytes,
-          uint64_t *at) {
-  if (w.probe || !exec || w.ldsSize < bytes)
-    return false;
-  const uint64_t base = reinterpret_cast<uint64_t>(w.lds);
-  const uint32_t last = w.ldsSize - bytes;
-  bool inside = true;
-  for (unsigned lane = 0; lane < w.lanes; ++lane) {
-    uint32_t x = address[lane] + offset;
-    inside &= x <= last || !(exec >> lane & 1);
-    at[lane] = base + x;
-  }
-  return inside;
-}
-void done(Wave &w, const Inst &i) {
-  if (w.probe)
-    w.probe->accessesDone(w, i);
-}
 void refuseGds(const Inst &i) {
   if (i.flags & kGds)
     throw WaveFault{"global data share does not exist"};
@@ -50,13 +20,13 @@ void dsRead(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && bulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+  if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     gather(w, w.exec(), all, row, bytes / 4);
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
-    const uint8_t *p =
-        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
+    const uint8_t *p = ldsPlace(
+        w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, false);
     static constexpr uint8_t kZero[16] = {};
     if (!p)
       p = kZero;
@@ -67,7 +37,7 @@ void dsRead(Wave &w, const Inst &i) {
     for (unsigned d = 0; d < bytes / 4; ++d)
       std::memcpy(&row[d * kLanes + lane], p + 4 * d, 4);
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 void dsWrite(Wave &w, const Inst &i) {
@@ -75,13 +45,13 @@ void dsWrite(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && bulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+  if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     scatter(w, w.exec(), all, row, bytes / 4);
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p =
-        place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), bytes, true);
+    uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
+                          bytes, true);
     if (!p)
       return;
     if (bytes < 4) {
@@ -92,7 +62,7 @@ void dsWrite(Wave &w, const Inst &i) {
     for (unsigned d = 0; d < bytes / 4; ++d)
       std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 /// info: bytes of each of the two elements, and the unit of the two 8-bit offsets above it.
@@ -102,8 +72,8 @@ void dsRead2(Wave &w, const Inst &i) {
   uint32_t *row = w.row(i.dst.index);
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
   uint64_t all[2][kLanes];
-  if (bulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
-      bulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
+  if (ldsBulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
+      ldsBulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
     gather(w, w.exec(), all[0], row, dwords);
     gather(w, w.exec(), all[1], row + dwords * kLanes, dwords);
     return;
@@ -111,12 +81,13 @@ void dsRead2(Wave &w, const Inst &i) {
   forLanes(w.exec(), [&](unsigned lane) {
     uint32_t x[4] = {};
     for (unsigned k = 0; k < 2; ++k)
-      if (const uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, false))
+      if (const uint8_t *p =
+              ldsPlace(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, false))
         std::memcpy(x + k * dwords, p, bytes);
     for (unsigned d = 0; d < 2 * dwords; ++d)
       row[d * kLanes + lane] = x[d];
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 void dsWrite2(Wave &w, const Inst &i) {
@@ -128,11 +99,11 @@ void dsWrite2(Wave &w, const Inst &i) {
       offsets[0] == offsets[1] ? 1 : 2; // equal offsets make one access, of the first data
   forLanes(w.exec(), [&](unsigned lane) {
     for (unsigned k = 0; k < count; ++k)
-      if (uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true))
+      if (uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true))
         for (unsigned d = 0; d < bytes / 4; ++d)
           std::memcpy(p + 4 * d, &rows[k][d * kLanes + lane], 4);
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
@@ -141,8 +112,8 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
                  *data2 = w.row(i.src[2].index);
   uint32_t *out = w.row(i.dst.index);
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
-                       sizeof(T), true, true);
+    uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
+                          sizeof(T), true, true);
     T old = 0;
     if (p) {
       std::memcpy(&old, p, sizeof(T));
@@ -155,7 +126,7 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
     if (Return)
       writeLane<T>(out, lane, old);
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 struct MaskedOr { // (m & ~mask) | data: the mask comes first
@@ -192,14 +163,15 @@ void dsExchange2(Wave &w, const Inst &i) {
       for (unsigned d = 0; d < dwords; ++d)
         data[k][d] = rows[k][d * kLanes + lane];
     for (unsigned k = 0; k < 2; ++k)
-      if (uint8_t *p = place(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true, true)) {
+      if (uint8_t *p =
+              ldsPlace(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true, true)) {
         std::memcpy(old + k * dwords, p, bytes);
         std::memcpy(p, data[k], bytes);
       }
     for (unsigned d = 0; d < 2 * dwords; ++d)
       out[d * kLanes + lane] = old[d];
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 /// Lane l sends to lane (address / 4) mod lanes; the highest sender wins; lanes that nobody sends
@@ -259,24 +231,24 @@ void readAddTid(Wave &w, const Inst &i) {
   uint32_t *out = w.row(i.dst.index);
   forLanes(w.exec(), [&](unsigned lane) {
     const uint8_t *p =
-        place(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4,
-              false);
+        ldsPlace(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4,
+                 4, false);
     uint32_t x = 0;
     if (p)
       std::memcpy(&x, p, 4);
     out[lane] = x;
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 void writeAddTid(Wave &w, const Inst &i) {
   const uint32_t *data = w.row(i.src[1].index);
   forLanes(w.exec(), [&](unsigned lane) {
-    if (uint8_t *p =
-            place(w, i, lane,
-                  uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4, true))
+    if (uint8_t *p = ldsPlace(
+            w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4,
+            true))
       std::memcpy(p, &data[lane], 4);
   });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 /// Appends or consumes as many entries as lanes are active, at M0's offset; every lane gets the old
@@ -284,7 +256,7 @@ void writeAddTid(Wave &w, const Inst &i) {
 template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
   uint64_t at = uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset);
-  uint8_t *p = place(w, i, 0, at, 4, true, true);
+  uint8_t *p = ldsPlace(w, i, 0, at, 4, true, true);
   uint32_t old = 0;
   if (p) {
     std::memcpy(&old, p, 4);
@@ -293,37 +265,7 @@ template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   }
   uint32_t *out = w.row(i.dst.index);
   forLanes(exec, [&](unsigned lane) { out[lane] = old; });
-  done(w, i);
-}
-
-/// Transposing reads of gfx950 (CDNA4 ISA, "DS_READ_B64_TR"): each group of 16 lanes reads 16 rows
-/// of 64 bits, and lane n gets column elements n of its quarter's rows. Element sizes of 4, 8 and
-/// 16 bits have 16 / (64 / bits) lanes to a row block.
-template <unsigned Bits> void readTranspose64(Wave &w, const Inst &i) {
-  const uint32_t *address = w.row(i.src[0].index);
-  uint32_t *row = w.row(i.dst.index);
-  uint64_t exec = w.exec();
-  constexpr unsigned kElements = 64 / Bits;
-  uint64_t in[kLanes] = {};
-  forLanes(exec, [&](unsigned lane) {
-    if (const uint8_t *p =
-            place(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset), 8, false))
-      std::memcpy(&in[lane], p, 8);
-  });
-  forLanes(exec, [&](unsigned lane) {
-    unsigned group = lane / 16 * 16, n = lane % 16;
-    uint64_t x = 0;
-    // The 16 lanes hold kElements rows of 16 elements; a row is spread over 16 / kElements lanes.
-    constexpr unsigned kLanesOfRow = 16 / kElements;
-    for (unsigned e = 0; e < kElements; ++e) {
-      unsigned from = group + e * kLanesOfRow + n / kElements, element = n % kElements;
-      uint64_t v =
-          in[from] >> (element * Bits) & (Bits == 64 ? ~uint64_t(0) : (uint64_t(1) << Bits) - 1);
-      x |= v << (e * Bits);
-    }
-    writeLane<uint64_t>(row, lane, x);
-  });
-  done(w, i);
+  ldsDone(w, i);
 }
 
 constexpr OpDef op(const char *name, Handler fn, uint32_t info = 0) {
@@ -414,9 +356,6 @@ constexpr OpDef kOps[] = {
     op("ds_bpermute_fi_b32", bpermute<true>),
     op("ds_swizzle_b32", swizzle),
     op("ds_nop", [](Wave &, const Inst &) {}),
-    op("ds_read_b64_tr_b4", readTranspose64<4>),
-    op("ds_read_b64_tr_b8", readTranspose64<8>),
-    op("ds_read_b64_tr_b16", readTranspose64<16>),
 };
 } // namespace
 

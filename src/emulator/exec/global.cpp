@@ -1,6 +1,6 @@
 // The flat family: GLOBAL, FLAT, SCRATCH.
 #include "emulator/exec/atomics.h"
-#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/flat_address.h"
 #include "emulator/exec/tables.h"
 
 #include <iterator>
@@ -8,78 +8,53 @@
 namespace flyemu {
 
 namespace {
-/// Lane addresses of the three segments. Scratch is kept lane by lane: lane i's bytes are at i *
-/// scratchSize.
-template <Enc Segment> struct FlatAddress {
-  Wave &w;
-  const Inst &i;
-  const uint32_t *lo, *hi;
-  uint64_t scalar;
-
-  FlatAddress(Wave &wave, const Inst &inst) : w(wave), i(inst) {
-    lo = w.row(i.src[0].index);
-    hi = lo + kLanes;
-    bool saddr = i.flags & kSaddr;
-    if (Segment == Enc::Scratch)
-      scalar = saddr ? w.s[i.src[2].index] : 0;
-    else
-      scalar = saddr ? w.s64(i.src[2].index) : 0;
-    scalar += static_cast<uint64_t>(static_cast<int64_t>(i.offset));
-  }
-
-  uint8_t *at(unsigned lane, unsigned skip, unsigned bytes, bool write) const {
-    uint64_t a;
-    if constexpr (Segment == Enc::Scratch) {
-      a = static_cast<uint32_t>(scalar + (i.flags & kVaddr ? lo[lane] : 0));
-      return scratchAt(lane, a + skip, bytes, write);
-    } else {
-      a = scalar + lo[lane] + skip;
-      if (!(i.flags & kSaddr))
-        a += uint64_t(hi[lane]) << 32;
-      if constexpr (Segment == Enc::Flat) {
-        if (a >> 32 == kSharedAperture >> 32)
-          return ldsAt(lane, static_cast<uint32_t>(a), bytes, write);
-        if (a >> 32 == kPrivateAperture >> 32)
-          return scratchAt(lane, static_cast<uint32_t>(a), bytes, write);
-      }
-      if (__builtin_expect(w.probe != nullptr, 0))
-        w.probe->access(w, i, lane, Space::Global, a, bytes, write, false);
-      return w.global(a, bytes, write, static_cast<int>(lane));
-    }
-  }
-
-  bool bulk(uint64_t exec, uint32_t bytes, bool write, uint64_t *at) const {
-    if constexpr (Segment != Enc::Global)
-      return false;
-    if (i.flags & kSaddr)
-      for (unsigned lane = 0; lane < w.lanes; ++lane)
-        at[lane] = scalar + lo[lane];
-    else
-      for (unsigned lane = 0; lane < w.lanes; ++lane)
-        at[lane] = scalar + (lo[lane] | uint64_t(hi[lane]) << 32);
-    return inOneRange(w, exec, at, bytes, write);
-  }
-
-  uint8_t *scratchAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
-    if (offset + bytes > w.scratchSize)
-      throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
-                          std::to_string(offset) + " of " + std::to_string(w.scratchSize),
-                      static_cast<int>(lane), offset};
-    if (w.probe)
-      w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
-    return w.scratch + uint64_t(lane) * w.scratchSize + offset;
-  }
-
-  uint8_t *ldsAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
-    if (w.probe)
-      w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, false);
-    return offset + bytes > w.ldsSize ? nullptr : w.lds + offset;
-  }
-};
-
 using Global = FlatAddress<Enc::Global>;
 using Flat = FlatAddress<Enc::Flat>;
 using Scratch = FlatAddress<Enc::Scratch>;
+
+/// Each lane's dword at the scalar address plus four times the lane.
+struct AddTid {
+  Wave &w;
+  const Inst &i;
+  uint64_t base;
+
+  AddTid(Wave &wave, const Inst &inst) : w(wave), i(inst) {
+    base = (i.flags & kSaddr ? w.s64(i.src[2].index) : 0) +
+           static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+  }
+  bool bulk(uint64_t, uint32_t, bool, uint64_t *) const { return false; }
+  uint8_t *at(unsigned lane, unsigned skip, unsigned bytes, bool write) const {
+    const uint64_t a = base + 4 * lane + skip;
+    if (w.probe)
+      w.probe->access(w, i, lane, Space::Global, a, bytes, write, false);
+    return w.global(a, bytes, write, static_cast<int>(lane));
+  }
+};
+
+/// Up to 32 registers, those whose bits in M0 are on, each from or to its own dword.
+template <class A, bool Store> void block(Wave &w, const Inst &i) {
+  const A address(w, i);
+  const unsigned first = Store ? i.src[1].index : i.dst.index;
+  if (first + 32 > 256)
+    throw WaveFault{"a block of registers beyond the file"};
+  forLanes(w.exec(), [&](unsigned lane) {
+    // The address registers may be among the block's.
+    uint8_t *places[32] = {};
+    for (unsigned r = 0; r < 32; ++r)
+      if (w.m0() >> r & 1)
+        places[r] = address.at(lane, 4 * r, 4, Store);
+    for (unsigned r = 0; r < 32; ++r)
+      if (uint8_t *p = places[r]) {
+        uint32_t *x = &w.row(first + r)[lane];
+        if (Store)
+          std::memcpy(p, x, 4);
+        else
+          std::memcpy(x, p, 4);
+      }
+  });
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
 
 constexpr OpDef load(const char *name, Handler fn, uint32_t info) {
   return {name, fn, Class::VmemRead, Type::B32, {}, info};
@@ -134,6 +109,7 @@ constexpr OpDef atomic(const char *name, Handler fn) {
       atomic(P "_atomic_sub_clamp_u32", atomicOp<A, atomics::SubClamp, uint32_t>),                 \
       atomic(P "_atomic_cond_sub_u32", atomicOp<A, atomics::CondSub, uint32_t>),                   \
       atomic(P "_atomic_add_f32", atomicOp<A, atomics::FAdd, uint32_t>),                           \
+      atomic(P "_atomic_fcmpswap", atomicOp<A, atomics::FCompareSwap, uint32_t>),                  \
       atomic(P "_atomic_fmin", atomicOp<A, atomics::FMinMax<false>, uint32_t>),                    \
       atomic(P "_atomic_fmax", atomicOp<A, atomics::FMinMax<true>, uint32_t>),                     \
       atomic(P "_atomic_min_f32", atomicOp<A, atomics::FMinMax<false>, uint32_t>),                 \
@@ -154,6 +130,22 @@ constexpr OpDef kOps[] = {
     ATOMICS("flat", Flat),
     LOADS("scratch", Scratch),
     LOADS_TO_LDS("scratch", Scratch),
+    load("global_load_dword_addtid", loadOp<AddTid>, 4),
+    store("global_store_dword_addtid", storeOp<AddTid>, 4),
+    {"global_load_block", block<Global, false>, Class::VmemRead, Type::B1024, {}, 128},
+    {"global_store_block",
+     block<Global, true>,
+     Class::VmemWrite,
+     Type::None,
+     {Type::None, Type::B1024},
+     128},
+    {"scratch_load_block", block<Scratch, false>, Class::VmemRead, Type::B1024, {}, 128},
+    {"scratch_store_block",
+     block<Scratch, true>,
+     Class::VmemWrite,
+     Type::None,
+     {Type::None, Type::B1024},
+     128},
 };
 } // namespace
 

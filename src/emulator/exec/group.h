@@ -37,6 +37,7 @@ private:
 struct Group {
   std::array<uint32_t, 3> id = {};
   std::vector<Wave> waves;
+  unsigned barrierSignals = 0; ///< of the split barrier's current round
 };
 
 } // namespace flyemu

@@ -141,6 +141,30 @@ inline uint16_t floatToHalfSoft(float x) {
   uint32_t r = a + 0xfff + (a >> 13 & 1);
   return static_cast<uint16_t>(sign | (r - 0x38000000) >> 13);
 }
+/// To half, towards zero.
+inline uint16_t halfRtz(float x) {
+  uint32_t b = bitsOf(x), sign = b >> 16 & 0x8000, a = b & 0x7fffffff;
+  if (a > 0x7f800000)
+    return static_cast<uint16_t>(sign | 0x7e00 | (a >> 13 & 0x3ff));
+  if (a == 0x7f800000)
+    return static_cast<uint16_t>(sign | 0x7c00);
+  if (a >= 0x47800000)
+    return static_cast<uint16_t>(sign | 0x7bff);
+  if (a < 0x38800000) {
+    int shift = 126 - static_cast<int>(a >> 23); // the unit is 2^-24
+    uint32_t f = 0x800000 | (a & 0x7fffff);
+    return static_cast<uint16_t>(sign | (a < 0x33800000 ? 0 : f >> shift));
+  }
+  return static_cast<uint16_t>(sign | (a - 0x38000000) >> 13);
+}
+/// To bfloat, nearest even.
+inline uint16_t toBfloat(float x) {
+  uint32_t b = bitsOf(x);
+  if (x != x)
+    return static_cast<uint16_t>(b >> 16 | 0x40);
+  return static_cast<uint16_t>((b + 0x7fff + (b >> 16 & 1)) >> 16);
+}
+
 #ifdef __F16C__
 inline float halfToFloat(uint16_t h) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h))); }
 inline uint16_t floatToHalf(float x) {
@@ -504,6 +528,65 @@ template <class L> inline L minNum(L a, L b) {
 template <class L> inline L maxNum(L a, L b) {
   L greater = a > b ? a : b > a ? b : (bitsOf(a) >> (sizeof(L) * 8 - 1)) ? b : a;
   return a != a ? b : b != b ? a : greater;
+}
+
+/// As minNum and maxNum, but a NaN operand, quieted, is the result: a signalling one first.
+template <class L> inline L minimum(L a, L b) {
+  return isSignaling(a) || (a != a && !isSignaling(b)) ? quiet(a)
+         : b != b                                      ? quiet(b)
+                                                       : minNum(a, b);
+}
+template <class L> inline L maximum(L a, L b) {
+  return isSignaling(a) || (a != a && !isSignaling(b)) ? quiet(a)
+         : b != b                                      ? quiet(b)
+                                                       : maxNum(a, b);
+}
+
+// The same on the bits of halves, so that payloads stay.
+inline bool isNanHalf(uint16_t a) { return (a & 0x7fff) > 0x7c00; }
+inline bool signalingHalf(uint16_t h) { return isNanHalf(h) && !(h & 0x200); }
+template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
+  if (isNanHalf(a))
+    return b;
+  if (isNanHalf(b))
+    return a;
+  // Sign and magnitude to an order of integers; -0 is below +0.
+  int ka = a & 0x8000 ? -int(a & 0x7fff) - 1 : a, kb = b & 0x8000 ? -int(b & 0x7fff) - 1 : b;
+  return (ka < kb) == Max ? b : a;
+}
+template <bool Max> inline uint16_t extremeHalf(uint16_t a, uint16_t b) {
+  if (signalingHalf(a) || (isNanHalf(a) && !signalingHalf(b)))
+    return static_cast<uint16_t>(a | 0x200);
+  return isNanHalf(b) ? static_cast<uint16_t>(b | 0x200) : minMaxHalf<Max>(a, b);
+}
+
+/// Minimum or maximum with IEEE mode's rule: a signalling NaN, quieted, is the result.
+template <class T, bool Max> void minMaxOp(Wave &w, const Inst &i) {
+  using L = typename T::type;
+  auto plain = [](L a, L b) {
+    if constexpr (std::is_same_v<T, H16>)
+      return minMaxHalf<Max>(a, b);
+    else
+      return Max ? maxNum(a, b) : minNum(a, b);
+  };
+  auto ieee = [](L a, L b) {
+    if constexpr (std::is_same_v<T, H16>) {
+      return signalingHalf(a)   ? static_cast<uint16_t>(a | 0x200)
+             : signalingHalf(b) ? static_cast<uint16_t>(b | 0x200)
+                                : minMaxHalf<Max>(a, b);
+    } else {
+      L r = Max ? maxNum(a, b) : minNum(a, b);
+      r = isSignaling(b) ? quiet(b) : r;
+      return isSignaling(a) ? quiet(a) : r;
+    }
+  };
+  if (w.mode.ieee)
+    laneOp<decltype(ieee), T, T, T>(w, i);
+  else
+    laneOp<decltype(plain), T, T, T>(w, i);
+}
+template <class T, bool Max> constexpr OpDef minMax(const char *name) {
+  return signature<T, T, T>(name, minMaxOp<T, Max>);
 }
 
 } // namespace

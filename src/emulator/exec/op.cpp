@@ -44,9 +44,9 @@ Map makeMap() {
     for (const OpDef *d = t.begin; d != t.end; ++d)
       map.emplace(d->name, d);
   };
-  for (OpTable t :
-       {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(), tableDs(),
-        tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
+  for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(),
+                    tableBufferTyped(), tableDs(), tableTransposed(), tableCrossLane(),
+                    tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

@@ -187,7 +187,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
         inst.fn = bad ? unsupportedForm : inst.permute == Permute::Dpp ? runDpp : runSdwa;
       }
       // A branch target outside the segment must not become a wild pointer.
-      if (inst.op->cls == Class::Branch && inst.enc == Enc::Sopp) {
+      if (inst.op->cls == Class::Branch && (inst.enc == Enc::Sopp || inst.enc == Enc::Sopk)) {
         int64_t to = static_cast<int64_t>(at) + 1 + inst.offset;
         if (to < 0 || to > static_cast<int64_t>(end))
           inst.fn = outsideCode;

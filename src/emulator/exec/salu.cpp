@@ -255,6 +255,11 @@ constexpr OpDef kOps[] = {
       w.setS64((i.dst.index + w.m0()) & 126, read64(w, i.src[0]));
     }, Type::B64),
 
+    // M0 has one index for each side.
+    plain("s_movrelsd_2_b32", Class::Salu, [](Wave &w, const Inst &i) {
+      w.s[(i.dst.index + (w.m0() >> 16 & 1023)) & 127] = w.s[(i.src[0].index + (w.m0() & 1023)) & 127];
+    }, Type::B32),
+
     COMPARE("eq", ==), COMPARE("lg", !=), COMPARE("gt", >), COMPARE("ge", >=), COMPARE("lt", <), COMPARE("le", <=),
     sopc<u64, u64>("s_cmp_eq_u64", [](u64 a, u64 b) { return a == b; }),
     sopc<u64, u64>("s_cmp_lg_u64", [](u64 a, u64 b) { return a != b; }),

@@ -115,6 +115,15 @@ constexpr OpDef kOps[] = {
               return a != a || a <= 0 ? 0 : a >= 4294967296.0f ? ~0u : static_cast<uint32_t>(a);
             }),
     convert("s_cvt_f16_f32", Type::F32, [](uint32_t x) { return toHalf(asFloat(x)); }),
+    {"s_cvt_pk_rtz_f16_f32",
+     [](Wave &w, const Inst &i) {
+       const uint32_t low = halfRtz(asFloat(read32(w, i.src[0])));
+       writeScalar<uint32_t>(w, i.dst, low | uint32_t(halfRtz(asFloat(read32(w, i.src[1])))) << 16);
+     },
+     Class::Salu,
+     Type::B32,
+     {Type::F32, Type::F32, Type::None},
+     0},
     convert("s_cvt_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x)); }),
     convert("s_cvt_hi_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x >> 16)); }),
 };

@@ -11,6 +11,8 @@ OpTable tableControl();
 OpTable tableSmem();
 OpTable tableGlobal();
 OpTable tableBuffer();
+OpTable tableBufferTyped();
+OpTable tableTransposed();
 OpTable tableDs();
 OpTable tableCrossLane();
 OpTable tableGprIndex();
@@ -25,7 +27,8 @@ OpTable tableSaluFloat();
   X(ValuConvert, level)                                                                            \
   X(ValuCompare, level)                                                                            \
   X(ValuHalf, level)                                                                               \
-  X(ValuPacked, level)
+  X(ValuPacked, level)                                                                             \
+  X(ValuDot, level)
 
 #define FLYEMU_DECLARE_TABLE(name, level) OpTable table##name##_##level();
 FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, base)

@@ -43,29 +43,6 @@ inline u32 unorm16(float x) {
   float r = __builtin_rintf(x * 65535.0f);
   return r != r ? 0 : r >= 65535.0f ? 65535 : r <= 0.0f ? 0 : static_cast<u32>(r);
 }
-/// To half, towards zero.
-inline uint16_t halfRtz(float x) {
-  uint32_t b = bitsOf(x), sign = b >> 16 & 0x8000, a = b & 0x7fffffff;
-  if (a > 0x7f800000)
-    return static_cast<uint16_t>(sign | 0x7e00 | (a >> 13 & 0x3ff));
-  if (a == 0x7f800000)
-    return static_cast<uint16_t>(sign | 0x7c00);
-  if (a >= 0x47800000)
-    return static_cast<uint16_t>(sign | 0x7bff);
-  if (a < 0x38800000) {
-    int shift = 126 - static_cast<int>(a >> 23); // the unit is 2^-24
-    uint32_t f = 0x800000 | (a & 0x7fffff);
-    return static_cast<uint16_t>(sign | (a < 0x33800000 ? 0 : f >> shift));
-  }
-  return static_cast<uint16_t>(sign | (a - 0x38000000) >> 13);
-}
-inline uint16_t toBfloat(float x) {
-  uint32_t b = bitsOf(x);
-  if (x != x)
-    return static_cast<uint16_t>(b >> 16 | 0x40);
-  return static_cast<uint16_t>((b + 0x7fff + (b >> 16 & 1)) >> 16);
-}
-
 const Fp8Format &e4m3(const Wave &w) { return w.target->ocpFp8 ? kE4m3 : kE4m3Fnuz; }
 const Fp8Format &e5m2(const Wave &w) { return w.target->ocpFp8 ? kE5m2 : kE5m2Fnuz; }
 template <bool Bf8> const Fp8Format &formatOf(const Wave &w) { return Bf8 ? e5m2(w) : e4m3(w); }

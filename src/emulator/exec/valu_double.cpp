@@ -4,47 +4,18 @@
 namespace flyemu {
 
 namespace {
-template <bool Max> void minMaxOp(Wave &w, const Inst &i) {
-  auto plain = [](double a, double b) { return Max ? maxNum(a, b) : minNum(a, b); };
-  auto ieee = [](double a, double b) {
-    double r = Max ? maxNum(a, b) : minNum(a, b);
-    r = isSignaling(b) ? quiet(b) : r;
-    return isSignaling(a) ? quiet(a) : r;
-  };
-  if (w.mode.ieee)
-    laneOp<decltype(ieee), F64, F64, F64>(w, i);
-  else
-    laneOp<decltype(plain), F64, F64, F64>(w, i);
-}
-
 constexpr OpDef kOps[] = {
     lane<F64, F64, F64>("v_add_f64", [](double a, double b) { return add(a, b); }),
     lane<F64, F64, F64>("v_mul_f64", [](double a, double b) { return mul(a, b); }),
     lane<F64, F64, F64, F64>("v_fma_f64",
                              [](double a, double b, double c) { return fma(a, b, c); }),
     laneAcc<F64, F64, F64>("v_fmac_f64", [](double a, double b, double c) { return fma(a, b, c); }),
-    {"v_min_f64", minMaxOp<false>, Class::Valu, Type::F64, {Type::F64, Type::F64, Type::None}, 0},
-    {"v_max_f64", minMaxOp<true>, Class::Valu, Type::F64, {Type::F64, Type::F64, Type::None}, 0},
-    {"v_min_num_f64",
-     minMaxOp<false>,
-     Class::Valu,
-     Type::F64,
-     {Type::F64, Type::F64, Type::None},
-     0},
-    {"v_max_num_f64",
-     minMaxOp<true>,
-     Class::Valu,
-     Type::F64,
-     {Type::F64, Type::F64, Type::None},
-     0},
-    lane<F64, F64, F64>("v_minimum_f64",
-                        [](double a, double b) {
-                          return a != a ? quiet(a) : b != b ? quiet(b) : minNum(a, b);
-                        }),
-    lane<F64, F64, F64>("v_maximum_f64",
-                        [](double a, double b) {
-                          return a != a ? quiet(a) : b != b ? quiet(b) : maxNum(a, b);
-                        }),
+    minMax<F64, false>("v_min_f64"),
+    minMax<F64, true>("v_max_f64"),
+    minMax<F64, false>("v_min_num_f64"),
+    minMax<F64, true>("v_max_num_f64"),
+    lane<F64, F64, F64>("v_minimum_f64", [](double a, double b) { return minimum(a, b); }),
+    lane<F64, F64, F64>("v_maximum_f64", [](double a, double b) { return maximum(a, b); }),
     lane<F64, F64, I32>("v_ldexp_f64",
                         [](double a, int e) { return nanOf(__builtin_ldexp(a, e), a, a); }),
     lane<F64, F64>("v_trunc_f64", [](double a) { return nanOf(__builtin_trunc(a), a, a); }),

@@ -4,21 +4,6 @@
 namespace flyemu {
 
 namespace {
-/// Minimum or maximum with IEEE mode's rule for signalling NaNs.
-template <class T, bool Max> void minMaxOp(Wave &w, const Inst &i) {
-  using L = typename T::type;
-  auto plain = [](L a, L b) { return Max ? maxNum(a, b) : minNum(a, b); };
-  auto ieee = [](L a, L b) {
-    L r = Max ? maxNum(a, b) : minNum(a, b);
-    r = isSignaling(b) ? quiet(b) : r;
-    return isSignaling(a) ? quiet(a) : r;
-  };
-  if (w.mode.ieee)
-    laneOp<decltype(ieee), T, T, T>(w, i);
-  else
-    laneOp<decltype(plain), T, T, T>(w, i);
-}
-
 inline float min3(float a, float b, float c) { return minNum(minNum(a, b), c); }
 inline float max3(float a, float b, float c) { return maxNum(maxNum(a, b), c); }
 inline float med3(float a, float b, float c) {
@@ -42,38 +27,12 @@ constexpr OpDef kOps[] = {
     lane<F32, F32, F32>("v_mul_f32", [](float a, float b) { return mul(a, b); }),
     lane<F32, F32, F32>("v_mul_legacy_f32", [](float a, float b) { return legacyMul(a, b); }),
     lane<F32, F32, F32>("v_mul_dx9_zero_f32", [](float a, float b) { return legacyMul(a, b); }),
-    {"v_min_f32",
-     minMaxOp<F32, false>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::None},
-     0},
-    {"v_max_f32",
-     minMaxOp<F32, true>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::None},
-     0},
-    {"v_min_num_f32",
-     minMaxOp<F32, false>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::None},
-     0},
-    {"v_max_num_f32",
-     minMaxOp<F32, true>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::None},
-     0},
-    lane<F32, F32, F32>("v_minimum_f32",
-                        [](float a, float b) {
-                          return a != a ? quiet(a) : b != b ? quiet(b) : minNum(a, b);
-                        }),
-    lane<F32, F32, F32>("v_maximum_f32",
-                        [](float a, float b) {
-                          return a != a ? quiet(a) : b != b ? quiet(b) : maxNum(a, b);
-                        }),
+    minMax<F32, false>("v_min_f32"),
+    minMax<F32, true>("v_max_f32"),
+    minMax<F32, false>("v_min_num_f32"),
+    minMax<F32, true>("v_max_num_f32"),
+    lane<F32, F32, F32>("v_minimum_f32", [](float a, float b) { return minimum(a, b); }),
+    lane<F32, F32, F32>("v_maximum_f32", [](float a, float b) { return maximum(a, b); }),
     lane<F32, F32, F32, F32>("v_min3_f32", [](float a, float b, float c) { return min3(a, b, c); }),
     lane<F32, F32, F32, F32>("v_max3_f32", [](float a, float b, float c) { return max3(a, b, c); }),
     lane<F32, F32, F32, F32>("v_med3_f32", [](float a, float b, float c) { return med3(a, b, c); }),
@@ -84,18 +43,17 @@ constexpr OpDef kOps[] = {
     lane<F32, F32, F32, F32>("v_med3_num_f32",
                              [](float a, float b, float c) { return med3(a, b, c); }),
     lane<F32, F32, F32, F32>("v_minimum3_f32",
-                             [](float a, float b, float c) {
-                               return a != a   ? quiet(a)
-                                      : b != b ? quiet(b)
-                                      : c != c ? quiet(c)
-                                               : min3(a, b, c);
-                             }),
+                             [](float a, float b, float c) { return minimum(minimum(a, b), c); }),
     lane<F32, F32, F32, F32>("v_maximum3_f32",
+                             [](float a, float b, float c) { return maximum(maximum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_minimummaximum_f32",
+                             [](float a, float b, float c) { return maximum(minimum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_maximumminimum_f32",
+                             [](float a, float b, float c) { return minimum(maximum(a, b), c); }),
+    lane<F32, F32, F32, F32>("v_mullit_f32",
                              [](float a, float b, float c) {
-                               return a != a   ? quiet(a)
-                                      : b != b ? quiet(b)
-                                      : c != c ? quiet(c)
-                                               : max3(a, b, c);
+                               constexpr float kLeast = -3.402823466e38f;
+                               return b <= kLeast || b != b || !(c > 0) ? kLeast : mul(a, b);
                              }),
     lane<F32, F32, F32, F32>("v_maxmin_f32",
                              [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),

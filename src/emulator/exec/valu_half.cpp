@@ -8,42 +8,14 @@
 namespace flyemu {
 
 namespace {
-/// Minimum and maximum on bits, so that NaN payloads stay and zeros order; the values are exact in
-/// float.
-inline bool signalingHalf(uint16_t h) {
-  return (h & 0x7c00) == 0x7c00 && h & 0x3ff && !(h & 0x200);
-}
-template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
-  bool nanA = (a & 0x7fff) > 0x7c00, nanB = (b & 0x7fff) > 0x7c00;
-  if (nanA)
-    return b;
-  if (nanB)
-    return a;
-  // Sign and magnitude to an order of integers; -0 is below +0.
-  int ka = a & 0x8000 ? -int(a & 0x7fff) - 1 : a, kb = b & 0x8000 ? -int(b & 0x7fff) - 1 : b;
-  return (ka < kb) == Max ? b : a;
-}
-template <bool Max> void minMaxOp(Wave &w, const Inst &i) {
-  auto plain = [](uint16_t a, uint16_t b) { return minMaxHalf<Max>(a, b); };
-  auto ieee = [](uint16_t a, uint16_t b) {
-    return signalingHalf(a)   ? static_cast<uint16_t>(a | 0x200)
-           : signalingHalf(b) ? static_cast<uint16_t>(b | 0x200)
-                              : minMaxHalf<Max>(a, b);
-  };
-  if (w.mode.ieee)
-    laneOp<decltype(ieee), H16, H16, H16>(w, i);
-  else
-    laneOp<decltype(plain), H16, H16, H16>(w, i);
-}
 inline uint16_t min3(uint16_t a, uint16_t b, uint16_t c) {
   return minMaxHalf<false>(minMaxHalf<false>(a, b), c);
 }
 inline uint16_t max3(uint16_t a, uint16_t b, uint16_t c) {
   return minMaxHalf<true>(minMaxHalf<true>(a, b), c);
 }
-inline bool isNan(uint16_t a) { return (a & 0x7fff) > 0x7c00; }
 inline uint16_t med3(uint16_t a, uint16_t b, uint16_t c) {
-  if (isNan(a) || isNan(b) || isNan(c))
+  if (isNanHalf(a) || isNanHalf(b) || isNanHalf(c))
     return min3(a, b, c);
   uint16_t m = max3(a, b, c);
   return m == a ? minMaxHalf<true>(b, c) : m == b ? minMaxHalf<true>(a, c) : minMaxHalf<true>(a, b);
@@ -77,7 +49,7 @@ inline float sinTurns(double x, bool cosine) {
 #define HALF3(NAME, EXPR)                                                                          \
   lane<F16, F16, F16, F16>(NAME, [](float a, float b, float c) { return EXPR; })
 #define HALF1(NAME, EXPR) lane<F16, F16>(NAME, [](float a) { return EXPR; })
-#define BITS2(NAME, FN) {NAME, FN, Class::Valu, Type::F16, {Type::F16, Type::F16, Type::None}, 0}
+#define BITS2(NAME, EXPR) lane<H16, H16, H16>(NAME, [](uint16_t a, uint16_t b) { return EXPR; })
 #define BITS3(NAME, EXPR)                                                                          \
   lane<H16, H16, H16, H16>(NAME, [](uint16_t a, uint16_t b, uint16_t c) { return EXPR; })
 
@@ -86,10 +58,10 @@ constexpr OpDef kOps[] = {
     HALF2("v_sub_f16", sub(a, b)),
     HALF2("v_subrev_f16", sub(b, a)),
     HALF2("v_mul_f16", mul(a, b)),
-    BITS2("v_min_f16", minMaxOp<false>),
-    BITS2("v_max_f16", minMaxOp<true>),
-    BITS2("v_min_num_f16", minMaxOp<false>),
-    BITS2("v_max_num_f16", minMaxOp<true>),
+    minMax<H16, false>("v_min_f16"),
+    minMax<H16, true>("v_max_f16"),
+    minMax<H16, false>("v_min_num_f16"),
+    minMax<H16, true>("v_max_num_f16"),
     BITS3("v_min3_f16", min3(a, b, c)),
     BITS3("v_max3_f16", max3(a, b, c)),
     BITS3("v_med3_f16", med3(a, b, c)),
@@ -100,6 +72,12 @@ constexpr OpDef kOps[] = {
     BITS3("v_minmax_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
     BITS3("v_maxmin_num_f16", minMaxHalf<false>(minMaxHalf<true>(a, b), c)),
     BITS3("v_minmax_num_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
+    BITS2("v_minimum_f16", extremeHalf<false>(a, b)),
+    BITS2("v_maximum_f16", extremeHalf<true>(a, b)),
+    BITS3("v_minimum3_f16", extremeHalf<false>(extremeHalf<false>(a, b), c)),
+    BITS3("v_maximum3_f16", extremeHalf<true>(extremeHalf<true>(a, b), c)),
+    BITS3("v_minimummaximum_f16", extremeHalf<true>(extremeHalf<false>(a, b), c)),
+    BITS3("v_maximumminimum_f16", extremeHalf<false>(extremeHalf<true>(a, b), c)),
     HALF3("v_fma_f16", fmaHalf(a, b, c)),
     HALF3("v_fma_legacy_f16", fmaHalf(a, b, c)),
     HALF3("v_fmamk_f16", fmaHalf(a, b, c)),

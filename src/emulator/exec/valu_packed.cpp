@@ -1,5 +1,4 @@
-// VOP3P: two 16-bit or two 32-bit operations at once, mixed-precision multiply-adds, dot products
-// of halves.
+// VOP3P: two 16-bit or two 32-bit operations at once, mixed-precision multiply-adds.
 #include "emulator/exec/lanes.h"
 
 namespace flyemu {
@@ -161,55 +160,12 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
   }
 }
 
-// The sum of two products and an addend, rounded after each step.
-inline float dot2(float a0, float b0, float a1, float b1, float c) {
-  return fma(a1, b1, fma(a0, b0, c));
-}
-template <bool Acc> void dot2HalfOp(Wave &w, const Inst &i) {
-  FloatScope<false, false> scope(w);
-  uint64_t exec = w.exec();
-  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
-    uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk));
-    if (!m)
-      continue;
-    alignas(64) float b[5][kChunk], r[kChunk];
-    auto part = [&](unsigned k, bool high, float *buf) {
-      Operand o = i.src[k];
-      bool upper = Acc ? high : (high ? i.opselHi : i.opsel) >> k & 1;
-      uint8_t negate = high && !Acc ? (o.flags & kNegHi ? kNeg : 0) : o.flags & kNeg;
-      o.flags = static_cast<uint8_t>((upper ? kHigh : 0) | negate);
-      return fetch<F16>(w, o, c, buf);
-    };
-    const float *a0 = part(0, false, b[0]), *b0 = part(1, false, b[1]), *a1 = part(0, true, b[2]),
-                *b1 = part(1, true, b[3]);
-    Operand third = Acc ? i.dst : i.src[2];
-    third.flags &= kNeg;
-    const float *add = fetch<F32>(w, third, c, b[4]);
-    FLYEMU_EACH(l)
-    r[l] = dot2(a0[l], b0[l], a1[l], b1[l], add[l]);
-    store<F32>(w, i, c, m, r);
-  }
-}
-inline float bfloat(uint32_t x) { return asFloat(x << 16); }
-
 inline uint16_t clampU16(int32_t x) {
   return static_cast<uint16_t>(x > 65535 ? 65535 : x < 0 ? 0 : x);
 }
 inline int16_t clampI16(int32_t x) {
   return static_cast<int16_t>(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
 }
-template <bool Max> inline uint16_t minMaxHalf(uint16_t a, uint16_t b) {
-  if ((a & 0x7fff) > 0x7c00)
-    return b;
-  if ((b & 0x7fff) > 0x7c00)
-    return a;
-  int ka = a & 0x8000 ? -int(a & 0x7fff) - 1 : a, kb = b & 0x8000 ? -int(b & 0x7fff) - 1 : b;
-  return (ka < kb) == Max ? b : a;
-}
-inline int64_t clip32(int64_t x) {
-  return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
-}
-
 constexpr OpDef kOps[] = {
     packed<F16, F16, F16>("v_pk_add_f16", [](float a, float b) { return add(a, b); }),
     packed<F16, F16, F16>("v_pk_mul_f16", [](float a, float b) { return mul(a, b); }),
@@ -221,6 +177,18 @@ constexpr OpDef kOps[] = {
                           [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
     packed<H16, H16, H16>("v_pk_max_num_f16",
                           [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
+    packed<H16, H16, H16>("v_pk_minimum_f16",
+                          [](uint16_t a, uint16_t b) { return extremeHalf<false>(a, b); }),
+    packed<H16, H16, H16>("v_pk_maximum_f16",
+                          [](uint16_t a, uint16_t b) { return extremeHalf<true>(a, b); }),
+    packed<H16, H16, H16, H16>("v_pk_minimum3_f16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return extremeHalf<false>(extremeHalf<false>(a, b), c);
+                               }),
+    packed<H16, H16, H16, H16>("v_pk_maximum3_f16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return extremeHalf<true>(extremeHalf<true>(a, b), c);
+                               }),
     packed<F16, F16, F16, F16>("v_pk_fma_f16",
                                [](float a, float b, float c) { return fmaHalf(a, b, c); }),
     {"v_pk_fmac_f16",
@@ -266,54 +234,6 @@ constexpr OpDef kOps[] = {
     {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_dot2_f32_f16",
-     dot2HalfOp<false>,
-     Class::Valu,
-     Type::F32,
-     {Type::F16, Type::F16, Type::F32},
-     0},
-    {"v_dot2c_f32_f16",
-     dot2HalfOp<true>,
-     Class::Valu,
-     Type::F32,
-     {Type::F16, Type::F16, Type::None},
-     0},
-    {"v_dot2acc_f32_f16",
-     dot2HalfOp<true>,
-     Class::Valu,
-     Type::F32,
-     {Type::F16, Type::F16, Type::None},
-     0},
-    lane<F32, U32, U32, F32>("v_dot2_f32_bf16",
-                             [](uint32_t a, uint32_t b, float c) {
-                               return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16),
-                                           bfloat(b >> 16), c);
-                             }),
-    laneAcc<F32, U32, U32>("v_dot2c_f32_bf16",
-                           [](uint32_t a, uint32_t b, float c) {
-                             return dot2(bfloat(a & 0xffff), bfloat(b & 0xffff), bfloat(a >> 16),
-                                         bfloat(b >> 16), c);
-                           }),
-    laneSat<I32, U32, U32, I32>(
-        "v_dot2_i32_i16",
-        [](uint32_t a, uint32_t b, int32_t c) {
-          return static_cast<int32_t>(uint32_t(c) + uint32_t(int16_t(a) * int16_t(b)) +
-                                      uint32_t(int16_t(a >> 16) * int16_t(b >> 16)));
-        },
-        [](uint32_t a, uint32_t b, int32_t c) {
-          return static_cast<int32_t>(clip32(int64_t(c) + int64_t(int16_t(a)) * int16_t(b) +
-                                             int64_t(int16_t(a >> 16)) * int16_t(b >> 16)));
-        }),
-    laneSat<U32, U32, U32, U32>(
-        "v_dot2_u32_u16",
-        [](uint32_t a, uint32_t b, uint32_t c) {
-          return c + (a & 0xffff) * (b & 0xffff) + (a >> 16) * (b >> 16);
-        },
-        [](uint32_t a, uint32_t b, uint32_t c) {
-          uint64_t r =
-              uint64_t(c) + uint64_t(a & 0xffff) * (b & 0xffff) + uint64_t(a >> 16) * (b >> 16);
-          return r >> 32 ? ~0u : static_cast<uint32_t>(r);
-        }),
 };
 } // namespace
 

@@ -1,5 +1,6 @@
 #include "emulator/exec/wave_setup.h"
 
+#include "emulator/exec/group.h"
 #include "emulator/exec/program.h"
 
 namespace flyemu {
@@ -40,6 +41,8 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
                uint64_t packet) {
   const KernelDescriptor &k = d.kernel->descriptor;
   const TargetInfo &t = *w.target;
+  if (index == 0)
+    w.group->barrierSignals = 0;
   unsigned n = 0;
   auto put = [&](uint32_t x) { w.s[n++] = x; };
   auto put64 = [&](uint64_t x) {
