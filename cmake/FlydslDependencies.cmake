@@ -15,6 +15,11 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_path(HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
 
+# Bitcode of ROCm's device library, which kernels with sin, erf and the like are linked with.
+find_path(FLYDSL_DEVICE_LIBRARY_DIR ocml.bc REQUIRED
+  PATHS "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/amdgcn/bitcode" "$ENV{ROCM_PATH}/amdgcn/bitcode" /opt/rocm/amdgcn/bitcode
+  DOC "Folder of ocml.bc and ockl.bc")
+
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
 include(AddLLVM)

@@ -12,7 +12,9 @@
 
 namespace flydsl::jit {
 
-CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &options) {
+CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &asked) {
+  CompileOptions options = asked;
+  options.bitcode = readLinkedBitcode(module);
   auto start = std::chrono::steady_clock::now();
   cache::Key key = irKey(module, options);
   double hashMs =

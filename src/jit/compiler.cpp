@@ -204,6 +204,8 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
 std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
                                                 const CompileOptions &options) {
   auto compile = std::make_shared<Compile>(options, kernelName(module));
+  if (options.bitcode.empty())
+    compile->options.bitcode = readLinkedBitcode(module);
   GuardOutcome outcome = runGuarded(
       [compile, module](Guard &guard) { compile->run(module, guard); }, options.timeoutSeconds);
   if (outcome.kind != GuardOutcome::finished || !compile->done)

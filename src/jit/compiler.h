@@ -1,11 +1,13 @@
 // From a module to a code object: pass pipeline, LLVM IR, object, link, metadata. Thread-safe.
 #pragma once
 
+#include "jit/bitcode.h"
 #include "jit/code_object.h"
 #include "jit/target.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class ModuleOp;
@@ -25,6 +27,7 @@ struct CompileOptions {
                            ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO
   bool verify = true;      ///< run MLIR's verifier after every pass. FLYDSL_DEBUG_ENABLE_VERIFIER
   std::string dumpDir;     ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR
+  std::vector<Bitcode> bitcode;  ///< to link; a compile reads it from the IR where this is empty
   unsigned timeoutSeconds = 600; ///< a compile that takes longer is given up; 0 waits for ever
 
   /// For `target`, with everything else as the environment says. Throws flydsl::Error for a bad

@@ -34,9 +34,16 @@ static void dropLocations(mlir::ModuleOp module) {
   });
 }
 
+/// What is linked counts by its content, not by its place.
+static void dropBitcodePaths(mlir::ModuleOp module) {
+  for (auto device : module.getOps<mlir::gpu::GPUModuleOp>())
+    device->removeAttr(linkLibsAttribute);
+}
+
 cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> device = module.clone();
   dropHostFunctions(*device);
+  dropBitcodePaths(*device);
   if (!options.lineTables)
     dropLocations(*device);
   std::string bytecode;
@@ -54,6 +61,8 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   key.add("vgprs", options.maxVgprs);
   key.add("fast", options.fastMath);
   key.add("lines", options.lineTables);
+  for (const Bitcode &bitcode : options.bitcode)
+    key.add("bitcode", *bitcode.bytes);
   key.add("build", buildIdentity());
   return key.finish();
 }

@@ -27,7 +27,7 @@ std::vector<std::string> pipelineStages(const CompileOptions &options, bool from
               "fly-promote-regmem-to-vectorssa",
               "convert-fly-to-rocdl"};
   stages.push_back("canonicalize");
-  stages.push_back("gpu.module(convert-scf-to-cf,math-expand-ops{ops=tan,tanh,sinh,cosh},cse,"
+  stages.push_back("gpu.module(convert-scf-to-cf,cse,"
                    "convert-vector-to-llvm,"
                    "convert-gpu-to-rocdl{chipset=" +
                    options.target.name() +

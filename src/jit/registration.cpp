@@ -1,10 +1,10 @@
 // The dialects and passes of the pipeline, registered by name.
 #include "jit/context_pool.h"
 
-#include "dialect/Fly/IR/FlyDialect.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/Transforms/Passes.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -30,7 +30,6 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -74,7 +73,6 @@ void registerPasses() {
     mlir::fly::registerFlyToROCDLPasses();
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });
-    mlir::registerPass([] { return mlir::math::createMathExpandOpsPass(); });
     mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
     mlir::registerPass([] { return mlir::createConvertVectorToLLVMPass(); });
     mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });

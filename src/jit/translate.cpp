@@ -1,7 +1,10 @@
 #include "jit/codegen.h"
 
+#include "jit/bitcode.h"
+
 #include "mlir/IR/Operation.h"
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CallingConv.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
@@ -20,22 +23,32 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
                                         const CompileOptions &options) {
   std::unique_ptr<llvm::Module> module =
       mlir::translateModuleToLLVMIR(gpuModule, context, "flydsl");
-  if (module) {
-    useNativeMath(*module);
-    prepareModule(*module, machine, options);
-  }
+  if (!module)
+    return nullptr;
+  module->setTargetTriple(machine.getTargetTriple());
+  module->setDataLayout(machine.createDataLayout());
+  useNativeMath(*module);
+  if (!linkBitcode(*module, options))
+    return nullptr;
+  prepareModule(*module, machine, options);
   return module;
 }
 
 /// What the kernel never asks for needs no hidden arguments: the loader's implicit block and its
-/// queue, heap and dispatch pointers. A call to anything but an intrinsic may need all of them.
-static bool callsNothing(const llvm::Function &function) {
+/// queue, heap and dispatch pointers. A call of what is not known here may need all of them.
+static bool callsKnown(const llvm::Function &function,
+                       llvm::SmallPtrSetImpl<const llvm::Function *> &seen) {
+  if (!seen.insert(&function).second)
+    return true;
   for (const llvm::BasicBlock &block : function)
     for (const llvm::Instruction &instruction : block)
-      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-        if (!call->isInlineAsm() &&
-            !(call->getCalledFunction() && call->getCalledFunction()->isIntrinsic()))
+      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        const llvm::Function *called = call->getCalledFunction();
+        if (call->isInlineAsm() || (called && called->isIntrinsic()))
+          continue;
+        if (!called || called->isDeclaration() || !callsKnown(*called, seen))
           return false;
+      }
   return true;
 }
 
@@ -57,7 +70,8 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
       argument.addAttr(llvm::Attribute::NoUndef);
 
   const llvm::Module &module = *kernel.getParent();
-  if (!callsNothing(kernel) || usesIntrinsic(module, "llvm.amdgcn.implicitarg.ptr"))
+  llvm::SmallPtrSet<const llvm::Function *, 8> seen;
+  if (!callsKnown(kernel, seen) || usesIntrinsic(module, "llvm.amdgcn.implicitarg.ptr"))
     return;
   for (const char *unused :
        {"amdgpu-no-implicitarg-ptr", "amdgpu-no-hostcall-ptr", "amdgpu-no-heap-ptr",
@@ -67,8 +81,6 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
 
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
                    const CompileOptions &options) {
-  module.setTargetTriple(machine.getTargetTriple());
-  module.setDataLayout(machine.createDataLayout());
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
 
   std::string features = options.target.llvmFeatures();

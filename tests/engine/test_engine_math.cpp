@@ -1,0 +1,77 @@
+// Functions of ROCm's device library, linked into kernels, against the host's in double precision.
+#include <flydsl/flydsl.h>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+namespace fx = flydsl;
+
+namespace {
+constexpr int block = 64, functions = 10;
+
+double reference(int function, double x) {
+  switch (function) {
+  case 0:
+    return std::sin(x);
+  case 1:
+    return std::cos(x);
+  case 2:
+    return std::tan(x);
+  case 3:
+    return std::erf(x);
+  case 4:
+    return std::tanh(x);
+  case 5:
+    return std::atan(x);
+  case 6:
+    return std::expm1(x);
+  case 7:
+    return std::log1p(std::abs(x));
+  case 8:
+    return std::atan2(x, double(float(x * 0.5) + 1.0f));
+  default:
+    return std::pow(std::abs(x), 1.25);
+  }
+}
+} // namespace
+
+TEST_CASE("functions of the device library are exact to a few units in the last place") {
+  const fx::Kernel all{"device_library", [](fx::Tensor x, fx::Tensor y) {
+                         auto i = fx::block_idx().x * block + fx::thread_idx().x;
+                         auto v = x(i);
+                         y(i, 0) = fx::math::sin(v);
+                         y(i, 1) = fx::math::cos(v);
+                         y(i, 2) = fx::math::tan(v);
+                         y(i, 3) = fx::math::erf(v);
+                         y(i, 4) = fx::math::tanh(v);
+                         y(i, 5) = fx::math::atan(v);
+                         y(i, 6) = fx::math::expm1(v);
+                         y(i, 7) = fx::math::log1p(fx::math::abs(v));
+                         y(i, 8) = fx::math::atan2(v, v * 0.5f + 1.0f);
+                         y(i, 9) = fx::math::pow(fx::math::abs(v), 1.25f);
+                       }};
+  constexpr std::int64_t n = 512;
+  std::vector<float> in;
+  for (int i = 0; i < n; ++i) {
+    const float exponent = static_cast<float>(i % 40) - 30; // to 2^9 in both directions
+    in.push_back((i % 2 ? -1.0f : 1.0f) * std::exp2(exponent) *
+                 (1.0f + static_cast<float>(i) / 512));
+  }
+  auto x = fx::DeviceArray<float>::from_host(in, {n});
+  fx::DeviceArray<float> y({n, functions});
+  fx::Stream stream;
+  all(x, y).launch({.grid = n / block, .block = block, .stream = stream});
+  stream.synchronize();
+  const std::vector<float> out = y.to_host();
+  for (int i = 0; i < n; ++i)
+    for (int f = 0; f < functions; ++f) {
+      const double exact = reference(f, static_cast<double>(in[i]));
+      const float got = out[static_cast<std::size_t>(i * functions + f)];
+      CAPTURE(f, in[i], exact, got);
+      if (std::abs(exact) > 3.4e38)
+        CHECK(std::isinf(got));
+      else
+        CHECK(std::abs(got - exact) <= 4 * std::ldexp(std::abs(exact), -23) + 1e-44);
+    }
+}
