@@ -17,7 +17,7 @@ KERNEL reduce_lds(GLOBAL const int *in, GLOBAL int *out) {
 
 KERNEL reduce_bpermute(GLOBAL const int *in, GLOBAL int *out) {
   int lane = lane_id(), sum = in[global_id()];
-  for (int step = 1; step < 64; step *= 2)
+  for (int step = 1; step < WAVE; step *= 2)
     sum += __builtin_amdgcn_ds_bpermute((lane ^ step) * 4, sum);
   out[global_id()] = sum;
 }
@@ -29,8 +29,15 @@ KERNEL scan_dpp(GLOBAL const int *in, GLOBAL int *out) {
   x += __builtin_amdgcn_update_dpp(0, x, 0x112, 0xF, 0xF, 0);
   x += __builtin_amdgcn_update_dpp(0, x, 0x114, 0xF, 0xF, 0);
   x += __builtin_amdgcn_update_dpp(0, x, 0x118, 0xF, 0xF, 0);
+#if WAVE == 64
   x += __builtin_amdgcn_update_dpp(0, x, 0x142, 0xA, 0xF, 0); /* row_bcast:15 into rows 1 and 3 */
   x += __builtin_amdgcn_update_dpp(0, x, 0x143, 0xC, 0xF, 0); /* row_bcast:31 into rows 2 and 3 */
+#else
+  /* No broadcasts between rows: every lane takes lane 15 of the other row, and the second row adds it. */
+  int other = __builtin_amdgcn_permlanex16(0, x, ~0u, ~0u, 0, 0);
+  if (lane_id() >= 16)
+    x += other;
+#endif
   out[global_id()] = x;
 }
 
@@ -50,10 +57,9 @@ KERNEL scan_lds(GLOBAL const int *in, GLOBAL int *out) {
 /* Keeps odd values, in order, by a ballot and a count of the lanes before. */
 KERNEL compact_ballot(GLOBAL const int *in, GLOBAL int *out, GLOBAL int *counts) {
   int x = in[global_id()];
-  u64 mask = __builtin_amdgcn_ballot_w64(x & 1);
-  int place = (int)__builtin_amdgcn_mbcnt_hi((u32)(mask >> 32), __builtin_amdgcn_mbcnt_lo((u32)mask, 0));
+  u64 mask = ballot(x & 1);
   if (x & 1)
-    out[group_id() * 64 + place] = x;
+    out[group_id() * WAVE + lanes_before(mask)] = x;
   if (lane_id() == 0)
     counts[group_id()] = __builtin_popcountll(mask);
 }
@@ -64,7 +70,7 @@ KERNEL lane_moves(GLOBAL const int *in, GLOBAL int *out) {
   out[base + 1] = __builtin_amdgcn_readlane(x, 17);
   out[base + 2] = __builtin_amdgcn_ds_swizzle(x, 0x041F);           /* lane ^ 1 */
   out[base + 3] = __builtin_amdgcn_mov_dpp(x, 0x140, 0xF, 0xF, 1);   /* row_mirror */
-  out[base + 4] = __builtin_amdgcn_ds_permute(((lane_id() + 3) & 63) * 4, x);
+  out[base + 4] = __builtin_amdgcn_ds_permute(((lane_id() + 3) & (WAVE - 1)) * 4, x);
 }
 
 SHARED int bins[16];

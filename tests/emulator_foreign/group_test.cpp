@@ -33,18 +33,20 @@ TEST_CASE("Reduction of a workgroup by a tree in LDS") {
 TEST_CASE("Reduction of a wave by permutes leaves the sum in every lane") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(256);
+  const int wave = waveSize();
   Array<int> din(in), dout(256);
   module.run("reduce_bpermute", 2, 128, din.data(), dout.data());
   std::vector<int> got = dout.read();
   for (int i = 0; i < 256; ++i)
-    REQUIRE(got[i] == std::accumulate(in.begin() + i / 64 * 64, in.begin() + i / 64 * 64 + 64, 0));
+    REQUIRE(got[i] ==
+            std::accumulate(in.begin() + i / wave * wave, in.begin() + i / wave * wave + wave, 0));
 }
 
 TEST_CASE("Scan of a wave by data-parallel primitives") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(256), expected(256);
-  for (int w = 0; w < 4; ++w)
-    std::partial_sum(in.begin() + w * 64, in.begin() + (w + 1) * 64, expected.begin() + w * 64);
+  for (int w = 0, wave = waveSize(); w < 256; w += wave)
+    std::partial_sum(in.begin() + w, in.begin() + w + wave, expected.begin() + w);
   Array<int> din(in), dout(256);
   module.run("scan_dpp", 4, 64, din.data(), dout.data());
   CHECK(dout.read() == expected);
@@ -62,32 +64,34 @@ TEST_CASE("Scan of a workgroup through LDS") {
 
 TEST_CASE("Compaction by ballot keeps the odd values in order") {
   Module module("group", FOREIGN_LEVEL);
-  std::vector<int> in = numbers(192);
-  Array<int> din(in), dout(192), dcounts(3);
-  module.run("compact_ballot", 3, 64, din.data(), dout.data(), dcounts.data());
+  const int wave = waveSize();
+  std::vector<int> in = numbers(3 * wave);
+  Array<int> din(in), dout(3 * wave), dcounts(3);
+  module.run("compact_ballot", 3, wave, din.data(), dout.data(), dcounts.data());
   std::vector<int> got = dout.read(), counts = dcounts.read();
   for (int g = 0; g < 3; ++g) {
     std::vector<int> expected;
-    std::copy_if(in.begin() + g * 64, in.begin() + (g + 1) * 64, std::back_inserter(expected),
+    std::copy_if(in.begin() + g * wave, in.begin() + (g + 1) * wave, std::back_inserter(expected),
                  [](int x) { return x & 1; });
     REQUIRE(counts[g] == static_cast<int>(expected.size()));
-    CHECK(std::equal(expected.begin(), expected.end(), got.begin() + g * 64));
+    CHECK(std::equal(expected.begin(), expected.end(), got.begin() + g * wave));
   }
 }
 
 TEST_CASE("Values move between lanes: first, named, swizzled, mirrored, permuted") {
   Module module("group", FOREIGN_LEVEL);
+  const int lanes = waveSize();
   std::vector<int> in = numbers(128);
   Array<int> din(in), dout(640);
   module.run("lane_moves", 2, 64, din.data(), dout.data());
   std::vector<int> got = dout.read();
   for (int i = 0; i < 128; ++i) {
-    int wave = i / 64 * 64, lane = i % 64;
+    int wave = i / lanes * lanes, lane = i % lanes;
     REQUIRE(got[i * 5] == in[wave]);
     REQUIRE(got[i * 5 + 1] == in[wave + 17]);
     REQUIRE(got[i * 5 + 2] == in[wave + (lane ^ 1)]);
     REQUIRE(got[i * 5 + 3] == in[wave + lane / 16 * 16 + 15 - lane % 16]);
-    REQUIRE(got[i * 5 + 4] == in[wave + (lane + 61) % 64]);
+    REQUIRE(got[i * 5 + 4] == in[wave + (lane + lanes - 3) % lanes]);
   }
 }
 

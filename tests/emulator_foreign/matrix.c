@@ -29,6 +29,7 @@ KERNEL matmul_tiled(GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *
     c[i * n + j] = sum;
 }
 
+#ifdef __GFX9__
 typedef float f32x4 __attribute__((ext_vector_type(4)));
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 typedef double f64x4 __attribute__((ext_vector_type(4)));
@@ -112,3 +113,90 @@ KERNEL mfma_f64(GLOBAL const double *a, GLOBAL const double *b, GLOBAL double *c
   for (int r = 0; r < 4; ++r)
     c[(r * 4 + block) * 16 + row] = sum[r];
 }
+
+#ifdef __gfx950__
+typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
+
+/* The wide form: eight k's for each lane. */
+KERNEL mfma_f16_deep(GLOBAL const _Float16 *a, GLOBAL const _Float16 *b, GLOBAL float *c, int k) {
+  int row = lane_id() & 15, block = lane_id() >> 4;
+  f32x4 sum = {0, 0, 0, 0};
+  for (int l = 0; l < k; l += 32) {
+    f16x8 x, y;
+    for (int e = 0; e < 8; ++e) {
+      x[e] = a[row * k + l + block * 8 + e];
+      y[e] = b[(l + block * 8 + e) * 16 + row];
+    }
+    sum = __builtin_amdgcn_mfma_f32_16x16x32_f16(x, y, sum, 0, 0, 0);
+  }
+  for (int r = 0; r < 4; ++r)
+    c[(block * 4 + r) * 16 + row] = sum[r];
+}
+#endif
+
+#else /* RDNA */
+
+/* One wave of 32, 16 x 16 = (16 x k) (k x 16). Lane l holds row (or column) l % 16. On gfx11 both halves of the
+   wave hold all sixteen k's, on gfx12 each half its eight; the result's rows lie differently, too. */
+#ifdef __GFX12__
+#define KS 8
+#define FIRST_K (lane_id() / 16 * 8)
+#define RESULT_ROW(r) ((r) + lane_id() / 16 * 8)
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32_gfx12
+#else
+#define KS 16
+#define FIRST_K 0
+#define RESULT_ROW(r) (2 * (r) + lane_id() / 16)
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32
+#endif
+typedef float f32x8 __attribute__((ext_vector_type(8)));
+typedef int i32x8 __attribute__((ext_vector_type(8)));
+typedef _Float16 f16s __attribute__((ext_vector_type(KS)));
+typedef short i16s __attribute__((ext_vector_type(KS)));
+typedef int bytes_of __attribute__((ext_vector_type(KS / 4)));
+
+KERNEL wmma_f16(GLOBAL const _Float16 *a, GLOBAL const _Float16 *b, GLOBAL float *c, int k) {
+  int row = lane_id() & 15;
+  f32x8 sum = 0;
+  for (int l = 0; l < k; l += 16) {
+    f16s x, y;
+    for (int e = 0; e < KS; ++e) {
+      x[e] = a[row * k + l + FIRST_K + e];
+      y[e] = b[(l + FIRST_K + e) * 16 + row];
+    }
+    sum = WMMA(f32_16x16x16_f16)(x, y, sum);
+  }
+  for (int r = 0; r < 8; ++r)
+    c[RESULT_ROW(r) * 16 + row] = sum[r];
+}
+
+KERNEL wmma_bf16(GLOBAL const short *a, GLOBAL const short *b, GLOBAL float *c, int k) {
+  int row = lane_id() & 15;
+  f32x8 sum = 0;
+  for (int l = 0; l < k; l += 16) {
+    i16s x, y;
+    for (int e = 0; e < KS; ++e) {
+      x[e] = a[row * k + l + FIRST_K + e];
+      y[e] = b[(l + FIRST_K + e) * 16 + row];
+    }
+    sum = WMMA(f32_16x16x16_bf16)(x, y, sum);
+  }
+  for (int r = 0; r < 8; ++r)
+    c[RESULT_ROW(r) * 16 + row] = sum[r];
+}
+
+KERNEL wmma_i8(GLOBAL const signed char *a, GLOBAL const signed char *b, GLOBAL int *c, int k) {
+  int row = lane_id() & 15;
+  i32x8 sum = 0;
+  for (int l = 0; l < k; l += 16) {
+    bytes_of x = 0, y = 0;
+    for (int e = 0; e < KS; ++e) {
+      x[e / 4] |= (int)((u32)(u8)a[row * k + l + FIRST_K + e] << (8 * (e % 4)));
+      y[e / 4] |= (int)((u32)(u8)b[(l + FIRST_K + e) * 16 + row] << (8 * (e % 4)));
+    }
+    sum = WMMA(i32_16x16x16_iu8)(1, x, 1, y, sum, 0);
+  }
+  for (int r = 0; r < 8; ++r)
+    c[RESULT_ROW(r) * 16 + row] = sum[r];
+}
+#endif

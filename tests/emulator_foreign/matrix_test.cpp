@@ -69,7 +69,7 @@ TEST_CASE("Plain and tiled products, sizes that do not divide the tile") {
   CHECK(tiled.read() == expected);
 }
 
-TEST_CASE("MFMA on single precision, 16 x 16 and 32 x 32") {
+TEST_CASE("MFMA on single precision, 16 x 16 and 32 x 32", "[mfma]") {
   Module module("matrix", FOREIGN_LEVEL);
   int k = 24;
   std::vector<float> a = smallIntegers(32 * k, 1, 50), b = smallIntegers(32 * k, 2, 50);
@@ -84,15 +84,19 @@ TEST_CASE("MFMA on single precision, 16 x 16 and 32 x 32") {
   requireEqual(dc.read(), product(a, b, 32, 32, k));
 }
 
-TEST_CASE("MFMA on half precision and bfloat16") {
+namespace {
+/// 16 x 16 products through the half, bfloat16 and byte kernels whose names begin with `prefix`.
+void smallProducts(const std::string &prefix) {
   Module module("matrix", FOREIGN_LEVEL);
-  int k = 48;
+  int k = 96;
   std::vector<float> a = smallIntegers(16 * k, 3, 20), b = smallIntegers(16 * k, 4, 20);
+  const std::vector<double> expected = product(a, b, 16, 16, k);
+  const unsigned wave = static_cast<unsigned>(waveSize());
   {
     Array<_Float16> da(converted<_Float16>(a)), db(converted<_Float16>(b));
     Array<float> dc(256);
-    module.run("mfma_f16", 1, 64, da.data(), db.data(), dc.data(), k);
-    requireEqual(dc.read(), product(a, b, 16, 16, k));
+    module.run((prefix + "_f16").c_str(), 1, wave, da.data(), db.data(), dc.data(), k);
+    requireEqual(dc.read(), expected);
   }
   auto bits = [](const std::vector<float> &values) {
     std::vector<uint16_t> result;
@@ -103,23 +107,36 @@ TEST_CASE("MFMA on half precision and bfloat16") {
     }
     return result;
   };
-  Array<uint16_t> da(bits(a)), db(bits(b));
-  Array<float> dc(256);
-  module.run("mfma_bf16", 1, 64, da.data(), db.data(), dc.data(), k);
-  requireEqual(dc.read(), product(a, b, 16, 16, k));
-}
-
-TEST_CASE("MFMA on bytes") {
-  Module module("matrix", FOREIGN_LEVEL);
-  int k = 96;
-  std::vector<float> a = smallIntegers(16 * k, 5, 127), b = smallIntegers(16 * k, 6, 127);
+  {
+    Array<uint16_t> da(bits(a)), db(bits(b));
+    Array<float> dc(256);
+    module.run((prefix + "_bf16").c_str(), 1, wave, da.data(), db.data(), dc.data(), k);
+    requireEqual(dc.read(), expected);
+  }
+  a = smallIntegers(16 * k, 5, 127);
+  b = smallIntegers(16 * k, 6, 127);
   Array<int8_t> da(converted<int8_t>(a)), db(converted<int8_t>(b));
   Array<int> dc(256);
-  module.run("mfma_i8", 1, 64, da.data(), db.data(), dc.data(), k);
+  module.run((prefix + "_i8").c_str(), 1, wave, da.data(), db.data(), dc.data(), k);
+  requireEqual(dc.read(), product(a, b, 16, 16, k));
+}
+} // namespace
+
+TEST_CASE("MFMA on half precision, bfloat16 and bytes", "[mfma]") { smallProducts("mfma"); }
+
+TEST_CASE("WMMA on half precision, bfloat16 and bytes", "[.][wmma]") { smallProducts("wmma"); }
+
+TEST_CASE("MFMA on half precision with eight values a lane", "[.][gfx950]") {
+  Module module("matrix", FOREIGN_LEVEL);
+  int k = 96;
+  std::vector<float> a = smallIntegers(16 * k, 3, 20), b = smallIntegers(16 * k, 4, 20);
+  Array<_Float16> da(converted<_Float16>(a)), db(converted<_Float16>(b));
+  Array<float> dc(256);
+  module.run("mfma_f16_deep", 1, 64, da.data(), db.data(), dc.data(), k);
   requireEqual(dc.read(), product(a, b, 16, 16, k));
 }
 
-TEST_CASE("MFMA on double precision") {
+TEST_CASE("MFMA on double precision", "[mfma]") {
   Module module("matrix", FOREIGN_LEVEL);
   int k = 12;
   std::vector<double> a = converted<double>(smallIntegers(16 * k, 7, 100000)),

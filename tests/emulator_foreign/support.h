@@ -70,14 +70,14 @@ private:
   size_t size_;
 };
 
-/// The levels that every kernel is run at: both on gfx942, -O3 on other targets (LLVM 22 moves half
-/// of a 32-bit value at -O0 for gfx1100, in its byte swaps).
-inline std::vector<std::string> levels() {
-  const char *target = std::getenv("FLYDSL_EMULATOR_ARCH");
-  if (target && std::string(target) != "gfx942")
-    return {"O3"};
-  return {"O0", "O3"};
+/// Lanes of the device's waves.
+inline int waveSize() {
+  int size = 0;
+  HIP_OK(hipDeviceGetAttribute(&size, hipDeviceAttributeWarpSize, 0));
+  return size;
 }
-#define FOREIGN_LEVEL GENERATE(from_range(levels()))
+
+/// Every kernel is run at both levels.
+#define FOREIGN_LEVEL GENERATE(as<std::string>(), "O0", "O3")
 
 } // namespace foreign
