@@ -4,6 +4,7 @@
 
 // HIP's own header, for types and constants only. The layout of hipDeviceProp_t is not used: it
 // changed between HIP 5 and 6.
+#include <flydsl/emulator.h>
 #include <hip/hip_runtime_api.h>
 
 #include <cstdint>
@@ -48,10 +49,18 @@ namespace flydsl::runtime {
   X(hipFuncSetAttribute)                                                                           \
   X(hipThreadExchangeStreamCaptureMode)
 
+// The emulator's own; null on a GPU.
+#define FLYDSL_HIP_EMULATOR(X)                                                                     \
+  X(flydslEmulatorCounterName)                                                                     \
+  X(flydslEmulatorCountLaunches)                                                                   \
+  X(flydslEmulatorCountedLaunches)                                                                 \
+  X(flydslEmulatorGetLaunch)
+
 struct HipFunctions {
 #define FLYDSL_HIP_MEMBER(name) decltype(&::name) name = nullptr;
   FLYDSL_HIP_REQUIRED(FLYDSL_HIP_MEMBER)
   FLYDSL_HIP_OPTIONAL(FLYDSL_HIP_MEMBER)
+  FLYDSL_HIP_EMULATOR(FLYDSL_HIP_MEMBER)
 #undef FLYDSL_HIP_MEMBER
   // The header overloads its name with a template.
   hipError_t (*hipMalloc)(void **pointer, std::size_t bytes) = nullptr;

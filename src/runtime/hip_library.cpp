@@ -46,6 +46,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
   FLYDSL_HIP_REQUIRED(FLYDSL_BIND_REQUIRED)
   FLYDSL_BIND_REQUIRED(hipMalloc)
   FLYDSL_HIP_OPTIONAL(FLYDSL_BIND)
+  FLYDSL_HIP_EMULATOR(FLYDSL_BIND)
 #undef FLYDSL_BIND_REQUIRED
 #undef FLYDSL_BIND
   void *properties = dlsym(library, "hipGetDevicePropertiesR0600");

@@ -1,5 +1,4 @@
-// Planted mistakes that the checks find, code that they have nothing to say about, and counters of
-// small cases.
+// Planted mistakes that the checks find, and code that they have nothing to say about.
 #include "operands.h"
 
 using namespace flyemu;
@@ -108,31 +107,4 @@ TEST_CASE("barriers in divergent code, and waves that do not come") {
   w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 "
         "stay\ns_endpgm\nstay:\ns_barrier\n");
   CHECK(found(w, kCheckSync, "has ended"));
-}
-
-TEST_CASE("counters of a known case") {
-  WaveRun plain, w;
-  plain.counters = w.counters = true;
-  plain.lds = w.lds = 8192;
-  plain.v = w.v = {{1, iota(0, 128)}, {2, iota(0, 4)}};
-  plain.memory.resize(64 * 128);
-  w.memory.resize(64 * 128);
-  plain.run("");
-  w.run("ds_write_b32 v1, v2\nds_write_b32 v2, v1\nglobal_load_dword v3, v1, "
-        "s[2:3]\nglobal_load_dword v3, v2, s[2:3]\n"
-        "v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], 0\n");
-  const Counters &a = plain.result.counters, &b = w.result.counters;
-  CHECK(b.SQ_WAVES == 1);
-  CHECK(b.SQ_INSTS - a.SQ_INSTS == 5);
-  CHECK(b.SQ_INSTS_LDS - a.SQ_INSTS_LDS == 2);
-  CHECK(b.SQ_INSTS_VMEM_RD - a.SQ_INSTS_VMEM_RD == 2);
-  CHECK(b.SQ_INSTS_MFMA - a.SQ_INSTS_MFMA == 1);
-  CHECK(b.matrixFlops - a.matrixFlops == 2 * 32 * 32 * 8);
-  // Stride 128: all 64 dwords in one bank, where 2 cycles would do; stride 4: no conflict.
-  CHECK(b.SQ_LDS_BANK_CONFLICT - a.SQ_LDS_BANK_CONFLICT == 62);
-  // Stride 128: a line for each lane, where two would hold the bytes; stride 4: two or, unaligned,
-  // three lines.
-  uint64_t lines = b.TCP_TOTAL_CACHE_ACCESSES - a.TCP_TOTAL_CACHE_ACCESSES;
-  CHECK((lines == 66 || lines == 67));
-  CHECK(b.TCP_MINIMUM_CACHE_ACCESSES - a.TCP_MINIMUM_CACHE_ACCESSES == 4);
 }

@@ -44,3 +44,26 @@ TEST_CASE("a mistake in a body is a failure with the user's line") {
   }
   CHECK(fx::stats().failures == before.failures + 1);
 }
+
+TEST_CASE("the emulator counts a kernel's launches and estimates their cycles") {
+  auto x = fx::DeviceArray<float>::random({axpyBlock * 4}, 1);
+  auto y = fx::DeviceArray<float>::random({axpyBlock * 4}, 2);
+  const auto axpy = makeAxpy("axpy_counted");
+  const fx::Device device = fx::Device::current();
+  axpy(x, y, 1.0f).launch({.grid = 4, .block = axpyBlock});
+  auto launches = device.count_launches([&] {
+    axpy(x, y, 1.0f).launch({.grid = 4, .block = axpyBlock});
+    axpy(x, y, 1.0f).launch({.grid = 2, .block = axpyBlock});
+  });
+  axpy(x, y, 1.0f).launch({.grid = 4, .block = axpyBlock});
+  REQUIRE(launches.size() == 2);
+  CHECK(launches[0].kernel == "axpy_counted");
+  CHECK(launches[0].grid[0] == 4);
+  CHECK(launches[0]["SQ_ITEMS"] == axpyBlock * 4);
+  CHECK(launches[1]["SQ_WAVES"] * 2 == launches[0]["SQ_WAVES"]);
+  CHECK(launches[1]["globalBytesWritten"] == axpyBlock * 2 * sizeof(float));
+  CHECK(launches[0].estimate.cycles > 0);
+  CHECK(launches[0].estimate.waves_per_simd > 0);
+  CHECK_THAT(launches[0].str(), Catch::Contains("estimate: ") && Catch::Contains("SQ_WAVES"));
+  CHECK_THROWS_AS(launches[0]["SQ_NOTHING"], fx::RuntimeError);
+}

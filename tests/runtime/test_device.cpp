@@ -74,3 +74,8 @@ TEST_CASE("an error of HIP carries its code, its name and what was being done") 
         Catch::Contains("waiting for a stream: hipErrorLaunchFailure (719): as the test asked"));
   }
 }
+
+TEST_CASE("launches are counted on the emulator alone") {
+  CHECK_THROWS_WITH(fx::Device(0).count_launches([] { FAIL("called"); }),
+                    Catch::Contains("has no counters"));
+}

@@ -1,7 +1,7 @@
 #include "run.h"
 
 #include "emulator/exec/dispatch.h"
-#include "emulator/hip/counter_list.h"
+#include "emulator/hip/estimate.h"
 #include "emulator/hip/memory.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/offload_bundle.h"
@@ -99,6 +99,22 @@ const loader::LoadedKernel &kernelOf(const loader::CodeObject &code, const std::
   throw std::invalid_argument("no kernel '" + name + "'; there are:" + known);
 }
 
+void printCounters(const DispatchResult &result, const loader::KernelMetadata &kernel,
+                   const RunOptions &options) {
+  forEachCounter(result.counters, [](const char *name, uint64_t value, const char *) {
+    std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
+  });
+  const hip::TargetInfo *info = hip::findTargetInfo(options.target);
+  if (!info)
+    return;
+  const hip::Estimate guess =
+      hip::estimate(result.counters, result.timing, *info, kernel, options.shape);
+  std::printf("estimate: %.0f cycles (%.3g us) on %s, bound by %s; %u workgroups a unit, "
+              "%.3g waves a SIMD\n",
+              guess.cycles, guess.microseconds, info->part, guess.bound, guess.groupsPerUnit,
+              guess.wavesPerSimd);
+}
+
 } // namespace
 
 int run(const RunOptions &options) {
@@ -146,9 +162,7 @@ int run(const RunOptions &options) {
   }
   arguments.deliverAll();
   if (options.counters)
-    hip::forEachCounter(result.counters, [](const char *name, uint64_t value) {
-      std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
-    });
+    printCounters(result, kernel.metadata, options);
   return result.findings.empty() ? 0 : 1;
 }
 

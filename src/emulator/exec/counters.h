@@ -1,34 +1,83 @@
 // Counters of a launch, named as rocprof names them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace flyemu {
 
-/// Exact counts over all waves of a launch. Instructions are wave instructions.
-struct Counters {
-  uint64_t SQ_WAVES = 0;
-  uint64_t SQ_INSTS = 0;
-  uint64_t SQ_INSTS_VALU = 0; ///< matrix instructions included, as on hardware
-  uint64_t SQ_INSTS_MFMA = 0; ///< MFMA, SMFMAC, WMMA
-  uint64_t SQ_INSTS_SALU = 0;
-  uint64_t SQ_INSTS_SMEM = 0;
-  uint64_t SQ_INSTS_VMEM_RD = 0;
-  uint64_t SQ_INSTS_VMEM_WR = 0;
-  uint64_t SQ_INSTS_FLAT = 0;
-  uint64_t SQ_INSTS_LDS = 0;
-  uint64_t SQ_INSTS_BRANCH = 0;
-  uint64_t SQ_INSTS_SENDMSG = 0;
-  uint64_t SQ_LDS_BANK_CONFLICT = 0;       ///< extra cycles of LDS accesses over conflict-free ones
-  uint64_t SQ_LDS_IDX_ACTIVE = 0;          ///< cycles of LDS accesses, conflicts included
-  uint64_t TCP_TOTAL_CACHE_ACCESSES = 0;   ///< cache lines (128 bytes) touched, per wave access
-  uint64_t TCP_MINIMUM_CACHE_ACCESSES = 0; ///< the fewest lines that could hold the same bytes
-  uint64_t globalBytesRead = 0;
-  uint64_t globalBytesWritten = 0;
-  uint64_t ldsBytes = 0;
-  uint64_t matrixFlops = 0; ///< multiply-adds of matrix instructions, times two
+/// X(name, what it counts). Names in capitals are rocprof's; the others have no counterpart there.
+/// Instructions are wave instructions. docs/emulator.md tells how each is defined.
+#define FLYEMU_COUNTERS(X)                                                                         \
+  X(SQ_WAVES, "waves")                                                                             \
+  X(SQ_ITEMS, "work-items")                                                                        \
+  X(SQ_INSTS, "instructions of all kinds")                                                         \
+  X(SQ_INSTS_VALU, "vector arithmetic, matrix instructions included")                              \
+  X(SQ_INSTS_MFMA, "matrix instructions: MFMA, SMFMAC, WMMA, SWMMAC")                              \
+  X(SQ_INSTS_VALU_MFMA_I8, "matrix instructions on i8 and i4")                                     \
+  X(SQ_INSTS_VALU_MFMA_F6F4, "matrix instructions on f6 and f4, where neither operand has 8 bits") \
+  X(SQ_INSTS_VALU_MFMA_F8, "matrix instructions on fp8 and bf8")                                   \
+  X(SQ_INSTS_VALU_MFMA_F16, "matrix instructions on f16")                                          \
+  X(SQ_INSTS_VALU_MFMA_BF16, "matrix instructions on bf16")                                        \
+  X(SQ_INSTS_VALU_MFMA_F32, "matrix instructions on f32")                                          \
+  X(SQ_INSTS_VALU_MFMA_XF32, "matrix instructions on xf32")                                        \
+  X(SQ_INSTS_VALU_MFMA_F64, "matrix instructions on f64")                                          \
+  X(SQ_INSTS_SALU, "scalar arithmetic")                                                            \
+  X(SQ_INSTS_SMEM, "scalar memory")                                                                \
+  X(SQ_INSTS_VMEM, "vector memory: reads and writes")                                              \
+  X(SQ_INSTS_VMEM_RD, "vector memory reads, atomics that return included")                         \
+  X(SQ_INSTS_VMEM_WR, "vector memory writes")                                                      \
+  X(SQ_INSTS_FLAT, "instructions of the flat encoding")                                            \
+  X(SQ_INSTS_LDS, "LDS instructions")                                                              \
+  X(SQ_INSTS_BRANCH, "branches")                                                                   \
+  X(SQ_INSTS_SENDMSG, "messages")                                                                  \
+  X(SQ_LDS_BANK_CONFLICT, "LDS cycles beyond those of a conflict-free access")                     \
+  X(SQ_LDS_IDX_ACTIVE, "LDS cycles of indexed accesses, conflicts included")                       \
+  X(TCP_TOTAL_CACHE_ACCESSES, "cache lines touched, for each wave access anew")                    \
+  X(TCP_MINIMUM_CACHE_ACCESSES, "the fewest cache lines that could hold the same bytes")           \
+  X(globalBytesRead, "bytes that lanes read from global memory")                                   \
+  X(globalBytesWritten, "bytes that lanes wrote to global memory")                                 \
+  X(globalBytesTouched, "bytes of the distinct cache lines that the launch touched")               \
+  X(ldsBytes, "bytes that lanes moved from and to LDS")                                            \
+  X(matrixFlops, "multiply-adds of matrix instructions, times two; sparse ones as dense")
 
-  Counters &operator+=(const Counters &o);
+/// Exact counts over all waves of a launch.
+struct Counters {
+#define FLYEMU_FIELD(name, text) uint64_t name = 0;
+  FLYEMU_COUNTERS(FLYEMU_FIELD)
+#undef FLYEMU_FIELD
+
+  Counters &operator+=(const Counters &o) {
+#define FLYEMU_ADD(name, text) name += o.name;
+    FLYEMU_COUNTERS(FLYEMU_ADD)
+#undef FLYEMU_ADD
+    return *this;
+  }
+};
+
+/// Calls visit(name, value, text) for every counter, in the order above.
+template <typename Visit> void forEachCounter(const Counters &c, Visit &&visit) {
+#define FLYEMU_VISIT(name, text) visit(#name, c.name, text);
+  FLYEMU_COUNTERS(FLYEMU_VISIT)
+#undef FLYEMU_VISIT
+}
+
+/// What the estimate of a launch's cycles is made of (timing.h); sums over all workgroups.
+struct Timing {
+  uint64_t valuCycles = 0;   ///< issue cycles of vector arithmetic on a SIMD
+  uint64_t matrixCycles = 0; ///< cycles of matrix instructions on a SIMD's matrix unit
+  uint64_t scalarCycles = 0; ///< issue cycles of everything else
+  uint64_t groupCycles = 0;  ///< each workgroup's time as if it had a unit for itself
+  uint64_t groups = 0;
+
+  Timing &operator+=(const Timing &o) {
+    valuCycles += o.valuCycles;
+    matrixCycles += o.matrixCycles;
+    scalarCycles += o.scalarCycles;
+    groupCycles += o.groupCycles;
+    groups += o.groups;
+    return *this;
+  }
 };
 
 } // namespace flyemu

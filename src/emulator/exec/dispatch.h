@@ -4,6 +4,7 @@
 
 #include "emulator/exec/counters.h"
 #include "emulator/exec/kernel_descriptor.h"
+#include "emulator/exec/line_set.h"
 #include "emulator/exec/memory_map.h"
 
 #include <array>
@@ -99,7 +100,9 @@ struct DispatchResult {
   bool ok = true;
   Fault fault; ///< meaningful if !ok
   std::vector<Finding> findings;
-  Counters counters; ///< meaningful if Options::counters
+  Counters counters; ///< meaningful if Options::counters, as are these two:
+  Timing timing;
+  LineSet touched; ///< the cache lines of global memory
 };
 
 /// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at once.

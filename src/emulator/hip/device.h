@@ -3,6 +3,7 @@
 
 #include "emulator/exec/dispatch.h"
 #include "emulator/hip/handles.h"
+#include "emulator/hip/launch_history.h"
 #include "emulator/hip/memory.h"
 #include "emulator/hip/stream.h"
 #include "emulator/hip/target_info.h"
@@ -67,6 +68,7 @@ public:
 
   std::atomic<unsigned> flags{0}; ///< hipSetDeviceFlags
   std::atomic<unsigned long long> dispatches{0};
+  LaunchHistory history;
 
 private:
   int index_;

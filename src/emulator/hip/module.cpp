@@ -1,6 +1,7 @@
 #include "emulator/hip/module.h"
 
 #include "emulator/hip/device.h"
+#include "emulator/hip/occupancy.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
 
@@ -43,8 +44,6 @@ void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
                                                 " bytes; only " + std::to_string(have + got) +
                                                 " are mapped");
 }
-
-size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 } // namespace
 
@@ -142,21 +141,8 @@ Function *Module::function(const std::string &name) {
 }
 
 int activeWorkgroups(const Function &function, int threads, size_t dynamicLds) {
-  const TargetInfo &info = function.device->info();
-  const loader::KernelMetadata &kernel = function.kernel->metadata;
-  if (threads <= 0 || threads > static_cast<int>(kernel.maxFlatWorkgroupSize))
-    return 0;
-  // Registers are handed out in granules of 8; a wave32 has half the lanes, hence the doubled file
-  // above.
-  int registers = static_cast<int>(roundUp(std::max<uint32_t>(kernel.vgprCount, 1), 8));
-  int wavesByRegisters = info.registersPerLane / registers;
-  int wavesPerUnit = std::min(wavesByRegisters, info.wavesPerSimd) * info.simdsPerUnit;
-  int waves = (threads + info.waveSize - 1) / info.waveSize;
-  int groups = wavesPerUnit / waves;
-  size_t lds = kernel.groupSegmentSize + dynamicLds;
-  if (lds)
-    groups = std::min<int>(groups, info.ldsBytes / lds);
-  return groups;
+  return residentWorkgroups(function.device->info(), function.kernel->metadata,
+                            static_cast<uint64_t>(std::max(threads, 0)), dynamicLds);
 }
 
 } // namespace flyemu::hip

@@ -37,10 +37,10 @@ public:
     Options options;
     options.threads = configuration.threads;
     options.checks = configuration.checks;
-    options.counters = configuration.counters;
+    options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
-    return reportLaunch(dispatch, runDispatch(dispatch, memory, options), options);
+    return reportLaunch(operation, runDispatch(dispatch, memory, options), options, device_);
   }
 
   hipError_t operator()(const CopyOperation &copy) {

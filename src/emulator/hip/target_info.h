@@ -19,10 +19,13 @@ struct TargetInfo {
   int simdsPerUnit;      ///< SIMDs of a multiprocessor
   int wavesPerSimd;      ///< the most waves that a SIMD holds
   int registersPerLane;  ///< vector registers of a SIMD's lane, shared by its waves
+  int registerGranule;   ///< a wave gets multiples of so many
   int clockKhz;          ///< peak engine clock
   int memoryClockKhz;    ///< peak memory clock
   int memoryBusBits;     ///< width of the memory bus
   int l2Bytes;           ///< L2 cache
+  int memoryGigabytes;   ///< peak memory bandwidth in 10^9 bytes a second
+  int l2BytesPerClock;   ///< of all channels of all L2 caches together
 };
 
 /// The figures of a processor; null for one that the emulator does not declare.

@@ -1,0 +1,201 @@
+#include "emulator/exec/counting.h"
+
+#include "emulator/exec/op.h"
+#include "emulator/exec/program.h"
+#include "emulator/exec/timing.h"
+#include "emulator/matrix/execute.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace flyemu {
+
+namespace {
+class Counting : public Observer {
+public:
+  Counting(const Options &o, const Program &p) : options(o), program(p), clock(p) {}
+
+  void beginGroup(Group &g) override {
+    c.SQ_WAVES += g.waves.size();
+    for (const Wave &w : g.waves)
+      c.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
+    clock.beginGroup(g);
+  }
+
+  void before(Wave &w, const Inst &inst) override {
+    ++c.SQ_INSTS;
+    if (inst.op)
+      count(inst);
+    clock.issue(w, inst);
+    if (options.trace)
+      trace(w, inst);
+  }
+
+  void access(Wave &, const Inst &, unsigned lane, Space space, uint64_t address, unsigned bytes,
+              bool write, bool) override {
+    if (space == Space::Global) {
+      (write ? c.globalBytesWritten : c.globalBytesRead) += bytes;
+      accessBytes += bytes;
+      for (uint64_t line = address / kLine; line <= (address + bytes - 1) / kLine; ++line)
+        lines.push_back(line);
+    } else if (space == Space::Lds) {
+      c.ldsBytes += bytes;
+      for (uint64_t d = address / 4; d <= (address + bytes - 1) / 4; ++d)
+        ldsDwords.push_back({lane, static_cast<uint32_t>(d)});
+    }
+  }
+
+  void accessesDone(Wave &w, const Inst &) override {
+    uint64_t touchedLines = 0, ldsCycles = 0;
+    if (!lines.empty()) {
+      std::sort(lines.begin(), lines.end());
+      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+      for (uint64_t line : lines)
+        footprint.insert(line);
+      touchedLines = lines.size();
+      c.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
+      c.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes + kLine - 1) / kLine;
+      lines.clear();
+      accessBytes = 0;
+    }
+    if (!ldsDwords.empty())
+      ldsCycles = countBanks(w.target->ldsBanks);
+    clock.touched(w, touchedLines, ldsCycles);
+  }
+
+  void barrier(Group &) override { clock.barrier(); }
+  void endGroup(Group &) override { clock.endGroup(); }
+
+  void finish(DispatchResult &r) override {
+    r.counters += c;
+    r.timing += clock.timing();
+    r.touched.insert(footprint);
+    r.counters.globalBytesTouched = r.touched.size() * kLine;
+  }
+
+private:
+  void countMatrix(const Inst &inst) {
+    ++c.SQ_INSTS_MFMA;
+    c.matrixFlops += inst.op->info & 0xffffff;
+    if (!inst.plan)
+      return;
+    const matrix::MatrixOp &op = static_cast<const matrix::MatrixPlan *>(inst.plan)->op();
+    switch (op.a) {
+    case matrix::Elem::F64:
+      ++c.SQ_INSTS_VALU_MFMA_F64;
+      break;
+    case matrix::Elem::F32:
+      ++c.SQ_INSTS_VALU_MFMA_F32;
+      break;
+    case matrix::Elem::XF32:
+      ++c.SQ_INSTS_VALU_MFMA_XF32;
+      break;
+    case matrix::Elem::F16:
+      ++c.SQ_INSTS_VALU_MFMA_F16;
+      break;
+    case matrix::Elem::BF16:
+      ++c.SQ_INSTS_VALU_MFMA_BF16;
+      break;
+    default:
+      if (matrix::isInteger(op.a))
+        ++c.SQ_INSTS_VALU_MFMA_I8;
+      else if (bitsOf(op.a) == 8 || bitsOf(op.b) == 8)
+        ++c.SQ_INSTS_VALU_MFMA_F8;
+      else
+        ++c.SQ_INSTS_VALU_MFMA_F6F4;
+      break;
+    }
+  }
+
+  void count(const Inst &inst) {
+    switch (inst.op->cls) {
+    case Class::Mfma:
+      countMatrix(inst);
+      [[fallthrough]];
+    case Class::Valu:
+      ++c.SQ_INSTS_VALU;
+      break;
+    case Class::Salu:
+      ++c.SQ_INSTS_SALU;
+      break;
+    case Class::Smem:
+      ++c.SQ_INSTS_SMEM;
+      break;
+    case Class::VmemRead:
+      ++c.SQ_INSTS_VMEM;
+      ++c.SQ_INSTS_VMEM_RD;
+      break;
+    case Class::VmemWrite:
+      ++c.SQ_INSTS_VMEM;
+      ++c.SQ_INSTS_VMEM_WR;
+      break;
+    case Class::Lds:
+      ++c.SQ_INSTS_LDS;
+      break;
+    case Class::Branch:
+      ++c.SQ_INSTS_BRANCH;
+      break;
+    case Class::Message:
+      ++c.SQ_INSTS_SENDMSG;
+      break;
+    case Class::Other:
+      break;
+    }
+    if (inst.enc == Enc::Flat)
+      ++c.SQ_INSTS_FLAT;
+  }
+
+  /// LDS serves as many neighbouring lanes at once as its banks have bytes for; among these, the
+  /// distinct dwords of one bank take a cycle each. Returns the cycles of the access.
+  uint64_t countBanks(unsigned banks) {
+    unsigned dwordsOfLane = 0;
+    for (const LdsDword &d : ldsDwords)
+      dwordsOfLane += d.lane == ldsDwords[0].lane;
+    const unsigned lanes = std::max(1u, std::bit_floor(banks / dwordsOfLane));
+    std::sort(ldsDwords.begin(), ldsDwords.end(), [&](const LdsDword &a, const LdsDword &b) {
+      return a.lane / lanes != b.lane / lanes ? a.lane < b.lane : a.dword < b.dword;
+    });
+    uint64_t cycles = 0;
+    for (size_t i = 0; i < ldsDwords.size();) {
+      const unsigned phase = ldsDwords[i].lane / lanes;
+      uint64_t perBank[64] = {}, most = 0;
+      for (size_t from = i; i < ldsDwords.size() && ldsDwords[i].lane / lanes == phase; ++i)
+        if (i == from || ldsDwords[i].dword != ldsDwords[i - 1].dword)
+          most = std::max(most, ++perBank[ldsDwords[i].dword % banks]);
+      cycles += most;
+      c.SQ_LDS_BANK_CONFLICT += most - 1;
+    }
+    c.SQ_LDS_IDX_ACTIVE += cycles;
+    ldsDwords.clear();
+    return cycles;
+  }
+
+  void trace(Wave &w, const Inst &inst) {
+    char head[96];
+    std::snprintf(head, sizeof head, "wg(%u,%u,%u) wave %u +0x%llx exec %016llx  ", w.group->id[0],
+                  w.group->id[1], w.group->id[2], w.index,
+                  static_cast<unsigned long long>(w.pcOf(&inst) - program.address),
+                  static_cast<unsigned long long>(w.exec()));
+    options.trace(head + program.text(static_cast<size_t>(&inst - w.codeBegin)));
+  }
+
+  struct LdsDword {
+    unsigned lane;
+    uint32_t dword;
+  };
+  const Options &options;
+  const Program &program;
+  GroupClock clock;
+  Counters c;
+  LineSet footprint;
+  std::vector<uint64_t> lines;
+  std::vector<LdsDword> ldsDwords;
+  uint64_t accessBytes = 0;
+};
+} // namespace
+
+std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program) {
+  return std::make_unique<Counting>(options, program);
+}
+
+} // namespace flyemu
