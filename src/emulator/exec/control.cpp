@@ -179,7 +179,6 @@ constexpr auto kEnd = [](Wave &w, const Inst &) { w.halt(Stop::End); };
 
 constexpr OpDef kOps[] = {
     plain("s_nop", Class::Other, kNothing),
-    plain("s_inst_prefetch", Class::Other, kNothing),
     plain("s_endpgm", Class::Other, kEnd),
     plain("s_endpgm_saved", Class::Other, kEnd),
     plain("s_branch", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, true); }),
