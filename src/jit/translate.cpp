@@ -28,6 +28,7 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
   useNativeMath(*module);
+  useImplicitSizes(*module);
   if (!linkBitcode(*module, options))
     return nullptr;
   prepareModule(*module, machine, options);

@@ -43,6 +43,29 @@ TEST_CASE("loops, branches and variables run") {
   }
 }
 
+TEST_CASE("a kernel knows the size of its block and of the grid") {
+  const fx::Kernel sizes{"sizes", [](fx::Tensor out) {
+                           auto [bx, by, bz] = fx::block_dim();
+                           auto [gx, gy, gz] = fx::grid_dim();
+                           fx::if_(fx::thread_idx().x == 0, [&] {
+                             out(0) = bx;
+                             out(1) = by;
+                             out(2) = gx;
+                             out(3) = gy;
+                             out(4) = gz;
+                           });
+                         }};
+  fx::DeviceArray<int> out({5});
+  const std::vector<int> expected{64, 2, 3, 5, 7};
+  out.poison();
+  sizes(out).launch({.grid = {3, 5, 7}, .block = {64, 2}});
+  CHECK(out.to_host() == expected);
+  // Compiled for any block, the launch says it.
+  out.poison();
+  sizes.compile(out)(out).launch({.grid = {3, 5, 7}, .block = {64, 2}});
+  CHECK(out.to_host() == expected);
+}
+
 TEST_CASE("reductions, scans and math run") {
   const fx::Kernel reduce{"reduce", [](fx::Tensor out, fx::Tensor in) {
                             auto tid = fx::thread_idx().x;

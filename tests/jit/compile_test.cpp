@@ -171,3 +171,24 @@ TEST_CASE("Math: the target's own instructions where it has them, else the devic
   unoptimized.optLevel = 0;
   CHECK_NOTHROW(compileText(mathKernel("erf"), unoptimized));
 }
+
+TEST_CASE("The size of block and grid needs no device library") {
+  auto kernel = [](const std::string &operation, const std::string &attributes) {
+    return "gpu.module @kernels { gpu.func @f(%p: !llvm.ptr<1>) kernel " + attributes +
+           " {\n%x = gpu." + operation +
+           "\n%i = arith.index_cast %x : index to i32\n"
+           "llvm.store %i, %p : i32, !llvm.ptr<1>\ngpu.return } }";
+  };
+  const std::string known = "attributes {known_block_size = array<i32: 8, 24, 1>}";
+  for (const Processor &processor : supportedProcessors()) {
+    CAPTURE(processor.name);
+    const CompileOptions options = forTarget(std::string(processor.name).c_str());
+    // Known, it is a constant and the kernel has its pointer alone.
+    auto constant = compileText(kernel("block_dim y", known), options);
+    CHECK(constant->kernel().kernargBytes == 8);
+    CHECK_THAT(disassemble(*constant), Catch::Contains(", 24"));
+    // Else the loader says it, in the implicit arguments.
+    CHECK(compileText(kernel("block_dim y", ""), options)->kernel().kernargBytes > 8);
+    CHECK(compileText(kernel("grid_dim z", known), options)->kernel().kernargBytes > 8);
+  }
+}
