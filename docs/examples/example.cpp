@@ -8,14 +8,16 @@
 namespace example {
 
 void expectOutput(const std::string &name, std::string text) {
-  const std::string directory = FLYDSL_EXAMPLES_DIR, tail = "docs/examples";
-  const std::string sources = directory.substr(0, directory.size() - tail.size());
-  for (std::size_t at; (at = text.find(sources)) != std::string::npos;)
-    text.erase(at, sources.size());
+  // Compilers are given other paths to the same file: what leads to docs/examples is dropped.
+  for (std::size_t at = 0; (at = text.find("docs/examples/", at)) != std::string::npos; ++at) {
+    const std::size_t begin = text.find_last_of(" \n'(", at) + 1;
+    text.erase(begin, at - begin);
+    at = begin;
+  }
   if (text.empty() || text.back() != '\n')
     text += '\n';
 
-  const std::filesystem::path path = std::filesystem::path(directory) / "output" / name;
+  const std::filesystem::path path = std::filesystem::path(FLYDSL_EXAMPLES_DIR) / "output" / name;
   if (std::getenv("DOCS_UPDATE")) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;

@@ -1,0 +1,260 @@
+// Examples of docs/kernel-authoring.md.
+#include "example.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace {
+
+// region: first
+const fx::Kernel scale{"scale", [](fx::Tensor x, fx::Tensor y, fx::Float32 factor) {
+  auto i = fx::block_idx().x * fx::block_dim().x + fx::thread_idx().x;
+  fx::if_(i < fx::Int32(x.shape()[0]), [&] { y(i) = factor * x(i); });
+}};
+
+void run_scale(const fx::TensorArg &x, const fx::TensorArg &y, float factor, fx::StreamRef stream) {
+  const int block = 64;
+  scale(x, y, factor)
+      .launch({.grid = (x.size() + block - 1) / block, .block = block, .stream = stream});
+}
+// endregion
+
+// region: quantise
+/// The int8 that stands for `x` where one step is worth `step`.
+fx::Numeric quantised(const fx::Numeric &x, const fx::Numeric &step) {
+  auto rounded = fx::math::rint(x / step);
+  return fx::min(fx::max(rounded, -128), 127).to(fx::i8);
+}
+
+const fx::Kernel quantise{"quantise", [](fx::Tensor x, fx::Tensor q, fx::Float32 step) {
+  auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+  q(i) = quantised(x(i), step);
+}};
+// endregion
+
+// region: types
+const fx::Kernel types{"types", [](fx::Tensor out, fx::Int32 n) {
+  auto wide = n + fx::Int64(1); // i64: the wider of both
+  auto real = n * 0.5f;         // f32: a float comes before an integer
+  auto less = n < 10;           // a Boolean
+  auto bits = fx::Float32(1.0f).bitcast(fx::i32);
+  auto byte = (n + 300).to(fx::u8); // cut off, as C++ does
+  out(0) = wide.to(fx::i32);
+  out(1) = real.to(fx::i32);
+  out(2) = fx::select(less, n, -n); // both sides are computed
+  out(3) = bits;
+  out(4) = byte.to(fx::i32);
+  out(5) = fx::ceildiv(n, 4);
+}};
+// endregion
+
+// region: static
+const fx::Kernel row_sum{"row_sum", [](fx::Tensor x, fx::Tensor y) {
+  auto row = x(fx::thread_idx().x, _);          // (N)
+  const std::int64_t N = fx::size(row).value(); // a C++ number: the extent is static
+  fx::Var<fx::Float32> sum(0.0f);
+  for (std::int64_t i = 0; i < N; ++i) // N additions, no loop
+    sum += row(i);
+  y(fx::thread_idx().x) = sum;
+}};
+// endregion
+
+// region: tile
+const fx::Kernel negate_tile{"negate_tile", [](fx::Tensor x, fx::Tensor y) {
+  auto [bm, bn, bz] = fx::block_idx();
+  auto tile = fx::make_tile(4, 64);
+  auto gx = fx::flat_divide(x, tile)(_, _, bm, bn); // (4, 64): this block's tile
+  auto gy = fx::flat_divide(y, tile)(_, _, bm, bn); // (4, 64)
+  auto tx = gx(_, fx::thread_idx().x);              // (4): this thread's column
+  auto ty = gy(_, fx::thread_idx().x);              // (4)
+  auto r = fx::make_fragment_like(tx);              // (4), in registers
+  r.store(-tx.load());                              // load: a Vector of 4
+  ty.store(r.load());
+}};
+// endregion
+
+// region: border
+const fx::Kernel negate_any{"negate_any", [](fx::Tensor x, fx::Tensor y) {
+  auto [bm, bn, bz] = fx::block_idx();
+  auto tile = fx::make_tile(4, 64);
+  auto places = fx::make_identity_tensor(x.shape());                      // (M, N) -> (m, n)
+  auto tx = fx::flat_divide(x, tile)(_, fx::thread_idx().x, bm, bn);      // (4)
+  auto ty = fx::flat_divide(y, tile)(_, fx::thread_idx().x, bm, bn);      // (4)
+  auto tc = fx::flat_divide(places, tile)(_, fx::thread_idx().x, bm, bn); // (4) of (m, n)
+  for (int i = 0; i < 4; ++i)
+    fx::if_(fx::elem_less(tc(i), x.shape()), [&] { ty(i) = -tx(i); });
+}};
+// endregion
+
+// region: enum
+enum class Activation { none, relu, silu };
+
+fx::Numeric activate(Activation kind, const fx::Numeric &x) {
+  switch (kind) {
+  case Activation::relu:
+    return fx::max(x, 0);
+  case Activation::silu:
+    return x / (1 + fx::math::exp(-x));
+  case Activation::none:
+    break;
+  }
+  return x;
+}
+
+const fx::Kernel bias_act{
+    "bias_act", [](fx::Tensor x, fx::Tensor bias, fx::Tensor y, fx::Constexpr<Activation> kind) {
+  auto row = fx::block_idx().x, column = fx::thread_idx().x;
+  y(row, column) = activate(kind, x(row, column) + bias(column));
+}};
+// endregion
+
+// region: fast
+const fx::Kernel norm{"norm", [](fx::Tensor x, fx::Tensor y) {
+  auto i = fx::block_idx().x * 256 + fx::thread_idx().x;
+  y(i) = x(i) * fx::math::rsqrt(x(i) * x(i) + 1.0f);
+}, {.known_block_size = {256, 1, 1}, .waves_per_eu = 4, .fast_math = true}};
+// endregion
+
+} // namespace
+
+// region: argtraits
+struct Window { // what the host passes
+  fx::TensorArg data;
+  int first, count;
+};
+struct WindowParam { // what the kernel sees
+  fx::Tensor data;
+  fx::Int32 first, count;
+};
+template <> struct fx::ArgTraits<WindowParam> {
+  static void pack(ArgPack &to, const Window &window) {
+    ArgTraits<Tensor>::pack(to, window.data);
+    ArgTraits<Int32>::pack(to, window.first);
+    ArgTraits<Int32>::pack(to, window.count);
+  }
+  static WindowParam make(ParamReader &from) { // braces: in the order of pack
+    return {ArgTraits<Tensor>::make(from), ArgTraits<Int32>::make(from),
+            ArgTraits<Int32>::make(from)};
+  }
+};
+
+const fx::Kernel copy_window{"copy_window", [](WindowParam from, fx::Tensor to) {
+  auto i = fx::thread_idx().x;
+  fx::if_(i < from.count, [&] { to(i) = from.data(from.first + i); });
+}};
+// endregion
+
+TEST_CASE("kernel authoring: the first kernel", "[authoring]") {
+  auto x = fx::DeviceArray<float>::random({1000}, 1);
+  fx::DeviceArray<float> y({1000});
+  y.poison();
+  fx::Stream stream;
+  run_scale(x, y, 3, stream);
+  stream.synchronize();
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    REQUIRE(out[i] == 3 * in[i]);
+}
+
+TEST_CASE("kernel authoring: scalars", "[authoring]") {
+  std::vector<float> values(64);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = float(i) * 5.3f - 160;
+  auto x = fx::DeviceArray<float>::from_host(values, {64});
+  fx::DeviceArray<std::int8_t> q({64});
+  quantise(x, q, 0.5f).launch({.block = 64});
+  const auto out = q.to_host();
+  for (std::size_t i = 0; i < 64; ++i)
+    REQUIRE(out[i] == std::clamp(std::nearbyint(values[i] / 0.5f), -128.0f, 127.0f));
+
+  fx::DeviceArray<int> t({6});
+  types(t, 7).launch({});
+  CHECK(t.to_host() == std::vector<int>{8, 3, 7, 0x3f800000, 307 % 256, 2});
+}
+
+TEST_CASE("kernel authoring: static extents", "[authoring]") {
+  auto x = fx::DeviceArray<float>::random({64, 5}, 2);
+  fx::DeviceArray<float> y({64});
+  // region: static-call
+  auto fixed = x.tensor();
+  fixed.mark_layout_static(); // this shape is compiled in; another one is another kernel
+  row_sum(fixed, y).launch({.block = 64});
+  // endregion
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t r = 0; r < 64; ++r) {
+    double sum = 0;
+    for (std::size_t c = 0; c < 5; ++c)
+      sum += in[r * 5 + c];
+    REQUIRE(std::fabs(out[r] - sum) < 1e-6);
+  }
+  example::expectOutput("authoring-dynamic-extent.txt", example::messageOf<fx::TraceError>([&] {
+    row_sum(x, y).launch({.block = 64});
+  }));
+}
+
+TEST_CASE("kernel authoring: tiles", "[authoring]") {
+  auto negated = [](const auto &kernel, std::int64_t M, std::int64_t N) {
+    auto x = fx::DeviceArray<float>::random({M, N}, 3);
+    fx::DeviceArray<float> y({M, N});
+    y.poison();
+    kernel(x, y).launch({.grid = {(M + 3) / 4, (N + 63) / 64}, .block = 64});
+    const auto in = x.to_host(), out = y.to_host();
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (!(out[i] == -in[i]))
+        return false;
+    return true;
+  };
+  CHECK(negated(negate_tile, 8, 128));
+  CHECK(negated(negate_any, 8, 128));
+  CHECK(negated(negate_any, 7, 100));
+  CHECK(negated(negate_any, 1, 1));
+}
+
+TEST_CASE("kernel authoring: a constant of the code", "[authoring]") {
+  auto x = fx::DeviceArray<float>::random({4, 64}, 4),
+       bias = fx::DeviceArray<float>::random({64}, 5);
+  fx::DeviceArray<float> y({4, 64});
+  const auto in = x.to_host(), b = bias.to_host();
+  for (Activation kind : {Activation::none, Activation::relu, Activation::silu}) {
+    y.poison();
+    bias_act(x, bias, y, kind).launch({.grid = 4, .block = 64});
+    const auto out = y.to_host();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double sum = double(in[i]) + b[i % 64];
+      const double expected = kind == Activation::none   ? sum
+                              : kind == Activation::relu ? std::max(sum, 0.0)
+                                                         : sum / (1 + std::exp(-sum));
+      REQUIRE(std::fabs(out[i] - expected) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("kernel authoring: hints and own parameters", "[authoring]") {
+  auto x = fx::DeviceArray<float>::random({256}, 6);
+  fx::DeviceArray<float> y({256});
+  norm(x, y).launch({.block = 256});
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < 256; ++i)
+    REQUIRE(std::fabs(out[i] - in[i] / std::sqrt(double(in[i]) * in[i] + 1)) < 1e-6);
+
+  y.poison();
+  copy_window(Window{x, 100, 32}, y).launch({.block = 64});
+  const auto part = y.to_host();
+  for (std::size_t i = 0; i < 32; ++i)
+    REQUIRE(part[i] == in[100 + i]);
+  CHECK(std::isnan(part[32]));
+}
+
+TEST_CASE("kernel authoring: layouts on the host", "[authoring]") {
+  // region: host
+  auto threads = fx::make_ordered_layout({8, 16}, {1, 0}), values = fx::make_layout({1, 4});
+  auto copy =
+      fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32), threads, values);
+  const std::int64_t M = 100, N = 1000;
+  const std::int64_t tile_m = fx::size(copy.tile_mn()[0]).value(),
+                     tile_n = fx::size(copy.tile_mn()[1]).value();
+  const fx::Dim3 grid = {(M + tile_m - 1) / tile_m, (N + tile_n - 1) / tile_n};
+  // endregion
+  CHECK(grid == fx::Dim3{13, 16});
+}
