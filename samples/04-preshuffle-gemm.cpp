@@ -1,19 +1,27 @@
-// C = A * B^T in half precision with B preshuffled: tiles of 128 x 128 x 64, A through LDS with an
-// XOR swizzle and two stages, B straight into registers.
+// C = A * B^T in half precision with B preshuffled, for any M, N and K that tiles of 128 x 128 x 64
+// divide. A goes through LDS with an XOR swizzle and two stages, B straight into registers.
 //
 // New here: a pipeline over k with a runtime loop, LDS, swizzles, a permuted tiled mma, scheduler
-// hints. Options: --m, --n (256; multiples of 128), --k (256; a multiple of 128, at least 256).
+// hints. Options: --m (256), --n (256), --k (256).
+//
+// The pipeline, per step of 64 in k: B's tile is fetched one step ahead and A's two, the second of
+// which it spends in registers until its place in LDS is free. A step's fragments of A come from
+// LDS in two halves, each while the multiplications of the half before it run, so that nothing
+// waits for LDS; the barrier in between has multiplications on both sides.
+//
+// The product is computed as C^T = B * A^T: the four values of a lane are then neighbours in a row
+// of C, and are stored together.
 #include "common/options.h"
+#include "common/report.h"
 
 #include <flydsl/flydsl.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace fx = flydsl;
@@ -21,114 +29,135 @@ using fx::_;
 
 constexpr int BM = 128, BN = 128, BK = 64, stages = 2, threads = 256;
 
-/// The order in which the hot loop's instructions are wanted.
-static void schedule() {
+/// What a step of the pipeline still has to fetch.
+struct Ahead {
+  bool a, b;
+};
+
+/// The order in which a step's instructions are wanted: memory operations between multiplications,
+/// evenly. A half has 32 multiplications.
+static void schedule(Ahead ahead) {
   using namespace fx::rocdl;
-  sched_dsrd(2);
-  sched_mfma(2);
-  sched_dsrd(1);
-  sched_mfma(1);
-  sched_dsrd(1);
-  sched_mfma(2);
-  auto round = [](bool vmem, bool dswr) {
-    if (vmem)
-      sched_vmem(1);
-    sched_mfma(2);
+  for (int i = 0; i < 8; ++i) { // the first half, with the second's fragments of A
     sched_dsrd(1);
     sched_mfma(2);
-    if (dswr)
+    if (ahead.b && i % 2 == 0)
+      sched_vmem(1);
+    sched_mfma(2);
+  }
+  if (ahead.b) { // the second, with the next step's A and its first fragments
+    for (int i = 0; i < 4; ++i) {
       sched_dswr(1);
-  };
-  for (int i = 0; i < 8; ++i)
-    round(true, false);
-  round(false, false);
-  for (int i = 0; i < 7; ++i)
-    round(false, true);
+      sched_mfma(2);
+      if (ahead.a)
+        sched_vmem(1);
+      sched_mfma(1);
+    }
+    for (int i = 0; i < 8; ++i) {
+      sched_dsrd(1);
+      sched_mfma(2);
+    }
+    sched_mfma(4);
+  }
   sched_barrier(0);
 }
 
 const fx::Kernel preshuffle_gemm{
-    "preshuffle_gemm", [](fx::Tensor tA, fx::Tensor tB, fx::Tensor tC, fx::Layout layout_B,
-                          fx::TiledMma mma, fx::TiledCopy g2s_A, fx::Constexpr<int> K) {
+    "preshuffle_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B,
+                          fx::TiledMma mma, fx::TiledCopy g2s, fx::Constexpr<int> K) {
       auto tid = fx::thread_idx().x;
       auto [bid_m, bid_n, bid_z] = fx::block_idx();
 
-      auto A = fx::rocdl::make_buffer_tensor(tA, {.max_size = false});
-      auto B =
-          fx::rocdl::make_buffer_tensor(fx::make_view(tB.iter(), layout_B), {.max_size = false});
-      auto C = fx::rocdl::make_buffer_tensor(tC, {.max_size = false});
-
-      auto gA = fx::flat_divide(A, {BM, BK})(_, _, bid_m, _);     // (BM, BK, k)
-      auto gB = fx::flat_divide(B, {BN, BK})(_, _, bid_n, _);     // (BN, BK, k)
-      auto gC = fx::flat_divide(C, {BM, BN})(_, _, bid_m, bid_n); // (BM, BN)
-
-      auto thr = mma.thr_slice(tid);
-      auto thr_g2s_A = g2s_A.get_slice(tid);
-      auto uni_128b = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
-      auto buffer_128b = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f16);
-      auto buffer_16b = fx::make_copy_atom(fx::rocdl::BufferCopy16b(), fx::f16);
-      auto thr_s2r_A = fx::make_tiled_copy_A(buffer_128b, mma).get_slice(tid);
-      auto thr_g2r_B = fx::make_tiled_copy_B(buffer_128b, mma).get_slice(tid);
-      auto thr_r2g_C = fx::make_tiled_copy_C(buffer_16b, mma).get_slice(tid);
-
+      fx::rocdl::BufferOptions exact{.max_size = false};
+      auto bA = fx::rocdl::make_buffer_tensor(A, exact);                                 // (M, K)
+      auto bB = fx::rocdl::make_buffer_tensor(fx::make_view(B.iter(), layout_B), exact); // (N, K)
+      auto transposed = fx::select(C.layout(), {1, 0});
+      auto bC = fx::rocdl::make_buffer_tensor(fx::make_view(C.iter(), transposed), exact); // (N, M)
+      auto gA = fx::flat_divide(bA, {BM, BK})(_, _, bid_m, _);     // (BM, BK, k)
+      auto gB = fx::flat_divide(bB, {BN, BK})(_, _, bid_n, _);     // (BN, BK, k)
+      auto gC = fx::flat_divide(bC, {BN, BM})(_, _, bid_n, bid_m); // (BN, BM)
       auto sA = fx::make_view(
           fx::get_dyn_shared(fx::f16),
           fx::make_composed_layout(fx::Swizzle(3, 3, 3),
                                    fx::make_ordered_layout({BM, BK, stages}, {1, 0, 2})));
       // (BM, BK, stages)
-      auto thr_gA = thr_g2s_A.partition_S(gA);     // (VA, VM, VK, k)
-      auto thr_sA = thr_g2s_A.partition_D(sA);     // (VA, VM, VK, stages)
-      auto thr_sA_s2r = thr_s2r_A.partition_S(sA); // (VA, VM, VK, stages)
-      auto thr_gB = thr_g2r_B.partition_S(gB);     // (VB, VN, VK, k)
-      auto thr_gC = thr_r2g_C.partition_D(gC);     // (VC, VM, VN)
 
-      auto copy_rA = fx::make_fragment_like(thr_sA(_, _, _, 0), fx::f16); // (VA, VM, VK)
-      auto rA = thr.make_fragment_A(sA(_, _, 0));                         // (VA, VM, VK)
-      auto rB = thr.make_fragment_B(gB, {.stages = 2});                   // (VB, VN, VK, 2)
-      auto rC = thr.make_fragment_C(gC);                                  // (VC, VM, VN)
-      auto rA_retile = thr_s2r_A.retile(rA);
-      auto rB_retile = thr_g2r_B.retile(rB);
+      auto lds_128b = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
+      auto buffer_128b = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f16);
+      auto buffer_64b = fx::make_copy_atom(fx::rocdl::BufferCopy64b(), fx::f16);
+      auto thr = mma.thr_slice(tid);
+      auto thr_g2s = g2s.get_slice(tid);
+      auto thr_s2r = fx::make_tiled_copy_B(lds_128b, mma).get_slice(tid);
+      auto thr_g2r = fx::make_tiled_copy_A(buffer_128b, mma).get_slice(tid);
+      auto thr_r2g = fx::make_tiled_copy_C(buffer_64b, mma).get_slice(tid);
 
-      auto stride_A = gA.stride()[2], stride_B = gB.stride()[2];
+      auto fetch_A = thr_g2s.partition_S(gA)(_, _, _, 0); // (V, m, k), of step 0
+      auto fetch_B = thr_g2r.partition_S(gB)(_, _, _, 0); // (V, n, k), of step 0
+      auto write_A = thr_g2s.partition_D(sA);             // (V, m, k, stages)
+      auto read_A = thr_s2r.partition_S(sA);              // (V, m, halves, stages)
 
-      auto stage = [&](int read, const fx::IntTuple *next_k) {
-        const int write = read ^ 1;
-        if (next_k) {
-          fx::Numeric offset_A = fx::Int32(*next_k) * fx::Int32(stride_A);
-          fx::Numeric offset_B = fx::Int32(*next_k) * fx::Int32(stride_B);
-          fx::copy(buffer_128b, thr_gA(_, _, _, 0), copy_rA, {.soffset = offset_A});
-          fx::copy(buffer_128b, thr_gB(_, _, _, 0), rB_retile(_, _, _, write),
-                   {.soffset = offset_B});
+      auto fetched_A = fx::make_fragment_like(write_A(_, _, _, 0)); // (V, m, k)
+      auto rA = thr.make_fragment_B(sA(_, _, 0));                   // (V, m, (2, halves))
+      auto rB = thr.make_fragment_A(gB, {.stages = stages});        // (V, n, (2, halves), stages)
+      auto rC = thr.make_fragment_C(gC);                            // (V, n, m)
+      auto rA_copy = thr_s2r.retile(rA);                            // (V, m, halves)
+      auto rB_copy = thr_g2r.retile(rB);                            // (V, n, halves, stages)
+
+      // The steps differ by an offset that is the same for all lanes: a scalar of the instruction.
+      auto fetchA = [&](const fx::Int32 &step) {
+        fx::copy(buffer_128b, fetch_A, fetched_A, {.soffset = step * fx::Int32(gA.stride()[2])});
+      };
+      auto fetchB = [&](const fx::Int32 &step, int stage) {
+        fx::copy(buffer_128b, fetch_B, rB_copy(_, _, _, stage),
+                 {.soffset = step * fx::Int32(gB.stride()[2])});
+      };
+      auto readA = [&](int half, int stage) {
+        fx::copy(lds_128b, read_A(_, _, half, stage), rA_copy(_, _, half));
+      };
+      auto multiply = [&](int half, int stage) {
+        fx::gemm(mma, rC, rB(_, _, fx::make_coord(_, half), stage),
+                 rA(_, _, fx::make_coord(_, half)), rC, {.order = fx::GemmTraversalOrder::MKN});
+      };
+      auto step = [&](const fx::Int32 &k, int stage, Ahead ahead) {
+        const int next = stage ^ 1;
+        if (ahead.b)
+          fetchB(k + 1, next);
+        readA(1, stage);
+        multiply(0, stage);
+        if (ahead.b)
+          fx::copy(lds_128b, fetched_A, write_A(_, _, _, next));
+        if (ahead.a)
+          fetchA(k + 2);
+        if (ahead.b) {
+          fx::gpu::barrier();
+          readA(0, next);
         }
-        for (int k = 0; k < BK / 32; ++k) {
-          fx::copy(uni_128b, thr_sA_s2r(_, _, k, read), rA_retile(_, _, k));
-          fx::gemm(mma, rC, rA(_, _, fx::make_coord(_, k)), rB(_, _, fx::make_coord(_, k), read),
-                   rC, {.order = fx::GemmTraversalOrder::KNM});
-        }
-        fx::copy(uni_128b, copy_rA, thr_sA(_, _, _, write));
-        fx::gpu::barrier();
-        schedule();
+        multiply(1, stage);
+        schedule(ahead);
       };
 
-      fx::copy(buffer_128b, thr_gA(_, _, _, 0), copy_rA);
-      fx::copy(buffer_128b, thr_gB(_, _, _, 0), rB_retile(_, _, _, 0));
-      rC.fill(0);
-      fx::copy(uni_128b, copy_rA, thr_sA(_, _, _, 0));
-      fx::gpu::barrier();
-
       const int steps = K / BK;
-      for (fx::Int32 k : fx::range(0, steps - 2, 2)) {
-        fx::IntTuple one = k + 1, two = k + 2;
-        stage(0, &one);
-        stage(1, &two);
-      }
-      fx::IntTuple last = steps - 1;
-      stage(0, &last);
-      stage(1, nullptr);
+      fetchA(0);
+      fetchB(0, 0);
+      rC.fill(0);
+      fx::copy(lds_128b, fetched_A, write_A(_, _, _, 0));
+      if (steps > 1)
+        fetchA(1);
+      fx::gpu::barrier();
+      readA(0, 0);
+      // Pairs of steps with all to fetch, then what is left.
+      const int looped = steps > 3 ? (steps - 2) / 2 * 2 : 0;
+      if (looped)
+        for (fx::Int32 k : fx::range(0, looped, 2)) {
+          step(k, 0, {true, true});
+          step(k + 1, 1, {true, true});
+        }
+      for (int k = looped; k < steps; ++k)
+        step(k, k % 2, {.a = k + 2 < steps, .b = k + 1 < steps});
 
-      auto rC_f16 = fx::make_fragment_like(rC, fx::f16);
+      auto rC_f16 = fx::make_fragment_like(rC, fx::f16); // (V, n, m)
       rC_f16.store(rC.load().to(fx::f16));
-      fx::copy(buffer_16b, thr_r2g_C.retile(rC_f16), thr_gC);
+      fx::copy(buffer_64b, thr_r2g.retile(rC_f16), thr_r2g.partition_D(gC));
     }};
 
 static std::uint16_t toHalf(float v) {
@@ -144,36 +173,43 @@ static float fromHalf(std::uint16_t bits) {
 }
 
 static int run(const samples::Options &options) {
-  const int M = static_cast<int>(options.get("m", 256)),
-            N = static_cast<int>(options.get("n", 256)),
-            K = static_cast<int>(options.get("k", 256));
-  if (M % BM || N % BN || K % (2 * BK) || K < 4 * BK)
-    throw std::invalid_argument("m and n are multiples of 128, k of 128 and at least 256");
+  const std::int64_t M = options.get("m", 256), N = options.get("n", 256),
+                     K = options.get("k", 256);
+  auto expectTiles = [](const char *what, std::int64_t size, int tile) {
+    if (size % tile)
+      throw std::invalid_argument(std::string("--") + what + " " + std::to_string(size) +
+                                  " is no multiple of the tile's " + std::to_string(tile));
+  };
+  expectTiles("m", M, BM);
+  expectTiles("n", N, BN);
+  expectTiles("k", K, BK);
 
   // Where B's element (n, k) lies: blocks of 16 rows by 32 columns, 8 columns of a row side by
   // side.
   auto layout_B =
       fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
-  auto g2s_A = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
-                                   fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
-                                   fx::make_tile(32, BK));
+  auto g2s = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
+                                 fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
+                                 fx::make_tile(32, BK));
+  // Four waves along N. Of 32 in k a lane takes eight neighbours for two multiplications, which one
+  // load brings.
   auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
-                                fx::make_layout({1, 4, 1}, {0, 1, 0}),
+                                fx::make_layout({4, 1, 1}, {1, 0, 0}),
                                 fx::make_tile(_, _, fx::make_layout({4, 4, 2}, {1, 8, 4})));
 
   auto half = [](void *data, std::int64_t rows, std::int64_t columns) {
     return fx::TensorArg(fx::tensor(data, fx::f16, {rows, columns}));
   };
-  auto compiledFor = [&](void *a, void *b, void *c) {
-    return preshuffle_gemm(half(a, M, K), half(b, N, K), half(c, M, N), layout_B, mma, g2s_A, K);
+  auto gemm = [&](void *a, void *b, void *c) {
+    return preshuffle_gemm(half(a, M, K), half(b, N, K), half(c, M, N), layout_B, mma, g2s, int(K));
   };
   if (fx::compile_only()) { // needs no device
-    std::printf(
-        "%s", compiledFor(nullptr, nullptr, nullptr).compile({.block = threads}).summary().c_str());
+    std::printf("%s",
+                gemm(nullptr, nullptr, nullptr).compile({.block = threads}).summary().c_str());
     return 0;
   }
 
-  std::printf("device      %s\n", fx::Device::current().str().c_str());
+  samples::reportDevice();
   std::vector<float> a(std::size_t(M) * K), b(std::size_t(N) * K);
   std::vector<std::uint16_t> hostA(a.size()), hostB(b.size());
   std::uint32_t state = 1;
@@ -195,7 +231,9 @@ static int run(const samples::Options &options) {
   A.copy_from(hostA);
   B.copy_from(hostB);
   C.poison();
-  compiledFor(A.data(), B.data(), C.data())
+  auto compiled = gemm(A.data(), B.data(), C.data()).compile({.block = threads});
+  samples::report(compiled);
+  gemm(A.data(), B.data(), C.data())
       .launch({.grid = {M / BM, N / BN},
                .block = threads,
                .smem = BM * BK * stages * 2,
@@ -203,21 +241,16 @@ static int run(const samples::Options &options) {
   stream.synchronize();
 
   const auto c = C.to_host();
-  double worst = 0;
+  samples::Worst worst;
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
       double sum = 0;
       for (std::int64_t k = 0; k < K; ++k)
         sum += double(a[std::size_t(m * K + k)]) * double(b[std::size_t(n * K + k)]);
-      const double error =
-          std::fabs(double(fromHalf(c[std::size_t(m * N + n)])) - sum) / (1 + std::fabs(sum));
-      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+      worst.add((double(fromHalf(c[std::size_t(m * N + n)])) - sum) / (1 + std::fabs(sum)));
     }
   // Sums of such products are exact in float; the result is rounded once, to half precision.
-  const bool pass = worst <= 0x1p-10;
-  std::printf("largest relative error of %d x %d x %d: %g\n%s\n", M, N, K, worst,
-              pass ? "PASS" : "FAIL");
-  return pass ? 0 : 1;
+  return samples::verdict("largest relative error", samples::dims(M, N, K), worst, 0x1p-11);
 }
 
 int main(int argc, char **argv) { return samples::main(argc, argv, {"m", "n", "k"}, run); }
