@@ -1,17 +1,19 @@
-// From a kernel object to its code, in a process that has done it before: sample 01's kernel
-// through the public API.
+// From a kernel object to its code, in a process that has done it before, through the public API:
+// sample 01's kernel, sample 04's, and kernels of growing unrolled size.
 #include <flydsl/flydsl.h>
+
+// Sample 04 is one file; its kernel and its plan are wanted here, its program is not.
+#define main sample_main
+#include "04-preshuffle-gemm.cpp"
+#undef main
 
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
 #include <string>
 
-namespace fx = flydsl;
-using fx::_;
-
 namespace {
-void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledCopy tiled_copy) {
+void add(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledCopy tiled_copy) {
   auto tid = fx::thread_idx().x;
   auto [bid_m, bid_n, bid_z] = fx::block_idx();
   auto shape = A.shape();                     // (M, N)
@@ -37,7 +39,7 @@ void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledCopy tiled_copy) {
 }
 
 auto compile(const std::string &name) {
-  const fx::Kernel kernel{name, &body};
+  const fx::Kernel kernel{name, &add};
   static const auto tiled_copy = fx::make_tiled_copy_tv(
       fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
       fx::make_ordered_layout({8, 16}, {1, 0}), fx::make_ordered_layout({1, 4}, {0, 1}));
@@ -68,6 +70,101 @@ void compileNew(benchmark::State &state) {
     state.SetIterationTime(compile("new_" + std::to_string(number++)).compile_milliseconds() / 1e3);
 }
 BENCHMARK(compileNew)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// Sample 04's kernel for 4096 x 4096 x 4096.
+auto compileGemm(const std::string &name) {
+  const fx::Kernel kernel{name, &body};
+  constexpr int size = 4096;
+  static const Plan made = plan(size, size);
+  const fx::TensorArg any = fx::tensor(static_cast<void *>(nullptr), fx::f16, {size, size});
+  return kernel(any, any, any, made.layout_B, made.mma, made.g2s, size)
+      .compile({.block = threads, .arch = "gfx942"});
+}
+
+void traceGemm(benchmark::State &state) {
+  compileGemm("traced_gemm");
+  for (auto _ : state)
+    state.SetIterationTime(compileGemm("traced_gemm").trace_milliseconds() / 1e3);
+}
+BENCHMARK(traceGemm)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+void compileNewGemm(benchmark::State &state) {
+  static int number = 0;
+  compileGemm("first_gemm");
+  for (auto _ : state)
+    state.SetIterationTime(
+        compileGemm("new_gemm_" + std::to_string(number++)).compile_milliseconds() / 1e3);
+}
+BENCHMARK(compileNewGemm)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// A kernel of `count` unrolled rounds: a copy from LDS, a multiplication, and one step of scalar
+/// arithmetic each.
+auto compileUnrolled(int count) {
+  static int number = 0;
+  const fx::Kernel kernel{
+      "unrolled_" + std::to_string(number++),
+      [](fx::Tensor out, fx::Int32 n, fx::Constexpr<int> rounds) {
+        auto tid = fx::thread_idx().x;
+        auto atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16));
+        auto mma = fx::make_tiled_mma(atom, fx::make_layout({1, 1, 1}, {1, 1, 1}));
+        auto copy_atom = fx::make_copy_atom(fx::UniversalCopy64b(), fx::f16);
+        auto copy = fx::make_tiled_copy_A(copy_atom, mma).get_slice(tid);
+        auto shared = fx::make_view(fx::get_dyn_shared(fx::f16),
+                                    fx::make_layout({16, 16, 16}, {16, 1, 256})); // (16, 16, 16)
+        auto part = copy.partition_S(shared);                                     // (V, 1, 1, 16)
+        auto rA = mma.make_fragment_A(shared(_, _, 0));                           // (V, 1, 1)
+        auto tile = fx::make_view(out.iter(), fx::make_layout({16, 16}, {16, 1}));
+        auto rC = mma.make_fragment_C(tile); // (V, 1, 1)
+        auto rA_copy = copy.retile(rA);
+        rC.fill(0);
+        fx::Var<fx::Int32> sum(0);
+        for (int i = 0; i < rounds; ++i) {
+          fx::copy(copy_atom, part(_, _, _, i % 16), rA_copy);
+          fx::gemm(mma, rC, rA, rA, rC);
+          sum = sum * n + i;
+        }
+        auto stored = fx::make_fragment_like(rC, fx::f16);
+        stored.store((rC.load() + sum.get().to(fx::f32)).to(fx::f16));
+        for (int i = 0; i < 4; ++i)
+          out(tid / 16 * 4 + i, tid % 16) = stored(i);
+      }};
+  const fx::TensorArg any = fx::tensor(static_cast<void *>(nullptr), fx::f16, {16, 16});
+  return kernel(any, 0, count).compile({.block = 64, .arch = "gfx942"});
+}
+
+void traceUnrolled(benchmark::State &state) {
+  compileUnrolled(1);
+  double total = 0;
+  for (auto _ : state) {
+    const double ms = compileUnrolled(static_cast<int>(state.range(0))).trace_milliseconds();
+    state.SetIterationTime(ms / 1e3);
+    total += ms;
+  }
+  state.counters["us/round"] = total * 1e3 / double(state.iterations()) / double(state.range(0));
+}
+BENCHMARK(traceUnrolled)
+    ->RangeMultiplier(4)
+    ->Range(16, 1024)
+    ->Iterations(5)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+void compileNewUnrolled(benchmark::State &state) {
+  compileUnrolled(1);
+  double total = 0;
+  for (auto _ : state) {
+    const double ms = compileUnrolled(static_cast<int>(state.range(0))).compile_milliseconds();
+    state.SetIterationTime(ms / 1e3);
+    total += ms;
+  }
+  state.counters["us/round"] = total * 1e3 / double(state.iterations()) / double(state.range(0));
+}
+BENCHMARK(compileNewUnrolled)
+    ->RangeMultiplier(4)
+    ->Range(16, 1024)
+    ->Iterations(3)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 } // namespace
 
 int main(int argc, char **argv) {

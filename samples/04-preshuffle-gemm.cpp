@@ -62,103 +62,127 @@ static void schedule(Ahead ahead) {
   sched_barrier(0);
 }
 
-const fx::Kernel preshuffle_gemm{
-    "preshuffle_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B,
-                          fx::TiledMma mma, fx::TiledCopy g2s, fx::Constexpr<int> K) {
-      auto tid = fx::thread_idx().x;
-      auto [bid_m, bid_n, bid_z] = fx::block_idx();
+static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, fx::TiledMma mma,
+                 fx::TiledCopy g2s, fx::Constexpr<int> K) {
+  auto tid = fx::thread_idx().x;
+  auto [bid_m, bid_n, bid_z] = fx::block_idx();
 
-      fx::rocdl::BufferOptions exact{.max_size = false};
-      auto bA = fx::rocdl::make_buffer_tensor(A, exact);                                 // (M, K)
-      auto bB = fx::rocdl::make_buffer_tensor(fx::make_view(B.iter(), layout_B), exact); // (N, K)
-      auto transposed = fx::select(C.layout(), {1, 0});
-      auto bC = fx::rocdl::make_buffer_tensor(fx::make_view(C.iter(), transposed), exact); // (N, M)
-      auto gA = fx::flat_divide(bA, {BM, BK})(_, _, bid_m, _);     // (BM, BK, k)
-      auto gB = fx::flat_divide(bB, {BN, BK})(_, _, bid_n, _);     // (BN, BK, k)
-      auto gC = fx::flat_divide(bC, {BN, BM})(_, _, bid_n, bid_m); // (BN, BM)
-      auto sA = fx::make_view(
-          fx::get_dyn_shared(fx::f16),
-          fx::make_composed_layout(fx::Swizzle(3, 3, 3),
-                                   fx::make_ordered_layout({BM, BK, stages}, {1, 0, 2})));
-      // (BM, BK, stages)
+  fx::rocdl::BufferOptions exact{.max_size = false};
+  auto bA = fx::rocdl::make_buffer_tensor(A, exact);                                 // (M, K)
+  auto bB = fx::rocdl::make_buffer_tensor(fx::make_view(B.iter(), layout_B), exact); // (N, K)
+  auto transposed = fx::select(C.layout(), {1, 0});
+  auto bC = fx::rocdl::make_buffer_tensor(fx::make_view(C.iter(), transposed), exact); // (N, M)
+  auto gA = fx::flat_divide(bA, {BM, BK})(_, _, bid_m, _);     // (BM, BK, k)
+  auto gB = fx::flat_divide(bB, {BN, BK})(_, _, bid_n, _);     // (BN, BK, k)
+  auto gC = fx::flat_divide(bC, {BN, BM})(_, _, bid_n, bid_m); // (BN, BM)
+  auto sA =
+      fx::make_view(fx::get_dyn_shared(fx::f16),
+                    fx::make_composed_layout(fx::Swizzle(3, 3, 3),
+                                             fx::make_ordered_layout({BM, BK, stages}, {1, 0, 2})));
+  // (BM, BK, stages)
 
-      auto lds_128b = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
-      auto buffer_128b = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f16);
-      auto buffer_64b = fx::make_copy_atom(fx::rocdl::BufferCopy64b(), fx::f16);
-      auto thr = mma.thr_slice(tid);
-      auto thr_g2s = g2s.get_slice(tid);
-      auto thr_s2r = fx::make_tiled_copy_B(lds_128b, mma).get_slice(tid);
-      auto thr_g2r = fx::make_tiled_copy_A(buffer_128b, mma).get_slice(tid);
-      auto thr_r2g = fx::make_tiled_copy_C(buffer_64b, mma).get_slice(tid);
+  auto lds_128b = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
+  auto buffer_128b = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f16);
+  auto buffer_64b = fx::make_copy_atom(fx::rocdl::BufferCopy64b(), fx::f16);
+  auto thr = mma.thr_slice(tid);
+  auto thr_g2s = g2s.get_slice(tid);
+  auto thr_s2r = fx::make_tiled_copy_B(lds_128b, mma).get_slice(tid);
+  auto thr_g2r = fx::make_tiled_copy_A(buffer_128b, mma).get_slice(tid);
+  auto thr_r2g = fx::make_tiled_copy_C(buffer_64b, mma).get_slice(tid);
 
-      auto fetch_A = thr_g2s.partition_S(gA)(_, _, _, 0); // (V, m, k), of step 0
-      auto fetch_B = thr_g2r.partition_S(gB)(_, _, _, 0); // (V, n, k), of step 0
-      auto write_A = thr_g2s.partition_D(sA);             // (V, m, k, stages)
-      auto read_A = thr_s2r.partition_S(sA);              // (V, m, halves, stages)
+  auto fetch_A = thr_g2s.partition_S(gA)(_, _, _, 0); // (V, m, k), of step 0
+  auto fetch_B = thr_g2r.partition_S(gB)(_, _, _, 0); // (V, n, k), of step 0
+  auto write_A = thr_g2s.partition_D(sA);             // (V, m, k, stages)
+  auto read_A = thr_s2r.partition_S(sA);              // (V, m, halves, stages)
 
-      auto fetched_A = fx::make_fragment_like(write_A(_, _, _, 0)); // (V, m, k)
-      auto rA = thr.make_fragment_B(sA(_, _, 0));                   // (V, m, (2, halves))
-      auto rB = thr.make_fragment_A(gB, {.stages = stages});        // (V, n, (2, halves), stages)
-      auto rC = thr.make_fragment_C(gC);                            // (V, n, m)
-      auto rA_copy = thr_s2r.retile(rA);                            // (V, m, halves)
-      auto rB_copy = thr_g2r.retile(rB);                            // (V, n, halves, stages)
+  auto fetched_A = fx::make_fragment_like(write_A(_, _, _, 0)); // (V, m, k)
+  auto rA = thr.make_fragment_B(sA(_, _, 0));                   // (V, m, (2, halves))
+  auto rB = thr.make_fragment_A(gB, {.stages = stages});        // (V, n, (2, halves), stages)
+  auto rC = thr.make_fragment_C(gC);                            // (V, n, m)
+  auto rA_copy = thr_s2r.retile(rA);                            // (V, m, halves)
+  auto rB_copy = thr_g2r.retile(rB);                            // (V, n, halves, stages)
 
-      // The steps differ by an offset that is the same for all lanes: a scalar of the instruction.
-      auto fetchA = [&](const fx::Int32 &step) {
-        fx::copy(buffer_128b, fetch_A, fetched_A, {.soffset = step * fx::Int32(gA.stride()[2])});
-      };
-      auto fetchB = [&](const fx::Int32 &step, int stage) {
-        fx::copy(buffer_128b, fetch_B, rB_copy(_, _, _, stage),
-                 {.soffset = step * fx::Int32(gB.stride()[2])});
-      };
-      auto readA = [&](int half, int stage) {
-        fx::copy(lds_128b, read_A(_, _, half, stage), rA_copy(_, _, half));
-      };
-      auto multiply = [&](int half, int stage) {
-        fx::gemm(mma, rC, rB(_, _, fx::make_coord(_, half), stage),
-                 rA(_, _, fx::make_coord(_, half)), rC, {.order = fx::GemmTraversalOrder::MKN});
-      };
-      auto step = [&](const fx::Int32 &k, int stage, Ahead ahead) {
-        const int next = stage ^ 1;
-        if (ahead.b)
-          fetchB(k + 1, next);
-        readA(1, stage);
-        multiply(0, stage);
-        if (ahead.b)
-          fx::copy(lds_128b, fetched_A, write_A(_, _, _, next));
-        if (ahead.a)
-          fetchA(k + 2);
-        if (ahead.b) {
-          fx::gpu::barrier();
-          readA(0, next);
-        }
-        multiply(1, stage);
-        schedule(ahead);
-      };
-
-      const int steps = K / BK;
-      fetchA(0);
-      fetchB(0, 0);
-      rC.fill(0);
-      fx::copy(lds_128b, fetched_A, write_A(_, _, _, 0));
-      if (steps > 1)
-        fetchA(1);
+  // The steps differ by an offset that is the same for all lanes: a scalar of the instruction.
+  auto fetchA = [&](const fx::Int32 &step) {
+    fx::copy(buffer_128b, fetch_A, fetched_A, {.soffset = step * fx::Int32(gA.stride()[2])});
+  };
+  auto fetchB = [&](const fx::Int32 &step, int stage) {
+    fx::copy(buffer_128b, fetch_B, rB_copy(_, _, _, stage),
+             {.soffset = step * fx::Int32(gB.stride()[2])});
+  };
+  auto readA = [&](int half, int stage) {
+    fx::copy(lds_128b, read_A(_, _, half, stage), rA_copy(_, _, half));
+  };
+  auto multiply = [&](int half, int stage) {
+    fx::gemm(mma, rC, rB(_, _, fx::make_coord(_, half), stage), rA(_, _, fx::make_coord(_, half)),
+             rC, {.order = fx::GemmTraversalOrder::MKN});
+  };
+  auto step = [&](const fx::Int32 &k, int stage, Ahead ahead) {
+    const int next = stage ^ 1;
+    if (ahead.b)
+      fetchB(k + 1, next);
+    readA(1, stage);
+    multiply(0, stage);
+    if (ahead.b)
+      fx::copy(lds_128b, fetched_A, write_A(_, _, _, next));
+    if (ahead.a)
+      fetchA(k + 2);
+    if (ahead.b) {
       fx::gpu::barrier();
-      readA(0, 0);
-      // Pairs of steps with all to fetch, then what is left.
-      const int looped = steps > 3 ? (steps - 2) / 2 * 2 : 0;
-      if (looped)
-        for (fx::Int32 k : fx::range(0, looped, 2)) {
-          step(k, 0, {true, true});
-          step(k + 1, 1, {true, true});
-        }
-      for (int k = looped; k < steps; ++k)
-        step(k, k % 2, {.a = k + 2 < steps, .b = k + 1 < steps});
+      readA(0, next);
+    }
+    multiply(1, stage);
+    schedule(ahead);
+  };
 
-      auto rC_f16 = fx::make_fragment_like(rC, fx::f16); // (V, n, m)
-      rC_f16.store(rC.load().to(fx::f16));
-      fx::copy(buffer_64b, thr_r2g.retile(rC_f16), thr_r2g.partition_D(gC));
-    }};
+  const int steps = K / BK;
+  fetchA(0);
+  fetchB(0, 0);
+  rC.fill(0);
+  fx::copy(lds_128b, fetched_A, write_A(_, _, _, 0));
+  if (steps > 1)
+    fetchA(1);
+  fx::gpu::barrier();
+  readA(0, 0);
+  // Pairs of steps with all to fetch, then what is left.
+  const int looped = steps > 3 ? (steps - 2) / 2 * 2 : 0;
+  if (looped)
+    for (fx::Int32 k : fx::range(0, looped, 2)) {
+      step(k, 0, {true, true});
+      step(k + 1, 1, {true, true});
+    }
+  for (int k = looped; k < steps; ++k)
+    step(k, k % 2, {.a = k + 2 < steps, .b = k + 1 < steps});
+
+  auto rC_f16 = fx::make_fragment_like(rC, fx::f16); // (V, n, m)
+  rC_f16.store(rC.load().to(fx::f16));
+  fx::copy(buffer_64b, thr_r2g.retile(rC_f16), thr_r2g.partition_D(gC));
+}
+
+const fx::Kernel preshuffle_gemm{"preshuffle_gemm", &body};
+
+/// What the host decides beside the sizes.
+struct Plan {
+  fx::Layout layout_B; // where B's element (n, k) lies
+  fx::TiledMma mma;
+  fx::TiledCopy g2s; // A on its way to LDS
+};
+
+static Plan plan(std::int64_t N, std::int64_t K) {
+  // Where B's element (n, k) lies: blocks of 16 rows by 32 columns, 8 columns of a row side by
+  // side.
+  auto layout_B =
+      fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
+  auto g2s = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
+                                 fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
+                                 fx::make_tile(32, BK));
+  // Four waves along N. Of 32 in k a lane takes eight neighbours for two multiplications, which one
+  // load brings.
+  auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
+                                fx::make_layout({4, 1, 1}, {1, 0, 0}),
+                                fx::make_tile(_, _, fx::make_layout({4, 4, 2}, {1, 8, 4})));
+  return {layout_B, mma, g2s};
+}
 
 static std::uint16_t toHalf(float v) {
   _Float16 h = static_cast<_Float16>(v);
@@ -184,19 +208,7 @@ static int run(const samples::Options &options) {
   expectTiles("n", N, BN);
   expectTiles("k", K, BK);
 
-  // Where B's element (n, k) lies: blocks of 16 rows by 32 columns, 8 columns of a row side by
-  // side.
-  auto layout_B =
-      fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
-  auto g2s = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
-                                 fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
-                                 fx::make_tile(32, BK));
-  // Four waves along N. Of 32 in k a lane takes eight neighbours for two multiplications, which one
-  // load brings.
-  auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
-                                fx::make_layout({4, 1, 1}, {1, 0, 0}),
-                                fx::make_tile(_, _, fx::make_layout({4, 4, 2}, {1, 8, 4})));
-
+  const auto [layout_B, mma, g2s] = plan(N, K);
   auto half = [](void *data, std::int64_t rows, std::int64_t columns) {
     return fx::TensorArg(fx::tensor(data, fx::f16, {rows, columns}));
   };
