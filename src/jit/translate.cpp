@@ -6,13 +6,18 @@
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CallingConv.h"
+#include "llvm/IR/DataLayout.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace flydsl::jit {
+
+/// That of the largest vector that an instruction takes, in bytes.
+static constexpr uint64_t maxPrivateAlignment = 128;
 
 /// Code object version 5: the oldest that carries all that these kernels use, so that older loaders
 /// take it too.
@@ -80,6 +85,20 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
     kernel.addFnAttr(unused);
 }
 
+/// Fragments in register memory that stayed memory are loaded as whole vectors, with the alignment
+/// that vectors of their size have.
+static void alignPrivateMemory(llvm::Function &function) {
+  const llvm::DataLayout &layout = function.getParent()->getDataLayout();
+  for (llvm::Instruction &instruction : function.getEntryBlock()) {
+    auto *alloca = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+    std::optional<llvm::TypeSize> size = alloca ? alloca->getAllocationSize(layout) : std::nullopt;
+    if (size && !size->isScalable() && size->getFixedValue() > 0)
+      alloca->setAlignment(
+          std::max(alloca->getAlign(), llvm::Align(llvm::PowerOf2Ceil(std::min<uint64_t>(
+                                           size->getFixedValue(), maxPrivateAlignment)))));
+  }
+}
+
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
                    const CompileOptions &options) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
@@ -88,6 +107,7 @@ void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
+    alignPrivateMemory(function);
     function.addFnAttr("target-cpu", options.target.name());
     if (!features.empty())
       function.addFnAttr("target-features", features);

@@ -45,3 +45,72 @@ func.func @wide_access_through_swizzle(%p: !fly.ptr<f32, shared, align<64>, S<2,
   %x = fly.ptr.load(%p) : (!fly.ptr<f32, shared, align<64>, S<2,3,3>>) -> vector<4xf32>
   return %x : vector<4xf32>
 }
+
+// -----
+
+func.func @fragment_too_short(%m: !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, %a: !fly.memref<f16, register, 2:1>, %b: !fly.memref<f16, register, 4:1>, %c: !fly.memref<f32, register, 4:1>) {
+  // expected-error@+2 {{expected a fragment A of 64 bits for 'vector<4xf16>', found 32 bits in '!fly.memref<f16, register, 2:1>'}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.mma_atom_call(%m, %c, %a, %b, %c) : (!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, !fly.memref<f32, register, 4:1>, !fly.memref<f16, register, 2:1>, !fly.memref<f16, register, 4:1>, !fly.memref<f32, register, 4:1>) -> ()
+  return
+}
+
+// -----
+
+// Far more than a thread's registers: refused at once.
+func.func @fragment_too_long(%m: !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, %a: !fly.memref<f16, register, 4:1>, %c: !fly.memref<f32, register, (65536,65536):(131072,1)>) {
+  // expected-error@+2 {{expected a fragment C of 128 bits for 'vector<4xf32>', found 137438953472 bits}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.mma_atom_call(%m, %c, %a, %a, %c) : (!fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>, !fly.memref<f32, register, (65536,65536):(131072,1)>, !fly.memref<f16, register, 4:1>, !fly.memref<f16, register, 4:1>, !fly.memref<f32, register, (65536,65536):(131072,1)>) -> ()
+  return
+}
+
+// -----
+
+func.func @copy_too_long(%m: !fly.copy_atom<!fly.universal_copy<128>, 32>, %a: !fly.memref<f32, global, (65536,65536):(131072,1)>, %c: !fly.memref<f32, register, (65536,65536):(131072,1)>) {
+  // expected-error@+2 {{a fragment of 4294967296 elements is more than registers hold}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%m, %c, %a) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, register, (65536,65536):(131072,1)>, !fly.memref<f32, global, (65536,65536):(131072,1)>) -> ()
+  return
+}
+
+// -----
+
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 8, pad = 0, 0, cache = 0, barrier = false, timeout = false>, 0>
+func.func @uneven_waves(%atom: !mover, %g: !fly.memref<f16, global, (12,64):(64,1)>, %l: !fly.memref<f16, shared, (12,64):(64,1)>) {
+  // expected-error@+2 {{gfx1250 TDM: 8 waves can't share a tile of this shape in equal parts}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,64):(64,1)>, !fly.memref<f16, shared, (12,64):(64,1)>) -> ()
+  return
+}
+
+// -----
+
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 3, warps = 1, pad = 0, 0, cache = 0, barrier = false, timeout = false>, 0>
+func.func @other_rank(%atom: !mover, %g: !fly.memref<f16, global, (12,64):(64,1)>, %l: !fly.memref<f16, shared, (12,64):(64,1)>) {
+  // expected-error@+2 {{gfx1250 TDM: expected a tile of rank 3 and static shape in global memory, found (12,64):(64,1)}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,64):(64,1)>, !fly.memref<f16, shared, (12,64):(64,1)>) -> ()
+  return
+}
+
+// -----
+
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 2, 8, cache = 0, barrier = false, timeout = false>, 0>
+func.func @padding_too_fine(%atom: !mover, %g: !fly.memref<f16, global, (12,64):(64,1)>, %l: !fly.memref<f16, shared, (12,64):(64,1)>) {
+  // expected-error@+2 {{gfx1250 TDM: padding (interval=2, amount=8 elements at 16-bit) is not encodable}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,64):(64,1)>, !fly.memref<f16, shared, (12,64):(64,1)>) -> ()
+  return
+}
+
+// -----
+
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 0, 0, cache = 0, barrier = false, timeout = false>, 0>
+func.func @unknown_stride(%g: !fly.memref<f16, global, (12,64):(?,1)>, %l: !fly.memref<f16, shared, (12,64):(64,1)>) {
+  %atom = fly.make_copy_atom {valBits = 0 : i32} : !mover
+  // expected-error@+2 {{gfx1250 TDM: expected 'stride_0' to be set, as the tile's own stride is known at run time only}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,64):(?,1)>, !fly.memref<f16, shared, (12,64):(64,1)>) -> ()
+  return
+}

@@ -22,6 +22,7 @@ void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &conv
 void attachUniversalAtomModels(DialectRegistry &registry);
 void attachBufferAtomModels(DialectRegistry &registry);
 void attachMatrixAtomModels(DialectRegistry &registry);
+void attachTensorMoverModel(DialectRegistry &registry);
 
 } // namespace mlir::fly
 

@@ -13,6 +13,7 @@
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"
+#include "layout/checked.h"
 #include "layout/coord.h"
 #include "layout/error.h"
 
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::fly {
 
@@ -46,27 +48,42 @@ bool isRegister(Type type) {
 /// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's
 /// index.
 SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
+  constexpr int64_t kMost = 1 << 16; // elements, many times of what a thread has registers for
   SmallVector<int64_t> offsets;
   int64_t count = fl::size(layout).value();
+  if (count > kMost)
+    fl::fail("a fragment of ", count, " elements is more than registers hold");
   for (int64_t i = 0; i < count; ++i)
     offsets.push_back(fl::crd2idx(fl::IntTuple(i), layout).leaf().value());
   return offsets;
 }
 
 /// The type of a fragment's value: that of contiguous registers, or a vector of its elements.
-Type fragmentType(MemRefType type, ArrayRef<int64_t> offsets) {
+Type fragmentType(MemRefType type) {
   if (Type contiguous = registerValueType(type))
     return contiguous;
-  return VectorType::get({static_cast<int64_t>(offsets.size())},
-                         storedElementType(type.getElemTy()));
+  return VectorType::get({fl::size(type.getLayout()).value()}, storedElementType(type.getElemTy()));
 }
 
-Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer) {
+/// Fragments are aligned as the vectors that they are where the pointer is a whole allocation,
+/// which code generation aligns so, or comes from outside of the function, which passes whole ones.
+Alignment fragmentAlignment(Value pointer) {
+  if (pointer.getDefiningOp<LLVM::AllocaOp>())
+    return Alignment::Never;
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  bool isParameter = argument && argument.getOwner()->isEntryBlock() &&
+                     isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return isParameter ? Alignment::Never : Alignment::IfLess;
+}
+
+/// `as` is the type to load contiguous registers in, of their size.
+Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer, Type as = {}) {
   PointerType pointerTy = type.getPointerType();
   if (Type contiguous = registerValueType(type))
-    return emitLoad(builder, loc, contiguous, pointerTy, pointer, Alignment::IfLess);
+    return emitLoad(builder, loc, as ? as : contiguous, pointerTy, pointer,
+                    as ? fragmentAlignment(pointer) : Alignment::IfLess);
   SmallVector<int64_t> offsets = elementOffsets(type.getLayout());
-  Type vectorTy = fragmentType(type, offsets);
+  Type vectorTy = fragmentType(type);
   Value vector = ub::PoisonOp::create(builder, loc, vectorTy);
   for (auto [i, offset] : llvm::enumerate(offsets)) {
     Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
@@ -77,10 +94,13 @@ Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value poin
   return vector;
 }
 
-void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType type, Value pointer) {
+/// `asInstruction`: `value` is what an instruction gives, not a vector of the fragment's elements.
+void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType type, Value pointer,
+                   bool asInstruction = false) {
   PointerType pointerTy = type.getPointerType();
   if (registerValueType(type))
-    return emitStore(builder, loc, value, pointerTy, pointer, Alignment::IfLess);
+    return emitStore(builder, loc, value, pointerTy, pointer,
+                     asInstruction ? fragmentAlignment(pointer) : Alignment::IfLess);
   for (auto [i, offset] : llvm::enumerate(elementOffsets(type.getLayout()))) {
     Value at = offsetBy(builder, loc, pointerTy, pointer, constantI32(builder, loc, offset));
     Value element =
@@ -248,7 +268,7 @@ struct ConvertCopyAtomCall : OpConversionPattern<CopyAtomCallOp> {
       }
       Value kept;
       if (isRegister(dstTy)) {
-        call.resultTy = fragmentType(dstTy, elementOffsets(dstTy.getLayout()));
+        call.resultTy = fragmentType(dstTy);
         call.dstTy = {};
         call.dst = {};
         kept = pred ? loadFragment(rewriter, loc, dstTy, adaptor.getDst()) : Value();
@@ -296,7 +316,7 @@ struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
         kept = adaptor.getDst();
       } else if (isRegister(op.getDst().getType())) {
         storeTo = cast<MemRefType>(op.getDst().getType());
-        call.resultTy = fragmentType(storeTo, elementOffsets(storeTo.getLayout()));
+        call.resultTy = fragmentType(storeTo);
         kept = pred ? loadFragment(rewriter, loc, storeTo, adaptor.getDst()) : Value();
       } else {
         call.dstTy = op.getDst().getType();
@@ -322,22 +342,53 @@ struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
 // Matrix products
 //===----------------------------------------------------------------------------------------------===//
 
+/// Whether a fragment, or the value of one, has as many bits as the instruction takes; null stands
+/// for any.
+LogicalResult verifySize(Operation *op, StringRef name, Value fragment, Type expected) {
+  if (!fragment || !expected)
+    return success();
+  int64_t bits = 0;
+  auto memref = dyn_cast<MemRefType>(fragment.getType());
+  if (!memref)
+    bits = bitsOf(fragment.getType());
+  else if (isRegister(memref))
+    bits = flydsl::layout::checkedMul(fl::size(memref.getLayout()).value(),
+                                      memref.getElemTy().getIntOrFloatBitWidth());
+  else
+    return op->emitOpError("expected ") << name << " in registers, found " << memref;
+  if (bits == bitsOf(expected))
+    return success();
+  return op->emitOpError("expected a fragment ")
+         << name << " of " << bitsOf(expected) << " bits for " << expected << ", found " << bits
+         << " bits in " << fragment.getType();
+}
+
 /// Either form of the call: operands are fragments in register memory or values.
 template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
   using OpConversionPattern<CallOp>::OpConversionPattern;
   LogicalResult matchAndRewrite(CallOp op, typename CallOp::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    auto value = [&](Type type, Value converted) {
-      return isRegister(type) ? loadFragment(rewriter, loc, cast<MemRefType>(type), converted)
+    auto atomTy = cast<MmaAtomType>(op.getMmaAtom().getType());
+    auto instruction = dyn_cast<MmaOpLoweringInterface>(atomTy.getMmaOp());
+    auto registerType = [&](MmaOperand operand) {
+      return instruction ? instruction.getRegisterType(operand) : Type();
+    };
+    auto value = [&](Type type, Value converted, MmaOperand operand) {
+      return isRegister(type) ? loadFragment(rewriter, loc, cast<MemRefType>(type), converted,
+                                             registerType(operand))
                               : converted;
     };
-    auto atomTy = cast<MmaAtomType>(op.getMmaAtom().getType());
     bool hasResult = op->getNumResults() == 1;
     try {
-      Value a = value(op.getA().getType(), adaptor.getA()),
-            b = value(op.getB().getType(), adaptor.getB()),
-            c = value(op.getC().getType(), adaptor.getC());
+      if (failed(verifySize(op, "A", op.getA(), registerType(MmaOperand::A))) ||
+          failed(verifySize(op, "B", op.getB(), registerType(MmaOperand::B))) ||
+          failed(verifySize(op, "C", op.getC(), registerType(MmaOperand::C))) ||
+          failed(verifySize(op, "D", op.getD(), registerType(MmaOperand::D))))
+        return failure();
+      Value a = value(op.getA().getType(), adaptor.getA(), MmaOperand::A),
+            b = value(op.getB().getType(), adaptor.getB(), MmaOperand::B),
+            c = value(op.getC().getType(), adaptor.getC(), MmaOperand::C);
       MemRefType storeTo;
       Type resultTy;
       if (hasResult) {
@@ -346,9 +397,10 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
         storeTo = dyn_cast_or_null<MemRefType>(op.getD() ? op.getD().getType() : Type());
         if (!isRegister(storeTo))
           return op.emitOpError("writes D to something other than registers");
-        resultTy = fragmentType(storeTo, elementOffsets(storeTo.getLayout()));
+        resultTy = registerValueType(storeTo) ? registerType(MmaOperand::D) : Type();
+        if (!resultTy)
+          resultTy = fragmentType(storeTo);
       }
-      auto instruction = dyn_cast<MmaOpLoweringInterface>(atomTy.getMmaOp());
       FailureOr<Value> d = failure();
       if (instruction)
         d = instruction.emitCall(rewriter, loc, resultTy, adaptor.getMmaAtom(), a, b, c);
@@ -359,7 +411,8 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
         rewriter.replaceOp(op, *d);
         return success();
       }
-      storeFragment(rewriter, loc, *d, storeTo, adaptor.getD());
+      storeFragment(rewriter, loc, *d, storeTo, adaptor.getD(),
+                    registerType(MmaOperand::D) != nullptr);
       rewriter.eraseOp(op);
       return success();
     } catch (const fl::LayoutError &error) {

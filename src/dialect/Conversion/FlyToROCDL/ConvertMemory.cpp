@@ -67,8 +67,12 @@ private:
       return op.emitOpError("in register memory needs a positive allocSize");
     // One allocation a function: in a loop it would take new scratch memory every time round.
     OpBuilder::InsertionGuard guard(rewriter);
-    if (auto func = op->getParentOfType<FunctionOpInterface>())
+    if (auto func = op->getParentOfType<FunctionOpInterface>()) {
+      // Behind those that stand there already: they stay in the order of the program.
       rewriter.setInsertionPointToStart(&func.getFunctionBody().front());
+      while (isa<arith::ConstantOp, LLVM::AllocaOp>(*rewriter.getInsertionPoint()))
+        rewriter.setInsertionPointAfter(&*rewriter.getInsertionPoint());
+    }
     Value count =
         arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI64IntegerAttr(*elements));
     rewriter.replaceOp(op, LLVM::AllocaOp::create(rewriter, op.getLoc(), convertedPointerType(type),

@@ -65,6 +65,7 @@ struct ConvertFlyToROCDL : impl::ConvertFlyToROCDLPassBase<ConvertFlyToROCDL> {
     attachUniversalAtomModels(registry);
     attachBufferAtomModels(registry);
     attachMatrixAtomModels(registry);
+    attachTensorMoverModel(registry);
   }
 
   void runOnOperation() override {

@@ -29,10 +29,10 @@ StringRef nameOfF8(Type type) {
 }
 
 /// `bits` bits as words: i32, or i64 where an instruction wants those, or a vector of i32.
-Type wordType(OpBuilder &builder, int64_t bits, bool wide = false) {
+Type wordType(MLIRContext *context, int64_t bits, bool wide = false) {
   if (bits == 32 || (bits == 64 && wide))
-    return builder.getIntegerType(bits);
-  return VectorType::get({bits / 32}, builder.getI32Type());
+    return IntegerType::get(context, bits);
+  return VectorType::get({bits / 32}, IntegerType::get(context, 32));
 }
 
 /// `count` values of `elemTy`, a scalar where there is one.
@@ -44,6 +44,10 @@ Type valuesType(Type elemTy, int64_t count) {
 struct Instruction {
   std::string name;
   Type a, b, acc;
+
+  Type of(MmaOperand operand) const {
+    return operand == MmaOperand::A ? a : operand == MmaOperand::B ? b : acc;
+  }
 };
 
 FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &instruction,
@@ -90,21 +94,27 @@ std::string mfmaName(MmaOpCDNA3_MFMAType mma) {
 }
 
 struct MFMA : MmaOpLoweringInterface::ExternalModel<MFMA, MmaOpCDNA3_MFMAType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
-                            Value a, Value b, Value c) const {
-    auto mma = cast<MmaOpCDNA3_MFMAType>(type);
+  static Instruction instruction(MmaOpCDNA3_MFMAType mma) {
     Type elemTy = mma.getElemTyA();
     int64_t perThread = mma.getM() * mma.getK() / kMfmaWave;
     Type operandTy;
     if (elemTy.isBF16())
-      operandTy = valuesType(perThread == 8 ? elemTy : builder.getI16Type(), perThread);
+      operandTy =
+          valuesType(perThread == 8 ? elemTy : IntegerType::get(mma.getContext(), 16), perThread);
     else if (elemTy.getIntOrFloatBitWidth() == 8)
-      operandTy = wordType(builder, 8 * perThread, /*wide=*/true);
+      operandTy = wordType(mma.getContext(), 8 * perThread, /*wide=*/true);
     else
       operandTy = valuesType(elemTy, perThread);
     Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
+    return {mfmaName(mma), operandTy, operandTy, accTy};
+  }
+  Type getRegisterType(Type type, MmaOperand operand) const {
+    return instruction(cast<MmaOpCDNA3_MFMAType>(type)).of(operand);
+  }
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
+                            Value a, Value b, Value c) const {
     Value zero = constantI32(builder, loc, 0);
-    return emitNamed(builder, loc, {mfmaName(mma), operandTy, operandTy, accTy}, resultTy, a, b, c,
+    return emitNamed(builder, loc, instruction(cast<MmaOpCDNA3_MFMAType>(type)), resultTy, a, b, c,
                      ValueRange{zero, zero, zero});
   }
 };
@@ -127,16 +137,22 @@ Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
 }
 
 struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_MFMAScaleType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
-                            Value a, Value b, Value c) const {
-    auto mma = cast<MmaOpCDNA4_MFMAScaleType>(type);
+  static Instruction instruction(MmaOpCDNA4_MFMAScaleType mma) {
     auto operandTy = [&](Type elemTy) {
-      return wordType(builder,
+      return wordType(mma.getContext(),
                       mma.getM() * mma.getK() / kMfmaWave * elemTy.getIntOrFloatBitWidth());
     };
     std::string name = mma.getM() == 16 ? "rocdl.mfma.scale.f32.16x16x128.f8f6f4"
                                         : "rocdl.mfma.scale.f32.32x32x64.f8f6f4";
-    Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
+    return {name, operandTy(mma.getElemTyA()), operandTy(mma.getElemTyB()),
+            valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave)};
+  }
+  Type getRegisterType(Type type, MmaOperand operand) const {
+    return instruction(cast<MmaOpCDNA4_MFMAScaleType>(type)).of(operand);
+  }
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<MmaOpCDNA4_MFMAScaleType>(type);
     auto number = [&](int64_t v) { return constantI32(builder, loc, v); };
     SmallVector<Value> more{number(mxFormat(mma.getElemTyA())),
                             number(mxFormat(mma.getElemTyB())),
@@ -144,9 +160,7 @@ struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_M
                             stateField(builder, loc, atom, 0),
                             number(mma.getOpselB()),
                             stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc,
-                     {name, operandTy(mma.getElemTyA()), operandTy(mma.getElemTyB()), accTy},
-                     resultTy, a, b, c, more);
+    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, more);
   }
 };
 
@@ -174,9 +188,7 @@ std::string wmmaTypeName(Type type) {
 /// Any of the dense WMMA types: they have the same parameters.
 template <class WMMAType>
 struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
-                            Value a, Value b, Value c) const {
-    auto mma = cast<WMMAType>(type);
+  static Instruction instruction(WMMAType mma) {
     Type elemA = mma.getElemTyA(), elemB = mma.getElemTyB(), elemAcc = mma.getElemTyAcc();
     bool replicated = std::is_same_v<WMMAType, MmaOpGFX11_WMMAType>;
     bool integer = isa<IntegerType>(elemA);
@@ -190,39 +202,52 @@ struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
 
     auto operandTy = [&](Type elemTy) -> Type {
       if (elemTy.getIntOrFloatBitWidth() < 16)
-        return wordType(builder, perThread * elemTy.getIntOrFloatBitWidth());
+        return wordType(mma.getContext(), perThread * elemTy.getIntOrFloatBitWidth());
       // Before gfx1250 the instructions take bf16 as 16-bit integers.
       if (elemTy.isBF16() && mma.getK() == 16)
-        return valuesType(builder.getI16Type(), perThread);
+        return valuesType(IntegerType::get(mma.getContext(), 16), perThread);
       return valuesType(elemTy, perThread);
     };
+    return {name, operandTy(elemA), operandTy(elemB), valuesType(elemAcc, 8)};
+  }
+  Type getRegisterType(Type type, MmaOperand operand) const {
+    return instruction(cast<WMMAType>(type)).of(operand);
+  }
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<WMMAType>(type);
     SmallVector<NamedAttribute> attributes;
-    if (integer)
+    if (isa<IntegerType>(mma.getElemTyA()))
       attributes = {boolAttr(builder, "signA", mma.getSignA()),
                     boolAttr(builder, "signB", mma.getSignB()),
                     boolAttr(builder, "clamp", mma.getClamp())};
-    return emitNamed(builder, loc,
-                     {name, operandTy(elemA), operandTy(elemB), valuesType(elemAcc, 8)}, resultTy,
-                     a, b, c, {}, attributes);
+    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, {}, attributes);
   }
 };
 
 struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250_WMMAScaleType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
-                            Value a, Value b, Value c) const {
-    auto mma = cast<MmaOpGFX1250_WMMAScaleType>(type);
+  static Instruction instruction(MmaOpGFX1250_WMMAScaleType mma) {
     bool tall = mma.getM() == 32;
     std::string name =
         mma.getBlockSize() == 16 ? "rocdl.wmma.scale16.f32." : "rocdl.wmma.scale.f32.";
     name += tall ? "32x16x128.f4" : "16x16x128.f8f6f4";
     auto operandTy = [&](int64_t rows, Type elemTy) {
-      return wordType(builder, rows * mma.getK() / 32 * elemTy.getIntOrFloatBitWidth());
+      return wordType(mma.getContext(), rows * mma.getK() / 32 * elemTy.getIntOrFloatBitWidth());
     };
+    return {name, operandTy(mma.getM(), mma.getElemTyA()), operandTy(mma.getN(), mma.getElemTyB()),
+            valuesType(mma.getElemTyAcc(), tall ? 16 : 8)};
+  }
+  Type getRegisterType(Type type, MmaOperand operand) const {
+    return instruction(cast<MmaOpGFX1250_WMMAScaleType>(type)).of(operand);
+  }
+  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
+                            Value a, Value b, Value c) const {
+    auto mma = cast<MmaOpGFX1250_WMMAScaleType>(type);
     auto i32 = [&](StringRef attr, int64_t v) {
       return builder.getNamedAttr(attr, builder.getI32IntegerAttr(v));
     };
     SmallVector<NamedAttribute> attributes;
-    if (!tall)
+    if (mma.getM() == 16)
       attributes = {i32("fmtA", mxFormat(mma.getElemTyA())),
                     i32("fmtB", mxFormat(mma.getElemTyB()))};
     attributes.append({builder.getNamedAttr("modC", builder.getI16IntegerAttr(mma.getModC())),
@@ -230,11 +255,7 @@ struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250
                        boolAttr(builder, "reuseA", mma.getReuseA()),
                        boolAttr(builder, "reuseB", mma.getReuseB())});
     SmallVector<Value> scales{stateField(builder, loc, atom, 0), stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc,
-                     {name, operandTy(mma.getM(), mma.getElemTyA()),
-                      operandTy(mma.getN(), mma.getElemTyB()),
-                      valuesType(mma.getElemTyAcc(), tall ? 16 : 8)},
-                     resultTy, a, b, c, scales, attributes);
+    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, scales, attributes);
   }
 };
 

@@ -35,6 +35,8 @@ int64_t naturalAlignment(Type type) {
 
 /// The alignment to write down; 0 for none.
 unsigned alignmentFor(PointerType pointerTy, Type type, Alignment when) {
+  if (when == Alignment::Never)
+    return 0;
   int64_t alignment = accessAlignment(pointerTy);
   return when == Alignment::IfLess && alignment >= naturalAlignment(type) ? 0 : alignment;
 }

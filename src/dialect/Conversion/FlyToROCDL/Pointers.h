@@ -32,8 +32,9 @@ Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value 
 /// The pointer `offset` elements on; `offset` is an i32 or i64.
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset);
 
-/// When an access says its alignment: always, or only where it is less than LLVM would assume.
-enum class Alignment { Always, IfLess };
+/// When an access says its alignment: always, only where it is less than LLVM would assume, or
+/// never, where the pointer is known to be that good.
+enum class Alignment { Always, IfLess, Never };
 
 /// A value of `type` loaded from the pointer, and stored to it.
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,

@@ -84,10 +84,6 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
 
 // How an atom becomes instructions. Attached to the types above by the conversion, as external models,
 // so that the dialect itself knows no target's intrinsics.
-def Fly_InitialStateMethod : InterfaceMethod<[{
-    What field `field` of the atom's state is worth before `fly.atom.set_value` sets it.
-  }], "int64_t", "getInitialState", (ins "unsigned":$field), "", "return 0;">;
-
 def Fly_CopyOpLoweringInterface : TypeInterface<"CopyOpLoweringInterface"> {
   let cppNamespace = "::mlir::fly";
   let methods = [
@@ -99,8 +95,7 @@ def Fly_CopyOpLoweringInterface : TypeInterface<"CopyOpLoweringInterface"> {
       }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
            "::mlir::Type":$copyAtomTy, "::mlir::Type":$srcTy, "::mlir::Type":$dstTy,
-           "::mlir::Value":$atom, "::mlir::Value":$src, "::mlir::Value":$dst)>,
-    Fly_InitialStateMethod
+           "::mlir::Value":$atom, "::mlir::Value":$src, "::mlir::Value":$dst)>
   ];
 }
 
@@ -108,12 +103,15 @@ def Fly_MmaOpLoweringInterface : TypeInterface<"MmaOpLoweringInterface"> {
   let cppNamespace = "::mlir::fly";
   let methods = [
     InterfaceMethod<[{
+        The value, a scalar or a vector, in which the instruction takes or gives an operand: a fragment has as
+        many bits. Null where any type will do.
+      }], "::mlir::Type", "getRegisterType", (ins "::mlir::fly::MmaOperand":$operand), "", "return {};">,
+    InterfaceMethod<[{
         Emits D = A * B + C on vectors, or scalars, of registers; the result is D, of type `resultTy`. Fails
         without an error where the target has no such instruction.
       }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
-           "::mlir::Value":$atom, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c)>,
-    Fly_InitialStateMethod
+           "::mlir::Value":$atom, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c)>
   ];
 }
 

@@ -207,17 +207,52 @@ Value AlgebraLowering::addOffset(OpBuilder &builder, Location loc, Value pointer
   if (early) {
     exprs.placeAfter(builder, pointer, numbers.empty() ? Value() : numbers.front());
     // Behind the offsets that stand there already: they stay in the order of the program.
-    Block::iterator at = builder.getInsertionPoint(), end = builder.getInsertionBlock()->end();
-    while (at != end && isa<MakeIntTupleOp, AddOffsetOp>(*at) && lowered.contains(&*at))
-      ++at;
-    builder.setInsertionPoint(builder.getInsertionBlock(), at);
+    Block::iterator at = builder.getInsertionPoint();
+    if (at != builder.getInsertionBlock()->end() && moves.contains(&*at))
+      builder.setInsertionPointAfter(endOfMoves(&*at));
   }
   auto tuple =
       MakeIntTupleOp::create(builder, loc, IntTupleType::get(context, IntTuple(leaf)), numbers);
   auto moved = AddOffsetOp::create(builder, loc, pointer, tuple);
-  lowered.insert(tuple);
-  lowered.insert(moved);
+  moves[tuple] = moved;
+  moves[moved] = moved;
   return moved;
+}
+
+Operation *AlgebraLowering::endOfMoves(Operation *op) {
+  Operation *end = op;
+  for (;;) {
+    Operation *known = moves.lookup(end), *next = known != end ? known : end->getNextNode();
+    if (!next || !moves.contains(next))
+      break;
+    end = next;
+  }
+  // What was passed over now leads to the end at once.
+  while (op != end) {
+    Operation *&slot = moves[op];
+    Operation *next = slot != op ? slot : op->getNextNode();
+    slot = end;
+    op = next;
+  }
+  return end;
+}
+
+LogicalResult AlgebraLowering::lowerAddOffset(AddOffsetOp op) {
+  auto inner = op.getPtr().getDefiningOp<AddOffsetOp>();
+  auto moved = [](AddOffsetOp by) { return cast<IntTupleType>(by.getOffset().getType()); };
+  if (inner && isa<PointerType>(inner.getType()) && !inner->hasOneUse() &&
+      moved(inner).isStatic() && !moved(op).isStatic()) {
+    FailureOr<SymbolicValue> from = get(op.getPtr(), op);
+    if (failed(from))
+      return failure();
+    OpBuilder builder(op);
+    FailureOr<Value> made = materialize(builder, op.getLoc(), *from);
+    if (failed(made))
+      return failure();
+    known[op.getPtr()] =
+        SymbolicValue{PointerValue{cast<PointerType>(made->getType()), 0}, *made, *made};
+  }
+  return evaluate(cast<AlgebraOpInterface>(op.getOperation()));
 }
 
 namespace {

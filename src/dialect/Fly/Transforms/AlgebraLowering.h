@@ -69,7 +69,13 @@ public:
   /// One leaf in the width of its type.
   Value materializeInt(OpBuilder &builder, Location loc, const flydsl::layout::Int &leaf);
 
+  /// A pointer at a constant distance that is used by itself too stays the base of what moves from
+  /// there by a number known at run time: the constant is added once.
+  LogicalResult lowerAddOffset(AddOffsetOp op);
+
 private:
+  /// The last of the consecutive operations of `moves` that begin at `op`.
+  Operation *endOfMoves(Operation *op);
   FailureOr<SymbolicValue> applyFn(AlgebraFn fn, Operation *user, ArrayRef<SymbolicValue> operands);
   Value offsetPointer(OpBuilder &builder, Location loc, Value base, const PointerValue &pointer);
   Value addOffset(OpBuilder &builder, Location loc, Value pointer,
@@ -79,7 +85,9 @@ private:
   MLIRContext *context;
   ExprMaterializer exprs;
   llvm::DenseMap<Value, SymbolicValue> known;
-  llvm::DenseSet<Operation *> lowered; ///< what was made to move pointers
+  /// What was made to move pointers, and for each an operation of the same run of such, not before
+  /// it.
+  llvm::DenseMap<Operation *, Operation *> moves;
 };
 
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives

@@ -116,6 +116,8 @@ Value ExprMaterializer::convert(OpBuilder &builder, Location loc, Value value, u
 }
 
 void ExprMaterializer::placeAfter(OpBuilder &builder, Value a, Value b) {
+  if (here)
+    return;
   auto isConstant = [](Value v) { return !v || constantValue(v).has_value(); };
   Value later = isConstant(a) ? b : a;
   if (!isConstant(a) && !isConstant(b)) {
@@ -300,6 +302,14 @@ Value ExprMaterializer::materializeAs(OpBuilder &builder, Location loc, const Ex
                            : emit(builder, loc, expr, width, Mode::Typed);
   if (width != 1)
     exprOfValue.try_emplace(value, expr);
+  return value;
+}
+
+Value ExprMaterializer::materializeHere(OpBuilder &builder, Location loc, const ExprRef &expr,
+                                        Type type) {
+  here = true;
+  Value value = materializeAs(builder, loc, expr, type);
+  here = false;
   return value;
 }
 

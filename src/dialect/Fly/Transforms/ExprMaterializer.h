@@ -46,6 +46,10 @@ public:
   Value materializeAs(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr,
                       Type type);
 
+  /// The same at the builder's place and no earlier, for a number that nothing else shares.
+  Value materializeHere(OpBuilder &builder, Location loc, const flydsl::layout::ExprRef &expr,
+                        Type type);
+
   /// An integer constant, one per function and type, at the start of the function that holds the
   /// builder's place.
   Value constant(OpBuilder &builder, Location loc, int64_t value, Type type);
@@ -79,6 +83,7 @@ private:
   Value cached(OpBuilder &builder, const Key &key);
 
   DominanceInfo &dominance;
+  bool here = false; ///< whether nothing is placed before the builder's place
   std::vector<Value> symbolValues;
   llvm::DenseMap<Value, flydsl::layout::ExprRef> exprOfValue;
   std::unordered_map<Key, Value, KeyHash> done;

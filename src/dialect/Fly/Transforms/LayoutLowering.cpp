@@ -11,8 +11,6 @@
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 #include "dialect/Fly/Transforms/Passes.h"
 
-#include "layout/error.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -51,6 +49,7 @@ LogicalResult normalizeOperands(Operation *op, AlgebraLowering &lowering) {
 
 LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<AddOffsetOp>([&](auto move) { return lowering.lowerAddOffset(move); })
       .Case<AlgebraOpInterface>([&](auto algebra) { return lowering.evaluate(algebra); })
       .Case<MemRefLoadOp>([&](auto load) { return lowerMemRefLoad(load, lowering); })
       .Case<MemRefStoreOp>([&](auto store) { return lowerMemRefStore(store, lowering); })
@@ -64,15 +63,6 @@ LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
       .Case<CopyOp>([&](auto copy) { return expandCopy(copy, lowering); })
       .Case<GemmOp>([&](auto gemm) { return expandGemm(gemm, lowering); })
       .Default([&](Operation *other) { return normalizeOperands(other, lowering); });
-}
-
-/// What the algebra refuses ends here, as nothing may be thrown through MLIR's frames.
-LogicalResult lowerOrReport(Operation *op, AlgebraLowering &lowering) {
-  try {
-    return lower(op, lowering);
-  } catch (const flydsl::layout::LayoutError &error) {
-    return op->emitOpError(error.what());
-  }
 }
 
 /// No error of the algebra may pass through MLIR's frames, which know no exceptions.
@@ -90,6 +80,29 @@ void eraseDead(Operation *root) {
       op->erase();
 }
 
+/// Gives loads that nobody uses a use for as long as it lives.
+class KeptLoads {
+public:
+  explicit KeptLoads(Operation *root) {
+    root->walk([&](PtrLoadOp load) {
+      if (!load->use_empty())
+        return;
+      OpBuilder builder(load->getContext());
+      builder.setInsertionPointAfter(load);
+      uses.push_back(
+          PrintOp::create(builder, load.getLoc(), builder.getStringAttr(""), load->getResults()));
+    });
+  }
+  KeptLoads(const KeptLoads &) = delete;
+  ~KeptLoads() {
+    for (PrintOp use : uses)
+      use->erase();
+  }
+
+private:
+  SmallVector<PrintOp> uses;
+};
+
 struct LayoutLowering : impl::FlyLayoutLoweringPassBase<LayoutLowering> {
   void runOnOperation() override {
     DominanceInfo dominance(getOperation());
@@ -97,9 +110,10 @@ struct LayoutLowering : impl::FlyLayoutLoweringPassBase<LayoutLowering> {
     SmallVector<Operation *> order;
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
     for (Operation *op : order)
-      if (op != getOperation() && failed(lowerOrReport(op, lowering)))
+      if (op != getOperation() && failed(lowerGuarded(op, lowering)))
         return signalPassFailure();
     eraseDead(getOperation());
+    KeptLoads kept(getOperation());
     IRRewriter rewriter(&getContext());
     DominanceInfo after(getOperation());
     eliminateCommonSubExpressions(rewriter, after, getOperation());

@@ -128,7 +128,7 @@ LogicalResult loadCoordinates(MemRefLoadVecOp op, const CoordTensorValue &tensor
   }
   Value result = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, known));
   for (const auto &[i, number] : computed) {
-    Value scalar = lowering.getExprs().materializeAs(builder, loc, number.expr(), elemTy);
+    Value scalar = lowering.getExprs().materializeHere(builder, loc, number.expr(), elemTy);
     result = vector::InsertOp::create(builder, loc, scalar, result, ArrayRef<int64_t>{i});
   }
   op.getResult().replaceAllUsesWith(result);
@@ -270,12 +270,14 @@ LogicalResult lowerRegisterAllocation(Operation *op, AlgebraLowering &lowering) 
   if (failed(elements))
     return failure();
   OpBuilder builder(op);
+  Value shape = lowering.materializeLayout(builder, op->getLoc(), type.getLayout());
   auto attrs = builder.getDictionaryAttr(builder.getNamedAttr(
       "allocSize", builder.getI64IntegerAttr(std::max<int64_t>(*elements, 1))));
   Value pointer =
       MakePtrOp::create(builder, op->getLoc(), type.getPointerType(), ValueRange(), attrs);
-  SymbolicValue symbolic{
-      MemRefValue{PointerValue{type.getPointerType(), 0}, type.getLayout()}, pointer, {}};
+  Value view = MakeViewOp::create(builder, op->getLoc(), pointer, shape);
+  SymbolicValue symbolic{MemRefValue{PointerValue{type.getPointerType(), 0}, type.getLayout()},
+                         pointer, view};
   lowering.set(op->getResult(0), symbolic);
   return success();
 }

@@ -21,15 +21,18 @@ LogicalResult MmaOpGFX1250_WMMAScaleType::verify(EmitError emitError, int32_t m,
                                                  int32_t k, Type a, Type b, Type acc,
                                                  int32_t opselA, int32_t opselB, int32_t modC, bool,
                                                  bool, int32_t blockSize) {
-  bool square = m == 16 && n == 16 && isMXFloat(a) && isMXFloat(b);
-  bool tall = m == 32 && n == 16 && isa<Float4E2M1FNType>(a) && isa<Float4E2M1FNType>(b);
-  if (k != 128 || !(square || tall) || !acc.isF32())
-    return emitError() << "there is no scaled WMMA " << m << "x" << n << "x" << k << " of " << a
-                       << " and " << b << " that sums in " << acc
-                       << "; it is 16x16x128 of f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN or f4E2M1FN, "
-                          "or 32x16x128 of f4E2M1FN, and sums in f32";
+  if ((m != 16 && m != 32) || n != 16 || k != 128)
+    return emitError() << "unsupported MNK for GFX1250 WMMA_Scale: " << m << "x" << n << "x" << k
+                       << " (expected 16x16x128 or 32x16x128)";
+  if (m == 32 && !(isa<Float4E2M1FNType>(a) && isa<Float4E2M1FNType>(b)))
+    return emitError() << "GFX1250 WMMA_Scale 32x16x128 requires f4E2M1FN A and B, got " << a
+                       << " and " << b;
+  if (!isMXFloat(a) || !isMXFloat(b) || !acc.isF32())
+    return emitError() << "GFX1250 WMMA_Scale multiplies f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN or "
+                          "f4E2M1FN and sums in f32, got "
+                       << a << ", " << b << " and " << acc;
   if (blockSize != 16 && blockSize != 32)
-    return emitError() << "blocks of 16 or 32 elements share a scale, not of " << blockSize;
+    return emitError() << "blockSize must be 16 or 32, got " << blockSize;
   if (opselA < 0 || opselA > 1 || opselB < 0 || opselB > 1)
     return emitError() << "opsel picks half 0 or 1 of the wave, not " << opselA << " and "
                        << opselB;
@@ -74,10 +77,10 @@ SmallVector<int64_t> MmaOpGFX1250_WMMAScaleType::getStateFieldDefaults() const {
 //===----------------------------------------------------------------------===//
 // The tensor data mover. State, in order:
 //   workgroup_mask   i32      workgroups of the cluster that receive the tile
-//   extent_0..4      i32      the tensor's size per dimension, outermost first; past it nothing is
-//   moved stride_0..3      i64      elements between neighbours per dimension but the last; where
-//   it is not set,
-//                             the stride of the tile's own layout counts
+//   extent_0..4      i32      the tensor's size per dimension, outermost first; nothing is moved
+//                             past it
+//   stride_0..3      i64      elements between neighbours per dimension but the last; where it is
+//                             not set, the stride of the tile's own layout counts
 //   imm_offset       i64      bytes from the tensor's pointer to the tile
 //===----------------------------------------------------------------------===//
 
@@ -89,12 +92,12 @@ LogicalResult CopyOpGFX1250TDMType::verify(EmitError emitError, int32_t rank, in
     return emitError() << "the data mover moves tensors of rank 1 to " << kMaxRank << ", not "
                        << rank;
   if (!powerOf2(numWarps))
-    return emitError() << "a power of two of waves shares a tile, not " << numWarps;
+    return emitError() << "numWarps must be a positive power of two, got " << numWarps;
   if ((padInterval == 0) != (padAmount == 0) || padAmount < 0)
-    return emitError() << "padding needs an interval and an amount, both positive, not "
+    return emitError() << "padInterval and padAmount must both be zero or both non-zero, got "
                        << padInterval << " and " << padAmount;
   if (padInterval != 0 && !powerOf2(padInterval))
-    return emitError() << "the interval of padding is a power of two, not " << padInterval;
+    return emitError() << "padInterval must be a power of two (in elements), got " << padInterval;
   if (cacheModifier < 0)
     return emitError() << "a cache modifier is not negative, but is " << cacheModifier;
   return success();

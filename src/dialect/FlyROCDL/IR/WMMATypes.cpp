@@ -41,17 +41,26 @@ static bool sameHalf(Type a, Type b) {
 }
 
 static InFlightDiagnostic noSuch(EmitError emitError, StringRef target, int32_t m, int32_t n,
-                                 int32_t k, Type a, Type b, Type acc) {
+                                 int32_t k, Type a, Type b, Type acc, StringRef known) {
   InFlightDiagnostic diagnostic = emitError();
-  diagnostic << "there is no WMMA " << m << "x" << n << "x" << k << " of " << a << " and " << b
-             << " that sums in " << acc << " on " << target;
+  diagnostic << "unsupported " << target << " WMMA configuration: " << m << "x" << n << "x" << k
+             << " with A=" << a << ", B=" << b << ", sum=" << acc << " (expected " << known << ")";
   return diagnostic;
 }
 
+/// The first two generations have 16x16x16 only.
+static LogicalResult verifyCube(EmitError emitError, StringRef target, int32_t m, int32_t n,
+                                int32_t k) {
+  if (m == 16 && n == 16 && k == 16)
+    return success();
+  return emitError() << target << " WMMA requires M=N=K=16, got " << m << "x" << n << "x" << k;
+}
+
+/// The floating-point instructions have no such modifiers; `message` says so.
 static LogicalResult verifyModifiers(EmitError emitError, Type a, bool signA, bool signB,
-                                     bool clamp) {
+                                     bool clamp, const Twine &message) {
   if (!isa<IntegerType>(a) && (signA || signB || clamp))
-    return emitError() << "signA, signB and clamp are for integers, not for " << a;
+    return emitError() << message << ", not for " << a;
   return success();
 }
 
@@ -66,9 +75,14 @@ LogicalResult MmaOpGFX11_WMMAType::verify(EmitError emitError, int32_t m, int32_
   bool integers =
       ((isIntegerOf(a, 8) && isIntegerOf(b, 8)) || (isIntegerOf(a, 4) && isIntegerOf(b, 4))) &&
       acc.isInteger(32);
-  if (m != 16 || n != 16 || k != 16 || !(floats || integers))
-    return noSuch(emitError, "gfx11", m, n, k, a, b, acc);
-  return verifyModifiers(emitError, a, signA, signB, clamp);
+  if (failed(verifyCube(emitError, "GFX11", m, n, k)))
+    return failure();
+  if (!(floats || integers))
+    return noSuch(emitError, "GFX11", m, n, k, a, b, acc,
+                  "f16 or bf16 summed in f32, i8 or i4 summed in i32");
+  return verifyModifiers(emitError, a, signA, signB, clamp,
+                         "GFX11 WMMA fp16/bf16 path does not accept signA/signB/clamp: they are "
+                         "for integers");
 }
 Layout MmaOpGFX11_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
 IntTuple MmaOpGFX11_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
@@ -87,9 +101,13 @@ Layout MmaOpGFX11_WMMAType::getThrValLayoutC() const { return interleavedResultL
 LogicalResult MmaOpGFX120X_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                             Type a, Type b, Type acc, bool signA, bool signB,
                                             bool clamp) {
-  if (m != 16 || n != 16 || k != 16 || !sameHalf(a, b) || !acc.isF32())
-    return noSuch(emitError, "gfx120x", m, n, k, a, b, acc);
-  return verifyModifiers(emitError, a, signA, signB, clamp);
+  if (failed(verifyCube(emitError, "GFX120X", m, n, k)))
+    return failure();
+  if (!sameHalf(a, b) || !acc.isF32())
+    return noSuch(emitError, "GFX120X", m, n, k, a, b, acc, "f16 or bf16 summed in f32");
+  return verifyModifiers(emitError, a, signA, signB, clamp,
+                         "GFX120X WMMA fp16/bf16 path does not accept signA/signB/clamp: they are "
+                         "for integers");
 }
 Layout MmaOpGFX120X_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
 IntTuple MmaOpGFX120X_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }
@@ -133,8 +151,11 @@ LogicalResult MmaOpGFX1250_WMMAType::verify(EmitError emitError, int32_t m, int3
     break;
   }
   if (m != 16 || n != 16 || !known)
-    return noSuch(emitError, "gfx1250", m, n, k, a, b, acc);
-  return verifyModifiers(emitError, a, signA, signB, clamp);
+    return noSuch(emitError, "GFX1250", m, n, k, a, b, acc,
+                  "16x16x4 of f32; 16x16x32 of f16, bf16 or i4; 16x16x64 of 8-bit floats or i8; "
+                  "16x16x128 of 8-bit floats");
+  return verifyModifiers(emitError, a, signA, signB, clamp,
+                         "signA/signB/clamp are only valid for integer (iu4/iu8) WMMA");
 }
 Layout MmaOpGFX1250_WMMAType::getThrLayout() const { return Layout(kWave, 1); }
 IntTuple MmaOpGFX1250_WMMAType::getShapeMNK() const { return tup(getM(), getN(), getK()); }

@@ -30,28 +30,43 @@ func.func private @opsel(!fly_rocdl.cdna4.mfma_scale<16x16x128, (f4E2M1FN, f4E2M
 
 // -----
 
-// expected-error @below {{there is no WMMA 16x16x32 of 'f16' and 'f16' that sums in 'f32' on gfx11}}
+// expected-error @below {{GFX11 WMMA requires M=N=K=16, got 16x16x32}}
 func.func private @gfx11(!fly_rocdl.gfx11.wmma<16x16x32, (f16, f16) -> f32, signA = false, signB = false, clamp = false>)
 
 // -----
 
-// expected-error @below {{signA, signB and clamp are for integers, not for 'f16'}}
+// expected-error @below {{GFX120X WMMA fp16/bf16 path does not accept signA/signB/clamp: they are for integers, not for 'f16'}}
 func.func private @sign(!fly_rocdl.gfx120x.wmma<16x16x16, (f16, f16) -> f32, signA = true, signB = false, clamp = false>)
 
 // -----
 
-// expected-error @below {{there is no WMMA 16x16x16 of 'f16' and 'f16' that sums in 'f32' on gfx1250}}
+// expected-error @below {{unsupported GFX1250 WMMA configuration: 16x16x16 with A='f16', B='f16', sum='f32' (expected 16x16x4 of f32}}
 func.func private @gfx1250(!fly_rocdl.gfx1250.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false, clamp = false>)
 
 // -----
 
-// expected-error @below {{there is no scaled WMMA 32x16x128 of 'f8E4M3FN'}}
+// expected-error @below {{GFX1250 WMMA_Scale 32x16x128 requires f4E2M1FN A and B, got 'f8E4M3FN' and 'f8E4M3FN'}}
 func.func private @tall(!fly_rocdl.gfx1250.wmma_scale<32x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 1, modC = 0, reuseA = true, reuseB = false, blockSize = 16>)
 
 // -----
 
-// expected-error @below {{blocks of 16 or 32 elements share a scale, not of 8}}
+// expected-error @below {{blockSize must be 16 or 32, got 8}}
 func.func private @block(!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 1, modC = 0, reuseA = true, reuseB = false, blockSize = 8>)
+
+// -----
+
+// expected-error @below {{unsupported MNK for GFX1250 WMMA_Scale: 16x32x128 (expected 16x16x128 or 32x16x128)}}
+func.func private @wide(!fly_rocdl.gfx1250.wmma_scale<16x32x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0, opselB = 1, modC = 0, reuseA = true, reuseB = false, blockSize = 16>)
+
+// -----
+
+// expected-error @below {{signA/signB/clamp are only valid for integer (iu4/iu8) WMMA, not for 'f32'}}
+func.func private @clamp(!fly_rocdl.gfx1250.wmma<16x16x4, (f32, f32) -> f32, signA = false, signB = false, clamp = true>)
+
+// -----
+
+// expected-error @below {{unsupported GFX120X WMMA configuration: 16x16x16 with A='f8E5M2', B='f8E5M2', sum='f32' (expected f16 or bf16 summed in f32)}}
+func.func private @f8(!fly_rocdl.gfx120x.wmma<16x16x16, (f8E5M2, f8E5M2) -> f32, signA = false, signB = false, clamp = false>)
 
 // -----
 
@@ -80,12 +95,17 @@ func.func private @rank(!fly_rocdl.gfx1250.tdm<rank = 6, warps = 1, pad = 0, 0, 
 
 // -----
 
-// expected-error @below {{a power of two of waves shares a tile, not 3}}
+// expected-error @below {{numWarps must be a positive power of two, got 3}}
 func.func private @waves(!fly_rocdl.gfx1250.tdm<rank = 2, warps = 3, pad = 0, 0, cache = 0, barrier = false, timeout = false>)
 
 // -----
 
-// expected-error @below {{padding needs an interval and an amount}}
+// expected-error @below {{padInterval must be a power of two (in elements), got 48}}
+func.func private @interval(!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 48, 8, cache = 0, barrier = false, timeout = false>)
+
+// -----
+
+// expected-error @below {{padInterval and padAmount must both be zero or both non-zero, got 8 and 0}}
 func.func private @padding(!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 8, 0, cache = 0, barrier = false, timeout = false>)
 
 // -----
