@@ -1,0 +1,173 @@
+// Examples of docs/tiled-copy-and-mma.md.
+#include "example.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace {
+
+// region: copy
+/// B = A for tiles of 16 x 64 floats: 8 x 16 threads that each move 2 rows of 4 floats.
+const fx::Kernel move{"move", [](fx::Tensor A, fx::Tensor B, fx::TiledCopy copy) {
+  auto [bm, bn, bz] = fx::block_idx();
+  auto tile = copy.tile_mn();                       // (16, 64)
+  auto gA = fx::flat_divide(A, tile)(_, _, bm, bn); // (16, 64)
+  auto gB = fx::flat_divide(B, tile)(_, _, bm, bn); // (16, 64)
+
+  auto thr = copy.get_slice(fx::thread_idx().x);
+  auto tA = thr.partition_S(gA);       // (V, m, n)
+  auto tB = thr.partition_D(gB);       // (V, m, n)
+  auto r = fx::make_fragment_like(tA); // (V, m, n)
+  fx::copy(copy, tA, r);
+  fx::copy(copy, r, tB);
+}};
+// endregion
+
+// region: through-shared
+/// The same through shared memory, written by one tiled copy and read by another.
+const fx::Kernel reorder{"reorder",
+                         [](fx::Tensor A, fx::Tensor B, fx::TiledCopy in, fx::TiledCopy out) {
+  auto tid = fx::thread_idx().x;
+  auto sA = fx::make_view(fx::SharedAllocator().allocate(16 * 64 * 4).recast(fx::f32),
+                          fx::make_ordered_layout({16, 64}, {1, 0})); // (16, 64)
+  auto write = in.get_slice(tid), read = out.get_slice(tid);
+  auto rA = fx::make_fragment_like(write.partition_S(A)); // (V, m, n)
+  fx::copy(in, write.partition_S(A), rA);
+  fx::copy(in, rA, write.partition_D(sA));
+  fx::gpu::barrier();
+  auto rB = fx::make_fragment_like(read.partition_S(sA)); // (V, m, n)
+  fx::copy(out, read.partition_S(sA), rB);
+  fx::copy(out, rB, read.partition_D(B));
+}};
+// endregion
+
+// region: gemm
+/// C = A * B^T for M and N that 64 divides and K that 16 divides: A (M, K), B (N, K), C (M, N).
+const fx::Kernel gemm{"gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledMma mma) {
+  constexpr int BM = 64, BN = 64, BK = 16;
+  auto tid = fx::thread_idx().x;
+  auto [bm, bn, bz] = fx::block_idx();
+  auto gA = fx::flat_divide(A, {BM, BK})(_, _, bm, _);  // (BM, BK, k)
+  auto gB = fx::flat_divide(B, {BN, BK})(_, _, bn, _);  // (BN, BK, k)
+  auto gC = fx::flat_divide(C, {BM, BN})(_, _, bm, bn); // (BM, BN)
+
+  auto thr = mma.thr_slice(tid);
+  auto rA = thr.make_fragment_A(gA(_, _, 0)); // (V, m, k)
+  auto rB = thr.make_fragment_B(gB(_, _, 0)); // (V, n, k)
+  auto rC = thr.make_fragment_C(gC);          // (V, m, n)
+
+  auto load = fx::make_copy_atom(fx::UniversalCopy64b(), fx::f16);
+  auto store = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);
+  auto copy_A = fx::make_tiled_copy_A(load, mma).get_slice(tid);
+  auto copy_B = fx::make_tiled_copy_B(load, mma).get_slice(tid);
+  auto copy_C = fx::make_tiled_copy_C(store, mma).get_slice(tid);
+  auto tA = copy_A.partition_S(gA); // (V, m, k', k)
+  auto tB = copy_B.partition_S(gB); // (V, n, k', k)
+
+  rC.fill(0);
+  for (fx::Int32 k : fx::range(gA.shape()[2])) {
+    fx::copy(load, tA(_, _, _, k), copy_A.retile(rA));
+    fx::copy(load, tB(_, _, _, k), copy_B.retile(rB));
+    fx::gemm(mma, rC, rA, rB, rC);
+  }
+  fx::copy(store, copy_C.retile(rC), copy_C.partition_D(gC));
+}};
+
+fx::TiledMma four_waves() {
+  auto atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16));
+  return fx::make_tiled_mma(atom, fx::make_layout({2, 2, 1}, {1, 2, 0}));
+}
+// endregion
+
+} // namespace
+
+TEST_CASE("tiled copy: a tile over threads", "[tiled]") {
+  // region: copy-host
+  auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32); // 4 floats a call
+  auto threads = fx::make_ordered_layout({8, 16}, {1, 0});          // 16 side by side, 8 down
+  auto values = fx::make_ordered_layout({2, 4}, {1, 0});            // 2 rows of 4 each
+  auto copy = fx::make_tiled_copy_tv(atom, threads, values);
+  std::string text = "tile                    " + copy.tile_mn().str() + "\n" +
+                     "(thread, value) -> tile " + copy.layout_tv_tiled().str() + "\n";
+  // endregion
+  example::expectOutput("tiled-copy.txt", text);
+  auto A = fx::DeviceArray<float>::random({32, 192}, 1);
+  fx::DeviceArray<float> B({32, 192});
+  B.poison();
+  move(A.mark_layout_dynamic(1, 4), B.mark_layout_dynamic(1, 4), copy)
+      .launch({.grid = {2, 3}, .block = 128});
+  CHECK(B.to_host() == A.to_host());
+
+  auto out =
+      fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32),
+                             fx::make_ordered_layout({2, 64}, {1, 0}), fx::make_layout({8, 1}));
+  auto small = fx::DeviceArray<float>::random({16, 64}, 2);
+  fx::DeviceArray<float> moved({16, 64});
+  auto fixed = small.tensor(), to = moved.tensor();
+  reorder(fixed.mark_layout_static(), to.mark_layout_static(), copy, out).launch({.block = 128});
+  CHECK(moved.to_host() == small.to_host());
+}
+
+TEST_CASE("tiled mma: a matrix product", "[tiled]") {
+  constexpr std::int64_t M = 128, N = 64, K = 48;
+  std::vector<float> a(M * K), b(N * K);
+  auto half = [](std::vector<float> &values, std::uint32_t state) {
+    std::vector<std::uint16_t> bits(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      values[i] = float(int(state >> 27) - 16) / 16; // exact in half precision
+      const _Float16 h = static_cast<_Float16>(values[i]);
+      std::memcpy(&bits[i], &h, 2);
+    }
+    return bits;
+  };
+  auto A = fx::DeviceArray<std::uint16_t>::from_host(half(a, 1), {M, K});
+  auto B = fx::DeviceArray<std::uint16_t>::from_host(half(b, 2), {N, K});
+  fx::DeviceArray<float> C({M, N});
+  C.poison();
+  // region: gemm-launch
+  auto mma = four_waves();
+  auto tA = fx::tensor(A.data(), fx::f16, {M, K}).mark_layout_dynamic(1, 16);
+  auto tB = fx::tensor(B.data(), fx::f16, {N, K}).mark_layout_dynamic(1, 16);
+  gemm(tA, tB, C, mma).launch({.grid = {M / 64, N / 64}, .block = 256});
+  // endregion
+  const auto c = C.to_host();
+  double worst = 0;
+  for (std::size_t m = 0; m < M; ++m)
+    for (std::size_t n = 0; n < N; ++n) {
+      double sum = 0;
+      for (std::size_t k = 0; k < K; ++k)
+        sum += double(a[m * K + k]) * b[n * K + k];
+      const double error = std::fabs(c[m * N + n] - sum);
+      worst = std::isnan(error) ? 1 : std::max(worst, error);
+    }
+  CHECK(worst < 1e-5);
+
+  std::string text;
+  // region: gemm-host
+  auto atom = mma.mma_atom();
+  text += "one instruction (M, N, K)  " + atom.shape_mnk().str() + "\n";
+  text += "lane, value -> A           " + atom.layout_A_tv().str() + "\n";
+  text += "lane, value -> C           " + atom.layout_C_tv().str() + "\n";
+  text += "all waves (M, N, K)        " + mma.tile_size_mnk().str() + "\n";
+  // endregion
+  example::expectOutput("tiled-mma.txt", text);
+}
+
+TEST_CASE("tiled mma: what a target does not have", "[tiled]") {
+  example::expectOutput("tiled-mma-target.txt", example::messageOf<fx::Error>([] {
+    const fx::Kernel wrong{"wrong", [](fx::Tensor x) {
+      auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 32, fx::f16)),
+                                    fx::make_layout({1, 1, 1}));
+      auto a = fx::make_rmem_tensor({8, 1, 1}, fx::f16),
+           b = fx::make_rmem_tensor({8, 1, 1}, fx::f16);
+      auto c = fx::make_rmem_tensor({4, 1, 1}, fx::f32);
+      c.fill(0);
+      fx::gemm(mma, c, a, b, c);
+      x(0) = c(0);
+    }};
+    float *unknown = nullptr;
+    wrong(fx::tensor(unknown, {64})).compile({.block = 64, .arch = "gfx942"});
+  }));
+}
