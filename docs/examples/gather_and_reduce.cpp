@@ -28,7 +28,7 @@ const fx::Kernel embedding{"embedding", [](fx::Tensor table, fx::Tensor token, f
     offsets(0) = first + i * 4;
     auto values = fx::make_rmem_tensor({4, 1}, fx::f32); // ((values of a copy), copies)
     fx::gather(atom, table.iter(), offsets, values);
-    fx::copy(atom, values, row(_, i));
+    fx::copy(atom, values(_, 0), row(_, i));
   }
 }};
 // endregion

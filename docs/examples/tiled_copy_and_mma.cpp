@@ -154,20 +154,3 @@ TEST_CASE("tiled mma: a matrix product", "[tiled]") {
   // endregion
   example::expectOutput("tiled-mma.txt", text);
 }
-
-TEST_CASE("tiled mma: what a target does not have", "[tiled]") {
-  example::expectOutput("tiled-mma-target.txt", example::messageOf<fx::Error>([] {
-    const fx::Kernel wrong{"wrong", [](fx::Tensor x) {
-      auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 32, fx::f16)),
-                                    fx::make_layout({1, 1, 1}));
-      auto a = fx::make_rmem_tensor({8, 1, 1}, fx::f16),
-           b = fx::make_rmem_tensor({8, 1, 1}, fx::f16);
-      auto c = fx::make_rmem_tensor({4, 1, 1}, fx::f32);
-      c.fill(0);
-      fx::gemm(mma, c, a, b, c);
-      x(0) = c(0);
-    }};
-    float *unknown = nullptr;
-    wrong(fx::tensor(unknown, {64})).compile({.block = 64, .arch = "gfx942"});
-  }));
-}

@@ -43,6 +43,21 @@ Ran run(const std::string &script, const fs::path &directory) {
 
 using Lines = std::vector<std::string>;
 
+/// Whether a line is what the page shows, in which `...` stands for any text.
+bool lineMatches(const std::string &shown, const std::string &line) {
+  std::size_t at = 0, from = 0;
+  for (std::size_t dots; (dots = shown.find("...", from)) != std::string::npos; from = dots + 3) {
+    const std::string part = shown.substr(from, dots - from);
+    const std::size_t found =
+        from == 0 ? (line.starts_with(part) ? 0 : std::string::npos) : line.find(part, at);
+    if (found == std::string::npos)
+      return false;
+    at = found + part.size();
+  }
+  const std::string last = shown.substr(from);
+  return from == 0 ? line == last : line.size() >= at + last.size() && line.ends_with(last);
+}
+
 /// Whether the output is what the page shows; `...` stands for any lines, none included.
 bool matches(const Lines &shown, std::size_t i, const Lines &output, std::size_t j) {
   if (i == shown.size())
@@ -53,7 +68,8 @@ bool matches(const Lines &shown, std::size_t i, const Lines &output, std::size_t
         return true;
     return false;
   }
-  return j < output.size() && shown[i] == output[j] && matches(shown, i + 1, output, j + 1);
+  return j < output.size() && lineMatches(shown[i], output[j]) &&
+         matches(shown, i + 1, output, j + 1);
 }
 
 std::string joined(const Lines &lines) {
@@ -63,27 +79,44 @@ std::string joined(const Lines &lines) {
   return all;
 }
 
-void runConsole(const Block &block, const fs::path &scratch, const std::string &place,
-                Lines &failures) {
-  for (std::size_t i = 0; i < block.lines.size();) {
-    if (block.lines[i].rfind("$ ", 0) != 0) {
-      failures.push_back(place + ": the block begins with an output");
-      return;
-    }
-    std::string command = block.lines[i].substr(2);
-    for (; command.ends_with('\\') && i + 1 < block.lines.size(); ++i)
-      command = command + "\n" + block.lines[i + 1];
-    Lines shown;
-    for (++i; i < block.lines.size() && block.lines[i].rfind("$ ", 0) != 0; ++i)
-      shown.push_back(block.lines[i]);
-    const Ran ran = run(command + "\n", scratch);
-    if (!matches(shown, 0, ran.output, 0))
-      failures.push_back(place + ": `" + command + "` prints\n" + joined(ran.output) +
-                         "where the page has\n" + joined(shown));
+/// A command of a `console` block with what the page shows below it.
+struct Command {
+  std::string text;
+  Lines shown;
+};
+
+std::vector<Command> commandsOf(const Block &block) {
+  std::vector<Command> commands;
+  for (const std::string &line : block.lines) {
+    if (line.rfind("$ ", 0) == 0)
+      commands.push_back({line.substr(2), {}});
+    else if (commands.empty())
+      throw std::runtime_error("a console block begins with an output");
+    else if (commands.back().shown.empty() && commands.back().text.ends_with('\\'))
+      commands.back().text += "\n" + line;
+    else
+      commands.back().shown.push_back(line);
   }
+  return commands;
 }
 
 } // namespace
+
+std::vector<std::string> consoleAgain(const Block &block, const fs::path &scratch) {
+  Lines lines;
+  for (const Command &command : commandsOf(block)) {
+    Ran ran = run(command.text + "\n", scratch);
+    std::string text = "$ " + command.text;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      lines.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    const Lines &now = matches(command.shown, 0, ran.output, 0) ? command.shown : ran.output;
+    lines.insert(lines.end(), now.begin(), now.end());
+  }
+  return lines;
+}
 
 std::vector<std::string> runCommands(const Page &page, const fs::path &source,
                                      const fs::path &build, const fs::path &scratch) {
@@ -103,7 +136,12 @@ std::vector<std::string> runCommands(const Page &page, const fs::path &source,
         failures.push_back(place + ": status " + std::to_string(ran.status) + "\n" +
                            joined(ran.output));
     } else if (block.language == "console") {
-      runConsole(block, scratch, place, failures);
+      for (const Command &command : commandsOf(block)) {
+        const Ran ran = run(command.text + "\n", scratch);
+        if (!matches(command.shown, 0, ran.output, 0))
+          failures.push_back(place + ": `" + command.text + "` prints\n" + joined(ran.output) +
+                             "where the page has\n" + joined(command.shown));
+      }
     }
   }
   return failures;

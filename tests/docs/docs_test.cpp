@@ -99,6 +99,17 @@ TEST_CASE("C++ and outputs of the guides are those of the examples", "[docs]") {
       }
 }
 
+TEST_CASE("lines of CMake are those of the package's test", "[docs]") {
+  const auto known = readLines(root / "tests/package/consumer/CMakeLists.txt");
+  for (const Page &page : pages())
+    for (const Block &block : page.blocks)
+      if (block.language == "cmake")
+        for (const std::string &line : block.lines) {
+          INFO(place(page, block.line) << ": " << line);
+          CHECK(std::count(known.begin(), known.end(), line));
+        }
+}
+
 TEST_CASE("links of the guides lead to files and headings", "[docs]") {
   std::size_t checked = 0;
   for (const Page &page : pages())
@@ -162,6 +173,8 @@ TEST_CASE("commands of the guides run", "[.commands]") {
 // Not a test: brings the guides to what the examples say. docs_test "[.update]"
 TEST_CASE("the guides take over what changed in the examples", "[.update]") {
   for (const Page &page : pages()) {
+    const fs::path scratch = fs::path(FLYDSL_SCRATCH_DIR) / page.path.stem();
+    runCommands(page, root, FLYDSL_BUILD_DIR, scratch);
     for (const Link &link : page.links)
       if (link.picture) {
         std::ofstream out(page.path.parent_path() / link.target);
@@ -174,7 +187,9 @@ TEST_CASE("the guides take over what changed in the examples", "[.update]") {
       out << page.lines[i] << "\n";
       if (block == page.blocks.end() || i + 1 != block->line)
         continue;
-      const auto lines = embeds(*block) ? original(*block) : block->lines;
+      const auto lines = embeds(*block)                 ? original(*block)
+                         : block->language == "console" ? consoleAgain(*block, scratch)
+                                                        : block->lines;
       for (const std::string &line : lines.empty() ? block->lines : lines)
         out << line << "\n";
       i += block->lines.size();
