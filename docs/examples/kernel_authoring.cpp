@@ -173,6 +173,18 @@ TEST_CASE("kernel authoring: scalars", "[authoring]") {
   CHECK(t.to_host() == std::vector<int>{8, 3, 7, 0x3f800000, 307 % 256, 2});
 }
 
+TEST_CASE("kernel authoring: no silent conversion", "[authoring]") {
+  const fx::Kernel narrow{"narrow", [](fx::Tensor single, fx::Tensor half) {
+    auto i = fx::thread_idx().x;
+    half(i) = single(i);
+  }};
+  void *unknown = nullptr;
+  auto single = fx::tensor(unknown, fx::f32, {64}), half = fx::tensor(unknown, fx::f16, {64});
+  example::expectOutput("authoring-narrower.txt", example::messageOf<fx::TraceError>([&] {
+    narrow(single, half).compile({.arch = "gfx942"});
+  }));
+}
+
 TEST_CASE("kernel authoring: static extents", "[authoring]") {
   auto x = fx::DeviceArray<float>::random({64, 5}, 2);
   fx::DeviceArray<float> y({64});
