@@ -2,8 +2,9 @@
 // program prints the error that it gets.
 #include <flydsl/flydsl.h>
 
+#include <cstdint>
 #include <cstdio>
-#include <cstring>
+#include <fstream>
 #include <string>
 
 namespace fx = flydsl;
@@ -68,6 +69,24 @@ const fx::Kernel lonely_barrier{"lonely_barrier", [](fx::Tensor x) {
 }};
 // endregion
 
+const fx::Kernel twice{"twice", [](fx::Tensor x, fx::Tensor y) {
+  auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+  y(i) = x(i) + x(i);
+}};
+
+// region: save
+/// Writes the code object of `twice` for 128 floats.
+void save(const char *path) {
+  float *unknown = nullptr;
+  auto x =
+      fx::tensor(unknown, {128}).mark_layout_static(); // the kernel's arguments are pointers alone
+  auto compiled = twice(x, x).compile({.block = 64, .arch = "gfx942"});
+  std::ofstream file(path, std::ios::binary);
+  for (std::uint8_t byte : compiled.hsaco())
+    file.put(char(byte));
+}
+// endregion
+
 void run(const std::string &what) {
   auto x = fx::DeviceArray<float>::from_host(std::vector<float>(100, 1.5f), {100});
   auto y = fx::DeviceArray<float>::random({128}, 1);
@@ -95,6 +114,10 @@ void run(const std::string &what) {
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc == 3 && std::string(argv[1]) == "save") {
+    save(argv[2]);
+    return 0;
+  }
   // region: catch
   try {
     run(argc > 1 ? argv[1] : "");
