@@ -2,6 +2,7 @@
 #include "example.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -114,6 +115,19 @@ const fx::Kernel norm{"norm", [](fx::Tensor x, fx::Tensor y) {
   auto i = fx::block_idx().x * 256 + fx::thread_idx().x;
   y(i) = x(i) * fx::math::rsqrt(x(i) * x(i) + 1.0f);
 }, {.known_block_size = {256, 1, 1}, .waves_per_eu = 4, .fast_math = true}};
+// endregion
+
+// region: hardware
+const fx::Kernel hardware{"hardware", [](fx::Tensor x, fx::Tensor out) {
+  auto i = fx::thread_idx().x;
+  fx::Numeric v = x(i);
+  auto bits = fx::rocdl::intrinsic("llvm.ctpop.i32", fx::i32, {v}); // any LLVM intrinsic
+  auto sum = fx::rocdl::inline_asm("v_add_u32 $0, $1, $2", "=v,v,v", fx::i32, {v, bits});
+  auto first = fx::rocdl::readfirstlane(v); // one value for the wave
+  out(i, 0) = bits;
+  out(i, 1) = sum;
+  out(i, 2) = first;
+}};
 // endregion
 
 } // namespace
@@ -256,6 +270,19 @@ TEST_CASE("kernel authoring: hints and own parameters", "[authoring]") {
   for (std::size_t i = 0; i < 32; ++i)
     REQUIRE(part[i] == in[100 + i]);
   CHECK(std::isnan(part[32]));
+}
+
+TEST_CASE("kernel authoring: the hardware's own", "[authoring]") {
+  auto x = fx::DeviceArray<int>::random({32}, 7);
+  fx::DeviceArray<int> out({32, 3});
+  out.poison();
+  hardware(x, out).launch({.block = 32});
+  const auto in = x.to_host(), h = out.to_host();
+  for (std::size_t i = 0; i < 32; ++i) {
+    CHECK(h[3 * i] == std::popcount(unsigned(in[i])));
+    CHECK(h[3 * i + 1] == in[i] + h[3 * i]);
+    CHECK(h[3 * i + 2] == in[0]);
+  }
 }
 
 TEST_CASE("kernel authoring: layouts on the host", "[authoring]") {

@@ -88,9 +88,15 @@ TEST_CASE("C++ and outputs of the guides are those of the examples", "[docs]") {
       CHECK(!lines.empty());
       CHECK(block.lines == lines);
       const std::size_t hash = block.rest.find('#');
-      if (hash != std::string::npos)
+      if (hash == std::string::npos)
+        shown["output"].insert(block.rest);
+      else
         shown[block.rest.substr(0, hash)].insert(block.rest.substr(hash + 1));
     }
+  for (const auto &entry : fs::directory_iterator(examples / "output")) {
+    INFO(entry.path().filename() << " is in no guide");
+    CHECK(shown["output"].count(entry.path().filename().string()));
+  }
   for (const auto &entry : fs::directory_iterator(examples))
     if (entry.path().extension() == ".cpp")
       for (const std::string &name : regionNames(readLines(entry.path()))) {
