@@ -42,7 +42,7 @@ fx::AutotuneResult tune(const fx::TensorArg &x, const fx::TensorArg &y) {
 } // namespace
 
 TEST_CASE("autotune: a search, then the cache", "[autotune]") {
-  const auto directory = std::filesystem::temp_directory_path() / "flydsl-guide-autotune";
+  const std::string directory = example::scratchPath("autotune");
   std::filesystem::remove_all(directory);
   setenv("FLYDSL_AUTOTUNE_CACHE_DIR", directory.c_str(), 1);
   auto x = fx::DeviceArray<float>::random({2048}, 1);

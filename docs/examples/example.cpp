@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <unistd.h>
 
 namespace example {
 
@@ -25,6 +26,11 @@ void expectOutput(const std::string &name, std::string text) {
   std::ifstream file(path);
   const std::string expected{std::istreambuf_iterator<char>(file), {}};
   CHECK(text == expected);
+}
+
+std::string scratchPath(const std::string &name) {
+  return std::filesystem::temp_directory_path() /
+         ("flydsl-" + std::to_string(getpid()) + "-" + name);
 }
 
 } // namespace example

@@ -16,6 +16,9 @@ namespace example {
 /// are cut short. With DOCS_UPDATE=1 in the environment the file is written instead.
 void expectOutput(const std::string &name, std::string text);
 
+/// A path for this process alone, in the system's directory for temporary files.
+std::string scratchPath(const std::string &name);
+
 /// The message of the error of type E that `body` throws.
 template <class E, class Body> std::string messageOf(Body body) {
   try {

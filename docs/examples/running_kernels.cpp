@@ -109,7 +109,7 @@ TEST_CASE("running kernels: ahead of time", "[running]") {
   fx::DeviceArray<float> y({256});
   y.fill(0);
   fx::Stream stream;
-  const std::string path = std::filesystem::temp_directory_path() / "flydsl-guide.flyaot";
+  const std::string path = example::scratchPath("axpy.flyaot");
   // region: aot
   float *unknown = nullptr;
   auto any = fx::tensor(unknown, {256});
