@@ -1,6 +1,8 @@
 // Examples of docs/tiled-copy-and-mma.md.
 #include "example.h"
 
+#include <flydsl/picture.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -92,6 +94,13 @@ TEST_CASE("tiled copy: a tile over threads", "[tiled]") {
                      "(thread, value) -> tile " + copy.layout_tv_tiled().str() + "\n";
   // endregion
   example::expectOutput("tiled-copy.txt", text);
+  // region: picture
+  auto few =
+      fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy64b(), fx::f32),
+                             fx::make_ordered_layout({2, 4}, {1, 0}), fx::make_layout({1, 2}));
+  std::string drawn = fx::picture(few);
+  // endregion
+  example::expectOutput("tiled-copy-picture.txt", drawn);
   auto A = fx::DeviceArray<float>::random({32, 192}, 1);
   fx::DeviceArray<float> B({32, 192});
   B.poison();

@@ -1,6 +1,7 @@
 // The algebra outside any kernel, on static values.
 #include <catch2/catch.hpp>
 #include <flydsl/flydsl.h>
+#include <flydsl/picture.h>
 
 namespace fx = flydsl;
 using fx::_;
@@ -87,4 +88,20 @@ TEST_CASE("a wrong layout is refused at the caller's line, with the operands") {
   CHECK_THROWS_AS(fx::UniversalCopy(7), fx::TraceError);
   CHECK_THROWS_WITH(fx::make_fragment_like(fx::make_layout(4, 1), fx::f32),
                     Catch::Contains("needs a kernel"));
+}
+
+TEST_CASE("pictures of layouts and of who moves what") {
+  CHECK(fx::picture(fx::make_layout({2, 4}, {4, 1})) == "(2,4):(4,1)\n"
+                                                        "    0 1 2 3\n"
+                                                        "  +--------\n"
+                                                        "0 | 0 1 2 3\n"
+                                                        "1 | 4 5 6 7\n");
+  auto swizzled = fx::make_composed_layout(fx::Swizzle(1, 0, 2), fx::make_layout({2, 4}, {4, 1}));
+  CHECK_THAT(fx::picture(swizzled), Catch::Contains("1 | 5 4 7 6"));
+  CHECK_THAT(fx::picture(swizzled, {.svg = true}), Catch::StartsWith("<svg"));
+  auto copy =
+      fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy64b(), fx::f32),
+                             fx::make_ordered_layout({2, 2}, {1, 0}), fx::make_layout({1, 2}));
+  CHECK_THAT(fx::picture(copy), Catch::Contains("1 | T2 V0 T2 V1 T3 V0 T3 V1"));
+  CHECK_THROWS_AS(fx::picture(fx::make_layout({2, 2, 2})), fx::TraceError);
 }
