@@ -158,6 +158,7 @@ Argument parseArgument(const std::string &text) {
   if (arrow != std::string::npos)
     result.sink = rest.substr(arrow + 2);
   result.bytes = parseSource(rest.substr(0, arrow));
+  result.isPoison = rest.compare(0, 7, "poison,") == 0;
   if (result.bytes.empty())
     bad("'" + text + "' is an empty buffer");
   return result;

@@ -11,6 +11,7 @@ namespace flyemu::tool {
 struct Argument {
   std::vector<uint8_t> bytes; ///< the value; of a buffer, its contents before the launch
   bool isBuffer = false;
+  bool isPoison = false; ///< a buffer that counts as never written
   std::string sink; ///< what to do with a buffer afterwards: "", "file,PATH", "show,TYPE[,COUNT]"
 };
 

@@ -43,6 +43,8 @@ public:
           throw std::runtime_error("no memory for '" + text + "'");
         std::memcpy(reinterpret_cast<void *>(address), argument.bytes.data(),
                     argument.bytes.size());
+        if (!argument.isPoison)
+          space.noteWritten(address, argument.bytes.size());
         passed.resize(sizeof(address));
         std::memcpy(passed.data(), &address, sizeof(address));
       }
@@ -120,7 +122,7 @@ void printCounters(const DispatchResult &result, const loader::KernelMetadata &k
 int run(const RunOptions &options) {
   auto code = load(options.file, options.target);
   const loader::LoadedKernel &kernel = kernelOf(*code, options.kernel);
-  AddressSpace space(1, Capacity, options.checks != kCheckNone);
+  AddressSpace space(1, Capacity, options.checks != kCheckNone, options.checks & kCheckInit);
   for (const MemoryRange &range : code->ranges()) {
     Allocation segment;
     segment.base = range.base;

@@ -1,286 +1,240 @@
 #include "emulator/exec/checks.h"
 
+#include "emulator/exec/init_check.h"
 #include "emulator/exec/memory_ops.h"
 #include "emulator/exec/op.h"
 #include "emulator/exec/program.h"
+#include "emulator/exec/written_bytes.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
-#include <unordered_map>
 
 namespace flyemu {
 
 namespace {
-constexpr size_t kMostFindings = 64;
-
-/// Who touched a place: enough to name the instruction.
-struct Touch {
-  const Inst *inst = nullptr;
-  uint32_t wave = 0, lane = 0, epoch = 0;
-  uint64_t group = 0;
-  bool atomic = false;
-};
-
-/// The last write and the last reads, by two different waves, of one byte of LDS or one dword of
-/// global memory.
-struct History {
-  Touch write, read, otherRead;
-};
+/// Whether an instruction takes part in the order between workgroups.
+enum class Sync : uint8_t { Unknown, No, Yes };
 
 class Checks : public Observer {
 public:
-  Checks(unsigned c, const Program &p, std::string k)
-      : checks(c), program(p), kernel(std::move(k)) {}
+  explicit Checks(CheckState &s)
+      : state(s), checks(s.checks), program(s.findings.program()),
+        sync(checks & kCheckRace ? program.insts.size() : 0) {}
 
   void beginGroup(Group &g) override {
-    ++groupNumber;
+    group = state.findings.beginGroup(g);
+    order = {};
     epoch = 1;
-    lds.assign(g.waves.empty() ? 0 : g.waves[0].ldsSize, History());
+    if (checks & kCheckRace)
+      lds.resize(g.waves.empty() ? 0 : g.waves[0].ldsSize);
     startMask.clear();
-    undefined.assign(g.waves.size(), {});
-    for (Wave &w : g.waves) {
+    for (Wave &w : g.waves)
       startMask.push_back(w.exec());
-      auto &u = undefined[w.index];
-      u.assign(kFileRows, ~uint64_t(0));
-      u[0] = u[1] = u[2] = 0; // work-item ids
-    }
-    usedGlobalAtomic = false;
+    if (checks & kCheckInit)
+      init.beginGroup(g);
   }
 
   void before(Wave &w, const Inst &i) override {
+    flush();
     if (checks & kCheckSync)
-      checkSync(w, i);
+      checkBarrier(w, i);
     if (checks & kCheckInit)
-      checkInit(w, i);
+      init.before(w, i, [&](const std::string &what, uint64_t lanes) {
+        state.findings.add(kCheckInit, what, w, i, lanes);
+      });
+    if (checks & kCheckRace && synchronizes(i))
+      state.races.synchronize(group, order);
   }
 
   void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool atomic) override {
     atomic |= i.op->name.find("_atomic_") != std::string_view::npos;
-    if (checks & kCheckMemory)
-      checkBounds(w, i, lane, space, address, bytes);
-    if (space == Space::Lds && address + bytes <= lds.size()) {
-      if (checks & kCheckInit && !write && !atomic)
-        checkLdsInit(w, i, lane, address, bytes);
-      for (uint64_t at = address; at < address + bytes; ++at)
-        note(lds[at], w, i, lane, write, atomic, at, Space::Lds);
-    } else if (space == Space::Global && checks & kCheckRace) {
-      usedGlobalAtomic |= atomic;
-      for (uint64_t at = address / 4; at <= (address + bytes - 1) / 4; ++at)
-        note(global[at], w, i, lane, write, atomic, at * 4, Space::Global);
+    if (checks & kCheckMemory && space == Space::Lds)
+      checkLds(w, i, lane, address, bytes);
+    if (checks & kCheckInit) {
+      init.access(
+          w, i, lane, space, address, bytes, write, atomic,
+          [&](const std::string &what, uint64_t lanes) { pend(kCheckInit, what, w, i, lanes); });
+      if (space == Space::Global)
+        checkWritten(w, i, lane, address, bytes, write, atomic);
     }
+    if (checks & kCheckRace)
+      checkRace(w, i, lane, space, address, bytes, write, atomic);
   }
-  void accessesDone(Wave &, const Inst &) override {}
+  void accessesDone(Wave &, const Inst &) override { flush(); }
 
   void barrier(Group &g) override {
+    flush();
     ++epoch;
     if (!(checks & kCheckSync))
       return;
     const Wave *first = nullptr;
     for (const Wave &w : g.waves) {
-      if (w.stop == Stop::End) {
-        report(kCheckSync,
-               "wave " + std::to_string(w.index) + " has ended while others wait at a barrier", w,
-               *w.current, -1);
-      } else if (!first) {
+      if (w.stop == Stop::End)
+        state.findings.add(kCheckSync,
+                           "wave " + std::to_string(w.index) +
+                               " has ended while others wait at a barrier",
+                           w, *w.current, 0);
+      else if (!first)
         first = &w;
-      } else if (w.current != first->current) {
-        report(kCheckSync,
-               "waves " + std::to_string(first->index) + " and " + std::to_string(w.index) +
-                   " meet at different barriers; the other is " + place(*first->current),
-               w, *w.current, -1);
-      }
+      else if (w.current != first->current)
+        state.findings.add(kCheckSync,
+                           "waves " + std::to_string(first->index) + " and " +
+                               std::to_string(w.index) +
+                               " meet at different barriers; the other is at " +
+                               state.findings.place(*first->current),
+                           w, *w.current, 0);
     }
   }
-
-  void finish(DispatchResult &r) override {
-    r.findings.insert(r.findings.end(), findings.begin(), findings.end());
-  }
+  void endGroup(Group &) override { flush(); }
+  void finish(DispatchResult &) override { flush(); }
 
 private:
-  std::string place(const Inst &i) const {
-    auto index = static_cast<size_t>(&i - program.insts.data());
-    char text[64];
-    std::snprintf(text, sizeof text, "+0x%zx ", index * 4);
-    return text + program.text(index);
-  }
-
-  void report(Check check, const std::string &what, const Wave &w, const Inst &i, int lane) {
-    // One report for each pair of instruction and kind: loops and lanes repeat it.
-    if (findings.size() >= kMostFindings || !reported.insert({check, &i}).second)
-      return;
-    const auto &id = w.group->id;
-    std::string text = "kernel '" + kernel + "': " + what + "; workgroup (" +
-                       std::to_string(id[0]) + ", " + std::to_string(id[1]) + ", " +
-                       std::to_string(id[2]) + "), wave " + std::to_string(w.index);
-    if (lane >= 0)
-      text += ", lane " + std::to_string(lane);
-    findings.push_back({check, text + ", at " + place(i)});
-  }
-
-  void checkBounds(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
-                   unsigned bytes) {
-    if (space == Space::Lds && address + bytes > w.ldsSize)
-      report(kCheckMemory,
-             "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) +
-                 " of " + std::to_string(w.ldsSize),
-             w, i, static_cast<int>(lane));
-    // Wide accesses need a dword's alignment, narrower ones their own.
-    if (address % std::min(bytes, 4u))
-      report(kCheckMemory, "misaligned access of " + std::to_string(bytes) + " bytes", w, i,
-             static_cast<int>(lane));
-  }
-
-  void checkLdsInit(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes) {
-    for (uint64_t at = address; at < address + bytes; ++at)
-      if (!lds[at].write.inst) {
-        report(kCheckInit, "read of LDS byte " + std::to_string(at) + ", which nobody has written",
-               w, i, static_cast<int>(lane));
+  /// Collects the lanes of one instruction that have the same to tell.
+  void pend(Check check, const std::string &what, Wave &w, const Inst &i, uint64_t lanes) {
+    for (Pending &p : pending)
+      if (p.check == check) {
+        p.lanes |= lanes;
         return;
       }
+    pending.push_back({check, what, &w, &i, lanes});
+  }
+  void flush() {
+    for (const Pending &p : pending)
+      state.findings.add(p.check, p.what, *p.wave, *p.inst, p.lanes);
+    pending.clear();
   }
 
-  /// Two accesses conflict if one writes, not both are atomic, and nothing orders them: other waves
-  /// between two barriers in LDS, other workgroups in global memory. A workgroup that has used
-  /// global atomics may have synchronised with others, so its reads are taken as ordered.
-  void note(History &h, Wave &w, const Inst &i, unsigned lane, bool write, bool atomic, uint64_t at,
-            Space space) {
-    Touch now{&i, w.index, lane, epoch, groupNumber, atomic};
-    auto conflicts = [&](const Touch &t) {
-      if (!t.inst || (t.atomic && atomic))
-        return false;
-      if (space == Space::Lds)
-        return t.epoch == epoch && t.wave != w.index;
-      return t.group != groupNumber && !(usedGlobalAtomic && !write);
-    };
-    if (checks & kCheckRace) {
-      for (const Touch *t : {&h.write, write ? &h.read : nullptr, write ? &h.otherRead : nullptr})
-        if (t && conflicts(*t)) {
-          char where[96];
-          std::snprintf(where, sizeof where, "%s and %s of %s 0x%llx are not ordered: ",
-                        t == &h.write ? "write" : "read", write ? "write" : "read",
-                        space == Space::Lds ? "LDS byte" : "address",
-                        static_cast<unsigned long long>(at));
-          report(kCheckRace,
-                 where + std::string("the other is wave ") + std::to_string(t->wave) + ", lane " +
-                     std::to_string(t->lane) + ", at " + place(*t->inst),
-                 w, i, static_cast<int>(lane));
-          break;
-        }
+  void checkLds(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes) {
+    const uint64_t bit = uint64_t(1) << lane;
+    if (address + bytes > w.ldsSize)
+      pend(kCheckMemory,
+           "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) +
+               " of " + std::to_string(w.ldsSize),
+           w, i, bit);
+    // Global memory may be accessed at any byte, as kernels for amdhsa are compiled; a DS
+    // instruction says what alignment its data has: a dword's for wide ones, else their own.
+    if (i.enc == Enc::Ds && address % std::min(bytes, 4u))
+      pend(kCheckMemory,
+           "misaligned access of " + std::to_string(bytes) + " bytes at LDS byte " +
+               std::to_string(address),
+           w, i, bit);
+  }
+
+  /// Global memory that nobody has written: neither the host nor a kernel.
+  void checkWritten(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes,
+                    bool write, bool atomic) {
+    if (!known || !known->contains(address)) {
+      known = state.memory.written(address);
+      if (!known)
+        return;
     }
+    if ((!write || atomic) && !known->all(address, bytes))
+      pend(kCheckInit,
+           "read of " + std::to_string(bytes) +
+               " bytes of memory that nobody has written: " + state.findings.describe(address),
+           w, i, uint64_t(1) << lane);
     if (write)
-      h.write = now;
-    else if (h.read.inst && h.read.wave != w.index)
-      h.otherRead = h.read, h.read = now;
-    else
-      h.read = now;
+      known->mark(address, bytes);
   }
 
-  void checkSync(Wave &w, const Inst &i) {
+  void checkRace(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
+                 unsigned bytes, bool write, bool atomic) {
+    const uint64_t bit = uint64_t(1) << lane;
+    Touch now;
+    now.inst = static_cast<uint32_t>(&i - program.insts.data());
+    now.group = group;
+    now.wave = static_cast<uint8_t>(w.index);
+    now.lane = static_cast<uint8_t>(lane);
+    auto tell = [&](const Touch &other, bool wrote, const std::string &where) {
+      pend(kCheckRace,
+           std::string(wrote ? "write" : "read") + " and " + (write ? "write" : "read") + " of " +
+               where + " are not ordered: the other is " + state.findings.who(other),
+           w, i, bit);
+    };
+    if (space == Space::Global) {
+      order.touched = true;
+      now.time = state.races.now();
+      now.atomic = atomic || synchronizes(i);
+      state.races.access(
+          now, order, address, bytes, write, [&](const Touch &other, bool wrote, uint64_t at) {
+            tell(other, wrote, "global memory (" + state.findings.describe(at) + ")");
+          });
+    } else if (space == Space::Lds && address + bytes <= lds.size()) {
+      // Other waves of the workgroup, between two barriers.
+      now.time = epoch;
+      now.atomic = atomic;
+      for (uint64_t at = address; at < address + bytes; ++at) {
+        History &h = lds[at];
+        for (const Touch *t : {&h.write, &h.read, &h.otherRead})
+          if ((write || t == &h.write) && t->group == group && t->time == epoch &&
+              t->wave != w.index && races(*t, t == &h.write, now, write)) {
+            tell(*t, t == &h.write, "LDS byte " + std::to_string(at));
+            break;
+          }
+        h.note(now, write, h.read.group == group && h.read.wave == w.index);
+      }
+    }
+  }
+
+  /// Atomic operations on memory, accesses whose scope is wider than a workgroup, and cache
+  /// control. The scope is read off the text, where each family of targets has its own words.
+  bool synchronizes(const Inst &i) {
+    Sync &s = sync[static_cast<size_t>(&i - program.insts.data())];
+    if (s == Sync::Unknown)
+      s = decideSync(i) ? Sync::Yes : Sync::No;
+    return s == Sync::Yes;
+  }
+  bool decideSync(const Inst &i) const {
+    if (!i.op)
+      return false;
+    const std::string_view name = i.op->name;
+    auto has = [](std::string_view text, std::string_view part) {
+      return text.find(part) != std::string_view::npos;
+    };
+    for (std::string_view control : {"buffer_inv", "buffer_wbl2", "buffer_gl0_inv",
+                                     "buffer_gl1_inv", "buffer_wbinvl1", "global_inv", "global_wb"})
+      if (name.substr(0, control.size()) == control)
+        return true;
+    if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)
+      return false;
+    if (has(name, "_atomic_"))
+      return true;
+    const std::string text = program.text(static_cast<size_t>(&i - program.insts.data()));
+    return has(text, " sc1") || has(text, " glc") || has(text, "scope:SCOPE_DEV") ||
+           has(text, "scope:SCOPE_SYS");
+  }
+
+  void checkBarrier(Wave &w, const Inst &i) {
     const bool isBarrier = i.op && (i.op->name == "s_barrier" || i.op->name == "s_barrier_wait");
     if (isBarrier && w.exec() != startMask[w.index])
-      report(kCheckSync, "barrier in divergent code: lanes that started the wave are off", w, i,
-             std::countr_zero(startMask[w.index] & ~w.exec()));
+      state.findings.add(kCheckSync,
+                         "barrier in divergent code: lanes that started the wave are off", w, i,
+                         startMask[w.index] & ~w.exec());
   }
 
-  /// Follows undefined lanes of vector registers through arithmetic; reports them where they become
-  /// an address or are stored.
-  void checkInit(Wave &w, const Inst &i) {
-    if (!i.op)
-      return;
-    auto &u = undefined[w.index];
-    const uint64_t exec = w.exec();
-    auto undefinedOf = [&](const Operand &o, unsigned rows) {
-      uint64_t m = 0;
-      for (unsigned r = 0; o.isVgpr() && r < rows; ++r)
-        m |= u[o.index + r];
-      return m & exec;
-    };
-    auto define = [&](unsigned row, unsigned rows, uint64_t lanes, uint64_t bad) {
-      for (unsigned r = row; r < row + rows && r < kFileRows; ++r)
-        u[r] = (u[r] & ~lanes) | (bad & lanes);
-    };
-    auto use = [&](const Operand &o, unsigned rows, const char *as) {
-      if (uint64_t m = undefinedOf(o, rows))
-        report(kCheckInit, std::string("a register that nobody has written is used as ") + as, w, i,
-               std::countr_zero(m));
-    };
-    switch (i.enc) {
-    case Enc::Vop1:
-    case Enc::Vop2:
-    case Enc::Vop3:
-    case Enc::Vop3p:
-    case Enc::Vopd: {
-      unsigned rows = std::max(1u, dwordsOf(i.op->dst));
-      uint64_t bad = 0;
-      const uint64_t badLow =
-          undefinedOf(i.src[0], 1) | undefinedOf(i.src[1], 1) | undefinedOf(i.src[2], 1);
-      if (i.op->dst == Type::Mask || i.op->cls == Class::Mfma || i.permute != Permute::None) {
-        bad = 0;
-      } else if (i.op->src[2] == Type::Mask && i.op->name == "v_cndmask_b32") {
-        uint64_t m = w.mask(i.src[2].index);
-        bad = (undefinedOf(i.src[0], 1) & ~m) | (undefinedOf(i.src[1], 1) & m);
-      } else {
-        for (unsigned k = 0; k < 3; ++k)
-          bad |= undefinedOf(i.src[k], std::max(1u, dwordsOf(i.op->src[k])));
-      }
-      if (i.dst.isVgpr())
-        define(i.dst.index, rows,
-               i.op->cls == Class::Mfma || i.op->name == "v_writelane_b32" ? ~uint64_t(0) : exec,
-               bad);
-      // The low half of a wide multiply-add is made of low halves alone; compilers leave the high
-      // half of the addend undefined where they want no more of the result.
-      if (i.dst.isVgpr() && (i.op->name == "v_mad_u64_u32" || i.op->name == "v_mad_i64_i32"))
-        define(i.dst.index, 1, exec, badLow);
-      break;
-    }
-    case Enc::Ds:
-    case Enc::Flat:
-    case Enc::Global:
-    case Enc::Scratch:
-    case Enc::Mubuf: {
-      const bool buffer = i.enc == Enc::Mubuf;
-      bool addressed = !buffer || i.flags & (kOffen | kIdxen);
-      if (i.enc == Enc::Scratch)
-        addressed = i.flags & kVaddr;
-      unsigned addressRows = (i.enc == Enc::Flat || i.enc == Enc::Global) && !(i.flags & kSaddr) ? 2
-                             : buffer && (i.flags & kOffen) && (i.flags & kIdxen) ? 2
-                                                                                  : 1;
-      if (addressed && i.op->name != "ds_nop")
-        use(i.src[0], addressRows, "an address");
-      const bool store = i.op->name.find("_store_") != std::string_view::npos ||
-                         i.op->name.find("_write") != std::string_view::npos;
-      unsigned rows = std::max(1u, (i.op->info & kBytesMask) / 4);
-      if (store && i.op->info)
-        use(i.src[1], rows, "stored data");
-      if (!store)
-        define(i.dst.index, 4, exec, 0);
-      break;
-    }
-    default:
-      break;
-    }
-  }
-
-  unsigned checks;
+  struct Pending {
+    Check check;
+    std::string what;
+    Wave *wave;
+    const Inst *inst;
+    uint64_t lanes;
+  };
+  CheckState &state;
+  const unsigned checks;
   const Program &program;
-  std::string kernel;
-  std::vector<Finding> findings;
-  std::set<std::pair<Check, const Inst *>> reported;
+  std::vector<Sync> sync; ///< by instruction
+  std::vector<Pending> pending;
+  InitCheck init;
+  std::shared_ptr<WrittenBytes> known; ///< of the allocation touched last
   std::vector<History> lds;
-  std::unordered_map<uint64_t, History> global;
   std::vector<uint64_t> startMask;
-  std::vector<std::vector<uint64_t>> undefined; ///< [wave][row]: lanes without a value
-  uint64_t groupNumber = 0;
+  GlobalRaces::GroupOrder order;
+  uint32_t group = 0; ///< the workgroup's number
   uint32_t epoch = 1;
-  bool usedGlobalAtomic = false;
 };
 } // namespace
 
-std::unique_ptr<Observer> makeChecks(unsigned checks, const Program &program,
-                                     const std::string &kernel) {
-  return std::make_unique<Checks>(checks, program, kernel);
-}
+std::unique_ptr<Observer> makeChecks(CheckState &state) { return std::make_unique<Checks>(state); }
 
 } // namespace flyemu

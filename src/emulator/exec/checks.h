@@ -1,13 +1,24 @@
 // The checks of a launch: memory, race, init, sync (Options::checks).
 #pragma once
 
+#include "emulator/exec/findings.h"
+#include "emulator/exec/global_races.h"
 #include "emulator/exec/observer.h"
 
 namespace flyemu {
 
-/// The checks of a launch, which runs on one thread, one workgroup after another. Findings go to
-/// the launch's result in the order in which they were made, one for each instruction and kind.
-std::unique_ptr<Observer> makeChecks(unsigned checks, const Program &program,
-                                     const std::string &kernel);
+/// What the threads of a checked launch share.
+struct CheckState {
+  CheckState(unsigned c, const KernelCode &kernel, const MemoryMap &m)
+      : checks(c), memory(m), findings(kernel, m) {}
+
+  const unsigned checks;
+  const MemoryMap &memory;
+  Findings findings;
+  GlobalRaces races;
+};
+
+/// The checks of one thread.
+std::unique_ptr<Observer> makeChecks(CheckState &state);
 
 } // namespace flyemu

@@ -1,5 +1,6 @@
 #include "emulator/exec/dispatch.h"
 
+#include "emulator/exec/checks.h"
 #include "emulator/exec/group.h"
 #include "emulator/exec/observer.h"
 #include "emulator/exec/program.h"
@@ -75,6 +76,9 @@ public:
     return base.find(address, range);
   }
   std::string describe(uint64_t address) const override { return base.describe(address); }
+  std::shared_ptr<WrittenBytes> written(uint64_t address) const override {
+    return base.written(address);
+  }
 
 private:
   const MemoryMap &base;
@@ -97,6 +101,7 @@ struct Launch {
   std::atomic<uint64_t> next{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
+  std::unique_ptr<CheckState> checks;
   DispatchResult result;
 };
 
@@ -132,6 +137,11 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   }
   if (!out.instruction.empty())
     out.message += ", instruction: " + out.instruction;
+  if (k.source) {
+    out.source = k.source(out.pc);
+    if (!out.source.empty())
+      out.message += ", source: " + out.source;
+  }
   return out;
 }
 
@@ -162,7 +172,7 @@ void runWaveObserved(Wave &w, Observer &o) {
 class Worker {
 public:
   explicit Worker(Launch &l)
-      : launch(l), observer(makeObserver(l.options, l.program, l.dispatch.kernel->name)) {}
+      : launch(l), observer(makeObserver(l.options, l.program, l.checks.get())) {}
 
   void run() {
     const auto &grid = launch.dispatch.grid;
@@ -327,8 +337,10 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
 
   unsigned threads =
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  if (options.trace || options.checks)
+  if (options.trace)
     threads = 1;
+  if (options.checks)
+    launch.checks = std::make_unique<CheckState>(options.checks, kernel, withPacket);
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t)
@@ -336,6 +348,8 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   Worker(launch).run();
   for (std::thread &t : pool)
     t.join();
+  if (launch.checks)
+    launch.result.findings = launch.checks->findings.take();
   return std::move(launch.result);
 }
 

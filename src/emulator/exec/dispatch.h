@@ -41,6 +41,8 @@ struct KernelCode {
   std::shared_ptr<const Program> program;
   KernelDescriptor descriptor;
   uint64_t entry = 0; ///< host address of the first instruction: descriptor's address + entryOffset
+  /// "file:line" of the instruction at a host address, or nothing; for messages. May be empty.
+  std::function<std::string(uint64_t address)> source;
 };
 
 /// One launch. All addresses are host addresses.
@@ -82,6 +84,7 @@ struct Fault {
   std::string message; ///< complete, for people: what, kernel, pc, instruction, lane, address
   std::string kernel;
   std::string instruction; ///< disassembled; empty if it could not be
+  std::string source;      ///< "file:line" where debug information is there
   uint64_t pc = 0;         ///< host address of the instruction
   uint64_t codeOffset = 0; ///< pc relative to the kernel's entry
   int lane = -1;           ///< -1: the whole wave

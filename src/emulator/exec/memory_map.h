@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace flyemu {
@@ -19,6 +20,8 @@ struct MemoryRange {
   }
 };
 
+class WrittenBytes;
+
 /// Answers which allocation holds an address. Called from many threads at once while a launch runs;
 /// executing waves keep the last ranges they were given, so calls are rare. A range handed out must
 /// stay valid memory for as long as the launch runs (an allocation freed meanwhile is kept mapped
@@ -33,6 +36,10 @@ public:
   /// A sentence about an address for fault messages: the nearest allocation, a freed one that held
   /// it, its name. Empty if nothing is known.
   virtual std::string describe(uint64_t address) const { return {}; }
+
+  /// Which bytes of the allocation at `address` somebody has written; null where that is not
+  /// known, and all of them count as written. For the init check.
+  virtual std::shared_ptr<WrittenBytes> written(uint64_t address) const { return {}; }
 };
 
 } // namespace flyemu

@@ -31,12 +31,12 @@ private:
 } // namespace
 
 std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program,
-                                       const std::string &kernel) {
+                                       CheckState *state) {
   std::unique_ptr<Observer> counting, checks;
   if (options.counters || options.trace)
     counting = makeCounting(options, program);
-  if (options.checks)
-    checks = makeChecks(options.checks, program, kernel);
+  if (state)
+    checks = makeChecks(*state);
   if (counting && checks)
     return std::make_unique<Both>(std::move(counting), std::move(checks));
   return counting ? std::move(counting) : std::move(checks);

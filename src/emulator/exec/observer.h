@@ -19,8 +19,11 @@ struct Observer : Probe {
   virtual void finish(DispatchResult &) = 0;
 };
 
-/// The observer that the options ask for; null if they ask for none.
+struct CheckState;
+
+/// One thread's observer, as the options ask for; null if they ask for none. `checks` is what the
+/// threads of a checked launch share, null without checks.
 std::unique_ptr<Observer> makeObserver(const Options &options, const Program &program,
-                                       const std::string &kernel);
+                                       CheckState *checks);
 
 } // namespace flyemu

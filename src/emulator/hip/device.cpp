@@ -170,7 +170,8 @@ Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
   if (!configuration_.error.empty())
     log(LogLevel::Error, configuration_.error);
   space_ = std::make_unique<AddressSpace>(count, configuration_.memoryBytes,
-                                          configuration_.checks != kCheckNone);
+                                          configuration_.checks != kCheckNone,
+                                          configuration_.checks & kCheckInit);
   for (int i = 0; i < count; ++i)
     devices_.push_back(std::make_unique<Device>(i, configuration_, *space_));
 }

@@ -48,9 +48,9 @@ std::string describeAllocation(const Allocation &allocation) {
 
 } // namespace
 
-AddressSpace::AddressSpace(int devices, uint64_t capacity, bool poison)
+AddressSpace::AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites)
     : used_(devices), peers_(devices, std::vector<bool>(devices)), capacity_(capacity),
-      poison_(poison) {}
+      poison_(poison), trackWrites_(trackWrites) {}
 
 uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags) {
   std::unique_lock lock(mutex_);
@@ -69,6 +69,9 @@ uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsi
   allocation.device = device;
   allocation.flags = flags;
   allocation.serial = ++serial_;
+  // The host may write to the other kinds by itself.
+  if (trackWrites_ && kind == MemoryKind::Device)
+    allocation.written = std::make_shared<WrittenBytes>(allocation.base, size);
   if (poison_)
     std::memset(memory, FreshPattern, bytes);
   table_.emplace(allocation.base, allocation);
@@ -172,6 +175,28 @@ bool AddressSpace::covers(uint64_t address, uint64_t size) const {
   return allocation && size <= allocation->size - (address - allocation->base);
 }
 
+void AddressSpace::noteWritten(uint64_t address, uint64_t bytes) const {
+  if (!trackWrites_)
+    return;
+  if (std::optional<Allocation> allocation = find(address); allocation && allocation->written)
+    allocation->written->mark(address, bytes);
+}
+
+void AddressSpace::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const {
+  if (!trackWrites_)
+    return;
+  std::optional<Allocation> from = find(source), to = find(target);
+  if (!to || !to->written)
+    return;
+  if (!from || !from->written || from->written->all(source, bytes))
+    return to->written->mark(target, bytes);
+  for (uint64_t i = 0; i < bytes; ++i)
+    if (from->written->all(source + i, 1))
+      to->written->mark(target + i, 1);
+    else
+      to->written->unmark(target + i, 1);
+}
+
 std::string AddressSpace::describe(uint64_t address) const {
   std::shared_lock lock(mutex_);
   if (auto it = holder(address); it != table_.end())
@@ -256,6 +281,11 @@ bool LaunchMemory::find(uint64_t address, MemoryRange &range) const {
     return false;
   range = {allocation->base, allocation->size, allocation->writable};
   return true;
+}
+
+std::shared_ptr<WrittenBytes> LaunchMemory::written(uint64_t address) const {
+  std::optional<Allocation> allocation = space_.find(address);
+  return allocation ? allocation->written : nullptr;
 }
 
 std::string LaunchMemory::describe(uint64_t address) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/exec/memory_map.h"
+#include "emulator/exec/written_bytes.h"
 
 #include <cstddef>
 #include <deque>
@@ -30,14 +31,16 @@ struct Allocation {
   int device = 0; ///< the owner, or the device that was current
   unsigned flags = 0;
   bool writable = true;
-  uint64_t serial = 0; ///< counts allocations, for messages
+  uint64_t serial = 0;                   ///< counts allocations, for messages
+  std::shared_ptr<WrittenBytes> written; ///< where the init check is on, of device memory
 };
 
 class AddressSpace {
 public:
   /// \p capacity: bytes of one device's memory. \p poison: fill new and freed memory with a
   /// pattern, and keep freed blocks unused for as long as the quarantine's size allows.
-  AddressSpace(int devices, uint64_t capacity, bool poison);
+  /// \p trackWrites: remember which bytes of device memory somebody has written.
+  AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites = false);
 
   /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on). Returns 0 when
   /// the device's memory or the host's does not suffice.
@@ -58,6 +61,11 @@ public:
   bool covers(uint64_t address, uint64_t size) const;
   /// A sentence on what is at or near an address.
   std::string describe(uint64_t address) const;
+
+  /// The host wrote [address, address + bytes).
+  void noteWritten(uint64_t address, uint64_t bytes) const;
+  /// The host copied bytes between two places: what was not written stays so.
+  void noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const;
 
   uint64_t capacity() const { return capacity_; }
   uint64_t used(int device) const;
@@ -92,6 +100,7 @@ private:
   std::vector<std::vector<bool>> peers_;
   uint64_t capacity_;
   bool poison_;
+  bool trackWrites_;
   uint64_t serial_ = 0;
   unsigned launches_ = 0;
 };
@@ -106,6 +115,7 @@ public:
 
   bool find(uint64_t address, MemoryRange &range) const override;
   std::string describe(uint64_t address) const override;
+  std::shared_ptr<WrittenBytes> written(uint64_t address) const override;
 
 private:
   AddressSpace &space_;

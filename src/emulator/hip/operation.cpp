@@ -47,15 +47,20 @@ public:
     auto *target = reinterpret_cast<uint8_t *>(copy.target);
     auto *source = copy.staged ? copy.staged->data() : reinterpret_cast<uint8_t *>(copy.source);
     for (uint64_t z = 0; z < copy.depth; ++z)
-      for (uint64_t y = 0; y < copy.height; ++y)
-        std::memmove(target + z * copy.targetSlice + y * copy.targetPitch,
-                     source + z * copy.sourceSlice + y * copy.sourcePitch, copy.width);
+      for (uint64_t y = 0; y < copy.height; ++y) {
+        uint8_t *to = target + z * copy.targetSlice + y * copy.targetPitch;
+        const uint8_t *from = source + z * copy.sourceSlice + y * copy.sourcePitch;
+        device_.space().noteCopied(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from),
+                                   copy.width);
+        std::memmove(to, from, copy.width);
+      }
     return hipSuccess;
   }
 
   hipError_t operator()(const FillOperation &fill) {
     for (uint64_t y = 0; y < fill.height; ++y) {
       auto *row = reinterpret_cast<uint8_t *>(fill.target) + y * fill.pitch;
+      device_.space().noteWritten(reinterpret_cast<uint64_t>(row), fill.width * fill.elementSize);
       if (fill.elementSize == 1)
         std::memset(row, static_cast<int>(fill.value), fill.width);
       else
@@ -103,6 +108,7 @@ public:
   hipError_t operator()(const ValueOperation &operation) {
     auto *word = reinterpret_cast<void *>(operation.address);
     if (operation.write) {
+      device_.space().noteWritten(operation.address, operation.bytes);
       if (operation.bytes == 4)
         __atomic_store_n(static_cast<uint32_t *>(word), static_cast<uint32_t>(operation.value),
                          __ATOMIC_SEQ_CST);

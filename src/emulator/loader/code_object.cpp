@@ -36,8 +36,10 @@ size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * u
 /// The steps from an ELF file to a CodeObject.
 class CodeObjectBuilder {
 public:
-  CodeObjectBuilder(const ElfFile &elf, const TargetId &device)
-      : elf_(elf), device_(device), object_(new CodeObject) {}
+  CodeObjectBuilder(ByteView file, const ElfFile &elf, const TargetId &device)
+      : elf_(elf), device_(device), object_(new CodeObject) {
+    object_->lines_ = std::make_shared<SourceLines>(file);
+  }
 
   std::shared_ptr<CodeObject> build() {
     checkTarget();
@@ -170,6 +172,9 @@ private:
         malformed("the entry of kernel " + kernel.name + " is in no executable segment");
       loaded.code.program = programFor(*segment);
       loaded.code.entry = address(entry);
+      loaded.code.source = [lines = object_->lines_, base = address(0)](uint64_t at) {
+        return lines->at(at - base);
+      };
       object_->kernels_.emplace(kernel.name, std::move(loaded));
     }
   }
@@ -192,7 +197,7 @@ private:
 
 std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device) {
   ElfFile elf = ElfFile::parse(file);
-  return CodeObjectBuilder(elf, device).build();
+  return CodeObjectBuilder(file, elf, device).build();
 }
 
 CodeObject::~CodeObject() {

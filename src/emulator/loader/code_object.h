@@ -6,6 +6,7 @@
 #include "emulator/exec/memory_map.h"
 #include "emulator/loader/byte_view.h"
 #include "emulator/loader/metadata.h"
+#include "emulator/loader/source_lines.h"
 #include "emulator/loader/target_id.h"
 
 #include <map>
@@ -53,6 +54,7 @@ private:
   std::map<std::string, LoadedKernel> kernels_;
   std::map<std::string, LoadedVariable> variables_;
   std::vector<MemoryRange> ranges_;
+  std::shared_ptr<const SourceLines> lines_;
 
   friend class CodeObjectBuilder;
 };

@@ -1,0 +1,70 @@
+#include "emulator/exec/global_races.h"
+
+#include <algorithm>
+
+namespace flyemu {
+
+void GlobalRaces::Page::split() {
+  std::vector<History> bytes(kPage);
+  for (size_t i = 0; i < kPage; ++i)
+    bytes[i] = places[i / 4];
+  places = std::move(bytes);
+  unit = 1;
+}
+
+void GlobalRaces::synchronize(uint32_t group, GroupOrder &order) {
+  order.last = time_.fetch_add(1) + 1;
+  // Only the first synchronization after an access orders it, so waiting loops leave no trace.
+  if (!order.touched)
+    return;
+  order.touched = false;
+  std::lock_guard lock(timesMutex_);
+  times_[group].push_back(order.last);
+}
+
+bool GlobalRaces::ordered(const Touch &before, const GroupOrder &now) const {
+  if (now.last <= before.time)
+    return false;
+  std::lock_guard lock(timesMutex_);
+  auto it = times_.find(before.group);
+  if (it == times_.end())
+    return false;
+  auto first = std::upper_bound(it->second.begin(), it->second.end(), before.time);
+  return first != it->second.end() && *first < now.last;
+}
+
+void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t address,
+                         unsigned bytes, bool write, const Report &report) {
+  for (uint64_t at = address, end = address + bytes; at < end;) {
+    const uint64_t page = at / kPage, stop = std::min(end, (page + 1) * kPage);
+    Shard &shard = shards_[page % kShards];
+    // The report is made outside of the lock: it may take its time.
+    Touch other;
+    bool wrote = false;
+    uint64_t where = 0;
+    {
+      std::lock_guard lock(shard.mutex);
+      Page &p = shard.pages[page];
+      if (p.unit == 4 && (at % 4 || stop % 4))
+        p.split();
+      for (; at < stop; at += p.unit) {
+        History &h = p.places[at % kPage / p.unit];
+        if (!other.group) {
+          for (const Touch *t : {&h.write, &h.read, &h.otherRead})
+            if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
+                !ordered(*t, order)) {
+              other = *t;
+              wrote = t == &h.write;
+              where = at;
+              break;
+            }
+        }
+        h.note(touch, write, h.read.group == touch.group);
+      }
+    }
+    if (other.group)
+      report(other, wrote, where);
+  }
+}
+
+} // namespace flyemu

@@ -1,0 +1,103 @@
+// One mistake for each thing that the checks look for, and kernels that only look like one.
+#define KERNEL __attribute__((amdgpu_kernel, visibility("protected"))) void
+#define GLOBAL __attribute__((address_space(1)))
+static __attribute__((address_space(3), loader_uninitialized)) int tile[256];
+
+static inline int id(void) { return (int)__builtin_amdgcn_workitem_id_x(); }
+static inline int group(void) { return (int)__builtin_amdgcn_workgroup_id_x(); }
+static inline void barrier(void) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// No barrier between the write and the read of another wave's words.
+KERNEL race_lds(GLOBAL int *out) {
+  tile[id()] = id(); // race_lds writes
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+  out[id()] = tile[255 - id()]; // race_lds reads
+}
+
+// Two workgroups write the same words.
+KERNEL race_global(GLOBAL int *out) {
+  out[id()] = group(); // race_global writes
+}
+
+// Bytes of one dword, each workgroup its own: no race.
+KERNEL bytes_global(GLOBAL unsigned char *out) { out[id() * 4 + group()] = (unsigned char)id(); }
+
+// The last workgroup adds up what the others wrote; a counter orders them.
+KERNEL last_group(GLOBAL int *partial, GLOBAL int *counter, GLOBAL int *out) {
+  if (id() == 0) {
+    partial[group()] = group() + 1;
+    int before = __scoped_atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_DEVICE);
+    if (before == (int)__builtin_amdgcn_grid_size_x() / 64 - 1) {
+      int sum = 0;
+      for (int i = 0; i <= before; ++i)
+        sum += partial[i];
+      *out = sum;
+    }
+  }
+}
+
+KERNEL init_lds(GLOBAL int *out) {
+  if (id() < 100)
+    tile[id()] = id();
+  barrier();
+  out[id()] = tile[id()]; // init_lds reads
+}
+
+KERNEL init_global(GLOBAL const int *in, GLOBAL int *out) {
+  out[id()] = in[id()] + 1; // init_global reads
+}
+
+// A register that the compiler believes to be written.
+KERNEL init_register(GLOBAL int *out) {
+  int x;
+  __asm__ volatile("v_mov_b32 %0, v63" : "=v"(x) : : "v63");
+  out[id()] = x; // init_register stores
+}
+
+// Undefined values that stay in scratch hurt nobody.
+KERNEL init_scratch(GLOBAL int *out, int at) {
+  volatile int array[8];
+  int unset;
+  __asm__ volatile("" : "=v"(unset));
+  array[at] = unset;
+  array[at + 1] = at;
+  out[id()] = array[at + 1];
+}
+
+KERNEL sync_divergent(GLOBAL int *out) {
+  if (id() % 64 < 5)
+    __builtin_amdgcn_s_barrier(); // sync_divergent waits
+  out[id()] = 1;
+}
+
+KERNEL sync_different(GLOBAL int *out) {
+  if (__builtin_amdgcn_readfirstlane(id()) == 0) {
+    __builtin_amdgcn_s_barrier(); // sync_different waits first
+    out[id()] = 1;
+  } else {
+    __builtin_amdgcn_s_barrier(); // sync_different waits second
+    out[id()] = 2;
+  }
+}
+
+KERNEL memory_lds(GLOBAL int *out, int far) {
+  __asm__ volatile("" : : "v"(tile));
+  __attribute__((address_space(3))) int *p = tile + id() + far;
+  *p = 1; // memory_lds writes
+  out[id()] = 1;
+}
+
+static inline void store(GLOBAL int *out, int at) {
+  out[at] = 7; // memory_global writes
+}
+KERNEL memory_global(GLOBAL int *out, int far) { store(out, id() + far); }
+
+KERNEL memory_misaligned(GLOBAL int *out, int far) {
+  tile[id()] = 1;
+  __asm__ volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(far) : "v"(id() * 4 + 2)); // memory_misaligned reads
+  out[id()] = far;
+}
