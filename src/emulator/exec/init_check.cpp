@@ -98,7 +98,7 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   define(u, i.dst.index, rows, allLanes ? ~uint64_t(0) : exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
-  if (i.op->name == "v_mad_u64_u32" || i.op->name == "v_mad_i64_i32")
+  if (i.op->name.ends_with("_u64_u32") || i.op->name.ends_with("_i64_i32"))
     define(u, i.dst.index, 1, exec, badLow);
 }
 
