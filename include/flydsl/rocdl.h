@@ -43,20 +43,30 @@ FLYDSL_API CopyOp TDM(const TdmOptions &options, Loc loc = Loc::current());
 //===-- Multiplications
 //------------------------------------------------------------------------------===//
 
-/// CDNA's matrix instruction of M x N x K: A and B of `ab`, C and D of `acc` (f32 where not given).
-FLYDSL_API MmaOp MFMA(int m, int n, int k, DType ab, DType acc = f32, Loc loc = Loc::current());
+/// CDNA's matrix instruction of M x N x K: A and B of `ab`, C and D of `acc` (not given: f32, or
+/// i32 for integers, f64 for f64). Of f32, 16x16x8 and 32x32x4 are gfx942's XF32: the products have
+/// its precision. TraceError where the target, or outside of a trace every target, has no such
+/// instruction; it lists what there is.
+FLYDSL_API MmaOp MFMA(int m, int n, int k, DType ab, DType acc = {}, Loc loc = Loc::current());
 /// A and B of different types.
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc = Loc::current());
 /// gfx950: with a shared exponent per 32 elements of K (`scale_a` and `scale_b` of the gemm).
 FLYDSL_API MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc = f32, int opsel_a = 0,
                            int opsel_b = 0, Loc loc = Loc::current());
 
-/// How WMMA treats integers.
+/// How WMMA treats integers: as signed (not given: as their element type says), and whether the sum
+/// saturates.
 struct WmmaOptions {
-  bool sign_a = false, sign_b = false, clamp = false;
+  std::optional<bool> sign_a = {}, sign_b = {};
+  bool clamp = false;
 };
-/// RDNA's and gfx1250's matrix instruction, in the form of the target that is traced for.
-FLYDSL_API MmaOp WMMA(int m, int n, int k, DType ab, DType acc = f32,
+/// RDNA's and gfx1250's matrix instruction, in the form of the target that is traced for; `acc` not
+/// given is f32, or i32 for integers. TraceError where the target has none such; it lists what
+/// there is.
+FLYDSL_API MmaOp WMMA(int m, int n, int k, DType ab, DType acc = {},
+                      const WmmaOptions &options = {}, Loc loc = Loc::current());
+/// A and B of different types.
+FLYDSL_API MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc,
                       const WmmaOptions &options = {}, Loc loc = Loc::current());
 /// gfx1250: with a shared exponent per `block_size` (32 or 16) elements of K.
 FLYDSL_API MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc = f32,

@@ -115,6 +115,7 @@ static void emitCopy(const char *op, const Value &atom, const Tensor &source,
     stated = detail::atomSet(stated, "imm_offset", options.imm_offset->handle(), loc);
   llvm::SmallVector<mlir::Value, 4> operands{t.use(stated, loc), t.use(source.handle(), loc),
                                              t.use(destination.handle(), loc)};
+  builder::expectOnTarget(operands[0].getType(), loc);
   if (options.pred)
     operands.push_back(t.use(options.pred->handle(), loc));
   t.create(op, operands, loc, {}, mlir::TypeRange());

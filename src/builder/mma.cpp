@@ -157,6 +157,7 @@ static void emitGemm(const Value &mma, const Tensor &d, const Tensor &a, const T
   llvm::SmallVector<mlir::Value, 6> operands{t.use(atom, loc), t.use(d.handle(), loc),
                                              t.use(a.handle(), loc), t.use(b.handle(), loc),
                                              t.use(c.handle(), loc)};
+  builder::expectOnTarget(operands[0].getType(), loc);
   llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
   if (options.order)
     attributes.push_back(t.named(
@@ -179,9 +180,11 @@ void gemm(const TiledMma &mma, const Tensor &d, const Tensor &a, const Tensor &b
 void mma_atom_call(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b,
                    const Tensor &c, Loc loc) {
   Tracer &t = Tracer::require("mma_atom_call", loc);
+  mlir::Value instruction = t.use(atom.handle(), loc);
+  builder::expectOnTarget(instruction.getType(), loc);
   t.create("fly.mma_atom_call",
-           {t.use(atom.handle(), loc), t.use(d.handle(), loc), t.use(a.handle(), loc),
-            t.use(b.handle(), loc), t.use(c.handle(), loc)},
+           {instruction, t.use(d.handle(), loc), t.use(a.handle(), loc), t.use(b.handle(), loc),
+            t.use(c.handle(), loc)},
            loc, {}, mlir::TypeRange());
 }
 

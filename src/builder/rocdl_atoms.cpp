@@ -7,11 +7,21 @@ FLYDSL_NAMESPACE_BEGIN
 
 using builder::elementText;
 using builder::staticOf;
+using detail::Handle;
 
 namespace rocdl {
 
 static std::string number(std::int64_t n) { return std::to_string(n); }
 static std::string truth(bool b) { return b ? "true" : "false"; }
+
+/// The instruction, which the traced target has.
+static Handle onTarget(const std::string &text, Loc loc) {
+  Handle op = staticOf(text, loc);
+  builder::expectOnTarget(builder::atomType(op, loc), loc);
+  return op;
+}
+static CopyOp copyOnTarget(const std::string &text, Loc loc) { return CopyOp(onTarget(text, loc)); }
+static MmaOp mmaOnTarget(const std::string &text, Loc loc) { return MmaOp(onTarget(text, loc)); }
 
 CopyOp BufferCopy(int bits, int cache, Loc loc) {
   return CopyOp(staticOf("!fly_rocdl.cdna3.buffer_copy<" + number(bits) +
@@ -19,7 +29,7 @@ CopyOp BufferCopy(int bits, int cache, Loc loc) {
                          loc));
 }
 CopyOp BufferCopyLDS(int bits, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.cdna3.buffer_copy_lds<" + number(bits) + ">", loc));
+  return copyOnTarget("!fly_rocdl.cdna3.buffer_copy_lds<" + number(bits) + ">", loc);
 }
 CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc) {
   return CopyOp(staticOf(std::string("!fly_rocdl.cdna3.buffer_atomic<") + builder::atomicName(op) +
@@ -27,23 +37,23 @@ CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc) {
                          loc));
 }
 CopyOp LDSReadTrans(int granularity, int bits, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.cdna4.lds_read_trans<trans = " + number(granularity) + "b, " +
-                             number(bits) + ">",
-                         loc));
+  return copyOnTarget("!fly_rocdl.cdna4.lds_read_trans<trans = " + number(granularity) + "b, " +
+                          number(bits) + ">",
+                      loc);
 }
 CopyOp BufferLoadAsyncLDS(int bits, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.cdna4.buffer_load_async_lds<" + number(bits) + ">", loc));
+  return copyOnTarget("!fly_rocdl.cdna4.buffer_load_async_lds<" + number(bits) + ">", loc);
 }
 CopyOp GlobalLoadAsyncLDS(int bits, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.cdna4.global_load_async_lds<" + number(bits) + ">", loc));
+  return copyOnTarget("!fly_rocdl.cdna4.global_load_async_lds<" + number(bits) + ">", loc);
 }
 CopyOp TDM(const TdmOptions &o, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.gfx1250.tdm<rank = " + number(o.rank) +
-                             ", warps = " + number(o.warps) + ", pad = " + number(o.pad_interval) +
-                             ", " + number(o.pad_amount) + ", cache = " + number(o.cache) +
-                             ", barrier = " + truth(o.atomic_barrier) +
-                             ", timeout = " + truth(o.early_timeout) + ">",
-                         loc));
+  return copyOnTarget("!fly_rocdl.gfx1250.tdm<rank = " + number(o.rank) +
+                          ", warps = " + number(o.warps) + ", pad = " + number(o.pad_interval) +
+                          ", " + number(o.pad_amount) + ", cache = " + number(o.cache) +
+                          ", barrier = " + truth(o.atomic_barrier) +
+                          ", timeout = " + truth(o.early_timeout) + ">",
+                      loc);
 }
 
 /// "16x16x4, (f32, f32) -> f32"
@@ -52,19 +62,22 @@ static std::string signature(int m, int n, int k, DType a, DType b, DType acc) {
          elementText(b) + ") -> " + elementText(acc);
 }
 
+/// What a sum is kept in where nobody says.
+static DType sumOf(DType ab) { return ab.is_integer() ? i32 : ab == f64 ? f64 : f32; }
+
 MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc) {
-  return MmaOp(staticOf("!fly_rocdl.cdna3.mfma<" + signature(m, n, k, a, b, acc) + ">", loc));
+  return mmaOnTarget("!fly_rocdl.cdna3.mfma<" + signature(m, n, k, a, b, acc) + ">", loc);
 }
 MmaOp MFMA(int m, int n, int k, DType ab, DType acc, Loc loc) {
-  return MFMA(m, n, k, ab, ab, acc, loc);
+  return MFMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), loc);
 }
 MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, int opsel_b,
                 Loc loc) {
-  return MmaOp(staticOf("!fly_rocdl.cdna4.mfma_scale<" + signature(m, n, k, a, b, acc) +
-                            ", opselA = " + number(opsel_a) + ", opselB = " + number(opsel_b) + ">",
-                        loc));
+  return mmaOnTarget("!fly_rocdl.cdna4.mfma_scale<" + signature(m, n, k, a, b, acc) +
+                         ", opselA = " + number(opsel_a) + ", opselB = " + number(opsel_b) + ">",
+                     loc);
 }
-MmaOp WMMA(int m, int n, int k, DType ab, DType acc, const WmmaOptions &o, Loc loc) {
+MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &o, Loc loc) {
   llvm::StringRef target = builder::Tracer::require("WMMA", loc).target("WMMA", loc);
   const char *family = target.starts_with("gfx11")     ? "gfx11"
                        : target.starts_with("gfx1250") ? "gfx1250"
@@ -73,17 +86,24 @@ MmaOp WMMA(int m, int n, int k, DType ab, DType acc, const WmmaOptions &o, Loc l
   if (!family)
     throw TraceError("there is no WMMA on " + target.str() + "; gfx11, gfx120x and gfx1250 have it",
                      loc);
-  return MmaOp(staticOf(std::string("!fly_rocdl.") + family + ".wmma<" +
-                            signature(m, n, k, ab, ab, acc) + ", signA = " + truth(o.sign_a) +
-                            ", signB = " + truth(o.sign_b) + ", clamp = " + truth(o.clamp) + ">",
-                        loc));
+  auto isSigned = [](std::optional<bool> given, DType type) {
+    return given.value_or(type.is_integer() && type.is_signed());
+  };
+  return mmaOnTarget(
+      std::string("!fly_rocdl.") + family + ".wmma<" + signature(m, n, k, a, b, acc) +
+          ", signA = " + truth(isSigned(o.sign_a, a)) +
+          ", signB = " + truth(isSigned(o.sign_b, b)) + ", clamp = " + truth(o.clamp) + ">",
+      loc);
+}
+MmaOp WMMA(int m, int n, int k, DType ab, DType acc, const WmmaOptions &o, Loc loc) {
+  return WMMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), o, loc);
 }
 MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int block_size, Loc loc) {
-  return MmaOp(staticOf("!fly_rocdl.gfx1250.wmma_scale<" + signature(m, n, k, a, b, acc) +
-                            ", opselA = 0, opselB = 0, modC = 0, reuseA = false, reuseB = false, "
-                            "blockSize = " +
-                            number(block_size) + ">",
-                        loc));
+  return mmaOnTarget("!fly_rocdl.gfx1250.wmma_scale<" + signature(m, n, k, a, b, acc) +
+                         ", opselA = 0, opselB = 0, modC = 0, reuseA = false, reuseB = false, "
+                         "blockSize = " +
+                         number(block_size) + ">",
+                     loc);
 }
 
 } // namespace rocdl

@@ -2,6 +2,8 @@
 
 #include "builder/dialects.h"
 #include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -46,6 +48,27 @@ mlir::Type atomType(const Handle &handle, Loc loc) {
   if (auto *type = detail::hostAs<detail::StaticType>(handle))
     return parsed(type->text, loc);
   throw TraceError("expected an atom or a tiled operation, got " + describe(handle), loc);
+}
+
+static mlir::Type instructionOf(mlir::Type type) {
+  if (auto tiled = mlir::dyn_cast<mlir::fly::TiledCopyType>(type))
+    type = tiled.getCopyAtom();
+  else if (auto tiled = mlir::dyn_cast<mlir::fly::TiledMmaType>(type))
+    type = tiled.getMmaAtom();
+  if (auto atom = mlir::dyn_cast<mlir::fly::CopyAtomType>(type))
+    return atom.getCopyOp();
+  if (auto atom = mlir::dyn_cast<mlir::fly::MmaAtomType>(type))
+    return atom.getMmaOp();
+  return type;
+}
+
+void expectOnTarget(mlir::Type type, Loc loc) {
+  Tracer *t = Tracer::current();
+  if (!t || t->targetIfKnown().empty())
+    return;
+  std::string missing = mlir::fly_rocdl::missingOn(instructionOf(type), t->targetIfKnown());
+  if (!missing.empty())
+    throw TraceError(missing, loc);
 }
 
 std::string staticText(const Handle &handle) {

@@ -14,6 +14,9 @@ Handle staticOf(const std::string &text, Loc loc);
 Handle staticOf(mlir::Type type, Loc loc);
 /// The IR type of an atom or tiled operation, in the running trace's context, or in the host's.
 mlir::Type atomType(const Handle &handle, Loc loc);
+/// A TraceError where the trace's target is known and has no such instruction; it says what the
+/// target has. The type is that of an instruction, an atom, or a tiled operation.
+void expectOnTarget(mlir::Type type, Loc loc);
 /// The text of a static atom's type; empty for one with state of the kernel.
 std::string staticText(const Handle &handle);
 /// "add", "max", ...

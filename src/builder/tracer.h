@@ -39,6 +39,8 @@ public:
   /// The processor that the trace is for ("gfx942"); a TraceError that names `what` where it is not
   /// known.
   const std::string &target(const char *what, Loc loc) const;
+  /// The same, empty where it is not known.
+  const std::string &targetIfKnown() const { return target_; }
   /// Lanes per wave there.
   int waveSize(const char *what, Loc loc) const;
 

@@ -11,6 +11,7 @@
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
@@ -20,13 +21,6 @@ namespace mlir::fly {
 using namespace mlir::fly_rocdl;
 
 namespace {
-
-/// "fp8", "bf8" for 8-bit floats of either family, else empty.
-StringRef nameOfF8(Type type) {
-  if (isa<Float8E4M3FNType, Float8E4M3FNUZType>(type))
-    return "fp8";
-  return isa<Float8E5M2Type, Float8E5M2FNUZType>(type) ? "bf8" : "";
-}
 
 /// `bits` bits as words: i32, or i64 where an instruction wants those, or a vector of i32.
 Type wordType(MLIRContext *context, int64_t bits, bool wide = false) {
@@ -73,24 +67,11 @@ FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &
 
 constexpr int64_t kMfmaWave = 64;
 
-/// Names as LLVM spells them: the older ones append the type to the shape, those of gfx940 and
-/// later put a dot between.
-std::string mfmaName(MmaOpCDNA3_MFMAType mma) {
-  Type a = mma.getElemTyA(), b = mma.getElemTyB();
-  std::string shape = std::to_string(mma.getM()) + "x" + std::to_string(mma.getN()) + "x" +
-                      std::to_string(mma.getK());
-  // The depth that the first generation has; what is deeper came later.
-  int32_t first = mma.getM() == 32 ? 8 : 16;
-  std::string name = "rocdl.mfma." + std::string(a.isInteger(8) ? "i32." : "f32.") + shape;
-  if (a.isF32())
-    return name + "f32";
-  if (a.isF16())
-    return name + (mma.getK() > first ? ".f16" : "f16");
-  if (a.isBF16())
-    return name + (mma.getK() > first ? ".bf16" : "bf16.1k");
-  if (a.isInteger(8))
-    return name + (mma.getK() > first ? ".i8" : "i8");
-  return name + "." + nameOfF8(a).str() + "." + nameOfF8(b).str();
+/// The operation of a dense atom, whose verifier has found it.
+template <class MmaType> std::string denseName(MatrixFamily family, MmaType mma) {
+  return "rocdl." + findMatrixInstruction(family, mma.getM(), mma.getN(), mma.getK(),
+                                          mma.getElemTyA(), mma.getElemTyB(), mma.getElemTyAcc())
+                        ->name;
 }
 
 struct MFMA : MmaOpLoweringInterface::ExternalModel<MFMA, MmaOpCDNA3_MFMAType> {
@@ -106,7 +87,7 @@ struct MFMA : MmaOpLoweringInterface::ExternalModel<MFMA, MmaOpCDNA3_MFMAType> {
     else
       operandTy = valuesType(elemTy, perThread);
     Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
-    return {mfmaName(mma), operandTy, operandTy, accTy};
+    return {denseName(MatrixFamily::MFMA, mma), operandTy, operandTy, accTy};
   }
   Type getRegisterType(Type type, MmaOperand operand) const {
     return instruction(cast<MmaOpCDNA3_MFMAType>(type)).of(operand);
@@ -172,43 +153,27 @@ NamedAttribute boolAttr(OpBuilder &builder, StringRef name, bool value) {
   return builder.getNamedAttr(name, builder.getBoolAttr(value));
 }
 
-/// What a type is called in a WMMA's name.
-std::string wmmaTypeName(Type type) {
-  if (type.isF32())
-    return "f32";
-  if (type.isF16())
-    return "f16";
-  if (type.isBF16())
-    return "bf16";
-  if (isa<IntegerType>(type))
-    return "iu" + std::to_string(type.getIntOrFloatBitWidth());
-  return nameOfF8(type).str();
-}
-
 /// Any of the dense WMMA types: they have the same parameters.
 template <class WMMAType>
 struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
+  static constexpr bool rdna3 = std::is_same_v<WMMAType, MmaOpGFX11_WMMAType>;
+  static constexpr MatrixFamily family = rdna3 ? MatrixFamily::GFX11
+                                         : std::is_same_v<WMMAType, MmaOpGFX120X_WMMAType>
+                                             ? MatrixFamily::GFX120X
+                                             : MatrixFamily::GFX1250;
+
+  /// `count` values as the operations want them: before gfx1250 they take bf16 as 16-bit integers.
+  static Type registersOf(Type elemTy, int64_t count) {
+    if (elemTy.getIntOrFloatBitWidth() < 16)
+      return wordType(elemTy.getContext(), count * elemTy.getIntOrFloatBitWidth());
+    if (elemTy.isBF16() && family != MatrixFamily::GFX1250)
+      return valuesType(IntegerType::get(elemTy.getContext(), 16), count);
+    return valuesType(elemTy, count);
+  }
   static Instruction instruction(WMMAType mma) {
-    Type elemA = mma.getElemTyA(), elemB = mma.getElemTyB(), elemAcc = mma.getElemTyAcc();
-    bool replicated = std::is_same_v<WMMAType, MmaOpGFX11_WMMAType>;
-    bool integer = isa<IntegerType>(elemA);
-    int64_t perThread = replicated ? mma.getK() : mma.getM() * mma.getK() / 32;
-
-    std::string name = "rocdl.wmma." + std::string(integer ? "i32" : wmmaTypeName(elemAcc)) + "." +
-                       std::to_string(mma.getM()) + "x" + std::to_string(mma.getN()) + "x" +
-                       std::to_string(mma.getK()) + "." + wmmaTypeName(elemA);
-    if (!nameOfF8(elemA).empty())
-      name += "_" + nameOfF8(elemB).str();
-
-    auto operandTy = [&](Type elemTy) -> Type {
-      if (elemTy.getIntOrFloatBitWidth() < 16)
-        return wordType(mma.getContext(), perThread * elemTy.getIntOrFloatBitWidth());
-      // Before gfx1250 the instructions take bf16 as 16-bit integers.
-      if (elemTy.isBF16() && mma.getK() == 16)
-        return valuesType(IntegerType::get(mma.getContext(), 16), perThread);
-      return valuesType(elemTy, perThread);
-    };
-    return {name, operandTy(elemA), operandTy(elemB), valuesType(elemAcc, 8)};
+    int64_t perThread = rdna3 ? mma.getK() : mma.getM() * mma.getK() / 32;
+    return {denseName(family, mma), registersOf(mma.getElemTyA(), perThread),
+            registersOf(mma.getElemTyB(), perThread), registersOf(mma.getElemTyAcc(), 8)};
   }
   Type getRegisterType(Type type, MmaOperand operand) const {
     return instruction(cast<WMMAType>(type)).of(operand);
@@ -221,7 +186,32 @@ struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
       attributes = {boolAttr(builder, "signA", mma.getSignA()),
                     boolAttr(builder, "signB", mma.getSignB()),
                     boolAttr(builder, "clamp", mma.getClamp())};
-    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, {}, attributes);
+    Instruction made = instruction(mma);
+    if (rdna3 && mma.getElemTyAcc().getIntOrFloatBitWidth() == 16)
+      return emitSparse(builder, loc, made, resultTy, a, b, c);
+    return emitNamed(builder, loc, made, resultTy, a, b, c, {}, attributes);
+  }
+
+  /// RDNA3 keeps a sum of 16 bits in the low half of a register each, and leaves the high half.
+  static FailureOr<Value> emitSparse(OpBuilder &builder, Location loc, Instruction made,
+                                     Type resultTy, Value a, Value b, Value c) {
+    auto packed = cast<VectorType>(made.acc);
+    if (bitsOf(c.getType()) != bitsOf(packed) || bitsOf(resultTy) != bitsOf(packed))
+      return failure();
+    Value values = bitcastTo(builder, loc, c, packed);
+    SmallVector<int32_t> spread, gathered;
+    for (int32_t i = 0; i < 8; ++i) {
+      spread.append({i, 8});
+      gathered.push_back(2 * i);
+    }
+    Value zero = LLVM::ZeroOp::create(builder, loc, packed);
+    Value wide = LLVM::ShuffleVectorOp::create(builder, loc, values, zero, spread);
+    made.acc = wide.getType();
+    FailureOr<Value> sum = emitNamed(builder, loc, made, made.acc, a, b, wide, {});
+    if (failed(sum))
+      return failure();
+    Value narrow = LLVM::ShuffleVectorOp::create(builder, loc, *sum, *sum, gathered);
+    return bitcastTo(builder, loc, narrow, resultTy);
   }
 };
 

@@ -3,6 +3,7 @@
 //   * that on. C and D (M x N): lane l holds column l % N; its value v is row 8-or-more apart in
 //   groups of four:
 //     (v / 4) * 4 * (64 / N) + (l / N) * 4 + v % 4.
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 #include "dialect/FlyROCDL/IR/TypeUtils.h"
 
 namespace layout = flydsl::layout;
@@ -25,36 +26,19 @@ static Layout resultLayout(int64_t m, int64_t n) {
   return Layout(tup(tup(n, groups), tup(4, m / 4 / groups)), tup(tup(m, 4), tup(1, 4 * groups)));
 }
 
+/// 16x16 doubles, two registers each: rows of a lane are four apart, v * 4 + l / 16.
+static Layout doubleResultLayout() { return Layout(tup(tup(16, 4), 4), tup(tup(16, 1), 4)); }
+
 //===----------------------------------------------------------------------===//
 // Dense
 //===----------------------------------------------------------------------===//
 
-static bool isF8Operand(Type type) {
-  return isa<Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E4M3FNType, Float8E5M2Type>(type);
-}
-
-/// K of the instructions 32x32 and 16x16 for these operands; gfx950 has those with twice the bytes.
-static SmallVector<int32_t, 3> depths(int32_t mn, Type a, Type b) {
-  bool large = mn == 32;
-  if (a.isF32() && b.isF32())
-    return large ? SmallVector<int32_t, 3>{2} : SmallVector<int32_t, 3>{4};
-  if ((a.isF16() && b.isF16()) || (a.isBF16() && b.isBF16()))
-    return large ? SmallVector<int32_t, 3>{8, 16} : SmallVector<int32_t, 3>{16, 32};
-  if (isIntegerOf(a, 8) && isIntegerOf(b, 8))
-    return large ? SmallVector<int32_t, 3>{8, 16, 32} : SmallVector<int32_t, 3>{16, 32, 64};
-  if (isF8Operand(a) && isF8Operand(b))
-    return large ? SmallVector<int32_t, 3>{16} : SmallVector<int32_t, 3>{32};
-  return {};
-}
-
 LogicalResult MmaOpCDNA3_MFMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                           Type a, Type b, Type acc) {
-  bool integer = isIntegerOf(a, 8) && isIntegerOf(b, 8);
-  bool result = integer ? acc.isInteger(32) : acc.isF32();
-  bool shape = m == n && (m == 16 || m == 32) && llvm::is_contained(depths(m, a, b), k);
-  if (!shape || !result)
+  if (!findMatrixInstruction(MatrixFamily::MFMA, m, n, k, a, b, acc))
     return emitError() << "there is no MFMA " << m << "x" << n << "x" << k << " of " << a << " and "
-                       << b << " that sums in " << acc;
+                       << b << " that sums in " << acc << "; there are "
+                       << offeredInstructions(MatrixFamily::MFMA);
   return success();
 }
 Layout MmaOpCDNA3_MFMAType::getThrLayout() const { return Layout(kWave, 1); }
@@ -65,7 +49,9 @@ Type MmaOpCDNA3_MFMAType::getValTypeC() const { return getElemTyAcc(); }
 Type MmaOpCDNA3_MFMAType::getValTypeD() const { return getElemTyAcc(); }
 Layout MmaOpCDNA3_MFMAType::getThrValLayoutA() const { return operandLayout(getM(), getK()); }
 Layout MmaOpCDNA3_MFMAType::getThrValLayoutB() const { return operandLayout(getN(), getK()); }
-Layout MmaOpCDNA3_MFMAType::getThrValLayoutC() const { return resultLayout(getM(), getN()); }
+Layout MmaOpCDNA3_MFMAType::getThrValLayoutC() const {
+  return getElemTyAcc().isF64() ? doubleResultLayout() : resultLayout(getM(), getN());
+}
 
 //===----------------------------------------------------------------------===//
 // Scaled. State: the scale words of A and B.

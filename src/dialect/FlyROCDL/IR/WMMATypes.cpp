@@ -1,6 +1,7 @@
 // WMMA of RDNA3, RDNA4 and gfx1250.
 #include "dialect/FlyROCDL/IR/WMMATypes.h"
 
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 #include "dialect/FlyROCDL/IR/TypeUtils.h"
 
 namespace layout = flydsl::layout;
@@ -36,24 +37,19 @@ static Layout interleavedResultLayout() {
   return Layout(tup(tup(kRows, 2), 8), tup(tup(kRows, 1), 2));
 }
 
-static bool sameHalf(Type a, Type b) {
-  return (a.isF16() && b.isF16()) || (a.isBF16() && b.isBF16());
-}
-
-static InFlightDiagnostic noSuch(EmitError emitError, StringRef target, int32_t m, int32_t n,
-                                 int32_t k, Type a, Type b, Type acc, StringRef known) {
-  InFlightDiagnostic diagnostic = emitError();
-  diagnostic << "unsupported " << target << " WMMA configuration: " << m << "x" << n << "x" << k
-             << " with A=" << a << ", B=" << b << ", sum=" << acc << " (expected " << known << ")";
-  return diagnostic;
-}
-
-/// The first two generations have 16x16x16 only.
-static LogicalResult verifyCube(EmitError emitError, StringRef target, int32_t m, int32_t n,
-                                int32_t k) {
-  if (m == 16 && n == 16 && k == 16)
+/// `name` is the family's in messages.
+static LogicalResult verifyInstruction(EmitError emitError, MatrixFamily family, StringRef name,
+                                       int32_t m, int32_t n, int32_t k, Type a, Type b, Type acc) {
+  if (findMatrixInstruction(family, m, n, k, a, b, acc))
     return success();
-  return emitError() << target << " WMMA requires M=N=K=16, got " << m << "x" << n << "x" << k;
+  // Of the first two generations, integers of four bits alone have another shape.
+  bool cube = m == 16 && n == 16 && k == 16;
+  if (family != MatrixFamily::GFX1250 && !cube && !isIntegerOf(a, 4))
+    return emitError() << name << " WMMA requires M=N=K=16, got " << m << "x" << n << "x" << k
+                       << " (expected " << offeredInstructions(family) << ")";
+  return emitError() << "unsupported " << name << " WMMA configuration: " << m << "x" << n << "x"
+                     << k << " with A=" << a << ", B=" << b << ", sum=" << acc << " (expected "
+                     << offeredInstructions(family) << ")";
 }
 
 /// The floating-point instructions have no such modifiers; `message` says so.
@@ -71,15 +67,8 @@ static LogicalResult verifyModifiers(EmitError emitError, Type a, bool signA, bo
 LogicalResult MmaOpGFX11_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                           Type a, Type b, Type acc, bool signA, bool signB,
                                           bool clamp) {
-  bool floats = sameHalf(a, b) && acc.isF32();
-  bool integers =
-      ((isIntegerOf(a, 8) && isIntegerOf(b, 8)) || (isIntegerOf(a, 4) && isIntegerOf(b, 4))) &&
-      acc.isInteger(32);
-  if (failed(verifyCube(emitError, "GFX11", m, n, k)))
+  if (failed(verifyInstruction(emitError, MatrixFamily::GFX11, "GFX11", m, n, k, a, b, acc)))
     return failure();
-  if (!(floats || integers))
-    return noSuch(emitError, "GFX11", m, n, k, a, b, acc,
-                  "f16 or bf16 summed in f32, i8 or i4 summed in i32");
   return verifyModifiers(emitError, a, signA, signB, clamp,
                          "GFX11 WMMA fp16/bf16 path does not accept signA/signB/clamp: they are "
                          "for integers");
@@ -101,10 +90,8 @@ Layout MmaOpGFX11_WMMAType::getThrValLayoutC() const { return interleavedResultL
 LogicalResult MmaOpGFX120X_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                             Type a, Type b, Type acc, bool signA, bool signB,
                                             bool clamp) {
-  if (failed(verifyCube(emitError, "GFX120X", m, n, k)))
+  if (failed(verifyInstruction(emitError, MatrixFamily::GFX120X, "GFX120X", m, n, k, a, b, acc)))
     return failure();
-  if (!sameHalf(a, b) || !acc.isF32())
-    return noSuch(emitError, "GFX120X", m, n, k, a, b, acc, "f16 or bf16 summed in f32");
   return verifyModifiers(emitError, a, signA, signB, clamp,
                          "GFX120X WMMA fp16/bf16 path does not accept signA/signB/clamp: they are "
                          "for integers");
@@ -130,30 +117,8 @@ Layout MmaOpGFX120X_WMMAType::getThrValLayoutC() const { return wmmaResultLayout
 LogicalResult MmaOpGFX1250_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                             Type a, Type b, Type acc, bool signA, bool signB,
                                             bool clamp) {
-  auto f8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
-  bool known = false;
-  switch (k) {
-  case 4:
-    known = a.isF32() && b.isF32() && acc.isF32();
-    break;
-  case 32:
-    known = (sameHalf(a, b) && (acc.isF32() || acc == a)) ||
-            (isIntegerOf(a, 4) && isIntegerOf(b, 4) && acc.isInteger(32));
-    break;
-  case 64:
-    known = (isIntegerOf(a, 8) && isIntegerOf(b, 8) && acc.isInteger(32)) ||
-            (f8(a) && f8(b) && (acc.isF32() || acc.isF16()));
-    break;
-  case 128:
-    known = f8(a) && f8(b) && (acc.isF32() || acc.isF16());
-    break;
-  default:
-    break;
-  }
-  if (m != 16 || n != 16 || !known)
-    return noSuch(emitError, "GFX1250", m, n, k, a, b, acc,
-                  "16x16x4 of f32; 16x16x32 of f16, bf16 or i4; 16x16x64 of 8-bit floats or i8; "
-                  "16x16x128 of 8-bit floats");
+  if (failed(verifyInstruction(emitError, MatrixFamily::GFX1250, "GFX1250", m, n, k, a, b, acc)))
+    return failure();
   return verifyModifiers(emitError, a, signA, signB, clamp,
                          "signA/signB/clamp are only valid for integer (iu4/iu8) WMMA");
 }

@@ -40,7 +40,7 @@ func.func private @sign(!fly_rocdl.gfx120x.wmma<16x16x16, (f16, f16) -> f32, sig
 
 // -----
 
-// expected-error @below {{unsupported GFX1250 WMMA configuration: 16x16x16 with A='f16', B='f16', sum='f32' (expected 16x16x4 of f32}}
+// expected-error @below {{unsupported GFX1250 WMMA configuration: 16x16x16 with A='f16', B='f16', sum='f32' (expected f32, f32 -> f32: 16x16x4}}
 func.func private @gfx1250(!fly_rocdl.gfx1250.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false, clamp = false>)
 
 // -----
@@ -65,8 +65,8 @@ func.func private @clamp(!fly_rocdl.gfx1250.wmma<16x16x4, (f32, f32) -> f32, sig
 
 // -----
 
-// expected-error @below {{unsupported GFX120X WMMA configuration: 16x16x16 with A='f8E5M2', B='f8E5M2', sum='f32' (expected f16 or bf16 summed in f32)}}
-func.func private @f8(!fly_rocdl.gfx120x.wmma<16x16x16, (f8E5M2, f8E5M2) -> f32, signA = false, signB = false, clamp = false>)
+// expected-error @below {{unsupported GFX120X WMMA configuration: 16x16x16 with A='f8E5M2', B='f8E5M2', sum='f16' (expected f16, f16 -> f32: 16x16x16}}
+func.func private @f8(!fly_rocdl.gfx120x.wmma<16x16x16, (f8E5M2, f8E5M2) -> f16, signA = false, signB = false, clamp = false>)
 
 // -----
 
