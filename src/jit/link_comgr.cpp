@@ -77,8 +77,9 @@ struct Comgr {
 /// Loading comgr and the LLVM below it takes tens of milliseconds; it is begun on a thread of its
 /// own.
 std::shared_future<const Comgr *> comgr() {
-  static std::shared_future<const Comgr *> loading =
-      std::async(std::launch::async, [] { return static_cast<const Comgr *>(new Comgr); }).share();
+  // Never destroyed: a compile may be under way while the process ends.
+  static const auto &loading = *new std::shared_future<const Comgr *>(
+      std::async(std::launch::async, [] { return static_cast<const Comgr *>(new Comgr); }).share());
   return loading;
 }
 

@@ -46,10 +46,11 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *result, int index) {
   });
 }
 
-hipError_t hipGetDevicePropertiesR0600(PropertiesR0600 *result, int index) {
+// Declared as its callers do, who have no name for the newer layout with this header.
+hipError_t hipGetDevicePropertiesR0600(void *result, int index) {
   return api("hipGetDevicePropertiesR0600", [&] {
     require(result, "no place for the result");
-    fillProperties(Runtime::get().device(index), *result);
+    fillProperties(Runtime::get().device(index), *static_cast<PropertiesR0600 *>(result));
   });
 }
 

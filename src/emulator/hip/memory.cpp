@@ -52,6 +52,13 @@ AddressSpace::AddressSpace(int devices, uint64_t capacity, bool poison, bool tra
     : used_(devices), peers_(devices, std::vector<bool>(devices)), capacity_(capacity),
       poison_(poison), trackWrites_(trackWrites) {}
 
+AddressSpace::~AddressSpace() {
+  for (const auto &[base, block] : blocks_)
+    std::free(block.memory);
+  for (const Block &block : quarantine_)
+    std::free(block.memory);
+}
+
 uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags) {
   std::unique_lock lock(mutex_);
   bool counted = kind == MemoryKind::Device || kind == MemoryKind::Managed;

@@ -41,6 +41,8 @@ public:
   /// pattern, and keep freed blocks unused for as long as the quarantine's size allows.
   /// \p trackWrites: remember which bytes of device memory somebody has written.
   AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites = false);
+  AddressSpace(const AddressSpace &) = delete;
+  ~AddressSpace();
 
   /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on). Returns 0 when
   /// the device's memory or the host's does not suffice.
