@@ -144,12 +144,21 @@ TEST_CASE("A store near a null pointer is an illegal address") {
   (void)hipGetLastError();
 }
 
+TEST_CASE("A store to address 0 is an illegal address, too") {
+  TestModule module;
+  int *null = nullptr;
+  HIP_OK(launch1D(module.function("fill"), 1, 64, nullptr, null, 1, 64));
+  CHECK(hipDeviceSynchronize() == hipErrorIllegalAddress);
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
+}
+
 TEST_CASE("A kernel that does not end is stopped by the limit") {
   TestModule module;
   DeviceBuffer<int> flag(64);
   HIP_OK(hipMemset(flag.data, 0, 256));
   HIP_OK(launch1D(module.function("endless"), 1, 64, nullptr, flag.data));
-  CHECK(hipDeviceSynchronize() == hipErrorLaunchFailure);
+  CHECK(hipDeviceSynchronize() == hipErrorLaunchTimeOut);
   HIP_OK(hipDeviceReset());
   (void)hipGetLastError();
 }

@@ -2,10 +2,13 @@
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
 
+#include "emulator/loader/offload_bundle.h"
+
 #include <catch2/catch.hpp>
 #include <elf.h>
 #include <fstream>
 #include <iterator>
+#include <llvm/Support/Compression.h>
 #include <random>
 
 using namespace flyemu;
@@ -203,6 +206,94 @@ TEST_CASE("Metadata nested without end does not exhaust the stack") {
   } catch (const LoadError &error) {
     CHECK(error.kind() == LoadFailure::Malformed);
   }
+}
+
+namespace {
+template <typename T> void append(std::vector<uint8_t> &bytes, T value) {
+  auto *p = reinterpret_cast<const uint8_t *>(&value);
+  bytes.insert(bytes.end(), p, p + sizeof(T));
+}
+
+/// An offload bundle that holds one code object for gfx942.
+std::vector<uint8_t> bundleOf(const std::vector<char> &image) {
+  const std::string magic = "__CLANG_OFFLOAD_BUNDLE__", id = "hipv4-amdgcn-amd-amdhsa--gfx942";
+  std::vector<uint8_t> bytes(magic.begin(), magic.end());
+  append<uint64_t>(bytes, 1);
+  append<uint64_t>(bytes, 4096);
+  append<uint64_t>(bytes, image.size());
+  append<uint64_t>(bytes, id.size());
+  bytes.insert(bytes.end(), id.begin(), id.end());
+  bytes.resize(4096);
+  bytes.insert(bytes.end(), image.begin(), image.end());
+  return bytes;
+}
+
+/// The same compressed, as clang does it.
+std::vector<uint8_t> compressed(const std::vector<uint8_t> &bundle, unsigned version, bool zstd) {
+  llvm::SmallVector<uint8_t, 0> packed;
+  if (zstd)
+    llvm::compression::zstd::compress(bundle, packed);
+  else
+    llvm::compression::zlib::compress(bundle, packed);
+  std::vector<uint8_t> bytes = {'C', 'C', 'O', 'B'};
+  append<uint16_t>(bytes, static_cast<uint16_t>(version));
+  append<uint16_t>(bytes, zstd);
+  const uint64_t header = version == 1 ? 20 : version == 2 ? 24 : 32;
+  if (version == 2)
+    append<uint32_t>(bytes, static_cast<uint32_t>(header + packed.size()));
+  if (version == 3)
+    append<uint64_t>(bytes, header + packed.size());
+  if (version == 3)
+    append<uint64_t>(bytes, bundle.size());
+  else
+    append<uint32_t>(bytes, static_cast<uint32_t>(bundle.size()));
+  append<uint64_t>(bytes, 0); // a hash that nobody looks at
+  bytes.insert(bytes.end(), packed.begin(), packed.end());
+  return bytes;
+}
+} // namespace
+
+TEST_CASE("Compressed bundles of every version, by zlib and zstd") {
+  const std::vector<char> image = readImage("kernels.gfx942.co");
+  const std::vector<uint8_t> bundle = bundleOf(image);
+  for (unsigned version = 1; version <= 3; ++version)
+    for (bool zstd : {false, true}) {
+      INFO("version " << version << (zstd ? ", zstd" : ", zlib"));
+      std::vector<uint8_t> bytes = compressed(bundle, version, zstd), storage;
+      ByteView whole(bytes.data(), bytes.size());
+      REQUIRE(isOffloadBundle(whole));
+      ByteView code = selectFromBundle(whole, device, storage);
+      REQUIRE(code.size() == image.size());
+      CHECK(std::memcmp(code.data(), image.data(), image.size()) == 0);
+      if (version > 1)
+        CHECK(bundleExtent(whole) == bytes.size());
+      else
+        CHECK_THROWS_AS(bundleExtent(whole), LoadError);
+      bytes[bytes.size() / 2] ^= 0x55;
+      bytes.resize(bytes.size() - 9);
+      CHECK_THROWS_AS(selectFromBundle(ByteView(bytes.data(), bytes.size()), device, storage),
+                      LoadError);
+    }
+  std::vector<uint8_t> unknown = compressed(bundle, 9, true), storage;
+  CHECK_THROWS_WITH(selectFromBundle(ByteView(unknown.data(), unknown.size()), device, storage),
+                    Catch::Contains("version 9"));
+}
+
+TEST_CASE("Source lines of instructions, through inlined calls") {
+  const std::vector<char> image = readImage("planted.gfx942.co");
+  auto code = CodeObject::load(view(image), device);
+  const LoadedKernel *kernel = code->findKernel("memory_global");
+  REQUIRE(kernel);
+  KernelCode ready = kernel->ready();
+  std::string all;
+  for (uint64_t at = 0; at < 256; at += 4)
+    all += ready.source(ready.entry + at) + "\n";
+  CHECK_THAT(all, Catch::Contains("planted.c:95 in ") && Catch::Contains("planted.c:97"));
+  // Without debug information, and far outside, there is nothing to say.
+  CHECK(ready.source(ready.entry + (1 << 20)).empty());
+  auto plain = CodeObject::load(view(readImage("lds.gfx942.co")), device);
+  CHECK(plain->findKernel("reverse")->ready().source(plain->findKernel("reverse")->code.entry) ==
+        "");
 }
 
 TEST_CASE("Target ids: features decide, generic code covers its family") {

@@ -24,8 +24,9 @@ std::shared_ptr<loader::CodeObject> load(const std::string &file, const std::str
   std::vector<uint8_t> bytes = readWholeFile(file);
   loader::ByteView image(bytes.data(), bytes.size());
   loader::TargetId device = loader::deviceTarget(target);
+  std::vector<uint8_t> expanded;
   if (loader::isOffloadBundle(image))
-    image = loader::selectFromBundle(image, device);
+    image = loader::selectFromBundle(image, device, expanded);
   return loader::CodeObject::load(image, device);
 }
 
@@ -140,7 +141,8 @@ int run(const RunOptions &options) {
   LaunchMemory memory(space, 0);
   memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
   Dispatch dispatch;
-  dispatch.kernel = &kernel.code;
+  const KernelCode ready = kernel.ready();
+  dispatch.kernel = &ready;
   dispatch.grid = options.shape.grid;
   dispatch.block = options.shape.block;
   dispatch.dynamicLds = options.shape.dynamicLds;

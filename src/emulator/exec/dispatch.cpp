@@ -1,16 +1,12 @@
 #include "emulator/exec/dispatch.h"
 
-#include "emulator/exec/checks.h"
 #include "emulator/exec/group.h"
-#include "emulator/exec/observer.h"
 #include "emulator/exec/program.h"
 #include "emulator/exec/wave_setup.h"
+#include "emulator/exec/worker.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <thread>
 
 namespace flyemu {
@@ -52,6 +48,9 @@ uint8_t *GroupStorage::scratch(unsigned index, size_t bytes) {
 }
 
 namespace {
+/// Workgroups that are in execution at a time where the caller sets no limit.
+constexpr uint64_t kDefaultResident = 1024;
+
 /// The AQL dispatch packet as the kernel may read it (HSA Runtime, hsa_kernel_dispatch_packet_t).
 struct alignas(64) Packet {
   uint16_t header = 2, setup = 3;
@@ -83,213 +82,6 @@ public:
 private:
   const MemoryMap &base;
   MemoryRange packet;
-};
-
-/// One launch as its threads see it.
-struct Launch {
-  Launch(const Dispatch &d, const Options &o, const MemoryMap &m, const Program &p)
-      : dispatch(d), options(o), memory(m), program(p) {}
-
-  const Dispatch &dispatch;
-  const Options &options;
-  const MemoryMap &memory;
-  const Program &program;
-  uint64_t packet = 0;
-  unsigned lanes = 64, wavesOfGroup = 1;
-  uint32_t ldsBytes = 0;
-  uint64_t groups = 1;
-  std::atomic<uint64_t> next{0};
-  std::atomic<bool> failed{false};
-  std::mutex mutex;
-  std::unique_ptr<CheckState> checks;
-  DispatchResult result;
-};
-
-constexpr int64_t kSlice = 1 << 16; ///< instructions of a wave before its neighbours get their turn
-
-Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFault &f) {
-  Fault out;
-  const KernelCode &k = *l.dispatch.kernel;
-  size_t index = static_cast<size_t>(w.current - w.codeBegin);
-  out.kernel = k.name;
-  out.pc = w.pcOf(w.current);
-  out.codeOffset = out.pc - k.entry;
-  out.instruction = l.program.text(index);
-  out.lane = f.lane;
-  out.address = f.address;
-  out.workgroup = group.id;
-  out.wave = w.index;
-  char text[256];
-  std::snprintf(
-      text, sizeof text, " at pc 0x%llx (kernel + 0x%llx), workgroup (%u, %u, %u), wave %u",
-      static_cast<unsigned long long>(out.pc), static_cast<unsigned long long>(out.codeOffset),
-      group.id[0], group.id[1], group.id[2], w.index);
-  out.message = "kernel '" + k.name + "': " + f.what + text;
-  if (f.lane >= 0)
-    out.message += ", lane " + std::to_string(f.lane);
-  if (f.address) {
-    std::snprintf(text, sizeof text, ", address 0x%llx",
-                  static_cast<unsigned long long>(f.address));
-    out.message += text;
-    std::string more = l.memory.describe(f.address);
-    if (!more.empty())
-      out.message += " (" + more + ")";
-  }
-  if (!out.instruction.empty())
-    out.message += ", instruction: " + out.instruction;
-  if (k.source) {
-    out.source = k.source(out.pc);
-    if (!out.source.empty())
-      out.message += ", source: " + out.source;
-  }
-  return out;
-}
-
-/// Runs until the wave stops or its slice is over.
-void runWave(Wave &w) {
-  const Inst *ip = w.ip;
-  while (w.fuel > 0) {
-    --w.fuel;
-    const Inst &inst = *ip;
-    w.current = &inst;
-    w.ip = ip + inst.dwords;
-    inst.fn(w, inst);
-    ip = w.ip;
-  }
-}
-
-void runWaveObserved(Wave &w, Observer &o) {
-  while (w.fuel > 0) {
-    --w.fuel;
-    const Inst &inst = *w.ip;
-    w.current = &inst;
-    w.ip += inst.dwords;
-    o.before(w, inst);
-    inst.fn(w, inst);
-  }
-}
-
-class Worker {
-public:
-  explicit Worker(Launch &l)
-      : launch(l), observer(makeObserver(l.options, l.program, l.checks.get())) {}
-
-  void run() {
-    const auto &grid = launch.dispatch.grid;
-    while (!launch.failed.load(std::memory_order_relaxed)) {
-      uint64_t g = launch.next.fetch_add(1);
-      if (g >= launch.groups)
-        break;
-      group.id = {static_cast<uint32_t>(g % grid[0]), static_cast<uint32_t>(g / grid[0] % grid[1]),
-                  static_cast<uint32_t>(g / grid[0] / grid[1])};
-      runGroup();
-    }
-    if (observer) {
-      std::lock_guard lock(launch.mutex);
-      observer->finish(launch.result);
-    }
-  }
-
-private:
-  void fail(const Wave &w, const WaveFault &f) {
-    Fault fault = describe(launch, group, w, f);
-    std::lock_guard lock(launch.mutex);
-    if (launch.result.ok)
-      launch.result.fault = std::move(fault);
-    launch.result.ok = false;
-    launch.failed = true;
-  }
-
-  bool setup(Wave &w, unsigned index, uint8_t *lds) {
-    const Program &p = launch.program;
-    const uint64_t scratchSize = scratchBytes();
-    w.target = p.target;
-    w.memory = &launch.memory;
-    w.group = &group;
-    w.index = index;
-    w.lanes = launch.lanes;
-    w.codeBegin = p.insts.data();
-    w.codeEnd = p.insts.data() + p.insts.size() - 1;
-    w.codeAddress = p.address;
-    w.current = w.codeBegin;
-    w.probe = observer.get();
-    w.lds = lds;
-    w.ldsSize = launch.ldsBytes;
-    try {
-      w.v = storage.registers(index, std::max(p.vgprs, 3u), p.accVgprs);
-      w.scratchSize = static_cast<uint32_t>(scratchSize);
-      w.scratch = scratchSize ? storage.scratch(index, scratchSize * kLanes) : nullptr;
-      setupWave(w, launch.dispatch, group.id, index, launch.packet);
-    } catch (const WaveFault &f) {
-      fail(w, f);
-      return false;
-    }
-    return true;
-  }
-
-  /// Dynamic stacks get a fixed size, as the HSA runtime gives by default.
-  uint64_t scratchBytes() const {
-    const KernelDescriptor &k = launch.dispatch.kernel->descriptor;
-    uint64_t bytes = k.privateSegmentFixedSize;
-    if (k.dynamicStack())
-      bytes = std::max<uint64_t>(bytes, 16 << 10);
-    return (bytes + 15) / 16 * 16;
-  }
-
-  void runGroup() {
-    const unsigned count = launch.wavesOfGroup;
-    uint8_t *lds = storage.lds(launch.ldsBytes);
-    group.waves.assign(count, Wave());
-    for (unsigned i = 0; i < count; ++i)
-      if (!setup(group.waves[i], i, lds))
-        return;
-    if (observer)
-      observer->beginGroup(group);
-    unsigned running = count, waiting = 0;
-    while (running) {
-      for (Wave &w : group.waves) {
-        if (w.stop == Stop::End || w.stop == Stop::Barrier)
-          continue;
-        if (launch.failed.load(std::memory_order_relaxed))
-          return;
-        w.stop = Stop::None;
-        w.fuel = kSlice;
-        try {
-          if (observer)
-            runWaveObserved(w, *observer);
-          else
-            runWave(w);
-        } catch (const WaveFault &f) {
-          fail(w, f);
-          return;
-        }
-        if (w.stop == Stop::End) {
-          --running;
-        } else if (w.stop == Stop::Barrier) {
-          ++waiting;
-        } else if ((w.executed += kSlice) > launch.options.instructionLimit) {
-          fail(w, {"the wave exceeded its limit of " +
-                   std::to_string(launch.options.instructionLimit) + " instructions"});
-          return;
-        }
-      }
-      if (waiting && waiting == running) {
-        if (observer)
-          observer->barrier(group);
-        for (Wave &w : group.waves)
-          if (w.stop == Stop::Barrier)
-            w.stop = Stop::None;
-        waiting = 0;
-      }
-    }
-    if (observer)
-      observer->endGroup(group);
-  }
-
-  Launch &launch;
-  std::unique_ptr<Observer> observer;
-  GroupStorage storage;
-  Group group;
 };
 
 std::string checkGeometry(const Dispatch &d, const TargetInfo &t) {
@@ -334,6 +126,7 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   launch.wavesOfGroup = static_cast<unsigned>((items + launch.lanes - 1) / launch.lanes);
   launch.ldsBytes = packet.groupSize;
   launch.groups = uint64_t(d.grid[0]) * d.grid[1] * d.grid[2];
+  launch.resident = d.residentGroups ? d.residentGroups : kDefaultResident;
 
   unsigned threads =
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -344,8 +137,8 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t)
-    pool.emplace_back([&launch] { Worker(launch).run(); });
-  Worker(launch).run();
+    pool.emplace_back([&launch] { runWorker(launch); });
+  runWorker(launch);
   for (std::thread &t : pool)
     t.join();
   if (launch.checks)

@@ -6,6 +6,7 @@
 #include "emulator/exec/kernel_descriptor.h"
 #include "emulator/exec/line_set.h"
 #include "emulator/exec/memory_map.h"
+#include "emulator/exec/wave.h"
 
 #include <array>
 #include <cstdint>
@@ -57,6 +58,9 @@ struct Dispatch {
       0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
   uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none
   uint64_t dispatchId = 0;
+  /// The most workgroups in execution at a time; 0: a thousand. Workgroups that wait for others in
+  /// a loop take turns with them up to this number.
+  uint64_t residentGroups = 0;
 };
 
 /// The checks of a launch, as bits.
@@ -81,6 +85,7 @@ struct Options {
 
 /// Where and why a launch stopped.
 struct Fault {
+  FaultKind kind = FaultKind::Kernel;
   std::string message; ///< complete, for people: what, kernel, pc, instruction, lane, address
   std::string kernel;
   std::string instruction; ///< disassembled; empty if it could not be

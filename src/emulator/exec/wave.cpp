@@ -7,10 +7,10 @@ uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane
   if (!memory->find(address, found) || !found.contains(address, bytes)) {
     std::string what = std::string(write ? "write" : "read") + " of " + std::to_string(bytes) +
                        " bytes outside of any allocation";
-    throw WaveFault{what, lane, address};
+    throw WaveFault{what, lane, address, FaultKind::Address};
   }
   if (write && !found.writable)
-    throw WaveFault{"write to read-only memory", lane, address};
+    throw WaveFault{"write to read-only memory", lane, address, FaultKind::Address};
   ranges[nextRange++ % 4] = found;
   return reinterpret_cast<uint8_t *>(address);
 }
@@ -19,7 +19,7 @@ void Wave::jump(uint64_t address) {
   uint64_t offset = address - codeAddress;
   uint64_t count = static_cast<uint64_t>(codeEnd - codeBegin);
   if (offset % 4 || offset / 4 >= count)
-    throw WaveFault{"jump to an address outside of the code", -1, address};
+    throw WaveFault{"jump to an address outside of the code", -1, address, FaultKind::Address};
   ip = codeBegin + offset / 4;
 }
 

@@ -13,11 +13,19 @@ namespace flyemu {
 
 struct Group;
 
-/// Thrown by handlers; the runner adds kernel, pc and instruction.
+/// What kind of mistake ends a launch.
+enum class FaultKind : uint8_t {
+  Kernel,  ///< anything else: traps, instructions that cannot run, a descriptor's mistakes
+  Address, ///< memory that is not there or may not be written
+  Limit,   ///< a wave that does not end
+};
+
+/// Thrown by handlers; the runner adds kernel, pc and instruction. One with an address is about it.
 struct WaveFault {
   std::string what;
   int lane = -1;
   uint64_t address = 0;
+  FaultKind kind = FaultKind::Kernel;
 };
 
 enum class Stop : uint8_t { None, Yield, Barrier, End };

@@ -24,16 +24,22 @@ std::shared_ptr<Function> functionOf(const void *handle) {
   return Runtime::get().functions.get(handle, "function");
 }
 
+/// The function of a handle, which must be loaded on the stream's device.
+std::shared_ptr<Function> functionFor(hipFunction_t handle, const Stream &stream) {
+  std::shared_ptr<Function> function = functionOf(handle);
+  if (function->device != &stream.device())
+    fail(hipErrorInvalidHandle,
+         "kernel " + function->kernel->metadata.name + " was loaded on device " +
+             std::to_string(function->device->index()) + ", the stream is of device " +
+             std::to_string(stream.device().index()));
+  return function;
+}
+
 hipError_t launch(const char *name, hipFunction_t handle, flyemu::loader::LaunchShape shape,
                   hipStream_t streamHandle, void **values, void **extra) {
   return api(name, [&] {
     StreamRef stream = Runtime::get().stream(streamHandle);
-    std::shared_ptr<Function> function = functionOf(handle);
-    if (function->device != &stream->device())
-      fail(hipErrorInvalidHandle,
-           "kernel " + function->kernel->metadata.name + " was loaded on device " +
-               std::to_string(function->device->index()) + ", the stream is of device " +
-               std::to_string(stream->device().index()));
+    std::shared_ptr<Function> function = functionFor(handle, *stream);
     submit(stream, makeLaunch(std::move(function), shape, values, extra), hipGraphNodeTypeKernel);
   });
 }
@@ -123,6 +129,21 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gridX, unsigne
   return launch("hipModuleLaunchKernel", function,
                 {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes}, stream, values,
                 extra);
+}
+
+// Of newer HIP; the header that we build with does not declare it.
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned gridX, unsigned gridY,
+                                            unsigned gridZ, unsigned blockX, unsigned blockY,
+                                            unsigned blockZ, unsigned sharedBytes,
+                                            hipStream_t streamHandle, void **values) {
+  return api("hipModuleLaunchCooperativeKernel", [&] {
+    StreamRef stream = Runtime::get().stream(streamHandle);
+    submit(stream,
+           makeCooperativeLaunch(functionFor(handle, *stream),
+                                 {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
+                                 values),
+           hipGraphNodeTypeKernel);
+  });
 }
 
 // Sizes are in work-items here. Partial workgroups at the border are not offered.

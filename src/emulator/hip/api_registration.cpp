@@ -77,6 +77,18 @@ hipError_t hipLaunchKernel(const void *hostFunction, dim3 grid, dim3 block, void
   });
 }
 
+hipError_t hipLaunchCooperativeKernel(const void *hostFunction, dim3 grid, dim3 block,
+                                      void **values, unsigned sharedBytes, hipStream_t handle) {
+  return api("hipLaunchCooperativeKernel", [&] {
+    StreamRef stream = Runtime::get().stream(handle);
+    submit(stream,
+           makeCooperativeLaunch(
+               registeredFunction(hostFunction, stream->device()),
+               {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, sharedBytes}, values),
+           hipGraphNodeTypeKernel);
+  });
+}
+
 hipError_t hipExtLaunchKernel(const void *hostFunction, dim3 grid, dim3 block, void **values,
                               size_t sharedBytes, hipStream_t stream, hipEvent_t start,
                               hipEvent_t stop, int) {

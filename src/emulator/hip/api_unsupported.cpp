@@ -1,5 +1,5 @@
 // Every other function that HIP 5.2's library exports: images and textures, external memory, IPC, memory
-// pools, virtual memory, cooperative launches, profiling. They are here so that a program never reaches
+// pools, virtual memory, cooperative launches on several devices, profiling. They are here so that a program never reaches
 // past the emulator into another HIP library; each says its name and returns hipErrorNotSupported.
 #include "emulator/hip/log.h"
 
@@ -86,7 +86,6 @@ FLYEMU_UNSUPPORTED(hipIpcGetMemHandle)
 FLYEMU_UNSUPPORTED(hipIpcOpenEventHandle)
 FLYEMU_UNSUPPORTED(hipIpcOpenMemHandle)
 FLYEMU_UNSUPPORTED(hipLaunchByPtr)
-FLYEMU_UNSUPPORTED(hipLaunchCooperativeKernel)
 FLYEMU_UNSUPPORTED(hipLaunchCooperativeKernelMultiDevice)
 FLYEMU_UNSUPPORTED(hipMalloc3D)
 FLYEMU_UNSUPPORTED(hipMalloc3DArray)

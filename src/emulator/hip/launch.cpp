@@ -82,4 +82,21 @@ KernelOperation makeLaunch(std::shared_ptr<Function> function, const loader::Lau
   return operation;
 }
 
+KernelOperation makeCooperativeLaunch(std::shared_ptr<Function> function,
+                                      const loader::LaunchShape &shape, void **values) {
+  KernelOperation operation = makeLaunch(std::move(function), shape, values, nullptr);
+  const Function &f = *operation.function;
+  const uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+  const int units = f.device->info().computeUnits;
+  const int each = activeWorkgroups(f, threads, shape.dynamicLds);
+  if (groups > static_cast<uint64_t>(each) * static_cast<uint64_t>(units))
+    fail(hipErrorCooperativeLaunchTooLarge,
+         "kernel " + f.kernel->metadata.name + ": " + std::to_string(groups) +
+             " workgroups; the device holds " + std::to_string(each) + " on each of " +
+             std::to_string(units) + " multiprocessors");
+  operation.cooperative = true;
+  return operation;
+}
+
 } // namespace flyemu::hip

@@ -12,4 +12,9 @@ namespace flyemu::hip {
 KernelOperation makeLaunch(std::shared_ptr<Function> function, const loader::LaunchShape &shape,
                            void **values, void **extra);
 
+/// The same for a cooperative launch, whose workgroups may wait for each other: throws
+/// hipErrorCooperativeLaunchTooLarge when the device does not hold them all at a time.
+KernelOperation makeCooperativeLaunch(std::shared_ptr<Function> function,
+                                      const loader::LaunchShape &shape, void **values);
+
 } // namespace flyemu::hip

@@ -48,7 +48,15 @@ hipError_t reportLaunch(const KernelOperation &operation, const DispatchResult &
     log(LogLevel::Error, "check: " + finding.message);
   if (!result.ok) {
     log(LogLevel::Error, result.fault.message);
-    return result.fault.address ? hipErrorIllegalAddress : hipErrorLaunchFailure;
+    switch (result.fault.kind) {
+    case FaultKind::Address:
+      return hipErrorIllegalAddress;
+    case FaultKind::Limit:
+      return hipErrorLaunchTimeOut;
+    case FaultKind::Kernel:
+      break;
+    }
+    return hipErrorLaunchFailure;
   }
   const loader::KernelMetadata &kernel = operation.function->kernel->metadata;
   const std::string what = kernel.name + " grid " + dimensions(operation.shape.grid) + " block " +

@@ -101,8 +101,9 @@ Module::Module(Device &device, std::shared_ptr<loader::CodeObject> code)
 }
 
 std::shared_ptr<Module> Module::load(ByteView image, Device &device) {
+  std::vector<uint8_t> expanded;
   if (loader::isOffloadBundle(image))
-    image = loader::selectFromBundle(image, device.target());
+    image = loader::selectFromBundle(image, device.target(), expanded);
   try {
     auto code = loader::CodeObject::load(image, device.target());
     return std::shared_ptr<Module>(new Module(device, std::move(code)));

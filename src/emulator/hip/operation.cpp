@@ -4,6 +4,7 @@
 #include "emulator/hip/launch_report.h"
 #include "emulator/hip/module.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace flyemu::hip {
@@ -25,14 +26,16 @@ public:
     LaunchMemory memory(device_.space(), device_.index());
     memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
 
+    const KernelCode kernel = operation.function->kernel->ready();
     Dispatch dispatch;
-    dispatch.kernel = &operation.function->kernel->code;
+    dispatch.kernel = &kernel;
     dispatch.grid = operation.shape.grid;
     dispatch.block = operation.shape.block;
     dispatch.dynamicLds = operation.shape.dynamicLds;
     dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
     dispatch.kernargSize = static_cast<uint32_t>(operation.kernarg.size());
     dispatch.dispatchId = ++device_.dispatches;
+    dispatch.residentGroups = residentGroups(operation);
 
     Options options;
     options.threads = configuration.threads;
@@ -132,6 +135,17 @@ public:
   }
 
 private:
+  /// What the hardware would hold at a time; a cooperative launch is known to fit.
+  uint64_t residentGroups(const KernelOperation &operation) const {
+    const auto &shape = operation.shape;
+    if (operation.cooperative)
+      return uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+    const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+    return static_cast<uint64_t>(
+        std::max(activeWorkgroups(*operation.function, threads, shape.dynamicLds), 1) *
+        device_.info().computeUnits);
+  }
+
   static bool holds(const ValueOperation &operation, uint64_t word) {
     uint64_t seen = word & operation.mask, value = operation.value;
     switch (operation.condition) {

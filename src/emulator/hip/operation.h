@@ -23,6 +23,7 @@ struct KernelOperation {
   std::shared_ptr<Function> function;
   loader::LaunchShape shape;
   std::vector<uint8_t> kernarg; ///< hidden arguments included
+  bool cooperative = false;     ///< all workgroups are resident together
 };
 
 /// Rows of bytes, slices of rows. A plain copy is one row.

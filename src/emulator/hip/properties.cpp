@@ -56,6 +56,7 @@ template <typename Properties> void fillCommon(const Device &device, Properties 
   p.totalConstMem = 2147483647;
   p.major = info.major;
   p.minor = info.minor;
+  p.cooperativeLaunch = 1;
   p.textureAlignment = 256;
   p.texturePitchAlignment = 256;
   p.multiProcessorCount = info.computeUnits;
@@ -112,12 +113,12 @@ int deviceAttribute(const Device &device, hipDeviceAttribute_t attribute) {
   case hipDeviceAttributeIsLargeBar:
   case hipDeviceAttributeCanUseStreamWaitValue:
   case hipDeviceAttributeFineGrainSupport:
+  case hipDeviceAttributeCooperativeLaunch:
     return 1;
   case hipDeviceAttributeEccEnabled:
   case hipDeviceAttributeAsyncEngineCount:
   case hipDeviceAttributeComputeMode:
   case hipDeviceAttributeComputePreemptionSupported:
-  case hipDeviceAttributeCooperativeLaunch:
   case hipDeviceAttributeCooperativeMultiDeviceLaunch:
   case hipDeviceAttributeDeviceOverlap:
   case hipDeviceAttributeGlobalL1CacheSupported:

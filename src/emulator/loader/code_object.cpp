@@ -57,6 +57,9 @@ private:
       throw LoadError(LoadFailure::OtherTarget, "code object for " + elf_.target().str() +
                                                     " cannot run on a " + device_.str() +
                                                     " device");
+    if (!isTargetSupported(device_.processor))
+      throw LoadError(LoadFailure::OtherTarget,
+                      "the emulator declares " + device_.processor + " and does not run its code");
     object_->target_ = elf_.target();
     object_->version_ = elf_.codeObjectVersion();
   }
@@ -141,12 +144,12 @@ private:
     std::memcpy(object_->base_ + relocation.offset, &value, sizeof(T));
   }
 
-  std::shared_ptr<const Program> programFor(const ElfSegment &segment) {
-    std::shared_ptr<const Program> &program = programs_[&segment];
-    if (!program)
-      program = decodeProgram(device_.processor, object_->base_ + segment.address,
-                              segment.bytes.size() / 4 * 4);
-    return program;
+  std::shared_ptr<CodeSegment> codeOf(const ElfSegment &segment) {
+    std::shared_ptr<CodeSegment> &code = code_[&segment];
+    if (!code)
+      code = std::make_shared<CodeSegment>(device_.processor, object_->base_ + segment.address,
+                                           segment.bytes.size() / 4 * 4);
+    return code;
   }
 
   void collectKernels(const Metadata &metadata) {
@@ -168,9 +171,9 @@ private:
                   " is larger than the metadata's " + std::to_string(kernel.kernargSize));
       uint64_t entry = symbol->value + loaded.code.descriptor.entryOffset;
       const ElfSegment *segment = segmentOf(entry, 4);
-      if (!segment || !segment->executable || entry % 4)
+      if (!segment || !segment->executable || entry % 4 || segment->address % 4)
         malformed("the entry of kernel " + kernel.name + " is in no executable segment");
-      loaded.code.program = programFor(*segment);
+      loaded.segment = codeOf(*segment);
       loaded.code.entry = address(entry);
       loaded.code.source = [lines = object_->lines_, base = address(0)](uint64_t at) {
         return lines->at(at - base);
@@ -192,8 +195,13 @@ private:
   const ElfFile &elf_;
   const TargetId &device_;
   std::shared_ptr<CodeObject> object_;
-  std::map<const ElfSegment *, std::shared_ptr<const Program>> programs_;
+  std::map<const ElfSegment *, std::shared_ptr<CodeSegment>> code_;
 };
+
+std::shared_ptr<const Program> CodeSegment::program() {
+  std::call_once(once_, [&] { program_ = decodeProgram(processor_, code_, size_); });
+  return program_;
+}
 
 std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device) {
   ElfFile elf = ElfFile::parse(file);

@@ -11,15 +11,40 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 namespace flyemu::loader {
 
+/// A code segment whose instructions are decoded when the first of its kernels is launched.
+class CodeSegment {
+public:
+  CodeSegment(std::string processor, const uint8_t *code, size_t size)
+      : processor_(std::move(processor)), code_(code), size_(size) {}
+
+  std::shared_ptr<const Program> program();
+
+private:
+  std::string processor_;
+  const uint8_t *code_;
+  size_t size_;
+  std::once_flag once_;
+  std::shared_ptr<const Program> program_;
+};
+
 /// A kernel with what the launch needs.
 struct LoadedKernel {
-  KernelCode code;
   KernelMetadata metadata;
+  KernelCode code; ///< without its program
+  std::shared_ptr<CodeSegment> segment;
+
+  /// All that a launch takes, the instructions decoded.
+  KernelCode ready() const {
+    KernelCode result = code;
+    result.program = segment->program();
+    return result;
+  }
 };
 
 /// A variable of the module, e.g. a `__device__` array. Address is a host and device address.

@@ -1,7 +1,9 @@
 #include "emulator/loader/offload_bundle.h"
 
+#include <llvm/Support/Compression.h>
+#include <llvm/Support/Error.h>
+
 #include <algorithm>
-#include <vector>
 
 namespace flyemu::loader {
 namespace {
@@ -22,10 +24,65 @@ struct Entry {
   std::string id; ///< "hipv4-amdgcn-amd-amdhsa--gfx942:xnack-"
 };
 
-std::vector<Entry> readTable(ByteView image) {
-  if (startsWith(image, CompressedMagic))
+/// The header of a compressed bundle: "CCOB", a version and a method (16 bits each), then sizes and
+/// a hash; version 1 has no size of the file, from version 3 on sizes have 64 bits.
+struct CompressedHeader {
+  uint16_t version = 0, method = 0;
+  uint64_t fileSize = 0; ///< header included; 0: not given
+  uint64_t size = 0;     ///< of what was compressed
+  uint64_t length = 0;   ///< of the header
+};
+
+CompressedHeader readCompressedHeader(ByteView image) {
+  constexpr uint64_t MaxSize = uint64_t(1) << 30;
+  CompressedHeader h;
+  h.version = image.read<uint16_t>(4, "compressed bundle's version");
+  h.method = image.read<uint16_t>(6, "compressed bundle's method");
+  if (h.version == 1) {
+    h.size = image.read<uint32_t>(8, "compressed bundle's size");
+    h.length = 20;
+  } else if (h.version == 2) {
+    h.fileSize = image.read<uint32_t>(8, "compressed bundle's file size");
+    h.size = image.read<uint32_t>(12, "compressed bundle's size");
+    h.length = 24;
+  } else if (h.version == 3) {
+    h.fileSize = image.read<uint64_t>(8, "compressed bundle's file size");
+    h.size = image.read<uint64_t>(16, "compressed bundle's size");
+    h.length = 32;
+  } else {
     throw LoadError(LoadFailure::Unsupported,
-                    "the offload bundle is compressed; bundle with --no-offload-compress");
+                    "a compressed offload bundle of version " + std::to_string(h.version));
+  }
+  if (h.size > MaxSize)
+    throw LoadError(LoadFailure::Malformed,
+                    "the compressed offload bundle claims " + std::to_string(h.size) + " bytes");
+  return h;
+}
+
+/// The bundle within a compressed one.
+std::vector<uint8_t> expand(ByteView image) {
+  const CompressedHeader h = readCompressedHeader(image);
+  const uint64_t end = h.fileSize ? std::min<uint64_t>(h.fileSize, image.size()) : image.size();
+  if (end < h.length)
+    throw LoadError(LoadFailure::Malformed, "a compressed offload bundle shorter than its header");
+  const llvm::ArrayRef<uint8_t> packed(image.data() + h.length, end - h.length);
+  llvm::SmallVector<uint8_t, 0> bytes;
+  const bool zstd = h.method == 1;
+  if (h.method > 1 ||
+      !(zstd ? llvm::compression::zstd::isAvailable() : llvm::compression::zlib::isAvailable()))
+    throw LoadError(LoadFailure::Unsupported,
+                    "an offload bundle compressed by method " + std::to_string(h.method));
+  llvm::Error error = zstd ? llvm::compression::zstd::decompress(packed, bytes, h.size)
+                           : llvm::compression::zlib::decompress(packed, bytes, h.size);
+  if (error)
+    throw LoadError(LoadFailure::Malformed, "the compressed offload bundle is damaged: " +
+                                                llvm::toString(std::move(error)));
+  if (!startsWith(ByteView(bytes.data(), bytes.size()), Magic))
+    throw LoadError(LoadFailure::Malformed, "what was compressed is no offload bundle");
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<Entry> readTable(ByteView image) {
   uint64_t count = image.read<uint64_t>(Magic.size(), "bundle entry count");
   if (count > MaxEntries)
     throw LoadError(LoadFailure::Malformed,
@@ -63,7 +120,11 @@ bool isOffloadBundle(ByteView image) {
   return startsWith(image, Magic) || startsWith(image, CompressedMagic);
 }
 
-ByteView selectFromBundle(ByteView image, const TargetId &device) {
+ByteView selectFromBundle(ByteView image, const TargetId &device, std::vector<uint8_t> &storage) {
+  if (startsWith(image, CompressedMagic)) {
+    storage = expand(image);
+    image = ByteView(storage.data(), storage.size());
+  }
   const Entry *best = nullptr;
   int bestFitness = -1;
   std::string offered;
@@ -86,6 +147,13 @@ ByteView selectFromBundle(ByteView image, const TargetId &device) {
 }
 
 uint64_t bundleExtent(ByteView image) {
+  if (startsWith(image, CompressedMagic)) {
+    const CompressedHeader h = readCompressedHeader(image);
+    if (!h.fileSize)
+      throw LoadError(LoadFailure::Unsupported,
+                      "a compressed offload bundle of version 1 does not say how long it is");
+    return h.fileSize;
+  }
   uint64_t extent = image.size();
   for (const Entry &entry : readTable(image)) {
     if (entry.offset > UINT32_MAX || entry.size > UINT32_MAX)

@@ -1,0 +1,39 @@
+// The threads of a launch: each runs workgroups, one after another, or several in turns where they
+// wait for each other.
+#pragma once
+
+#include "emulator/exec/checks.h"
+#include "emulator/exec/dispatch.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace flyemu {
+
+/// One launch as its threads see it.
+struct Launch {
+  Launch(const Dispatch &d, const Options &o, const MemoryMap &m, const Program &p)
+      : dispatch(d), options(o), memory(m), program(p) {}
+
+  const Dispatch &dispatch;
+  const Options &options;
+  const MemoryMap &memory;
+  const Program &program;
+  uint64_t packet = 0;
+  unsigned lanes = 64, wavesOfGroup = 1;
+  uint32_t ldsBytes = 0;
+  uint64_t groups = 1;
+  uint64_t resident = 1;           ///< the most workgroups in execution at a time
+  std::atomic<uint64_t> next{0};   ///< the next workgroup to start
+  std::atomic<uint64_t> active{0}; ///< workgroups in execution
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::unique_ptr<CheckState> checks;
+  DispatchResult result;
+};
+
+/// Runs workgroups until none is left or one has failed.
+void runWorker(Launch &launch);
+
+} // namespace flyemu
