@@ -163,3 +163,19 @@ TEST_CASE("tiled mma: a matrix product", "[tiled]") {
   // endregion
   example::expectOutput("tiled-mma.txt", text);
 }
+
+TEST_CASE("tiled mma: what a target does not have", "[tiled]") {
+  // region: target
+  const fx::Kernel gfx950_only{"gfx950_only", [](fx::Tensor C) {
+    auto atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 32, fx::f16));
+    auto mma = fx::make_tiled_mma(atom, fx::make_layout({1, 1, 1}));
+    fx::Tensor c = mma.make_fragment_C(C);
+    c.fill(0);
+  }};
+  // endregion
+  float *unknown = nullptr;
+  auto C = fx::tensor(unknown, {16, 16}).mark_layout_static();
+  example::expectOutput("tiled-mma-target.txt", example::messageOf<fx::TraceError>([&] {
+    gfx950_only(C).compile({.block = 64, .arch = "gfx942"});
+  }));
+}
