@@ -23,8 +23,21 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <atomic>
+#include <charconv>
 
 namespace flydsl::jit {
+
+static unsigned timeoutFromEnvironment(unsigned unset) {
+  std::optional<std::string> text = support::env("FLYDSL_COMPILE_TIMEOUT");
+  if (!text)
+    return unset;
+  unsigned seconds = 0;
+  const char *end = text->data() + text->size();
+  auto [at, error] = std::from_chars(text->data(), end, seconds);
+  if (error != std::errc() || at != end || seconds > 1'000'000)
+    throw Error("FLYDSL_COMPILE_TIMEOUT=" + *text + ": expected seconds, or 0 for no limit");
+  return seconds;
+}
 
 CompileOptions CompileOptions::fromEnvironment(const Target &target) {
   CompileOptions options;
@@ -34,6 +47,7 @@ CompileOptions CompileOptions::fromEnvironment(const Target &target) {
       throw Error("FLYDSL_COMPILE_OPT_LEVEL=" + *level + ": expected 0, 1, 2 or 3");
     options.optLevel = static_cast<unsigned>((*level)[0] - '0');
   }
+  options.timeoutSeconds = timeoutFromEnvironment(options.timeoutSeconds);
   options.lineTables = support::envFlag("FLYDSL_DEBUG_ENABLE_DEBUG_INFO", false);
   options.verify = support::envFlag("FLYDSL_DEBUG_ENABLE_VERIFIER", true);
   options.dumpDir = dumpDirFromEnvironment();
@@ -77,6 +91,7 @@ struct Compile {
 private:
   std::unique_ptr<llvm::Module> lower(mlir::ModuleOp source, llvm::LLVMContext &context,
                                       llvm::TargetMachine &machine, Guard &guard);
+  bool verify(const llvm::Module &module);
 };
 
 std::string printed(const llvm::Module &module) {
@@ -84,6 +99,13 @@ std::string printed(const llvm::Module &module) {
   llvm::raw_string_ostream stream(text);
   module.print(stream, nullptr);
   return text;
+}
+
+/// Intrinsics that the IR calls by name are not checked before; LLVM crashes on wrong ones.
+bool Compile::verify(const llvm::Module &module) {
+  phase = "verifying LLVM IR";
+  llvm::raw_string_ostream stream(diagnostics.errors);
+  return !llvm::verifyModule(module, &stream);
 }
 
 std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMContext &context,
@@ -111,13 +133,17 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
 void Compile::run(mlir::ModuleOp source, Guard &guard) {
   beginLoadingComgr();
   TargetMachineLease machine(options);
-  llvm::LLVMContext context;
-  context.setDiagnosticHandler(collectLlvmDiagnostics(diagnostics));
-  std::unique_ptr<llvm::Module> module = lower(source, context, *machine, guard);
+  // On the heap, where a module that LLVM crashed over can still be printed when this thread and
+  // its stack are gone.
+  auto context = std::make_unique<llvm::LLVMContext>();
+  context->setDiagnosticHandler(collectLlvmDiagnostics(diagnostics));
+  std::unique_ptr<llvm::Module> module = lower(source, *context, *machine, guard);
   inMlir = false;
   if (!module)
     return;
   llvmModule = module.get();
+  if (options.verify && !verify(*module))
+    return;
   guard.allowAbandon();
   if (dump.enabled())
     dump.write("llvm_ir", "ll", printed(*module));
@@ -147,6 +173,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   }
   {
     Timer timer(object.times.link);
+    guard.forbidInterrupt(); // LLD's state is the process's
     phase = "linking";
     CompileTimes times = object.times;
     object = readCodeObject(link(relocatable, options.target));
@@ -180,13 +207,15 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     break;
   case GuardOutcome::timedOut:
     what = std::string(compile.phase) + " took longer than " +
-           std::to_string(compile.options.timeoutSeconds) + " s and was given up";
+           std::to_string(compile.options.timeoutSeconds) + " s and was given up" +
+           (outcome.message.empty() ? "" : "; " + outcome.message);
     break;
   }
   // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
   bool readable = outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;
   if (readable && compile.diagnostics.failed())
     what += ":\n" + compile.diagnostics.errors;
+  // A module that a time-out left half changed is not printed: its thread may still be at work.
   bool llvmFailed = outcome.kind == GuardOutcome::fatal || outcome.kind == GuardOutcome::crashed;
   std::string file = writeReproducer(source, compile.options, compile.kernel,
                                      llvmFailed ? compile.llvmModule : nullptr);

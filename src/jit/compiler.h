@@ -28,7 +28,8 @@ struct CompileOptions {
   bool verify = true;      ///< run MLIR's verifier after every pass. FLYDSL_DEBUG_ENABLE_VERIFIER
   std::string dumpDir;     ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR
   std::vector<Bitcode> bitcode;  ///< to link; a compile reads it from the IR where this is empty
-  unsigned timeoutSeconds = 600; ///< a compile that takes longer is given up; 0 waits for ever
+  unsigned timeoutSeconds = 600; ///< a compile that takes longer is given up; 0 waits for ever.
+                                 ///< FLYDSL_COMPILE_TIMEOUT
 
   /// For `target`, with everything else as the environment says. Throws flydsl::Error for a bad
   /// value.

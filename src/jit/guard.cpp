@@ -1,5 +1,7 @@
 #include "jit/guard.h"
 
+#include "jit/interrupt.h"
+
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -9,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <pthread.h>
 #include <system_error>
 #include <unistd.h>
@@ -28,6 +31,7 @@ struct Job {
   Guard guard;
   GuardOutcome outcome;
   bool done = false;
+  std::optional<pthread_t> thread; ///< that runs it; it lives at least until `done`
   std::mutex mutex;
   std::condition_variable finished;
 
@@ -87,12 +91,17 @@ Handlers &handlers() {
 /// False if the thread should not be used again.
 bool runJob(Job &job) {
   handlers().enter();
+  {
+    std::lock_guard lock(job.mutex);
+    job.thread = pthread_self();
+  }
   std::string fatal;
   fatalMessage = &fatal;
   GuardOutcome outcome;
   llvm::CrashRecoveryContext recovery;
   bool survived = recovery.RunSafely([&] {
     try {
+      InterruptTarget target(timedOutCode);
       job.work(job.guard);
     } catch (...) {
       outcome.kind = GuardOutcome::threw;
@@ -167,6 +176,7 @@ private:
     stack.ss_sp = alternate.data();
     stack.ss_size = alternate.size();
     sigaltstack(&stack, nullptr);
+    allowInterrupts();
     bool usable = true;
     while (usable) {
       std::shared_ptr<Job> job;
@@ -213,6 +223,20 @@ void Guard::checkDeadline() const {
     recovery->HandleExit(timedOutCode);
 }
 
+/// Interrupts the job until it is done, for a while; the lock is the job's. The work is left
+/// without unwinding, so it is not done where the work says that it holds something.
+static bool stop(Job &job, std::unique_lock<std::mutex> &lock) {
+  constexpr std::chrono::milliseconds pause{5}, patience{2000};
+  Interrupter interrupter;
+  const auto end = Guard::Clock::now() + patience;
+  while (!job.done && Guard::Clock::now() < end) {
+    if (job.thread && job.guard.interruptible())
+      interrupter.ask(*job.thread);
+    job.finished.wait_for(lock, pause, [&] { return job.done; });
+  }
+  return job.done;
+}
+
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds) {
   auto deadline = timeoutSeconds ? Guard::Clock::now() + std::chrono::seconds(timeoutSeconds)
                                  : Guard::Clock::time_point::max();
@@ -220,14 +244,14 @@ GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSecon
   workers().submit(job);
   std::unique_lock lock(job->mutex);
   auto isDone = [&] { return job->done; };
-  if (timeoutSeconds) {
-    while (!job->finished.wait_until(lock, deadline, isDone)) {
-      if (job->guard.abandonable())
-        return {GuardOutcome::timedOut, {}, nullptr};
-      deadline = Guard::Clock::now() + std::chrono::milliseconds(100);
-    }
-  } else {
+  if (!timeoutSeconds) {
     job->finished.wait(lock, isDone);
+    return job->outcome;
+  }
+  while (!job->finished.wait_until(lock, deadline, isDone) && !stop(*job, lock)) {
+    if (job->guard.abandonable())
+      return {GuardOutcome::timedOut, "its thread could not be stopped and goes on", nullptr};
+    deadline = Guard::Clock::now() + std::chrono::milliseconds(100);
   }
   return job->outcome;
 }

@@ -21,6 +21,9 @@ public:
   /// deadline.
   void allowAbandon() { abandonable_.store(true); }
   bool abandonable() const { return abandonable_.load(); }
+  /// From here on the work must not be stopped in its middle: it holds what others need.
+  void forbidInterrupt() { interruptible_.store(false); }
+  bool interruptible() const { return interruptible_.load(); }
   Clock::time_point deadline() const { return deadline_; }
   /// Ends the work when the deadline has passed. Call it where no lock is held and nothing needs
   /// unwinding.
@@ -29,17 +32,20 @@ public:
 private:
   Clock::time_point deadline_;
   std::atomic<bool> abandonable_{false};
+  std::atomic<bool> interruptible_{true};
 };
 
 struct GuardOutcome {
   enum Kind { finished, threw, fatal, crashed, timedOut } kind = finished;
-  std::string message;      ///< for fatal, crashed and timedOut: what happened
+  std::string message;      ///< for fatal, crashed and timedOut: what happened, where that is known
   std::exception_ptr error; ///< for threw
 };
 
-/// Runs `work` and waits for it, `timeoutSeconds` at most (0: for ever) once the work allows that
-/// it is abandoned. After a crash what the work had allocated is lost, and its thread ends; the
-/// process goes on.
+/// Runs `work` and waits for it, for `timeoutSeconds` at most (0: for ever). What takes longer is
+/// stopped in its middle, at a moment when its thread executes the compiler's own code. If no such
+/// moment comes, its thread is left to itself once the work allows that it is abandoned, and waited
+/// for until then. After a crash or a stop what the work had allocated is lost, and its thread
+/// ends; the process goes on.
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds);
 
 } // namespace flydsl::jit

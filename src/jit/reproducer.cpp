@@ -16,6 +16,9 @@
 
 namespace flydsl::jit {
 
+/// What was left damaged may not print to an end.
+static constexpr unsigned printingSeconds = 30;
+
 static bool writeFile(const std::string &path, const std::string &text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -56,7 +59,8 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
   std::string path = dump.folder() + "/reproducer.mlir";
   auto text = std::make_shared<std::string>();
   GuardOutcome outcome =
-      runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); }, 0);
+      runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); },
+                 printingSeconds);
   bool written = outcome.kind == GuardOutcome::finished && writeFile(path, *text);
   if (llvmModule) {
     text = std::make_shared<std::string>();
@@ -65,7 +69,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
           llvm::raw_string_ostream stream(*text);
           llvmModule->print(stream, nullptr);
         },
-        0);
+        printingSeconds);
     if (outcome.kind == GuardOutcome::finished)
       writeFile(dump.folder() + "/failed.ll", *text);
   }

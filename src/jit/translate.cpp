@@ -27,7 +27,7 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
                                         llvm::TargetMachine &machine,
                                         const CompileOptions &options) {
   std::unique_ptr<llvm::Module> module =
-      mlir::translateModuleToLLVMIR(gpuModule, context, "flydsl");
+      mlir::translateModuleToLLVMIR(gpuModule, context, "flydsl", /*disableVerification=*/true);
   if (!module)
     return nullptr;
   module->setTargetTriple(machine.getTargetTriple());

@@ -16,6 +16,7 @@ static constexpr EnvName names[] = {
     {"COMPILE_ONLY", "1: launches compile and do not launch"},
     {"FLYDSL_COMPILE_OPT_LEVEL", "LLVM's optimisation level, 0 to 3 (2)"},
     {"FLYDSL_COMPILE_BACKEND", "rocm, the one backend"},
+    {"FLYDSL_COMPILE_TIMEOUT", "seconds after which a compile is given up; 0: never (600)"},
     {"FLYDSL_COMPILE_THREADS", "threads that compile in the background (one a core)"},
     {"FLYDSL_RUNTIME_KIND", "hip or emulator; unset: HIP where it reports a device"},
     {"FLYDSL_RUNTIME_ENABLE_CACHE", "0: no cache on disk"},

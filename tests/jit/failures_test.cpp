@@ -25,14 +25,28 @@ namespace {
 
 struct Failure {
   std::string message;
+  std::string llvmIr; ///< failed.ll
   SourceLocation where;
+  std::string again; ///< what fly-opt says to the reproducer; empty where its passes succeed
 };
+
+std::string contents(const std::string &path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string runAgain(const std::string &reproducer) {
+  const std::string log = reproducer + ".log";
+  const std::string command = std::string("'" FLY_OPT "' --run-reproducer '") + reproducer +
+                              "' > /dev/null 2> '" + log + "'";
+  return std::system(command.c_str()) == 0 ? std::string() : "failed: " + contents(log);
+}
 
 /// Compiles what can't be compiled; then shows that the next kernel compiles.
 Failure failure(const std::string &text, CompileOptions options) {
   std::string dir =
       std::filesystem::temp_directory_path() / ("flydsl-failures-" + std::to_string(getpid()));
-  options.dumpDir = dir;
+  setenv("FLYDSL_DUMP_DIR", dir.c_str(), 1);
   Failure result;
   {
     ContextLease context;
@@ -41,12 +55,13 @@ Failure failure(const std::string &text, CompileOptions options) {
     try {
       compileModule(*module, options);
     } catch (const CompileError &error) {
-      result = {error.what(), error.where()};
+      result = {error.what(), {}, error.where(), {}};
     }
   }
   CHECK(std::filesystem::exists(dir + "/broken/reproducer.mlir"));
-  std::ifstream file(dir + "/broken/reproducer.mlir");
-  std::string reproducer((std::istreambuf_iterator<char>(file)), {});
+  std::string reproducer = contents(dir + "/broken/reproducer.mlir");
+  result.llvmIr = contents(dir + "/broken/failed.ll");
+  result.again = runAgain(dir + "/broken/reproducer.mlir");
   CHECK(reproducer.find("mlir_reproducer") != std::string::npos);
   CHECK(reproducer.find("@broken") != std::string::npos);
   CHECK_THAT(result.message, Catch::Contains("kernel 'broken'") && Catch::Contains("gfx942") &&
@@ -72,6 +87,22 @@ std::string kernelWith(const std::string &body, const std::string &globals = "")
          "gpu.func @broken(%p: !llvm.ptr<1>) kernel {\n" + body + "\n gpu.return } } }";
 }
 
+/// Inline assembly with so many times 32 vector registers in use at once.
+std::string tuplesInUse(int count) {
+  std::string body, places, constraints, names, types;
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i), comma = i ? ", " : "";
+    body += "%a" + number +
+            " = llvm.inline_asm has_side_effects \"; $0\", \"=v\" : () -> vector<32xi32>\n";
+    places += " $" + number;
+    constraints += std::string(i ? "," : "") + "v";
+    names += comma + "%a" + number;
+    types += comma + "vector<32xi32>";
+  }
+  return body + "llvm.inline_asm has_side_effects \";" + places + "\", \"" + constraints + "\" " +
+         names + " : (" + types + ") -> ()";
+}
+
 } // namespace
 
 TEST_CASE("A pass that fails is named, with the user's line") {
@@ -85,6 +116,7 @@ TEST_CASE("A pass that fails is named, with the user's line") {
       gfx942());
   CHECK_THAT(failed.message, Catch::Contains("pass 'convert-gpu-to-rocdl' failed") &&
                                  Catch::Contains("gpu.subgroup_mma"));
+  CHECK_THAT(failed.again, Catch::StartsWith("failed: ") && Catch::Contains("gpu.subgroup_mma"));
   CHECK(failed.where.file == "user.cpp");
   CHECK(failed.where.line >= 3);
 }
@@ -110,6 +142,31 @@ TEST_CASE("LDS over the target's limit is an error that names the limit") {
   CHECK_THAT(failed.message, Catch::Contains("65536"));
 }
 
+TEST_CASE("More registers than there are is an error, whoever set the limit") {
+  CompileOptions limited = gfx942();
+  limited.maxVgprs = 24;
+  CHECK_THAT(failure(kernelWith(tuplesInUse(3)), limited).message,
+             Catch::Contains("generating code failed") &&
+                 Catch::Contains("more registers than available"));
+  CHECK_THAT(failure(kernelWith("%a = llvm.inline_asm has_side_effects \"; $0\", \"={v999}\" : () "
+                                "-> i32\nllvm.store %a, %p : i32, !llvm.ptr<1>"),
+                     gfx942())
+                 .message,
+             Catch::Contains("v999"));
+}
+
+TEST_CASE("Scratch over the hardware's limit is an error that names both sizes") {
+  Failure failed = failure(
+      kernelWith("%n = llvm.mlir.constant(100000000 : i32) : i32\n"
+                 "%a = llvm.alloca %n x i8 : (i32) -> !llvm.ptr<5>\n"
+                 "%i = llvm.load %p : !llvm.ptr<1> -> i32\n"
+                 "%at = llvm.getelementptr %a[%i] : (!llvm.ptr<5>, i32) -> !llvm.ptr<5>, i8\n"
+                 "%z = llvm.mlir.constant(0 : i8) : i8\n"
+                 "llvm.store volatile %z, %at : i8, !llvm.ptr<5>"),
+      gfx942());
+  CHECK_THAT(failed.message, Catch::Contains("(100000") && Catch::Contains("131056"));
+}
+
 TEST_CASE("Inline assembly that does not assemble is an error that quotes it") {
   Failure failed = failure(
       kernelWith("llvm.inline_asm has_side_effects \"v_no_such_instruction v0\", \"\" : () -> ()"),
@@ -124,6 +181,68 @@ TEST_CASE("An instruction of another target makes LLVM give up, and not the proc
           "llvm.store %v, %p : i32, !llvm.ptr<1>"),
       gfx942());
   CHECK_THAT(failed.message, Catch::Contains("annot select"));
+}
+
+TEST_CASE("A fatal error of LLVM: arithmetic that would need a library of the host") {
+  Failure failed = failure(kernelWith("%x = llvm.load %p : !llvm.ptr<1> -> f128\n"
+                                      "%y = llvm.fadd %x, %x : f128\n"
+                                      "llvm.store %y, %p : f128, !llvm.ptr<1>"),
+                           gfx942());
+  CHECK_THAT(failed.message, Catch::Contains("LLVM gave up while generating code") &&
+                                 Catch::Contains("unsupported library call"));
+}
+
+TEST_CASE("A crash of the code generator is an error, and LLVM's input is kept") {
+  Failure failed = failure(
+      kernelWith("%d = llvm.mlir.constant(7 : i32) : i32\n"
+                 "%f = llvm.call_intrinsic \"llvm.frameaddress.p0\"(%d) : (i32) -> !llvm.ptr\n"
+                 "llvm.store %f, %p : !llvm.ptr, !llvm.ptr<1>"),
+      gfx942());
+  CHECK_THAT(failed.message, Catch::Contains("the compiler crashed while generating code"));
+  CHECK_THAT(failed.llvmIr, Catch::Contains("@llvm.frameaddress"));
+  CHECK(failed.again == ""); // the passes are not to blame
+}
+
+TEST_CASE("A wrong use of an intrinsic is found before LLVM stumbles over it") {
+  const std::string body =
+      "%x = llvm.load %p : !llvm.ptr<1> -> i32\n%z = llvm.trunc %x : i32 to i1\n"
+      "%y = llvm.call_intrinsic \"llvm.ctlz.i32\"(%x, %z) : (i32, i1) -> i32\n"
+      "llvm.store %y, %p : i32, !llvm.ptr<1>";
+  CHECK_THAT(failure(kernelWith(body), gfx942()).message,
+             Catch::Contains("verifying LLVM IR failed") && Catch::Contains("immarg"));
+  CompileOptions unverified = gfx942();
+  unverified.verify = false;
+  CHECK_THAT(failure(kernelWith(body), unverified).message,
+             Catch::Contains("the compiler crashed while optimizing LLVM IR: Segmentation fault"));
+}
+
+namespace {
+std::size_t threadsOfThisProcess() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto &task : std::filesystem::directory_iterator("/proc/self/task"))
+    ++count;
+  return count;
+}
+
+/// Threads end a little after their last word.
+bool comesDownTo(std::size_t threads) {
+  for (int i = 0; i < 200 && threadsOfThisProcess() > threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return threadsOfThisProcess() <= threads;
+}
+} // namespace
+
+TEST_CASE("A compile that does not end is stopped, and its thread with it") {
+  runGuarded([](Guard &) {}, 60); // a thread that waits for work is kept
+  const std::size_t threads = threadsOfThisProcess();
+  CompileOptions options = gfx942();
+  options.timeoutSeconds = 1;
+  // The register allocator tries to place what can't be placed in exponentially many ways.
+  Failure failed = failure(kernelWith(tuplesInUse(9)), options);
+  CHECK_THAT(failed.message,
+             Catch::Contains("generating code took longer than 1 s and was given up") &&
+                 !Catch::Contains("goes on"));
+  CHECK(comesDownTo(threads + 1));
 }
 
 TEST_CASE("A module without kernels, and one with two device modules") {
@@ -173,14 +292,28 @@ TEST_CASE("Work that takes too long is given up") {
       },
       1);
   CHECK(cooperative.kind == GuardOutcome::timedOut);
+  // In this program's code, without a look at the clock: interrupted.
+  const std::size_t threads = threadsOfThisProcess();
+  GuardOutcome busy = runGuarded(
+      [](Guard &) {
+        for (volatile unsigned i = 0;;)
+          i = i + 1;
+      },
+      1);
+  CHECK(busy.kind == GuardOutcome::timedOut);
+  CHECK(busy.message.empty());
+  CHECK(comesDownTo(threads));
+  // Not to be interrupted: left to itself.
   GuardOutcome deaf = runGuarded(
       [stop](Guard &guard) {
         guard.allowAbandon();
+        guard.forbidInterrupt();
         while (!*stop)
           std::this_thread::sleep_for(std::chrono::milliseconds(5));
       },
       1);
   CHECK(deaf.kind == GuardOutcome::timedOut);
+  CHECK_THAT(deaf.message, Catch::Contains("goes on"));
   *stop = true;
 }
 
