@@ -8,6 +8,7 @@
 #pragma once
 
 #include <flydsl/detail/arg_type.h>
+#include <flydsl/host_float.h>
 #include <flydsl/host_tensor.h>
 
 #include <concepts>
@@ -198,6 +199,8 @@ template <> struct ScalarStorage<DType::Kind::u8> { using type = std::uint8_t; }
 template <> struct ScalarStorage<DType::Kind::u16> { using type = std::uint16_t; };
 template <> struct ScalarStorage<DType::Kind::u32> { using type = std::uint32_t; };
 template <> struct ScalarStorage<DType::Kind::u64> { using type = std::uint64_t; };
+template <DType::Kind K> requires(floatFormat<K>.bits != 0)
+struct ScalarStorage<K> { using type = HostFloat<K>; };
 template <> struct ScalarStorage<DType::Kind::f32> { using type = float; };
 template <> struct ScalarStorage<DType::Kind::f64> { using type = double; };
 // clang-format on
@@ -217,8 +220,12 @@ template <DType::Kind K, class Host> void packScalar(ArgPack &pack, const Host &
       pack.fail("the integer is out of the parameter's range");
     pack.scalar(K, stored);
   } else {
-    static_assert(std::is_arithmetic_v<Host>, "a floating-point parameter takes a number");
-    pack.scalar(K, static_cast<Stored>(host));
+    static_assert(std::is_arithmetic_v<Host> || isHostFloat<Host>,
+                  "a floating-point parameter takes a number");
+    if constexpr (std::is_same_v<Host, Stored> || std::is_arithmetic_v<Stored>)
+      pack.scalar(K, static_cast<Stored>(host));
+    else
+      pack.scalar(K, Stored(static_cast<double>(host)));
   }
 }
 

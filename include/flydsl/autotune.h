@@ -65,7 +65,7 @@ struct Trial {
   enum class Outcome { measured, spills, too_large, failed };
   Config config;
   Outcome outcome = Outcome::failed;
-  double milliseconds = 0; ///< `measured`: the median of a run
+  double milliseconds = 0; ///< `measured`: the median of a run; on the emulator an estimate
   std::string reason;      ///< otherwise: why not
 };
 
@@ -99,8 +99,8 @@ struct AutotuneResult {
 /// A search calls `build` for every configuration, several at a time, on threads of its own with
 /// the caller's device current; measures the candidates one after the other with events on a stream
 /// of its own; and remembers the fastest. A configuration that throws, spills or does not fit is
-/// reported and skipped. On the emulator the time is the emulator's, which says little of a GPU;
-/// the log says so. Throws Error where no configuration can be measured, naming the reasons.
+/// reported and skipped. On the emulator the cost is not a time but Device::count_launches'
+/// estimate of one run, and the log says so. Throws Error where no configuration can be measured, naming the reasons.
 FLYDSL_API AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
                                    const Config &key,
                                    const std::function<Candidate(const Config &)> &build,

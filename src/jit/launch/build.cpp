@@ -5,6 +5,7 @@
 #include "jit/context_pool.h"
 #include "jit/kernel_cache.h"
 #include "jit/launch/events.h"
+#include "runtime/profiler_range.h"
 #include "support/env.h"
 #include "support/env_names.h"
 #include "support/log.h"
@@ -88,7 +89,10 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   auto state = std::make_shared<detail::ExecutableState>();
   ContextLease context;
   const Clock::time_point start = Clock::now();
-  builder::TraceResult traced = builder::traceKernel(spec, types, block, *context, target.name());
+  builder::TraceResult traced = [&] {
+    runtime::ProfilerRange range("flydsl trace", spec.name);
+    return builder::traceKernel(spec, types, block, *context, target.name());
+  }();
   state->traceMilliseconds = millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;
   report(event);
@@ -96,7 +100,10 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
     state->ir = print(*traced.module);
 
   const Clock::time_point traceEnd = Clock::now();
-  CachedKernel cached = compileCached(*traced.module, optionsFor(target, spec.hints));
+  CachedKernel cached = [&] {
+    runtime::ProfilerRange range("flydsl compile", spec.name);
+    return compileCached(*traced.module, optionsFor(target, spec.hints));
+  }();
   state->compileMilliseconds = millisecondsSince(traceEnd);
   state->object = cached.object;
   state->kernel = cached.object->find(traced.kernelName);

@@ -3,6 +3,7 @@
 #include "jit/launch/events.h"
 #include "jit/launch/kernel_state.h"
 #include "runtime/device_info.h"
+#include "runtime/profiler_range.h"
 #include "support/env.h"
 #include "support/log.h"
 
@@ -78,6 +79,7 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
 std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> &executable,
                                    int device, const std::source_location &where) {
   const auto start = std::chrono::steady_clock::now();
+  ProfilerRange range("flydsl load", executable->facts.name);
   auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
                                                executable->facts, device, where);
   EventInfo event;
