@@ -1,6 +1,7 @@
 // A small kernel from IR to code object, by phase: the first compile of the process, and the ones
 // after it.
 #include "../tests/jit/module_text.h"
+#include "jit/compile_pool.h"
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
 
@@ -48,6 +49,35 @@ BENCHMARK_CAPTURE(compile, cold, "gfx942")
 BENCHMARK_CAPTURE(compile, warm, "gfx942")->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(compile, warm_gfx1201, "gfx1201")
     ->MeasureProcessCPUTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// Sixteen kernels on so many threads of a pool.
+static void compileOnThreads(benchmark::State &state) {
+  CompilePool pool(static_cast<unsigned>(state.range(0)));
+  CompileOptions options;
+  options.target = Target::parse("gfx942");
+  int number = 0;
+  for (auto _ : state) {
+    std::vector<CompileTask> tasks;
+    for (int i = 0; i < 16; ++i)
+      tasks.push_back({"scale", [&options, name = "scale" + std::to_string(number++)] {
+                         ContextLease context;
+                         auto module = mlir::parseSourceString<mlir::ModuleOp>(
+                             test::scaleKernel(name), context.get());
+                         CachedKernel kernel;
+                         kernel.object = compileModule(*module, options);
+                         return kernel;
+                       }});
+    compileAll(std::move(tasks), pool, {});
+  }
+  state.counters["kernels_per_s"] =
+      benchmark::Counter(16.0 * double(state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(compileOnThreads)
+    ->Arg(1)
+    ->Arg(2)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();
