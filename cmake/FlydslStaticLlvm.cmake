@@ -1,0 +1,35 @@
+# LLVM, MLIR and LLD as archives, for a libflydsl that needs no shared LLVM and shows none.
+#   flydsl_static_llvm: what such a library links.
+# The archives are named by their files: the CMake targets of a distribution's LLVM lead to its shared libraries.
+get_filename_component(_lib "${LLVM_LIBRARY_DIR}" REALPATH)
+file(GLOB _archives "${_lib}/libMLIR*.a" "${_lib}/libLLVM*.a")
+list(FILTER _archives EXCLUDE REGEX "libMLIR(Test|CAPI|.*Runner)")
+list(APPEND _archives "${_lib}/liblldELF.a" "${_lib}/liblldCommon.a")
+
+# LLD registers every target of LLVM, and LLVM's link-time optimiser asks for Polly. Neither is used here: empty
+# functions in their place keep 20 code generators and Polly out.
+set(_others ${LLVM_TARGETS_TO_BUILD})
+list(REMOVE_ITEM _others AMDGPU)
+set(_text "// Generated. Code generators that this library does not have.\n")
+foreach(_target IN LISTS _others)
+  foreach(_part TargetInfo Target TargetMC AsmPrinter AsmParser Disassembler)
+    string(APPEND _text "extern \"C\" void LLVMInitialize${_target}${_part}() {}\n")
+  endforeach()
+endforeach()
+string(APPEND _text "\n#include \"llvm/Plugins/PassPlugin.h\"\n"
+  "llvm::PassPluginLibraryInfo getPollyPluginInfo() {\n"
+  "  return {LLVM_PLUGIN_API_VERSION, \"none\", LLVM_VERSION_STRING, [](llvm::PassBuilder &) {}};\n}\n")
+set(_absent "${PROJECT_BINARY_DIR}/src/absent_targets.cpp")
+file(CONFIGURE OUTPUT "${_absent}" CONTENT "${_text}" @ONLY)
+add_library(flydsl_absent_targets OBJECT "${_absent}")
+target_link_libraries(flydsl_absent_targets PRIVATE flydsl_llvm_headers)
+target_compile_options(flydsl_absent_targets PRIVATE -Wno-missing-declarations -Wno-missing-prototypes)
+
+find_package(ZLIB REQUIRED)
+add_library(flydsl_static_llvm INTERFACE)
+target_link_libraries(flydsl_static_llvm INTERFACE $<TARGET_OBJECTS:flydsl_absent_targets>
+  -Wl,--start-group ${_archives} -Wl,--end-group ZLIB::ZLIB PkgConfig::ZSTD)
+target_link_options(flydsl_static_llvm INTERFACE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--build-id=sha1)
+if(FLYDSL_LLD)
+  target_link_options(flydsl_static_llvm INTERFACE "--ld-path=${FLYDSL_LLD}" -Wl,--icf=all -Wl,-O2)
+endif()
