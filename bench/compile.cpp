@@ -58,17 +58,17 @@ static void compileOnThreads(benchmark::State &state) {
   options.target = Target::parse("gfx942");
   int number = 0;
   for (auto _ : state) {
-    std::vector<CompileTask> tasks;
-    for (int i = 0; i < 16; ++i)
-      tasks.push_back({"scale", [&options, name = "scale" + std::to_string(number++)] {
-                         ContextLease context;
-                         auto module = mlir::parseSourceString<mlir::ModuleOp>(
-                             test::scaleKernel(name), context.get());
-                         CachedKernel kernel;
-                         kernel.object = compileModule(*module, options);
-                         return kernel;
-                       }});
-    compileAll(std::move(tasks), pool, {});
+    const int first = number;
+    runAll(
+        pool, 16,
+        [&](std::size_t i) {
+          ContextLease context;
+          auto module = mlir::parseSourceString<mlir::ModuleOp>(
+              test::scaleKernel("scale" + std::to_string(first + static_cast<int>(i))),
+              context.get());
+          compileModule(*module, options);
+        },
+        [&](std::size_t) { ++number; });
   }
   state.counters["kernels_per_s"] =
       benchmark::Counter(16.0 * double(state.iterations()), benchmark::Counter::kIsRate);

@@ -30,6 +30,6 @@ add_library(flydsl_static_llvm INTERFACE)
 target_link_libraries(flydsl_static_llvm INTERFACE $<TARGET_OBJECTS:flydsl_absent_targets>
   -Wl,--start-group ${_archives} -Wl,--end-group ZLIB::ZLIB PkgConfig::ZSTD)
 target_link_options(flydsl_static_llvm INTERFACE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--build-id=sha1)
-if(FLYDSL_LLD)
+if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_link_options(flydsl_static_llvm INTERFACE "--ld-path=${FLYDSL_LLD}" -Wl,--icf=all -Wl,-O2)
 endif()

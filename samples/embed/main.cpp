@@ -50,8 +50,7 @@ static std::map<int, Compiled> warmUp() {
                         }});
   for (auto &outcome :
        fx::compile_all(requests, [](const auto &outcome, std::size_t done, std::size_t total) {
-         std::printf("warm-up %zu/%zu: %s, %s\n", done, total, outcome.name.c_str(),
-                     outcome.executable ? outcome.executable->cache_tier_name() : "failed");
+         std::printf("warm-up: %s\n", fx::progress_line(outcome, done, total).c_str());
        }))
     if (outcome.error)
       std::rethrow_exception(outcome.error);

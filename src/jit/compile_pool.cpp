@@ -5,7 +5,6 @@
 #include <flydsl/error.h>
 
 #include <charconv>
-#include <cstdio>
 
 namespace flydsl::jit {
 
@@ -67,36 +66,25 @@ void CompilePool::loop() {
   }
 }
 
-std::vector<CompileOutcome>
-compileAll(std::vector<CompileTask> tasks, CompilePool &pool,
-           const std::function<void(const CompileProgress &)> &progress) {
-  /// What the tasks share; each holds it until its last access.
+void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t)> work,
+            const std::function<void(std::size_t)> &done) {
+  // Shared with the tasks: one may still be in its last lines when the caller has all it waits for.
   struct Shared {
+    std::function<void(std::size_t)> work;
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::size_t> finished;
-    std::vector<CompileOutcome> outcomes;
   };
   auto shared = std::make_shared<Shared>();
-  shared->outcomes.resize(tasks.size());
-  for (std::size_t i = 0; i < tasks.size(); ++i)
-    pool.submit([shared, i, task = std::move(tasks[i])] {
-      CompileOutcome outcome;
-      outcome.name = task.name;
-      try {
-        outcome.kernel = task.compile();
-      } catch (...) {
-        outcome.error = std::current_exception();
-      }
+  shared->work = std::move(work);
+  for (std::size_t i = 0; i < count; ++i)
+    pool.submit([shared, i] {
+      shared->work(i);
       std::lock_guard lock(shared->mutex);
-      shared->outcomes[i] = std::move(outcome);
       shared->finished.push_back(i);
       shared->changed.notify_one();
     });
-
-  CompileProgress state;
-  state.total = tasks.size();
-  while (state.done < state.total) {
+  for (std::size_t n = 0; n < count; ++n) {
     std::size_t index;
     {
       std::unique_lock lock(shared->mutex);
@@ -104,29 +92,8 @@ compileAll(std::vector<CompileTask> tasks, CompilePool &pool,
       index = shared->finished.front();
       shared->finished.pop_front();
     }
-    state.last = &shared->outcomes[index]; // written once, before its index was handed over
-    ++state.done;
-    state.failed += state.last->error != nullptr;
-    if (progress)
-      progress(state);
+    done(index);
   }
-  std::lock_guard lock(shared->mutex);
-  return std::move(shared->outcomes);
-}
-
-std::string progressLine(const CompileProgress &progress) {
-  std::string line =
-      "compiling " + std::to_string(progress.done) + "/" + std::to_string(progress.total);
-  if (progress.failed)
-    line += " (" + std::to_string(progress.failed) + " failed)";
-  if (progress.last) {
-    char detail[64] = "failed";
-    if (!progress.last->error)
-      std::snprintf(detail, sizeof detail, "%s, %.1f ms", tierName(progress.last->kernel.tier),
-                    progress.last->kernel.fetchMs);
-    line += ": " + progress.last->name + ", " + detail;
-  }
-  return line;
 }
 
 } // namespace flydsl::jit

@@ -1,13 +1,12 @@
 // Threads on which kernels are traced and compiled beside the program's own.
 #pragma once
 
-#include "jit/kernel_cache.h"
-
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <future>
-#include <string>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -49,33 +48,10 @@ private:
   std::vector<std::thread> threads_;
 };
 
-/// One kernel to compile: what to call it, and what compiles it (compileCached, as a rule after a
-/// trace).
-struct CompileTask {
-  std::string name;
-  std::function<CachedKernel()> compile;
-};
-
-/// How one kernel of several went.
-struct CompileOutcome {
-  std::string name;
-  CachedKernel kernel;      ///< object is null if it failed
-  std::exception_ptr error; ///< null if it did not
-};
-
-/// After each kernel: how many are done and how many of them failed, of how many.
-struct CompileProgress {
-  std::size_t done = 0, failed = 0, total = 0;
-  const CompileOutcome *last = nullptr;
-};
-
-/// Compiles all tasks on `pool` and waits. The outcomes are in the order of the tasks; a failure
-/// stops no other. `progress` is called on the caller's thread, once a kernel.
-std::vector<CompileOutcome>
-compileAll(std::vector<CompileTask> tasks, CompilePool &pool,
-           const std::function<void(const CompileProgress &)> &progress = {});
-
-/// A progress line for terminals: "compiling 12/40 (1 failed): name, disk, 0.4 ms".
-std::string progressLine(const CompileProgress &progress);
+/// Runs work(0) to work(count - 1) on `pool`, several at a time, and waits. `work` must not throw.
+/// After each, as they get ready, `done` is called with its number on the caller's thread; what
+/// `work` did is visible there.
+void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t)> work,
+            const std::function<void(std::size_t)> &done);
 
 } // namespace flydsl::jit

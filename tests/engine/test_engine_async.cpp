@@ -37,6 +37,9 @@ TEST_CASE("many kernels compile at once, each once, and a failure stops no other
       requests, [&](const fx::CompileOutcome &o, std::size_t done, std::size_t total) {
         CHECK(total == 13);
         seen.insert(done);
+        CHECK_THAT(fx::progress_line(o, done, total),
+                   Catch::StartsWith("compiling " + std::to_string(done) + "/13: " + o.name) &&
+                       Catch::Contains(o.error ? ", failed" : " ms"));
         failed += o.error != nullptr;
       });
   CHECK(seen.size() == 13);

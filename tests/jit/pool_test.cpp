@@ -1,5 +1,6 @@
 #include "jit/compile_pool.h"
 #include "jit/context_pool.h"
+#include "jit/kernel_cache.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>
@@ -10,22 +11,22 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace flydsl;
 using namespace flydsl::jit;
 
 namespace {
 
-CompileTask scaleBy(KernelCache &cache, int factor) {
-  return {"scale" + std::to_string(factor), [&cache, factor] {
-            ContextLease context;
-            auto module = mlir::parseSourceString<mlir::ModuleOp>(
-                test::scaleKernel("scale", factor), context.get());
-            if (!module)
-              throw Error("the kernel does not parse");
-            CompileOptions options;
-            options.target = Target::parse("gfx942");
-            return cache.compile(*module, options);
-          }};
+CachedKernel scaleBy(KernelCache &cache, int factor) {
+  ContextLease context;
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(test::scaleKernel("scale", factor), context.get());
+  if (!module)
+    throw Error("the kernel does not parse");
+  CompileOptions options;
+  options.target = Target::parse("gfx942");
+  return cache.compile(*module, options);
 }
 
 cache::Config memoryOnly() {
@@ -40,46 +41,24 @@ TEST_CASE(
     "Many kernels on several threads: the same key compiles once, and all get the same object") {
   KernelCache cache(memoryOnly());
   CompilePool pool(4);
-  std::vector<CompileTask> tasks;
-  constexpr int different = 6, copies = 5;
-  for (int copy = 0; copy < copies; ++copy)
-    for (int factor = 1; factor <= different; ++factor)
-      tasks.push_back(scaleBy(cache, factor));
-  std::size_t calls = 0, lastDone = 0;
-  auto outcomes = compileAll(std::move(tasks), pool, [&](const CompileProgress &progress) {
-    ++calls;
-    CHECK(progress.done == lastDone + 1);
-    lastDone = progress.done;
-    CHECK(progress.total == different * copies);
-    CHECK_THAT(progressLine(progress), Catch::Contains("/30: scale"));
-  });
-  CHECK(calls == different * copies);
-  REQUIRE(outcomes.size() == different * copies);
+  constexpr std::size_t different = 6, copies = 5;
+  std::vector<CachedKernel> kernels(different * copies);
+  std::vector<std::size_t> ready;
+  runAll(
+      pool, kernels.size(),
+      [&](std::size_t i) { kernels[i] = scaleBy(cache, static_cast<int>(i % different) + 1); },
+      [&](std::size_t i) {
+        CHECK(kernels[i].object);
+        ready.push_back(i);
+      });
+  std::sort(ready.begin(), ready.end());
+  REQUIRE(ready.size() == kernels.size());
+  CHECK(std::adjacent_find(ready.begin(), ready.end()) == ready.end());
   CHECK(cache.stats().compiles == different);
   CHECK(cache.stats().memoryHits == different * (copies - 1));
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    CHECK(outcomes[i].name == "scale" + std::to_string(i % different + 1));
-    REQUIRE(outcomes[i].kernel.object);
-    CHECK(outcomes[i].kernel.object == outcomes[i % different].kernel.object);
-  }
-  CHECK(outcomes[0].kernel.object->bytes != outcomes[1].kernel.object->bytes);
-}
-
-TEST_CASE("A kernel that fails is reported in its place and stops no other") {
-  KernelCache cache(memoryOnly());
-  CompilePool pool(2);
-  std::vector<CompileTask> tasks = {scaleBy(cache, 1),
-                                    {"bad", []() -> CachedKernel { throw CompileError("no"); }},
-                                    scaleBy(cache, 2)};
-  std::size_t failed = 0;
-  auto outcomes = compileAll(std::move(tasks), pool,
-                             [&](const CompileProgress &progress) { failed = progress.failed; });
-  CHECK(failed == 1);
-  CHECK(outcomes[0].kernel.object);
-  CHECK(outcomes[2].kernel.object);
-  CHECK_FALSE(outcomes[1].kernel.object);
-  REQUIRE(outcomes[1].error);
-  CHECK_THROWS_AS(std::rethrow_exception(outcomes[1].error), CompileError);
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    CHECK(kernels[i].object == kernels[i % different].object);
+  CHECK(kernels[0].object->bytes != kernels[1].object->bytes);
 }
 
 TEST_CASE("A submitted task gives its value or its exception through a future") {

@@ -2,9 +2,7 @@
 
 #include <flydsl/compile_async.h>
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <cstdio>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -15,44 +13,41 @@ void detail::submit(std::function<void()> task) {
 std::vector<CompileOutcome>
 compile_all(std::vector<CompileRequest> requests,
             const std::function<void(const CompileOutcome &, std::size_t, std::size_t)> &progress) {
-  // Shared with the tasks: one may still be in its last lines when the caller has seen its outcome.
+  // Owned by the work, which may be in its last lines when the caller has all outcomes.
   struct Shared {
     std::vector<CompileRequest> requests;
     std::vector<CompileOutcome> outcomes;
-    std::mutex mutex;
-    std::condition_variable ready;
-    std::deque<std::size_t> finished;
   };
   auto shared = std::make_shared<Shared>();
   shared->requests = std::move(requests);
   const std::size_t total = shared->requests.size();
   shared->outcomes.resize(total);
-  for (std::size_t i = 0; i < total; ++i)
-    detail::submit([shared, i] {
-      CompileOutcome outcome;
-      outcome.name = shared->requests[i].name;
-      try {
-        outcome.executable = shared->requests[i].compile();
-      } catch (...) {
-        outcome.error = std::current_exception();
-      }
-      std::lock_guard<std::mutex> lock(shared->mutex);
-      shared->outcomes[i] = std::move(outcome);
-      shared->finished.push_back(i);
-      shared->ready.notify_one();
-    });
-  for (std::size_t done = 1; done <= total; ++done) {
-    std::size_t which;
-    {
-      std::unique_lock<std::mutex> lock(shared->mutex);
-      shared->ready.wait(lock, [&] { return !shared->finished.empty(); });
-      which = shared->finished.front();
-      shared->finished.pop_front();
+  auto compile = [shared](std::size_t i) {
+    CompileOutcome &outcome = shared->outcomes[i];
+    outcome.name = shared->requests[i].name;
+    try {
+      outcome.executable = shared->requests[i].compile();
+    } catch (...) {
+      outcome.error = std::current_exception();
     }
+  };
+  std::size_t done = 0;
+  jit::runAll(jit::CompilePool::process(), total, compile, [&](std::size_t i) {
+    ++done;
     if (progress)
-      progress(shared->outcomes[which], done, total);
-  }
+      progress(shared->outcomes[i], done, total);
+  });
   return std::move(shared->outcomes);
+}
+
+std::string progress_line(const CompileOutcome &outcome, std::size_t done, std::size_t total) {
+  char detail[64] = "failed";
+  if (outcome.executable)
+    std::snprintf(detail, sizeof detail, "%s, %.1f ms", outcome.executable->cache_tier_name(),
+                  outcome.executable->trace_milliseconds() +
+                      outcome.executable->compile_milliseconds());
+  return "compiling " + std::to_string(done) + "/" + std::to_string(total) + ": " + outcome.name +
+         ", " + detail;
 }
 
 FLYDSL_NAMESPACE_END
