@@ -3,6 +3,9 @@
 # The archives are named by their files: the CMake targets of a distribution's LLVM lead to its shared libraries.
 get_filename_component(_lib "${LLVM_LIBRARY_DIR}" REALPATH)
 file(GLOB _archives "${_lib}/libMLIR*.a" "${_lib}/libLLVM*.a")
+if(NOT EXISTS "${_lib}/libMLIRIR.a" OR NOT EXISTS "${_lib}/libLLVMCore.a" OR NOT EXISTS "${_lib}/liblldELF.a")
+  message(FATAL_ERROR "no archives of LLVM, MLIR and LLD in ${_lib} (Debian: llvm-22-dev, libmlir-22-dev, liblld-22-dev)")
+endif()
 list(FILTER _archives EXCLUDE REGEX "libMLIR(Test|CAPI|.*Runner)")
 list(APPEND _archives "${_lib}/liblldELF.a" "${_lib}/liblldCommon.a")
 
