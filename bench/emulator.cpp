@@ -50,10 +50,12 @@ struct Looped {
   }
 };
 
-void run(benchmark::State &state, const char *text) {
+void run(benchmark::State &state, const char *text, bool counters = false, unsigned checks = 0) {
   Looped l(text);
   Options options;
   options.threads = 1;
+  options.counters = counters;
+  options.checks = checks;
   for (auto _ : state)
     if (!runDispatch(l.launch, l.map, options).ok)
       state.SkipWithError("the wave faulted");
@@ -88,6 +90,15 @@ BENCHMARK_CAPTURE(run, mfma_32x32x8_f16,
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
                   "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
+// The same with counters or checks on; their cost is the ratio to the above.
+constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+BENCHMARK_CAPTURE(run, v_add_f32_counted, "v_add_f32 v4, v2, v3", true);
+BENCHMARK_CAPTURE(run, v_add_f32_checked, "v_add_f32 v4, v2, v3", false, kAll);
+BENCHMARK_CAPTURE(run, ds_read_b128_counted, "ds_read_b128 v[4:7], v1", true);
+BENCHMARK_CAPTURE(run, ds_read_b128_checked, "ds_read_b128 v[4:7], v1", false, kAll);
+BENCHMARK_CAPTURE(run, global_load_dwordx4_counted, "global_load_dwordx4 v[4:7], v1, s[2:3]", true);
+BENCHMARK_CAPTURE(run, global_load_dwordx4_checked, "global_load_dwordx4 v[4:7], v1, s[2:3]", false,
+                  kAll);
 BENCHMARK(decode);
 
 BENCHMARK_MAIN();

@@ -118,6 +118,30 @@ int main(int argc, char **argv) {
   for (int i = 0; i < Count; ++i)
     expect(c[i] == 77 + 3 * a[i], "result of a graph run three times");
 
+  // A second device: its memory is copied to, and seen by kernels of the first once that is allowed.
+  if (devices > 1) {
+    int can = 0;
+    CHECK(hipDeviceCanAccessPeer(&can, 0, 1));
+    expect(can == 1, "peer access is possible");
+    int *other;
+    CHECK(hipSetDevice(1));
+    CHECK(hipMalloc(&other, Count * sizeof(int)));
+    CHECK(hipSetDevice(0));
+    CHECK(hipMemcpyPeer(other, 1, da, 0, Count * sizeof(int)));
+    CHECK(hipDeviceEnablePeerAccess(1, 0));
+    void *across[] = {&other, &db, &dc, &count};
+    CHECK(hipModuleLaunchKernel(add, Grid, 1, 1, Block, 1, 1, 0, stream, across, nullptr));
+    CHECK(hipStreamSynchronize(stream));
+    CHECK(hipMemcpy(c.data(), dc, Count * sizeof(int), hipMemcpyDeviceToHost));
+    for (int i = 0; i < Count; ++i)
+      expect(c[i] == a[i] + b[i], "sum of memory of two devices");
+    hipPointerAttribute_t peer;
+    CHECK(hipPointerGetAttributes(&peer, other));
+    expect(peer.device == 1, "the device of a pointer");
+    CHECK(hipDeviceDisablePeerAccess(1));
+    CHECK(hipFree(other));
+  }
+
   // Pointers, errors.
   hipPointerAttribute_t attributes;
   CHECK(hipPointerGetAttributes(&attributes, da));
