@@ -45,6 +45,19 @@ void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
                                                 " are mapped");
 }
 
+/// Grows \p bytes by what stands behind the segments, the sections with line tables among it, up to
+/// the end of the section header table, which linkers write last. Nothing that is not mapped is
+/// taken, and nothing of a size that a header only claims.
+void fetchSections(const uint8_t *image, const Elf64_Ehdr &header, std::vector<uint8_t> &bytes) {
+  constexpr uint64_t most = uint64_t(1) << 28;
+  const uint64_t end = header.e_shoff + uint64_t(header.e_shnum) * header.e_shentsize;
+  if (header.e_shoff > most || end <= bytes.size() || end > bytes.size() + most)
+    return;
+  std::vector<uint8_t> more(end - bytes.size());
+  if (readMapped(image + bytes.size(), more.data(), more.size()) == more.size())
+    bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
 } // namespace
 
 std::vector<uint8_t> copyHostImage(const void *image) {
@@ -76,6 +89,7 @@ std::vector<uint8_t> copyHostImage(const void *image) {
       readMapped(from + header.e_phoff, table.data(), tableSize) != tableSize)
     throw LoadError(LoadFailure::Malformed, "the program header table is not in mapped memory");
   fetch(from, bytes, loader::ElfFile::extent(ByteView(bytes.data(), bytes.size()), table));
+  fetchSections(from, header, bytes);
   return bytes;
 }
 
