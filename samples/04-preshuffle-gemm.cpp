@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -184,18 +183,6 @@ static Plan plan(std::int64_t N, std::int64_t K) {
   return {layout_B, mma, g2s};
 }
 
-static std::uint16_t toHalf(float v) {
-  _Float16 h = static_cast<_Float16>(v);
-  std::uint16_t bits;
-  std::memcpy(&bits, &h, 2);
-  return bits;
-}
-static float fromHalf(std::uint16_t bits) {
-  _Float16 h;
-  std::memcpy(&h, &bits, 2);
-  return static_cast<float>(h);
-}
-
 static int run(const samples::Options &options) {
   const std::int64_t M = options.get("m", 256), N = options.get("n", 256),
                      K = options.get("k", 256);
@@ -223,23 +210,23 @@ static int run(const samples::Options &options) {
 
   samples::reportDevice();
   std::vector<float> a(std::size_t(M) * K), b(std::size_t(N) * K);
-  std::vector<std::uint16_t> hostA(a.size()), hostB(b.size());
+  std::vector<fx::half_t> hostA(a.size()), hostB(b.size());
   std::uint32_t state = 1;
   auto next = [&] { // multiples of 1/16 in [-1, 1): exact in half precision
     state = state * 1664525u + 1013904223u;
     return float(int(state >> 27) - 16) / 16;
   };
   for (std::size_t i = 0; i < a.size(); ++i)
-    hostA[i] = toHalf(a[i] = next());
+    hostA[i] = fx::half_t(a[i] = next());
   for (std::int64_t n = 0; n < N; ++n)
     for (std::int64_t k = 0; k < K; ++k) {
       const std::size_t i = std::size_t(n * K + k);
       b[i] = next();
-      hostB[std::size_t(layout_B(n, k).value())] = toHalf(b[i]);
+      hostB[std::size_t(layout_B(n, k).value())] = fx::half_t(b[i]);
     }
 
   fx::Stream stream;
-  fx::DeviceArray<std::uint16_t> A({M, K}), B({N, K}), C({M, N});
+  fx::DeviceArray<fx::half_t> A({M, K}), B({N, K}), C({M, N});
   A.copy_from(hostA);
   B.copy_from(hostB);
   C.poison();
@@ -259,7 +246,7 @@ static int run(const samples::Options &options) {
       double sum = 0;
       for (std::int64_t k = 0; k < K; ++k)
         sum += double(a[std::size_t(m * K + k)]) * double(b[std::size_t(n * K + k)]);
-      worst.add((double(fromHalf(c[std::size_t(m * N + n)])) - sum) / (1 + std::fabs(sum)));
+      worst.add((double(float(c[std::size_t(m * N + n)])) - sum) / (1 + std::fabs(sum)));
     }
   // Sums of such products are exact in float; the result is rounded once, to half precision.
   return samples::verdict("largest relative error", samples::dims(M, N, K), worst, 0x1p-11);
