@@ -48,6 +48,8 @@ public:
   int val_bits() const;
   /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
+  /// The same, by its other name.
+  Layout thr_id(Loc loc = Loc::current()) const { return thr_layout(loc); }
   /// (thread, value) -> element of the moved block, as the source is read, the destination is
   /// written.
   Layout layout_src_tv(Loc loc = Loc::current()) const;
@@ -63,7 +65,10 @@ public:
 class FLYDSL_API MmaAtom : public Value, public detail::StaticParam<MmaAtom> {
 public:
   using Value::Value;
+  /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
+  /// The same, by its other name.
+  Layout thr_id(Loc loc = Loc::current()) const { return thr_layout(loc); }
   /// (M, N, K) of one call.
   IntTuple shape_mnk(Loc loc = Loc::current()) const;
   /// (thread, value) -> element of the operand's tile, column-major.

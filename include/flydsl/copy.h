@@ -26,11 +26,12 @@ public:
 };
 
 /// One thread's part of a tiled copy.
-class FLYDSL_API ThrCopy {
+class FLYDSL_API ThrCopy : public TiledCopy {
 public:
-  ThrCopy(const TiledCopy &copy, const IntTuple &thread) : copy_(copy), thread_(thread) {}
+  ThrCopy(const TiledCopy &copy, const IntTuple &thread) : TiledCopy(copy), thread_(thread) {}
   ThrCopy &operator=(const ThrCopy &) = delete;
-  const TiledCopy &tiled_copy() const { return copy_; }
+  const TiledCopy &tiled_copy() const { return *this; }
+  const IntTuple &thr_idx() const { return thread_; }
   /// What the thread reads of a tile (M, N, ...): (values, repeats in M, repeats in N, ...).
   Tensor partition_S(const Tensor &source, Loc loc = Loc::current()) const;
   /// What the thread writes of a tile.
@@ -39,7 +40,6 @@ public:
   Tensor retile(const Tensor &fragment, Loc loc = Loc::current()) const;
 
 private:
-  TiledCopy copy_;
   IntTuple thread_;
 };
 

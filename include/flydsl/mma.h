@@ -69,6 +69,7 @@ public:
 class FLYDSL_API ThrMma : public TiledMma {
 public:
   ThrMma(const TiledMma &mma, const IntTuple &thread) : TiledMma(mma), thread_(thread) {}
+  const IntTuple &thr_idx() const { return thread_; }
   /// The thread's values of an operand's tile: (values, repeats in M or N, repeats in K or N).
   Tensor partition_A(const Tensor &a, Loc loc = Loc::current()) const;
   Tensor partition_B(const Tensor &b, Loc loc = Loc::current()) const;

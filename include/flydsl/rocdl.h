@@ -26,8 +26,9 @@ FLYDSL_API CopyOp BufferCopyLDS(int bits, Loc loc = Loc::current());
 FLYDSL_API CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc = Loc::current());
 /// gfx950: LDS to registers, transposed in units of `granularity` bits (4, 6, 8, 16) over 16 lanes.
 FLYDSL_API CopyOp LDSReadTrans(int granularity, int bits, Loc loc = Loc::current());
-/// gfx950: from a buffer, or from global memory, into LDS without the compiler's waits; `asyncmark`
-/// and `wait_asyncmark` order it. 32, 96 or 128 bits.
+/// gfx950: from a buffer, or from global memory, into LDS past the registers; 32, 96 or 128 bits.
+/// Wait with `s_waitcnt({.vmcnt = ...})` before a barrier lets others read; the wave's own reads
+/// wait by themselves.
 FLYDSL_API CopyOp BufferLoadAsyncLDS(int bits, Loc loc = Loc::current());
 FLYDSL_API CopyOp GlobalLoadAsyncLDS(int bits, Loc loc = Loc::current());
 

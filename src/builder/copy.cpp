@@ -47,15 +47,15 @@ static Tensor partition(const char *op, const TiledCopy &copy, const Tensor &ten
 }
 
 Tensor ThrCopy::partition_S(const Tensor &source, Loc loc) const {
-  return partition("fly.tiled_copy.partition_src", copy_, source, thread_, loc);
+  return partition("fly.tiled_copy.partition_src", *this, source, thread_, loc);
 }
 Tensor ThrCopy::partition_D(const Tensor &destination, Loc loc) const {
-  return partition("fly.tiled_copy.partition_dst", copy_, destination, thread_, loc);
+  return partition("fly.tiled_copy.partition_dst", *this, destination, thread_, loc);
 }
 Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
   Tracer &t = Tracer::require("retile", loc);
   mlir::Value v = t.emit("fly.tiled_copy.retile",
-                         {t.use(copy_.handle(), loc), t.use(fragment.handle(), loc)}, loc);
+                         {t.use(handle(), loc), t.use(fragment.handle(), loc)}, loc);
   return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
 }
 

@@ -136,6 +136,7 @@ TEST_CASE("tiled mmas answer as FlyDSL's do") {
   }
   auto large = mfma(32, 32, 8, fx::f16), f8 = mfma(16, 16, 32, fx::f8E4M3FNUZ);
   CHECK(large.shape_mnk().str() == "(32,32,8)");
+  CHECK(large.thr_id().str() == "64:1");
   CHECK(large.layout_A_tv().str() == "((32,2),4):((1,128),32)");
   CHECK(large.layout_C_tv().str() == "((32,2),(4,4)):((32,4),(1,8))");
   CHECK(f8.layout_B_tv().str() == "((16,4),8):((1,128),16)");
