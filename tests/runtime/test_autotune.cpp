@@ -131,6 +131,18 @@ TEST_CASE("a default serves where nothing is known, and FLYDSL_AUTOTUNE=1 search
         fx::AutotuneResult::Source::default_config);
 }
 
+TEST_CASE("an artifact that can't be written is an error, and its winner is not kept") {
+  Directories directories;
+  clockByBlock();
+  std::filesystem::create_directories(directories.root);
+  std::ofstream(directories.root / "file") << "no directory";
+  setenv("FLYDSL_AUTOTUNE", "1", 1);
+  setenv("FLYDSL_AUTOTUNE_CONFIG_DIR", (directories.root / "file/below").c_str(), 1);
+  CHECK_THROWS_WITH(fx::autotune("unwritten", configs, {}, candidate),
+                    Contains("no artifact written"));
+  CHECK_FALSE(std::filesystem::exists(directories.root / "cache"));
+}
+
 TEST_CASE("configurations are read by name and type") {
   const fx::Config config{{"n", 3}, {"flag", true}, {"x", 0.5}, {"mode", "fast"}};
   CHECK(config.integer("n") == 3);

@@ -201,15 +201,16 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
     }
   }
   result = search(name, configs, build, device, options);
-  if (!cacheDir.empty())
-    if (std::string why = jit::writeWinner(cacheDir, cached, result.config, result.milliseconds);
-        !why.empty())
-      support::log().warn("autotune {}: the winner is not kept: {}", name, why);
+  // The artifact first: where it can't be written, nothing is remembered of this search.
   if (forced && !artifactDir.empty())
     if (std::string why =
             jit::writeWinner(artifactDir, shipped, result.config, result.milliseconds);
         !why.empty())
       throw Error("autotune " + name + ": no artifact written: " + why);
+  if (!cacheDir.empty())
+    if (std::string why = jit::writeWinner(cacheDir, cached, result.config, result.milliseconds);
+        !why.empty())
+      support::log().warn("autotune {}: the winner is not kept: {}", name, why);
   return result;
 }
 
