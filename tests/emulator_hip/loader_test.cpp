@@ -296,6 +296,29 @@ TEST_CASE("Source lines of instructions, through inlined calls") {
         "");
 }
 
+TEST_CASE("Debug information that claims to expand without end gives no lines") {
+  std::vector<char> image = readImage("planted.gfx942.co");
+  const auto header = *at<Elf64_Ehdr>(image, 0);
+  auto section = [&](unsigned i) {
+    return at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  bool found = false;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    const char *name = image.data() + section(header.e_shstrndx)->sh_offset + section(i)->sh_name;
+    if (std::string(name) != ".debug_line")
+      continue;
+    found = true;
+    section(i)->sh_flags |= SHF_COMPRESSED;
+    auto *compression = at<Elf64_Chdr>(image, section(i)->sh_offset);
+    compression->ch_type = ELFCOMPRESS_ZLIB;
+    compression->ch_size = uint64_t(1) << 40;
+  }
+  REQUIRE(found);
+  auto code = CodeObject::load(view(image), device);
+  KernelCode ready = code->findKernel("memory_global")->ready();
+  CHECK(ready.source(ready.entry).empty());
+}
+
 TEST_CASE("Target ids: features decide, generic code covers its family") {
   TargetId code;
   REQUIRE(parseTargetId("gfx942:xnack-", code));

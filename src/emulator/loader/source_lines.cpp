@@ -4,10 +4,36 @@
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <cstring>
+#include <elf.h>
 #include <mutex>
 #include <vector>
 
 namespace flyemu::loader {
+
+namespace {
+/// Whether a compressed section claims a size that LLVM must not try to allocate: it would end the
+/// process.
+bool expandsTooFar(const llvm::object::ObjectFile &object) {
+  constexpr uint64_t kMost = uint64_t(256) << 20;
+  for (const llvm::object::SectionRef &section : object.sections()) {
+    if (!section.isCompressed())
+      continue;
+    llvm::Expected<llvm::StringRef> contents = section.getContents();
+    if (!contents) {
+      llvm::consumeError(contents.takeError());
+      return true;
+    }
+    ::Elf64_Chdr header;
+    if (contents->size() < sizeof header)
+      return true;
+    std::memcpy(&header, contents->data(), sizeof header);
+    if (header.ch_size > kMost)
+      return true;
+  }
+  return false;
+}
+} // namespace
 
 struct SourceLines::Impl {
   std::vector<uint8_t> file;
@@ -25,6 +51,8 @@ struct SourceLines::Impl {
       llvm::consumeError(made.takeError());
       return;
     }
+    if (expandsTooFar(**made))
+      return;
     object = std::move(*made);
     // Damaged tables give no lines; the kernel runs all the same.
     auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
