@@ -1,4 +1,5 @@
 // The loader on sound, foreign and damaged files.
+#include "emulator/exec/program.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
 
@@ -317,6 +318,19 @@ TEST_CASE("Debug information that claims to expand without end gives no lines") 
   auto code = CodeObject::load(view(image), device);
   KernelCode ready = code->findKernel("memory_global")->ready();
   CHECK(ready.source(ready.entry).empty());
+}
+
+TEST_CASE("A literal where the encoding has no room for one is no instruction, and no crash") {
+  const uint32_t cases[][2] = {{0xd2080000, 0x0001ffff},  // v_lshl_add_u64
+                               {0xd1cb0000, 0x03fe0100},  // v_fma_f32, the third operand
+                               {0xe0501000, 0xff000000}}; // buffer_load_dword
+  for (const auto &words : cases) {
+    auto program = decodeProgram("gfx942", words, sizeof words);
+    CHECK(program->insts.size() == 3);
+    CHECK(program->text(0) == "");
+  }
+  const uint32_t cut = 0x8000ff00; // s_add_u32 with a literal that the segment's end cuts off
+  CHECK(decodeProgram("gfx942", &cut, 4)->text(0) == "");
 }
 
 TEST_CASE("Target ids: features decide, generic code covers its family") {

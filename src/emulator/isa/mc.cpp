@@ -14,6 +14,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 
@@ -26,6 +27,7 @@ void LLVMInitializeAMDGPUDisassembler();
 namespace flyemu {
 
 struct McTarget::Impl {
+  std::string cpu;
   llvm::Triple triple{"amdgcn-amd-amdhsa"};
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -36,6 +38,40 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
 };
+
+namespace {
+/// Whether LLVM 22's disassembler would crash on an instruction: where it misses the four bytes of
+/// a literal, it writes a message to a stream that it has just taken away. The 64-bit encodings of
+/// gfx9 have no room for literals, so these bytes are no instruction.
+bool lacksItsLiteral(std::string_view cpu, const uint32_t *words) {
+  if (cpu.substr(0, 4) != "gfx9")
+    return false;
+  constexpr uint32_t kLiteral = 255;
+  const uint32_t encoding = words[0] >> 26, second = words[1];
+  if (encoding == 0x34) // VOP3, VOP3P
+    return (second & 511) == kLiteral || (second >> 9 & 511) == kLiteral ||
+           (second >> 18 & 511) == kLiteral;
+  return (encoding == 0x38 || encoding == 0x3a) && second >> 24 == kLiteral; // MUBUF, MTBUF
+}
+
+/// Decodes with the bytes after the end taken as zeros: a literal that is not there is met too late
+/// as well.
+llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler,
+                                             std::string_view cpu, const void *code, size_t bytes,
+                                             uint64_t address, llvm::MCInst &inst, uint64_t &size) {
+  constexpr size_t kLongest = 32; // no instruction is longer
+  uint8_t padded[kLongest] = {};
+  const size_t given = bytes < kLongest ? bytes : kLongest;
+  std::memcpy(padded, code, given);
+  uint32_t words[2];
+  std::memcpy(words, padded, sizeof words);
+  if (given < 4 || lacksItsLiteral(cpu, words))
+    return llvm::MCDisassembler::Fail;
+  auto status = disassembler.getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
+                                            address, llvm::nulls());
+  return size > given ? llvm::MCDisassembler::Fail : status;
+}
+} // namespace
 
 McTarget::McTarget(std::string_view cpu, std::string_view features)
     : impl(std::make_unique<Impl>()) {
@@ -52,6 +88,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
     throw std::invalid_argument(error);
   i.registers.reset(target->createMCRegInfo(i.triple));
   i.asmInfo.reset(target->createMCAsmInfo(*i.registers, i.triple, i.options));
+  i.cpu = cpu;
   i.instructions.reset(target->createMCInstrInfo());
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
@@ -71,8 +108,7 @@ McTarget::~McTarget() = default;
 McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  llvm::ArrayRef<uint8_t> data(static_cast<const uint8_t *>(code), bytes);
-  auto status = impl->disassembler->getInstruction(inst, size, data, address, llvm::nulls());
+  auto status = decodeOne(*impl->disassembler, impl->cpu, code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
   return {inst.getOpcode(), static_cast<unsigned>(size)};
@@ -81,8 +117,7 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
 std::string McTarget::print(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  llvm::ArrayRef<uint8_t> data(static_cast<const uint8_t *>(code), bytes);
-  auto status = impl->disassembler->getInstruction(inst, size, data, address, llvm::nulls());
+  auto status = decodeOne(*impl->disassembler, impl->cpu, code, bytes, address, inst, size);
   if (status == llvm::MCDisassembler::Fail)
     return {};
   std::string text;
