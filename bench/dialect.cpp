@@ -73,7 +73,54 @@ void inferComposition(benchmark::State &state) {
   std::string text = powers(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   create<CompositionOp>(state, {layoutType(text), layoutType("(4,2):(2,1)")});
 }
-BENCHMARK(inferComposition)->ArgNames({"rank", "depth"})->Args({4, 1})->Args({16, 1})->Args({4, 4});
+BENCHMARK(inferComposition)
+    ->ArgNames({"rank", "depth"})
+    ->Args({4, 1})
+    ->Args({16, 1})
+    ->Args({60, 1})
+    ->Args({4, 4})
+    ->Args({4, 16})
+    ->Args({4, 60});
+
+/// Folds an operation over static operands, which are there already.
+template <class Op> void fold(benchmark::State &state, std::vector<Type> types) {
+  Location loc = UnknownLoc::get(&context());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  SmallVector<Value> operands;
+  for (Type type : types)
+    operands.push_back(StaticOp::create(builder, loc, type));
+  OperationState op(loc, Op::getOperationName());
+  Op::build(builder, op, operands);
+  Operation *made = builder.create(op);
+  for (auto _ : state) {
+    SmallVector<OpFoldResult> results;
+    if (failed(made->fold(results)))
+      state.SkipWithError("it does not fold");
+    benchmark::DoNotOptimize(results);
+  }
+}
+
+void foldComposition(benchmark::State &state) {
+  fold<CompositionOp>(state, {layoutType("(8,16):(1,8)"), layoutType("(4,2):(2,1)")});
+}
+BENCHMARK(foldComposition);
+
+void inferSize(benchmark::State &state) {
+  create<SizeOp>(state, {layoutType("((4,8),16):((1,4),32)")});
+}
+BENCHMARK(inferSize);
+
+void inferComplement(benchmark::State &state) {
+  create<ComplementOp>(state, {layoutType("((4,8),16):((1,4),64)"),
+                               IntTupleType::get(&context(), flydsl::layout::IntTuple(8192))});
+}
+BENCHMARK(inferComplement);
+
+void inferRakedProduct(benchmark::State &state) {
+  create<RakedProductOp>(state, {layoutType("(8,16):(16,1)"), layoutType("(1,4):(1,1)")});
+}
+BENCHMARK(inferRakedProduct);
 
 void inferDynamicDivide(benchmark::State &state) {
   Type tile = TileType::get(&context(), flydsl::layout::parseTile("[8|64]"));
@@ -149,6 +196,36 @@ void lowerModule(benchmark::State &state) {
   }
 }
 BENCHMARK(lowerModule)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+/// Sample 04's kernel through the passes of one step: all of them, or one that comes after others.
+void lowerGemm(benchmark::State &state, const char *before, const char *timed) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(FLYDSL_BENCH_GEMM, &context());
+  PassManager prepare(&context()), passes(&context());
+  if (!module || failed(parsePassPipeline(before, prepare)) ||
+      failed(parsePassPipeline(timed, passes)) || failed(prepare.run(*module))) {
+    state.SkipWithError("no module or no passes");
+    return;
+  }
+  for (auto _ : state) {
+    state.PauseTiming();
+    OwningOpRef<ModuleOp> copy = module->clone();
+    state.ResumeTiming();
+    if (failed(passes.run(*copy)))
+      state.SkipWithError("the passes failed");
+    state.PauseTiming();
+    copy = nullptr;
+    state.ResumeTiming();
+  }
+}
+BENCHMARK_CAPTURE(lowerGemm, layout_lowering, "fly-rewrite-func-signature,fly-canonicalize",
+                  "fly-layout-lowering")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(
+    lowerGemm, all, "",
+    "fly-rewrite-func-signature,fly-canonicalize,fly-layout-lowering,fly-int-swizzle-simplify,"
+    "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa,"
+    "convert-fly-to-rocdl,canonicalize")
+    ->Unit(benchmark::kMillisecond);
 
 } // namespace
 

@@ -16,7 +16,42 @@ uint64_t Random::next() {
 }
 
 int64_t Random::between(int64_t lo, int64_t hi) {
-  return lo + static_cast<int64_t>(next() % static_cast<uint64_t>(hi - lo + 1));
+  if (replays_)
+    return lo + (at_ < choices_.size() ? std::min(choices_[at_++], hi - lo) : 0);
+  choices_.push_back(static_cast<int64_t>(next() % static_cast<uint64_t>(hi - lo + 1)));
+  return lo + choices_.back();
+}
+
+std::vector<int64_t> shrink(std::vector<int64_t> choices,
+                            const std::function<bool(const std::vector<int64_t> &)> &fails) {
+  bool better = true;
+  auto keep = [&](std::vector<int64_t> candidate) {
+    if (!fails(candidate))
+      return false;
+    choices = std::move(candidate);
+    return better = true;
+  };
+  while (better) {
+    better = false;
+    for (size_t length = choices.size() / 2; length > 0; length /= 2)
+      for (size_t from = 0; from + length <= choices.size();) {
+        std::vector<int64_t> without = choices;
+        auto at = without.begin() + static_cast<std::ptrdiff_t>(from);
+        without.erase(at, at + static_cast<std::ptrdiff_t>(length));
+        if (!keep(std::move(without)))
+          from += length;
+      }
+    for (size_t i = 0; i < choices.size(); ++i)
+      for (int64_t smaller : {int64_t(0), choices[i] / 2, choices[i] - 1}) {
+        if (smaller < 0 || smaller >= choices[i])
+          continue;
+        std::vector<int64_t> candidate = choices;
+        candidate[i] = smaller;
+        if (keep(std::move(candidate)))
+          break;
+      }
+  }
+  return choices;
 }
 
 std::string Case::str() const {

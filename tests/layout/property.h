@@ -16,11 +16,13 @@ using flydsl::layout::Int;
 using flydsl::layout::IntTuple;
 using flydsl::layout::Layout;
 
-/// Random numbers that are the same everywhere.
+/// Random numbers that are the same everywhere. What was drawn can be kept, made simpler, and drawn
+/// again.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next();
+  /// Gives the choices again, then always the smallest number.
+  explicit Random(std::vector<int64_t> choices) : choices_(std::move(choices)), replays_(true) {}
   /// In [lo, hi].
   int64_t between(int64_t lo, int64_t hi);
   bool oneIn(int64_t n) { return between(1, n) == 1; }
@@ -28,9 +30,22 @@ public:
     return choices[static_cast<size_t>(between(0, static_cast<int64_t>(choices.size()) - 1))];
   }
 
+  /// What was drawn, as distances from the lower bounds.
+  const std::vector<int64_t> &choices() const { return choices_; }
+
 private:
-  uint64_t state_;
+  uint64_t next();
+
+  uint64_t state_ = 0;
+  std::vector<int64_t> choices_;
+  size_t at_ = 0;
+  bool replays_ = false;
 };
+
+/// Makes choices simpler as long as `fails` says that what is drawn from them still fails: fewer,
+/// or closer to the lower bounds.
+std::vector<int64_t> shrink(std::vector<int64_t> choices,
+                            const std::function<bool(const std::vector<int64_t> &)> &fails);
 
 /// What a property is checked on.
 struct Case {

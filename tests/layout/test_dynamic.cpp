@@ -91,8 +91,21 @@ struct Tally {
   int refused = 0;
 };
 
+/// What is wrong on these choices, or nothing.
+std::optional<std::string> failureOf(const std::function<void(Random &)> &body,
+                                     const std::vector<int64_t> &choices) {
+  Random random(choices);
+  try {
+    body(random);
+  } catch (const LayoutError &) {
+  } catch (const std::string &message) {
+    return message;
+  }
+  return std::nullopt;
+}
+
 /// Runs `body` on `count` random inputs; LayoutErrors count as refused. A failure names the seed's
-/// case.
+/// case, and what is wrong with the simplest one that fails.
 Tally repeat(int count, uint64_t seed, const std::function<void(Random &)> &body) {
   Tally tally;
   for (int i = 0; i < count; ++i) {
@@ -103,7 +116,10 @@ Tally repeat(int count, uint64_t seed, const std::function<void(Random &)> &body
     } catch (const LayoutError &) {
       ++tally.refused;
     } catch (const std::string &message) {
-      FAIL("case " << i << ": " << message);
+      auto simplest = shrink(random.choices(), [&](const std::vector<int64_t> &choices) {
+        return failureOf(body, choices).has_value();
+      });
+      FAIL("case " << i << ": " << failureOf(body, simplest).value_or(message));
     }
   }
   return tally;

@@ -57,6 +57,20 @@ std::string meaning(const AlgebraValue &value) {
   return text;
 }
 
+/// Whether modes of the outer layout of a composition happen to join under these numbers. Then
+/// there may be an answer where the modes by themselves, which is what the dynamic form has,
+/// promise none.
+bool joinsByChance(Operation *op, ArrayRef<AlgebraValue> operands) {
+  const auto *outer = isa<CompositionOp>(op) ? std::get_if<fl::Layout>(&operands[0]) : nullptr;
+  if (!outer)
+    return false;
+  auto countOf = [](const fl::Layout &layout) {
+    auto shapes = layout.shape().leaves();
+    return llvm::count_if(shapes, [](const fl::Int &n) { return n.value() != 1; });
+  };
+  return countOf(fl::coalesce(*outer)) < countOf(*outer);
+}
+
 struct Fixture {
   MLIRContext context;
   Fixture() : context(MLIRContext::Threading::DISABLED) {
@@ -105,7 +119,8 @@ TEST_CASE("random operations compute what the algebra says", "[passes]") {
         Run run;
         for (size_t i = 0; i < cases[c].divisors.size(); ++i) {
           int64_t d = cases[c].divisors[i];
-          run.in.push_back(d * (1 + static_cast<int64_t>(random() % (cases[c].largest[i] / d))));
+          int64_t number = d * (1 + static_cast<int64_t>(random() % (cases[c].largest[i] / d)));
+          run.in.push_back(cases[c].negative[i] && random() % 2 ? -number : number);
         }
         SmallVector<AlgebraValue> operands, results;
         for (const AlgebraValue &operand : cases[c].operands)
@@ -113,7 +128,8 @@ TEST_CASE("random operations compute what the algebra says", "[passes]") {
               operand, [&](const fl::Int &leaf) { return run.in[leaf.expr()->symbol()]; }));
         // Numbers that break what the operation takes for granted are no case.
         try {
-          if (succeeded(cases[c].op.evaluate(operands, results))) {
+          if (!joinsByChance(cases[c].op, operands) &&
+              succeeded(cases[c].op.evaluate(operands, results))) {
             run.expected = meaning(results.front());
             runs[c].push_back(std::move(run));
           }

@@ -40,7 +40,9 @@ public:
       return finish(names[pick(3)], {tuple(shape), tuple(like(shape, 50))});
     }
     case 6: {
+      negative = true;
       IntTuple shape = like(shapeTuple(0), 200);
+      negative = false;
       return finish(pick(2) ? "int_tuple_div" : "int_tuple_mod",
                     {tuple(shape), tuple(like(shape, 9))});
     }
@@ -93,8 +95,9 @@ private:
     int64_t divisor = pick(3) ? 1 : int64_t(1) << pick(3);
     result.divisors.push_back(divisor);
     result.largest.push_back(std::max(largest, divisor));
+    result.negative.push_back(negative);
     return Int::symbol(result.divisors.size() - 1, pick(3) ? 32 : 64, divisor,
-                       flydsl::layout::ValueRange{1, INT32_MAX});
+                       flydsl::layout::ValueRange{negative ? INT32_MIN : 1, INT32_MAX});
   }
 
   IntTuple shapeTuple(int depth) {
@@ -189,7 +192,7 @@ private:
     Value number = LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address(in, index));
     if (width == 32)
       number = arith::TruncIOp::create(builder, loc, builder.getI32Type(), number);
-    if (pick(2)) {
+    if (pick(2) && !result.negative[index]) {
       Value zero =
           arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(number.getType(), 0));
       number = arith::MaxSIOp::create(builder, loc, number, zero);
@@ -250,6 +253,7 @@ private:
   std::mt19937_64 &random;
   Case &result;
   int64_t outputs = 0;
+  bool negative = false; ///< whether numbers may have any sign
   std::vector<std::pair<Value, AlgebraValue>> symbolicOf;
 };
 

@@ -106,3 +106,44 @@ func.func @address_widths(%g: !fly.ptr<f32, global, align<4096>>, %s: !fly.ptr<f
   %b = fly.memref.load(%sv, %coord) : (!fly.memref<f32, shared, (8,4):(1024,1), align<4096>>, !fly.int_tuple<(?,0)>) -> f32
   return %a, %b : f32, f32
 }
+
+// -----
+
+// A divisor that is a power of two needs no division, whatever the dividend's sign: towards zero.
+// CHECK-LABEL: @division_by_power_of_two
+// CHECK-SAME: (%[[X:.*]]: i32)
+// CHECK-NOT: div
+// CHECK-NOT: rem
+// CHECK-DAG: %[[SIGN:.*]] = arith.shrsi %[[X]], %c31_i32
+// CHECK-DAG: %[[BIAS:.*]] = arith.shrui %[[SIGN]], %c29_i32
+// CHECK-DAG: %[[UP:.*]] = arith.addi %[[X]], %[[BIAS]]
+// CHECK-DAG: %[[Q:.*]] = arith.shrsi %[[UP]], %c3_i32
+// CHECK-DAG: %[[LOW:.*]] = arith.andi %[[UP]], %c7_i32
+// CHECK-DAG: %[[R:.*]] = arith.subi %[[LOW]], %[[BIAS]]
+// CHECK: return %[[Q]], %[[R]]
+func.func @division_by_power_of_two(%x: i32) -> (i32, i32) {
+  %t = fly.make_int_tuple(%x) : (i32) -> !fly.int_tuple<?>
+  %eight = fly.make_int_tuple() : () -> !fly.int_tuple<8>
+  %q = fly.int_tuple_div(%t, %eight) : (!fly.int_tuple<?>, !fly.int_tuple<8>) -> !fly.int_tuple<?>
+  %r = fly.int_tuple_mod(%t, %eight) : (!fly.int_tuple<?>, !fly.int_tuple<8>) -> !fly.int_tuple<?>
+  %a = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+  %b = fly.get_scalar(%r) : (!fly.int_tuple<?>) -> i32
+  return %a, %b : i32, i32
+}
+
+// -----
+
+// What the divisor is known to divide needs none either; what nobody uses is not computed.
+// CHECK-LABEL: @known_divisor
+// CHECK-SAME: (%[[X:.*]]: i32, %{{.*}}: i32)
+// CHECK-NEXT: return %[[X]] : i32
+func.func @known_divisor(%x: i32, %y: i32) -> i32 {
+  %t = fly.make_int_tuple(%x) : (i32) -> !fly.int_tuple<?>
+  %u = fly.make_int_tuple(%y) : (i32) -> !fly.int_tuple<?>
+  %six = fly.make_int_tuple() : () -> !fly.int_tuple<6>
+  %p = fly.int_tuple_mul(%t, %six) : (!fly.int_tuple<?>, !fly.int_tuple<6>) -> !fly.int_tuple<?{div=6}>
+  %q = fly.int_tuple_div(%p, %six) : (!fly.int_tuple<?{div=6}>, !fly.int_tuple<6>) -> !fly.int_tuple<?>
+  %unused = fly.int_tuple_div(%u, %t) : (!fly.int_tuple<?>, !fly.int_tuple<?>) -> !fly.int_tuple<?>
+  %a = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+  return %a : i32
+}

@@ -48,10 +48,9 @@ bool isRegister(Type type) {
 /// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's
 /// index.
 SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
-  constexpr int64_t kMost = 1 << 16; // elements, many times of what a thread has registers for
   SmallVector<int64_t> offsets;
   int64_t count = fl::size(layout).value();
-  if (count > kMost)
+  if (count > kMostRegisterElements)
     fl::fail("a fragment of ", count, " elements is more than registers hold");
   for (int64_t i = 0; i < count; ++i)
     offsets.push_back(fl::crd2idx(fl::IntTuple(i), layout).leaf().value());

@@ -5,6 +5,7 @@
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/RegisterMemory.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,6 +66,9 @@ private:
     std::optional<int64_t> elements = sizeAttr(op, "allocSize");
     if (!elements || *elements <= 0)
       return op.emitOpError("in register memory needs a positive allocSize");
+    if (*elements > kMostRegisterElements)
+      return op.emitOpError("in register memory has an allocSize of at most ")
+             << kMostRegisterElements << ", not " << *elements;
     // One allocation a function: in a loop it would take new scratch memory every time round.
     OpBuilder::InsertionGuard guard(rewriter);
     if (auto func = op->getParentOfType<FunctionOpInterface>()) {

@@ -159,9 +159,9 @@ void RakedProductOp::compute(const AlgebraArgs &args, Results &results) {
 
 void RecastLayoutOp::compute(const AlgebraArgs &args, Results &results) {
   auto &props = args.props<RecastLayoutOp>();
-  results.push_back(
-      args.withLinear(0, layout::recastLayout(linear(args, 0), props.old_type_bits.getInt(),
-                                              props.new_type_bits.getInt())));
+  layout::AnyLayout recast = layout::recastLayout(args.layout(0), props.old_type_bits.getInt(),
+                                                  props.new_type_bits.getInt());
+  std::visit([&](const auto &l) { results.push_back(l); }, recast);
 }
 
 void TileToShapeOp::compute(const AlgebraArgs &args, Results &results) {

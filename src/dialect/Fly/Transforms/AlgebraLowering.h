@@ -90,6 +90,9 @@ private:
   llvm::DenseMap<Operation *, Operation *> moves;
 };
 
+/// Atom calls, or accesses, that one operation becomes at most; more than that belongs into a loop.
+constexpr int64_t kMostCalls = 1 << 14;
+
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives
 /// one, else a FailureOr.
 template <class Fn> auto guarded(Operation *op, Fn fn) {

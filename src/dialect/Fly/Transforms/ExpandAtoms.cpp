@@ -4,6 +4,7 @@
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
 #include "layout/algebra.h"
+#include "layout/checked.h"
 #include "layout/coord.h"
 
 #include <array>
@@ -67,8 +68,8 @@ int64_t staticSize(const IntTuple &shape, const char *what) {
 
 class CopyExpansion {
 public:
-  CopyExpansion(CopyOp op, Value atom, AlgebraLowering &lowering)
-      : op(op), atom(atom), lowering(lowering), builder(op) {}
+  CopyExpansion(CopyOp op, Value atom, const SymbolicValue &whole, AlgebraLowering &lowering)
+      : op(op), atom(atom), whole(whole), lowering(lowering), builder(op) {}
 
   LogicalResult run(SymbolicValue src, SymbolicValue dst, std::optional<SymbolicValue> pred) {
     const Layout &from = linearOf(src), &to = linearOf(dst);
@@ -100,6 +101,9 @@ public:
 
   LogicalResult emit(const SymbolicValue &src, const SymbolicValue &dst,
                      const std::optional<SymbolicValue> &pred) {
+    if (++calls > kMostCalls)
+      fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole),
+           " in a loop over tiles");
     Location loc = op.getLoc();
     FailureOr<Value> from = lowering.materialize(builder, loc, src),
                      to = lowering.materialize(builder, loc, dst);
@@ -179,8 +183,10 @@ private:
 
   CopyOp op;
   Value atom;
+  const SymbolicValue &whole; ///< the source
   AlgebraLowering &lowering;
   OpBuilder builder;
+  int64_t calls = 0;
 };
 
 /// (m, n, k) of each call in order.
@@ -259,6 +265,9 @@ LogicalResult emitGemm(GemmOp op, Value atom, AlgebraLowering &lowering, const S
       extent(lc, 2) != extents[1] || (hasK && extent(lb, 2) != extents[2]))
     fail("operands do not agree in (M, N, K): D is ", ld, ", A ", la, ", B ", lb, ", C ", lc);
 
+  if (checkedMul(checkedMul(extents[0], extents[1]), extents[2]) > kMostCalls)
+    fail("a gemm becomes at most ", kMostCalls, " atom calls, not (", extents[0], ",", extents[1],
+         ",", extents[2], ")");
   std::vector<bool> begun(extents[0] * extents[1]);
   for (auto [m, n, k] : traversal(op, extents)) {
     IntTuple atA = hasK ? tup(m, k) : IntTuple(m), atB = hasK ? tup(n, k) : IntTuple(n),
@@ -289,7 +298,7 @@ LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering) {
   auto instruction = dyn_cast<CopyOpTypeInterface>(cast<CopyAtomType>(atom->getType()).getCopyOp());
   bool whole = instruction && instruction.isWholeTileCopy();
   LogicalResult done = guarded(op, [&] {
-    CopyExpansion expansion(op, *atom, lowering);
+    CopyExpansion expansion(op, *atom, *src, lowering);
     return whole ? expansion.emit(*src, *dst, pred) : expansion.run(*src, *dst, pred);
   });
   if (failed(done))

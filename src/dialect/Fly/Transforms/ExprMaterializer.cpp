@@ -150,11 +150,24 @@ Value ExprMaterializer::cached(OpBuilder &builder, const Key &key) {
   return {};
 }
 
+namespace {
+/// What makes the low bits of a negative dividend round towards zero: 2^bits - 1 where it is
+/// negative, else 0.
+Value roundingBias(OpBuilder &builder, Location loc, Value dividend, unsigned bits,
+                   function_ref<Value(int64_t)> number) {
+  unsigned width = dividend.getType().getIntOrFloatBitWidth();
+  Value sign = arith::ShRSIOp::create(builder, loc, dividend, number(width - 1));
+  return arith::ShRUIOp::create(builder, loc, sign, number(width - bits));
+}
+} // namespace
+
 Value ExprMaterializer::emitNode(OpBuilder &builder, Location loc, const Expr &node, unsigned width,
                                  Value lhs, Value rhs) {
   Type type = builder.getIntegerType(width);
   bool nonNegative = node.lhs()->range().isNonNegative() && node.rhs()->range().isNonNegative();
   bool powerOfTwo = node.rhs()->isConstant() && isPowerOf2(node.rhs()->value());
+  unsigned bits = powerOfTwo ? __builtin_ctzll(node.rhs()->value()) : 0;
+  auto number = [&](int64_t v) { return constant(builder, loc, v, type); };
   switch (node.op()) {
   case ExprOp::Add:
     return arith::AddIOp::create(builder, loc, lhs, rhs);
@@ -164,19 +177,27 @@ Value ExprMaterializer::emitNode(OpBuilder &builder, Location loc, const Expr &n
     return arith::MulIOp::create(builder, loc, lhs, rhs);
   case ExprOp::Div:
     if (nonNegative && powerOfTwo)
-      return arith::ShRUIOp::create(
-          builder, loc, lhs, constant(builder, loc, __builtin_ctzll(node.rhs()->value()), type));
-    // A dividend that the power of two divides has no remainder to round, whatever its sign.
-    if (powerOfTwo && node.lhs()->divisor() % node.rhs()->value() == 0)
-      return arith::ShRSIOp::create(
-          builder, loc, lhs, constant(builder, loc, __builtin_ctzll(node.rhs()->value()), type));
+      return arith::ShRUIOp::create(builder, loc, lhs, number(bits));
+    if (powerOfTwo && bits > 0 && bits < width) {
+      // A dividend that the power of two divides has no remainder to round, whatever its sign.
+      if (node.lhs()->divisor() % node.rhs()->value() != 0)
+        lhs =
+            arith::AddIOp::create(builder, loc, lhs, roundingBias(builder, loc, lhs, bits, number));
+      return arith::ShRSIOp::create(builder, loc, lhs, number(bits));
+    }
     if (nonNegative)
       return arith::DivUIOp::create(builder, loc, lhs, rhs);
     return arith::DivSIOp::create(builder, loc, lhs, rhs);
   case ExprOp::Mod:
     if (nonNegative && powerOfTwo)
-      return arith::AndIOp::create(builder, loc, lhs,
-                                   constant(builder, loc, node.rhs()->value() - 1, type));
+      return arith::AndIOp::create(builder, loc, lhs, number(node.rhs()->value() - 1));
+    if (powerOfTwo && bits > 0 && bits < width) {
+      Value bias = roundingBias(builder, loc, lhs, bits, number);
+      Value low =
+          arith::AndIOp::create(builder, loc, arith::AddIOp::create(builder, loc, lhs, bias),
+                                number(node.rhs()->value() - 1));
+      return arith::SubIOp::create(builder, loc, low, bias);
+    }
     if (nonNegative)
       return arith::RemUIOp::create(builder, loc, lhs, rhs);
     return arith::RemSIOp::create(builder, loc, lhs, rhs);
@@ -267,11 +288,9 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
     Mode below = mode == Mode::Low32 && !isModular(expr->op()) && width == 64 ? Mode::Exact : mode;
     Value lhs = emit(builder, loc, expr->lhs(), width, below);
     Value rhs;
-    bool shifts =
-        expr->rhs()->isConstant() && isPowerOf2(expr->rhs()->value()) &&
-        (expr->op() == ExprOp::Div || expr->op() == ExprOp::Mod) &&
-        (expr->lhs()->range().isNonNegative() ||
-         (expr->op() == ExprOp::Div && expr->lhs()->divisor() % expr->rhs()->value() == 0));
+    bool shifts = expr->rhs()->isConstant() && isPowerOf2(expr->rhs()->value()) &&
+                  expr->rhs()->value() > 1 && (width == 64 || expr->rhs()->value() <= INT32_MAX) &&
+                  (expr->op() == ExprOp::Div || expr->op() == ExprOp::Mod);
     if (!shifts)
       rhs = emit(builder, loc, expr->rhs(), width, below);
     if (speculatable)

@@ -3,6 +3,7 @@
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
+#include "dialect/Fly/Transforms/RegisterMemory.h"
 #include "layout/algebra.h"
 #include "layout/coord.h"
 
@@ -27,6 +28,9 @@ struct Chunks {
 };
 
 Chunks chunksOf(const Layout &layout) {
+  if (int64_t elements = size(layout).value(); elements > kMostRegisterElements)
+    fail("a vector of ", elements, " elements of ", layout,
+         " is more than registers hold, which is ", kMostRegisterElements);
   Layout flat = coalesce(layout);
   if (flat.isLeaf() && (flat.stride().isLeaf(1) || flat.shape().isLeaf(1)))
     return {{IntTuple(0)}, flat.shape().leaf().value(), {}, {}, {}};
@@ -56,6 +60,9 @@ Chunks chunksOf(const Layout &layout) {
   } else {
     Layout rest(IntTuple::unwrapped(restShapes), IntTuple::unwrapped(restStrides));
     int64_t count = size(rest).value();
+    if (count > kMostCalls)
+      fail("a vector in ", count, " pieces of ", layout, " is more than the ", kMostCalls,
+           " accesses that one load or store becomes");
     for (int64_t i = 0; i < count; ++i)
       chunks.offsets.push_back(crd2idx(IntTuple(i), rest));
   }
@@ -114,6 +121,9 @@ LogicalResult loadCoordinates(MemRefLoadVecOp op, const CoordTensorValue &tensor
   Location loc = op.getLoc();
   // What is known stands in a constant vector; the rest is inserted.
   auto elemTy = cast<IntegerType>(type.getElementType());
+  if (type.getNumElements() > kMostCalls)
+    return op.emitOpError("gives at most ")
+           << kMostCalls << " coordinates, not " << type.getNumElements();
   SmallVector<APInt> known;
   SmallVector<std::pair<int64_t, Int>> computed;
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
@@ -269,6 +279,10 @@ LogicalResult lowerRegisterAllocation(Operation *op, AlgebraLowering &lowering) 
   FailureOr<int64_t> elements = guarded(op, [&] { return cosize(*layout).value(); });
   if (failed(elements))
     return failure();
+  if (*elements > kMostRegisterElements)
+    return op->emitOpError("register memory of ")
+           << *elements << " elements is more than the " << kMostRegisterElements
+           << " that a fragment has at most";
   OpBuilder builder(op);
   Value shape = lowering.materializeLayout(builder, op->getLoc(), type.getLayout());
   auto attrs = builder.getDictionaryAttr(builder.getNamedAttr(

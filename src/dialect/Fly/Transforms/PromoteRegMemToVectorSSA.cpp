@@ -69,7 +69,8 @@ private:
     auto size = attrs && type.isIn(AddressSpace::Register) ? attrs->getAs<IntegerAttr>("allocSize")
                                                            : IntegerAttr();
     Type elemTy = registerElementType(type.getElemTy());
-    if (!size || size.getInt() <= 0 || !VectorType::isValidElementType(elemTy))
+    if (!size || size.getInt() <= 0 || size.getInt() > kMostRegisterElements ||
+        !VectorType::isValidElementType(elemTy))
       return;
     auto vector = VectorType::get({size.getInt()}, elemTy);
     llvm::SmallVector<std::pair<Value, int64_t>> pointers{{op.getResult(), 0}};

@@ -10,6 +10,10 @@ namespace mlir::fly {
 
 class MemRefType;
 
+/// Elements of the largest vector or fragment that is taken for one of registers: many times of
+/// what a thread has, and few enough to be written out one by one.
+constexpr int64_t kMostRegisterElements = 1 << 16;
+
 /// The element type that vectors of registers have: floats below 16 bits become integers of their
 /// width, because neither arith nor the code generator knows vectors of them.
 Type registerElementType(Type elemTy);

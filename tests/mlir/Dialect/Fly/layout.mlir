@@ -108,3 +108,14 @@ func.func @products() {
   %6 = fly.tile_to_shape(%l, %s, %o) : (!fly.layout<(2,2):(1,2)>, !fly.int_tuple<(4,8)>, !fly.int_tuple<(0,1)>) -> !fly.layout<((2,2),(2,4)):((1,4),(2,8))>
   return
 }
+
+// What acts on indices moves with the element's size: the swizzle's bits, the offset.
+// CHECK-LABEL: @recast_composed
+func.func @recast_composed() {
+  %s = fly.static : !fly.composed_layout<S<3,3,3> o 16 o (8,64):(64,1)>
+  // CHECK: -> !fly.composed_layout<S<3,2,3> o 8 o (8,32):(32,1)>
+  %0 = fly.recast_layout(%s) {new_type_bits = 32 : i32, old_type_bits = 16 : i32} : (!fly.composed_layout<S<3,3,3> o 16 o (8,64):(64,1)>) -> !fly.composed_layout<S<3,2,3> o 8 o (8,32):(32,1)>
+  // CHECK: -> !fly.composed_layout<S<3,4,3> o 32 o (8,128):(128,1)>
+  %1 = fly.recast_layout(%s) {new_type_bits = 8 : i32, old_type_bits = 16 : i32} : (!fly.composed_layout<S<3,3,3> o 16 o (8,64):(64,1)>) -> !fly.composed_layout<S<3,4,3> o 32 o (8,128):(128,1)>
+  return
+}
