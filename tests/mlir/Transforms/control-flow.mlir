@@ -118,3 +118,28 @@ func.func @choice(%c: i1, %n: i32, %m: i32) -> i32 {
   %result = fly.get_scalar(%cosize) : (!fly.int_tuple<?>) -> i32
   return %result : i32
 }
+
+// -----
+
+// A tiled copy that a loop carries keeps its atom's state.
+// CHECK-LABEL: @tiled_copy_through_for
+// CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (!llvm.struct<(i32)>)
+// CHECK: llvm.extractvalue %[[A]][0]
+// CHECK: rocdl.raw.ptr.buffer.load
+!copy = !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
+!tiled = !fly.tiled_copy<!copy, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>
+func.func @tiled_copy_through_for(%copy: !tiled, %src: !fly.memref<f32, #fly_rocdl.buffer_desc, 1:1>, %dst: !fly.memref<f32, global, 1:1>, %steps: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %store = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<32>, 32>
+  %one = fly.static : !fly.layout<1:1>
+  %r = fly.memref.alloca(%one) : (!fly.layout<1:1>) -> !fly.memref<f32, register, 1:1>
+  %last = scf.for %i = %c0 to %steps step %c1 iter_args(%c = %copy) -> (!tiled) {
+    fly.copy(%c, %src, %r) : (!tiled, !fly.memref<f32, #fly_rocdl.buffer_desc, 1:1>, !fly.memref<f32, register, 1:1>) -> ()
+    fly.copy(%store, %r, %dst) : (!fly.copy_atom<!fly.universal_copy<32>, 32>, !fly.memref<f32, register, 1:1>, !fly.memref<f32, global, 1:1>) -> ()
+    %offset = arith.index_cast %i : index to i32
+    %set = fly.atom.set_value(%c, "soffset", %offset) : (!tiled, i32) -> !tiled
+    scf.yield %set : !tiled
+  }
+  return
+}

@@ -30,7 +30,12 @@ namespace fl = flydsl::layout;
 
 namespace {
 
+/// The instruction of an atom or of a tiled one.
 Type instructionOf(Type atomTy) {
+  if (auto tiled = dyn_cast<TiledCopyType>(atomTy))
+    atomTy = tiled.getCopyAtom();
+  if (auto tiled = dyn_cast<TiledMmaType>(atomTy))
+    atomTy = tiled.getMmaAtom();
   if (auto copy = dyn_cast<CopyAtomType>(atomTy))
     return copy.getCopyOp();
   return cast<MmaAtomType>(atomTy).getMmaOp();
@@ -425,9 +430,9 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
 void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
   patterns.add<ConvertMakeAtom<MakeCopyAtomOp>, ConvertMakeAtom<MakeMmaAtomOp>, ConvertStaticAtom,
                ConvertMakeTiled<MakeTiledCopyOp>, ConvertMakeTiled<MakeTiledMmaOp>,
-               ConvertAtomSetValue, ConvertCopyAtomCall, ConvertCopyAtomCallSSA,
-               ConvertMmaCall<MmaAtomCallOp>, ConvertMmaCall<MmaAtomCallSSAOp>>(
-      converter, patterns.getContext());
+               ConvertMakeTiled<GetCopyAtomOp>, ConvertMakeTiled<GetMmaAtomOp>, ConvertAtomSetValue,
+               ConvertCopyAtomCall, ConvertCopyAtomCallSSA, ConvertMmaCall<MmaAtomCallOp>,
+               ConvertMmaCall<MmaAtomCallSSAOp>>(converter, patterns.getContext());
 }
 
 } // namespace mlir::fly

@@ -115,6 +115,38 @@ void TiledMmaPartitionShapeOp::compute(const AlgebraArgs &args, Results &results
   results.push_back(layout::partitionShape(mma, operand, args.get<IntTuple>(1)));
 }
 
+LogicalResult GetCopyAtomOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                              ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                              RegionRange, SmallVectorImpl<Type> &types) {
+  auto tiled = dyn_cast<TiledCopyType>(operands[0].getType());
+  if (!tiled)
+    return emitOptionalError(location, "'fly.get_copy_atom' op expected a tiled copy, found ",
+                             operands[0].getType());
+  types.push_back(tiled.getCopyAtom());
+  return success();
+}
+
+OpFoldResult GetCopyAtomOp::fold(FoldAdaptor) {
+  auto made = getTiledCopy().getDefiningOp<MakeTiledCopyOp>();
+  return made ? OpFoldResult(made.getCopyAtom()) : OpFoldResult();
+}
+
+LogicalResult GetMmaAtomOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                             ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                             RegionRange, SmallVectorImpl<Type> &types) {
+  auto tiled = dyn_cast<TiledMmaType>(operands[0].getType());
+  if (!tiled)
+    return emitOptionalError(location, "'fly.get_mma_atom' op expected a tiled mma, found ",
+                             operands[0].getType());
+  types.push_back(tiled.getMmaAtom());
+  return success();
+}
+
+OpFoldResult GetMmaAtomOp::fold(FoldAdaptor) {
+  auto made = getTiledMma().getDefiningOp<MakeTiledMmaOp>();
+  return made ? OpFoldResult(made.getMmaAtom()) : OpFoldResult();
+}
+
 LogicalResult MmaMakeFragmentOp::inferReturnTypes(MLIRContext *context,
                                                   std::optional<Location> location,
                                                   ValueRange operands, DictionaryAttr,

@@ -19,6 +19,21 @@ def Fly_MakeTiledMmaOp : Fly_Op<"make_tiled_mma", [
   }];
 }
 
+def Fly_GetCopyAtomOp : Fly_Op<"get_copy_atom", [
+    Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "the atom of a tiled copy, with its state";
+  let arguments = (ins Fly_TiledCopy:$tiledCopy);
+  let results = (outs Fly_CopyAtom:$result);
+  let hasFolder = 1;
+}
+def Fly_GetMmaAtomOp : Fly_Op<"get_mma_atom", [
+    Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "the atom of a tiled mma, with its state";
+  let arguments = (ins Fly_TiledMma:$tiledMma);
+  let results = (outs Fly_MmaAtom:$result);
+  let hasFolder = 1;
+}
+
 def Fly_TiledCopyPartitionSrcOp : Fly_FoldedAlgebraOp<"tiled_copy.partition_src"> {
   let summary = "a thread's part of a source: (value, rest...)";
   let arguments = (ins Fly_TiledCopy:$tiledCopy, Fly_Tensor:$src, Fly_IntTuple:$coord);

@@ -31,6 +31,10 @@ FailureOr<Value> atomOf(Operation *op, Value atom) {
   if (auto tiled = dyn_cast<TiledMmaType>(atom.getType());
       tiled && isStaticType(tiled.getMmaAtom()))
     return Value(StaticOp::create(builder, op->getLoc(), tiled.getMmaAtom()));
+  if (isa<TiledCopyType>(atom.getType()))
+    return Value(GetCopyAtomOp::create(builder, op->getLoc(), atom));
+  if (isa<TiledMmaType>(atom.getType()))
+    return Value(GetMmaAtomOp::create(builder, op->getLoc(), atom));
   return op->emitOpError("can't tell the atom of a value of type ") << atom.getType();
 }
 

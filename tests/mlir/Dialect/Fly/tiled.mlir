@@ -73,3 +73,16 @@ func.func @state(%a: !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<128>, 32>, %i: 
   %0 = fly.atom.set_value(%a, "soffset", %i) : (!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<128>, 32>, i32) -> !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<128>, 32>
   return
 }
+
+!copy = !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
+!tiled = !fly.tiled_copy<!copy, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>
+!mma = !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
+!tiledMma = !fly.tiled_mma<!mma, !fly.layout<(1,1,1):(0,1,2)>>
+// CHECK-LABEL: @atoms_of_tiled
+func.func @atoms_of_tiled(%c: !tiled, %m: !tiledMma) -> (!copy, !mma) {
+  // CHECK: fly.get_copy_atom(%{{.*}}) : (!fly.tiled_copy<!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>) -> !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
+  %0 = fly.get_copy_atom(%c) : (!tiled) -> !copy
+  // CHECK: fly.get_mma_atom
+  %1 = fly.get_mma_atom(%m) : (!tiledMma) -> !mma
+  return %0, %1 : !copy, !mma
+}
