@@ -147,3 +147,19 @@ func.func @known_divisor(%x: i32, %y: i32) -> i32 {
   %a = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
   return %a : i32
 }
+
+// -----
+
+// What the program promises of a number costs nothing and stays in the types of what comes from it.
+// CHECK-LABEL: @assumed
+// CHECK-SAME: (%[[P:.*]]: !fly.ptr<f32, global, align<64>>, %[[X:.*]]: i32)
+// CHECK: %[[BY:.*]] = fly.make_int_tuple(%[[X]]) : (i32) -> !fly.int_tuple<?{div=16}>
+// CHECK: fly.add_offset(%[[P]], %[[BY]]) : (!fly.ptr<f32, global, align<64>>, !fly.int_tuple<?{div=16}>) -> !fly.ptr<f32, global, align<64>>
+func.func @assumed(%p: !fly.ptr<f32, global, align<64>>, %x: i32) -> f32 {
+  %sixteen = fly.make_int_tuple() : () -> !fly.int_tuple<16>
+  %n = fly.make_int_tuple(%x) : (i32) -> !fly.int_tuple<?>
+  %a = fly.assume(%sixteen, %n) : (!fly.int_tuple<16>, !fly.int_tuple<?>) -> !fly.int_tuple<?{div=16}>
+  %q = fly.add_offset(%p, %a) : (!fly.ptr<f32, global, align<64>>, !fly.int_tuple<?{div=16}>) -> !fly.ptr<f32, global, align<64>>
+  %v = fly.ptr.load(%q) : (!fly.ptr<f32, global, align<64>>) -> f32
+  return %v : f32
+}

@@ -1,5 +1,7 @@
 // Inference: each result type below is what the operation must find, or the verifier refuses the module.
 // RUN: fly-opt %s | fly-opt | FileCheck %s
+// RUN: fly-opt %s -mlir-print-op-generic | fly-opt | FileCheck %s
+// RUN: fly-opt %s -emit-bytecode | fly-opt | FileCheck %s
 
 // CHECK-LABEL: @make
 func.func @make(%d: i32, %w: i64) {

@@ -1,5 +1,7 @@
 // Views, fragments, pointers, loads and stores.
 // RUN: fly-opt %s | fly-opt | FileCheck %s
+// RUN: fly-opt %s -mlir-print-op-generic | fly-opt | FileCheck %s
+// RUN: fly-opt %s -emit-bytecode | fly-opt | FileCheck %s
 
 // CHECK-LABEL: @views
 func.func @views(%p: !fly.ptr<f32, global, align<16>>, %l: !fly.layout<(4,?):(?{div=4},1)>,

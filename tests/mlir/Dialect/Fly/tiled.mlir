@@ -1,5 +1,7 @@
 // Atoms, tiled copies and multiplications.
 // RUN: fly-opt %s | fly-opt | FileCheck %s
+// RUN: fly-opt %s -mlir-print-op-generic | fly-opt | FileCheck %s
+// RUN: fly-opt %s -emit-bytecode | fly-opt | FileCheck %s
 
 !atom = !fly.copy_atom<!fly.universal_copy<128>, 32>
 !tiled = !fly.tiled_copy<!atom, !fly.layout<((16,8),4):((32,1),8)>, !fly.tile<[8|64]>>

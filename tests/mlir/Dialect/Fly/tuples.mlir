@@ -1,4 +1,6 @@
 // RUN: fly-opt %s | fly-opt | FileCheck %s
+// RUN: fly-opt %s -mlir-print-op-generic | fly-opt | FileCheck %s
+// RUN: fly-opt %s -emit-bytecode | fly-opt | FileCheck %s
 
 // CHECK-LABEL: @arithmetic
 func.func @arithmetic(%d: i32, %w: i64) {
@@ -89,5 +91,14 @@ func.func @slices(%i: i32, %m: !fly.memref<f16, global, (8,(4,?)):(32,(1,?{div=8
   %4 = fly.slice(%t, %z) : (!fly.coord_tensor<(?,0), (8,4):(1E0,2E1)>, !fly.int_tuple<(3,*)>) -> !fly.coord_tensor<(?,0), 4:2E1>
   // CHECK: -> !fly.composed_layout<S<3,0,3> o 13 o 4:1>
   %5 = fly.slice(%c, %z) : (!fly.composed_layout<S<3,0,3> o 1 o (8,4):(4,1)>, !fly.int_tuple<(3,*)>) -> !fly.composed_layout<S<3,0,3> o 13 o 4:1>
+  return
+}
+
+// CHECK-LABEL: @assume
+func.func @assume(%d: i32) {
+  %sixteen = fly.static : !fly.int_tuple<16>
+  %n = fly.make_int_tuple(%d) : (i32) -> !fly.int_tuple<?>
+  // CHECK: fly.assume(%{{.*}}, %{{.*}}) : (!fly.int_tuple<16>, !fly.int_tuple<?>) -> !fly.int_tuple<?{div=16}>
+  %a = fly.assume(%sixteen, %n) : (!fly.int_tuple<16>, !fly.int_tuple<?>) -> !fly.int_tuple<?{div=16}>
   return
 }

@@ -1,4 +1,5 @@
 // RUN: fly-opt %s | fly-opt | FileCheck %s
+// RUN: fly-opt %s -mlir-print-op-generic | fly-opt | FileCheck %s
 // RUN: fly-opt %s -emit-bytecode | fly-opt | FileCheck %s
 
 // CHECK-LABEL: @copies
