@@ -4,8 +4,7 @@
 
 namespace flydsl::layout {
 
-// --- Sizes
-// -------------------------------------------------------------------------------------------
+// --- Sizes ---
 
 Int size(const Layout &layout) { return product(layout.shape()); }
 Int size(const AnyLayout &layout) { return product(shapeOf(layout)); }
@@ -27,8 +26,7 @@ IntTuple coprofile(const Layout &layout) {
   return value.mapLeaves([](const Int &) { return Int(0); });
 }
 
-// --- From coordinates to values
-// ----------------------------------------------------------------------
+// --- From coordinates to values ---
 
 /// A number spread over the modes of a tuple.
 static IntTuple spreadIdx(const Int &coord, const IntTuple &shape, const IntTuple &stride) {
@@ -107,8 +105,7 @@ IntTuple crd2idxColMajor(const IntTuple &coord, const IntTuple &shape) {
   return result;
 }
 
-// --- From values to coordinates
-// ----------------------------------------------------------------------
+// --- From values to coordinates ---
 
 IntTuple idx2crd(const IntTuple &index, const IntTuple &shape, const IntTuple &stride) {
   if (index.isLeaf() && shape.isLeaf()) {
@@ -170,8 +167,7 @@ IntTuple get1dCoord(const IntTuple &index, const Layout &layout) {
   return crd2idxColMajor(idx2crd(index, layout), layout.shape());
 }
 
-// --- Parts of layouts
-// --------------------------------------------------------------------------------
+// --- Parts of layouts ---
 
 Layout slice(const Layout &layout, const IntTuple &coord) {
   return Layout(slice(layout.shape(), coord), slice(layout.stride(), coord));

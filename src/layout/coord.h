@@ -6,8 +6,7 @@
 
 namespace flydsl::layout {
 
-// --- Sizes
-// -------------------------------------------------------------------------------------------
+// --- Sizes ---
 
 /// Number of coordinates: the product of the shape. size((4,8):(8,1)) = 32.
 Int size(const Layout &layout);
@@ -20,8 +19,7 @@ Int cosize(const Layout &layout);
 /// Zeros, nested like the layout's values: 0 for offsets, (0,0) for coordinates along two axes.
 IntTuple coprofile(const Layout &layout);
 
-// --- From coordinates to values
-// ----------------------------------------------------------------------
+// --- From coordinates to values ---
 
 /// The layout's value at a coordinate: sum of coordinate * stride. Where the coordinate has a
 /// number and the shape a tuple, the number is spread over it, first mode fastest; the last mode
@@ -38,8 +36,7 @@ IntTuple crd2idx(const IntTuple &coord, const InnerFunction &function);
 /// -> 14. A number is its own position.
 IntTuple crd2idxColMajor(const IntTuple &coord, const IntTuple &shape);
 
-// --- From values to coordinates
-// ----------------------------------------------------------------------
+// --- From values to coordinates ---
 
 /// The coordinate whose value is `index`, for layouts that hit each value once: (index / stride) %
 /// shape in each mode. For (4,8):(1,4), 14 -> (2,3). Modes of size 1 and of stride 0 give 0. A
@@ -57,8 +54,7 @@ IntTuple getFlatCoord(const IntTuple &index, const Layout &layout);
 /// idx2crd as one number, the position in first-mode-fastest order: 5 in (4,8):(8,1) -> 20.
 IntTuple get1dCoord(const IntTuple &index, const Layout &layout);
 
-// --- Parts of layouts
-// --------------------------------------------------------------------------------
+// --- Parts of layouts ---
 
 /// The modes that `coord` leaves open with `*`: slice((4,8):(1,4), (2,*)) = 8:4. What the other
 /// modes contribute is crd2idx(coord, layout).

@@ -13,8 +13,9 @@
 //   composition(A, B)      c -> A(B(c)), with B's nesting
 //   complement(A, M)       the layout that reaches, in order, what A leaves out below M
 //   right_inverse(A)       R with A(R(i)) = i;  left_inverse(A): L with L(A(i)) = i
-//   logical_divide(A, B)   A(B, complement(B)): mode 0 walks inside a tile B of A, mode 1 from tile
-//   to tile logical_product(A, B)  A, and mode 1 repeats it as B says
+//   logical_divide(A, B)   A(B, complement(B)): mode 0 walks inside a tile B of A, mode 1 from
+//                          tile to tile
+//   logical_product(A, B)  A, and mode 1 repeats it as B says
 //
 // Strides may be multiples of coordinate axes (`1E0`, `4E1`); the layout's values are then
 // coordinates, and (4,8):(1E0,1E1) is the identity on coordinates. Shapes and strides may be

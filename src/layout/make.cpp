@@ -112,8 +112,7 @@ Layout makeFragmentLayout(const Layout &layout) {
   return tiledProduct(first, makeOrderedLayout(rest.shape(), order));
 }
 
-// --- Recast
-// ------------------------------------------------------------------------------------------
+// --- Recast ---
 
 namespace {
 

@@ -204,8 +204,7 @@ IntTuple filterZero(const IntTuple &guide, const IntTuple &t) {
   return IntTuple::tuple(std::move(out));
 }
 
-// --- Arithmetic
-// --------------------------------------------------------------------------------------
+// --- Arithmetic ---
 
 IntTuple basisToTuple(const IntTuple &axis) {
   const Int &leaf = axis.leaf();
@@ -368,8 +367,7 @@ IntTuple shapeDiv(const IntTuple &a, const IntTuple &b) {
   return divideShapes(a, b, [](const Int &x, const Int &y) { return shapeDiv(x, y); });
 }
 
-// --- Comparison
-// --------------------------------------------------------------------------------------
+// --- Comparison ---
 
 Int elemLess(const IntTuple &a, const IntTuple &b) {
   if (a.isLeaf() && b.isLeaf())

@@ -11,8 +11,7 @@
 
 namespace flydsl::layout {
 
-// --- Structure
-// ---------------------------------------------------------------------------------------
+// --- Structure ---
 
 /// Modes [begin, end): take(((2,3),4,5), 1, 3) = (4,5).
 IntTuple take(const IntTuple &t, int begin, int end);
@@ -48,8 +47,7 @@ IntTuple zip2By(const IntTuple &t, const IntTuple &guide);
 /// Leaves of `t` under a static 0 of `guide` become 1.
 IntTuple filterZero(const IntTuple &guide, const IntTuple &t);
 
-// --- Arithmetic
-// --------------------------------------------------------------------------------------
+// --- Arithmetic ---
 
 /// Leaf by leaf. Where one side has more modes, they are kept as they are. A leaf against a tuple
 /// is a LayoutError, except that a static 0 adds nothing. In sums an axis such as `2E1` counts as
@@ -83,8 +81,7 @@ IntTuple ceilDiv(const IntTuple &a, const IntTuple &b);
 /// not.
 IntTuple shapeDiv(const IntTuple &a, const IntTuple &b);
 
-// --- Comparison
-// --------------------------------------------------------------------------------------
+// --- Comparison ---
 
 /// Each leaf of `a` is less than its counterpart of `b`: 0 or 1. More modes in `a` than in `b`: 0.
 Int elemLess(const IntTuple &a, const IntTuple &b);

@@ -68,8 +68,7 @@ void require(bool condition, const std::string &message) {
     throw message;
 }
 
-// --- Running and shrinking
-// ---------------------------------------------------------------------------
+// --- Running and shrinking ---
 
 namespace {
 
@@ -169,8 +168,7 @@ Report check(int count, uint64_t seed, const Generate &generate, const Check &ho
   return report;
 }
 
-// --- Generators
-// --------------------------------------------------------------------------------------
+// --- Generators ---
 
 Limits powersOfTwo() {
   Limits limits;
@@ -242,8 +240,7 @@ Layout randomInjective(Random &random, const Limits &limits) {
                         [&] { return random.oneIn(2) ? random.between(1, 3) : int64_t(1); });
 }
 
-// --- The definition
-// ----------------------------------------------------------------------------------
+// --- The definition ---
 
 int64_t valueAt(const Layout &layout, int64_t i) {
   std::vector<Int> shape = layout.shape().leaves(), stride = layout.stride().leaves();

@@ -76,8 +76,7 @@ struct Report {
 /// other than LayoutError is a failure too.
 Report check(int count, uint64_t seed, const Generate &generate, const Check &holds);
 
-// --- Generators
-// --------------------------------------------------------------------------------------
+// --- Generators ---
 
 /// Limits of a random layout.
 struct Limits {
@@ -99,8 +98,7 @@ Layout randomCompact(Random &random, const Limits &limits);
 /// is a multiple of the ones below.
 Layout randomInjective(Random &random, const Limits &limits);
 
-// --- The definition
-// ----------------------------------------------------------------------------------
+// --- The definition ---
 
 /// The layout's value at position i, by the definition alone: digits of i in the mixed radix of the
 /// shape, times strides. The last digit is not bounded.

@@ -1,10 +1,7 @@
-//===- BufferAtoms.cpp - Copies through buffers and into LDS
-//--------------------------------------===//
+// Copies through buffers and into LDS.
 //
 // The state of these atoms starts with soffset, in elements. Copies into LDS have a byte offset
 // beside it.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"

@@ -1,5 +1,4 @@
-//===- ConversionPatterns.h - The parts of the conversion to ROCDL --------------------*- C++
-//-*-===//
+// The parts of the conversion to ROCDL.
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_CONVERSIONPATTERNS_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_CONVERSIONPATTERNS_H

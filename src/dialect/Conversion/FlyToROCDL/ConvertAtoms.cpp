@@ -1,12 +1,9 @@
-//===- ConvertAtoms.cpp - Atoms, their state and their calls
-//--------------------------------------===//
+// Atoms, their state and their calls.
 //
 // What a call of an atom is in instructions, the atom's type knows (CopyOpLoweringInterface,
 // MmaOpLoweringInterface), for registers as vectors and without predicates. Here the rest is done
 // once for all atoms: fragments in register memory are loaded and stored, and a predicate becomes
 // an scf.if around the call.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
@@ -41,9 +38,9 @@ Type instructionOf(Type atomTy) {
   return cast<MmaAtomType>(atomTy).getMmaOp();
 }
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Fragments
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 bool isRegister(Type type) {
   auto memref = dyn_cast_or_null<MemRefType>(type);
@@ -113,9 +110,9 @@ void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType typ
   }
 }
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Atoms and their state
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 /// The struct of an atom's state before anything is set.
 Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
@@ -197,9 +194,9 @@ struct ConvertAtomSetValue : OpConversionPattern<AtomSetValueOp> {
   }
 };
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Copies
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 /// A copy with its registers as vectors: `resultTy` is null where the destination is memory.
 struct CopyCall {
@@ -342,9 +339,9 @@ struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
   }
 };
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Matrix products
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 /// Whether a fragment, or the value of one, has as many bits as the instruction takes; null stands
 /// for any.

@@ -1,5 +1,4 @@
-//===- ConvertMemory.cpp - Pointers, views, loads and stores
-//--------------------------------------===//
+// Pointers, views, loads and stores.
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"

@@ -1,6 +1,3 @@
-//===- FlyToROCDL.cpp
-//-----------------------------------------------------------------------------===//
-
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"

@@ -1,5 +1,4 @@
-//===- FlyToROCDL.h - Conversion of Fly to ROCDL ---------------------------------------*- C++
-//-*-===//
+// Conversion of Fly to ROCDL.
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H

@@ -1,11 +1,8 @@
-//===- MatrixAtoms.cpp - MFMA and WMMA
-//------------------------------------------------------------===//
+// MFMA and WMMA.
 //
 // Each matrix instruction is an operation of the ROCDL dialect, found by its name, which says shape
 // and element types. Operands are taken as registers: whatever vector the fragment is, it is cast
 // to the instruction's.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
@@ -61,9 +58,9 @@ FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &
   return bitcastTo(builder, loc, builder.create(state)->getResult(0), resultTy);
 }
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // MFMA
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 constexpr int64_t kMfmaWave = 64;
 
@@ -145,9 +142,9 @@ struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_M
   }
 };
 
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // WMMA
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 NamedAttribute boolAttr(OpBuilder &builder, StringRef name, bool value) {
   return builder.getNamedAttr(name, builder.getBoolAttr(value));

@@ -1,6 +1,3 @@
-//===- Pointers.cpp
-//-------------------------------------------------------------------------------===//
-
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"
 
 #include "dialect/Fly/Transforms/RegisterMemory.h"

@@ -1,5 +1,4 @@
-//===- Pointers.h - Fly pointers as LLVM values ----------------------------------------*- C++
-//-*-===//
+// Fly pointers as LLVM values.
 
 #ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
 #define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H

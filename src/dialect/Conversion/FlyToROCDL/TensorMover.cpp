@@ -1,12 +1,9 @@
-//===- TensorMover.cpp - gfx1250's tensor data mover
-//----------------------------------------------===//
+// gfx1250's tensor data mover.
 //
 // One instruction moves a whole tile between global memory and LDS, as a descriptor in scalar
 // registers says. The descriptor lists dimensions innermost first; layouts and the atom's state
 // list them outermost first. Where several waves share a tile, each moves a slab of it that lies in
 // one piece in LDS.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"

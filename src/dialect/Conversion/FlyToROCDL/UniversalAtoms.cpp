@@ -1,5 +1,4 @@
-//===- UniversalAtoms.cpp - The atoms of every target
-//---------------------------------------------===//
+// The atoms of every target.
 
 #include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToROCDL/Pointers.h"

@@ -7,10 +7,10 @@ include "mlir/IR/OpBase.td"
 def Fly_AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
   let cppNamespace = "::mlir::fly";
   let description = [{
-    A pure operation whose results are a function of its operands' algebra values and its attributes.
-    Type inference evaluates it on the operand types, where every `?` is an anonymous number; folding
-    takes the answer where it has no `?`; lowering evaluates it on named symbols and turns the
-    expressions of the answer into arithmetic.
+    A pure operation whose results are a function of its operands' algebra values and its
+    attributes. Type inference evaluates it on the operand types, where every `?` is an anonymous
+    number; folding takes the answer where it has no `?`; lowering evaluates it on named symbols and
+    turns the expressions of the answer into arithmetic.
   }];
   let methods = [
     InterfaceMethod<[{

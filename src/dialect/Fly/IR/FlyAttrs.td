@@ -38,8 +38,9 @@ def Fly_AtomicOp : Fly_Enum<"AtomicOp", "what an atomic does with memory", [
 ]>;
 def Fly_AtomicOpAttr : Fly_EnumAttr<Fly_AtomicOp, "atomic_op">;
 
-// Fastest mode first: KMN runs k innermost and n outermost, as FlyDSL does. Serpentine turns the inner
-// loops around on every other pass, so that the last operand loaded is the first one used again.
+// Fastest mode first: KMN runs k innermost and n outermost, as FlyDSL does. Serpentine turns the
+// inner loops around on every other pass, so that the last operand loaded is the first one used
+// again.
 def Fly_GemmTraversalOrder : Fly_Enum<"GemmTraversalOrder", "the order of a gemm's atom calls", [
   I32EnumAttrCase<"KMN", 0, "kmn">,
   I32EnumAttrCase<"KNM", 1, "knm">,

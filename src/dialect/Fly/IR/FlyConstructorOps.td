@@ -12,8 +12,8 @@ def Fly_StaticOp : Fly_Op<"static", [Pure, ConstantLike]> {
   let hasFolder = 1;
 }
 
-// The result's type gives the structure; the operands fill its `?`, left to right. A `?` has the width that
-// the type says, whatever the operand's.
+// The result's type gives the structure; the operands fill its `?`, left to right. A `?` has the
+// width that the type says, whatever the operand's.
 class Fly_MakeTupleOp<string mnemonic>
     : Fly_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<Fly_AlgebraOpInterface, ["evaluate"]>]> {
   let arguments = (ins Variadic<Fly_Scalar>:$dyncElems);

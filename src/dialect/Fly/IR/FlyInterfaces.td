@@ -13,8 +13,8 @@ def Fly_MayStaticTypeInterface : TypeInterface<"MayStaticTypeInterface"> {
   let description = [{
     A type whose values may be known from the type alone: no `?` inside, no state set at run time.
     `rebuildStaticValue` builds such a value in its normal form (constructors over
-    `fly.make_int_tuple()`); it returns null where `current` is in that form already or where the type
-    is not static.
+    `fly.make_int_tuple()`); it returns null where `current` is in that form already or where the
+    type is not static.
   }];
   let methods = [
     InterfaceMethod<"Whether the type determines the value.", "bool", "isStatic", (ins)>,
@@ -48,8 +48,9 @@ def Fly_CopyOpTypeInterface : TypeInterface<"CopyOpTypeInterface"> {
 def Fly_MmaOpTypeInterface : TypeInterface<"MmaOpTypeInterface"> {
   let cppNamespace = "::mlir::fly";
   let description = [{
-    The instruction of an mma atom: D = A * B + C for an M x K tile A, an N x K tile B and M x N tiles C
-    and D. The thread-value layouts map (thread, value) to the column-major index in the operand's tile.
+    The instruction of an mma atom: D = A * B + C for an M x K tile A, an N x K tile B and M x N
+    tiles C and D. The thread-value layouts map (thread, value) to the column-major index in the
+    operand's tile.
   }];
   let methods = [
     InterfaceMethod<"", "::flydsl::layout::Layout", "getThrLayout", (ins)>,
@@ -67,8 +68,8 @@ def Fly_MmaOpTypeInterface : TypeInterface<"MmaOpTypeInterface"> {
 def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
   let cppNamespace = "::mlir::fly";
   let description = [{
-    An instruction of an atom with operands of its own beside the tensors, which `fly.atom.set_value`
-    sets by name (an offset, a scale, a mask).
+    An instruction of an atom with operands of its own beside the tensors, which
+    `fly.atom.set_value` sets by name (an offset, a scale, a mask).
   }];
   let methods = [
     InterfaceMethod<[{
@@ -82,8 +83,8 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
   ];
 }
 
-// How an atom becomes instructions. Attached to the types above by the conversion, as external models,
-// so that the dialect itself knows no target's intrinsics.
+// How an atom becomes instructions. Attached to the types above by the conversion, as external
+// models, so that the dialect itself knows no target's intrinsics.
 def Fly_CopyOpLoweringInterface : TypeInterface<"CopyOpLoweringInterface"> {
   let cppNamespace = "::mlir::fly";
   let methods = [

@@ -1,5 +1,5 @@
-// Base classes and type constraints of Fly's operations. Each group of operations has a file of its own,
-// from which its declarations and definitions are generated.
+// Base classes and type constraints of Fly's operations. Each group of operations has a file of its
+// own, from which its declarations and definitions are generated.
 #ifndef FLYDSL_DIALECT_FLY_OP_BASE_TD
 #define FLYDSL_DIALECT_FLY_OP_BASE_TD
 
@@ -20,8 +20,8 @@ class Fly_Op<string mnemonic, list<Trait> traits = []> : Op<Fly_Dialect, mnemoni
   let assemblyFormat = "`(` operands `)` attr-dict `:` functional-type(operands, results)";
 }
 
-// An operation of the algebra: `compute` is all of its meaning, and throws LayoutError where the operation
-// is not admissible. Inference and `evaluate` are made from it.
+// An operation of the algebra: `compute` is all of its meaning, and throws LayoutError where the
+// operation is not admissible. Inference and `evaluate` are made from it.
 class Fly_AlgebraOp<string mnemonic, list<Trait> traits = []>
     : Fly_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>,
                                     Fly_AlgebraOpInterface], traits)> {

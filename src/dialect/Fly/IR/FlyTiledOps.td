@@ -1,4 +1,5 @@
-// Tiled copies and multiplications: atoms spread over threads and values, and a thread's part of a tensor.
+// Tiled copies and multiplications: atoms spread over threads and values, and a thread's part of a
+// tensor.
 #ifndef FLYDSL_DIALECT_FLY_TILED_OPS_TD
 #define FLYDSL_DIALECT_FLY_TILED_OPS_TD
 

@@ -1,5 +1,5 @@
-// Types of the Fly dialect. Those of the algebra hold its C++ values; equality and hash ignore how a
-// dynamic number is computed and see its width and divisibility only.
+// Types of the Fly dialect. Those of the algebra hold its C++ values; equality and hash ignore how
+// a dynamic number is computed and see its width and divisibility only.
 #ifndef FLYDSL_DIALECT_FLY_TYPES_TD
 #define FLYDSL_DIALECT_FLY_TYPES_TD
 
@@ -74,8 +74,9 @@ def Fly_Basis : Fly_StaticType<"Basis", "basis"> {
 def Fly_Pointer : Fly_Type<"Pointer", "ptr"> {
   let summary = "a typed pointer: `!fly.ptr<f32, global, align<16>, S<3,3,3>>`";
   let description = [{
-    The address space is `#fly.address_space` or a target's attribute. The alignment is in bytes; it is
-    printed where it is not the element's own. The swizzle is applied to the index of each access.
+    The address space is `#fly.address_space` or a target's attribute. The alignment is in bytes; it
+    is printed where it is not the element's own. The swizzle is applied to the index of each
+    access.
   }];
   let parameters = (ins
     "::mlir::Type":$elemTy,

@@ -1,6 +1,3 @@
-//===- AlgebraLowering.cpp
-//------------------------------------------------------------------------===//
-
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
 #include "dialect/Fly/Transforms/IntegerFacts.h"

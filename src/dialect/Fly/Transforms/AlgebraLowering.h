@@ -1,10 +1,7 @@
-//===- AlgebraLowering.h - Fly values as symbols, and back -----------------------------*- C++
-//-*-===//
+// Fly values as symbols, and back.
 //
 // The state of the layout lowering: what each Fly value of the function is in terms of symbols, and
 // how such a value becomes operations again where something that remains needs it.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H

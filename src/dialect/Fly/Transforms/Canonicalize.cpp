@@ -1,10 +1,5 @@
-//===- Canonicalize.cpp
-//---------------------------------------------------------------------------===//
-//
 // Normal form: tuples are made by make_int_tuple, static values by constructors over constant
 // tuples, so that later passes meet one way of writing each value.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"

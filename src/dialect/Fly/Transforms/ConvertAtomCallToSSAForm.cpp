@@ -1,6 +1,3 @@
-//===- ConvertAtomCallToSSAForm.cpp
-//---------------------------------------------------------------===//
-
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"

@@ -1,5 +1,4 @@
-//===- ExpandAtoms.cpp - fly.copy and fly.gemm as atom calls
-//--------------------------------------===//
+// fly.copy and fly.gemm as atom calls.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 

@@ -1,6 +1,3 @@
-//===- ExprMaterializer.cpp
-//-----------------------------------------------------------------------===//
-
 #include "dialect/Fly/Transforms/ExprMaterializer.h"
 
 #include "dialect/Fly/Transforms/IntegerFacts.h"

@@ -1,11 +1,8 @@
-//===- ExprMaterializer.h - Expressions of the layout algebra as arith operations ------*- C++
-//-*-===//
+// Expressions of the layout algebra as arith operations.
 //
 // The layout lowering evaluates the algebra on symbols that stand for SSA values. What a remaining
 // operation needs of the answer is turned into arith here: each distinct expression once, as early
 // as its operands allow (which takes it out of loops), and nothing that is not asked for.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H

@@ -1,6 +1,3 @@
-//===- IntSwizzleSimplify.cpp
-//---------------------------------------------------------------------===//
-//
 // A swizzle in arith is x ^ ((x & mask) >> shift), the mask one run of ones at or above `shift`.
 // Let P be the power of two just above the mask. Adding a multiple of P changes neither x & mask
 // nor the bits that the XOR touches, and carries nothing into them, so
@@ -10,8 +7,6 @@
 // Addends of that kind are taken out of the XOR. Two accesses whose coordinates differ only by such
 // addends then share one swizzled base and differ by a plain addition, which folds into an
 // instruction's offset field.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/Transforms/IntegerFacts.h"
 #include "dialect/Fly/Transforms/Passes.h"

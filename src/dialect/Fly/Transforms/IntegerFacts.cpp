@@ -1,6 +1,3 @@
-//===- IntegerFacts.cpp
-//---------------------------------------------------------------------------===//
-
 #include "dialect/Fly/Transforms/IntegerFacts.h"
 
 #include "layout/error.h"

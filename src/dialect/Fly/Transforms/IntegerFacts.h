@@ -1,12 +1,9 @@
-//===- IntegerFacts.h - What is known of an integer SSA value --------------------------*- C++
-//-*-===//
+// What is known of an integer SSA value.
 //
 // Range and divisibility of i32, i64 and index values, read off the operations that define them.
 // The layout lowering gives them to its symbols, so that divisions become shifts and 64-bit
 // arithmetic becomes 32-bit where that is right; the swizzle pass asks how many low bits of an
 // addend are zero.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_INTEGERFACTS_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_INTEGERFACTS_H

@@ -1,12 +1,7 @@
-//===- LayoutLowering.cpp
-//-------------------------------------------------------------------------===//
-//
 // One walk in program order. Operations of the algebra are evaluated on symbols and leave nothing
 // behind; accesses through tensors, copies and gemms are rewritten; every other operation that
 // takes a Fly value gets it made anew in normal form, from arith on what the function really
 // computes with. What nobody uses any more is erased at the end.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 #include "dialect/Fly/Transforms/Passes.h"

@@ -1,5 +1,4 @@
-//===- LowerPrint.cpp - fly.print as gpu.printf
-//---------------------------------------------------===//
+// fly.print as gpu.printf.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 

@@ -1,5 +1,4 @@
-//===- LowerTensorAccess.cpp - Loads and stores through tensors
-//-----------------------------------===//
+// Loads and stores through tensors.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 

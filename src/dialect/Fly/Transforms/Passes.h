@@ -1,9 +1,6 @@
-//===- Passes.h - Passes over the Fly dialect -------------------------------------------*- C++
-//-*-===//
+// Passes over the Fly dialect.
 //
 // Each pass is named as in FlyDSL and documented in Passes.td.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H

@@ -1,9 +1,7 @@
-//===- Passes.td - Passes over the Fly dialect ----------------------------------------------------===//
+// Passes over the Fly dialect.
 //
-// The passes that take a module from traced Fly IR down to atom calls, pointers and arith. Their order is
-// the order in this file; convert-fly-to-rocdl (Conversion/FlyToROCDL) follows them.
-//
-//===----------------------------------------------------------------------------------------------===//
+// The passes that take a module from traced Fly IR down to atom calls, pointers and arith. Their
+// order is the order in this file; convert-fly-to-rocdl (Conversion/FlyToROCDL) follows them.
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES
@@ -16,10 +14,11 @@ def FlyRewriteFuncSignaturePass : Pass<"fly-rewrite-func-signature"> {
     At every boundary where a Fly value is an argument, a result, a loop-carried or a branch value:
       - a value whose type is static vanishes and is rebuilt on the other side as `fly.static`;
       - an int tuple becomes `!llvm.struct<packed (...)>` of its dynamic leaves, in order;
-      - a layout becomes a packed struct of its shape's and its stride's struct; a part without dynamic leaves is
-        left out;
+      - a layout becomes a packed struct of its shape's and its stride's struct; a part without
+        dynamic leaves is left out;
       - a memref becomes its pointer, followed by its layout's struct where that has dynamic leaves.
-    Covers func.func, func.call, func.return, gpu.func, gpu.launch_func, scf.for, scf.if, scf.while, arith.select.
+    Covers func.func, func.call, func.return, gpu.func, gpu.launch_func, scf.for, scf.if, scf.while,
+    arith.select.
   }];
   let dependentDialects = ["::mlir::fly::FlyDialect", "::mlir::LLVM::LLVMDialect"];
 }
@@ -27,8 +26,8 @@ def FlyRewriteFuncSignaturePass : Pass<"fly-rewrite-func-signature"> {
 def FlyCanonicalizePass : Pass<"fly-canonicalize"> {
   let summary = "Bring Fly values into normal form";
   let description = [{
-    Rewrites `fly.static` to constructors, and `make_shape`, `make_stride`, `make_coord` to `make_int_tuple`; merges nested
-    `llvm.extractvalue`; removes what is dead.
+    Rewrites `fly.static` to constructors, and `make_shape`, `make_stride`, `make_coord` to
+    `make_int_tuple`; merges nested `llvm.extractvalue`; removes what is dead.
   }];
   let dependentDialects = ["::mlir::fly::FlyDialect", "::mlir::LLVM::LLVMDialect"];
 }
@@ -36,10 +35,10 @@ def FlyCanonicalizePass : Pass<"fly-canonicalize"> {
 def FlyLayoutLoweringPass : Pass<"fly-layout-lowering"> {
   let summary = "Lower the layout algebra to arith, and copies and gemms to atom calls";
   let description = [{
-    Evaluates every operation of the algebra symbolically and materialises, as arith operations, only those
-    expressions that a remaining operation needs. Tensors become a pointer plus an offset; `fly.copy` and
-    `fly.gemm` become one atom call per atom; loads and stores through memrefs become loads and stores through
-    pointers.
+    Evaluates every operation of the algebra symbolically and materialises, as arith operations,
+    only those expressions that a remaining operation needs. Tensors become a pointer plus an
+    offset; `fly.copy` and `fly.gemm` become one atom call per atom; loads and stores through
+    memrefs become loads and stores through pointers.
   }];
   let dependentDialects = ["::mlir::fly::FlyDialect", "::mlir::arith::ArithDialect",
                            "::mlir::vector::VectorDialect", "::mlir::ub::UBDialect"];
@@ -48,8 +47,8 @@ def FlyLayoutLoweringPass : Pass<"fly-layout-lowering"> {
 def FlyIntSwizzleSimplifyPass : Pass<"fly-int-swizzle-simplify"> {
   let summary = "Take addends that a swizzle cannot see out of it";
   let description = [{
-    A swizzle `x ^ ((x & mask) >> shift)` commutes with adding a multiple of the power of two above its mask.
-    Taking such addends out of the XOR lets several accesses share one swizzled base.
+    A swizzle `x ^ ((x & mask) >> shift)` commutes with adding a multiple of the power of two above
+    its mask. Taking such addends out of the XOR lets several accesses share one swizzled base.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -57,8 +56,9 @@ def FlyIntSwizzleSimplifyPass : Pass<"fly-int-swizzle-simplify"> {
 def FlyConvertAtomCallToSSAFormPass : Pass<"fly-convert-atom-call-to-ssa-form"> {
   let summary = "Pass contiguous register operands of atom calls as vectors";
   let description = [{
-    Rewrites `copy_atom_call` and `mma_atom_call` whose register operands are contiguous to `copy_atom_call_ssa` and
-    `mma_atom_call_ssa`, with `ptr.load` before and `ptr.store` after. Operands in other memory stay memrefs.
+    Rewrites `copy_atom_call` and `mma_atom_call` whose register operands are contiguous to
+    `copy_atom_call_ssa` and `mma_atom_call_ssa`, with `ptr.load` before and `ptr.store` after.
+    Operands in other memory stay memrefs.
   }];
   let dependentDialects = ["::mlir::fly::FlyDialect", "::mlir::vector::VectorDialect"];
 }
@@ -66,8 +66,9 @@ def FlyConvertAtomCallToSSAFormPass : Pass<"fly-convert-atom-call-to-ssa-form"> 
 def FlyPromoteRegMemToVectorSSAPass : Pass<"fly-promote-regmem-to-vectorssa"> {
   let summary = "Turn register memory into vector values";
   let description = [{
-    Replaces each `make_ptr` in register memory, its loads and its stores by a vector value that is passed through
-    scf.for, scf.if and scf.while. Memory that is recast or reached at a dynamic offset stays memory.
+    Replaces each `make_ptr` in register memory, its loads and its stores by a vector value that is
+    passed through scf.for, scf.if and scf.while. Memory that is recast or reached at a dynamic
+    offset stays memory.
   }];
   let options = [
     Option<"requireStatic", "require-static", "bool", "false",

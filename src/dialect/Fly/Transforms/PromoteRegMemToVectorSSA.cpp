@@ -1,6 +1,3 @@
-//===- PromoteRegMemToVectorSSA.cpp
-//---------------------------------------------------------------===//
-//
 // Each make_ptr in register memory becomes one vector value. Going down the blocks in order,
 // `state` holds what each such memory contains: a load takes a slice of it, a store makes a new
 // one, and control flow passes it on - into loops as carried values, out of branches as results.
@@ -8,8 +5,6 @@
 // Memory stays memory where its uses can't be followed: recast to other elements, reached at an
 // offset that is known only at run time, passed to something other than a load or a store, or used
 // in control flow other than scf's.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"

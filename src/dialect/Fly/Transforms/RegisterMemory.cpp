@@ -1,6 +1,3 @@
-//===- RegisterMemory.cpp
-//-------------------------------------------------------------------------===//
-
 #include "dialect/Fly/Transforms/RegisterMemory.h"
 
 #include "dialect/Fly/IR/FlyOps.h"

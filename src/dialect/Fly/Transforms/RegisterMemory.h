@@ -1,5 +1,4 @@
-//===- RegisterMemory.h - Register memory seen as vectors ------------------------------*- C++
-//-*-===//
+// Register memory seen as vectors.
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H

@@ -1,12 +1,7 @@
-//===- RewriteFuncSignature.cpp
-//-------------------------------------------------------------------===//
-//
 // A one-to-many type conversion of everything that passes Fly values on. The operations of the
 // dialect keep their types: where one meets a converted value, the framework puts in a constructor
 // (unpackFromCarriers), and where a converted operation takes a Fly value, it takes it apart
 // (packIntoCarriers).
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/Transforms/Passes.h"

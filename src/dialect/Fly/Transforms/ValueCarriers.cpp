@@ -1,12 +1,7 @@
-//===- ValueCarriers.cpp
-//--------------------------------------------------------------------------===//
-//
 // A packed struct nests as the value does. An int tuple's struct lists its dynamic leaves; that of
 // a layout has its shape's and its stride's struct, of a composed layout its inner function's,
 // offset's and outer layout's, of a coordinate tensor its base's and layout's. Parts without
 // dynamic leaves are left out.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Fly/Transforms/ValueCarriers.h"
 

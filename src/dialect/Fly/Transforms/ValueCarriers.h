@@ -1,10 +1,7 @@
-//===- ValueCarriers.h - What Fly values are passed as ---------------------------------*- C++
-//-*-===//
+// What Fly values are passed as.
 //
 // The kernel ABI's view of Fly values: the LLVM types and pointers that carry what a type does not
 // already say.
-//
-//===----------------------------------------------------------------------------------------------===//
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_VALUECARRIERS_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_VALUECARRIERS_H

@@ -11,7 +11,8 @@ def FlyROCDL_CopyOpCDNA4LdsReadTranspose
   let assemblyFormat = "`<` `trans` `=` custom<BitCount>($transGranularity) `,` $bitSize `>`";
 }
 
-// Asynchronous copies into LDS: the program waits for them by counting marks; the compiler adds no wait.
+// Asynchronous copies into LDS: the program waits for them by counting marks; the compiler adds no
+// wait.
 def FlyROCDL_CopyOpCDNA4BufferLoadAsyncLDS
     : FlyROCDL_StatefulCopyOp<"CopyOpCDNA4BufferLoadAsyncLDS", "cdna4.buffer_load_async_lds"> {
   let parameters = (ins "int32_t":$bitSize);

@@ -10,8 +10,9 @@ def FlyROCDL_MmaOpGFX1250_WMMA : FlyROCDL_WMMA<"MmaOpGFX1250_WMMA", "gfx1250.wmm
 def FlyROCDL_MmaOpGFX1250_WMMAScale
     : FlyROCDL_StatefulMmaOp<"MmaOpGFX1250_WMMAScale", "gfx1250.wmma_scale"> {
   let summary = "a WMMA of 8, 6 or 4 bit floats with a shared exponent per block of K";
-  // opsel: which half of the wave holds an operand's scales. modC, reuseA and reuseB are the instruction's
-  // modifiers. blockSize, 32 or 16: elements that share an exponent; scales are i32 or i64 words.
+  // opsel: which half of the wave holds an operand's scales. modC, reuseA and reuseB are the
+  // instruction's modifiers. blockSize, 32 or 16: elements that share an exponent; scales are i32
+  // or i64 words.
   let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,
                         "::mlir::Type":$elemTyB, "::mlir::Type":$elemTyAcc, "int32_t":$opselA,
                         "int32_t":$opselB, "int32_t":$modC, "bool":$reuseA, "bool":$reuseB,
@@ -25,9 +26,9 @@ def FlyROCDL_MmaOpGFX1250_WMMAScale
 
 def FlyROCDL_CopyOpGFX1250TDM : FlyROCDL_StatefulCopyOp<"CopyOpGFX1250TDM", "gfx1250.tdm"> {
   let summary = "the tensor data mover: a whole tile between global memory and LDS, by descriptor";
-  // numWarps waves share the tile. padInterval and padAmount are in elements: after so many elements, so many
-  // are left free in LDS. The state: a multicast mask, the tensor's extent and stride per dimension, and a byte
-  // offset of the tile.
+  // numWarps waves share the tile. padInterval and padAmount are in elements: after so many
+  // elements, so many are left free in LDS. The state: a multicast mask, the tensor's extent and
+  // stride per dimension, and a byte offset of the tile.
   let parameters = (ins "int32_t":$rank, "int32_t":$numWarps, "int32_t":$padInterval,
                         "int32_t":$padAmount, "int32_t":$cacheModifier, "bool":$atomicBarrier,
                         "bool":$earlyTimeout);

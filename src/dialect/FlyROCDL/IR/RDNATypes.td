@@ -4,8 +4,8 @@
 
 include "dialect/FlyROCDL/IR/FlyROCDLDialect.td"
 
-// signA, signB and clamp are the integer forms' modifiers: whether an operand is signed, and whether the sum
-// saturates.
+// signA, signB and clamp are the integer forms' modifiers: whether an operand is signed, and
+// whether the sum saturates.
 class FlyROCDL_WMMA<string cppName, string typeMnemonic> : FlyROCDL_MmaOp<cppName, typeMnemonic> {
   let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,
                         "::mlir::Type":$elemTyB, "::mlir::Type":$elemTyAcc, "bool":$signA,
