@@ -163,3 +163,20 @@ func.func @assumed(%p: !fly.ptr<f32, global, align<64>>, %x: i32) -> f32 {
   %v = fly.ptr.load(%q) : (!fly.ptr<f32, global, align<64>>) -> f32
   return %v : f32
 }
+
+// -----
+
+// A promised divisor leaves nothing to round.
+// CHECK-LABEL: @assumed_division
+// CHECK-SAME: (%[[X:.*]]: i32)
+// CHECK-NOT: arith.add
+// CHECK: %[[Q:.*]] = arith.shrsi %[[X]], %c4_i32
+// CHECK-NEXT: return %[[Q]]
+func.func @assumed_division(%x: i32) -> i32 {
+  %sixteen = fly.make_int_tuple() : () -> !fly.int_tuple<16>
+  %n = fly.make_int_tuple(%x) : (i32) -> !fly.int_tuple<?>
+  %a = fly.assume(%sixteen, %n) : (!fly.int_tuple<16>, !fly.int_tuple<?>) -> !fly.int_tuple<?{div=16}>
+  %q = fly.int_tuple_div(%a, %sixteen) : (!fly.int_tuple<?{div=16}>, !fly.int_tuple<16>) -> !fly.int_tuple<?>
+  %v = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+  return %v : i32
+}

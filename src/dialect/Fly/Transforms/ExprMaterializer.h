@@ -27,6 +27,12 @@ public:
   /// that the caller has from the value's use.
   flydsl::layout::ExprRef exprOf(Value value, int64_t divisor = 1, bool nonNegative = false);
 
+  /// The same number where `divisor` is promised to divide it; a sum or product keeps what follows
+  /// from its parts.
+  flydsl::layout::ExprRef promised(const flydsl::layout::ExprRef &expr, int64_t divisor) {
+    return expr->isSymbol() ? exprOf(symbolValues[expr->symbol()], divisor) : expr;
+  }
+
   /// How an expression is to be computed.
   enum class Mode {
     Typed, ///< each node in the width that its type says; the result in that width

@@ -312,8 +312,11 @@ LogicalResult lowerAssume(AssumeOp op, AlgebraLowering &lowering) {
     return op.emitOpError("can't assume ") << tuple->str() << " to be " << type.getValue().str();
   std::vector<Int> leaves = tuple->leaves();
   size_t next = 0;
-  IntTuple assumed = type.getValue().mapLeaves(
-      [&](const Int &leaf) { return leaf.withExpr(leaves[next++].expr()); });
+  IntTuple assumed = type.getValue().mapLeaves([&](const Int &leaf) {
+    ExprRef expr = leaves[next++].expr();
+    return leaf.withExpr(
+        expr && leaf.isDynamic() ? lowering.getExprs().promised(expr, leaf.divisibility()) : expr);
+  });
   lowering.set(op.getResult(), {assumed, {}, {}});
   return success();
 }
