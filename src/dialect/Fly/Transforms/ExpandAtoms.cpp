@@ -95,6 +95,7 @@ public:
     int64_t restTo = staticSize(take(to.shape(), 1, to.rank()), "copy");
     if (rest != restTo)
       fail("source ", from, " and destination ", to, " have different sizes past the first mode");
+    count(rest);
     for (int64_t i = 0; i < rest; ++i)
       if (failed(run(partAt(src, i), partAt(dst, i),
                      pred ? std::optional(partAt(*pred, i)) : std::nullopt)))
@@ -104,9 +105,7 @@ public:
 
   LogicalResult emit(const SymbolicValue &src, const SymbolicValue &dst,
                      const std::optional<SymbolicValue> &pred) {
-    if (++calls > kMostCalls)
-      fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole),
-           " in a loop over tiles");
+    count(++calls);
     Location loc = op.getLoc();
     FailureOr<Value> from = lowering.materialize(builder, loc, src),
                      to = lowering.materialize(builder, loc, dst);
@@ -119,6 +118,13 @@ public:
   }
 
 private:
+  /// Refuses to become more calls than a program can hold, best before the first is made.
+  void count(int64_t calls) const {
+    if (calls > kMostCalls)
+      fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole),
+           " in a loop over tiles");
+  }
+
   /// One side has nested modes where the other has a single one: as functions of the index they are
   /// the same shape.
   LogicalResult callWhole(const SymbolicValue &src, const SymbolicValue &dst,
@@ -166,6 +172,7 @@ private:
           tensor.base,
           {}};
     };
+    count(calls);
     for (int64_t i = 0; i < calls; ++i)
       if (failed(emit(piece(from, i), piece(to, i), pred)))
         return failure();

@@ -161,6 +161,10 @@ SmallVector<Value> packIntoCarriers(OpBuilder &builder, Location loc, Value valu
     return {tiled.getCopyAtom()};
   if (auto tiled = value.getDefiningOp<MakeTiledMmaOp>())
     return {tiled.getMmaAtom()};
+  if (isa<TiledCopyType>(type))
+    return {GetCopyAtomOp::create(builder, loc, value)};
+  if (isa<TiledMmaType>(type))
+    return {GetMmaAtomOp::create(builder, loc, value)};
   if (isStructCarried(type))
     return {pack(builder, loc, value)};
   return {};

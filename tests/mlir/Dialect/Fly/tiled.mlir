@@ -76,15 +76,15 @@ func.func @state(%a: !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<128>, 32>, %i: 
   return
 }
 
-!copy = !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
-!tiled = !fly.tiled_copy<!copy, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>
-!mma = !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
-!tiledMma = !fly.tiled_mma<!mma, !fly.layout<(1,1,1):(0,1,2)>>
+!stateful = !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
+!statefulTiled = !fly.tiled_copy<!stateful, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>
+!mfma = !fly.mma_atom<!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>>
+!tiledMfma = !fly.tiled_mma<!mfma, !fly.layout<(1,1,1):(0,1,2)>>
 // CHECK-LABEL: @atoms_of_tiled
-func.func @atoms_of_tiled(%c: !tiled, %m: !tiledMma) -> (!copy, !mma) {
+func.func @atoms_of_tiled(%c: !statefulTiled, %m: !tiledMfma) -> (!stateful, !mfma) {
   // CHECK: fly.get_copy_atom(%{{.*}}) : (!fly.tiled_copy<!fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>, !fly.layout<(4,1):(1,1)>, !fly.tile<[4]>>) -> !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<32>, 32>
-  %0 = fly.get_copy_atom(%c) : (!tiled) -> !copy
+  %0 = fly.get_copy_atom(%c) : (!statefulTiled) -> !stateful
   // CHECK: fly.get_mma_atom
-  %1 = fly.get_mma_atom(%m) : (!tiledMma) -> !mma
-  return %0, %1 : !copy, !mma
+  %1 = fly.get_mma_atom(%m) : (!tiledMfma) -> !mfma
+  return %0, %1 : !stateful, !mfma
 }
