@@ -1,6 +1,7 @@
 // Fly values that loops and branches carry, run: modules go through all passes to machine code of
 // the host, where global memory is memory.
 #include "Registry.h"
+#include "made_code.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +21,7 @@
 #include <vector>
 
 using namespace mlir;
+using flydsl::test::callMade;
 
 namespace {
 
@@ -136,27 +138,25 @@ TEST_CASE("loops and branches carry layouts, tensors and fragments", "[passes]")
   std::iota(memory.begin(), memory.end(), 100);
   auto address = reinterpret_cast<int64_t>(memory.data());
 
-  auto walk = reinterpret_cast<int32_t (*)(int64_t, int32_t, int32_t)>(function("walk"));
+  void *walk = function("walk"), *grow = function("grow"), *choose = function("choose");
   for (int32_t n : {1, 3, 8})
     for (int32_t steps : {0, 1, 5}) {
       int32_t expected = 0, at = 0, size = n;
       for (int32_t i = 0; i < steps; ++i, at += size, ++size)
         expected += memory[at + 2];
-      CHECK(walk(address, n, steps) == expected + 1000 * size);
+      CHECK(callMade<int32_t>(walk, address, n, steps) == expected + 1000 * size);
     }
 
-  auto grow = reinterpret_cast<int32_t (*)(int32_t, int32_t)>(function("grow"));
   for (int32_t n : {1, 3, 19, 20, 100}) {
     int32_t size = n;
     while (size < 20)
       size *= 2;
-    CHECK(grow(n, 7) == (size - 1) * 7 + 1);
+    CHECK(callMade<int32_t>(grow, n, 7) == (size - 1) * 7 + 1);
   }
 
-  auto choose = reinterpret_cast<int32_t (*)(int64_t, bool, int32_t)>(function("choose"));
-  CHECK(choose(address, true, 10) == 111);
+  CHECK(callMade<int32_t>(choose, address, true, 10) == 111);
   CHECK(memory[0] == 110);
-  CHECK(choose(address, false, 20) == 111);
+  CHECK(callMade<int32_t>(choose, address, false, 20) == 111);
   CHECK(memory[20] == 110);
   CHECK(memory[21] == 111);
 }

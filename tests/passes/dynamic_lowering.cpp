@@ -1,6 +1,7 @@
 // The lowering of dynamic layouts, run: random operations with dynamic numbers become machine code
 // by way of fly-layout-lowering, and what they compute for random numbers is compared with the
 // algebra's own answer for static ones.
+#include "made_code.h"
 #include "random_algebra.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
@@ -153,10 +154,9 @@ TEST_CASE("random operations compute what the algebra says", "[passes]") {
       ++functions;
       auto function = (*engine)->lookup(cases[c].name);
       REQUIRE(static_cast<bool>(function));
-      auto call = reinterpret_cast<void (*)(const int64_t *, int64_t *)>(*function);
       for (const Run &run : runs[c]) {
         std::vector<int64_t> out(64, INT64_MIN);
-        call(run.in.data(), out.data());
+        callMade<void>(*function, run.in.data(), out.data());
         size_t next = 0;
         AlgebraValue got =
             withNumbers(cases[c].result, [&](const fl::Int &) { return out[next++]; });

@@ -23,7 +23,7 @@ struct Case {
   mlir::fly::AlgebraValue result; ///< its type's view: every dynamic number an output
   std::vector<int64_t> divisors;  ///< of the inputs
   std::vector<int64_t> largest;   ///< of the inputs, at least their divisor
-  std::vector<bool> negative; ///< whether it may be below zero too
+  std::vector<bool> negative;     ///< whether it may be below zero too
   std::string text;               ///< the operation, for messages
 };
 
