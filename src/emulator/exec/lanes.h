@@ -424,7 +424,7 @@ template <class D, class... S, class F, class G> constexpr OpDef laneSat(const c
 template <class F, class D, class S0, class S1> void laneAccOp(Wave &w, const Inst &inst) {
   Inst full = inst;
   full.src[2] = inst.dst;
-  full.src[2].flags = inst.src[2].flags;
+  full.src[2].flags = inst.src[2].flags | (inst.dst.flags & kHigh);
   laneOp<F, D, S0, S1, D>(w, full);
 }
 template <class D, class S0, class S1, class F> constexpr OpDef laneAcc(const char *name, F) {
