@@ -26,8 +26,9 @@ inline CopyOp UniversalCopy32b(Loc loc = Loc::current()) { return UniversalCopy(
 inline CopyOp UniversalCopy64b(Loc loc = Loc::current()) { return UniversalCopy(64, loc); }
 inline CopyOp UniversalCopy128b(Loc loc = Loc::current()) { return UniversalCopy(128, loc); }
 
-/// What an atomic copy does at its destination.
-enum class AtomicOp { add, max, min, and_, or_, inc, dec };
+/// What an atomic operation does with the value in memory. Atoms do those up to `dec`; minimum and
+/// maximum of integers are signed in an atom.
+enum class AtomicOp { add, max, min, and_, or_, inc, dec, xor_, exchange };
 /// A copy that combines with the destination's value, atomically. `scope` is LLVM's sync scope;
 /// empty is the whole system.
 FLYDSL_API CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope = "",
@@ -45,7 +46,7 @@ FLYDSL_API Handle atomQuery(const Handle &atom, const char *what, Loc loc);
 class FLYDSL_API CopyAtom : public Value, public detail::StaticParam<CopyAtom> {
 public:
   using Value::Value;
-  int val_bits() const;
+  int val_bits(Loc loc = Loc::current()) const;
   /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
   /// The same, by its other name.

@@ -53,20 +53,8 @@ public:
 template <class T> struct ScalarOf {
   using type = T;
 };
-template <> struct ScalarOf<bool> {
-  using type = Boolean;
-};
-template <> struct ScalarOf<int> {
-  using type = Int32;
-};
-template <> struct ScalarOf<std::int64_t> {
-  using type = Int64;
-};
-template <> struct ScalarOf<float> {
-  using type = Float32;
-};
-template <> struct ScalarOf<double> {
-  using type = Float64;
+template <HostNumeric T> struct ScalarOf<T> {
+  using type = Scalar<DTypeOf<T>::value>;
 };
 template <> struct ScalarOf<Element> {
   using type = Numeric;
@@ -77,7 +65,7 @@ template <class T> struct ScalarOf<Var<T>> {
 /// The class that a value has as a carried one.
 template <class T> using Carried = typename ScalarOf<std::remove_cvref_t<T>>::type;
 template <class T>
-concept Carriable = std::derived_from<T, Numeric> || std::derived_from<T, Vector>;
+concept Carriable = std::derived_from<T, Value> && std::constructible_from<T, Handle>;
 
 template <class... T> auto single(std::tuple<T...> values) {
   if constexpr (sizeof...(T) == 1)
@@ -92,24 +80,38 @@ template <class T> struct AsTuple {
 template <class... T> struct AsTuple<std::tuple<T...>> {
   static const std::tuple<T...> &from(const std::tuple<T...> &values) { return values; }
 };
+/// fn's values as a tuple; none where it returns nothing.
+template <class Fn, class... A> auto valuesOf(Fn &fn, const A &...arguments) {
+  using Result = decltype(fn(arguments...));
+  if constexpr (std::is_void_v<Result>) {
+    fn(arguments...);
+    return std::tuple<>();
+  } else {
+    return AsTuple<Result>::from(fn(arguments...));
+  }
+}
 
 /// One branch's class and the other's: the class that stands for both.
 template <class A, class B> struct Joined {
-  static_assert((std::derived_from<A, Numeric> && std::derived_from<B, Numeric>) ||
-                    (std::derived_from<A, Vector> && std::derived_from<B, Vector>),
+  static_assert(std::same_as<A, B> ||
+                    (std::derived_from<A, Numeric> && std::derived_from<B, Numeric>),
                 "the branches give values of different kinds");
-  using type =
-      std::conditional_t<std::same_as<A, B>, A,
-                         std::conditional_t<std::derived_from<A, Numeric>, Numeric, Vector>>;
+  using type = std::conditional_t<std::same_as<A, B>, A, Numeric>;
 };
-template <class A, class B> struct JoinedTuple;
-template <class... A, class... B> struct JoinedTuple<std::tuple<A...>, std::tuple<B...>> {
-  static_assert(sizeof...(A) == sizeof...(B), "the branches give different numbers of values");
+/// Branches that give different numbers of values are refused while tracing.
+template <class A, class B> struct JoinedTuple {
+  using type = std::conditional_t<(std::tuple_size_v<A> > std::tuple_size_v<B>), A, B>;
+};
+template <class... A, class... B>
+  requires(sizeof...(A) == sizeof...(B))
+struct JoinedTuple<std::tuple<A...>, std::tuple<B...>> {
   using type = std::tuple<typename Joined<A, B>::type...>;
 };
 
 template <class Tuple, class Fn> decltype(auto) withHandles(const Tuple &values, Fn fn) {
-  return std::apply([&](const auto &...v) { return fn({&v.handle()...}); }, values);
+  return std::apply(
+      [&](const auto &...v) { return fn(std::initializer_list<const Handle *>{&v.handle()...}); },
+      values);
 }
 template <class... T, std::size_t... I>
 std::tuple<T...> results(const OpenRegion &region, std::tuple<T...> *, std::index_sequence<I...>) {
@@ -122,16 +124,16 @@ template <class Tuple> Tuple resultsAs(const OpenRegion &region) {
 
 } // namespace detail
 
-/// The values that a loop starts with.
+/// The values that a loop starts with: numbers, vectors, tuples, layouts, pointers, tensors, atoms.
+/// What a type says stays the same in every round; what is known at run time alone may change.
 template <class... T> std::tuple<detail::Carried<T>...> carry(const T &...values) {
   static_assert((detail::Carriable<detail::Carried<T>> && ...),
-                "a loop carries scalars and vectors");
+                "a loop carries values of a kernel");
   return {detail::Carried<T>(values)...};
 }
 /// The values that a body hands on: to the next round, or out of a branch.
 template <class... T> std::tuple<detail::Carried<T>...> yield(const T &...values) {
-  static_assert((detail::Carriable<detail::Carried<T>> && ...),
-                "a body yields scalars and vectors");
+  static_assert((detail::Carriable<detail::Carried<T>> && ...), "a body yields values of a kernel");
   return {detail::Carried<T>(values)...};
 }
 
@@ -175,19 +177,14 @@ inline Range range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step 
 /// A runtime loop with carried values: `for_(lo, hi, step, fx::carry(a, b), [&](fx::Int32 i, auto
 /// a, auto b) { ...; return fx::yield(a2, b2); })` gives what the last round yielded (the carried
 /// values, where there was none); one value by itself, several as a tuple. Yielded values have the
-/// carried values' types.
+/// carried values' number and types: TraceError otherwise.
 template <class... T, class Body>
 auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tuple<T...> init,
           Body body, Loc loc = Loc::current()) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     detail::OpenFor loop(lo, hi, step, {&std::get<I>(init).handle()...}, loc);
-    auto yielded = body(Numeric(loop.index()), T(loop.argument(I))...);
-    const auto &values = detail::AsTuple<decltype(yielded)>::from(yielded);
-    static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == sizeof...(T),
-                  "the body yields as many values as the loop carries");
-    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> handles) {
-      loop.close(handles);
-    });
+    auto values = detail::valuesOf(body, Numeric(loop.index()), T(loop.argument(I))...);
+    detail::withHandles(values, [&](auto handles) { loop.close(handles); });
     return detail::single(detail::resultsAs<std::tuple<T...>>(loop));
   }(std::index_sequence_for<T...>());
 }
@@ -201,30 +198,17 @@ template <class Then> void if_(const Boolean &condition, Then then, Loc loc = Lo
 }
 
 /// Runs one of the two and gives what it returned: nothing, one value, or a tuple of `fx::yield`.
-/// Both have the same types.
+/// Both have the same number and types: TraceError otherwise.
 template <class Then, class Else>
 auto if_(const Boolean &condition, Then then, Else otherwise, Loc loc = Loc::current()) {
   detail::OpenIf branch(condition.handle(), loc);
-  auto handlesTo = [](const auto &values, auto &&end) {
-    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> h) { end(h); });
-  };
-  if constexpr (std::is_void_v<decltype(then())>) {
-    static_assert(std::is_void_v<decltype(otherwise())>, "one branch gives a value, one does not");
-    then();
-    branch.otherwise({});
-    otherwise();
-    branch.close({});
-  } else {
-    auto first = then();
-    const auto &a = detail::AsTuple<decltype(first)>::from(first);
-    handlesTo(a, [&](auto h) { branch.otherwise(h); });
-    auto second = otherwise();
-    const auto &b = detail::AsTuple<decltype(second)>::from(second);
-    handlesTo(b, [&](auto h) { branch.close(h); });
-    using Results = typename detail::JoinedTuple<std::remove_cvref_t<decltype(a)>,
-                                                 std::remove_cvref_t<decltype(b)>>::type;
+  auto first = detail::valuesOf(then);
+  detail::withHandles(first, [&](auto handles) { branch.otherwise(handles); });
+  auto second = detail::valuesOf(otherwise);
+  detail::withHandles(second, [&](auto handles) { branch.close(handles); });
+  using Results = typename detail::JoinedTuple<decltype(first), decltype(second)>::type;
+  if constexpr (std::tuple_size_v<Results> > 0)
     return detail::single(detail::resultsAs<Results>(branch));
-  }
 }
 
 /// Repeats while `condition(values...)`, a Boolean, holds: `body(values...)` yields the next ones.
@@ -235,13 +219,8 @@ auto while_(std::tuple<T...> init, Condition condition, Body body, Loc loc = Loc
     detail::OpenWhile loop({&std::get<I>(init).handle()...}, loc);
     Boolean again = condition(T(loop.argument(I))...);
     loop.condition(again.handle());
-    auto yielded = body(T(loop.argument(I))...);
-    const auto &values = detail::AsTuple<decltype(yielded)>::from(yielded);
-    static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == sizeof...(T),
-                  "the body yields as many values as the loop carries");
-    detail::withHandles(values, [&](std::initializer_list<const detail::Handle *> handles) {
-      loop.close(handles);
-    });
+    auto values = detail::valuesOf(body, T(loop.argument(I))...);
+    detail::withHandles(values, [&](auto handles) { loop.close(handles); });
     return detail::single(detail::resultsAs<std::tuple<T...>>(loop));
   }(std::index_sequence_for<T...>());
 }

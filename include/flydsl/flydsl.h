@@ -1,11 +1,13 @@
 // Everything that a program writes, compiles and launches kernels with.
 #pragma once
 
+#include <flydsl/atomic.h>
 #include <flydsl/control_flow.h>
 #include <flydsl/copy.h>
 #include <flydsl/device.h>
 #include <flydsl/device_array.h>
 #include <flydsl/error.h>
+#include <flydsl/extern.h>
 #include <flydsl/gather.h>
 #include <flydsl/gpu.h>
 #include <flydsl/kernel.h>
@@ -14,5 +16,6 @@
 #include <flydsl/print.h>
 #include <flydsl/reduce.h>
 #include <flydsl/rocdl.h>
+#include <flydsl/rocdl_intrinsics.h>
 #include <flydsl/shared.h>
 #include <flydsl/stream.h>

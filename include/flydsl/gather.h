@@ -1,4 +1,4 @@
-// Copies whose places are data: indexed loads and stores, and atomics on single elements.
+// Copies whose places are data: indexed loads and stores.
 #pragma once
 
 #include <flydsl/copy.h>
@@ -15,10 +15,5 @@ FLYDSL_API void gather(const CopyAtom &atom, const Pointer &base, const Tensor &
 FLYDSL_API void scatter(const CopyAtom &atom, const Tensor &source, const Pointer &base,
                         const Tensor &offsets, const CopyOptions &options = {},
                         Loc loc = Loc::current());
-
-/// Combines the element at `pointer` with `value`, atomically; `scope` is LLVM's sync scope, empty
-/// the whole system. The old value is not given.
-FLYDSL_API void atomic(AtomicOp op, const Pointer &pointer, const Numeric &value,
-                       const char *scope = "agent", Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

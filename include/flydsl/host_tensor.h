@@ -72,6 +72,7 @@ private:
   void checkDim(int dim, const std::source_location &where) const;
   void checkAligned(const std::source_location &where) const;
   int unitMode() const;
+  bool isLarge() const;
   void encode();
 
   static constexpr int maxWords = 1 + 2 * maxRank;

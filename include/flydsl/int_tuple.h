@@ -28,6 +28,14 @@ FLYDSL_API Handle staticLeaf(std::int64_t value);
 FLYDSL_API Handle wildcardLeaf();
 FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
 
+/// The number of a mode, with the place of the expression.
+struct ModeIndex {
+  int index;
+  Loc loc;
+  template <HostInt T>
+  ModeIndex(T i, Loc l = Loc::current()) : index(static_cast<int>(i)), loc(l) {}
+};
+
 enum class TupleOp { add, sub, mul, div, mod, shapeDiv, ceilDiv };
 FLYDSL_API Handle tupleBinary(TupleOp op, const Handle &a, const Handle &b, Loc loc);
 FLYDSL_API bool staticEqual(const Handle &a, const Handle &b, Loc loc);
@@ -47,12 +55,12 @@ public:
   IntTuple(std::initializer_list<IntTuple> elements, Loc loc = Loc::current());
 
   /// Number of modes; 1 for a leaf.
-  int rank() const;
+  int rank(Loc loc = Loc::current()) const;
   /// 0 for a leaf, 1 for a flat tuple, one more for each level of nesting.
-  int depth() const;
-  bool is_leaf() const;
+  int depth(Loc loc = Loc::current()) const;
+  bool is_leaf(Loc loc = Loc::current()) const;
   /// One mode. TraceError where there is none of that index.
-  IntTuple operator[](int mode) const { return at(mode); }
+  IntTuple operator[](const detail::ModeIndex &mode) const { return at(mode.index, mode.loc); }
   IntTuple at(int mode, Loc loc = Loc::current()) const;
   /// The number of a static leaf. TraceError for a tuple, and for what is known only at run time.
   std::int64_t value(Loc loc = Loc::current()) const;
@@ -107,32 +115,38 @@ using CoordOf =
 } // namespace detail
 
 namespace detail {
-template <class Result, class... T> Result makeTuple(const T &...modes) {
+template <class T> IntTuple tupleMode(const T &mode, Loc loc) {
+  if constexpr (std::derived_from<T, Numeric>)
+    return IntTuple(mode, loc);
+  else
+    return IntTuple(mode);
+}
+template <class Result, class... T> Result makeTuple(Loc loc, const T &...modes) {
   if constexpr (sizeof...(T) == 1 && (std::derived_from<T, IntTuple> && ...)) {
     return Result((modes, ...).handle());
   } else {
-    return [](const std::initializer_list<IntTuple> &elements) {
-      return Result(IntTuple(elements).handle());
-    }({IntTuple(modes)...});
+    return [loc](const std::initializer_list<IntTuple> &elements) {
+      return Result(IntTuple(elements, loc).handle());
+    }({tupleMode(modes, loc)...});
   }
 }
 } // namespace detail
 
 /// A tuple of the arguments: host integers, Int32s, IntTuples. One IntTuple is passed through.
 template <class... T> IntTuple make_int_tuple(const T &...modes) {
-  return detail::makeTuple<IntTuple>(modes...);
+  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
 }
 /// The extents of a layout's modes.
 template <class... T> IntTuple make_shape(const T &...modes) {
-  return detail::makeTuple<IntTuple>(modes...);
+  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
 }
 /// The step of a layout along each mode.
 template <class... T> IntTuple make_stride(const T &...modes) {
-  return detail::makeTuple<IntTuple>(modes...);
+  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
 }
 /// A coordinate; with an `fx::_` among the modes, one that slices.
 template <class... T> detail::CoordOf<T...> make_coord(const T &...modes) {
-  return detail::makeTuple<detail::CoordOf<T...>>(modes...);
+  return detail::makeTuple<detail::CoordOf<T...>>(detail::unknownPlace(), modes...);
 }
 
 /// A stride that steps along a coordinate's mode instead of memory: `E<0>()` is the unit vector

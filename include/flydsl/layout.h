@@ -47,29 +47,29 @@ public:
     if constexpr (isSlicing<A>)
       return index(SliceCoord(IntTuple(a).handle()), loc);
     else
-      return index(IntTuple(a), loc);
+      return index(tupleMode(a, loc), loc);
   }
   template <class A, class B>
   auto operator()(const A &a, const B &b, Loc loc = Loc::current()) const {
-    return index(makeTuple<CoordOf<A, B>>(a, b), loc);
+    return index(makeTuple<CoordOf<A, B>>(loc, a, b), loc);
   }
   template <class A, class B, class C>
   auto operator()(const A &a, const B &b, const C &c, Loc loc = Loc::current()) const {
-    return index(makeTuple<CoordOf<A, B, C>>(a, b, c), loc);
+    return index(makeTuple<CoordOf<A, B, C>>(loc, a, b, c), loc);
   }
   template <class A, class B, class C, class D>
   auto operator()(const A &a, const B &b, const C &c, const D &d, Loc loc = Loc::current()) const {
-    return index(makeTuple<CoordOf<A, B, C, D>>(a, b, c, d), loc);
+    return index(makeTuple<CoordOf<A, B, C, D>>(loc, a, b, c, d), loc);
   }
   template <class A, class B, class C, class D, class E>
   auto operator()(const A &a, const B &b, const C &c, const D &d, const E &e,
                   Loc loc = Loc::current()) const {
-    return index(makeTuple<CoordOf<A, B, C, D, E>>(a, b, c, d, e), loc);
+    return index(makeTuple<CoordOf<A, B, C, D, E>>(loc, a, b, c, d, e), loc);
   }
   template <class A, class B, class C, class D, class E, class F>
   auto operator()(const A &a, const B &b, const C &c, const D &d, const E &e, const F &f,
                   Loc loc = Loc::current()) const {
-    return index(makeTuple<CoordOf<A, B, C, D, E, F>>(a, b, c, d, e, f), loc);
+    return index(makeTuple<CoordOf<A, B, C, D, E, F>>(loc, a, b, c, d, e, f), loc);
   }
 
 private:
@@ -93,7 +93,7 @@ public:
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
   int depth(Loc loc = Loc::current()) const { return detail::depthOf(handle_, loc); }
   /// One mode.
-  Layout operator[](int mode) const;
+  Layout operator[](const detail::ModeIndex &mode) const;
   /// The index of a coordinate; `layout(c0, c1)` is the short form.
   IntTuple point(const IntTuple &coord, Loc loc) const;
 };
@@ -135,9 +135,9 @@ public:
     Mode(const Tile &tile) : Value(tile.handle()) {}
   };
   Tile(std::initializer_list<Mode> modes, Loc loc = Loc::current());
-  int rank() const;
+  int rank(Loc loc = Loc::current()) const;
   /// One mode that is a length or a tuple of lengths. TraceError for a Layout.
-  IntTuple operator[](int mode) const;
+  IntTuple operator[](const detail::ModeIndex &mode) const;
 };
 
 /// Each argument is a mode's tiler: an integer, a Layout or `fx::_`.

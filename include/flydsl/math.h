@@ -1,7 +1,10 @@
-// Elementary functions of scalars and vectors of floats.
+// Elementary functions of scalars and vectors of floats. Of bf16 they are computed in f32 and
+// rounded.
 #pragma once
 
-#include <flydsl/vector.h>
+#include <flydsl/var.h>
+
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -9,179 +12,202 @@ namespace detail {
 FLYDSL_API Handle mathUnary(const char *op, const Handle &x, Loc loc);
 FLYDSL_API Handle mathBinary(const char *op, const Handle &x, const Handle &y, Loc loc);
 FLYDSL_API Handle mathFma(const Handle &a, const Handle &b, const Handle &c, Loc loc);
+FLYDSL_API Handle mathBits(const char *op, const Handle &x, Loc loc);
+
+enum class FloatClass { nan, inf, finite, normal };
+FLYDSL_API Handle mathClass(FloatClass what, const Handle &x, Loc loc);
+
+template <class X>
+concept VectorLike = std::derived_from<X, Vector> || std::derived_from<X, VectorVar>;
+/// The class of an operand and of a result that go with one of these arguments.
+template <class... X>
+using MathArg = std::conditional_t<(VectorLike<X> || ...), VectorArg, NumericArg>;
+template <class... X>
+using MathResult = std::conditional_t<(VectorLike<X> || ...), Vector, Numeric>;
+template <class... X> using MathTruth = std::conditional_t<(VectorLike<X> || ...), Vector, Boolean>;
+template <class... X> Handle mathOperand(const auto &x, Loc loc) {
+  return MathArg<X...>(x, loc).handle;
+}
 } // namespace detail
 
 namespace math {
 
+#define FLYDSL_MATH_FUNCTION(name, op)                                                             \
+  template <class X> detail::MathResult<X> name(const X &x, Loc loc = Loc::current()) {            \
+    return detail::MathResult<X>(detail::mathUnary(op, detail::mathOperand<X>(x, loc), loc));      \
+  }
+
 /// e to the power of x.
-inline Numeric exp(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.exp", x.handle, x.loc));
-}
-inline Vector exp(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.exp", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(exp, "math.exp")
 /// 2 to the power of x.
-inline Numeric exp2(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.exp2", x.handle, x.loc));
-}
-inline Vector exp2(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.exp2", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(exp2, "math.exp2")
 /// exp(x) - 1, exact near 0.
-inline Numeric expm1(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.expm1", x.handle, x.loc));
-}
-inline Vector expm1(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.expm1", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(expm1, "math.expm1")
 /// The natural logarithm.
-inline Numeric log(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.log", x.handle, x.loc));
-}
-inline Vector log(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.log", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(log, "math.log")
 /// The logarithm to base 2.
-inline Numeric log2(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.log2", x.handle, x.loc));
-}
-inline Vector log2(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.log2", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(log2, "math.log2")
 /// The logarithm to base 10.
-inline Numeric log10(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.log10", x.handle, x.loc));
-}
-inline Vector log10(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.log10", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(log10, "math.log10")
 /// log(1 + x), exact near 0.
-inline Numeric log1p(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.log1p", x.handle, x.loc));
-}
-inline Vector log1p(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.log1p", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(log1p, "math.log1p")
 /// The square root.
-inline Numeric sqrt(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.sqrt", x.handle, x.loc));
-}
-inline Vector sqrt(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.sqrt", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(sqrt, "math.sqrt")
 /// 1 over the square root.
-inline Numeric rsqrt(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.rsqrt", x.handle, x.loc));
-}
-inline Vector rsqrt(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.rsqrt", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(rsqrt, "math.rsqrt")
+/// The cube root.
+FLYDSL_MATH_FUNCTION(cbrt, "math.cbrt")
 /// The sine of radians.
-inline Numeric sin(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.sin", x.handle, x.loc));
-}
-inline Vector sin(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.sin", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(sin, "math.sin")
 /// The cosine of radians.
-inline Numeric cos(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.cos", x.handle, x.loc));
-}
-inline Vector cos(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.cos", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(cos, "math.cos")
 /// The tangent of radians.
-inline Numeric tan(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.tan", x.handle, x.loc));
-}
-inline Vector tan(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.tan", x.handle(), loc));
-}
-/// The angle of a tangent.
-inline Numeric atan(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.atan", x.handle, x.loc));
-}
-inline Vector atan(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.atan", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(tan, "math.tan")
+/// The angle of a sine, -pi/2 to pi/2.
+FLYDSL_MATH_FUNCTION(asin, "math.asin")
+/// The angle of a cosine, 0 to pi.
+FLYDSL_MATH_FUNCTION(acos, "math.acos")
+/// The angle of a tangent, -pi/2 to pi/2.
+FLYDSL_MATH_FUNCTION(atan, "math.atan")
+/// The hyperbolic sine.
+FLYDSL_MATH_FUNCTION(sinh, "math.sinh")
+/// The hyperbolic cosine.
+FLYDSL_MATH_FUNCTION(cosh, "math.cosh")
 /// The hyperbolic tangent.
-inline Numeric tanh(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.tanh", x.handle, x.loc));
-}
-inline Vector tanh(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.tanh", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(tanh, "math.tanh")
+/// The inverse of sinh.
+FLYDSL_MATH_FUNCTION(asinh, "math.asinh")
+/// The inverse of cosh, from 1 up.
+FLYDSL_MATH_FUNCTION(acosh, "math.acosh")
+/// The inverse of tanh, between -1 and 1.
+FLYDSL_MATH_FUNCTION(atanh, "math.atanh")
 /// The error function.
-inline Numeric erf(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.erf", x.handle, x.loc));
-}
-inline Vector erf(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.erf", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(erf, "math.erf")
+/// 1 - erf(x), exact where erf(x) is near 1.
+FLYDSL_MATH_FUNCTION(erfc, "math.erfc")
 /// The largest integer not above x.
-inline Numeric floor(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.floor", x.handle, x.loc));
-}
-inline Vector floor(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.floor", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(floor, "math.floor")
 /// The smallest integer not below x.
-inline Numeric ceil(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.ceil", x.handle, x.loc));
-}
-inline Vector ceil(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.ceil", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(ceil, "math.ceil")
 /// x without its fraction.
-inline Numeric trunc(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.trunc", x.handle, x.loc));
-}
-inline Vector trunc(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.trunc", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(trunc, "math.trunc")
 /// The nearest integer, halves away from zero.
-inline Numeric round(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.round", x.handle, x.loc));
-}
-inline Vector round(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.round", x.handle(), loc));
-}
+FLYDSL_MATH_FUNCTION(round, "math.round")
 /// The nearest integer, halves to the even one.
-inline Numeric rint(const detail::NumericArg &x) {
-  return Numeric(detail::mathUnary("math.roundeven", x.handle, x.loc));
+FLYDSL_MATH_FUNCTION(roundeven, "math.roundeven")
+/// The same by C's name.
+FLYDSL_MATH_FUNCTION(rint, "math.roundeven")
+#undef FLYDSL_MATH_FUNCTION
+
+/// Of integers: zeros above the highest one, below the lowest one, and the number of ones. All
+/// bits' number where there is no one.
+template <class X> detail::MathResult<X> ctlz(const X &x, Loc loc = Loc::current()) {
+  return detail::MathResult<X>(detail::mathBits("math.ctlz", detail::mathOperand<X>(x, loc), loc));
 }
-inline Vector rint(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::mathUnary("math.roundeven", x.handle(), loc));
+template <class X> detail::MathResult<X> cttz(const X &x, Loc loc = Loc::current()) {
+  return detail::MathResult<X>(detail::mathBits("math.cttz", detail::mathOperand<X>(x, loc), loc));
 }
+template <class X> detail::MathResult<X> ctpop(const X &x, Loc loc = Loc::current()) {
+  return detail::MathResult<X>(detail::mathBits("math.ctpop", detail::mathOperand<X>(x, loc), loc));
+}
+
+/// Whether x is a NaN; infinite; neither; or neither, and not zero or denormal.
+template <class X> detail::MathTruth<X> isnan(const X &x, Loc loc = Loc::current()) {
+  return detail::MathTruth<X>(
+      detail::mathClass(detail::FloatClass::nan, detail::mathOperand<X>(x, loc), loc));
+}
+template <class X> detail::MathTruth<X> isinf(const X &x, Loc loc = Loc::current()) {
+  return detail::MathTruth<X>(
+      detail::mathClass(detail::FloatClass::inf, detail::mathOperand<X>(x, loc), loc));
+}
+template <class X> detail::MathTruth<X> isfinite(const X &x, Loc loc = Loc::current()) {
+  return detail::MathTruth<X>(
+      detail::mathClass(detail::FloatClass::finite, detail::mathOperand<X>(x, loc), loc));
+}
+template <class X> detail::MathTruth<X> isnormal(const X &x, Loc loc = Loc::current()) {
+  return detail::MathTruth<X>(
+      detail::mathClass(detail::FloatClass::normal, detail::mathOperand<X>(x, loc), loc));
+}
+
 /// |x|, of integers too.
-inline Numeric abs(const detail::NumericArg &x) {
-  return Numeric(detail::unary(detail::UnaryOp::abs, x.handle, x.loc));
+template <class X> detail::MathResult<X> abs(const X &x, Loc loc = Loc::current()) {
+  return detail::MathResult<X>(
+      detail::unary(detail::UnaryOp::abs, detail::mathOperand<X>(x, loc), loc));
 }
-inline Vector abs(const Vector &x, Loc loc = Loc::current()) {
-  return Vector(detail::unary(detail::UnaryOp::abs, x.handle(), loc));
+/// Sine and cosine.
+template <class X>
+std::pair<detail::MathResult<X>, detail::MathResult<X>> sincos(const X &x,
+                                                               Loc loc = Loc::current()) {
+  return {sin(x, loc), cos(x, loc)};
 }
-/// x to the power of y.
-inline Numeric pow(const Numeric &x, const detail::NumericArg &y) {
-  return Numeric(detail::binary(detail::BinaryOp::pow, x.handle(), y.handle, y.loc));
-}
-inline Vector pow(const Vector &x, const detail::VectorArg &y) {
-  return Vector(detail::binary(detail::BinaryOp::pow, x.handle(), y.handle, y.loc));
+/// x to the power of y. Of integers, the bits that fit; a negative exponent gives the quotient
+/// rounded towards zero.
+template <class X, class Y>
+detail::MathResult<X, Y> pow(const X &x, const Y &y, Loc loc = Loc::current()) {
+  return detail::MathResult<X, Y>(detail::binary(detail::BinaryOp::pow,
+                                                 detail::mathOperand<X, Y>(x, loc),
+                                                 detail::mathOperand<X, Y>(y, loc), loc));
 }
 /// The angle of (x, y): atan(y / x), in the quadrant of both signs.
-inline Numeric atan2(const Numeric &y, const Numeric &x, Loc loc = Loc::current()) {
-  return Numeric(detail::mathBinary("math.atan2", y.handle(), x.handle(), loc));
+template <class Y, class X>
+detail::MathResult<X, Y> atan2(const Y &y, const X &x, Loc loc = Loc::current()) {
+  return detail::MathResult<X, Y>(detail::mathBinary(
+      "math.atan2", detail::mathOperand<X, Y>(y, loc), detail::mathOperand<X, Y>(x, loc), loc));
 }
 /// The magnitude of x with the sign of y.
-inline Numeric copysign(const Numeric &x, const Numeric &y, Loc loc = Loc::current()) {
-  return Numeric(detail::mathBinary("math.copysign", x.handle(), y.handle(), loc));
+template <class X, class Y>
+detail::MathResult<X, Y> copysign(const X &x, const Y &y, Loc loc = Loc::current()) {
+  return detail::MathResult<X, Y>(detail::mathBinary(
+      "math.copysign", detail::mathOperand<X, Y>(x, loc), detail::mathOperand<X, Y>(y, loc), loc));
 }
 /// a * b + c, rounded once.
-inline Numeric fma(const Numeric &a, const detail::NumericArg &b, const detail::NumericArg &c) {
-  return Numeric(detail::mathFma(a.handle(), b.handle, c.handle, b.loc));
+template <class A, class B, class C>
+detail::MathResult<A, B, C> fma(const A &a, const B &b, const C &c, Loc loc = Loc::current()) {
+  return detail::MathResult<A, B, C>(detail::mathFma(detail::mathOperand<A, B, C>(a, loc),
+                                                     detail::mathOperand<A, B, C>(b, loc),
+                                                     detail::mathOperand<A, B, C>(c, loc), loc));
 }
-inline Vector fma(const Vector &a, const detail::VectorArg &b, const detail::VectorArg &c) {
-  return Vector(detail::mathFma(a.handle(), b.handle, c.handle, b.loc));
+/// x, or the limit that it is beyond; of a NaN, the lower limit.
+template <class X, class L, class H>
+detail::MathResult<X, L, H> clampf(const X &x, const L &lo, const H &hi, Loc loc = Loc::current()) {
+  using detail::BinaryOp;
+  detail::Handle above = detail::binary(BinaryOp::max, detail::mathOperand<X, L, H>(x, loc),
+                                        detail::mathOperand<X, L, H>(lo, loc), loc);
+  return detail::MathResult<X, L, H>(
+      detail::binary(BinaryOp::min, above, detail::mathOperand<X, L, H>(hi, loc), loc));
 }
 
 } // namespace math
+
+/// What a float may be computed as, beside exactly: LLVM's fast-math flags.
+enum class FastMath : unsigned {
+  none = 0,
+  reassoc = 1,   ///< sums and products in another order
+  nnan = 2,      ///< no operand or result is a NaN
+  ninf = 4,      ///< ... nor infinite
+  nsz = 8,       ///< the sign of a zero does not matter
+  arcp = 16,     ///< a reciprocal and a product for a quotient
+  contract = 32, ///< a product and a sum may be rounded once
+  afn = 64,      ///< functions may be approximated
+  fast = 127     ///< all of it
+};
+constexpr FastMath operator|(FastMath a, FastMath b) {
+  return static_cast<FastMath>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+/// Floating-point operations of the kernel that are traced while this object lives have these
+/// flags, instead of the scope around it or the kernel's hint:
+///
+///   { fx::FastMathScope scope(fx::FastMath::contract); sum = sum + a * b; }
+class FLYDSL_API FastMathScope {
+public:
+  explicit FastMathScope(FastMath flags, Loc loc = Loc::current());
+  ~FastMathScope();
+  FastMathScope(const FastMathScope &) = delete;
+
+private:
+  unsigned outer_;
+  void *tracer_;
+};
+
 FLYDSL_NAMESPACE_END

@@ -1,7 +1,7 @@
 // Scalars of a kernel: typed by their element type, valued at run time.
 #pragma once
 
-#include <flydsl/detail/handle.h>
+#include <flydsl/detail/operators.h>
 #include <flydsl/dtype.h>
 #include <flydsl/int_tuple.h>
 
@@ -44,35 +44,9 @@ template <HostNumeric T> HostNumber hostNumber(T value) {
 /// A constant of a type; DType() leaves the type to the operand it meets (i32, i64 or f32 alone).
 /// TraceError where the number does not fit the type.
 FLYDSL_API Handle constant(HostNumber value, DType type, Loc loc);
-FLYDSL_API DType dtypeOf(const Handle &handle);
+FLYDSL_API DType dtypeOf(const Handle &handle, Loc loc);
 FLYDSL_API Handle expectScalar(const Handle &handle, DType type, Loc loc);
 
-enum class BinaryOp {
-  add,
-  sub,
-  mul,
-  div,
-  rem,
-  bitAnd,
-  bitOr,
-  bitXor,
-  shl,
-  shr,
-  lt,
-  le,
-  gt,
-  ge,
-  eq,
-  ne,
-  min,
-  max,
-  floorDiv,
-  ceilDiv,
-  pow
-};
-enum class UnaryOp { neg, bitNot, logicalNot, abs };
-FLYDSL_API Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
-FLYDSL_API Handle unary(UnaryOp op, const Handle &a, Loc loc);
 FLYDSL_API Handle convert(const Handle &a, DType to, Loc loc);
 FLYDSL_API Handle bitcast(const Handle &a, DType to, Loc loc);
 FLYDSL_API Handle select(const Handle &condition, const Handle &a, const Handle &b, Loc loc);
@@ -91,82 +65,23 @@ struct NumericArg {
   NumericArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
 };
 
-/// The operators of scalars and of variables that hold them: friends that only arguments with this
-/// base find. A shift to the right is arithmetic for signed types, logical for unsigned ones; &&
-/// and || evaluate both sides.
-template <class N, class B> struct NumericOps {
-  friend N operator+(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::add, a.handle, b.handle, a.loc));
-  }
-  friend N operator-(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::sub, a.handle, b.handle, a.loc));
-  }
-  friend N operator*(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::mul, a.handle, b.handle, a.loc));
-  }
-  friend N operator/(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::div, a.handle, b.handle, a.loc));
-  }
-  friend N operator%(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::rem, a.handle, b.handle, a.loc));
-  }
-  friend N operator&(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
-  }
-  friend N operator|(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
-  }
-  friend N operator^(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::bitXor, a.handle, b.handle, a.loc));
-  }
-  friend N operator<<(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::shl, a.handle, b.handle, a.loc));
-  }
-  friend N operator>>(const NumericArg &a, const NumericArg &b) {
-    return N(binary(BinaryOp::shr, a.handle, b.handle, a.loc));
-  }
-  friend B operator<(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::lt, a.handle, b.handle, a.loc));
-  }
-  friend B operator<=(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::le, a.handle, b.handle, a.loc));
-  }
-  friend B operator>(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::gt, a.handle, b.handle, a.loc));
-  }
-  friend B operator>=(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::ge, a.handle, b.handle, a.loc));
-  }
-  friend B operator==(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::eq, a.handle, b.handle, a.loc));
-  }
-  friend B operator!=(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::ne, a.handle, b.handle, a.loc));
-  }
-  friend B operator&&(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
-  }
-  friend B operator||(const NumericArg &a, const NumericArg &b) {
-    return B(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
-  }
-  friend N operator-(const NumericArg &a) { return N(unary(UnaryOp::neg, a.handle, a.loc)); }
-  friend N operator~(const NumericArg &a) { return N(unary(UnaryOp::bitNot, a.handle, a.loc)); }
-  friend B operator!(const NumericArg &a) { return B(unary(UnaryOp::logicalNot, a.handle, a.loc)); }
-};
-
 } // namespace detail
 
 /// A scalar of some element type, known while tracing (`dtype()`), not to the C++ type system.
 /// Operators on two element types compute in their common one: the wider, a float before an
 /// integer, unsigned before signed; a host number takes the type of the other side. Integer
-/// division rounds towards zero, as C++'s.
-class FLYDSL_API Numeric : public Value, public detail::NumericOps<Numeric, Boolean> {
+/// division rounds towards zero, as C++'s. Floats of less than 16 bits are for storage: they
+/// convert, are selected and copied, and are not computed with.
+class FLYDSL_API Numeric : public Value,
+                           public detail::Operators<detail::NumericArg, Numeric, Boolean> {
 public:
   using Value::Value;
-  DType dtype() const { return detail::dtypeOf(handle_); }
+  DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
 
   /// The value in another element type: extended, truncated or rounded (to nearest even) as C++
-  /// converts; a float out of an integer's range gives any value.
+  /// converts; a float out of an integer's range gives any value. Too large for a float of 8 bits
+  /// is its infinity, or its NaN where it has none; for one of 4 or 6 bits it is the largest
+  /// number, as is NaN. f8E8M0FNU, a scale, takes the power of two at or below the magnitude.
   Numeric to(DType type, Loc loc = Loc::current()) const {
     return Numeric(detail::convert(handle_, type, loc));
   }
@@ -229,6 +144,7 @@ using Float8E8M0FNU = Scalar<DType::Kind::f8E8M0FNU>;
 using Float6E2M3FN = Scalar<DType::Kind::f6E2M3FN>;
 using Float6E3M2FN = Scalar<DType::Kind::f6E3M2FN>;
 using Float4E2M1FN = Scalar<DType::Kind::f4E2M1FN>;
+using Float4E2M1 = Float4E2M1FN;
 
 namespace detail {
 inline NumericArg::NumericArg(const Numeric &v, Loc l) : handle(v.handle()), loc(l) {}

@@ -15,7 +15,7 @@ FLYDSL_API void print(const Format &format, std::initializer_list<Handle> values
 } // namespace detail
 
 /// Prints from every thread that comes by: `fx::printf("i = {}, x = {}\n", i, x)`, one value for
-/// each `{}`.
+/// each `{}`, and the end of the line where the format has none.
 template <class... T> void printf(const detail::Format &format, const T &...values) {
   detail::print(format, {Numeric::Arg(values, format.loc).handle...});
 }

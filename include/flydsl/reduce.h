@@ -31,10 +31,21 @@ FLYDSL_API Numeric warp_reduce(const Numeric &value, Reduction op, int width = 0
 /// Lane k gets the combination of the lanes 0 to k of its group.
 FLYDSL_API Numeric warp_inclusive_scan(const Numeric &value, Reduction op, int width = 0,
                                        Loc loc = Loc::current());
+/// Lane k gets the combination of the lanes before k of its group; the first, what changes no value
+/// (0 for a sum, the type's largest for a minimum).
+FLYDSL_API Numeric warp_exclusive_scan(const Numeric &value, Reduction op, int width = 0,
+                                       Loc loc = Loc::current());
 /// All values of the block combined, in all its threads. The block's size is known and a multiple
 /// of the wave; all threads take part. One value per wave of shared memory comes from `shared`.
 FLYDSL_API Numeric block_reduce(const Numeric &value, Reduction op, SharedAllocator &shared,
                                 Loc loc = Loc::current());
+
+/// Thread k of the block (x fastest, then y, z) gets the combination of the threads 0 to k, or of
+/// those before k. As block_reduce.
+FLYDSL_API Numeric block_inclusive_scan(const Numeric &value, Reduction op, SharedAllocator &shared,
+                                        Loc loc = Loc::current());
+FLYDSL_API Numeric block_exclusive_scan(const Numeric &value, Reduction op, SharedAllocator &shared,
+                                        Loc loc = Loc::current());
 
 } // namespace gpu
 FLYDSL_NAMESPACE_END

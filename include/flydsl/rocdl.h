@@ -1,5 +1,4 @@
-// AMD's own: instructions of copy and mma atoms, buffer memory, hints to the scheduler, and
-// intrinsics.
+// AMD's own: instructions of copy and mma atoms, buffer memory, and hints to the scheduler.
 #pragma once
 
 #include <flydsl/mma.h>
@@ -82,7 +81,11 @@ struct BufferOptions {
   std::optional<Int64> num_records_bytes = {};
   bool max_size = true;
 };
-/// A tensor of global memory, reached through a buffer descriptor.
+/// A tensor of global memory, reached through a buffer descriptor. Its offsets have 32 bits and
+/// reach 4 GiB from where the tensor starts: a larger tensor is a TraceError, here or, where only
+/// the launch knows, when a launch with it is traced. Take the block's tile of a large tensor first
+/// (global pointers move by 64 bits) and make the buffer of that; a tile that is too large itself
+/// stops the kernel.
 FLYDSL_API Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &options = {},
                                      Loc loc = Loc::current());
 FLYDSL_API Pointer make_buffer_ptr(const Pointer &pointer, const BufferOptions &options = {},
@@ -120,90 +123,14 @@ struct WaitCounts {
 /// Waits until no more than so many are under way. gfx9, gfx11 and gfx120x, each in its own
 /// encoding.
 FLYDSL_API void s_waitcnt(const WaitCounts &counts, Loc loc = Loc::current());
-
-//===-- Lanes
-//----------------------------------------------------------------------------------------===//
-
-/// The first active lane's value, in all lanes.
-FLYDSL_API Numeric readfirstlane(const Numeric &value, Loc loc = Loc::current());
-/// A given lane's value, in all lanes.
-FLYDSL_API Numeric readlane(const Numeric &value, const Numeric::Arg &lane);
-/// A bit per lane of the wave: 64 bits on CDNA, 32 on RDNA.
-FLYDSL_API Numeric ballot(const Boolean &condition, Loc loc = Loc::current());
-/// The value of lane `byte_index / 4`, of 32 bits.
-FLYDSL_API Numeric ds_bpermute(const Numeric &byte_index, const Numeric &value,
-                               Loc loc = Loc::current());
-/// The value of another lane by a DPP control word; lanes that are masked out or have no source
-/// keep `old`.
-FLYDSL_API Numeric update_dpp(const Numeric &old, const Numeric &value, int control,
-                              int row_mask = 0xf, int bank_mask = 0xf, bool bound_control = false,
-                              Loc loc = Loc::current());
-
-//===-- Arithmetic
-//-----------------------------------------------------------------------------------===//
-
-/// The hardware's approximations.
-FLYDSL_API Numeric rcp(const Numeric &x, Loc loc = Loc::current());
-FLYDSL_API Numeric rsq(const Numeric &x, Loc loc = Loc::current());
-FLYDSL_API Numeric exp2(const Numeric &x, Loc loc = Loc::current());
-FLYDSL_API Numeric log2(const Numeric &x, Loc loc = Loc::current());
-/// Two floats as two fp8 (of the target's kind) in the low (`high` false) or high half of `old`.
-FLYDSL_API Int32 cvt_pk_fp8_f32(const Float32 &a, const Float32 &b, const Int32 &old, bool high,
-                                Loc loc = Loc::current());
-/// Two fp8 of the low or high half as floats.
-FLYDSL_API Vector cvt_pk_f32_fp8(const Int32 &value, bool high, Loc loc = Loc::current());
-
-//===-- Anything else
-//--------------------------------------------------------------------------------===//
-
-/// The type of an intrinsic's result: an element type, and a number of elements where it is a
-/// vector.
-struct ResultType {
-  DType type;
-  std::int64_t size = 0;
-};
-/// An argument of an intrinsic.
-struct IntrinsicArg {
-  detail::Handle handle;
-  IntrinsicArg(const Numeric &v) : handle(v.handle()) {}
-  IntrinsicArg(const Vector &v) : handle(v.handle()) {}
-  template <detail::HostNumeric T>
-  IntrinsicArg(T v, Loc loc = Loc::current())
-      : handle(detail::constant(detail::hostNumber(v), DType(), loc)) {}
-};
-namespace impl {
-FLYDSL_API detail::Handle intrinsic(const char *name, ResultType result,
-                                    std::initializer_list<IntrinsicArg> arguments, Loc loc);
-FLYDSL_API detail::Handle inlineAsm(const char *text, const char *constraints, ResultType result,
-                                    std::initializer_list<IntrinsicArg> arguments,
-                                    bool side_effects, Loc loc);
-} // namespace impl
-/// An LLVM intrinsic by its name ("llvm.amdgcn.perm"), of one scalar result.
-inline Numeric intrinsic(const char *name, DType result,
-                         std::initializer_list<IntrinsicArg> arguments, Loc loc = Loc::current()) {
-  return Numeric(impl::intrinsic(name, {result}, arguments, loc));
-}
-/// The same, of a vector of `size` elements.
-inline Vector intrinsic(const char *name, DType result, std::int64_t size,
-                        std::initializer_list<IntrinsicArg> arguments, Loc loc = Loc::current()) {
-  return Vector(impl::intrinsic(name, {result, size}, arguments, loc));
-}
-/// The same, without a result.
-inline void intrinsic(const char *name, std::initializer_list<IntrinsicArg> arguments,
-                      Loc loc = Loc::current()) {
-  impl::intrinsic(name, {}, arguments, loc);
-}
-/// Assembly with LLVM's constraints ("=v,v,v"), of one scalar result.
-inline Numeric inline_asm(const char *text, const char *constraints, DType result,
-                          std::initializer_list<IntrinsicArg> arguments, bool side_effects = false,
-                          Loc loc = Loc::current()) {
-  return Numeric(impl::inlineAsm(text, constraints, {result}, arguments, side_effects, loc));
-}
-/// The same, without a result.
-inline void inline_asm(const char *text, const char *constraints,
-                       std::initializer_list<IntrinsicArg> arguments, Loc loc = Loc::current()) {
-  impl::inlineAsm(text, constraints, {}, arguments, true, loc);
-}
+/// The same by the instruction's 16 bits.
+FLYDSL_API void s_waitcnt(int bitfield, Loc loc = Loc::current());
+/// gfx1250: waits until no more than `count` asynchronous LDS transfers, or tensor transfers, are
+/// under way.
+FLYDSL_API void s_wait_asynccnt(int count, Loc loc = Loc::current());
+FLYDSL_API void s_wait_tensorcnt(int count, Loc loc = Loc::current());
+/// One of the scheduler's own strategies for the block (LLVM's llvm.amdgcn.iglp.opt).
+FLYDSL_API void iglp_opt(int strategy, Loc loc = Loc::current());
 
 } // namespace rocdl
 FLYDSL_NAMESPACE_END

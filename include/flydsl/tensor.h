@@ -15,8 +15,8 @@ FLYDSL_API void storeElement(const Handle &tensor, const Handle &coord, const Ha
                              const Handle &value, Loc loc);
 FLYDSL_API Handle loadVector(const Handle &tensor, Loc loc);
 FLYDSL_API void storeVector(const Handle &tensor, const Handle &vector, Loc loc);
-FLYDSL_API AddressSpace addressSpaceOf(const Handle &handle);
-FLYDSL_API int alignmentOf(const Handle &handle);
+FLYDSL_API AddressSpace addressSpaceOf(const Handle &handle, Loc loc);
+FLYDSL_API int alignmentOf(const Handle &handle, Loc loc);
 FLYDSL_API Handle pointerLoad(const Handle &pointer, Loc loc);
 FLYDSL_API Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc);
 FLYDSL_API void pointerStore(const Handle &pointer, const Handle &value, Loc loc);
@@ -28,10 +28,12 @@ FLYDSL_API Handle pointerRecast(const Handle &pointer, DType type, Loc loc);
 class FLYDSL_API Pointer : public Value {
 public:
   using Value::Value;
-  DType dtype() const { return detail::dtypeOf(handle_); }
-  AddressSpace address_space() const { return detail::addressSpaceOf(handle_); }
+  DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  AddressSpace address_space(Loc loc = Loc::current()) const {
+    return detail::addressSpaceOf(handle_, loc);
+  }
   /// Bytes that are known to divide the address.
-  int alignment() const { return detail::alignmentOf(handle_); }
+  int alignment(Loc loc = Loc::current()) const { return detail::alignmentOf(handle_, loc); }
   /// The element it points at.
   Numeric load(Loc loc = Loc::current()) const {
     return Numeric(detail::pointerLoad(handle_, loc));
@@ -72,7 +74,7 @@ public:
     detail::storeElement(tensor_, coord_, handle_, value.handle, value.loc);
   }
   void operator=(const Element &value) && {
-    detail::storeElement(tensor_, coord_, handle_, value.handle(), Loc::current());
+    detail::storeElement(tensor_, coord_, handle_, value.handle(), detail::unknownPlace());
   }
 
 private:
@@ -89,9 +91,11 @@ public:
   }
 
   /// TraceError for a tensor of coordinates.
-  DType dtype() const { return detail::dtypeOf(handle_); }
-  AddressSpace address_space() const { return detail::addressSpaceOf(handle_); }
-  int alignment() const { return detail::alignmentOf(handle_); }
+  DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  AddressSpace address_space(Loc loc = Loc::current()) const {
+    return detail::addressSpaceOf(handle_, loc);
+  }
+  int alignment(Loc loc = Loc::current()) const { return detail::alignmentOf(handle_, loc); }
   Layout layout(Loc loc = Loc::current()) const;
   IntTuple shape(Loc loc = Loc::current()) const;
   IntTuple stride(Loc loc = Loc::current()) const;

@@ -11,7 +11,7 @@ FLYDSL_API Handle varNew(const Handle &init, DType type, Loc loc);
 FLYDSL_API Handle varLoad(const Handle &memory, Loc loc);
 FLYDSL_API void varStore(const Handle &memory, const Handle &value, Loc loc);
 
-class NumericVar : public NumericOps<Numeric, Boolean> {
+class NumericVar : public Operators<NumericArg, Numeric, Boolean> {
 public:
   const Handle &memory() const { return memory_; }
 
@@ -21,7 +21,7 @@ protected:
   Handle memory_;
 };
 
-class VectorVar : public VectorOps<Vector> {
+class VectorVar : public Operators<VectorArg, Vector, Vector> {
 public:
   const Handle &memory() const { return memory_; }
 
@@ -46,18 +46,21 @@ template <class T> class Var : public detail::VarBase<T> {
   using Arg = typename T::Arg;
 
 public:
-  explicit Var(const T &init, Loc loc = Loc::current()) : Base(init.handle(), init.dtype(), loc) {}
+  explicit Var(const T &init, Loc loc = Loc::current())
+      : Base(init.handle(), init.dtype(loc), loc) {}
   Var(const Var &) = default;
 
   T get(Loc loc = Loc::current()) const { return T(detail::varLoad(this->memory_, loc)); }
-  operator T() const { return get(); }
+  operator T() const { return get(detail::unknownPlace()); }
 
   /// A value of this very type, or a host number that fits it.
   const Var &operator=(const Arg &value) const {
     detail::varStore(this->memory_, value.handle, value.loc);
     return *this;
   }
-  const Var &operator=(const Var &other) const { return *this = Arg(other); }
+  const Var &operator=(const Var &other) const {
+    return *this = Arg(other, detail::unknownPlace());
+  }
   const Var &operator+=(const Arg &v) const { return set(detail::BinaryOp::add, v); }
   const Var &operator-=(const Arg &v) const { return set(detail::BinaryOp::sub, v); }
   const Var &operator*=(const Arg &v) const { return set(detail::BinaryOp::mul, v); }

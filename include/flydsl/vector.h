@@ -8,7 +8,7 @@ FLYDSL_NAMESPACE_BEGIN
 enum class Reduction { add, mul, min, max };
 
 namespace detail {
-FLYDSL_API std::int64_t vectorSize(const Handle &vector);
+FLYDSL_API std::int64_t vectorSize(const Handle &vector, Loc loc);
 FLYDSL_API Handle vectorExtract(const Handle &vector, std::int64_t index, Loc loc);
 FLYDSL_API Handle vectorExtract(const Handle &vector, const Handle &index, Loc loc);
 FLYDSL_API Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc);
@@ -32,68 +32,17 @@ struct VectorArg {
   VectorArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
 };
 
-/// The operators of vectors and of variables that hold them. Comparisons give a vector of booleans.
-template <class V> struct VectorOps {
-  friend V operator+(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::add, a.handle, b.handle, a.loc));
-  }
-  friend V operator-(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::sub, a.handle, b.handle, a.loc));
-  }
-  friend V operator*(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::mul, a.handle, b.handle, a.loc));
-  }
-  friend V operator/(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::div, a.handle, b.handle, a.loc));
-  }
-  friend V operator%(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::rem, a.handle, b.handle, a.loc));
-  }
-  friend V operator&(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::bitAnd, a.handle, b.handle, a.loc));
-  }
-  friend V operator|(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::bitOr, a.handle, b.handle, a.loc));
-  }
-  friend V operator^(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::bitXor, a.handle, b.handle, a.loc));
-  }
-  friend V operator<<(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::shl, a.handle, b.handle, a.loc));
-  }
-  friend V operator>>(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::shr, a.handle, b.handle, a.loc));
-  }
-  friend V operator<(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::lt, a.handle, b.handle, a.loc));
-  }
-  friend V operator<=(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::le, a.handle, b.handle, a.loc));
-  }
-  friend V operator>(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::gt, a.handle, b.handle, a.loc));
-  }
-  friend V operator>=(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::ge, a.handle, b.handle, a.loc));
-  }
-  friend V operator==(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::eq, a.handle, b.handle, a.loc));
-  }
-  friend V operator!=(const VectorArg &a, const VectorArg &b) {
-    return V(binary(BinaryOp::ne, a.handle, b.handle, a.loc));
-  }
-  friend V operator-(const VectorArg &a) { return V(unary(UnaryOp::neg, a.handle, a.loc)); }
-  friend V operator~(const VectorArg &a) { return V(unary(UnaryOp::bitNot, a.handle, a.loc)); }
-};
 } // namespace detail
 
 /// A one-dimensional vector of a static number of elements. Operators work element by element; a
 /// scalar or host number on one side is meant for all elements. Element types mix as scalars' do.
-class FLYDSL_API Vector : public Value, public detail::VectorOps<Vector> {
+/// Comparisons give a vector of booleans.
+class FLYDSL_API Vector : public Value,
+                          public detail::Operators<detail::VectorArg, Vector, Vector> {
 public:
   using Value::Value;
-  DType dtype() const { return detail::dtypeOf(handle_); }
-  std::int64_t size() const { return detail::vectorSize(handle_); }
+  DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  std::int64_t size(Loc loc = Loc::current()) const { return detail::vectorSize(handle_, loc); }
 
   /// All elements have the value.
   static Vector splat(const Numeric &value, std::int64_t size, Loc loc = Loc::current()) {
@@ -108,10 +57,9 @@ public:
   static Vector of(std::initializer_list<Numeric> elements, Loc loc = Loc::current());
 
   /// One element.
-  template <detail::HostInt T> Numeric operator[](T index) const {
-    return at(static_cast<std::int64_t>(index));
+  Numeric operator[](const detail::NumericArg &index) const {
+    return Numeric(detail::vectorExtract(handle_, index.handle, index.loc));
   }
-  Numeric operator[](const Numeric &index) const { return at(index); }
   Numeric at(std::int64_t index, Loc loc = Loc::current()) const {
     return Numeric(detail::vectorExtract(handle_, index, loc));
   }

@@ -24,8 +24,8 @@ CopyOp UniversalCopy(int bits, Loc loc) {
 }
 
 CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope, Loc loc) {
-  std::string text = std::string("!fly.universal_atomic<") + builder::atomicName(op) + ", " +
-                     builder::elementText(type);
+  std::string text = std::string("!fly.universal_atomic<") + builder::atomicName(op, type, loc) +
+                     ", " + builder::elementText(type);
   if (*scope)
     text += std::string(", \"") + scope + "\"";
   return CopyOp(staticOf(text + ">", loc));
@@ -54,8 +54,9 @@ namespace detail {
 
 Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("an atom's set_value", loc);
-  Handle number =
-      hostAs<HostNumber>(value) ? constant(*hostAs<HostNumber>(value), dtypeOf(value), loc) : value;
+  Handle number = hostAs<HostNumber>(value)
+                      ? constant(*hostAs<HostNumber>(value), dtypeOf(value, loc), loc)
+                      : value;
   mlir::Value v = t.emit("fly.atom.set_value", {t.use(atom, loc), t.use(number, loc)}, loc,
                          {t.named("field", t.string(field))});
   return t.wrap(v, {}, loc);
@@ -79,7 +80,7 @@ template <class Fn> static Layout asLayout(Loc loc, Fn fn) {
   return Layout(builder::guarded(loc, [&] { return hostHandle(fn()); }));
 }
 
-int CopyAtom::val_bits() const { return copyAtom(*this, Loc::current()).getValBits(); }
+int CopyAtom::val_bits(Loc loc) const { return copyAtom(*this, loc).getValBits(); }
 Layout CopyAtom::thr_layout(Loc loc) const {
   return asLayout(loc, [&] { return copyAtom(*this, loc).getThrLayout(); });
 }

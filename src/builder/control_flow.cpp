@@ -48,6 +48,16 @@ static mlir::Value carriedValue(Tracer &t, const Handle &handle, DType type, Loc
   return t.use(hostAs<HostNumber>(handle) ? expectScalar(handle, type, loc) : handle, loc);
 }
 
+/// The element type of a number; none of what is no number.
+static DType carriedType(const Handle &handle, Loc loc) {
+  return hostAs<HostNumber>(handle) ? dtypeOf(handle, loc) : handle.node()->dtype;
+}
+
+static std::string carriedText(DType dtype, mlir::Type type) {
+  std::string text = builder::typeText(type);
+  return dtype ? std::string(dtype.name()) + " (" + text + ")" : text;
+}
+
 OpenRegion::OpenRegion(const char *what, Loc loc) {
   Tracer &t = Tracer::require(what, loc);
   state_ = new State{t, what, loc, t.builder().saveInsertionPoint()};
@@ -72,7 +82,7 @@ static llvm::SmallVector<mlir::Value, 4> initialValues(Tracer &t, std::vector<DT
                                                        Loc loc) {
   llvm::SmallVector<mlir::Value, 4> values;
   for (const Handle *h : init) {
-    dtypes.push_back(dtypeOf(*h));
+    dtypes.push_back(carriedType(*h, loc));
     values.push_back(carriedValue(t, *h, dtypes.back(), loc));
   }
   return values;
@@ -82,18 +92,24 @@ static llvm::SmallVector<mlir::Value, 4>
 yieldedValues(Tracer &t, const std::vector<DType> &dtypes, mlir::TypeRange types,
               std::initializer_list<const Handle *> yielded, const char *what, Loc loc) {
   llvm::SmallVector<mlir::Value, 4> values;
-  if (yielded.size() != types.size())
+  if (yielded.size() != types.size()) {
+    std::string carried;
+    for (std::size_t i = 0; i < types.size(); ++i)
+      carried += (i ? ", " : "") + carriedText(dtypes[i], types[i]);
     throw TraceError(std::string(what) + " carries " + std::to_string(types.size()) +
-                         " values, its body yields " + std::to_string(yielded.size()),
+                         " values, its body yields " + std::to_string(yielded.size()) +
+                         "; a body ends with return fx::yield(...) of " +
+                         (carried.empty() ? "nothing" : carried),
                      loc);
+  }
   for (const Handle *h : yielded) {
     std::size_t i = values.size();
     mlir::Value v = carriedValue(t, *h, dtypes[i], loc);
-    if (v.getType() != types[i] || dtypeOf(*h) != dtypes[i])
+    DType given = hostAs<HostNumber>(*h) ? dtypes[i] : h->node()->dtype;
+    if (v.getType() != types[i] || given != dtypes[i])
       throw TraceError(std::string(what) + ": value " + std::to_string(i) + " is " +
-                           std::string(dtypes[i].name()) + " (" + builder::typeText(types[i]) +
-                           "), the body yields " + std::string(dtypeOf(*h).name()) + " (" +
-                           builder::typeText(v.getType()) + ")",
+                           carriedText(dtypes[i], types[i]) + ", the body yields " +
+                           carriedText(given, v.getType()),
                        loc);
     values.push_back(v);
   }
@@ -117,7 +133,7 @@ Handle OpenRegion::result(std::size_t i) const {
 //------------------------------------------------------------------------------------------===//
 
 static DType boundType(const Handle &scalar) {
-  DType type = dtypeOf(scalar);
+  DType type = dtypeOf(scalar, Loc());
   return type.bits() > 32 ? i64 : i32;
 }
 
@@ -177,7 +193,7 @@ OpenIf::OpenIf(const Handle &condition, Loc loc) : OpenRegion("a branch", loc) {
 void OpenIf::otherwise(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
   for (const Handle *h : yielded) {
-    s.dtypes.push_back(dtypeOf(*h));
+    s.dtypes.push_back(carriedType(*h, s.loc));
     s.first.push_back(carriedValue(s.tracer, *h, s.dtypes.back(), s.loc));
   }
   s.terminate("scf.yield", s.first);
@@ -264,6 +280,7 @@ Handle varNew(const Handle &init, DType type, Loc loc) {
 
 Handle varLoad(const Handle &memory, Loc loc) {
   Tracer &t = Tracer::require("a Var", loc);
+  loc = t.place(loc);
   if (memory.node()->isVector)
     return t.wrap(t.emit("fly.memref.load_vec", t.use(memory, loc), loc), memory.node()->dtype,
                   loc);
@@ -273,10 +290,11 @@ Handle varLoad(const Handle &memory, Loc loc) {
 
 void varStore(const Handle &memory, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("a Var", loc);
+  loc = t.place(loc);
   DType type = memory.node()->dtype;
-  if (!hostAs<HostNumber>(value) && dtypeOf(value) != type)
+  if (!hostAs<HostNumber>(value) && dtypeOf(value, loc) != type)
     throw TraceError("a Var of " + std::string(type.name()) + " is given " +
-                         std::string(dtypeOf(value).name()) +
+                         std::string(dtypeOf(value, loc).name()) +
                          "; .to(fx::" + std::string(type.name()) + ") converts",
                      loc);
   mlir::Value v = carriedValue(t, value, type, loc);

@@ -90,15 +90,24 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
   return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
 }
 
-/// Both sides hold elements of one width; of a plain copy, as many of them, where that is known. (A
-/// copy of a whole wave may count its sides differently.)
+/// Both sides hold elements of one type (integers of one width, whatever their sign, count as one);
+/// of a plain copy, as many of them, where that is known. (A copy of a whole wave may count its
+/// sides differently.)
 static void expectAlike(const char *op, const Value &atom, const Tensor &source,
                         const Tensor &destination, Loc loc) {
   auto count = [&](const Tensor &t) { return builder::hostView(size(t, loc).handle(), loc); };
   bool plain = builder::describe(atom.handle()).find("!fly.universal_copy<") != std::string::npos;
   detail::HostValue from = count(source), to = count(destination);
   auto *m = std::get_if<layout::IntTuple>(&from), *n = std::get_if<layout::IntTuple>(&to);
-  if (source.dtype().bits() != destination.dtype().bits() || (plain && m && n && !(*m == *n)))
+  const DType given = source.dtype(loc), taken = destination.dtype(loc);
+  if (given.ir_name() != taken.ir_name())
+    throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
+                         ": a copy does not convert " + std::string(given.name()) + " to " +
+                         std::string(taken.name()) +
+                         "; load, convert with .to(...) and store, or recast one side's pointer to "
+                         "move the bits",
+                     loc);
+  if (plain && m && n && !(*m == *n))
     throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
                          ": the sides differ in elements",
                      loc);

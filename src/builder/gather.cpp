@@ -67,12 +67,4 @@ void scatter(const CopyAtom &atom, const Tensor &source, const Pointer &base, co
            });
 }
 
-void atomic(AtomicOp op, const Pointer &pointer, const Numeric &value, const char *scope, Loc loc) {
-  const DType type = pointer.dtype();
-  Tensor one = make_rmem_tensor(make_layout(1, 1, loc), type, loc);
-  one.point(0, loc) = Numeric::Arg(value, loc);
-  copy_atom_call(make_copy_atom(UniversalAtomic(op, type, scope, loc), type, loc), one,
-                 make_view(pointer, make_layout(1, 1, loc), loc), loc);
-}
-
 FLYDSL_NAMESPACE_END

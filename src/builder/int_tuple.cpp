@@ -42,6 +42,8 @@ Handle handleOf(Tree tree) {
 }
 
 Handle leafOfScalar(const Numeric &value, Loc loc) {
+  if (const Tracer *t = Tracer::current())
+    loc = t->place(loc);
   const Handle &handle = value.handle();
   const Node &node = *handle.node();
   if (isTraced(handle) && mlir::isa<mlir::fly::IntTupleType>(builder::tracedType(handle, loc)))
@@ -146,9 +148,9 @@ IntTuple::IntTuple(std::initializer_list<IntTuple> elements, Loc loc) : Value(de
   });
 }
 
-int IntTuple::rank() const { return detail::rankOf(handle_, Loc::current()); }
-int IntTuple::depth() const { return detail::depthOf(handle_, Loc::current()); }
-bool IntTuple::is_leaf() const { return depth() == 0; }
+int IntTuple::rank(Loc loc) const { return detail::rankOf(handle_, loc); }
+int IntTuple::depth(Loc loc) const { return detail::depthOf(handle_, loc); }
+bool IntTuple::is_leaf(Loc loc) const { return depth(loc) == 0; }
 
 IntTuple IntTuple::at(int mode, Loc loc) const {
   return IntTuple(detail::algebra("get", {&handle_}, loc, {mode}));

@@ -16,7 +16,9 @@ using detail::hostHandle;
 
 IntTuple Layout::shape(Loc loc) const { return IntTuple(algebra("get_shape", {&handle_}, loc)); }
 IntTuple Layout::stride(Loc loc) const { return IntTuple(algebra("get_stride", {&handle_}, loc)); }
-Layout Layout::operator[](int mode) const { return get(*this, mode); }
+Layout Layout::operator[](const detail::ModeIndex &mode) const {
+  return get(*this, mode.index, mode.loc);
+}
 IntTuple Layout::point(const IntTuple &coord, Loc loc) const { return crd2idx(coord, *this, loc); }
 
 IntTuple ComposedLayout::shape(Loc loc) const {
@@ -64,12 +66,12 @@ static layout::Tile tileOf(const Handle &handle, Loc loc) {
   throw TraceError("expected a static tile, got " + builder::describe(handle), loc);
 }
 
-int Tile::rank() const { return tileOf(handle_, Loc::current()).rank(); }
+int Tile::rank(Loc loc) const { return tileOf(handle_, loc).rank(); }
 
-IntTuple Tile::operator[](int mode) const {
-  Loc loc = Loc::current();
-  return builder::guarded(
-      loc, [&] { return IntTuple(hostHandle(layout::sizesOf(tileOf(handle_, loc).at(mode)))); });
+IntTuple Tile::operator[](const detail::ModeIndex &mode) const {
+  return builder::guarded(mode.loc, [&] {
+    return IntTuple(hostHandle(layout::sizesOf(tileOf(handle_, mode.loc).at(mode.index))));
+  });
 }
 
 //===-- Making layouts
@@ -178,8 +180,8 @@ Layout left_inverse(const Layout &x, Loc loc) {
 
 std::string Value::str() const { return builder::describe(handle_); }
 
-bool Value::is_static() const {
-  return !std::holds_alternative<std::monostate>(builder::hostView(handle_, Loc::current())) &&
+bool Value::is_static(Loc loc) const {
+  return !std::holds_alternative<std::monostate>(builder::hostView(handle_, loc)) &&
          !detail::hostAs<detail::LazyIndex>(handle_);
 }
 

@@ -67,7 +67,7 @@ static Tensor fragment(const TiledMma &mma, MmaOperand operand, const Tensor &in
                          {t.use(mma.handle(), loc), t.use(input.handle(), loc)}, loc, attributes);
   // The element type is the atom's: an accumulator is wider than what it is stored to.
   mlir::Type element = mlir::cast<fly::MemRefType>(v.getType()).getElemTy();
-  DType dtype = input.dtype();
+  DType dtype = input.dtype(loc);
   if (element != builder::elementType(dtype, t.context()))
     dtype = builder::dtypeOfElement(element);
   return Tensor(t.wrap(v, dtype, loc));

@@ -53,6 +53,8 @@ public:
   DType dtype;
   /// Of a Var's memory: it holds a vector, not a scalar.
   bool isVector = false;
+  /// Of a kernel's tensor: it spans 4 GiB or more.
+  bool large = false;
   /// Where the value was made.
   Loc where;
 

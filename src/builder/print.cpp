@@ -20,9 +20,12 @@ void print(const Format &format, std::initializer_list<Handle> values) {
   llvm::SmallVector<mlir::Value, 4> operands;
   for (const Handle &value : values)
     operands.push_back(
-        t.use(hostAs<HostNumber>(value) ? expectScalar(value, dtypeOf(value), format.loc) : value,
+        t.use(hostAs<HostNumber>(value) ? expectScalar(value, dtypeOf(value, format.loc), format.loc) : value,
               format.loc));
-  t.create("fly.print", operands, format.loc, {t.named("format", t.string(format.text))},
+  // The operation ends its line by itself.
+  llvm::StringRef text(format.text);
+  text.consume_back("\n");
+  t.create("fly.print", operands, format.loc, {t.named("format", t.string(text))},
            mlir::TypeRange());
 }
 

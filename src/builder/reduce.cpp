@@ -1,9 +1,12 @@
 #include <flydsl/control_flow.h>
 #include <flydsl/reduce.h>
 
+#include "builder/lanes.h"
 #include "builder/tracer.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+
+#include <limits>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -28,7 +31,7 @@ std::array<int, 3> known_block_size(Loc loc) {
   return block;
 }
 
-static int groupWidth(int width, Loc loc) {
+int impl::groupWidth(int width, Loc loc) {
   const int wave = num_warp_threads(loc);
   if (width < 0 || width > wave || (width & (width - 1)))
     throw TraceError("a group of " + std::to_string(width) + " lanes in a wave of " +
@@ -44,11 +47,11 @@ static Numeric shuffle(const char *mode, const Numeric &value, const IntTuple &o
     return t.use(detail::hostAs<detail::HostNumber>(h) ? detail::expectScalar(h, type, loc) : h,
                  loc);
   };
-  DType type = value.dtype();
+  DType type = value.dtype(loc);
   mlir::Value v = scalar(value.handle(), type);
   mlir::Value by =
       t.use(detail::convert(detail::scalarOfTuple(offset.handle(), loc), i32, loc), loc);
-  mlir::Value lanes = t.constant(groupWidth(width, loc), i32, loc);
+  mlir::Value lanes = t.constant(impl::groupWidth(width, loc), i32, loc);
   mlir::Operation *op =
       t.create("gpu.shuffle", {v, by, lanes}, loc,
                {t.named("mode", t.attribute("#gpu<shuffle_mode " + std::string(mode) + ">"))},
@@ -69,40 +72,49 @@ Numeric shuffle_idx(const Numeric &value, const IntTuple &lane, int width, Loc l
   return shuffle("idx", value, lane, width, loc);
 }
 
-static Handle combine(Reduction op, const Handle &a, const Handle &b, Loc loc) {
+Handle impl::combine(Reduction op, const Handle &a, const Handle &b, Loc loc) {
   static constexpr detail::BinaryOp ops[] = {detail::BinaryOp::add, detail::BinaryOp::mul,
                                              detail::BinaryOp::min, detail::BinaryOp::max};
   return detail::binary(ops[static_cast<int>(op)], a, b, loc);
 }
 
-Numeric warp_reduce(const Numeric &value, Reduction op, int width, Loc loc) {
-  const int lanes = groupWidth(width, loc);
-  Handle sum = value.handle();
-  for (int distance = lanes / 2; distance > 0; distance /= 2)
-    sum = combine(op, sum, shuffle_xor(Numeric(sum), distance, lanes, loc).handle(), loc);
-  return Numeric(sum);
+Handle impl::neutral(Reduction op, DType type, Loc loc) {
+  auto value = [&](auto n) { return detail::constant(detail::hostNumber(n), type, loc); };
+  switch (op) {
+  case Reduction::add:
+    return value(0);
+  case Reduction::mul:
+    return value(1);
+  case Reduction::min:
+  case Reduction::max:
+    break;
+  }
+  const bool least = op == Reduction::max;
+  if (type.is_float())
+    return value(least ? -std::numeric_limits<double>::infinity()
+                       : std::numeric_limits<double>::infinity());
+  const int bits = type.bits() - (type.is_signed() ? 1 : 0);
+  const std::uint64_t most = ~std::uint64_t(0) >> (64 - bits);
+  if (!least)
+    return value(most);
+  return type.is_signed() ? value(-static_cast<std::int64_t>(most) - 1) : value(0);
 }
 
-Numeric warp_inclusive_scan(const Numeric &value, Reduction op, int width, Loc loc) {
-  const int lanes = groupWidth(width, loc);
-  auto constant = [&](int n) { return detail::constant(detail::hostNumber(n), i32, loc); };
-  Handle lane =
-      detail::binary(detail::BinaryOp::bitAnd, lane_id(loc).handle(), constant(lanes - 1), loc);
+Handle impl::number(int n, Loc loc) { return detail::constant(detail::hostNumber(n), i32, loc); }
+
+Numeric warp_reduce(const Numeric &value, Reduction op, int width, Loc loc) {
+  const int lanes = impl::groupWidth(width, loc);
   Handle sum = value.handle();
-  for (int distance = 1; distance < lanes; distance *= 2) {
-    Handle below = shuffle_up(Numeric(sum), distance, lanes, loc).handle();
-    Handle inside = detail::binary(detail::BinaryOp::ge, lane, constant(distance), loc);
-    sum = detail::select(inside, combine(op, sum, below, loc), sum, loc);
-  }
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    sum = impl::combine(op, sum, shuffle_xor(Numeric(sum), distance, lanes, loc).handle(), loc);
   return Numeric(sum);
 }
 
 /// x + X * (y + Y * z): a thread's number in its block.
-static Numeric threadNumber(const std::array<int, 3> &block, Loc loc) {
+static Handle threadNumber(const std::array<int, 3> &block, Loc loc) {
   Index3 at = thread_idx(loc);
   auto times = [&](const Handle &a, int n) {
-    return detail::binary(detail::BinaryOp::mul, a,
-                          detail::constant(detail::hostNumber(n), i32, loc), loc);
+    return detail::binary(detail::BinaryOp::mul, a, impl::number(n, loc), loc);
   };
   Handle number = at.x.handle();
   if (block[1] > 1 || block[2] > 1) {
@@ -111,37 +123,48 @@ static Numeric threadNumber(const std::array<int, 3> &block, Loc loc) {
       row = detail::binary(detail::BinaryOp::add, row, times(at.z.handle(), block[1]), loc);
     number = detail::binary(detail::BinaryOp::add, number, times(row, block[0]), loc);
   }
-  return Numeric(number);
+  return number;
 }
 
-Numeric block_reduce(const Numeric &value, Reduction op, SharedAllocator &shared, Loc loc) {
+int impl::wholeWaves(const char *what, Loc loc) {
   const std::array<int, 3> block = known_block_size(loc);
   const int threads = block[0] * block[1] * block[2], wave = num_warp_threads(loc);
   if (threads % wave)
-    throw TraceError("block_reduce: a block of " + std::to_string(threads) +
+    throw TraceError(std::string(what) + ": a block of " + std::to_string(threads) +
                          " threads is no whole number of waves of " + std::to_string(wave),
                      loc);
+  return threads / wave;
+}
+
+Handle impl::waveOfThread(Loc loc) {
+  return detail::binary(detail::BinaryOp::div, threadNumber(known_block_size(loc), loc),
+                        number(num_warp_threads(loc), loc), loc);
+}
+Handle impl::laneOfThread(Loc loc) {
+  return detail::binary(detail::BinaryOp::rem, threadNumber(known_block_size(loc), loc),
+                        number(num_warp_threads(loc), loc), loc);
+}
+
+Tensor impl::perWave(DType type, int waves, SharedAllocator &shared, Loc loc) {
+  return make_view(shared.allocate(detail::bytesOf(type, waves), std::max(type.bytes(), 4), loc)
+                       .recast(type, loc),
+                   make_layout(waves, 1, loc), loc);
+}
+
+Numeric block_reduce(const Numeric &value, Reduction op, SharedAllocator &shared, Loc loc) {
+  const int waves = impl::wholeWaves("block_reduce", loc);
   Numeric partial = warp_reduce(value, op, 0, loc);
-  const int waves = threads / wave;
   if (waves == 1)
     return partial;
-  const DType type = value.dtype();
-  Tensor sums =
-      make_view(shared.allocate(detail::bytesOf(type, waves), std::max(type.bytes(), 4), loc)
-                    .recast(type, loc),
-                make_layout(waves, 1, loc), loc);
-  auto part = [&](detail::BinaryOp o) {
-    return detail::binary(o, threadNumber(block, loc).handle(),
-                          detail::constant(detail::hostNumber(wave), i32, loc), loc);
-  };
-  Boolean first(detail::binary(detail::BinaryOp::eq, part(detail::BinaryOp::rem),
-                               detail::constant(detail::hostNumber(0), i32, loc), loc));
-  Numeric waveNumber(part(detail::BinaryOp::div));
-  if_(first, [&] { sums.point(IntTuple(waveNumber, loc), loc) = Numeric::Arg(partial, loc); }, loc);
+  Tensor sums = impl::perWave(value.dtype(loc), waves, shared, loc);
+  Boolean first(
+      detail::binary(detail::BinaryOp::eq, impl::laneOfThread(loc), impl::number(0, loc), loc));
+  Numeric wave(impl::waveOfThread(loc));
+  if_(first, [&] { sums.point(IntTuple(wave, loc), loc) = Numeric::Arg(partial, loc); }, loc);
   barrier(loc);
   Handle all = sums.point(0, loc).handle();
   for (int w = 1; w < waves; ++w)
-    all = combine(op, all, sums.point(w, loc).handle(), loc);
+    all = impl::combine(op, all, sums.point(w, loc).handle(), loc);
   barrier(loc); // before the memory is written again
   return Numeric(all);
 }

@@ -32,8 +32,8 @@ CopyOp BufferCopyLDS(int bits, Loc loc) {
   return copyOnTarget("!fly_rocdl.cdna3.buffer_copy_lds<" + number(bits) + ">", loc);
 }
 CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc) {
-  return CopyOp(staticOf(std::string("!fly_rocdl.cdna3.buffer_atomic<") + builder::atomicName(op) +
-                             ", " + elementText(type) + ">",
+  return CopyOp(staticOf(std::string("!fly_rocdl.cdna3.buffer_atomic<") +
+                             builder::atomicName(op, type, loc) + ", " + elementText(type) + ">",
                          loc));
 }
 CopyOp LDSReadTrans(int granularity, int bits, Loc loc) {

@@ -76,9 +76,19 @@ std::string staticText(const Handle &handle) {
   return type ? type->text : std::string();
 }
 
-const char *atomicName(AtomicOp op) {
+const char *atomicName(AtomicOp op, DType type, Loc loc) {
   static constexpr const char *names[] = {"add", "max", "min", "and", "or", "inc", "dec"};
-  return names[static_cast<int>(op)];
+  const auto index = static_cast<std::size_t>(op);
+  if (index >= std::size(names))
+    throw TraceError(
+        "an atomic atom adds, takes max and min, and, or, inc and dec; fx::atomic does "
+        "xor and exchange",
+        loc);
+  if ((op == AtomicOp::max || op == AtomicOp::min) && type.is_integer() && !type.is_signed())
+    throw TraceError("an atomic atom compares integers as signed ones, not as " +
+                         std::string(type.name()) + "; fx::atomic compares unsigned ones",
+                     loc);
+  return names[index];
 }
 
 std::string elementText(DType type) { return std::string(type.ir_name()); }

@@ -19,8 +19,9 @@ mlir::Type atomType(const Handle &handle, Loc loc);
 void expectOnTarget(mlir::Type type, Loc loc);
 /// The text of a static atom's type; empty for one with state of the kernel.
 std::string staticText(const Handle &handle);
-/// "add", "max", ...
-const char *atomicName(AtomicOp op);
+/// "add", "max", ...: the operation of an atom on elements of a type. TraceError where atoms have
+/// none.
+const char *atomicName(AtomicOp op, DType type, Loc loc);
 /// An element type's text in the IR.
 std::string elementText(DType type);
 

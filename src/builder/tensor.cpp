@@ -63,6 +63,7 @@ Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
 void storeElement(const Handle &tensor, const Handle &coord, const Handle &loaded,
                   const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("an element of a tensor", loc);
+  loc = t.place(loc);
   if (!tensor.node()->dtype)
     throw TraceError("the elements of an identity tensor can't be written", loc);
   mlir::Value number = elementValue(t, value, tensor.node()->dtype, "an element", loc);
@@ -82,10 +83,10 @@ Handle loadVector(const Handle &tensor, Loc loc) {
 
 void storeVector(const Handle &tensor, const Handle &vector, Loc loc) {
   Tracer &t = Tracer::require("a tensor's store", loc);
-  DType type = dtypeOf(tensor);
+  DType type = dtypeOf(tensor, loc);
   HostValue size = builder::hostView(algebra("size", {&tensor}, loc), loc);
   auto *count = std::get_if<layout::IntTuple>(&size);
-  if (!count || count->leaf().value() != vectorSize(vector))
+  if (!count || count->leaf().value() != vectorSize(vector, loc))
     throw TraceError("store of " + builder::describe(vector) + " to " + builder::describe(tensor) +
                          ": the numbers of elements differ",
                      loc);
@@ -93,15 +94,15 @@ void storeVector(const Handle &tensor, const Handle &vector, Loc loc) {
   t.create("fly.memref.store_vec", {values, t.use(tensor, loc)}, loc, {}, mlir::TypeRange());
 }
 
-AddressSpace addressSpaceOf(const Handle &handle) {
-  fly::PointerType type = pointerType(handle, Loc::current());
+AddressSpace addressSpaceOf(const Handle &handle, Loc loc) {
+  fly::PointerType type = pointerType(handle, loc);
   if (auto space = mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace()))
     return static_cast<AddressSpace>(space.getValue());
   return AddressSpace::global; // a target's way into global memory
 }
 
-int alignmentOf(const Handle &handle) {
-  return static_cast<int>(pointerType(handle, Loc::current()).getAlignment());
+int alignmentOf(const Handle &handle, Loc loc) {
+  return static_cast<int>(pointerType(handle, loc).getAlignment());
 }
 
 Handle pointerLoad(const Handle &pointer, Loc loc) {
@@ -123,7 +124,7 @@ Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc) {
 
 void pointerStore(const Handle &pointer, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("a pointer's store", loc);
-  mlir::Value number = elementValue(t, value, dtypeOf(pointer), "memory", loc);
+  mlir::Value number = elementValue(t, value, dtypeOf(pointer, loc), "memory", loc);
   t.create("fly.ptr.store", {number, t.use(pointer, loc)}, loc, {}, mlir::TypeRange());
 }
 
@@ -152,13 +153,13 @@ IntTuple Tensor::stride(Loc loc) const { return IntTuple(algebra("get_stride", {
 Pointer Tensor::iter(Loc loc) const { return Pointer(algebra("get_iter", {&handle_}, loc)); }
 
 void Tensor::fill(const Numeric::Arg &value) const {
-  DType type = dtype();
+  DType type = dtype(value.loc);
   Handle element = detail::hostAs<detail::HostNumber>(value.handle)
                        ? detail::expectScalar(value.handle, type, value.loc)
                        : value.handle;
   detail::storeVector(handle_,
                       detail::vectorSplat(element, flydsl::size(*this, value.loc).value(value.loc),
-                                          detail::dtypeOf(element), value.loc),
+                                          detail::dtypeOf(element, value.loc), value.loc),
                       value.loc);
 }
 

@@ -4,6 +4,8 @@
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 
+#include <flydsl/math.h>
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Verifier.h"
@@ -79,7 +81,8 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   mlir::gpu::GPUFuncOp func = makeKernel(*result.module, spec, parameters, block, loc);
   mlir::Block &body = func.getBody().front();
 
-  Tracer tracer(context, &body, spec.name, block, spec.hints.fast_math, std::string(target));
+  const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
+  Tracer tracer(context, &body, spec.name, block, fastMath, std::string(target));
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {
@@ -104,9 +107,14 @@ FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
 Handle wrapParam(const ParamHandle &param) {
-  if (param.value)
-    return builder::Tracer::require("a kernel's parameter", Loc::current())
-        .wrap(mlir::Value::getFromOpaquePointer(param.value), param.type->dtype, Loc::current());
+  if (param.value) {
+    builder::Tracer &t = builder::Tracer::require("a kernel's parameter", Loc());
+    Handle handle =
+        t.wrap(mlir::Value::getFromOpaquePointer(param.value), param.type->dtype, Loc());
+    handle.node()->large = param.type->large;
+    t.hasLargeTensor |= param.type->large;
+    return handle;
+  }
   Node *node = const_cast<Node *>(static_cast<const Node *>(param.type->staticArg.object));
   node->retain();
   return Handle(node);

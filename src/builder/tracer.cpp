@@ -4,6 +4,7 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Verifier.h"
@@ -25,7 +26,7 @@ static SourceLocation sourceOf(mlir::Location location) {
 }
 
 Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-               std::array<unsigned, 3> block, bool fastMath, std::string target)
+               std::array<unsigned, 3> block, unsigned fastMath, std::string target)
     : context_(&context), builder_(mlir::OpBuilder::atBlockEnd(body)), body_(body),
       kernel_(std::move(kernel)), block_(block), id_(nextId.fetch_add(1)), outer_(running),
       diagnostics_(&context,
@@ -39,7 +40,8 @@ Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel
                        collected_ += "\n  " + note.str();
                      return mlir::success();
                    }),
-      fastMath_(fastMath), target_(std::move(target)) {
+      target_(std::move(target)) {
+  setFastMath(fastMath);
   running = this;
 }
 
@@ -64,7 +66,18 @@ int Tracer::waveSize(const char *what, Loc loc) const {
   return llvm::StringRef(target(what, loc)).starts_with("gfx9") ? 64 : 32;
 }
 
+unsigned Tracer::setFastMath(unsigned flags) {
+  using Flags = mlir::arith::FastMathFlags;
+  fastMathAttr_ = flags ? mlir::arith::FastMathFlagsAttr::get(context_, static_cast<Flags>(flags))
+                        : mlir::Attribute();
+  return std::exchange(fastMath_, flags);
+}
+
 mlir::Location Tracer::location(Loc loc) {
+  if (loc.line())
+    last_ = loc;
+  else
+    loc = last_;
   mlir::StringAttr &file = files_[loc.file_name()];
   if (!file)
     file = builder_.getStringAttr(loc.file_name());
@@ -144,7 +157,7 @@ static bool inferTypes(mlir::OperationState &state) {
 static bool takesFastMath(llvm::StringRef name) {
   if (name.consume_front("arith."))
     return name.ends_with("f") && !name.starts_with("trunc") && !name.starts_with("ext");
-  return name.starts_with("math.") && !name.ends_with("i");
+  return name.starts_with("math.") && !name.ends_with("i") && !name.starts_with("math.ct");
 }
 
 mlir::Operation *Tracer::create(llvm::StringRef name, mlir::ValueRange operands, Loc loc,
@@ -154,8 +167,8 @@ mlir::Operation *Tracer::create(llvm::StringRef name, mlir::ValueRange operands,
   mlir::OperationState state(location(loc), name);
   state.addOperands(operands);
   state.addAttributes(attributes);
-  if (fastMath_ && takesFastMath(name))
-    state.addAttribute("fastmath", attribute("#arith.fastmath<fast>"));
+  if (fastMathAttr_ && takesFastMath(name))
+    state.addAttribute("fastmath", fastMathAttr_);
   if (types)
     state.addTypes(*types);
   else if (!inferTypes(state))

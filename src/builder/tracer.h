@@ -21,7 +21,7 @@ class Tracer {
 public:
   /// Operations go to the end of `body`, the kernel's only block so far.
   Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-         std::array<unsigned, 3> block, bool fastMath, std::string target);
+         std::array<unsigned, 3> block, unsigned fastMath, std::string target);
   ~Tracer();
   Tracer(const Tracer &) = delete;
 
@@ -45,6 +45,13 @@ public:
   int waveSize(const char *what, Loc loc) const;
 
   mlir::Location location(Loc loc);
+  /// `loc`, or the place of the operation before where it is unknown.
+  Loc place(Loc loc) const { return loc.line() ? loc : last_; }
+  /// LLVM's fast-math flags (fx::FastMath) of the operations to come; gives those until now.
+  unsigned setFastMath(unsigned flags);
+  /// What a buffer's 32-bit offsets don't reach: whether a tensor of the kernel's arguments spans
+  /// 4 GiB or more.
+  bool hasLargeTensor = false;
   mlir::StringAttr string(llvm::StringRef text) { return builder_.getStringAttr(text); }
   /// An attribute by its text, e.g. "#gpu<dim x>".
   mlir::Attribute attribute(llvm::StringRef text);
@@ -115,7 +122,9 @@ private:
   mlir::ScopedDiagnosticHandler diagnostics_;
   std::string collected_;
   SourceLocation firstError_;
-  bool fastMath_;
+  unsigned fastMath_ = 0;
+  mlir::Attribute fastMathAttr_; // null for none
+  Loc last_;
   std::string target_;
   std::optional<TraceError> deferred_;
   llvm::DenseMap<mlir::Type, mlir::Value> statics_;

@@ -48,6 +48,9 @@ void useNativeMath(llvm::Module &module);
 /// loads of implicit arguments.
 void useImplicitSizes(llvm::Module &module);
 
+/// Turns calls of `printf` into records in the launch's printf buffer, as HIP's runtime reads them.
+void lowerPrintf(llvm::Module &module);
+
 /// Target triple, data layout, linkage, and attributes of kernels.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
                    const CompileOptions &options);

@@ -24,7 +24,8 @@ struct CompileOptions {
   unsigned maxVgprs = 0;   ///< limit of vector registers; 0 leaves it open
   bool fastMath = false;   ///< lets LLVM reassociate, contract and assume no NaN and infinity
   bool lineTables = false; ///< DWARF line tables; then locations are part of the key.
-                           ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO
+                           ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO; not given: where the emulator's
+                           ///< checks are on
   bool verify = true;      ///< run MLIR's verifier after every pass. FLYDSL_DEBUG_ENABLE_VERIFIER
   std::string dumpDir;     ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR
   std::vector<Bitcode> bitcode;  ///< to link; a compile reads it from the IR where this is empty

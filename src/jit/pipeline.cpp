@@ -27,12 +27,14 @@ std::vector<std::string> pipelineStages(const CompileOptions &options, bool from
               "fly-promote-regmem-to-vectorssa",
               "convert-fly-to-rocdl"};
   stages.push_back("canonicalize");
-  stages.push_back("gpu.module(convert-scf-to-cf,cse,"
-                   "convert-vector-to-llvm,"
-                   "convert-gpu-to-rocdl{chipset=" +
-                   options.target.name() +
-                   " index-bitwidth=0 runtime=HIP use-bare-ptr-memref-call-conv=true},"
-                   "reconcile-unrealized-casts)");
+  stages.push_back(
+      "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
+      "},cse,"
+      "convert-vector-to-llvm,"
+      "convert-gpu-to-rocdl{chipset=" +
+      options.target.name() +
+      " index-bitwidth=0 runtime=OpenCL use-bare-ptr-memref-call-conv=true},"
+      "reconcile-unrealized-casts)");
   if (options.lineTables)
     stages.push_back("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}");
   return stages;

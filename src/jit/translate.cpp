@@ -34,6 +34,7 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
   module->setDataLayout(machine.createDataLayout());
   useNativeMath(*module);
   useImplicitSizes(*module);
+  lowerPrintf(*module);
   if (!linkBitcode(*module, options))
     return nullptr;
   prepareModule(*module, machine, options);

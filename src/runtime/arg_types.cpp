@@ -21,6 +21,7 @@ std::vector<ArgType> ArgPack::types() const {
       type.kind = ArgType::Kind::tensor;
       type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
       type.alignment = 1u << field(head, alignAt, 0xff);
+      type.large = field(head, largeAt, 1);
       const auto rank = static_cast<unsigned>(field(head, rankAt, 15));
       for (unsigned i = 0; i < rank; ++i)
         type.shape.push_back(
@@ -76,7 +77,7 @@ std::string ArgType::str() const {
   switch (kind) {
   case Kind::tensor:
     return "tensor<" + std::string(dtype.name()) + ", " + leaves(shape) + ":" + leaves(stride) +
-           ">";
+           (large ? ", 4 GiB or more>" : ">");
   case Kind::scalar:
     return std::string(dtype.name());
   case Kind::staticValue:

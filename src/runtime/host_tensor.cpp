@@ -164,6 +164,19 @@ void TensorArg::checkDivisible(std::int64_t value, std::int64_t divisibility, co
                      where);
 }
 
+/// Whether the last element ends 4 GiB or more after the first one begins.
+bool TensorArg::isLarge() const {
+  unsigned __int128 elements = 1;
+  for (int i = 0; i < rank_; ++i) {
+    if (shape_[i] == 0)
+      return false;
+    const std::uint64_t step = stride_[i] < 0 ? -static_cast<std::uint64_t>(stride_[i])
+                                              : static_cast<std::uint64_t>(stride_[i]);
+    elements += static_cast<unsigned __int128>(shape_[i] - 1) * step;
+  }
+  return elements * static_cast<unsigned>(dtype_.bits()) > (std::uint64_t{0xffffffff} * 8);
+}
+
 void TensorArg::encode() {
   std::uint64_t wide = 0;
   std::size_t bytes = 0;
@@ -193,7 +206,8 @@ void TensorArg::encode() {
   words_[0] = ArgPack::tensorTag | static_cast<std::uint64_t>(dtype_.kind()) << dtypeAt |
               std::uint64_t{rank_} << rankAt | std::uint64_t{log2Align_} << alignAt |
               std::uint64_t{shapeDynamic_} << shapeMaskAt |
-              std::uint64_t{strideDynamic_} << strideMaskAt | wide << wideMaskAt;
+              std::uint64_t{strideDynamic_} << strideMaskAt | wide << wideMaskAt |
+              std::uint64_t{isLarge()} << largeAt;
   wordCount_ = static_cast<std::uint8_t>(1 + 2 * rank_);
   dynamicBytes_ = static_cast<std::uint8_t>(bytes);
   hash_ = 0;

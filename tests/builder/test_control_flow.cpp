@@ -89,6 +89,30 @@ TEST_CASE("variables live in registers at the top of the kernel") {
            "fly.memref.store_vec");
 }
 
+TEST_CASE("loops and branches carry whatever a kernel has") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        auto layout = fx::make_layout({n, 2}, {2, 1});
+        auto atom = fx::make_copy_atom(fx::rocdl::BufferCopy32b(), fx::f32).set_value("soffset", n);
+        auto [t, p, l, c, s] = fx::for_(
+            0, n, 1, fx::carry(a, a.iter(), layout, fx::make_int_tuple(n, 3), atom),
+            [&](fx::Int32 i, fx::Tensor t, fx::Pointer p, fx::Layout l, fx::IntTuple c, auto s) {
+              return fx::yield(t, p + 1, l, fx::make_int_tuple(i, 3), s.set_value("soffset", i));
+            });
+        fx::Tensor both = fx::if_(n < 3, [&] { return t; }, [&] { return a; });
+        auto last = fx::while_(
+            fx::carry(c), [&](fx::IntTuple x) { return fx::Int32(fx::get(x, 0)) < n; },
+            [](fx::IntTuple x) { return fx::make_int_tuple(fx::get(x, 0) + 1, 3); });
+        both(last[0] % 64) = p.load();
+        (void)l, (void)s;
+      },
+      {arrayArg(fx::f32, 64), scalarArg(fx::i32)});
+  CHECK_IR(ir, "scf.for", "iter_args(", "!fly.memref<f32, global, (64):(1)>",
+           "!fly.ptr<f32, global>", "!fly.layout<(?,2):(2,1)>", "!fly.int_tuple<(?,3)>",
+           "!fly.copy_atom<", "scf.yield", "scf.if", "-> (!fly.memref<f32, global, (64):(1)>)",
+           "scf.while", "!fly.int_tuple<(?,3)>");
+}
+
 namespace {
 template <class F> std::string errorOf(F body) {
   try {
@@ -112,6 +136,54 @@ TEST_CASE("leaving a runtime loop by break or return is an error") {
                  return;
              }),
              Catch::Contains("break or return"));
+}
+
+TEST_CASE("leaving an inner loop, or a loop from a branch's body, is an error too") {
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               for (fx::Int32 i : fx::range(n))
+                 for (fx::Int32 j : fx::range(i)) {
+                   a(j) = 1;
+                   break;
+                 }
+             }),
+             Catch::Contains("break or return"));
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               fx::if_(n < 3, [&] {
+                 for (fx::Int32 i : fx::range(n)) {
+                   a(i) = 1;
+                   return;
+                 }
+               });
+             }),
+             Catch::Contains("break or return"));
+}
+
+TEST_CASE("a missing yield says what is carried") {
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               fx::for_(0, n, 1, fx::carry(n, 1.0f), [&](fx::Int32 i, auto, auto) { a(i) = 1; });
+             }),
+             Catch::Contains("carries 2 values, its body yields 0") &&
+                 Catch::Contains("return fx::yield(...) of i32 (i32), f32 (f32)"));
+  CHECK_THAT(errorOf([](fx::Tensor, fx::Int32 n) {
+               fx::for_(0, n, 1, fx::carry(n, n), [&](fx::Int32, auto x, auto) { return x; });
+             }),
+             Catch::Contains("carries 2 values, its body yields 1"));
+  CHECK_THAT(errorOf([](fx::Tensor, fx::Int32 n) {
+               fx::while_(fx::carry(n), [](auto x) { return x > 0; }, [](auto) {});
+             }),
+             Catch::Contains("a while loop carries 1 values, its body yields 0"));
+  CHECK_THAT(errorOf([](fx::Tensor a, fx::Int32 n) {
+               fx::if_(n < 1, [&] { return n; }, [&] { a(0) = 1; });
+             }),
+             Catch::Contains("a branch carries 1 values, its body yields 0"));
+}
+
+TEST_CASE("what only a type says does not change from round to round") {
+  CHECK_THAT(errorOf([](fx::Tensor, fx::Int32 n) {
+               fx::for_(0, n, 1, fx::carry(fx::make_layout(4, 1)),
+                        [](fx::Int32, fx::Layout) { return fx::make_layout(8, 1); });
+             }),
+             Catch::Contains("value 0 is !fly.layout<4:1>") && Catch::Contains("!fly.layout<8:1>"));
 }
 
 TEST_CASE("a loop's values are not seen after it") {

@@ -35,6 +35,49 @@ TEST_CASE("a scan goes up by doubling distances") {
   CHECK(countOf(ir, "gpu.shuffle") == 2);
 }
 
+TEST_CASE("an exclusive scan shifts an inclusive one; a block's goes through shared memory") {
+  auto body = [](fx::Tensor out, fx::Float32 x) {
+    fx::SharedAllocator shared;
+    out(0) = fx::gpu::warp_exclusive_scan(x, fx::Reduction::min, 4);
+    out(1) = fx::gpu::block_inclusive_scan(x, fx::Reduction::add, shared);
+    out(2) = fx::gpu::block_exclusive_scan(x, fx::Reduction::max, shared);
+  };
+  std::vector<ArgType> types{arrayArg(fx::f32, 3), scalarArg(fx::f32)};
+  std::string ir = traceText(body, types, false, {128, 1, 1});
+  CHECK_IR(ir, "0x7F800000", "gpu.shuffle  up", "arith.minnumf", "arith.cmpi eq", "arith.select",
+           "gpu.barrier", "arith.addf", "gpu.barrier", "gpu.barrier", "arith.maxnumf");
+  CHECK(countOf(ir, "gpu.shuffle") == 2 + 1 + 6 + 6 + 1);
+  CHECK_THROWS_WITH(traceText(body, types, false, {96, 1, 1}),
+                    Catch::Contains("whole number of waves"));
+}
+
+TEST_CASE("atomics give what was there before") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Tensor u, fx::Int32 n) {
+        fx::SharedAllocator shared;
+        auto local = shared.allocate<fx::Array<fx::UInt64, 4>>().ptr();
+        a(1) = fx::atomic(fx::AtomicOp::max, a.iter(), n) + 1;
+        fx::atomic(fx::AtomicOp::max, u.iter(), 3, "");
+        fx::atomic(fx::AtomicOp::exchange, local + 1, 3u, "workgroup");
+        a(2) = fx::atomic_cas(a.iter(), 0, n);
+      },
+      {arrayArg(fx::i32, 64), arrayArg(fx::u32, 4), scalarArg(fx::i32)});
+  CHECK_IR(ir, "llvm.atomicrmw max", "arith.addi", "llvm.atomicrmw umax", "llvm.atomicrmw xchg",
+           "llvm.ptr<3>", "llvm.cmpxchg", "llvm.extractvalue");
+  auto refuses = [](auto body, const char *what) {
+    CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::f32, 4), scalarArg(fx::i32)}),
+                      Catch::Contains(what) && Catch::Contains("test_lanes.cpp:"));
+  };
+  refuses([](fx::Tensor a, fx::Int32) { fx::atomic(fx::AtomicOp::xor_, a.iter(), 1.0f); },
+          "no atomic operation of this kind on f32");
+  refuses([](fx::Tensor a, fx::Int32 n) { fx::atomic(fx::AtomicOp::add, a.iter(), n); },
+          "is given i32");
+  refuses([](fx::Tensor, fx::Int32) { fx::UniversalAtomic(fx::AtomicOp::max, fx::u32); },
+          "signed ones");
+  refuses([](fx::Tensor, fx::Int32) { fx::UniversalAtomic(fx::AtomicOp::exchange, fx::i32); },
+          "fx::atomic does");
+}
+
 TEST_CASE("a block reduces through shared memory") {
   auto body = [](fx::Tensor out, fx::Float32 x) {
     fx::SharedAllocator shared;
@@ -68,7 +111,7 @@ TEST_CASE("gather, scatter and atomics") {
         fx::atomic(fx::AtomicOp::add, b.iter() + n, a(0));
       },
       {arrayArg(fx::f32, 64), arrayArg(fx::f32, 64), scalarArg(fx::i32)});
-  CHECK_IR(ir, "universal_atomic", "fly.memref.load", "fly.add_offset", "fly.make_view",
-           "fly.copy(", "fly.copy(", "!fly.ptr<i1, register>", "fly.copy(", "fly.copy(",
-           "fly.copy_atom_call");
+  CHECK_IR(ir, "fly.memref.load", "fly.add_offset", "fly.make_view", "fly.copy(", "fly.copy(",
+           "!fly.ptr<i1, register>", "fly.copy(", "fly.copy(", "llvm.atomicrmw fadd",
+           "syncscope(\"agent\")");
 }

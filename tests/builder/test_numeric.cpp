@@ -82,6 +82,48 @@ TEST_CASE("fast math is a hint of the kernel") {
   CHECK(countOf(traceText(body, types), "fastmath") == 0);
 }
 
+TEST_CASE("fast math in a scope") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Float32 a) {
+        fx::Numeric x = a + 1;
+        {
+          fx::FastMathScope scope(fx::FastMath::contract | fx::FastMath::nnan);
+          out(0) = x * 2;
+          {
+            fx::FastMathScope exact(fx::FastMath::none);
+            out(1) = a - 2;
+          }
+          out(2) = fx::math::exp(a);
+        }
+        out(3) = a / 3;
+      },
+      {arrayArg(fx::f32, 4), scalarArg(fx::f32)});
+  CHECK_IR(ir, "arith.addf %arg1, %cst", "arith.mulf", "fastmath<nnan,contract>", "arith.subf",
+           "math.exp", "fastmath<nnan,contract>", "arith.divf");
+  CHECK(countOf(ir, "fastmath") == 2);
+}
+
+TEST_CASE("functions, classes and bits") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Float32 a, fx::Int32 n) {
+        fx::Vector v = out.load();
+        out(0) = fx::math::cbrt(a) + fx::math::erfc(a) + fx::math::acosh(a);
+        out.store(fx::math::atan2(v, a));
+        out(1) = fx::math::fma(a, 2, n.to(fx::f32));
+        out(2) = fx::select(fx::math::isnan(a) || fx::math::isinf(a), 0.0f, a);
+        out(3) = (fx::math::ctlz(n) + fx::math::pow(n, 5) + fx::math::pow(n, n)).to(fx::f32);
+        out(4) = fx::math::sin(a.to(fx::bf16)).to(fx::f32);
+        out(5) = a.to(fx::f8E4M3FN).to(fx::f16).to(fx::f4E2M1FN).to(fx::f32);
+      },
+      {arrayArg(fx::f32, 8), scalarArg(fx::f32), scalarArg(fx::i32)});
+  CHECK_IR(ir, "math.cbrt", "math.erfc", "math.acosh", "vector.broadcast", "math.atan2",
+           "vector<8xf32>", "math.fma", "arith.cmpf uno", "math.absf", "arith.cmpf oeq",
+           "arith.ori", "math.ctlz", "arith.muli", "arith.muli", "arith.muli", "scf.while",
+           "arith.truncf", "f32 to bf16", "arith.extf", "bf16 to f32", "math.sin", "arith.truncf",
+           "f32 to f8E4M3FN", "arith.extf", "f8E4M3FN to f32", "f32 to f16", "arith.extf",
+           "f16 to f32", "f32 to f4E2M1FN");
+}
+
 TEST_CASE("wrong numbers are refused") {
   auto refuses = [](auto body, const char *what) {
     CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::f32, 4), scalarArg(fx::i32)}),
@@ -95,4 +137,8 @@ TEST_CASE("wrong numbers are refused") {
   refuses([](fx::Tensor out, fx::Int32 a) { out.store(out.load().to(fx::f16)); }, "f16");
   refuses([](fx::Tensor out, fx::Int32 a) { out.load().at(4); }, "element 4");
   refuses([](fx::Tensor out, fx::Int32 a) { a.bitcast(fx::f64); }, "differ in width");
+  refuses([](fx::Tensor out, fx::Int32 a) { out.load()[7]; }, "element 7");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::math::exp(a); }, "exp takes floats, not i32");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::math::ctlz(out(0)); }, "ctlz takes integers");
+  refuses([](fx::Tensor out, fx::Int32 a) { a.to(fx::f8E5M2) + 1; }, "for storage");
 }

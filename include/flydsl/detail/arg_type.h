@@ -47,6 +47,8 @@ struct ArgType {
   std::vector<LeafType> shape, stride;
   /// Tensor: alignment in bytes that the pointer is known to have; at least the element's size.
   std::uint32_t alignment = 1;
+  /// Tensor: its elements span 4 GiB or more, which a buffer's offsets don't reach.
+  bool large = false;
   /// Static value.
   StaticArg staticArg;
   /// Constant: an integer, enum, bool or dtype as 64 bits, a float as the bits of a double; or

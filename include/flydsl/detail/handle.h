@@ -17,6 +17,9 @@ namespace detail {
 
 class Node;
 
+/// Where a call can't say its place (a conversion operator): the place of the operation before it.
+inline Loc unknownPlace() { return Loc(); }
+
 /// A counted reference to what a value is: a host constant, a value of the kernel being traced, or
 /// a tuple of both. Copies share it; it is never reseated, except by its owner's move.
 class FLYDSL_API Handle {
@@ -65,7 +68,7 @@ public:
   /// Static values print as layouts are written ("(8,16):(1,8)"); traced ones as their IR type.
   std::string str() const;
   /// Whether the whole content is known while tracing.
-  bool is_static() const;
+  bool is_static(Loc loc = Loc::current()) const;
 
 protected:
   detail::Handle handle_;

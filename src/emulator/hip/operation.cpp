@@ -3,8 +3,10 @@
 #include "emulator/hip/device.h"
 #include "emulator/hip/launch_report.h"
 #include "emulator/hip/module.h"
+#include "emulator/hip/printf_buffer.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace flyemu::hip {
@@ -25,6 +27,11 @@ public:
     kernarg.resize(kernarg.size() + 64); // scalar loads may read past the end up to their own size
     LaunchMemory memory(device_.space(), device_.index());
     memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
+    PrintfBuffer printed(operation.function->kernel->metadata);
+    if (printed.isUsed()) {
+      printed.passTo(kernarg);
+      memory.addRange(printed.range());
+    }
 
     const KernelCode kernel = operation.function->kernel->ready();
     Dispatch dispatch;
@@ -43,7 +50,13 @@ public:
     options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
-    return reportLaunch(operation, runDispatch(dispatch, memory, options), options, device_);
+    const hipError_t status =
+        reportLaunch(operation, runDispatch(dispatch, memory, options), options, device_);
+    if (const std::string text = printed.text(); !text.empty()) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    }
+    return status;
   }
 
   hipError_t operator()(const CopyOperation &copy) {

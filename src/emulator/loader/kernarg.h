@@ -25,7 +25,8 @@ std::vector<uint8_t> packArguments(const KernelMetadata &kernel, void *const *va
 std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes, size_t size);
 
 /// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers to
-/// host services that the emulator does not offer (printf, host calls, device heap) are null.
+/// host services that the emulator does not offer (host calls, device heap) are null, and so
+/// is printf's buffer until the launch has one.
 void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment);
 

@@ -136,6 +136,11 @@ Metadata Metadata::parse(ByteView document) {
     for (const json &kernel : *it)
       result.kernels.push_back(parseKernel(kernel));
   }
+  if (auto it = root.find("amdhsa.printf"); it != root.end() && it->is_array())
+    for (const json &format : *it)
+      if (format.is_string())
+        for (KernelMetadata &kernel : result.kernels)
+          kernel.printfFormats.push_back(format.get<std::string>());
   return result;
 }
 

@@ -37,6 +37,7 @@ struct KernelMetadata {
   uint32_t maxFlatWorkgroupSize = 1024;
   std::array<uint32_t, 3> requiredWorkgroupSize = {0, 0, 0}; ///< zeros: any
   bool usesDynamicStack = false;
+  std::vector<std::string> printfFormats; ///< amdhsa.printf of the code object
 
   /// One past the last byte of the arguments that the caller passes.
   uint32_t explicitSize() const;

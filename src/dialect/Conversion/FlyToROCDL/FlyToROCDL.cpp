@@ -128,6 +128,15 @@ ROCDLTypeConverter::ROCDLTypeConverter() {
     return VectorType::get(type.getShape(), storedElementType(type.getElementType()),
                            type.getScalableDims());
   });
+  // What other operations make or take of a narrow float is cast to and from the bits that are
+  // stored.
+  auto cast = [](OpBuilder &builder, Type to, ValueRange from, Location loc) -> Value {
+    if (from.size() != 1 || !arith::BitcastOp::areCastCompatible(from.getTypes(), to))
+      return {};
+    return arith::BitcastOp::create(builder, loc, to, from.front());
+  };
+  addSourceMaterialization(cast);
+  addTargetMaterialization(cast);
   addConversion([](PointerType type) { return convertedPointerType(type); });
   addConversion([](MemRefType type) { return convertedPointerType(type.getPointerType()); });
   addConversion([](CopyAtomType type) { return atomStruct(type.getCopyOp()); });

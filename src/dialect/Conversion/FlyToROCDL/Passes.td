@@ -18,4 +18,14 @@ def ConvertFlyToROCDLPass : Pass<"convert-fly-to-rocdl"> {
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ConvertNarrowFloatsPass : Pass<"fly-convert-narrow-floats"> {
+  let summary = "Convert arith.extf and arith.truncf of floats of 8 bits and less to instructions or integer arithmetic";
+  let description = [{
+    `arith.extf` to and `arith.truncf` from f32 of fp8, fp6, fp4 and f8E8M0FNU values, scalars and vectors. fp8 in the
+    format of the target's instructions uses them, all else is integer arithmetic that gives the same bits.
+  }];
+  let options = [Option<"chipset", "chipset", "std::string", /*default=*/"", "The processor, such as gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES

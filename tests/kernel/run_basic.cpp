@@ -1,7 +1,8 @@
 // What the eDSL says, run on the device (the emulator where there is none) and compared with the
 // host.
+#include "run.h"
+
 #include <catch2/catch.hpp>
-#include <flydsl/flydsl.h>
 
 #include <algorithm>
 #include <cmath>
@@ -88,8 +89,9 @@ TEST_CASE("reductions, scans and math run") {
   double worst = 0;
   for (std::size_t t = 0; t < 256; ++t) {
     double wave = 0, scan = 0;
-    for (std::size_t l = 0; l < 64; ++l)
-      wave += x[t / 64 * 64 + l];
+    const auto lanes = std::size_t(run::waveSize());
+    for (std::size_t l = 0; l < lanes; ++l)
+      wave += x[t / lanes * lanes + l];
     for (std::size_t l = t / 16 * 16; l <= t; ++l)
       scan += x[l];
     const double expected[] = {wave, *std::max_element(x.begin(), x.end()), scan,

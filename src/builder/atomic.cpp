@@ -1,0 +1,147 @@
+#include <flydsl/atomic.h>
+
+#include "builder/atomic_names.h"
+#include "builder/operand.h"
+#include "builder/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <optional>
+
+namespace flydsl::builder {
+
+const char *signedAtomicName(AtomicOp op) {
+  static constexpr const char *names[] = {"add", "smax", "smin", "and", "or",
+                                          "inc", "dec",  "xor",  "swap"};
+  return names[static_cast<int>(op)];
+}
+const char *unsignedAtomicName(AtomicOp op) {
+  return op == AtomicOp::max ? "umax" : op == AtomicOp::min ? "umin" : signedAtomicName(op);
+}
+const char *floatAtomicName(AtomicOp op) {
+  return op == AtomicOp::add   ? "fadd"
+         : op == AtomicOp::max ? "fmax"
+         : op == AtomicOp::min ? "fmin"
+                               : nullptr;
+}
+
+} // namespace flydsl::builder
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+namespace fly = mlir::fly;
+namespace llvmd = mlir::LLVM;
+
+static std::optional<llvmd::AtomicBinOp> kindOf(AtomicOp op, DType type) {
+  using Kind = llvmd::AtomicBinOp;
+  const bool isFloat = type.is_float(), isSigned = type.is_signed();
+  switch (op) {
+  case AtomicOp::add:
+    return isFloat ? Kind::fadd : Kind::add;
+  case AtomicOp::max:
+    return isFloat ? Kind::fmax : isSigned ? Kind::max : Kind::umax;
+  case AtomicOp::min:
+    return isFloat ? Kind::fmin : isSigned ? Kind::min : Kind::umin;
+  case AtomicOp::exchange:
+    return Kind::xchg;
+  default:
+    break;
+  }
+  if (isFloat)
+    return std::nullopt;
+  switch (op) {
+  case AtomicOp::and_:
+    return Kind::_and;
+  case AtomicOp::or_:
+    return Kind::_or;
+  case AtomicOp::xor_:
+    return Kind::_xor;
+  case AtomicOp::inc:
+    return Kind::uinc_wrap;
+  default:
+    return Kind::udec_wrap;
+  }
+}
+
+static mlir::Value address(Tracer &t, const Pointer &pointer, const char *what, Loc loc) {
+  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(pointer.handle(), loc));
+  auto space = type ? mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace())
+                    : fly::AddressSpaceAttr();
+  if (!space || space.getValue() == fly::AddressSpace::Register || !type.getSwizzle().isTrivial())
+    throw TraceError(std::string(what) +
+                         " works on generic, global or shared memory without a swizzle, not on " +
+                         pointer.str(),
+                     loc);
+  const int number = space.getValue() == fly::AddressSpace::Global   ? 1
+                     : space.getValue() == fly::AddressSpace::Shared ? 3
+                                                                     : 0;
+  return t.emit("fly.to_llvm_ptr", t.use(pointer.handle(), loc), loc,
+                {t.named("llvm_address_space", t.builder().getI32IntegerAttr(number))});
+}
+
+/// A number for an element of `type`: of that very type, or a host number that fits.
+static mlir::Value element(Tracer &t, const Handle &value, DType type, const char *what, Loc loc) {
+  if (!detail::isWeak(value) && detail::numericType(value, loc) != type)
+    throw TraceError(std::string(what) + " of an element of " + std::string(type.name()) +
+                         " is given " + std::string(detail::numericType(value, loc).name()) +
+                         "; .to(fx::" + std::string(type.name()) + ") converts",
+                     loc);
+  return detail::operand(t, value, type, loc).value;
+}
+
+Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, const char *scope) {
+  Loc loc = value.loc;
+  Tracer &t = Tracer::require("atomic", loc);
+  const DType type = pointer.dtype(loc);
+  const std::optional<llvmd::AtomicBinOp> kind = kindOf(op, type);
+  if (!kind || type.bits() < 16 || !(type.is_float() || type.bits() >= 32))
+    throw TraceError(std::string("no atomic operation of this kind on ") +
+                         std::string(type.name()) +
+                         ": integers of 32 and 64 bits have all, floats of 16, 32 and 64 bits "
+                         "add, exchange, min and max",
+                     loc);
+  mlir::OpBuilder &b = t.builder();
+  mlir::Value operand = element(t, value.handle, type, "atomic", loc);
+  auto i64Attr = [&](auto v) { return b.getI64IntegerAttr(static_cast<std::int64_t>(v)); };
+  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{
+      t.named("bin_op", i64Attr(*kind)),
+      t.named("ordering", i64Attr(llvmd::AtomicOrdering::monotonic))};
+  if (*scope)
+    attributes.push_back(t.named("syncscope", t.string(scope)));
+  return Numeric(t.wrap(t.emit("llvm.atomicrmw", {address(t, pointer, "atomic", loc), operand}, loc,
+                               attributes, operand.getType()),
+                        type, loc));
+}
+
+Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
+                   const Numeric::Arg &desired, const char *scope) {
+  Loc loc = desired.loc;
+  Tracer &t = Tracer::require("atomic_cas", loc);
+  const DType type = pointer.dtype(loc);
+  if (type.bits() != 32 && type.bits() != 64)
+    throw TraceError(
+        "atomic_cas works on elements of 32 and 64 bits, not on " + std::string(type.name()), loc);
+  const DType bits = type.bits() == 32 ? i32 : i64;
+  auto asBits = [&](const Handle &h) {
+    mlir::Value v = element(t, h, type, "atomic_cas", loc);
+    return t.use(detail::bitcast(t.wrap(v, type, loc), bits, loc), loc);
+  };
+  mlir::Value compared = asBits(expected.handle), written = asBits(desired.handle);
+  mlir::OpBuilder &b = t.builder();
+  auto order = b.getI64IntegerAttr(static_cast<std::int64_t>(llvmd::AtomicOrdering::monotonic));
+  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{t.named("success_ordering", order),
+                                                        t.named("failure_ordering", order)};
+  if (*scope)
+    attributes.push_back(t.named("syncscope", t.string(scope)));
+  mlir::Value both = t.emit(
+      "llvm.cmpxchg", {address(t, pointer, "atomic_cas", loc), compared, written}, loc, attributes,
+      llvmd::LLVMStructType::getLiteral(t.context(), {compared.getType(), b.getI1Type()}));
+  mlir::Value old = t.emit("llvm.extractvalue", both, loc,
+                           {t.named("position", b.getDenseI64ArrayAttr({0}))}, compared.getType());
+  return Numeric(detail::bitcast(t.wrap(old, bits, loc), type, loc));
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,13 @@
+// What an atomic operation is called.
+#pragma once
+
+#include <flydsl/atom.h>
+
+namespace flydsl::builder {
+
+/// The suffix of AMD's buffer intrinsics for an element type; null where there is none.
+const char *signedAtomicName(AtomicOp op);
+const char *unsignedAtomicName(AtomicOp op);
+const char *floatAtomicName(AtomicOp op);
+
+} // namespace flydsl::builder

@@ -1,0 +1,299 @@
+//===- NarrowFloats.cpp - Conversions of floats of 8 bits and less
+//--------------------------------===//
+//
+// LLVM has no such types; their values are integers of as many bits. fp8 in the target's own format
+// is converted by its instructions, whatever else by integer arithmetic that rounds to nearest even
+// as they do. A number out of range becomes infinity, or NaN where the format has none; formats
+// without either saturate. f8E8M0FNU is a power of two: the exponent of an f32 as it is.
+//
+//===----------------------------------------------------------------------------------------------===//
+
+#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <cmath>
+
+namespace mlir::fly {
+
+#define GEN_PASS_DEF_CONVERTNARROWFLOATSPASS
+#include "dialect/Conversion/FlyToROCDL/Passes.h.inc"
+
+namespace {
+
+/// What a format of `exponent` and `mantissa` bits does with what is not finite.
+enum class Extremes { ieee, nanOnly, negativeZeroIsNan, none };
+
+struct Format {
+  int exponent, mantissa, bias;
+  Extremes extremes;
+
+  int bits() const { return 1 + exponent + mantissa; }
+  uint32_t largest() const {
+    const uint32_t all = (1u << (exponent + mantissa)) - 1;
+    return extremes == Extremes::ieee      ? all - (1u << mantissa)
+           : extremes == Extremes::nanOnly ? all - 1
+                                           : all;
+  }
+  /// What is too large becomes; its sign is kept but for negativeZeroIsNan.
+  uint32_t overflow() const {
+    switch (extremes) {
+    case Extremes::ieee:
+      return ((1u << exponent) - 1) << mantissa;
+    case Extremes::nanOnly:
+      return largest() + 1;
+    case Extremes::negativeZeroIsNan:
+      return 1u << (exponent + mantissa);
+    case Extremes::none:
+      return largest();
+    }
+    llvm_unreachable("all extremes are above");
+  }
+};
+
+std::optional<Format> formatOf(Type type) {
+  if (isa<Float8E4M3FNType>(type))
+    return Format{4, 3, 7, Extremes::nanOnly};
+  if (isa<Float8E5M2Type>(type))
+    return Format{5, 2, 15, Extremes::ieee};
+  if (isa<Float8E4M3FNUZType>(type))
+    return Format{4, 3, 8, Extremes::negativeZeroIsNan};
+  if (isa<Float8E5M2FNUZType>(type))
+    return Format{5, 2, 16, Extremes::negativeZeroIsNan};
+  if (isa<Float6E2M3FNType>(type))
+    return Format{2, 3, 1, Extremes::none};
+  if (isa<Float6E3M2FNType>(type))
+    return Format{3, 2, 3, Extremes::none};
+  if (isa<Float4E2M1FNType>(type))
+    return Format{2, 1, 1, Extremes::none};
+  return std::nullopt;
+}
+
+/// "fp8" or "bf8" where the target's instructions convert this type; empty where they don't.
+StringRef nativeName(StringRef chipset, Type type) {
+  const bool isFnuz = chipset == "gfx942" || chipset == "gfx940" || chipset == "gfx941";
+  const bool isOcp = chipset == "gfx950" || chipset.starts_with("gfx12");
+  if ((isFnuz && isa<Float8E4M3FNUZType>(type)) || (isOcp && isa<Float8E4M3FNType>(type)))
+    return "fp8";
+  if ((isFnuz && isa<Float8E5M2FNUZType>(type)) || (isOcp && isa<Float8E5M2Type>(type)))
+    return "bf8";
+  return {};
+}
+
+/// Arithmetic on scalars and vectors of 32 bits an element.
+class Words {
+public:
+  Words(OpBuilder &builder, Location loc, Type like) : b(builder), loc(loc), shape(like) {}
+
+  Type of(Type element) const {
+    auto vector = dyn_cast<VectorType>(shape);
+    return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
+  }
+  Value word(uint32_t v) const { return constant(b.getI32IntegerAttr(static_cast<int32_t>(v))); }
+  Value number(float v) const { return constant(b.getF32FloatAttr(v)); }
+  Value bits(Value v) const { return cast(v, b.getI32Type()); }
+  Value asFloat(Value v) const { return cast(v, b.getF32Type()); }
+  template <class Op> Value op(Value x, Value y) const { return Op::create(b, loc, x, y); }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) const {
+    return arith::CmpIOp::create(b, loc, predicate, x, y);
+  }
+  Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
+  Value cast(Value v, Type element) const {
+    return v.getType() == of(element) ? v : arith::BitcastOp::create(b, loc, of(element), v);
+  }
+  Value resize(Value v, int width) const {
+    Type type = of(b.getIntegerType(width));
+    const unsigned now = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();
+    if (now == static_cast<unsigned>(width))
+      return v;
+    if (now < static_cast<unsigned>(width))
+      return arith::ExtUIOp::create(b, loc, type, v);
+    return arith::TruncIOp::create(b, loc, type, v);
+  }
+
+private:
+  Value constant(TypedAttr value) const {
+    if (auto vector = dyn_cast<VectorType>(of(value.getType())))
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, Attribute(value)));
+    return arith::ConstantOp::create(b, loc, value);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Type shape;
+};
+
+/// The f32 of a narrow number's bits.
+Value widened(const Words &w, const Format &f, Value bits) {
+  using namespace arith;
+  Value word = w.resize(bits, 32);
+  const int magnitudeBits = f.exponent + f.mantissa;
+  Value magnitude = w.op<AndIOp>(word, w.word((1u << magnitudeBits) - 1));
+  // The fields in f32's places; the product moves the bias and normalises what is denormal.
+  Value placed = w.op<ShLIOp>(magnitude, w.word(static_cast<uint32_t>(23 - f.mantissa)));
+  Value scaled = w.bits(w.op<MulFOp>(w.asFloat(placed), w.number(std::ldexp(1.0f, 127 - f.bias))));
+  const Value nan = w.word(0x7fc00000);
+  if (f.extremes == Extremes::ieee)
+    scaled = w.select(
+        w.compare(CmpIPredicate::ugt, magnitude, w.word(f.largest())),
+        w.op<OrIOp>(w.word(0x7f800000),
+                    w.op<ShLIOp>(magnitude, w.word(static_cast<uint32_t>(23 - f.mantissa)))),
+        scaled);
+  else if (f.extremes == Extremes::nanOnly)
+    scaled = w.select(w.compare(CmpIPredicate::ugt, magnitude, w.word(f.largest())), nan, scaled);
+  Value sign =
+      w.op<ShLIOp>(w.op<ShRUIOp>(word, w.word(static_cast<uint32_t>(magnitudeBits))), w.word(31));
+  Value result = w.op<OrIOp>(scaled, sign);
+  if (f.extremes == Extremes::negativeZeroIsNan)
+    result = w.select(w.compare(CmpIPredicate::eq, word, w.word(1u << magnitudeBits)), nan, result);
+  return w.asFloat(result);
+}
+
+/// The bits of a narrow number, as an i32.
+Value narrowed(const Words &w, const Format &f, Value number) {
+  using namespace arith;
+  Value word = w.bits(number);
+  Value magnitude = w.op<AndIOp>(word, w.word(0x7fffffff));
+  const auto shift = static_cast<uint32_t>(23 - f.mantissa);
+  // Normal: half of the last place, less one for even ones, is added before the rest is cut off.
+  Value odd = w.op<AndIOp>(w.op<ShRUIOp>(magnitude, w.word(shift)), w.word(1));
+  Value rounded = w.op<AddIOp>(w.op<AddIOp>(magnitude, w.word((1u << (shift - 1)) - 1)), odd);
+  Value normal = w.op<SubIOp>(w.op<ShRUIOp>(rounded, w.word(shift)),
+                              w.word(static_cast<uint32_t>(127 - f.bias) << f.mantissa));
+  // Denormal: beside a number whose last place is the format's smallest step, the sum is rounded
+  // to such steps.
+  const float magic = std::ldexp(1.0f, 1 - f.bias - f.mantissa + 23);
+  Value denormal = w.op<SubIOp>(w.bits(w.op<AddFOp>(w.asFloat(magnitude), w.number(magic))),
+                                w.bits(w.number(magic)));
+  Value isNormal =
+      w.compare(CmpIPredicate::uge, magnitude, w.word(static_cast<uint32_t>(128 - f.bias) << 23));
+  Value result = w.select(isNormal, normal, denormal);
+  Value tooLarge = w.compare(CmpIPredicate::ugt, result, w.word(f.largest()));
+  result = w.select(tooLarge, w.word(f.overflow()), result);
+  if (f.extremes == Extremes::ieee)
+    result = w.select(w.compare(CmpIPredicate::ugt, magnitude, w.word(0x7f800000)),
+                      w.word(f.overflow() | 1u << (f.mantissa - 1)), result);
+  Value sign = w.op<ShLIOp>(w.op<ShRUIOp>(word, w.word(31)),
+                            w.word(static_cast<uint32_t>(f.exponent + f.mantissa)));
+  if (f.extremes == Extremes::negativeZeroIsNan) // neither zero nor NaN has a sign
+    sign = w.select(w.op<OrIOp>(tooLarge, w.compare(CmpIPredicate::eq, result, w.word(0))),
+                    w.word(0), sign);
+  return w.op<OrIOp>(result, sign);
+}
+
+/// Scalars of a value, whatever its shape; and back.
+SmallVector<Value> elementsOf(OpBuilder &b, Location loc, Value v) {
+  auto vector = dyn_cast<VectorType>(v.getType());
+  if (!vector)
+    return {v};
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < vector.getNumElements(); ++i)
+    elements.push_back(vector::ExtractOp::create(b, loc, v, ArrayRef<int64_t>{i}));
+  return elements;
+}
+Value joined(OpBuilder &b, Location loc, ArrayRef<Value> elements, Type type) {
+  return isa<VectorType>(type) ? Value(vector::FromElementsOp::create(b, loc, type, elements))
+                               : elements.front();
+}
+
+Value call(OpBuilder &b, Location loc, const Twine &name, Type type, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands)->getResult(0);
+}
+
+/// By the target's instructions, two elements each.
+Value nativelyNarrowed(OpBuilder &b, Location loc, StringRef name, Value number) {
+  SmallVector<Value> from = elementsOf(b, loc, number), to;
+  Type i32 = b.getI32Type(), i8 = b.getIntegerType(8);
+  Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+  Value low = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+  Value eight = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(8));
+  for (size_t i = 0; i < from.size(); i += 2) {
+    const bool pair = i + 1 < from.size();
+    Value packed = call(b, loc, "llvm.amdgcn.cvt.pk." + name + ".f32", i32,
+                        {from[i], pair ? from[i + 1] : from[i], zero, low});
+    to.push_back(arith::TruncIOp::create(b, loc, i8, packed));
+    if (pair)
+      to.push_back(
+          arith::TruncIOp::create(b, loc, i8, arith::ShRUIOp::create(b, loc, packed, eight)));
+  }
+  auto vector = dyn_cast<VectorType>(number.getType());
+  return joined(b, loc, to, vector ? Type(VectorType::get(vector.getShape(), i8)) : i8);
+}
+Value nativelyWidened(OpBuilder &b, Location loc, StringRef name, Value bits, Type type) {
+  SmallVector<Value> to;
+  Value byte = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+  for (Value v : elementsOf(b, loc, bits))
+    to.push_back(call(b, loc, "llvm.amdgcn.cvt.f32." + name, b.getF32Type(),
+                      {arith::ExtUIOp::create(b, loc, b.getI32Type(), v), byte}));
+  return joined(b, loc, to, type);
+}
+
+Value scaleWidened(const Words &w, Value bits) {
+  Value word = w.resize(bits, 32);
+  auto is = [&](uint32_t n) { return w.compare(arith::CmpIPredicate::eq, word, w.word(n)); };
+  Value placed = w.op<arith::ShLIOp>(word, w.word(23));
+  placed = w.select(is(0), w.word(0x00400000), placed); // 2^-127 is denormal
+  return w.asFloat(w.select(is(255), w.word(0x7fc00000), placed));
+}
+
+Value scaleNarrowed(const Words &w, Value number) {
+  return w.op<arith::AndIOp>(w.op<arith::ShRUIOp>(w.bits(number), w.word(23)), w.word(0xff));
+}
+
+Value extended(OpBuilder &b, arith::ExtFOp op, StringRef chipset) {
+  Location loc = op.getLoc();
+  Type from = getElementTypeOrSelf(op.getIn().getType());
+  Words w(b, loc, op.getType());
+  Value bits = w.cast(op.getIn(), b.getIntegerType(from.getIntOrFloatBitWidth()));
+  std::optional<Format> format = formatOf(from);
+  if (!format)
+    return scaleWidened(w, bits);
+  if (StringRef name = nativeName(chipset, from); !name.empty())
+    return nativelyWidened(b, loc, name, bits, op.getType());
+  return widened(w, *format, bits);
+}
+
+Value truncated(OpBuilder &b, arith::TruncFOp op, StringRef chipset) {
+  Location loc = op.getLoc();
+  Type to = getElementTypeOrSelf(op.getType());
+  Words w(b, loc, op.getType());
+  const int width = static_cast<int>(to.getIntOrFloatBitWidth());
+  std::optional<Format> format = formatOf(to);
+  if (!format)
+    return w.cast(w.resize(scaleNarrowed(w, op.getIn()), width), to);
+  if (StringRef name = nativeName(chipset, to); !name.empty())
+    return w.cast(nativelyNarrowed(b, loc, name, op.getIn()), to);
+  return w.cast(w.resize(narrowed(w, *format, op.getIn()), width), to);
+}
+
+struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloats> {
+  using ConvertNarrowFloatsPassBase::ConvertNarrowFloatsPassBase;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> conversions;
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+        return;
+      Type in = getElementTypeOrSelf(op->getOperand(0).getType()),
+           out = getElementTypeOrSelf(op->getResult(0).getType());
+      Type narrow = isa<arith::ExtFOp>(op) ? in : out, wide = isa<arith::ExtFOp>(op) ? out : in;
+      if ((formatOf(narrow) || isa<Float8E8M0FNUType>(narrow)) && wide.isF32())
+        conversions.push_back(op);
+    });
+    for (Operation *op : conversions) {
+      OpBuilder b(op);
+      auto extend = dyn_cast<arith::ExtFOp>(op);
+      op->getResult(0).replaceAllUsesWith(
+          extend ? extended(b, extend, chipset) : truncated(b, cast<arith::TruncFOp>(op), chipset));
+      op->erase();
+    }
+  }
+};
+
+} // namespace
+
+} // namespace mlir::fly

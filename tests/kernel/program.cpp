@@ -1,0 +1,61 @@
+// A user's program: printf from a kernel, a barrier that was forgotten, a tile that no buffer
+// reaches.
+#include <flydsl/flydsl.h>
+
+#include <cstdio>
+#include <string>
+
+namespace fx = flydsl;
+
+static void print() {
+  const fx::Kernel speak{"speak", [](fx::Tensor in) {
+                           auto lane = fx::thread_idx().x, block = fx::block_idx().x;
+                           fx::Numeric x = in(lane);
+                           fx::if_(lane < 2, [&] {
+                             fx::printf("block {} lane {}: {} {} {}%\n", block, lane, fx::Int8(7),
+                                        x, lane == 0);
+                           });
+                         }};
+  fx::DeviceArray<float> in({64});
+  in.copy_from(std::vector<float>(64, 2.5f));
+  speak(in).launch({.grid = 2, .block = 64});
+  fx::Stream().synchronize();
+  in.to_host();
+  std::puts("done");
+}
+
+static void race() {
+  const fx::Kernel reverse{"reverse", [](fx::Tensor out, fx::Tensor in) {
+                             auto tid = fx::thread_idx().x;
+                             fx::SharedAllocator shared;
+                             auto tile = shared.allocate<fx::Array<fx::Float32, 128>>().view();
+                             tile(tid) = in(tid);
+                             // The barrier between these two is missing.
+                             out(tid) = tile(127 - tid);
+                           }};
+  auto in = fx::DeviceArray<float>::random({128}, /*seed=*/1);
+  fx::DeviceArray<float> out({128});
+  reverse(out, in).launch({.grid = 1, .block = 128});
+  out.to_host();
+}
+
+static void largeTile() {
+  const fx::Kernel part{"part", [](fx::Tensor a) {
+                          auto tile = fx::flat_divide(a, fx::make_tile(4, 64))(fx::_, fx::_, 0, 0);
+                          auto buffer = fx::rocdl::make_buffer_tensor(tile); // (4, 64)
+                          buffer(3, fx::thread_idx().x) = 1;
+                        }};
+  fx::DeviceArray<float> memory({64});
+  part(fx::tensor(memory.data(), {4, 64}, {std::int64_t(1) << 29, 1}))
+      .launch({.grid = 1, .block = 64});
+  memory.to_host();
+}
+
+int main(int argc, char **argv) {
+  try {
+    const std::string what = argc > 1 ? argv[1] : "";
+    what == "race" ? race() : what == "large" ? largeTile() : print();
+  } catch (const fx::Error &error) {
+    std::printf("%s\n", error.what());
+  }
+}

@@ -1,0 +1,182 @@
+// Conversions and bitcasts of every element type, against the values that the formats define.
+#include "run.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace fx = flydsl;
+using fx::_;
+
+namespace {
+
+/// A float format by its fields (OCP's 8-bit and MX specifications; FNUZ: bias one higher, no
+/// negative zero, which is the NaN).
+struct Format {
+  fx::DType type;
+  int exponent, mantissa, bias;
+  enum { ieee, nanOnly, fnuz, finite } extremes;
+
+  double magnitude(int code) const {
+    const int e = code >> mantissa, m = code & ((1 << mantissa) - 1);
+    return e ? std::ldexp(1 + std::ldexp(m, -mantissa), e - bias)
+             : std::ldexp(m, 1 - bias - mantissa);
+  }
+  int largest() const {
+    const int all = (1 << (exponent + mantissa)) - 1;
+    return extremes == ieee ? all - (1 << mantissa) : extremes == nanOnly ? all - 1 : all;
+  }
+  /// The nearest value, halves to the even code, of a double.
+  double rounded(double x) const {
+    const double largestValue = magnitude(largest());
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    if (std::isnan(x))
+      return extremes == finite ? std::copysign(largestValue, x) : nan;
+    int best = 0;
+    for (int code = 0; code <= largest() + 1; ++code) { // the last is past the largest
+      const double distance = std::fabs(std::fabs(x) - magnitude(code)),
+                   least = std::fabs(std::fabs(x) - magnitude(best));
+      if (distance < least || (distance == least && code % 2 == 0))
+        best = code;
+    }
+    if (std::fabs(x) > magnitude(largest() + 1) || best > largest()) {
+      const double sign = std::signbit(x) ? -1 : 1;
+      return extremes == finite ? sign * largestValue
+             : extremes == ieee ? sign * std::numeric_limits<double>::infinity()
+                                : nan;
+    }
+    double value = std::copysign(magnitude(best), x);
+    return extremes == fnuz && best == 0 ? 0.0 : value;
+  }
+};
+
+const Format formats[] = {
+    {fx::f8E4M3FN, 4, 3, 7, Format::nanOnly}, {fx::f8E5M2, 5, 2, 15, Format::ieee},
+    {fx::f8E4M3FNUZ, 4, 3, 8, Format::fnuz},  {fx::f8E5M2FNUZ, 5, 2, 16, Format::fnuz},
+    {fx::f6E2M3FN, 2, 3, 1, Format::finite},  {fx::f6E3M2FN, 3, 2, 3, Format::finite},
+    {fx::f4E2M1FN, 2, 1, 1, Format::finite},
+};
+
+/// Every value of the format, what lies half way between neighbours, its neighbours, and extremes.
+std::vector<float> inputs(const Format &f) {
+  std::vector<float> x{0,
+                       1e-30f,
+                       1e30f,
+                       std::numeric_limits<float>::infinity(),
+                       std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::denorm_min(),
+                       3.14159f};
+  for (int code = 0; code <= f.largest(); ++code) {
+    const auto here = float(f.magnitude(code)), next = float(f.magnitude(code + 1));
+    const float half = (here + next) / 2;
+    for (float v : {here, half, std::nextafter(half, 0.0f), std::nextafter(half, 1e30f)})
+      x.push_back(v);
+  }
+  for (std::size_t i = 0, n = x.size(); i < n; ++i)
+    x.push_back(-x[i]);
+  while (x.size() % 128)
+    x.push_back(float(x.size()) / 77);
+  return x;
+}
+
+bool same(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+} // namespace
+
+TEST_CASE("narrow floats are stored as their format says") {
+  for (const Format &f : formats) {
+    const fx::Kernel through{"through",
+                             [](fx::Tensor out, fx::Tensor in, fx::Constexpr<fx::DType> type) {
+                               auto at = fx::block_idx().x * 64 + fx::thread_idx().x;
+                               fx::Numeric scalar = in(at, 0);
+                               auto row = fx::make_view(in.iter() + at * 2, fx::make_layout(2, 1));
+                               fx::Vector both = row.load().to(type).to(fx::f32);
+                               out(at, 0) = scalar.to(type).to(fx::f32);
+                               out(at, 1) = both[1];
+                             }};
+    std::vector<float> x = inputs(f);
+    const auto rows = std::int64_t(x.size()) / 2;
+    fx::DeviceArray<float> in({rows, 2}), out({rows, 2});
+    in.copy_from(x);
+    out.poison();
+    through(out, in, f.type).launch({.grid = rows / 64, .block = 64});
+    auto h = out.to_host();
+    int wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (!same(f.rounded(x[i]), h[i]) && ++wrong < 5)
+        WARN(f.type.name() << " of " << x[i] << ": " << h[i] << ", expected " << f.rounded(x[i]));
+    INFO(f.type.name());
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("narrow floats live in memory") {
+  const fx::Kernel store{"store", [](fx::Tensor out, fx::Tensor packed, fx::Tensor in) {
+                           auto tid = fx::thread_idx().x;
+                           packed(tid) = in(tid).to(fx::f8E4M3FN);
+                           fx::gpu::barrier();
+                           fx::Numeric other = packed(63 - tid);
+                           out(tid) = other.to(fx::f32) + fx::Float8E4M3FN(0.5f).to(fx::f32);
+                         }};
+  auto in = fx::DeviceArray<float>::random({64}, 5);
+  fx::DeviceArray<float> out({64});
+  fx::DeviceArray<std::uint8_t> bytes({64});
+  out.poison();
+  store(out, fx::tensor(bytes.data(), fx::f8E4M3FN, {64}), in).launch({.grid = 1, .block = 64});
+  auto h = out.to_host(), x = in.to_host();
+  for (std::size_t t = 0; t < 64; ++t)
+    CHECK(h[t] == float(formats[0].rounded(x[63 - t])) + 0.5f);
+}
+
+TEST_CASE("f8E8M0FNU is a power of two") {
+  auto h = run::values<float>("scales", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Numeric x = fx::math::exp2((tid - 32).to(fx::f32)) * 1.75f;
+    out(tid, 0) = x.to(fx::f8E8M0FNU).to(fx::f32);
+  });
+  for (int t = 0; t < 64; ++t)
+    CHECK(h[std::size_t(t)] == std::ldexp(1.0f, t - 32));
+}
+
+TEST_CASE("scalars convert as in C++") {
+  // float -> integer types, integers -> floats, widths, signs.
+  auto h = run::values<std::int64_t>("casts", 64, 12, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Numeric f = (tid - 32).to(fx::f32) * 3.7f;
+    int i = 0;
+    for (fx::DType type : {fx::i8, fx::i16, fx::i32, fx::i64})
+      out(tid, i++) = f.to(type).to(fx::i64);
+    for (fx::DType type : {fx::u8, fx::u16, fx::u32})
+      out(tid, i++) = (tid * 1000003).to(type).to(fx::i64);
+    for (fx::DType type : {fx::i4, fx::u4})
+      out(tid, i++) = tid.to(type).to(fx::i64);
+    out(tid, i++) = (tid - 3).to(fx::boolean).to(fx::i64);
+    out(tid, i++) = (tid * 3).to(fx::f16).to(fx::bf16).to(fx::f64).to(fx::i64);
+    out(tid, i++) = tid.to(fx::f32).bitcast(fx::u32).to(fx::i64);
+  });
+  int wrong = 0;
+  for (int t = 0; t < 64; ++t) {
+    const float f = float(t - 32) * 3.7f;
+    std::uint32_t bits;
+    const auto tf = float(t);
+    std::memcpy(&bits, &tf, 4);
+    const std::uint32_t product = std::uint32_t(t) * 1000003u;
+    const std::int64_t expected[] = {std::int8_t(f),
+                                     std::int16_t(f),
+                                     std::int32_t(f),
+                                     std::int64_t(f),
+                                     std::uint8_t(product),
+                                     std::uint16_t(product),
+                                     product,
+                                     ((t & 15) ^ 8) - 8,
+                                     t & 15,
+                                     t != 3,
+                                     t * 3,
+                                     bits};
+    for (std::size_t i = 0; i < 12; ++i)
+      wrong += h[std::size_t(t) * 12 + i] != expected[i];
+  }
+  CHECK(wrong == 0);
+}

@@ -1,0 +1,119 @@
+// AMD's instructions: conversions, hints and waits, raw matrix instructions.
+#include "run.h"
+
+#include <catch2/catch.hpp>
+
+namespace fx = flydsl;
+
+TEST_CASE("approximations and packed conversions") {
+  auto h = run::values<float>("packs", 64, 10, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Numeric x = (tid + 1).to(fx::f32) * 0.25f;
+    int i = 0;
+    out(tid, i++) = fx::rocdl::rcp(x);
+    out(tid, i++) = fx::rocdl::rsq(x);
+    out(tid, i++) = fx::rocdl::exp2(x);
+    out(tid, i++) = fx::rocdl::log2(x);
+    out(tid, i++) = fx::rocdl::cvt_pk_bf16_f32(x, x + 1).to(fx::f32)[1];
+    out(tid, i++) = fx::rocdl::cvt_pkrtz(x, x + 1).to(fx::f32)[0];
+    out(tid, i++) = fx::rocdl::cvt_off_f32_i4(tid % 16);
+    auto pair = fx::rocdl::cvt_pk_fp8_f32(x, -x, 0, false);
+    out(tid, i++) =
+        fx::rocdl::cvt_pk_f32_fp8(fx::rocdl::cvt_pk_fp8_f32(1.5f, 2.0f, pair, true), false)[1];
+    out(tid, i++) = fx::rocdl::cvt_f32_bf8(fx::rocdl::cvt_pk_bf8_f32(2.0f, 3.0f, 0, false), 1);
+    // Stochastic rounding of what the format holds is exact whatever the seed.
+    out(tid, i++) = fx::rocdl::cvt_f32_fp8(fx::rocdl::cvt_sr_fp8_f32(1.25f, tid * 77777, 0, 2), 2);
+  });
+  int wrong = 0;
+  for (int t = 0; t < 64; ++t) {
+    const float x = float(t + 1) * 0.25f;
+    const double expected[] = {1 / x,
+                               1 / std::sqrt(x),
+                               std::exp2(double(x)),
+                               std::log2(double(x)),
+                               x + 1,
+                               x,
+                               ((t % 16 ^ 8) - 8) / 16.0,
+                               -x,
+                               3,
+                               1.25};
+    const double allowed[] = {1e-6, 1e-6, 1e-6, 2e-6, 4e-3, 1e-3, 0, 0.0625, 0, 0};
+    for (int i = 0; i < 10; ++i)
+      if (!(std::fabs(h[std::size_t(t * 10 + i)] - expected[i]) <=
+            allowed[i] * std::max(1.0, std::fabs(expected[i]))) &&
+          ++wrong < 5)
+        WARN("thread " << t << " column " << i << ": " << h[std::size_t(t * 10 + i)]
+                       << ", expected " << expected[i]);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("gfx950's conversions") {
+  if (run::target() != "gfx950")
+    return;
+  auto h = run::values<float>("scaled", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Numeric x = (tid % 4).to(fx::f32);
+    auto pair = fx::rocdl::cvt_scalef32_pk_fp4_f32(0, x, -x, 2.0f, 1);
+    out(tid, 0) = fx::rocdl::cvt_scalef32_pk_f32_fp4(pair, 2.0f, 1)[1];
+    out(tid, 1) = fx::rocdl::cvt_scalef32_pk_bf16_fp4(pair, 2.0f, 1).to(fx::f32)[0];
+    out(tid, 2) = fx::rocdl::cvt_sr_f32_to_bf16(1.25f, tid * 99991).to(fx::f32);
+  });
+  for (int t = 0; t < 64; ++t) {
+    CHECK(h[std::size_t(t) * 3] == -float(t % 4));
+    CHECK(h[std::size_t(t) * 3 + 1] == float(t % 4));
+    CHECK(h[std::size_t(t) * 3 + 2] == 1.25f);
+  }
+}
+
+TEST_CASE("hints and waits change no result") {
+  auto h = run::values<int>("hints", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
+    fx::rocdl::s_setprio(2);
+    fx::rocdl::sched_barrier(0);
+    fx::SharedAllocator shared;
+    auto tile = shared.allocate<fx::Array<fx::Int32, 64>>().view();
+    tile(tid) = tid;
+    fx::rocdl::sched_dswr(1);
+    fx::rocdl::sched_dsrd(1);
+    fx::rocdl::sched_vmem(1);
+    fx::rocdl::sched_mfma(1);
+    fx::rocdl::sched_group_barrier(0x2, 1, 1);
+    fx::rocdl::iglp_opt(0);
+    fx::rocdl::s_waitcnt({.vmcnt = 0, .lgkmcnt = 0});
+    fx::rocdl::s_waitcnt(0);
+    fx::rocdl::s_barrier();
+    fx::gpu::barrier();
+    fx::rocdl::s_sleep(1);
+    out(tid, 0) = tile(63 - tid);
+    fx::rocdl::s_setprio(0);
+  });
+  for (int t = 0; t < 64; ++t)
+    CHECK(h[std::size_t(t)] == 63 - t);
+}
+
+TEST_CASE("raw matrix instructions") {
+  // A and B hold one number each: every product is a row sum of K equal terms.
+  auto h = run::values<float>("matrix", 64, 4, [](fx::Tensor out, fx::Int32 tid) {
+    namespace rocdl = fx::rocdl;
+    auto f16s = [](float x, int n) { return fx::Vector::splat(x, n, fx::f16); };
+    auto zero = [](int n) { return fx::Vector::splat(0.0f, n, fx::f32); };
+    if (run::waveSize() == 32) {
+      auto d = rocdl::wmma("f32_16x16x16_f16", f16s(2, run::target() == "gfx1100" ? 16 : 8),
+                           f16s(3, run::target() == "gfx1100" ? 16 : 8), zero(8));
+      for (int i = 0; i < 4; ++i)
+        out(tid, i) = d[i];
+      return;
+    }
+    out(tid, 0) = rocdl::mfma_f32_16x16x16f16(f16s(2, 4), f16s(3, 4), zero(4))[1];
+    out(tid, 1) = rocdl::mfma("f32_32x32x2f32", fx::Vector::splat(4.0f, 1, fx::f32),
+                              fx::Vector::splat(6.0f, 1, fx::f32), zero(16))[9] *
+                  2;
+    auto bf = fx::Vector::splat(2.0f, 4, fx::bf16);
+    out(tid, 2) = rocdl::mfma_f32_32x32x8bf16_1k(bf, bf * 3, zero(16))[3];
+    auto ones = fx::Vector::splat(2, 8, fx::i8);
+    auto d = rocdl::mfma_i32_16x16x32_i8(ones, ones, fx::Vector::splat(-32, 4, fx::i32));
+    out(tid, 3) = d[2].to(fx::f32);
+  });
+  int wrong = 0;
+  for (float v : h)
+    wrong += v != 96;
+  CHECK(wrong == 0);
+}
