@@ -32,10 +32,12 @@ class FLYDSL_API AotKernel {
 public:
   AotKernel(std::shared_ptr<detail::AotState> state, std::string name);
 
+  /// The kernel's name.
   const std::string &name() const { return name_; }
   /// The targets that the file has code for.
   std::vector<std::string> targets() const;
 
+  /// A call with its arguments bound.
   class [[nodiscard]] Call {
   public:
     /// Throws TraceError where the arguments or the block are not what the kernel was exported for;
@@ -88,6 +90,7 @@ private:
 class FLYDSL_API AotModule {
 public:
   explicit AotModule(std::shared_ptr<detail::AotState> state);
+  /// The names of the kernels in the file.
   std::vector<std::string> kernels() const;
   /// Throws RuntimeError, listing the kernels that are there, for another name.
   AotKernel kernel(const std::string &name,

@@ -253,6 +253,7 @@ template <class P> struct ArgTraits {
       "a kernel's parameter is a Tensor, a scalar value, a Constexpr, a static value such as a "
       "TiledCopy or a Layout, or a type with an ArgTraits of its own");
 
+  /// Writes what the host passed: the launch's part of a parameter.
   template <class Host> static void pack(ArgPack &to, const Host &host) {
     using Kind = detail::ArgType::Kind;
     if constexpr (P::param_kind == Kind::tensor) {
@@ -267,6 +268,7 @@ template <class P> struct ArgTraits {
       to.staticValue(static_cast<const P &>(host).static_arg());
     }
   }
+  /// Makes the parameter in the traced kernel.
   static P make(ParamReader &from) { return P::from_param(from.next()); }
 };
 
@@ -275,6 +277,7 @@ template <class P> struct ArgTraits {
 template <class T> class Constexpr {
 public:
   constexpr Constexpr(T value) : value_(std::move(value)) {}
+  /// The constant itself.
   constexpr const T &value() const { return value_; }
   constexpr operator const T &() const { return value_; }
 

@@ -46,6 +46,7 @@ FLYDSL_API Handle atomQuery(const Handle &atom, const char *what, Loc loc);
 class FLYDSL_API CopyAtom : public Value, public detail::StaticParam<CopyAtom> {
 public:
   using Value::Value;
+  /// Bits of an element.
   int val_bits(Loc loc = Loc::current()) const;
   /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
@@ -66,6 +67,7 @@ public:
 class FLYDSL_API MmaAtom : public Value, public detail::StaticParam<MmaAtom> {
 public:
   using Value::Value;
+  /// Threads of the instruction.
   /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
   /// The same, by its other name.

@@ -21,6 +21,7 @@ FLYDSL_NAMESPACE_BEGIN
 class FLYDSL_API Config {
 public:
   using Value = std::variant<std::int64_t, bool, double, std::string>;
+  /// A name and its value.
   struct Entry {
     std::string name;
     Value value;
@@ -37,6 +38,7 @@ public:
   Config(std::initializer_list<Entry> entries) : entries_(entries) {}
   explicit Config(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
+  /// In the order in which they were given.
   const std::vector<Entry> &entries() const { return entries_; }
   /// Throws Error for a name that is not there or a value of another type.
   std::int64_t integer(const std::string &name) const;
@@ -62,6 +64,7 @@ struct Candidate {
 
 /// What became of one configuration.
 struct Trial {
+  /// Measured, or why it was not: registers spilled, the code does not fit the device, it threw.
   enum class Outcome { measured, spills, too_large, failed };
   Config config;
   Outcome outcome = Outcome::failed;
@@ -69,6 +72,7 @@ struct Trial {
   std::string reason;      ///< otherwise: why not
 };
 
+/// How a search goes about it.
 struct AutotuneOptions {
   /// Taken where nothing is known and FLYDSL_AUTOTUNE=1 does not ask for a search.
   std::optional<Config> default_config = {};
@@ -82,7 +86,9 @@ struct AutotuneOptions {
   std::function<void(const Trial &trial, std::size_t done, std::size_t total)> progress = {};
 };
 
+/// The configuration to use, and how it was found.
 struct AutotuneResult {
+  /// Where the configuration comes from.
   enum class Source { cache, artifact, default_config, search };
   Config config;
   Source source = Source::search;
@@ -100,7 +106,8 @@ struct AutotuneResult {
 /// the caller's device current; measures the candidates one after the other with events on a stream
 /// of its own; and remembers the fastest. A configuration that throws, spills or does not fit is
 /// reported and skipped. On the emulator the cost is not a time but Device::count_launches'
-/// estimate of one run, and the log says so. Throws Error where no configuration can be measured, naming the reasons.
+/// estimate of one run, and the log says so. Throws Error where no configuration can be measured,
+/// naming the reasons.
 FLYDSL_API AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
                                    const Config &key,
                                    const std::function<Candidate(const Config &)> &build,

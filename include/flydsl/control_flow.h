@@ -145,10 +145,12 @@ public:
   Range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, Loc loc)
       : loop_(lo, hi, step, {}, loc) {}
 
+  /// What C++'s range loop is made of: an iterator that gives the index and ends after one pass.
   struct End {};
   class Iterator {
   public:
     explicit Iterator(Range &range) : range_(range) {}
+    /// The index of the round; the step closes the loop, and C++'s one ends.
     Numeric operator*() const { return Numeric(range_.loop_.index()); }
     Iterator &operator++() {
       range_.loop_.close({});
@@ -160,6 +162,7 @@ public:
   private:
     Range &range_;
   };
+  /// C++'s range loop calls them.
   Iterator begin() { return Iterator(*this); }
   End end() { return {}; }
 
@@ -168,6 +171,7 @@ private:
   bool done_ = false;
 };
 
+/// From `lo` (0 where not given) to below `hi`, by `step` (1 where not given).
 inline Range range(const IntTuple &hi, Loc loc = Loc::current()) { return {0, hi, 1, loc}; }
 inline Range range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step = 1,
                    Loc loc = Loc::current()) {

@@ -30,6 +30,7 @@ class FLYDSL_API ThrCopy : public TiledCopy {
 public:
   ThrCopy(const TiledCopy &copy, const IntTuple &thread) : TiledCopy(copy), thread_(thread) {}
   ThrCopy &operator=(const ThrCopy &) = delete;
+  /// What it is a part of.
   const TiledCopy &tiled_copy() const { return *this; }
   const IntTuple &thr_idx() const { return thread_; }
   /// What the thread reads of a tile (M, N, ...): (values, repeats in M, repeats in N, ...).

@@ -23,6 +23,7 @@ public:
   static int count();
   static std::vector<Device> all();
 
+  /// HIP's number of the device.
   int ordinal() const { return ordinal_; }
   /// The marketing name, or what the emulator calls itself.
   std::string name() const;

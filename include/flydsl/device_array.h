@@ -94,6 +94,7 @@ public:
     return array;
   }
 
+  /// The device pointer, the number of elements, their size in bytes, and the extents.
   T *data() const { return static_cast<T *>(memory_.data()); }
   std::size_t size() const { return memory_.bytes() / sizeof(T); }
   std::size_t bytes() const { return memory_.bytes(); }

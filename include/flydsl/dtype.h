@@ -12,6 +12,7 @@ FLYDSL_NAMESPACE_BEGIN
 /// An element type. A small value: compare, copy and switch on `kind()` freely.
 class DType {
 public:
+  /// All element types; `none` is the empty one's.
   enum class Kind : std::uint8_t {
     none,
     boolean,
@@ -42,7 +43,9 @@ public:
   constexpr DType() = default;
   constexpr DType(Kind kind) : kind_(kind) {}
 
+  /// What to switch on.
   constexpr Kind kind() const { return kind_; }
+  /// Whether it is any type: false for the empty one.
   constexpr explicit operator bool() const { return kind_ != Kind::none; }
   friend constexpr bool operator==(DType a, DType b) { return a.kind_ == b.kind_; }
 
@@ -55,6 +58,7 @@ public:
   /// The name of the type in the IR, where integers carry no sign: "i8" for `u8`, "i1" for
   /// `boolean`.
   constexpr std::string_view ir_name() const { return info().irName; }
+  /// Whether it is a floating-point type, an integer type (boolean is neither), a type with a sign.
   constexpr bool is_float() const { return kind_ >= Kind::f16; }
   constexpr bool is_integer() const { return kind_ >= Kind::i4 && kind_ <= Kind::u64; }
   constexpr bool is_signed() const {
@@ -147,6 +151,7 @@ template <> struct DTypeOf<double> : std::integral_constant<DType::Kind, DType::
 /// The element type of the C++ type T: `dtype_of<float>` is `f32`.
 template <class T> inline constexpr DType dtype_of{DTypeOf<std::remove_cv_t<T>>::value};
 
+/// The element types by name, as `make_copy_atom`, `.to(...)` and others take them.
 inline constexpr DType boolean{DType::Kind::boolean};
 inline constexpr DType i4{DType::Kind::i4};
 inline constexpr DType i8{DType::Kind::i8};

@@ -19,6 +19,7 @@ struct SourceLocation {
   SourceLocation() = default;
   SourceLocation(const std::source_location &loc)
       : file(loc.file_name()), line(loc.line()), column(loc.column()) {}
+  /// False for a place that nobody gave.
   bool known() const { return line != 0; }
 };
 

@@ -29,6 +29,7 @@ public:
   Executable(const Executable &);
   Executable &operator=(const Executable &);
 
+  /// The kernel's name.
   const std::string &name() const;
   /// "gfx942", with features where the code depends on them.
   const std::string &target() const;

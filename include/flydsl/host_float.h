@@ -116,18 +116,21 @@ template <> inline constexpr FloatFormat floatFormat<DType::Kind::f8E4M3FNUZ>{8,
 /// (infinities too). A NaN stays a NaN.
 template <DType::Kind K> class HostFloat {
 public:
+  /// What its bits mean.
   static constexpr detail::FloatFormat format = detail::floatFormat<K>;
   static_assert(format.bits != 0, "no such number on the host");
   using Bits = std::conditional_t<format.bits == 16, std::uint16_t, std::uint8_t>;
 
   HostFloat() = default;
   constexpr HostFloat(double value) : bits_(static_cast<Bits>(format.fromDouble(value))) {}
+  /// The number that has these bits.
   static constexpr HostFloat from_bits(Bits bits) {
     HostFloat made(0.0);
     made.bits_ = bits;
     return made;
   }
 
+  /// The number, exactly; its bits.
   constexpr operator float() const { return format.toFloat(bits_); }
   constexpr Bits bits() const { return bits_; }
 

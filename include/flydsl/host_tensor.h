@@ -27,6 +27,7 @@ class ArgPack;
 /// static 1.
 class FLYDSL_API TensorArg {
 public:
+  /// The most modes a tensor argument has.
   static constexpr int maxRank = 8;
   using Dims = std::span<const std::int64_t>;
 
@@ -36,6 +37,8 @@ public:
   TensorArg(void *data, DType dtype, Dims shape, Dims strides = {},
             std::source_location where = std::source_location::current());
 
+  /// The pointer, the element type, the number of modes, their extents and their steps in elements;
+  /// the product of the extents.
   void *data() const { return data_; }
   DType dtype() const { return dtype_; }
   int rank() const { return rank_; }

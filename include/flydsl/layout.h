@@ -88,6 +88,8 @@ class FLYDSL_API Layout : public Value,
                           public detail::StaticParam<Layout> {
 public:
   using Value::Value;
+  /// The extents and the steps of its modes, of one profile; the number of modes; the depth of
+  /// nesting.
   IntTuple shape(Loc loc = Loc::current()) const;
   IntTuple stride(Loc loc = Loc::current()) const;
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
@@ -111,6 +113,7 @@ class FLYDSL_API ComposedLayout : public Value,
                                   public detail::StaticParam<ComposedLayout> {
 public:
   using Value::Value;
+  /// The extents of the outer layout; what is added before the inner one.
   IntTuple shape(Loc loc = Loc::current()) const;
   IntTuple offset(Loc loc = Loc::current()) const;
   /// The outer layout, where it is a plain one. TraceError where it is composed itself.
@@ -135,6 +138,7 @@ public:
     Mode(const Tile &tile) : Value(tile.handle()) {}
   };
   Tile(std::initializer_list<Mode> modes, Loc loc = Loc::current());
+  /// Number of modes.
   int rank(Loc loc = Loc::current()) const;
   /// One mode that is a length or a tuple of lengths. TraceError for a Layout.
   IntTuple operator[](const detail::ModeIndex &mode) const;

@@ -38,6 +38,7 @@ struct FragmentOptions {
 class FLYDSL_API TiledMma : public Value, public detail::StaticParam<TiledMma> {
 public:
   using Value::Value;
+  /// The instruction.
   MmaAtom mma_atom(Loc loc = Loc::current()) const;
   /// Atoms side by side in (M, N, K).
   Layout atom_layout(Loc loc = Loc::current()) const;
@@ -69,6 +70,7 @@ public:
 class FLYDSL_API ThrMma : public TiledMma {
 public:
   ThrMma(const TiledMma &mma, const IntTuple &thread) : TiledMma(mma), thread_(thread) {}
+  /// The thread that it is a part for.
   const IntTuple &thr_idx() const { return thread_; }
   /// The thread's values of an operand's tile: (values, repeats in M or N, repeats in K or N).
   Tensor partition_A(const Tensor &a, Loc loc = Loc::current()) const;

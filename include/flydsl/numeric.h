@@ -76,6 +76,7 @@ class FLYDSL_API Numeric : public Value,
                            public detail::Operators<detail::NumericArg, Numeric, Boolean> {
 public:
   using Value::Value;
+  /// The element type.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
 
   /// The value in another element type: extended, truncated or rounded (to nearest even) as C++
@@ -99,6 +100,7 @@ public:
 /// A scalar whose element type is part of its C++ type: fx::Int32, fx::Float32, ...
 template <DType::Kind K> class Scalar : public Numeric {
 public:
+  /// The element type.
   static constexpr DType type{K};
   static constexpr detail::ArgType::Kind param_kind = detail::ArgType::Kind::scalar;
   static constexpr DType param_dtype = type;

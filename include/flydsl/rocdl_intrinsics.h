@@ -218,6 +218,7 @@ FLYDSL_API Vector wmma(const char *instruction, const Vector &a, const Vector &b
                             const MfmaModifiers &modifiers = {}, Loc loc = Loc::current()) {       \
     return mfma(#name, a, b, c, modifiers, loc);                                                   \
   }
+/// The instructions by FlyDSL's names, as `mfma` takes them.
 FLYDSL_MFMA(f32_32x32x8f16)
 FLYDSL_MFMA(f32_32x32x8bf16_1k)
 FLYDSL_MFMA(f32_16x16x16f16)
@@ -229,6 +230,7 @@ FLYDSL_MFMA(f32_16x16x32_bf16)
 FLYDSL_MFMA(f32_32x32x16_f16)
 FLYDSL_MFMA(f32_32x32x16_bf16)
 #undef FLYDSL_MFMA
+/// The scaled instructions by FlyDSL's names.
 inline Vector mfma_scale_f32_16x16x128_f8f6f4(const ScaledOperand &a, const ScaledOperand &b,
                                               const Vector &c, Loc loc = Loc::current()) {
   return mfma_scale("f32_16x16x128_f8f6f4", a, b, c, loc);

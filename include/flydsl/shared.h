@@ -35,11 +35,13 @@ template <class T, std::int64_t N, int Align = 0> class Array {
   static constexpr int alignment = Align ? Align : T::type.bytes();
 
 public:
+  /// Number of elements.
   static constexpr std::int64_t size = N;
   Array() : pointer_(detail::SharedArena::place(detail::bytesOf(T::type, N), alignment, T::type)) {}
   Array(const Array &) = default;
   Array &operator=(const Array &) = delete;
 
+  /// Where it starts.
   const Pointer &ptr() const { return pointer_; }
   /// The memory seen through a layout.
   Tensor view(const Layout &layout, Loc loc = Loc::current()) const {

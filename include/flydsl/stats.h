@@ -29,6 +29,7 @@ FLYDSL_API Stats stats();
 
 /// Something that took time. The texts live until the callback returns.
 struct EventInfo {
+  /// What was done.
   enum class Kind { traced, compiled, memory_hit, disk_hit, loaded, failed };
   Kind kind = Kind::traced;
   std::string_view kernel;

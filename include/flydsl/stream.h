@@ -47,6 +47,7 @@ public:
   StreamRef(const Stream &stream) : native_(stream.native()), device_(stream.device().ordinal()) {}
   constexpr StreamRef(ihipStream_t *native) : native_(native) {}
 
+  /// The hipStream_t; null for the default stream.
   constexpr ihipStream_t *native() const { return native_; }
   /// The stream's device where the reference knows it, else -1.
   constexpr int device() const { return device_; }
@@ -64,7 +65,10 @@ public:
   Event(Event &&other) noexcept;
   Event &operator=(Event &&other) noexcept;
 
+  /// The hipEvent_t.
   ihipEvent_t *native() const { return native_; }
+  /// Marks the place behind all work that the stream has now; waits until that is reached; tells
+  /// whether it is. Throw RuntimeError where HIP refuses.
   void record(StreamRef stream, std::source_location where = std::source_location::current());
   void synchronize(std::source_location where = std::source_location::current()) const;
   bool reached(std::source_location where = std::source_location::current()) const;

@@ -28,6 +28,7 @@ FLYDSL_API Handle pointerRecast(const Handle &pointer, DType type, Loc loc);
 class FLYDSL_API Pointer : public Value {
 public:
   using Value::Value;
+  /// The type of what it points at, and the memory.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
   AddressSpace address_space(Loc loc = Loc::current()) const {
     return detail::addressSpaceOf(handle_, loc);

@@ -50,6 +50,7 @@ public:
       : Base(init.handle(), init.dtype(loc), loc) {}
   Var(const Var &) = default;
 
+  /// What it holds where the expression stands.
   T get(Loc loc = Loc::current()) const { return T(detail::varLoad(this->memory_, loc)); }
   operator T() const { return get(detail::unknownPlace()); }
 
@@ -61,6 +62,7 @@ public:
   const Var &operator=(const Var &other) const {
     return *this = Arg(other, detail::unknownPlace());
   }
+  /// Changes it by an operator of its type.
   const Var &operator+=(const Arg &v) const { return set(detail::BinaryOp::add, v); }
   const Var &operator-=(const Arg &v) const { return set(detail::BinaryOp::sub, v); }
   const Var &operator*=(const Arg &v) const { return set(detail::BinaryOp::mul, v); }

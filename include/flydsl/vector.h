@@ -5,6 +5,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
+/// How values are combined: sum, product, smallest, largest.
 enum class Reduction { add, mul, min, max };
 
 namespace detail {
@@ -41,6 +42,7 @@ class FLYDSL_API Vector : public Value,
                           public detail::Operators<detail::VectorArg, Vector, Vector> {
 public:
   using Value::Value;
+  /// The element type, and the number of elements.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
   std::int64_t size(Loc loc = Loc::current()) const { return detail::vectorSize(handle_, loc); }
 
@@ -92,6 +94,7 @@ namespace detail {
 inline VectorArg::VectorArg(const Vector &v, Loc l) : handle(v.handle()), loc(l) {}
 } // namespace detail
 
+/// Element by element, the smaller and the larger value, as for scalars.
 inline Vector min(const Vector &a, const Vector::Arg &b) {
   return Vector(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));
 }
