@@ -11,8 +11,7 @@ namespace {
 // region: kernel
 const fx::Kernel shift{"shift", [](fx::Tensor x, fx::Tensor y, fx::Float32 by,
                                    fx::Constexpr<int> block, fx::Constexpr<int> items) {
-  const int per_block = block * items;
-  auto first = fx::block_idx().x * per_block + fx::thread_idx().x;
+  auto first = fx::block_idx().x * block * items + fx::thread_idx().x;
   for (int k = 0; k < items; ++k)
     y(first + k * block) = x(first + k * block) + by;
 }};

@@ -273,9 +273,12 @@ template <class P> struct ArgTraits {
 };
 
 /// A parameter that is known while tracing: an int, bool, float, enum, string or dtype. Each value
-/// is a kernel of its own.
+/// is a kernel of its own. A constant that is a number stands wherever a host number may: `i *
+/// block + 1`, `fx::range(taps)`.
 template <class T> class Constexpr {
 public:
+  using constant_type = T;
+
   constexpr Constexpr(T value) : value_(std::move(value)) {}
   /// The constant itself.
   constexpr const T &value() const { return value_; }

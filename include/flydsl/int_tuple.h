@@ -24,6 +24,10 @@ template <class T>
 concept HostInt = std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool> &&
                   !std::same_as<std::remove_cv_t<T>, char>;
 
+/// A Constexpr of a host integer, which may stand wherever the integer may.
+template <class C>
+concept IntConstant = requires { typename C::constant_type; } && HostInt<typename C::constant_type>;
+
 FLYDSL_API Handle staticLeaf(std::int64_t value);
 FLYDSL_API Handle wildcardLeaf();
 FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
@@ -48,6 +52,7 @@ public:
   using Value::Value;
   template <detail::HostInt T>
   IntTuple(T value) : Value(detail::staticLeaf(static_cast<std::int64_t>(value))) {}
+  template <detail::IntConstant C> IntTuple(const C &constant) : IntTuple(constant.value()) {}
   IntTuple(Wildcard) : Value(detail::wildcardLeaf()) {}
   /// A dynamic leaf; integers of less than 32 bits are widened. A coordinate (an element of an
   /// identity tensor) is itself. TraceError where the value is no integer.
@@ -74,6 +79,8 @@ public:
     template <detail::HostInt T>
     Arg(T v, Loc l = Loc::current())
         : handle(detail::staticLeaf(static_cast<std::int64_t>(v))), loc(l) {}
+    template <detail::IntConstant C>
+    Arg(const C &constant, Loc l = Loc::current()) : Arg(constant.value(), l) {}
   };
 
   // Arithmetic of leaves and, mode by mode, of tuples of one profile. Static operands give a static

@@ -131,6 +131,7 @@ public:
   public:
     template <detail::HostInt T>
     Mode(T length) : Value(detail::staticLeaf(static_cast<std::int64_t>(length))) {}
+    template <detail::IntConstant C> Mode(const C &constant) : Mode(constant.value()) {}
     Mode(Wildcard) : Value(detail::wildcardLeaf()) {}
     /// A length known while tracing, or a tuple of lengths.
     Mode(const IntTuple &length) : Value(length.handle()) {}

@@ -26,6 +26,11 @@ struct HostNumber {
 template <class T>
 concept HostNumeric = std::is_arithmetic_v<T> && !std::same_as<std::remove_cv_t<T>, char>;
 
+/// A Constexpr of a host number, which may stand wherever the number may.
+template <class C>
+concept NumericConstant =
+    requires { typename C::constant_type; } && HostNumeric<typename C::constant_type>;
+
 template <HostNumeric T> HostNumber hostNumber(T value) {
   HostNumber n{};
   if constexpr (std::same_as<std::remove_cv_t<T>, bool>) {
@@ -63,6 +68,8 @@ struct NumericArg {
   FLYDSL_API NumericArg(const NumericVar &v, Loc l = Loc::current());
   template <HostNumeric T>
   NumericArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
+  template <NumericConstant C>
+  NumericArg(const C &constant, Loc l = Loc::current()) : NumericArg(constant.value(), l) {}
 };
 
 } // namespace detail
@@ -113,6 +120,8 @@ public:
   template <detail::HostNumeric T>
   Scalar(T value, Loc loc = Loc::current())
       : Numeric(detail::constant(detail::hostNumber(value), type, loc)) {}
+  template <detail::NumericConstant C>
+  Scalar(const C &constant, Loc loc = Loc::current()) : Scalar(constant.value(), loc) {}
   /// The scalar, which must have this very element type (a host number takes it): TraceError
   /// otherwise,
   /// `.to(type)` converts.

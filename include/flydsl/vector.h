@@ -31,6 +31,8 @@ struct VectorArg {
   FLYDSL_API VectorArg(const VectorVar &v, Loc l = Loc::current());
   template <HostNumeric T>
   VectorArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
+  template <NumericConstant C>
+  VectorArg(const C &constant, Loc l = Loc::current()) : VectorArg(constant.value(), l) {}
 };
 
 } // namespace detail
