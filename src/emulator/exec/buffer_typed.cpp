@@ -81,6 +81,21 @@ void typedLoad(Wave &w, const Inst &i) {
   const uint32_t selectors =
       info & kFromInstruction ? 4u | 5u << 3 | 6u << 6 | 7u << 9 : w.s[i.src[2].index + 3] & 0xfff;
   uint32_t *row = w.row(i.dst.index);
+  if (info & kLdsTarget || i.flags & kToLds) {
+    const uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset);
+    forLanes(w.exec(), [&](unsigned lane) {
+      Element e;
+      readElement(address, lane, f.bytes(), e);
+      const uint32_t x = selected(f, e, selectors & 7), to = base + 4 * lane;
+      if (w.probe)
+        w.probe->access(w, i, lane, Space::Lds, to, 4, true, false);
+      if (to + 4 <= w.ldsSize)
+        std::memcpy(w.lds + to, &x, 4);
+    });
+    if (w.probe)
+      w.probe->accessesDone(w, i);
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     Element e;
     readElement(address, lane, f.bytes(), e);
@@ -150,6 +165,7 @@ constexpr OpDef store(const char *name, uint32_t info) {
 
 constexpr OpDef kOps[] = {
     COUNTS(load, "buffer_load_format", 0),
+    load("buffer_load_format_x_lds", 1 | kLdsTarget),
     COUNTS(load, "buffer_load_format_d16", kD16),
     load("buffer_load_format_d16_hi_x", 1 | kD16High),
     COUNTS(store, "buffer_store_format", 0),

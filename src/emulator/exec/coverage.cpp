@@ -42,13 +42,26 @@ constexpr Format kGfx12[] = {
 struct Fill {
   uint32_t first, second, third;
 };
-constexpr Fill kFills[] = {{0, 0, 0},          {0, 0x02020100, 0}, {0, 0x04040402, 0},
-                           {2, 0x02020100, 0}, {0, 0x1a0a0500, 0}, {0x8000, 0x1c020902, 0},
-                           {0, 0x007f0002, 0}, {0x7c, 0, 0},       {0x7c, 0x00000002, 0},
-                           {0, 0x7c020902, 0}, {0, 0x020a0500, 0}, {0, 0x00040100, 0},
-                           {0, 0xf8000000, 0}, {0x10000, 2, 0},    {0x20000, 2, 0}};
+constexpr Fill kFills[] = {{0, 0, 0},
+                           {0, 0x02020100, 0},
+                           {0, 0x04040402, 0},
+                           {2, 0x02020100, 0},
+                           {0, 0x1a0a0500, 0},
+                           {0x8000, 0x1c020902, 0},
+                           {0, 0x007f0002, 0},
+                           {0x7c, 0, 0},
+                           {0x7c, 0x00000002, 0},
+                           {0, 0x7c020902, 0},
+                           {0, 0x020a0500, 0},
+                           {0, 0x00040100, 0},
+                           {0, 0xf8000000, 0},
+                           {0x10000, 2, 0},
+                           {0x20000, 2, 0},
+                           {0x4010, 0x1c420d02, 0},
+                           {0x4010, 0x1c060d02, 0}};
 
-/// Instructions that are not counted, by a prefix of their names; executing them is a fault like
+/// Instructions that are not counted, by a prefix of their names (or, after a star, by an end);
+/// executing them is a fault like
 /// that of any unknown instruction.
 struct Excluded {
   std::string_view name, reason;
@@ -63,6 +76,7 @@ constexpr Excluded kExcluded[] = {
     {"s_barrier_leave", "named barriers: their numbers are reserved on RDNA4"},
     {"s_endpgm_ordered_ps_done", "ends pixel shaders"},
     {"s_rfe_", "returns from a trap handler, and no handler runs here"},
+    {"*_tfe", "reports the residency of sparse resources, which do not exist here"},
     {"v_illegal", "the encoding that is illegal by definition"},
     {"v_mfma_ld_scale_b32", "the first half of v_mfma_scale_*, which count"},
     {"v_screen_partition_4se_b32", "screen space of the rasteriser"},
@@ -70,9 +84,16 @@ constexpr Excluded kExcluded[] = {
 
 const Excluded *exclusionOf(std::string_view name) {
   for (const Excluded &e : kExcluded)
-    if (name.substr(0, e.name.size()) == e.name)
+    if (e.name[0] == '*' ? name.ends_with(e.name.substr(1)) : name.starts_with(e.name))
       return &e;
   return nullptr;
+}
+
+void insert(const McTarget &mc, const McInstruction &i, std::set<std::string> &names) {
+  std::string name = baseMnemonic(mc.opcodeName(i.opcode));
+  if (size_t at = name.find("f8f6f4"); at != std::string::npos)
+    name.resize(at + 6);
+  names.insert(name);
 }
 
 template <size_t N>
@@ -84,11 +105,7 @@ void walk(const Format (&formats)[N], const McTarget &mc, std::set<std::string> 
                              0};
         McInstruction i = mc.decode(words, sizeof words);
         if (i.size) {
-          std::string name = baseMnemonic(mc.opcodeName(i.opcode));
-          if (size_t at = name.find("f8f6f4"); at != std::string::npos)
-            name.resize(at + 6);
-          names.insert(name);
-          break;
+          insert(mc, i, names);
         }
       }
 }
@@ -111,6 +128,14 @@ Coverage coverage(std::string_view target) {
     walk(kGfx12, mc, names);
     break;
   }
+  // Scaled matrix instructions: a half with the scales before the instruction proper.
+  if (info->gfx950)
+    for (uint32_t product : {0xd3ad0818u, 0xd3ae0820u}) {
+      const uint32_t words[4] = {0xd3ac0000, 0x00020702, product,
+                                 product == 0xd3ad0818 ? 0x04622108u : 0x04822108u};
+      if (McInstruction i = mc.decode(words, sizeof words); i.size)
+        insert(mc, i, names);
+    }
   Coverage c;
   for (const std::string &n : names) {
     bool known = findOp(n) || findMatrixOp(n, *info);

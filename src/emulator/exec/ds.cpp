@@ -119,7 +119,8 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
       std::memcpy(&old, p, sizeof(T));
       // LDS compare-and-store has the comparand first and the new value second before gfx11.
       T a = readLane<T>(data, lane), b = F::kCompare ? readLane<T>(data2, lane) : 0;
-      bool swapped = F::kCompare && w.target->family == Family::Gfx9;
+      constexpr bool kMaskFirst = requires { F::kMaskFirst; };
+      bool swapped = F::kCompare && (kMaskFirst || w.target->family == Family::Gfx9);
       T now = F::apply(old, swapped ? b : a, swapped ? a : b);
       std::memcpy(p, &now, sizeof(T));
     }
@@ -129,11 +130,13 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
   ldsDone(w, i);
 }
 
-struct MaskedOr { // (m & ~mask) | data: the mask comes first
+struct MaskedOr {                          // (m & ~mask) | data: the mask comes first
+  static constexpr bool kMaskFirst = true; ///< on all targets
   static constexpr bool kCompare = true;
   template <class T> static T apply(T m, T data, T mask) { return (m & ~mask) | data; }
 };
 struct Wrap {
+  static constexpr bool kMaskFirst = true; ///< on all targets
   static constexpr bool kCompare = true;
   template <class T> static T apply(T m, T second, T first) {
     return m >= first ? m - first : m + second;
@@ -199,11 +202,16 @@ template <bool Inactive> void bpermute(Wave &w, const Inst &i) {
   forLanes(exec, [&](unsigned lane) { out[lane] = tmp[lane]; });
 }
 
-/// The source lane of a swizzle pattern (offset), of the modes quad permute, rotate and bit mask;
-/// FFT is refused.
+/// The source lane of a swizzle pattern (offset), of the modes quad permute, rotate, bit mask
+/// and FFT.
 unsigned swizzleSource(unsigned pattern, unsigned lane) {
-  if (pattern >= 0xe000)
-    throw WaveFault{"ds_swizzle in its FFT mode"};
+  if (pattern >= 0xe000) { // reversed bits, but for the mask's
+    const unsigned mask = pattern & 31;
+    unsigned reversed = 0;
+    for (unsigned b = 0; b < 5; ++b)
+      reversed |= (lane >> b & 1) << (4 - b);
+    return (lane & 32) | (lane & mask) | reversed >> std::popcount(mask);
+  }
   if (pattern >= 0xc000) {
     unsigned mask = pattern & 31, amount = pattern >> 5 & 31, l = lane & 31;
     unsigned to = pattern >> 10 & 1 ? l - amount : l + amount;
@@ -230,9 +238,8 @@ void swizzle(Wave &w, const Inst &i) {
 void readAddTid(Wave &w, const Inst &i) {
   uint32_t *out = w.row(i.dst.index);
   forLanes(w.exec(), [&](unsigned lane) {
-    const uint8_t *p =
-        ldsPlace(w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4,
-                 4, false);
+    const uint8_t *p = ldsPlace(
+        w, i, lane, uint64_t(ldsBase(w)) + static_cast<uint32_t>(i.offset) + lane * 4, 4, false);
     uint32_t x = 0;
     if (p)
       std::memcpy(&x, p, 4);
@@ -244,8 +251,7 @@ void writeAddTid(Wave &w, const Inst &i) {
   const uint32_t *data = w.row(i.src[1].index);
   forLanes(w.exec(), [&](unsigned lane) {
     if (uint8_t *p = ldsPlace(
-            w, i, lane, uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset) + lane * 4, 4,
-            true))
+            w, i, lane, uint64_t(ldsBase(w)) + static_cast<uint32_t>(i.offset) + lane * 4, 4, true))
       std::memcpy(p, &data[lane], 4);
   });
   ldsDone(w, i);
@@ -255,7 +261,7 @@ void writeAddTid(Wave &w, const Inst &i) {
 /// counter.
 template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
-  uint64_t at = uint64_t(w.m0() & 0xffff) + static_cast<uint32_t>(i.offset);
+  uint64_t at = uint64_t(ldsBase(w)) + static_cast<uint32_t>(i.offset);
   uint8_t *p = ldsPlace(w, i, 0, at, 4, true, true);
   uint32_t old = 0;
   if (p) {

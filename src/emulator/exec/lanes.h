@@ -95,6 +95,12 @@ struct H16 {
   static constexpr Type kind = Type::F16;
   static constexpr int bits = 16;
 };
+/// The bits of a half that follow MODE's denormals, as operations do that choose among operands.
+struct N16 {
+  using type = uint16_t;
+  static constexpr Type kind = Type::F16;
+  static constexpr int bits = 16;
+};
 /// The bits of a float: constants expand as for floats.
 struct B32F {
   using type = uint32_t;
@@ -202,13 +208,17 @@ inline unsigned mxcsrFor(unsigned round, unsigned denorm) {
 }
 
 /// Sets MXCSR for as long as it lives, if the wave's MODE asks for anything but the default.
-template <bool Double, bool Half> class FloatScope {
+/// Conversions between floats and doubles (`Mixed`) have denormals kept here, as each type has its
+/// own mode: operands and results are flushed one by one.
+template <bool Double, bool Half, bool Mixed = false> class FloatScope {
 public:
   explicit FloatScope(const Wave &w) : active(!w.plainFloat) {
     if (__builtin_expect(active, 0)) {
       saved = _mm_getcsr();
-      _mm_setcsr(Double || Half ? mxcsrFor(w.mode.round64, Half ? 3 : w.mode.denorm64)
-                                : mxcsrFor(w.mode.round32, w.mode.denorm32));
+      _mm_setcsr(Double || Half
+                     ? mxcsrFor(Mixed ? (Half ? w.mode.round64 : w.mode.round32) : w.mode.round64,
+                                Half || Mixed ? 3 : w.mode.denorm64)
+                     : mxcsrFor(w.mode.round32, w.mode.denorm32));
     }
   }
   ~FloatScope() {
@@ -220,6 +230,21 @@ private:
   bool active;
   unsigned saved = 0;
 };
+
+/// Whether the mode flushes denormals of the type: `bit` 1 of operands, 2 of results.
+template <class T> inline bool flushes(const Wave &w, unsigned bit) {
+  if constexpr (std::is_same_v<T, F32>)
+    return __builtin_expect(!w.plainFloat && !(w.mode.denorm32 & bit), 0);
+  else if constexpr (std::is_same_v<T, F64> || std::is_same_v<T, F16> || std::is_same_v<T, N16>)
+    return __builtin_expect(!w.plainFloat && !(w.mode.denorm64 & bit), 0);
+  else
+    return false;
+}
+inline uint16_t flushBits(uint16_t x) { return x & 0x7c00 ? x : x & 0x8000; }
+inline uint32_t flushBits(uint32_t x) { return x & 0x7f800000 ? x : x & 0x80000000; }
+inline uint64_t flushBits(uint64_t x) {
+  return x & uint64_t(0x7ff) << 52 ? x : x & uint64_t(1) << 63;
+}
 
 /// The 32 bits of an operand's lanes of chunk c, without modifiers: a pointer into the file or to
 /// `buf`.
@@ -242,6 +267,9 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     uint32_t keep = o.flags & kAbs ? 0x7fffffffu : ~0u, flip = o.flags & kNeg ? 0x80000000u : 0;
     FLYEMU_EACH(i)
     out[i] = (in[i] & keep) ^ flip;
+    if (flushes<T>(w, 1))
+      FLYEMU_EACH(i)
+    out[i] = flushBits(out[i]);
     return buf;
   } else if constexpr (T::bits == 64) {
     uint64_t keep = o.flags & kAbs ? ~(uint64_t(1) << 63) : ~uint64_t(0);
@@ -256,6 +284,9 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
       FLYEMU_EACH(i)
       out[i] = x;
     }
+    if (flushes<T>(w, 1))
+      FLYEMU_EACH(i)
+    out[i] = flushBits(out[i]);
     return buf;
   } else {
     alignas(64) uint32_t tmp[kChunk];
@@ -267,12 +298,11 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     uint16_t *out = isHalf ? half : reinterpret_cast<uint16_t *>(buf);
     FLYEMU_EACH(i)
     out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
-    if constexpr (isHalf) {
-      if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 1), 0))
-        FLYEMU_EACH(i)
-      half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
+    if (flushes<T>(w, 1))
+      FLYEMU_EACH(i)
+    out[i] = flushBits(out[i]);
+    if constexpr (isHalf)
       halvesToFloats(half, buf);
-    }
     return buf;
   }
 }
@@ -281,7 +311,9 @@ template <class T>
 __attribute__((always_inline)) inline const typename T::type *
 fetch(const Wave &w, const Operand &o, unsigned c, typename T::type *buf) {
   if constexpr (T::bits == 32)
-    if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)), 1))
+    if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)) &&
+                             (!std::is_same_v<T, F32> || w.plainFloat),
+                         1))
       return reinterpret_cast<const typename T::type *>(w.row(o.index) + c * kChunk);
   return fetchAny<T>(w, o, c, buf);
 }
@@ -306,6 +338,19 @@ inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned deno
   }
 }
 
+/// Floats to halves as MODE says: rounding, denormals, overflow.
+inline void roundHalves(const Wave &w, const float *r, uint16_t *half) {
+  floatsToHalves(r, half);
+  if (flushes<F16>(w, 2))
+    FLYEMU_EACH(i)
+  half[i] = flushBits(half[i]);
+  if (__builtin_expect(w.mode.fp16Ovfl, 0)) // overflow from finite values saturates
+    FLYEMU_EACH(i)
+  half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
+                ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
+                : half[i];
+}
+
 inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
   if (__builtin_expect(m == ~0u, 1)) {
     std::memcpy(row, r, sizeof(uint32_t) * kChunk);
@@ -323,12 +368,32 @@ inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
 /// Writes the lanes of chunk c that mask m has on. May change r.
 template <class T>
 inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typename T::type *r) {
-  if constexpr (std::is_same_v<T, F32>) {
-    if (__builtin_expect(inst.omod || inst.flags & kClamp, 0))
-      outputModifiers(w, inst, r, w.mode.denorm32);
-  } else if constexpr (std::is_same_v<T, F64> || std::is_same_v<T, F16>) {
-    if (__builtin_expect(inst.omod || inst.flags & kClamp, 0))
-      outputModifiers(w, inst, r, w.mode.denorm64);
+  if constexpr (std::is_same_v<T, N16>) {
+    if (__builtin_expect(inst.omod || inst.flags & kClamp, 0)) {
+      alignas(64) float wide[kChunk];
+      halvesToFloats(r, wide);
+      outputModifiers(w, inst, wide, w.mode.denorm64);
+      floatsToHalves(wide, r);
+    }
+  }
+  if constexpr (std::is_same_v<T, F32> || std::is_same_v<T, F64> || std::is_same_v<T, F16>) {
+    if (__builtin_expect(inst.omod || inst.flags & kClamp, 0)) {
+      if constexpr (std::is_same_v<T, F16>) { // they follow the rounding
+        alignas(64) uint16_t first[kChunk];
+        roundHalves(w, r, first);
+        halvesToFloats(first, r);
+      }
+      outputModifiers(w, inst, r, std::is_same_v<T, F32> ? w.mode.denorm32 : w.mode.denorm64);
+    }
+  }
+  if constexpr (std::is_same_v<T, F32> || std::is_same_v<T, F64> || std::is_same_v<T, N16>) {
+    if (flushes<T>(w, 2)) {
+      using Bits = std::conditional_t<T::bits == 32, uint32_t,
+                                      std::conditional_t<T::bits == 64, uint64_t, uint16_t>>;
+      auto *bits = reinterpret_cast<Bits *>(r);
+      FLYEMU_EACH(i)
+      bits[i] = flushBits(bits[i]);
+    }
   }
   uint32_t *row = w.row(inst.dst.index) + c * kChunk;
   if constexpr (T::bits == 32) {
@@ -347,15 +412,7 @@ inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typen
     alignas(64) uint32_t out[kChunk];
     const uint16_t *in = half;
     if constexpr (std::is_same_v<T, F16>) {
-      floatsToHalves(r, half);
-      if (__builtin_expect(!w.plainFloat && !(w.mode.denorm64 & 2), 0))
-        FLYEMU_EACH(i)
-      half[i] = half[i] & 0x7c00 ? half[i] : half[i] & 0x8000;
-      if (__builtin_expect(w.mode.fp16Ovfl, 0)) // overflow from finite values saturates
-        FLYEMU_EACH(i)
-      half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
-                    ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
-                    : half[i];
+      roundHalves(w, r, half);
     } else {
       in = reinterpret_cast<const uint16_t *>(r);
     }
@@ -389,7 +446,9 @@ template <class... T> constexpr bool anyOf16 = (std::is_same_v<T, F16> || ...);
 
 /// d[lane] = F(s0[lane], ...) for the lanes that EXEC has on.
 template <class F, class D, class... S> void laneOp(Wave &w, const Inst &inst) {
-  FloatScope<anyOf64<D, S...>, std::is_same_v<D, F16>> scope(w);
+  constexpr bool mixed =
+      anyOf64<D, S...> && (std::is_same_v<D, F32> || (std::is_same_v<S, F32> || ...));
+  FloatScope<anyOf64<D, S...>, std::is_same_v<D, F16>, mixed> scope(w);
   uint64_t exec = w.exec();
   for (unsigned c = 0; c * kChunk < w.lanes; ++c)
     if (uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk)))
@@ -431,19 +490,27 @@ template <class D, class S0, class S1, class F> constexpr OpDef laneAcc(const ch
   return signature<D, S0, S1>(name, laneAccOp<F, D, S0, S1>);
 }
 
+/// The lanes for which p is true, as bits.
 template <class P> inline uint32_t maskOf(P p) {
-#ifdef __AVX512BW__
-  alignas(64) uint8_t on[kChunk];
+#if defined(__AVX512DQ__) || defined(__AVX2__)
+  alignas(64) int32_t on[kChunk];
   FLYEMU_EACH(i)
-  on[i] = p(i);
-  __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i *>(on));
-  return _mm256_test_epi8_mask(v, v);
-#else
+  on[i] = p(i) ? -1 : 0;
+#endif
   uint32_t bits = 0;
+#if defined(__AVX512DQ__)
+  bits = _mm512_movepi32_mask(_mm512_load_si512(on));
+  bits |= static_cast<uint32_t>(_mm512_movepi32_mask(_mm512_load_si512(on + 16))) << 16;
+#elif defined(__AVX2__)
+  for (int i = 0; i < kChunk; i += 8)
+    bits |= static_cast<uint32_t>(_mm256_movemask_ps(
+                _mm256_castsi256_ps(_mm256_load_si256(reinterpret_cast<__m256i *>(on + i)))))
+            << i;
+#else
   for (int i = 0; i < kChunk; ++i)
     bits |= static_cast<uint32_t>(p(i)) << i;
-  return bits;
 #endif
+  return bits;
 }
 
 // The NaN that hardware makes of an invalid operation, and the operand's NaN, quieted, that it
@@ -480,10 +547,16 @@ template <class L> inline L sub(L a, L b) { return nanOf(a - b, a, b); }
 template <class L> inline L mul(L a, L b) { return nanOf(a * b, a, b); }
 inline float fma(float a, float b, float c) { return nanOf(__builtin_fmaf(a, b, c), a, b, c); }
 inline double fma(double a, double b, double c) { return nanOf(__builtin_fma(a, b, c), a, b, c); }
-/// A half multiply-add: exact in double up to the one rounding to half.
+/// x as a float, rounded to odd: rounding it to half gives what rounding x once would.
+inline float toOdd(double x) {
+  const float f = static_cast<float>(x);
+  const uint32_t b = bitsOf(f), step = __builtin_fabs(x) > __builtin_fabs(double(f)) ? 1 : ~0u;
+  return asFloat(double(f) != x && !(b & 1) ? b + step : b);
+}
+/// A multiply-add of halves, to be rounded to half: in double the sum is exact, or off by less than
+/// matters.
 inline float fmaHalf(float a, float b, float c) {
-  float r = static_cast<float>(__builtin_fma(double(a), double(b), double(c)));
-  return nanOf(r, a, b, c);
+  return nanOf(toOdd(__builtin_fma(double(a), double(b), double(c))), a, b, c);
 }
 
 // Exponent and mantissa as frexp gives them; 0 and the operand itself for zeros, infinities and
@@ -560,33 +633,67 @@ template <bool Max> inline uint16_t extremeHalf(uint16_t a, uint16_t b) {
   return isNanHalf(b) ? static_cast<uint16_t>(b | 0x200) : minMaxHalf<Max>(a, b);
 }
 
-/// Minimum or maximum with IEEE mode's rule: a signalling NaN, quieted, is the result.
-template <class T, bool Max> void minMaxOp(Wave &w, const Inst &i) {
-  using L = typename T::type;
-  auto plain = [](L a, L b) {
-    if constexpr (std::is_same_v<T, H16>)
-      return minMaxHalf<Max>(a, b);
-    else
-      return Max ? maxNum(a, b) : minNum(a, b);
-  };
-  auto ieee = [](L a, L b) {
-    if constexpr (std::is_same_v<T, H16>) {
-      return signalingHalf(a)   ? static_cast<uint16_t>(a | 0x200)
-             : signalingHalf(b) ? static_cast<uint16_t>(b | 0x200)
-                                : minMaxHalf<Max>(a, b);
-    } else {
-      L r = Max ? maxNum(a, b) : minNum(a, b);
-      r = isSignaling(b) ? quiet(b) : r;
-      return isSignaling(a) ? quiet(a) : r;
-    }
-  };
-  if (w.mode.ieee)
-    laneOp<decltype(ieee), T, T, T>(w, i);
+// Minimum and maximum by one name for floats and for the bits of halves; in IEEE mode a signalling
+// NaN, quieted, is the result.
+inline bool isSignaling(uint16_t x) { return signalingHalf(x); }
+inline uint16_t quiet(uint16_t x) { return static_cast<uint16_t>(x | 0x200); }
+template <bool Max, bool Ieee, class L> inline L extreme(L a, L b) {
+  L r;
+  if constexpr (std::is_same_v<L, uint16_t>)
+    r = minMaxHalf<Max>(a, b);
   else
-    laneOp<decltype(plain), T, T, T>(w, i);
+    r = Max ? maxNum(a, b) : minNum(a, b);
+  if constexpr (Ieee) {
+    r = isSignaling(b) ? quiet(b) : r;
+    r = isSignaling(a) ? quiet(a) : r;
+  }
+  return r;
+}
+template <bool Ieee, class L> inline L median(L a, L b, L c) {
+  bool nan;
+  if constexpr (std::is_same_v<L, uint16_t>)
+    nan = isNanHalf(a) || isNanHalf(b) || isNanHalf(c);
+  else
+    nan = a != a || b != b || c != c;
+  if (nan)
+    return extreme<false, Ieee>(extreme<false, Ieee>(a, b), c);
+  const L m = extreme<true, false>(extreme<true, false>(a, b), c);
+  auto equal = [](L x, L y) { // zeros are
+    if constexpr (std::is_same_v<L, uint16_t>)
+      return x == y || ((x | y) & 0x7fff) == 0;
+    else
+      return x == y;
+  };
+  return equal(m, a)   ? extreme<true, false>(b, c)
+         : equal(m, b) ? extreme<true, false>(a, c)
+                       : extreme<true, false>(a, b);
+}
+
+/// As laneOp; in IEEE mode it is G.
+template <class F, class G, class D, class... S> void laneOpModal(Wave &w, const Inst &i) {
+  if (w.mode.ieee)
+    laneOp<G, D, S...>(w, i);
+  else
+    laneOp<F, D, S...>(w, i);
 }
 template <class T, bool Max> constexpr OpDef minMax(const char *name) {
-  return signature<T, T, T>(name, minMaxOp<T, Max>);
+  using L = typename T::type;
+  auto plain = [](L a, L b) { return extreme<Max, false>(a, b); };
+  auto ieee = [](L a, L b) { return extreme<Max, true>(a, b); };
+  return signature<T, T, T>(name, laneOpModal<decltype(plain), decltype(ieee), T, T, T>);
+}
+/// Second(First(a, b), c)
+template <class T, bool First, bool Second> constexpr OpDef minMax3(const char *name) {
+  using L = typename T::type;
+  auto plain = [](L a, L b, L c) { return extreme<Second, false>(extreme<First, false>(a, b), c); };
+  auto ieee = [](L a, L b, L c) { return extreme<Second, true>(extreme<First, true>(a, b), c); };
+  return signature<T, T, T, T>(name, laneOpModal<decltype(plain), decltype(ieee), T, T, T, T>);
+}
+template <class T> constexpr OpDef median3(const char *name) {
+  using L = typename T::type;
+  auto plain = [](L a, L b, L c) { return median<false>(a, b, c); };
+  auto ieee = [](L a, L b, L c) { return median<true>(a, b, c); };
+  return signature<T, T, T, T>(name, laneOpModal<decltype(plain), decltype(ieee), T, T, T, T>);
 }
 
 } // namespace

@@ -63,6 +63,10 @@ void runMatrix(Wave &w, const Inst &i) {
       m.negHi |= static_cast<uint8_t>((i.src[k].flags & kNegHi ? 1 : 0) << k);
     }
     m.upperHalf = i.opsel >> 2 & 1;
+    if (op.sparse) { // the index key, in the place of CDNA's ABID
+      m.abid = i.opsel & 1;
+      m.upperHalf = false;
+    }
   }
   if (op.scaled) {
     r.scaleA = rows(w, i.src[3], 1, scales[0]);

@@ -6,6 +6,8 @@
 #include "emulator/exec/probe.h"
 #include "emulator/exec/wave.h"
 
+#include <emmintrin.h>
+
 #include <bit>
 #include <cstring>
 
@@ -19,6 +21,11 @@ enum MemoryInfo : uint32_t {
   kD16High = 0x400,  ///< the high half
   kLdsTarget = 0x800 ///< the data goes to LDS
 };
+
+/// The LDS address in M0: 16 bits, and as many more as an LDS of more than 64 KB needs.
+inline uint32_t ldsBase(Wave &w) {
+  return w.m0() & (w.target->ldsBytes > 0x10000 ? 0x3ffffu : 0xffffu);
+}
 
 template <class F> void forLanes(uint64_t mask, F f) {
   for (; mask; mask &= mask - 1)
@@ -62,22 +69,70 @@ inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, boo
   return false;
 }
 
+/// Four lanes' 16 bytes to four rows, or back: a transposition of 4 x 4 dwords.
+inline void transpose4(__m128i &a, __m128i &b, __m128i &c, __m128i &d) {
+  const __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+  const __m128i abHigh = _mm_unpackhi_epi32(a, b), cdHigh = _mm_unpackhi_epi32(c, d);
+  a = _mm_unpacklo_epi64(ab, cd);
+  b = _mm_unpackhi_epi64(ab, cd);
+  c = _mm_unpacklo_epi64(abHigh, cdHigh);
+  d = _mm_unpackhi_epi64(abHigh, cdHigh);
+}
+
 /// row[d][lane] = the dword d at at[lane]
 inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row,
                    unsigned dwords) {
-  for (unsigned d = 0; d < dwords; ++d, row += kLanes) {
-    if (exec == w.fullMask()) {
-      for (unsigned lane = 0; lane < w.lanes; ++lane)
-        std::memcpy(&row[lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d, 4);
-    } else {
-      forLanes(exec, [&](unsigned lane) {
-        std::memcpy(&row[lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d, 4);
-      });
+  auto from = [&](unsigned lane) { return reinterpret_cast<const __m128i *>(at[lane]); };
+  if (exec != w.fullMask()) {
+    forLanes(exec, [&](unsigned lane) {
+      for (unsigned d = 0; d < dwords; ++d)
+        std::memcpy(&row[d * kLanes + lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d,
+                    4);
+    });
+  } else if (dwords == 4) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      __m128i x[4];
+      for (unsigned k = 0; k < 4; ++k)
+        x[k] = _mm_loadu_si128(from(lane + k));
+      transpose4(x[0], x[1], x[2], x[3]);
+      for (unsigned d = 0; d < 4; ++d)
+        _mm_store_si128(reinterpret_cast<__m128i *>(row + d * kLanes + lane), x[d]);
     }
+  } else if (dwords == 2) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      const __m128i a =
+          _mm_unpacklo_epi32(_mm_loadl_epi64(from(lane)), _mm_loadl_epi64(from(lane + 1)));
+      const __m128i b =
+          _mm_unpacklo_epi32(_mm_loadl_epi64(from(lane + 2)), _mm_loadl_epi64(from(lane + 3)));
+      _mm_store_si128(reinterpret_cast<__m128i *>(row + lane), _mm_unpacklo_epi64(a, b));
+      _mm_store_si128(reinterpret_cast<__m128i *>(row + kLanes + lane), _mm_unpackhi_epi64(a, b));
+    }
+  } else {
+    for (unsigned d = 0; d < dwords; ++d)
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        std::memcpy(&row[d * kLanes + lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d,
+                    4);
   }
 }
+/// Lanes are stored in their order: where they overlap, the last one's data stay.
 inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row,
                     unsigned dwords) {
+  if (dwords == 4 && exec == w.fullMask()) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      __m128i x[4];
+      for (unsigned d = 0; d < 4; ++d)
+        x[d] = _mm_load_si128(reinterpret_cast<const __m128i *>(row + d * kLanes + lane));
+      transpose4(x[0], x[1], x[2], x[3]);
+      for (unsigned k = 0; k < 4; ++k)
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(at[lane + k]), x[k]);
+    }
+    return;
+  }
+  if (dwords == 1 && exec == w.fullMask()) {
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      std::memcpy(reinterpret_cast<uint8_t *>(at[lane]), &row[lane], 4);
+    return;
+  }
   forLanes(exec, [&](unsigned lane) {
     for (unsigned d = 0; d < dwords; ++d)
       std::memcpy(reinterpret_cast<uint8_t *>(at[lane]) + 4 * d, &row[d * kLanes + lane], 4);
@@ -95,8 +150,7 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   uint32_t *row = w.row(i.dst.index);
   if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
-    uint32_t base = (w.m0() & 0xffff) + static_cast<uint32_t>(i.offset),
-             stride = bytes < 4 ? 4 : bytes;
+    uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
     forLanes(w.exec(), [&](unsigned lane) {
       const uint8_t *p = address.at(lane, 0, bytes, false);
       uint64_t to = base + lane * stride;

@@ -4,8 +4,8 @@
 namespace flyemu {
 
 namespace {
-// OpDef::info: the condition as bits - less, equal, greater, unordered - which is how hardware
-// numbers them; and the cmpx flag, which permutes look at too.
+// Conditions are bits - less, equal, greater, unordered - which is how hardware numbers them.
+// OpDef::info is the cmpx flag, which permutes look at too.
 constexpr uint32_t kCmpx = 0x100;
 
 void writeResult(Wave &w, const Inst &i, uint64_t bits) {
@@ -18,21 +18,38 @@ void writeResult(Wave &w, const Inst &i, uint64_t bits) {
   }
 }
 
-template <class T> void compareOp(Wave &w, const Inst &i) {
+/// Conditions above 7 are true of unordered operands: they are the complements of those below.
+template <unsigned Condition, class L> inline bool holds(L a, L b) {
+  if constexpr (Condition > 7)
+    return !holds<15 - Condition>(a, b);
+  else if constexpr (Condition == 0)
+    return false;
+  else if constexpr (Condition == 1)
+    return a < b;
+  else if constexpr (Condition == 2)
+    return a == b;
+  else if constexpr (Condition == 3)
+    return a <= b;
+  else if constexpr (Condition == 4)
+    return a > b;
+  else if constexpr (Condition == 5)
+    return a < b || a > b;
+  else if constexpr (Condition == 6)
+    return a >= b;
+  else
+    return a == a && b == b;
+}
+
+template <class T, unsigned Condition> void compareOp(Wave &w, const Inst &i) {
   using L = typename T::type;
   uint64_t exec = w.exec(), result = 0;
-  const uint32_t condition = i.op->info & 15;
   for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
     uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk));
     if (!m)
       continue;
     alignas(64) L ba[kChunk], bb[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb);
-    uint32_t less = maskOf([&](int l) { return a[l] < b[l]; });
-    uint32_t equal = maskOf([&](int l) { return a[l] == b[l]; });
-    uint32_t greater = maskOf([&](int l) { return a[l] > b[l]; });
-    uint32_t bits = (condition & 1 ? less : 0) | (condition & 2 ? equal : 0) |
-                    (condition & 4 ? greater : 0) | (condition & 8 ? ~(less | equal | greater) : 0);
+    const uint32_t bits = maskOf([&](int l) { return holds<Condition>(a[l], b[l]); });
     result |= uint64_t(bits & m) << (c * kChunk);
   }
   writeResult(w, i, result);
@@ -72,22 +89,22 @@ template <class T, int Mantissa, int Exponent> void classOp(Wave &w, const Inst 
   writeResult(w, i, result);
 }
 
-template <class T> constexpr OpDef compare(const char *name, uint32_t info) {
-  return {name, compareOp<T>, Class::Valu, Type::Mask, {T::kind, T::kind, Type::None}, info};
+template <class T, unsigned Condition> constexpr OpDef compare(const char *name, uint32_t info) {
+  return {name,       compareOp<T, Condition>,        Class::Valu,
+          Type::Mask, {T::kind, T::kind, Type::None}, info};
 }
 
 #define FLOAT_CONDITIONS(P, S, T, X)                                                               \
-  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),         \
-      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "lg_" S, X | 5),    \
-      compare<T>(P "ge_" S, X | 6), compare<T>(P "o_" S, X | 7), compare<T>(P "u_" S, X | 8),      \
-      compare<T>(P "nge_" S, X | 9), compare<T>(P "nlg_" S, X | 10),                               \
-      compare<T>(P "ngt_" S, X | 11), compare<T>(P "nle_" S, X | 12),                              \
-      compare<T>(P "neq_" S, X | 13), compare<T>(P "nlt_" S, X | 14),                              \
-      compare<T>(P "tru_" S, X | 15), compare<T>(P "t_" S, X | 15)
+  compare<T, 0>(P "f_" S, X), compare<T, 1>(P "lt_" S, X), compare<T, 2>(P "eq_" S, X),            \
+      compare<T, 3>(P "le_" S, X), compare<T, 4>(P "gt_" S, X), compare<T, 5>(P "lg_" S, X),       \
+      compare<T, 6>(P "ge_" S, X), compare<T, 7>(P "o_" S, X), compare<T, 8>(P "u_" S, X),         \
+      compare<T, 9>(P "nge_" S, X), compare<T, 10>(P "nlg_" S, X), compare<T, 11>(P "ngt_" S, X),  \
+      compare<T, 12>(P "nle_" S, X), compare<T, 13>(P "neq_" S, X), compare<T, 14>(P "nlt_" S, X), \
+      compare<T, 15>(P "tru_" S, X), compare<T, 15>(P "t_" S, X)
 #define INTEGER_CONDITIONS(P, S, T, X)                                                             \
-  compare<T>(P "f_" S, X | 0), compare<T>(P "lt_" S, X | 1), compare<T>(P "eq_" S, X | 2),         \
-      compare<T>(P "le_" S, X | 3), compare<T>(P "gt_" S, X | 4), compare<T>(P "ne_" S, X | 5),    \
-      compare<T>(P "ge_" S, X | 6), compare<T>(P "t_" S, X | 7)
+  compare<T, 0>(P "f_" S, X), compare<T, 1>(P "lt_" S, X), compare<T, 2>(P "eq_" S, X),            \
+      compare<T, 3>(P "le_" S, X), compare<T, 4>(P "gt_" S, X), compare<T, 5>(P "ne_" S, X),       \
+      compare<T, 6>(P "ge_" S, X), compare<T, 7>(P "t_" S, X)
 #define FLOATS(S, T) FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kCmpx)
 #define INTEGERS(S, T)                                                                             \
   INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kCmpx)

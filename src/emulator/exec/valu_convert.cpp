@@ -34,15 +34,17 @@ inline u32 toU8(float x) { // rounds as MODE says
   float r = __builtin_rintf(x);
   return r != r ? 0 : r >= 255.0f ? 255 : r <= 0.0f ? 0 : static_cast<u32>(r);
 }
+// The scaled values are exact in double.
 inline u32 snorm16(float x) {
-  float r = __builtin_rintf(x * 32767.0f);
-  i32 v = r != r ? 0 : r >= 32767.0f ? 32767 : r <= -32767.0f ? -32767 : static_cast<i32>(r);
+  const double r = __builtin_rint(double(x) * 32767.0);
+  i32 v = r != r ? 0 : r >= 32767.0 ? 32767 : r <= -32767.0 ? -32767 : static_cast<i32>(r);
   return static_cast<u32>(v) & 0xffff;
 }
 inline u32 unorm16(float x) {
-  float r = __builtin_rintf(x * 65535.0f);
-  return r != r ? 0 : r >= 65535.0f ? 65535 : r <= 0.0f ? 0 : static_cast<u32>(r);
+  const double r = __builtin_rint(double(x) * 65535.0);
+  return r != r ? 0 : r >= 65535.0 ? 65535 : r <= 0.0 ? 0 : static_cast<u32>(r);
 }
+
 const Fp8Format &e4m3(const Wave &w) { return w.target->ocpFp8 ? kE4m3 : kE4m3Fnuz; }
 const Fp8Format &e5m2(const Wave &w) { return w.target->ocpFp8 ? kE5m2 : kE5m2Fnuz; }
 template <bool Bf8> const Fp8Format &formatOf(const Wave &w) { return Bf8 ? e5m2(w) : e4m3(w); }
@@ -57,6 +59,25 @@ inline u32 bits32(const Wave &w, const Operand &o, unsigned lane) {
   u32 x = o.isVgpr() ? w.row(o.index)[lane] : read32(w, o);
   x = o.flags & kAbs ? x & 0x7fffffff : x;
   return o.flags & kNeg ? x ^ 0x80000000 : x;
+}
+
+/// Two floats to two halves, as MODE says.
+void packHalves(Wave &w, const Inst &i) {
+  FloatScope<false, true> scope(w);
+  const uint64_t exec = w.exec();
+  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
+    const u32 m = static_cast<u32>(exec >> (c * kChunk));
+    if (!m)
+      continue;
+    alignas(64) float b[2][kChunk];
+    alignas(64) uint16_t h[2][kChunk];
+    alignas(64) u32 r[kChunk];
+    for (unsigned k = 0; k < 2; ++k)
+      roundHalves(w, fetch<F32>(w, i.src[k], c, b[k]), h[k]);
+    FLYEMU_EACH(l)
+    r[l] = h[0][l] | u32(h[1][l]) << 16;
+    store<U32>(w, i, c, m, r);
+  }
 }
 
 /// Two floats to two fp8, into the half of the register that op_sel[3] tells.
@@ -149,9 +170,7 @@ constexpr OpDef kOps[] = {
                         [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
     lane<U32, F32, F32>("v_cvt_pk_rtz_f16_f32",
                         [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
-    lane<U32, F32, F32>(
-        "v_cvt_pk_f16_f32",
-        [](float a, float b) { return floatToHalf(a) | u32(floatToHalf(b)) << 16; }),
+    signature<U32, F32, F32>("v_cvt_pk_f16_f32", packHalves),
     lane<U32, F32, F32>("v_cvt_pk_bf16_f32",
                         [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; }),
     lane<U32, F32, F32>("v_cvt_pknorm_i16_f32",

@@ -124,7 +124,28 @@ inline int64_t clip32(int64_t x) {
   return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
 }
 
+/// d += the products of signed elements, saturating with the clamp bit.
+template <unsigned Bits, bool Saturate> struct SignedProducts {
+  int32_t operator()(uint32_t a, uint32_t b, int32_t c) const {
+    int64_t sum = c;
+    for (unsigned at = 0; at < 32; at += Bits) {
+      const unsigned up = 32 - Bits - at;
+      sum += int64_t(int32_t(a << up) >> (32 - Bits)) * (int32_t(b << up) >> (32 - Bits));
+    }
+    return static_cast<int32_t>(Saturate ? clip32(sum) : sum);
+  }
+};
+template <unsigned Bits> void accumulateProducts(Wave &w, const Inst &i) {
+  if (i.flags & kClamp)
+    laneAccOp<SignedProducts<Bits, true>, I32, U32, U32>(w, i);
+  else
+    laneAccOp<SignedProducts<Bits, false>, I32, U32, U32>(w, i);
+}
+
 constexpr OpDef kOps[] = {
+    signature<I32, U32, U32>("v_dot2c_i32_i16", accumulateProducts<16>),
+    signature<I32, U32, U32>("v_dot4c_i32_i8", accumulateProducts<8>),
+    signature<I32, U32, U32>("v_dot8c_i32_i4", accumulateProducts<4>),
     dot<Half, Form::Packed>("v_dot2_f32_f16", Type::F32, Type::F16, Type::F32),
     dot<Half, Form::Accumulate>("v_dot2c_f32_f16", Type::F32, Type::F16),
     dot<Half, Form::Accumulate>("v_dot2acc_f32_f16", Type::F32, Type::F16),

@@ -4,14 +4,6 @@
 namespace flyemu {
 
 namespace {
-inline float min3(float a, float b, float c) { return minNum(minNum(a, b), c); }
-inline float max3(float a, float b, float c) { return maxNum(maxNum(a, b), c); }
-inline float med3(float a, float b, float c) {
-  if (a != a || b != b || c != c)
-    return min3(a, b, c);
-  float m = max3(a, b, c);
-  return m == a ? maxNum(b, c) : m == b ? maxNum(a, c) : maxNum(a, b);
-}
 inline float legacyMul(float a, float b) { return a == 0 || b == 0 ? 0.0f : mul(a, b); }
 
 // The cube-map helpers: which of x, y, z is the major axis.
@@ -33,15 +25,16 @@ constexpr OpDef kOps[] = {
     minMax<F32, true>("v_max_num_f32"),
     lane<F32, F32, F32>("v_minimum_f32", [](float a, float b) { return minimum(a, b); }),
     lane<F32, F32, F32>("v_maximum_f32", [](float a, float b) { return maximum(a, b); }),
-    lane<F32, F32, F32, F32>("v_min3_f32", [](float a, float b, float c) { return min3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_max3_f32", [](float a, float b, float c) { return max3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_med3_f32", [](float a, float b, float c) { return med3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_min3_num_f32",
-                             [](float a, float b, float c) { return min3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_max3_num_f32",
-                             [](float a, float b, float c) { return max3(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_med3_num_f32",
-                             [](float a, float b, float c) { return med3(a, b, c); }),
+    minMax3<F32, false, false>("v_min3_f32"),
+    minMax3<F32, true, true>("v_max3_f32"),
+    median3<F32>("v_med3_f32"),
+    minMax3<F32, false, false>("v_min3_num_f32"),
+    minMax3<F32, true, true>("v_max3_num_f32"),
+    median3<F32>("v_med3_num_f32"),
+    minMax3<F32, true, false>("v_maxmin_f32"),
+    minMax3<F32, false, true>("v_minmax_f32"),
+    minMax3<F32, true, false>("v_maxmin_num_f32"),
+    minMax3<F32, false, true>("v_minmax_num_f32"),
     lane<F32, F32, F32, F32>("v_minimum3_f32",
                              [](float a, float b, float c) { return minimum(minimum(a, b), c); }),
     lane<F32, F32, F32, F32>("v_maximum3_f32",
@@ -55,14 +48,6 @@ constexpr OpDef kOps[] = {
                                constexpr float kLeast = -3.402823466e38f;
                                return b <= kLeast || b != b || !(c > 0) ? kLeast : mul(a, b);
                              }),
-    lane<F32, F32, F32, F32>("v_maxmin_f32",
-                             [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_minmax_f32",
-                             [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_maxmin_num_f32",
-                             [](float a, float b, float c) { return minNum(maxNum(a, b), c); }),
-    lane<F32, F32, F32, F32>("v_minmax_num_f32",
-                             [](float a, float b, float c) { return maxNum(minNum(a, b), c); }),
     lane<F32, F32, F32, F32>("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); }),

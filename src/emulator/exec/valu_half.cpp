@@ -8,17 +8,9 @@
 namespace flyemu {
 
 namespace {
-inline uint16_t min3(uint16_t a, uint16_t b, uint16_t c) {
-  return minMaxHalf<false>(minMaxHalf<false>(a, b), c);
-}
-inline uint16_t max3(uint16_t a, uint16_t b, uint16_t c) {
-  return minMaxHalf<true>(minMaxHalf<true>(a, b), c);
-}
-inline uint16_t med3(uint16_t a, uint16_t b, uint16_t c) {
-  if (isNanHalf(a) || isNanHalf(b) || isNanHalf(c))
-    return min3(a, b, c);
-  uint16_t m = max3(a, b, c);
-  return m == a ? minMaxHalf<true>(b, c) : m == b ? minMaxHalf<true>(a, c) : minMaxHalf<true>(a, b);
+inline float fractionHalf(float a) {
+  const float r = a - __builtin_floorf(a);
+  return nanOf(r > 0.99951171875f ? 0.99951171875f : r, a, a);
 }
 inline float viaDouble(double r, float a) { return nanOf(static_cast<float>(r), a, a); }
 
@@ -39,39 +31,43 @@ inline float fixupHalf(float q, float den, float num) {
     r = std::fabs(q);
   return negative ? -r : r;
 }
-inline float sinTurns(double x, bool cosine) {
-  x -= std::floor(x);
+/// sin or cos of 2 pi a. The zeros are exact.
+template <bool Cos> inline float sinTurns(float a) {
+  if (!(__builtin_fabsf(a) <= 65504.0f))
+    return nanOf(a - a, a, a);
+  const double x = double(a) - __builtin_roundeven(double(a)); // exact
+  if (__builtin_fabs(x) == (Cos ? 0.25 : 0.5) || (!Cos && x == 0))
+    return 0;
   constexpr double kTurn = 6.283185307179586476925;
-  return static_cast<float>(cosine ? __builtin_cos(x * kTurn)
-                                   : __builtin_sin((x > 0.5 ? x - 1 : x) * kTurn));
+  return static_cast<float>(Cos ? __builtin_cos(x * kTurn) : __builtin_sin(x * kTurn));
 }
 #define HALF2(NAME, EXPR) lane<F16, F16, F16>(NAME, [](float a, float b) { return EXPR; })
 #define HALF3(NAME, EXPR)                                                                          \
   lane<F16, F16, F16, F16>(NAME, [](float a, float b, float c) { return EXPR; })
 #define HALF1(NAME, EXPR) lane<F16, F16>(NAME, [](float a) { return EXPR; })
-#define BITS2(NAME, EXPR) lane<H16, H16, H16>(NAME, [](uint16_t a, uint16_t b) { return EXPR; })
+#define BITS2(NAME, EXPR) lane<N16, N16, N16>(NAME, [](uint16_t a, uint16_t b) { return EXPR; })
 #define BITS3(NAME, EXPR)                                                                          \
-  lane<H16, H16, H16, H16>(NAME, [](uint16_t a, uint16_t b, uint16_t c) { return EXPR; })
+  lane<N16, N16, N16, N16>(NAME, [](uint16_t a, uint16_t b, uint16_t c) { return EXPR; })
 
 constexpr OpDef kOps[] = {
     HALF2("v_add_f16", add(a, b)),
     HALF2("v_sub_f16", sub(a, b)),
     HALF2("v_subrev_f16", sub(b, a)),
     HALF2("v_mul_f16", mul(a, b)),
-    minMax<H16, false>("v_min_f16"),
-    minMax<H16, true>("v_max_f16"),
-    minMax<H16, false>("v_min_num_f16"),
-    minMax<H16, true>("v_max_num_f16"),
-    BITS3("v_min3_f16", min3(a, b, c)),
-    BITS3("v_max3_f16", max3(a, b, c)),
-    BITS3("v_med3_f16", med3(a, b, c)),
-    BITS3("v_min3_num_f16", min3(a, b, c)),
-    BITS3("v_max3_num_f16", max3(a, b, c)),
-    BITS3("v_med3_num_f16", med3(a, b, c)),
-    BITS3("v_maxmin_f16", minMaxHalf<false>(minMaxHalf<true>(a, b), c)),
-    BITS3("v_minmax_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
-    BITS3("v_maxmin_num_f16", minMaxHalf<false>(minMaxHalf<true>(a, b), c)),
-    BITS3("v_minmax_num_f16", minMaxHalf<true>(minMaxHalf<false>(a, b), c)),
+    minMax<N16, false>("v_min_f16"),
+    minMax<N16, true>("v_max_f16"),
+    minMax<N16, false>("v_min_num_f16"),
+    minMax<N16, true>("v_max_num_f16"),
+    minMax3<N16, false, false>("v_min3_f16"),
+    minMax3<N16, true, true>("v_max3_f16"),
+    median3<N16>("v_med3_f16"),
+    minMax3<N16, false, false>("v_min3_num_f16"),
+    minMax3<N16, true, true>("v_max3_num_f16"),
+    median3<N16>("v_med3_num_f16"),
+    minMax3<N16, true, false>("v_maxmin_f16"),
+    minMax3<N16, false, true>("v_minmax_f16"),
+    minMax3<N16, true, false>("v_maxmin_num_f16"),
+    minMax3<N16, false, true>("v_minmax_num_f16"),
     BITS2("v_minimum_f16", extremeHalf<false>(a, b)),
     BITS2("v_maximum_f16", extremeHalf<true>(a, b)),
     BITS3("v_minimum3_f16", extremeHalf<false>(extremeHalf<false>(a, b), c)),
@@ -100,7 +96,7 @@ constexpr OpDef kOps[] = {
     HALF1("v_ceil_f16", nanOf(__builtin_ceilf(a), a, a)),
     HALF1("v_floor_f16", nanOf(__builtin_floorf(a), a, a)),
     HALF1("v_rndne_f16", nanOf(__builtin_roundevenf(a), a, a)),
-    HALF1("v_fract_f16", nanOf(__builtin_fminf(a - __builtin_floorf(a), 0.99951171875f), a, a)),
+    HALF1("v_fract_f16", fractionHalf(a)),
     // Rounded from double: within 1 ulp of hardware, whose bits are not published. Denormals are
     // kept.
     HALF1("v_rcp_f16", viaDouble(1.0 / double(a), a)),
@@ -108,8 +104,8 @@ constexpr OpDef kOps[] = {
     HALF1("v_rsq_f16", viaDouble(1.0 / std::sqrt(double(a)), a)),
     HALF1("v_log_f16", viaDouble(std::log2(double(a)), a)),
     HALF1("v_exp_f16", viaDouble(std::exp2(double(a)), a)),
-    HALF1("v_sin_f16", std::isfinite(a) ? sinTurns(a, false) : nanOf(a - a, a, a)),
-    HALF1("v_cos_f16", std::isfinite(a) ? sinTurns(a, true) : nanOf(a - a, a, a)),
+    HALF1("v_sin_f16", sinTurns<false>(a)),
+    HALF1("v_cos_f16", sinTurns<true>(a)),
     HALF1("v_frexp_mant_f16", mantissaOf(a)),
     lane<I16, F16>("v_frexp_exp_i16_f16", [](float a) { return exponentOf(a); }),
 };

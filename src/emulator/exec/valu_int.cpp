@@ -141,6 +141,16 @@ template <class T> void selectOp(Wave &w, const Inst &i) {
     using L = typename T::type;
     alignas(64) L ba[kChunk], bb[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb);
+#ifdef __AVX512F__
+    if constexpr (T::bits == 32) {
+      for (int h = 0; h < kChunk; h += 16)
+        _mm512_store_si512(r + h, _mm512_mask_blend_epi32(static_cast<__mmask16>(k >> h),
+                                                          _mm512_loadu_si512(a + h),
+                                                          _mm512_loadu_si512(b + h)));
+      store<T>(w, i, c, m, r);
+      continue;
+    }
+#endif
     FLYEMU_EACH(l)
     r[l] = k >> l & 1 ? b[l] : a[l];
     store<T>(w, i, c, m, r);
@@ -522,12 +532,6 @@ constexpr OpDef kOps[] = {
             r += int8_t(a >> (8 * k)) * int8_t(b >> (8 * k));
           return clampI32(r);
         }),
-    laneAcc<I32, U32, U32>("v_dot4c_i32_i8",
-                           [](u32 a, u32 b, i32 c) {
-                             for (int k = 0; k < 4; ++k)
-                               c = i32(u32(c) + u32(int8_t(a >> (8 * k)) * int8_t(b >> (8 * k))));
-                             return c;
-                           }),
     laneSat<U32, U32, U32, U32>(
         "v_dot4_u32_u8",
         [](u32 a, u32 b, u32 c) {
@@ -554,13 +558,6 @@ constexpr OpDef kOps[] = {
             r += (i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28);
           return clampI32(r);
         }),
-    laneAcc<I32, U32, U32>("v_dot8c_i32_i4",
-                           [](u32 a, u32 b, i32 c) {
-                             for (int k = 0; k < 8; ++k)
-                               c = i32(u32(c) + u32((i32(a << (28 - 4 * k)) >> 28) *
-                                                    (i32(b << (28 - 4 * k)) >> 28)));
-                             return c;
-                           }),
     laneSat<U32, U32, U32, U32>(
         "v_dot8_u32_u4",
         [](u32 a, u32 b, u32 c) {
@@ -574,11 +571,6 @@ constexpr OpDef kOps[] = {
             r += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
           return r >> 32 ? ~0u : u32(r);
         }),
-    laneAcc<I32, U32, U32>("v_dot2c_i32_i16",
-                           [](u32 a, u32 b, i32 c) {
-                             return i32(u32(c) + u32(i16(a) * i16(b)) +
-                                        u32(i16(a >> 16) * i16(b >> 16)));
-                           }),
 };
 } // namespace
 

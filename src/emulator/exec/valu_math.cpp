@@ -19,6 +19,8 @@ inline float fromDouble(double r, float a) { return nanOf(flush(static_cast<floa
 /// 2^a: the power of two of the nearest integer times the series of 2^f for the rest, |f| <= 1/2,
 /// whose first term left out is below 2^-32.
 inline float exp2Flush(float a) {
+  if (a != a)
+    return quiet(a);
   const float bounded = a < -1000.0f ? -1000.0f : a > 1000.0f ? 1000.0f : a == a ? a : 0.0f;
   const double n = __builtin_roundeven(double(bounded)), f = double(bounded) - n;
   double p = 1.3215486790144307e-6;
@@ -45,13 +47,12 @@ inline float sqrtFlush(float a) { return nanOf(__builtin_sqrtf(flush(a)), a, a);
 template <bool Cos> inline float sinTurns(float a) {
   if (!(__builtin_fabsf(a) <= 3.4028235e38f))
     return a != a ? quiet(a) : asFloat(0x7fc00000);
-  double x = double(a) - __builtin_floor(double(a));
+  a = flush(a);
+  const double x = double(a) - __builtin_roundeven(double(a)); // exact
   constexpr double kTurn = 6.283185307179586476925;
-  // The zeros are exact, and small angles keep their sign.
-  double r = Cos ? __builtin_cos(x * kTurn) : __builtin_sin((x > 0.5 ? x - 1.0 : x) * kTurn);
-  if (!Cos && (x == 0.5 || x == 0))
-    r = 0;
-  if (Cos && (x == 0.25 || x == 0.75))
+  // The zeros are exact.
+  double r = Cos ? __builtin_cos(x * kTurn) : __builtin_sin(x * kTurn);
+  if (__builtin_fabs(x) == (Cos ? 0.25 : 0.5) || (!Cos && x == 0))
     r = 0;
   return flush(static_cast<float>(r));
 }

@@ -144,14 +144,8 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
     } else {
       // One rounding, to half: the float sum would be a second one.
       FLYEMU_EACH(l) {
-        double exact = __builtin_fma(double(in[0][l]), double(in[1][l]), double(in[2][l]));
-        float f = static_cast<float>(exact);
-        // Round to odd, so that the rounding to half sees what was dropped.
-        if (double(f) != exact && exact == exact && !(bitsOf(f) & 1)) {
-          bool up = __builtin_fabs(exact) > __builtin_fabs(double(f));
-          f = asFloat(up ? bitsOf(f) + 1 : bitsOf(f) - 1);
-        }
-        r[l] = nanOf(f, in[0][l], in[1][l], in[2][l]);
+        r[l] = nanOf(toOdd(__builtin_fma(double(in[0][l]), double(in[1][l]), double(in[2][l]))),
+                     in[0][l], in[1][l], in[2][l]);
       }
       half.dst.flags = Part == 1 ? kHigh : 0;
       half.flags = i.flags | kKeepHigh;
@@ -169,23 +163,23 @@ inline int16_t clampI16(int32_t x) {
 constexpr OpDef kOps[] = {
     packed<F16, F16, F16>("v_pk_add_f16", [](float a, float b) { return add(a, b); }),
     packed<F16, F16, F16>("v_pk_mul_f16", [](float a, float b) { return mul(a, b); }),
-    packed<H16, H16, H16>("v_pk_min_f16",
+    packed<N16, N16, N16>("v_pk_min_f16",
                           [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
-    packed<H16, H16, H16>("v_pk_max_f16",
+    packed<N16, N16, N16>("v_pk_max_f16",
                           [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
-    packed<H16, H16, H16>("v_pk_min_num_f16",
+    packed<N16, N16, N16>("v_pk_min_num_f16",
                           [](uint16_t a, uint16_t b) { return minMaxHalf<false>(a, b); }),
-    packed<H16, H16, H16>("v_pk_max_num_f16",
+    packed<N16, N16, N16>("v_pk_max_num_f16",
                           [](uint16_t a, uint16_t b) { return minMaxHalf<true>(a, b); }),
-    packed<H16, H16, H16>("v_pk_minimum_f16",
+    packed<N16, N16, N16>("v_pk_minimum_f16",
                           [](uint16_t a, uint16_t b) { return extremeHalf<false>(a, b); }),
-    packed<H16, H16, H16>("v_pk_maximum_f16",
+    packed<N16, N16, N16>("v_pk_maximum_f16",
                           [](uint16_t a, uint16_t b) { return extremeHalf<true>(a, b); }),
-    packed<H16, H16, H16, H16>("v_pk_minimum3_f16",
+    packed<N16, N16, N16, N16>("v_pk_minimum3_f16",
                                [](uint16_t a, uint16_t b, uint16_t c) {
                                  return extremeHalf<false>(extremeHalf<false>(a, b), c);
                                }),
-    packed<H16, H16, H16, H16>("v_pk_maximum3_f16",
+    packed<N16, N16, N16, N16>("v_pk_maximum3_f16",
                                [](uint16_t a, uint16_t b, uint16_t c) {
                                  return extremeHalf<true>(extremeHalf<true>(a, b), c);
                                }),

@@ -102,8 +102,8 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
       o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
   }
   // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or
-  // VOP2 clear it.
-  if (opcode >= 0x1c0)
+  // VOP2, and the "legacy" ones, clear it.
+  if (opcode >= 0x1c0 && op.name.find("_legacy_") == std::string_view::npos)
     inst.flags |= kKeepHigh;
 }
 
