@@ -32,7 +32,15 @@ void LLVMInitializeAMDGPUAsmParser();
 
 namespace flyemu::test {
 
-std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
+namespace {
+struct Diagnostics {
+  std::string text;
+  std::vector<int> lines; ///< of errors, from 1
+};
+
+/// The .text section; empty, with diagnostics, if the text is refused.
+std::vector<uint32_t> textSection(std::string_view cpu, std::string_view text,
+                                  Diagnostics &diagnostics) {
   LLVMInitializeAMDGPUTargetInfo();
   LLVMInitializeAMDGPUTargetMC();
   LLVMInitializeAMDGPUAsmParser();
@@ -47,11 +55,13 @@ std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
   std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
       target->createMCSubtargetInfo(triple, llvm::StringRef(cpu.data(), cpu.size()), ""));
-  std::string diagnostics;
   llvm::SourceMgr sources;
   sources.setDiagHandler(
       [](const llvm::SMDiagnostic &d, void *to) {
-        static_cast<std::string *>(to)->append(d.getMessage().str() + "\n");
+        auto *all = static_cast<Diagnostics *>(to);
+        all->text += d.getMessage().str() + "\n";
+        if (d.getKind() == llvm::SourceMgr::DK_Error)
+          all->lines.push_back(d.getLineNo());
       },
       &diagnostics);
   sources.AddNewSourceBuffer(
@@ -75,7 +85,7 @@ std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
       target->createMCAsmParser(*subtarget, *parser, *instructions, options));
   parser->setTargetParser(*targetParser);
   if (parser->Run(false))
-    throw std::runtime_error("assembly failed: " + diagnostics);
+    return {};
 
   auto binary = llvm::object::ObjectFile::createObjectFile(
       llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "object"));
@@ -93,6 +103,51 @@ std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
     return words;
   }
   throw std::runtime_error("no .text section");
+}
+
+} // namespace
+
+std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
+  Diagnostics diagnostics;
+  std::vector<uint32_t> words = textSection(cpu, text, diagnostics);
+  if (!diagnostics.lines.empty())
+    throw std::runtime_error("assembly failed: " + diagnostics.text);
+  return words;
+}
+
+std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
+                                                const std::vector<std::string> &texts) {
+  // Each snippet is followed by a pattern that no instruction's dword has.
+  constexpr uint32_t kEnd = 0x5ec7104e;
+  std::vector<bool> refused(texts.size());
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::string all;
+    std::vector<size_t> snippetOfLine = {0};
+    for (size_t i = 0; i < texts.size(); ++i) {
+      std::string text = (refused[i] ? "" : texts[i] + "\n") + ".long 0x5ec7104e\n";
+      for (char c : text)
+        if (c == '\n')
+          snippetOfLine.push_back(i);
+      all += text;
+    }
+    Diagnostics diagnostics;
+    std::vector<uint32_t> words = textSection(cpu, all, diagnostics);
+    for (int line : diagnostics.lines)
+      refused[snippetOfLine.at(static_cast<size_t>(line))] = true;
+    if (!diagnostics.lines.empty())
+      continue;
+    std::vector<std::vector<uint32_t>> each(texts.size());
+    size_t i = 0;
+    for (uint32_t w : words)
+      if (w == kEnd)
+        ++i;
+      else
+        each.at(i).push_back(w);
+    if (i != texts.size())
+      throw std::runtime_error("the snippets' code does not divide");
+    return each;
+  }
+  throw std::runtime_error("the assembler refuses what it had accepted");
 }
 
 } // namespace flyemu::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,5 +11,9 @@ namespace flyemu::test {
 /// The bytes of the .text section of `text`. Throws std::runtime_error with the assembler's
 /// messages.
 std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text);
+
+/// The code of each snippet by itself; empty for those that the assembler refuses.
+std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
+                                                const std::vector<std::string> &texts);
 
 } // namespace flyemu::test
