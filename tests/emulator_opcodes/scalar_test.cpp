@@ -570,4 +570,35 @@ TEST_CASE("opcodes: gfx12: scalar floating point") {
     }
 }
 
+TEST_CASE("opcodes: gfx12: scalar floating point follows MODE") {
+  Machine m("gfx1201");
+  const size_t add = m.add("s_add_f32 s20, s8, s9"), fmac = m.add("s_fmac_f16 s20, s8, s9"),
+               convert = m.add("s_cvt_f16_f32 s20, s8"), high = m.add("s_cvt_hi_f32_f16 s20, s8"),
+               compare = m.add("s_cmp_eq_f32 s8, s9");
+  m.build();
+  m.setMode(0xf5); // upwards
+  m.s(8) = 0x3f800000;
+  m.s(9) = 0x33000000; // 2^-25
+  CHECK(m.run(add) == "");
+  CHECK(m.s(20) == 0x3f800001);
+  m.s(8) = 0x3f800001;
+  CHECK(m.run(convert) == "");
+  CHECK(m.s(20) == 0x3c01);
+  m.s(8) = 0x3c01;
+  m.s(9) = 0x3c01;
+  m.s(20) = 0;
+  CHECK(m.run(fmac) == "");
+  CHECK(m.s(20) == 0x3c03);
+  m.s(8) = 0x40001234;
+  CHECK(m.run(high) == "");
+  CHECK(m.s(20) == 0x40000000);
+  m.setMode(0xc0); // floats without denormals
+  m.s(8) = 0x00400000;
+  m.s(9) = 0;
+  CHECK(m.run(add) == "");
+  CHECK(m.s(20) == 0);
+  CHECK(m.run(compare) == "");
+  CHECK(m.wave.scc == 1);
+}
+
 } // namespace flyemu::test

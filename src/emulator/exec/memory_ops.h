@@ -128,6 +128,19 @@ inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint
     }
     return;
   }
+  if (dwords == 2 && exec == w.fullMask()) {
+    auto to = [&](unsigned lane) { return reinterpret_cast<__m128i *>(at[lane]); };
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      const __m128i a = _mm_load_si128(reinterpret_cast<const __m128i *>(row + lane));
+      const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i *>(row + kLanes + lane));
+      const __m128i low = _mm_unpacklo_epi32(a, b), high = _mm_unpackhi_epi32(a, b);
+      _mm_storel_epi64(to(lane), low);
+      _mm_storel_epi64(to(lane + 1), _mm_unpackhi_epi64(low, low));
+      _mm_storel_epi64(to(lane + 2), high);
+      _mm_storel_epi64(to(lane + 3), _mm_unpackhi_epi64(high, high));
+    }
+    return;
+  }
   if (dwords == 1 && exec == w.fullMask()) {
     for (unsigned lane = 0; lane < w.lanes; ++lane)
       std::memcpy(reinterpret_cast<uint8_t *>(at[lane]), &row[lane], 4);

@@ -5,6 +5,7 @@
 #include "emulator/exec/tables.h"
 
 #include <iterator>
+#include <string>
 
 namespace flyemu {
 
@@ -14,15 +15,34 @@ uint32_t toHalf(float x) { return floatToHalfSoft(x); }
 float single(uint32_t x) { return asFloat(x); }
 uint32_t toSingle(float x) { return bitsOf(x); }
 
-/// Other modes than round to nearest even with denormals kept are refused: nothing here follows
-/// them for halves.
-void requirePlain(const Wave &w) {
-  if (!w.plainFloat)
+/// In modes other than round to nearest with denormals kept: the vector operation of the same name,
+/// on one lane.
+void asVector(Wave &w, const Inst &i) {
+  std::string name = "v" + std::string(i.op->name.substr(1));
+  Inst run = i;
+  if (i.op->info & 1) { // d = a * b + d
+    name.replace(name.find("fmac"), 4, "fma");
+    run.src[2] = i.dst;
+  }
+  if (size_t at = name.find("_hi_"); at != std::string::npos) {
+    name.erase(at, 3);
+    run.src[0].flags |= kHigh;
+  }
+  const OpDef *vector = findOp(name);
+  if (!vector)
     throw WaveFault{"scalar floating point in a rounding or denormal mode other than the default"};
+  run.op = vector;
+  run.dst = {Kind::Vgpr, 0, kTempRow, 0};
+  const uint64_t exec = w.exec();
+  w.setExec(1);
+  vector->fn(w, run);
+  w.setExec(exec);
+  writeScalar<uint32_t>(w, i.dst, w.row(kTempRow)[0]);
 }
 
 template <class F, bool Half> void arithmetic(Wave &w, const Inst &i) {
-  requirePlain(w);
+  if (!w.plainFloat)
+    return asVector(w, i);
   auto in = [&](const Operand &o) { return Half ? half(read32(w, o)) : single(read32(w, o)); };
   // The third value is the destination (fmac) or the literal (fmaak, fmamk).
   float r = F{}(in(i.src[0]), in(i.src[1]), in(i.op->info & 1 ? i.dst : i.src[2]));
@@ -35,8 +55,14 @@ template <bool Half, class F> constexpr OpDef op(const char *name, F, uint32_t i
 
 /// The condition is the bits less, equal, greater, unordered, as of the vector comparisons.
 template <bool Half> void compare(Wave &w, const Inst &i) {
-  float a = Half ? half(read32(w, i.src[0])) : single(read32(w, i.src[0]));
-  float b = Half ? half(read32(w, i.src[1])) : single(read32(w, i.src[1]));
+  auto in = [&](const Operand &o) {
+    const uint32_t x = read32(w, o);
+    if constexpr (Half)
+      return half(flushes<F16>(w, 1) ? flushBits(static_cast<uint16_t>(x)) : x);
+    else
+      return single(flushes<F32>(w, 1) ? flushBits(x) : x);
+  };
+  const float a = in(i.src[0]), b = in(i.src[1]);
   unsigned relation = a < b ? 1 : a == b ? 2 : a > b ? 4 : 8;
   w.scc = (i.op->info & relation) != 0;
 }
@@ -53,7 +79,8 @@ template <bool Half> constexpr OpDef cmp(const char *name, uint32_t condition) {
 template <class F> constexpr OpDef convert(const char *name, Type type, F) {
   return {name,
           [](Wave &w, const Inst &i) {
-            requirePlain(w);
+            if (!w.plainFloat)
+              return asVector(w, i);
             writeScalar<uint32_t>(w, i.dst, F{}(read32(w, i.src[0])));
           },
           Class::Salu,
