@@ -24,7 +24,7 @@ TEST_CASE("opcodes: lanes to and from scalars") {
     Machine m(target);
     const size_t first = m.add("v_readfirstlane_b32 s20, v2"),
                  read = m.add("v_readlane_b32 s20, v2, s8"),
-                 write = m.add("v_writelane_b32 v2, s9, s8"),
+                 write = m.add("s_mov_b32 m0, s8\nv_writelane_b32 v2, s9, m0"),
                  low = m.add("v_mbcnt_lo_u32_b32 v8, s10, v3"),
                  high = m.add("v_mbcnt_hi_u32_b32 v8, s10, v3");
     m.build();
@@ -33,7 +33,7 @@ TEST_CASE("opcodes: lanes to and from scalars") {
     for (u64 exec : {u64(0xff00), u64(0), u64(1) << (m.lanes - 1)}) {
       m.setExec(exec);
       CHECK(m.run(first) == "");
-      CHECK(m.s(20) == 100 + (exec ? std::countr_zero(exec) : 0));
+      CHECK(m.s(20) == 100u + (exec ? unsigned(std::countr_zero(exec)) : 0));
     }
     m.setExec(1);
     for (unsigned lane : {0u, 5u, 31u, 63u, 70u}) {

@@ -64,6 +64,8 @@ void Machine::build() {
 
 std::string Machine::run(size_t snippet) {
   const Snippet &s = snippets[snippet];
+  if (s.count == 0)
+    return "the assembler refuses: " + s.text;
   const Inst *end = wave.codeBegin + s.first + s.count;
   wave.ip = wave.codeBegin + s.first;
   wave.stop = Stop::None;

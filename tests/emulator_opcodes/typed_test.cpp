@@ -133,9 +133,6 @@ TEST_CASE("opcodes: typed buffer loads and stores") {
       if (odd || !m.accepted(e.load[0]))
         continue;
       ++tried;
-      unsigned size = 0;
-      for (unsigned b : e.data->bits)
-        size += b;
       m.setMode(0x1f0);
       m.setExec(~u64(0));
       descriptor(m, 0);
@@ -232,8 +229,8 @@ TEST_CASE("opcodes: buffer loads and stores in the descriptor's format") {
     const size_t high = m.add("buffer_load" + hi + " v8, v2, s[16:19], " + zero + " offen"),
                  highStore = m.add("buffer_store" + hi + " v8, v2, s[16:19], " + zero + " offen");
     m.build();
-    // 8_8_8_8 of unsigned integers: data format 10 and number format 4, or 45 in one code.
-    descriptor(m, m.gfx9 ? 4u << 12 | 10u << 15 : 45u << 12);
+    // 8_8_8_8 of unsigned integers: data format 10 and number format 4, or 46 in one code.
+    descriptor(m, m.gfx9 ? 4u << 12 | 10u << 15 : 46u << 12);
     m.setExec(~u64(0));
     for (unsigned k = 0; k < m.memory.size(); ++k)
       m.memory[k] = static_cast<uint8_t>(k * 7 + 3);

@@ -67,8 +67,15 @@ template <class A, class B, class F> constexpr OpDef sopc(const char *name, F) {
           0};
 }
 
-/// A handler of its own: `F(wave, inst)`.
-template <class F> void plainOp(Wave &w, const Inst &i) { F{}(w, i); }
+/// A handler of its own: a function, or `F(wave, inst)`.
+constexpr OpDef plain(const char *name, Class cls, Handler fn, Type s0 = Type::None,
+                      Type s1 = Type::None, Type d = Type::None, uint32_t info = 0) {
+  return {name, fn, cls, d, {s0, s1, Type::None}, info};
+}
+template <class F> void plainOp(Wave &w, const Inst &i) {
+  static_assert(std::is_empty_v<F>, "a lambda without captures");
+  F{}(w, i);
+}
 template <class F>
 constexpr OpDef plain(const char *name, Class cls, F, Type s0 = Type::None, Type s1 = Type::None,
                       Type d = Type::None, uint32_t info = 0) {

@@ -121,6 +121,35 @@ template <bool Bf8> void unpackFp8Pair(Wave &w, const Inst &i) {
     out[kLanes + lane] = bitsOf(fp8ToFloat(static_cast<uint8_t>(x >> 8), f));
   });
 }
+/// d = s2 plus four products, one fused multiply-add after the other.
+template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
+  FloatScope<false, false> scope(w);
+  const Fp8Format &fa = formatOf<A>(w), &fb = formatOf<B>(w);
+  const uint64_t exec = w.exec();
+  Operand third = i.src[2];
+  // NEG_HI is the third operand's absolute value.
+  third.flags = static_cast<uint8_t>((third.flags & kNeg) | (third.flags & kNegHi ? kAbs : 0));
+  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
+    const u32 m = static_cast<u32>(exec >> (c * kChunk));
+    if (!m)
+      continue;
+    alignas(64) u32 ba[kChunk], bb[kChunk];
+    alignas(64) float bc[kChunk], r[kChunk];
+    const u32 *a = fetch<U32>(w, i.src[0], c, ba), *b = fetch<U32>(w, i.src[1], c, bb);
+    const float *add = fetch<F32>(w, third, c, bc);
+    for (int l = 0; l < kChunk; ++l) {
+      float sum = add[l];
+      for (unsigned at = 0; at < 32; at += 8)
+        sum = fma(fp8ToFloat(static_cast<uint8_t>(a[l] >> at), fa),
+                  fp8ToFloat(static_cast<uint8_t>(b[l] >> at), fb), sum);
+      r[l] = sum;
+    }
+    store<F32>(w, i, c, m, r);
+  }
+}
+template <bool A, bool B> constexpr OpDef dot4(const char *name) {
+  return {name, dot4Fp8<A, B>, Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32}, 0};
+}
 constexpr OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None) {
   return {name, fn, Class::Valu, dst, {Type::F32, s1, Type::None}, 0};
 }
@@ -196,6 +225,10 @@ constexpr OpDef kOps[] = {
                         [](float a, float b) { return u32(toU16(a)) | u32(toU16(b)) << 16; }),
     lane<U16, F16>("v_cvt_norm_i16_f16", [](float a) { return snorm16(a); }),
     lane<U16, F16>("v_cvt_norm_u16_f16", [](float a) { return unorm16(a); }),
+    dot4<false, false>("v_dot4_f32_fp8_fp8"),
+    dot4<false, true>("v_dot4_f32_fp8_bf8"),
+    dot4<true, false>("v_dot4_f32_bf8_fp8"),
+    dot4<true, true>("v_dot4_f32_bf8_bf8"),
     fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32),
     fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32),
     fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32),

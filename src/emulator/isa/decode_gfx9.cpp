@@ -140,6 +140,10 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
       inst.enc = Enc::Vop1;
       inst.dst = vgpr(bitField(w, 17, 8));
       vop.sources(bitField(w, 0, 9), 0, false, false);
+      if (op.name == "v_accvgpr_mov_b32") { // both are accumulation registers
+        inst.dst.index += 256;
+        inst.src[0].index += 256;
+      }
     } else if (opcode == 0x3e) {
       inst.enc = Enc::Vopc;
       inst.sdst = sgpr(106);
