@@ -167,8 +167,10 @@ bool signal(Wave &w, const Inst &i) {
   return first;
 }
 
+/// The message is the operand's code itself, which the decoder takes for an inline constant.
 uint64_t returnedMessage(Wave &w, const Inst &i) {
-  const uint32_t id = read32(w, i.src[0]);
+  const Operand &o = i.src[0];
+  const uint32_t id = o.kind == Kind::Imm ? 128 + o.value : o.index;
   if (id == 0x83) // the real-time clock
     return clockTicks() / 10;
   throw WaveFault{"message " + std::to_string(id) + " has no receiver"};
