@@ -103,15 +103,17 @@ TEST_CASE("opcodes: gfx9: forks and joins run both sides") {
 }
 
 TEST_CASE("opcodes: gfx9: vector instructions are skipped while VSKIP is on") {
-  Machine m("gfx942");
-  const size_t id = m.add("v_mov_b32 v8, 1\ns_setvskip 1, 0\nv_mov_b32 v8, 2\ns_mov_b32 s20, 3\n"
-                          "s_setvskip 0, 0\nv_add_u32 v8, v8, 4");
-  m.build();
-  m.setMode(0xf0);
-  m.setExec(~u64(0));
-  CHECK(m.run(id) == "");
-  CHECK(m.row(8)[5] == 5);
-  CHECK(m.s(20) == 3);
+  for (const char *target : {"gfx942", "gfx950"}) {
+    Machine m(target);
+    const size_t id = m.add("v_mov_b32 v8, 1\ns_setvskip 1, 0\nv_mov_b32 v8, 2\ns_mov_b32 s20, 3\n"
+                            "s_setvskip 0, 0\nv_add_u32 v8, v8, 4");
+    m.build();
+    m.setMode(0xf0);
+    m.setExec(~u64(0));
+    CHECK(m.run(id) == "");
+    CHECK(m.row(8)[5] == 5);
+    CHECK(m.s(20) == 3);
+  }
 }
 
 TEST_CASE("opcodes: gfx9: register indexing") {
