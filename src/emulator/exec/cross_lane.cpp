@@ -16,10 +16,10 @@ uint32_t laneValue(const Wave &w, const Operand &o, unsigned lane) {
 void readFirstLane(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
   unsigned lane = exec ? static_cast<unsigned>(std::countr_zero(exec)) : 0;
-  w.s[i.dst.index] = laneValue(w, i.src[0], lane);
+  w.s[i.dst.index & 127] = laneValue(w, i.src[0], lane); // the field has a bit too many
 }
 void readLane(Wave &w, const Inst &i) {
-  w.s[i.dst.index] = laneValue(w, i.src[0], read32(w, i.src[1]) % w.lanes);
+  w.s[i.dst.index & 127] = laneValue(w, i.src[0], read32(w, i.src[1]) % w.lanes);
 }
 void writeLane(Wave &w, const Inst &i) {
   w.row(i.dst.index)[read32(w, i.src[1]) % w.lanes] = read32(w, i.src[0]);

@@ -78,7 +78,7 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
     if (op.src[k] != Type::None)
       inst.src[k] = vop.source(bitField(w1, 9 * k, 9), k);
   if (opcode < 0x100)
-    inst.sdst = scalarDestination(target, bitField(w0, 0, 8));
+    inst.sdst = scalarDestination(target, bitField(w0, 0, 7));
   else if (op.name.substr(0, 4) == "v_s_") // functions of a scalar
     inst.dst = scalarDestination(target, bitField(w0, 0, 7));
   else

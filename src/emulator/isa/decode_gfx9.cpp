@@ -73,7 +73,7 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
                opcode == 0x1e8 || opcode == 0x1e9;
   inst.enc = Enc::Vop3;
   if (opcode < 0x100)
-    inst.sdst = sgpr(bitField(w0, 0, 8));
+    inst.sdst = sgpr(bitField(w0, 0, 7));
   else
     inst.dst = vgpr(bitField(w0, 0, 8));
   for (unsigned k = 0; k < 3; ++k)
