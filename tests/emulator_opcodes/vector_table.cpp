@@ -223,6 +223,8 @@ private:
       for (unsigned k = 0; k < 3; ++k)
         v.source[k].high = bits >> k & 1;
       v.highResult = bits & 8;
+      if (def.flags & VectorOp::kAccumulate) // the addend is the half that is written
+        v.source[2].high = bits & 8;
       std::string list = " op_sel:[";
       for (unsigned k = 0; k < explicitSources; ++k)
         list += bits >> k & 1 ? "1," : "0,";
