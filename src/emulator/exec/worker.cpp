@@ -15,7 +15,7 @@ namespace flyemu {
 namespace {
 constexpr int64_t kSlice = 1 << 16; ///< instructions of a wave before its neighbours get their turn
 constexpr int64_t kWaitingSlice = 1 << 10; ///< the same in a workgroup that waits for another
-constexpr int64_t kSleep = 64;             ///< what a sleeping wave's turn counts as
+constexpr int64_t kBreak = 64;             ///< what a turn that ends early, in a wait, counts as
 
 Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFault &f) {
   Fault out;
@@ -273,10 +273,12 @@ private:
       }
       if (w.stop == Stop::End) {
         --slot.running;
-      } else if (w.stop == Stop::Barrier) {
+        continue;
+      }
+      if (w.stop == Stop::Barrier)
         ++slot.atBarrier;
-      } else if ((w.executed += static_cast<uint64_t>(w.stop == Stop::Yield ? kSleep : slice)) >
-                 launch.options.instructionLimit) {
+      w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
+      if (w.executed > launch.options.instructionLimit) {
         fail(slot.group, w,
              {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
                   " instructions" +
