@@ -36,7 +36,7 @@ bool GlobalRaces::ordered(const Touch &before, const GroupOrder &now) const {
 void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t address,
                          unsigned bytes, bool write, const Report &report) {
   for (uint64_t at = address, end = address + bytes; at < end;) {
-    const uint64_t page = at / kPage, stop = std::min(end, (page + 1) * kPage);
+    const uint64_t page = at / kPage, stop = at + std::min(end - at, kPage - at % kPage);
     Shard &shard = shards_[page % kShards];
     // The report is made outside of the lock: it may take its time.
     Touch other;
