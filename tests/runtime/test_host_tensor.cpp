@@ -54,11 +54,13 @@ TEST_CASE("what is static and what is dynamic can be said") {
   CHECK(typeOf(fx::TensorArg(t).assume_aligned(16)).alignment == 16);
 }
 
-TEST_CASE("an extent over 31 bits is passed in 64") {
+TEST_CASE("an extent over 31 bits is passed in 64, and a tensor past 4 GiB is a type of its own") {
   CHECK(str(fx::tensor(storage, {std::int64_t{1} << 31, 2})) ==
-        "tensor<f32, (?{i64},?):(?{i64},1)>");
+        "tensor<f32, (?{i64},?):(?{i64},1), 4 GiB or more>");
   CHECK(str(fx::tensor(storage, {(std::int64_t{1} << 31) - 1, 2})) ==
-        "tensor<f32, (?,?):(?{i64},1)>");
+        "tensor<f32, (?,?):(?{i64},1), 4 GiB or more>");
+  CHECK(str(fx::tensor(storage, fx::f8E5M2, {(std::int64_t{1} << 31) - 1, 2})) ==
+        "tensor<f8E5M2, (?,?):(?{i64},1)>");
 }
 
 TEST_CASE("the buffer holds the pointer and the packed dynamic leaves") {
