@@ -144,13 +144,13 @@ TEST_CASE("opcodes: typed buffer loads and stores") {
       for (unsigned lane = 0; lane < 64; ++lane)
         m.row(2)[lane] = lane * 16;
       auto component = [&](unsigned lane, unsigned k) {
+        if (k >= e.data->bits.size())
+          return k == 3 ? (isInteger(e.number) ? u64(1) : u64(0x3f800000)) : u64(0);
         Word w;
         std::memcpy(&w, &m.memory[lane * 16], 16);
         unsigned at = 0;
         for (unsigned c = 0; c < k; ++c)
           at += e.data->bits[c];
-        if (k >= e.data->bits.size())
-          return k == 3 ? (isInteger(e.number) ? u64(1) : u64(0x3f800000)) : u64(0);
         return read(e.number, w.field(at, e.data->bits[k]), e.data->bits[k]);
       };
       for (unsigned k = 0; k < 4; ++k) {
