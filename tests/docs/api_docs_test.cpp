@@ -137,7 +137,7 @@ std::vector<Declaration> publicDeclarations() {
       all << "#include <flydsl/" << entry.path().filename().string() << ">\n";
   all.close();
   const fs::path dump = scratch / "all.json";
-  const std::string command = std::string(FLYDSL_CLANG) + " -std=c++20 -I'" + include.string() +
+  const std::string command = std::string(FLYDSL_CLANGXX) + " -std=c++20 -I'" + include.string() +
                               "' -fsyntax-only -fparse-all-comments -Xclang -ast-dump=json "
                               "-Xclang -ast-dump-filter=flydsl '" +
                               (scratch / "all.cpp").string() + "' > '" + dump.string() + "'";

@@ -105,6 +105,8 @@ BufferFormat bufferFormat(const TargetInfo &target, unsigned code) {
     const unsigned shape = code & 15, kind = code >> 4 & 7;
     if (kind == 6 || kShapes[shape].count == 0)
       return {};
+    if (kind == 7 && !(kRuns[shape - 1].kinds & bit(K::Float))) // no components of such sizes
+      return {};
     return make(shape, kind == 7 ? K::Float : static_cast<K>(kind));
   }
   unsigned next = 1;

@@ -148,9 +148,9 @@ void runDpp(Wave &w, const Inst &inst) {
 }
 
 namespace {
-/// The selected part of a dword: 0-3 bytes, 4-5 words, 6 all.
+/// The selected part of a dword: 0-3 bytes, 4-5 words, 6 all; 7, which is reserved, as 6.
 uint32_t selectPart(uint32_t x, unsigned sel, bool sext) {
-  if (sel == 6)
+  if (sel >= 6)
     return x;
   if (sel < 4) {
     uint32_t b = x >> (8 * sel) & 255;
@@ -180,7 +180,7 @@ void runSdwa(Wave &w, const Inst &inst) {
   const unsigned dstSel = inst.sdwa & 7, unused = inst.sdwa >> 3 & 3;
   // Multiply-accumulate forms read their destination, so it stays in place for a full-register
   // result.
-  if (dstSel == 6) {
+  if (dstSel >= 6) {
     inst.base(w, run);
     return;
   }
