@@ -6,6 +6,8 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 
+#include <string_view>
+
 FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
@@ -54,8 +56,8 @@ Tensor ThrCopy::partition_D(const Tensor &destination, Loc loc) const {
 }
 Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
   Tracer &t = Tracer::require("retile", loc);
-  mlir::Value v = t.emit("fly.tiled_copy.retile",
-                         {t.use(handle(), loc), t.use(fragment.handle(), loc)}, loc);
+  mlir::Value v =
+      t.emit("fly.tiled_copy.retile", {t.use(handle(), loc), t.use(fragment.handle(), loc)}, loc);
   return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
 }
 
@@ -107,6 +109,18 @@ static void expectAlike(const char *op, const Value &atom, const Tensor &source,
                          "; load, convert with .to(...) and store, or recast one side's pointer to "
                          "move the bits",
                      loc);
+  if (std::string_view(op) == "fly.copy") {
+    if (source.rank(loc) != destination.rank(loc))
+      throw TraceError("fly.copy from " + source.str() + " to " + destination.str() +
+                           ": the sides differ in rank, " + std::to_string(source.rank(loc)) +
+                           " and " + std::to_string(destination.rank(loc)),
+                       loc);
+    if (plain && !(m && n))
+      throw TraceError("fly.copy from " + source.str() + " to " + destination.str() +
+                           ": a copy is unrolled, so both shapes are known while tracing; take a "
+                           "tile of the side whose shape is not (fx::zipped_divide, partition_S)",
+                       loc);
+  }
   if (plain && m && n && !(*m == *n))
     throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
                          ": the sides differ in elements",

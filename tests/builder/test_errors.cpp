@@ -66,6 +66,25 @@ TEST_CASE("a copy converts nothing") {
   }
 }
 
+TEST_CASE("a copy's sides agree in rank and are known in shape") {
+  std::string e = errorOf(
+      [](fx::Tensor a) {
+        auto b = fx::make_rmem_tensor(fx::make_shape(2, 2), fx::f32);
+        fx::copy(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32), a, b);
+      },
+      {arrayArg(fx::f32, 4)});
+  CHECK_THAT(e, Catch::Contains("differ in rank, 1 and 2") && Catch::Contains("test_errors.cpp"));
+  e = errorOf(
+      [](fx::Tensor a, fx::Int32 n) {
+        auto part = fx::make_view(a.iter(), fx::make_layout(fx::make_shape(n), fx::make_stride(1)));
+        auto b = fx::make_rmem_tensor(fx::make_shape(3), fx::f32);
+        fx::copy(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32), part, b);
+      },
+      {arrayArg(fx::f32, 4), scalarArg(fx::i32)});
+  CHECK_THAT(e, Catch::Contains("both shapes are known while tracing") &&
+                    Catch::Contains("test_errors.cpp"));
+}
+
 TEST_CASE("a wrong partition names the tiling and the tensor") {
   std::string e = errorOf(
       [](fx::Tensor a) {
