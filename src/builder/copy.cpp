@@ -94,37 +94,33 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
 
 /// Both sides hold elements of one type (integers of one width, whatever their sign, count as one);
 /// of a plain copy, as many of them, where that is known. (A copy of a whole wave may count its
-/// sides differently.)
+/// sides differently.) What is unrolled has sides of one rank, and of a plain copy known shapes.
 static void expectAlike(const char *op, const Value &atom, const Tensor &source,
                         const Tensor &destination, Loc loc) {
   auto count = [&](const Tensor &t) { return builder::hostView(size(t, loc).handle(), loc); };
   bool plain = builder::describe(atom.handle()).find("!fly.universal_copy<") != std::string::npos;
   detail::HostValue from = count(source), to = count(destination);
   auto *m = std::get_if<layout::IntTuple>(&from), *n = std::get_if<layout::IntTuple>(&to);
+  auto refuse = [&](const std::string &why) {
+    throw TraceError(
+        std::string(op) + " from " + source.str() + " to " + destination.str() + ": " + why, loc);
+  };
   const DType given = source.dtype(loc), taken = destination.dtype(loc);
   if (given.ir_name() != taken.ir_name())
-    throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
-                         ": a copy does not convert " + std::string(given.name()) + " to " +
-                         std::string(taken.name()) +
-                         "; load, convert with .to(...) and store, or recast one side's pointer to "
-                         "move the bits",
-                     loc);
-  if (std::string_view(op) == "fly.copy") {
-    if (source.rank(loc) != destination.rank(loc))
-      throw TraceError("fly.copy from " + source.str() + " to " + destination.str() +
-                           ": the sides differ in rank, " + std::to_string(source.rank(loc)) +
-                           " and " + std::to_string(destination.rank(loc)),
-                       loc);
+    refuse(
+        "a copy does not convert " + std::string(given.name()) + " to " +
+        std::string(taken.name()) +
+        "; load, convert with .to(...) and store, or recast one side's pointer to move the bits");
+  if (std::string_view(op) == "fly.copy") { // an atom's own call says nothing of its sides' modes
+    const int rank = source.rank(loc), other = destination.rank(loc);
+    if (rank != other)
+      refuse("the sides differ in rank, " + std::to_string(rank) + " and " + std::to_string(other));
     if (plain && !(m && n))
-      throw TraceError("fly.copy from " + source.str() + " to " + destination.str() +
-                           ": a copy is unrolled, so both shapes are known while tracing; take a "
-                           "tile of the side whose shape is not (fx::zipped_divide, partition_S)",
-                       loc);
+      refuse("a copy is unrolled, so both shapes are known while tracing; take a tile of the side "
+             "whose shape is not (fx::zipped_divide, partition_S)");
   }
   if (plain && m && n && !(*m == *n))
-    throw TraceError(std::string(op) + " from " + source.str() + " to " + destination.str() +
-                         ": the sides differ in elements",
-                     loc);
+    refuse("the sides differ in elements");
 }
 
 static void emitCopy(const char *op, const Value &atom, const Tensor &source,
