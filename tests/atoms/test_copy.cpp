@@ -1,5 +1,6 @@
 // Every copy atom of the device's target, run; what it moves is compared with its layouts.
 #include "fixed.h"
+#include "product.h"
 
 #include <catch2/catch.hpp>
 
@@ -298,15 +299,6 @@ TEST_CASE("the universal multiply-add multiplies matrices") {
     fx::DeviceArray<float> C({M, N});
     C.poison();
     kernel(A, B, C).launch({.grid = 1, .block = 64});
-    const auto c = C.to_host();
-    int wrong = 0;
-    for (std::size_t m = 0; m < M; ++m)
-      for (std::size_t n = 0; n < N; ++n) {
-        float sum = 0;
-        for (std::size_t k = 0; k < K; ++k)
-          sum += a[m * K + k] * b[n * K + k];
-        wrong += !(c[m * N + n] == sum);
-      }
-    CHECK(wrong == 0);
+    CHECK(atoms_test::wrongProducts(a, b, C.to_host(), M, N, K) == 0);
   }
 }

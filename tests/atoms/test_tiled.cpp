@@ -1,6 +1,7 @@
 // Tiled copies and tiled multiplications: what they say of themselves, that partitions cover every
 // element exactly once, that fragments hold what partitions name, and that orders do not matter.
 #include "fixed.h"
+#include "product.h"
 
 #include <catch2/catch.hpp>
 
@@ -286,15 +287,6 @@ TEST_CASE("a gemm is the same in every order") {
     fx::DeviceArray<float> C({M, N});
     C.poison();
     kernel(A, B, C).launch({.grid = 1, .block = 64});
-    const auto c = C.to_host();
-    int wrong = 0;
-    for (std::size_t m = 0; m < M; ++m)
-      for (std::size_t n = 0; n < N; ++n) {
-        float sum = 0;
-        for (std::size_t k = 0; k < K; ++k)
-          sum += a[m * K + k] * b[n * K + k];
-        wrong += !(c[m * N + n] == sum);
-      }
-    CHECK(wrong == 0);
+    CHECK(atoms_test::wrongProducts(a, b, C.to_host(), M, N, K) == 0);
   }
 }
