@@ -20,14 +20,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A signature that a call is held against.
-struct SignatureView {
-  const std::uint64_t *words = nullptr;
-  std::size_t count = 0;
-};
-
-/// The signature and the argument buffer of one call. Made with a signature to expect, it compares
-/// instead of writing words: enough for a kernel that is compiled already.
+/// The signature and the argument buffer of one call.
 class ArgPack {
 public:
   static constexpr std::size_t maxWords = 384;
@@ -35,33 +28,34 @@ public:
   static constexpr std::size_t maxStatics = 32;
 
   ArgPack() {} // the arrays stay unwritten: a call touches what it uses
-  explicit ArgPack(SignatureView expected) : expected_(expected) {}
   ArgPack(const ArgPack &) = delete;
   ArgPack &operator=(const ArgPack &) = delete;
 
   void beginArgument() { ++argument_; }
-  void tensor(const TensorArg &t) {
-    if (words_ + t.wordCount_ > maxWords || bytes_ + 8 + 8 + t.dynamicBytes_ > maxBytes)
+  // Inlined, and the counts stored last: then they pass from argument to argument in registers,
+  // where a store to the buffer in between would send them through memory.
+  [[gnu::always_inline]] void tensor(const TensorArg &t) {
+    const std::size_t word = words_, count = t.wordCount_, at = aligned(bytes_, sizeof(void *)),
+                      end = at + sizeof(void *) + t.dynamicBytes_;
+    if (word + count > maxWords || end > maxBytes) [[unlikely]]
       return fail("too many arguments");
-    if (!t.data_ && !t.mayBeNull_)
+    if (!t.data_ && !t.mayBeNull_) [[unlikely]]
       failNull();
-    if (expected_.words) {
-      expectWords(t.words_, t.wordCount_);
-    } else {
-      copyRounded<64>(word_ + words_, t.words_, t.wordCount_ * 8u);
-      hash_ = mix(hash_, t.hash_);
-    }
-    words_ += t.wordCount_;
-    put(&t.data_, sizeof(void *), sizeof(void *));
-    copyRounded<32>(byte_ + bytes_, t.dynamic_, t.dynamicBytes_);
-    bytes_ += t.dynamicBytes_;
+    copyRounded<16>(word_ + word, t.words_, count * 8);
+    std::memcpy(byte_ + at, &t.data_, sizeof(void *));
+    copyRounded<32>(byte_ + at + sizeof(void *), t.dynamic_, t.dynamicBytes_);
+    words_ = word + count;
+    bytes_ = end;
   }
   /// A run-time number; `value` has the size and the representation of `dtype`.
-  template <class T> void scalar(DType::Kind dtype, const T &value) {
-    if (bytes_ + 16 > maxBytes)
+  template <class T> [[gnu::always_inline]] void scalar(DType::Kind dtype, const T &value) {
+    const std::size_t word = words_, at = aligned(bytes_, sizeof(T)), end = at + sizeof(T);
+    if (word == maxWords || end > maxBytes) [[unlikely]]
       return fail("too many arguments");
-    addWord(scalarTag | static_cast<std::uint64_t>(dtype) << 4);
-    put(&value, sizeof(T), sizeof(T));
+    word_[word] = scalarTag | static_cast<std::uint64_t>(dtype) << 4;
+    std::memcpy(byte_ + at, &value, sizeof(T));
+    words_ = word + 1;
+    bytes_ = end;
   }
   void staticValue(const StaticArg &value) {
     if (statics_ == maxStatics)
@@ -84,19 +78,15 @@ public:
     }
   }
   /// Remembers what is wrong with the argument in hand; the launch throws it with the user's line.
-  void fail(const char *what) {
+  [[gnu::noinline]] void fail(const char *what) {
     if (error_ && !nullOnly_) // a compile alone forgives a null pointer, nothing else
       return;
     error_ = what;
     errorArgument_ = argument_;
     nullOnly_ = false;
   }
-  /// Whether the call is of the expected signature and nothing is wrong with it.
-  bool asExpected() const { return !differs_ && words_ == expected_.count && !error_; }
-
   std::size_t words() const { return words_; }
   const std::uint64_t *word() const { return word_; }
-  std::uint64_t hash() const { return hash_; }
   const std::byte *bytes() const { return byte_; }
   std::size_t byteCount() const { return bytes_; }
   const char *error() const { return error_; }
@@ -112,17 +102,12 @@ public:
   /// words alone.
   FLYDSL_API std::vector<ArgType> types() const;
 
-  static std::uint64_t mix(std::uint64_t h, std::uint64_t w) {
-    h = (h ^ w) * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
-  }
-
   // The low four bits of an argument's first word.
   static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
                                  textTag = 5;
 
 private:
-  void failNull() {
+  [[gnu::noinline]] void failNull() {
     if (error_)
       return;
     fail("the tensor's pointer is null");
@@ -140,38 +125,16 @@ private:
   [[gnu::noinline]] static void copyRest(char *to, const char *from, std::size_t size) {
     std::memcpy(to, from, size);
   }
-  void expectWords(const std::uint64_t *words, std::size_t count) {
-    if (words_ + count > expected_.count) {
-      differs_ = true;
-      return;
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      if (words[i] != expected_.words[words_ + i]) {
-        differs_ = true;
-        return;
-      }
-  }
   void addWord(std::uint64_t word) {
     if (words_ == maxWords)
       return fail("too many arguments");
-    if (expected_.words) {
-      expectWords(&word, 1);
-      ++words_;
-      return;
-    }
     word_[words_++] = word;
-    hash_ = mix(hash_, word);
   }
-  void put(const void *from, std::size_t size, std::size_t align) {
-    std::size_t at = (bytes_ + align - 1) & ~(align - 1);
-    std::memcpy(byte_ + at, from, size);
-    bytes_ = at + size;
+  static constexpr std::size_t aligned(std::size_t at, std::size_t to) {
+    return (at + to - 1) & ~(to - 1);
   }
 
   std::size_t words_ = 1, bytes_ = 0;
-  std::uint64_t hash_ = 0;
-  bool differs_ = false;
-  SignatureView expected_;
   bool nullOnly_ = false;
   const char *error_ = nullptr;
   int argument_ = -1, errorArgument_ = 0;
@@ -205,7 +168,8 @@ template <> struct ScalarStorage<DType::Kind::f32> { using type = float; };
 template <> struct ScalarStorage<DType::Kind::f64> { using type = double; };
 // clang-format on
 
-template <DType::Kind K, class Host> void packScalar(ArgPack &pack, const Host &host) {
+template <DType::Kind K, class Host>
+[[gnu::always_inline]] inline void packScalar(ArgPack &pack, const Host &host) {
   using Stored = typename ScalarStorage<K>::type;
   if constexpr (K == DType::Kind::boolean) {
     static_assert(std::is_convertible_v<Host, bool>, "a Boolean parameter takes a bool");
@@ -254,7 +218,7 @@ template <class P> struct ArgTraits {
       "TiledCopy or a Layout, or a type with an ArgTraits of its own");
 
   /// Writes what the host passed: the launch's part of a parameter.
-  template <class Host> static void pack(ArgPack &to, const Host &host) {
+  template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {
     using Kind = detail::ArgType::Kind;
     if constexpr (P::param_kind == Kind::tensor) {
       static_assert(std::is_convertible_v<const Host &, const TensorArg &>,

@@ -87,7 +87,6 @@ private:
   std::uint8_t dynamicBytes_ = 0;
   bool mayBeNull_ = false;                            // no elements
   std::uint8_t shapeDynamic_ = 0, strideDynamic_ = 0; // a bit per mode
-  std::uint64_t hash_ = 0;
   std::int64_t shape_[maxRank], stride_[maxRank];
   std::int64_t shapeDiv_[maxRank], strideDiv_[maxRank];
   std::uint64_t words_[maxWords] = {}; // the type, as a signature holds it

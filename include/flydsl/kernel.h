@@ -39,15 +39,8 @@ FLYDSL_API bool compile_only();
 
 namespace detail {
 
-class KernelState; // the spec, and the table from signatures to executables
-
-/// An executable with the signature that it was compiled for. Functions are loaded on first use per
-/// device.
-class LoadedFunctions {
-public:
-  SignatureView signature;
-  std::uint64_t block = 0; ///< the workgroup size that it was compiled for, as a word; 0: any
-};
+class KernelState;     // the spec, and the table from signatures to executables
+class BoundExecutable; // an executable with its signature, loaded on first use per device
 
 FLYDSL_API std::shared_ptr<KernelState> makeKernel(KernelSpec spec);
 /// Launches the code for the signature in `pack`; traces and compiles it first where it is new.
@@ -57,13 +50,10 @@ FLYDSL_API Executable compile(KernelState &kernel, ArgPack &pack, const CompileC
                               const std::source_location &where);
 FLYDSL_API void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path,
                           const AotConfig &config, const std::source_location &where);
-FLYDSL_API std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable,
+FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
-/// Launches with a pack that is as expected.
-FLYDSL_API void launchExpected(LoadedFunctions &functions, const ArgPack &pack,
-                               const LaunchConfig &config, const std::source_location &where);
-/// Launches with a whole pack; says what is wrong where it is not as expected.
-FLYDSL_API void launchBound(LoadedFunctions &functions, ArgPack &pack, const LaunchConfig &config,
+/// Launches the executable; throws where `pack` is not of its signature.
+FLYDSL_API void launchBound(BoundExecutable &executable, ArgPack &pack, const LaunchConfig &config,
                             const std::source_location &where);
 
 template <class F> struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
@@ -76,7 +66,8 @@ template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> {
   using type = void(std::decay_t<Ps>...);
 };
 
-template <class... Ps, class... As> void packAll(ArgPack &pack, const As &...arguments) {
+template <class... Ps, class... As>
+[[gnu::always_inline]] inline void packAll(ArgPack &pack, const As &...arguments) {
   (..., (pack.beginArgument(), ArgTraits<Ps>::pack(pack, arguments)));
 }
 
@@ -88,43 +79,36 @@ template <class Signature> class Kernel;
 /// A kernel for one signature, compiled. Its launch looks nothing up.
 template <class... Ps> class CompiledKernel<void(Ps...)> : public Executable {
 public:
-  CompiledKernel(Executable executable, std::shared_ptr<detail::LoadedFunctions> functions)
-      : Executable(std::move(executable)), functions_(std::move(functions)) {}
+  CompiledKernel(Executable executable, std::shared_ptr<detail::BoundExecutable> bound)
+      : Executable(std::move(executable)), bound_(std::move(bound)) {}
 
-  template <class... As> class [[nodiscard]] Call {
+  class [[nodiscard]] Call {
   public:
     /// Throws TraceError where the arguments are not of the types that the kernel was compiled for,
     /// or the block is another one; RuntimeError where HIP refuses.
     void launch(const LaunchConfig &config,
                 const std::source_location &where = std::source_location::current()) && {
-      detail::ArgPack pack(functions_.signature);
-      packInto(pack);
-      if (pack.asExpected()) [[likely]]
-        return detail::launchExpected(functions_, pack, config, where);
-      detail::ArgPack whole;
-      packInto(whole);
-      detail::launchBound(functions_, whole, config, where);
+      detail::launchBound(bound_, pack_, config, where);
     }
 
   private:
     friend class CompiledKernel;
-    Call(detail::LoadedFunctions &functions, const As &...arguments)
-        : functions_(functions), arguments_(arguments...) {}
-    void packInto(detail::ArgPack &pack) const {
-      std::apply([&](const As &...all) { detail::packAll<Ps...>(pack, all...); }, arguments_);
+    template <class... As>
+    Call(detail::BoundExecutable &bound, const As &...arguments) : bound_(bound) {
+      detail::packAll<Ps...>(pack_, arguments...);
     }
-    detail::LoadedFunctions &functions_;
-    std::tuple<const As &...> arguments_;
+    detail::BoundExecutable &bound_;
+    detail::ArgPack pack_;
   };
 
   /// Binds arguments; nothing happens until `.launch(...)`.
-  template <class... As> Call<As...> operator()(const As &...arguments) const {
+  template <class... As> Call operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
-    return Call<As...>(*functions_, arguments...);
+    return Call(*bound_, arguments...);
   }
 
 private:
-  std::shared_ptr<detail::LoadedFunctions> functions_;
+  std::shared_ptr<detail::BoundExecutable> bound_;
 };
 
 /// A kernel. Make it once (a global constant is fine: nothing happens before its first call) and

@@ -162,7 +162,7 @@ DType AotKernel::parameter(std::size_t index) const {
       const bool scalar = (head & 15) == ArgPack::scalarTag;
       if (i == index)
         return scalar ? DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff))) : DType();
-      at += scalar ? 1 : 1 + 2 * field(head, rankAt, 15);
+      at += scalar ? 1 : tensorWords(head);
     }
     break;
   }

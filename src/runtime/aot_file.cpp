@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 constexpr char magic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
-constexpr std::uint16_t version = 1;
+constexpr std::uint16_t version = 2;
 
 class Writer {
 public:
@@ -126,7 +126,7 @@ std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t 
     bool runtime = false;
     switch (head & 15) {
     case ArgPack::tensorTag:
-      length = 1 + 2 * field(head, rankAt, 15);
+      length = tensorWords(head);
       runtime = true;
       break;
     case ArgPack::scalarTag:

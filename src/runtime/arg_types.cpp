@@ -20,18 +20,19 @@ std::vector<ArgType> ArgPack::types() const {
     case tensorTag: {
       type.kind = ArgType::Kind::tensor;
       type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
-      type.alignment = 1u << field(head, alignAt, 0xff);
+      type.alignment = 1u << field(head, alignAt, 31);
       type.large = field(head, largeAt, 1);
       const auto rank = static_cast<unsigned>(field(head, rankAt, 15));
+      auto bit = [&](int mask, unsigned mode) { return field(head, mask, 0xff) >> mode & 1; };
+      auto leaf = [&](int wordMask, unsigned mode) {
+        return bit(wordMask, mode) ? static_cast<std::int64_t>(word_[at++]) : std::int64_t{1};
+      };
       for (unsigned i = 0; i < rank; ++i)
-        type.shape.push_back(
-            {static_cast<std::int64_t>(word_[at + i]), !field(head, shapeMaskAt + i, 1) ? 0
-                                                       : field(head, wideMaskAt + i, 1) ? 64
-                                                                                        : 32});
+        type.shape.push_back({leaf(shapeWordAt, i), !bit(shapeMaskAt, i) ? 0
+                                                    : bit(wideMaskAt, i) ? 64
+                                                                         : 32});
       for (unsigned i = 0; i < rank; ++i)
-        type.stride.push_back({static_cast<std::int64_t>(word_[at + rank + i]),
-                               field(head, strideMaskAt + i, 1) ? 64 : 0});
-      at += 2 * rank;
+        type.stride.push_back({leaf(strideWordAt, i), bit(strideMaskAt, i) ? 64 : 0});
       break;
     }
     case scalarTag:

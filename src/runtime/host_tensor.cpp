@@ -178,11 +178,18 @@ bool TensorArg::isLarge() const {
 }
 
 void TensorArg::encode() {
-  std::uint64_t wide = 0;
+  std::uint64_t wide = 0, shapeWords = 0, strideWords = 0;
   std::size_t bytes = 0;
+  wordCount_ = 1;
+  auto addLeaf = [&](std::int64_t value, std::uint64_t &mask, int mode) {
+    if (value == 1)
+      return;
+    mask |= std::uint64_t{1} << mode;
+    words_[wordCount_++] = static_cast<std::uint64_t>(value);
+  };
   for (int i = 0; i < rank_; ++i) {
     const bool dynamic = shapeDynamic_ >> i & 1;
-    words_[1 + i] = static_cast<std::uint64_t>(dynamic ? shapeDiv_[i] : shape_[i]);
+    addLeaf(dynamic ? shapeDiv_[i] : shape_[i], shapeWords, i);
     if (!dynamic)
       continue;
     if (shape_[i] > std::numeric_limits<std::int32_t>::max()) {
@@ -197,7 +204,7 @@ void TensorArg::encode() {
   }
   for (int i = 0; i < rank_; ++i) {
     const bool dynamic = strideDynamic_ >> i & 1;
-    words_[1 + rank_ + i] = static_cast<std::uint64_t>(dynamic ? strideDiv_[i] : stride_[i]);
+    addLeaf(dynamic ? strideDiv_[i] : stride_[i], strideWords, i);
     if (!dynamic)
       continue;
     std::memcpy(dynamic_ + bytes, &stride_[i], 8);
@@ -207,12 +214,9 @@ void TensorArg::encode() {
               std::uint64_t{rank_} << rankAt | std::uint64_t{log2Align_} << alignAt |
               std::uint64_t{shapeDynamic_} << shapeMaskAt |
               std::uint64_t{strideDynamic_} << strideMaskAt | wide << wideMaskAt |
-              std::uint64_t{isLarge()} << largeAt;
-  wordCount_ = static_cast<std::uint8_t>(1 + 2 * rank_);
+              std::uint64_t{isLarge()} << largeAt | shapeWords << shapeWordAt |
+              strideWords << strideWordAt;
   dynamicBytes_ = static_cast<std::uint8_t>(bytes);
-  hash_ = 0;
-  for (unsigned i = 0; i < wordCount_; ++i)
-    hash_ = ArgPack::mix(hash_, words_[i]);
 }
 
 FLYDSL_NAMESPACE_END

@@ -1,18 +1,27 @@
-// A tensor's type as signature words: one header, then a word per leaf, shape first. A leaf's word
-// is its value where static, its divisibility where dynamic. The header holds, from bit 0: the tag
-// (4 bits), the dtype (8), the rank (4), log2 of the alignment (8), three masks of 8 bits, a bit
-// per mode: shape dynamic, stride dynamic, shape 64 bits wide; and whether it spans 4 GiB or more.
+// A tensor's type as signature words: one header, then a word for each leaf that has one, shape
+// first. A leaf's word is its value where static, its divisibility where dynamic; 1, the usual
+// case of both, is left out, so most tensors are their header. The header holds, from bit 0: the
+// tag (4 bits), the dtype (8), the rank (4), log2 of the alignment (5), masks of 8 bits, a bit per
+// mode: shape dynamic, stride dynamic, shape 64 bits wide; whether it spans 4 GiB or more (1); and
+// the masks of leaves with a word: shape (8), stride (8).
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace flydsl::runtime {
 
-inline constexpr int dtypeAt = 4, rankAt = 12, alignAt = 16, shapeMaskAt = 24, strideMaskAt = 32,
-                     wideMaskAt = 40, largeAt = 48;
+inline constexpr int dtypeAt = 4, rankAt = 12, alignAt = 16, shapeMaskAt = 21, strideMaskAt = 29,
+                     wideMaskAt = 37, largeAt = 45, shapeWordAt = 46, strideWordAt = 54;
 
 constexpr std::uint64_t field(std::uint64_t word, int at, std::uint64_t mask) {
   return word >> at & mask;
+}
+
+/// The words of the tensor that begins with `head`.
+constexpr std::size_t tensorWords(std::uint64_t head) {
+  return 1 + static_cast<std::size_t>(std::popcount(field(head, shapeWordAt, 0xffff)));
 }
 
 } // namespace flydsl::runtime

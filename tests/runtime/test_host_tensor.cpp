@@ -85,19 +85,43 @@ TEST_CASE("the buffer holds the pointer and the packed dynamic leaves") {
 }
 
 TEST_CASE("signatures differ where the code would, and only there") {
-  auto hash = [](const fx::TensorArg &t) {
+  auto words = [](const fx::TensorArg &t) {
     fx::ArgPack pack;
     pack.tensor(t);
-    return pack.hash();
+    return std::vector<std::uint64_t>(pack.word() + 1, pack.word() + pack.words());
   };
   const auto t = fx::tensor(storage, {4, 8});
-  CHECK(hash(t) == hash(fx::tensor(storage + 4, {2, 16})));
-  CHECK(hash(t) != hash(fx::tensor(reinterpret_cast<int *>(storage), {4, 8})));
-  CHECK(hash(t) != hash(fx::tensor(storage, {4, 8, 1})));
-  CHECK(hash(t) != hash(fx::TensorArg(t).mark_layout_static()));
-  CHECK(hash(t) != hash(fx::TensorArg(t).mark_layout_dynamic(1, 8)));
-  CHECK(hash(t) != hash(fx::TensorArg(t).assume_aligned(16)));
-  CHECK(hash(t) != hash(fx::tensor(storage, {4, 8}, {1, 4})));
+  CHECK(words(t) == words(fx::tensor(storage + 4, {2, 16})));
+  CHECK(words(t) != words(fx::tensor(reinterpret_cast<int *>(storage), {4, 8})));
+  CHECK(words(t) != words(fx::tensor(storage, {4, 8, 1})));
+  CHECK(words(t) != words(fx::TensorArg(t).mark_layout_static()));
+  CHECK(words(t) != words(fx::TensorArg(t).mark_layout_dynamic(1, 8)));
+  CHECK(words(t) != words(fx::TensorArg(t).assume_aligned(16)));
+  CHECK(words(t) != words(fx::tensor(storage, {4, 8}, {1, 4})));
+
+  // Equal numbers in different places: leaves of 1 have no word of their own.
+  auto fixed = [&](std::initializer_list<std::int64_t> shape,
+                   std::initializer_list<std::int64_t> strides) {
+    return words(fx::tensor(storage, shape, strides).mark_layout_static());
+  };
+  CHECK(fixed({8, 1}, {1, 1}) != fixed({1, 8}, {1, 1}));
+  CHECK(fixed({8, 1}, {1, 1}) != fixed({1, 1}, {8, 1}));
+  CHECK(fixed({1, 1}, {8, 1}) != fixed({1, 1}, {1, 8}));
+  CHECK(words(fx::TensorArg(t).mark_shape_dynamic(0, 4)) !=
+        words(fx::TensorArg(t).mark_shape_dynamic(1, 4)));
+}
+
+TEST_CASE("every leaf comes back from the signature") {
+  auto str = [](fx::TensorArg t) {
+    fx::ArgPack pack;
+    pack.tensor(t);
+    return pack.types().at(0).str();
+  };
+  const std::int64_t eight[] = {2, 1, 3, 1, 4, 1, 5, 6}, steps[] = {1, 1, 2, 7, 1, 6, 24, 120};
+  fx::TensorArg t(storage, fx::f32, eight, steps);
+  CHECK(str(t.mark_layout_static()) == "tensor<f32, (2,1,3,1,4,1,5,6):(1,1,2,7,1,6,24,120)>");
+  t.mark_shape_dynamic(7, 3).mark_shape_dynamic(1).mark_stride_dynamic(6, 8).mark_stride_dynamic(1);
+  CHECK(str(t) == "tensor<f32, (2,?,3,1,4,1,5,?{div=3}):(1,?{i64},2,7,1,6,?{i64 div=8},120)>");
 }
 
 TEST_CASE("mistakes are told with the user's line") {

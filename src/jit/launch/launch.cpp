@@ -17,20 +17,16 @@ bool compile_only() { return support::envFlag("COMPILE_ONLY", false); }
 namespace detail {
 using namespace flydsl::runtime;
 
-namespace {
-class BoundExecutable : public LoadedFunctions {
+class BoundExecutable {
 public:
   BoundExecutable(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
-      : executable(std::move(executable)), entry(pack, maxDevices) {
-    signature = entry.view();
-    block = pack.block();
-  }
+      : executable(std::move(executable)), block(pack.block()), entry(pack, maxDevices) {}
   // Devices are not counted here: what is compiled only may never meet one.
   static constexpr int maxDevices = 64;
   const std::shared_ptr<const ExecutableState> executable;
+  const std::uint64_t block; ///< the workgroup size that it was compiled for, as a word; 0: any
   jit::SignatureEntry entry;
 };
-} // namespace
 
 std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
   return std::make_shared<KernelState>(std::move(spec));
@@ -107,6 +103,16 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
       .publish(device, load(executable, device, where));
 }
 
+[[noreturn]] void refusePack(const BoundExecutable &bound, const ArgPack &pack,
+                             const std::source_location &where) {
+  const std::string who = "kernel " + bound.executable->facts.name + ": ";
+  if (pack.error())
+    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
+                     where);
+  throw TraceError(who + "the arguments are of other types than the kernel was compiled for",
+                   where);
+}
+
 /// The launch itself. With several devices in the process, the kernel's is made current for the
 /// call.
 void launchOn(const LoadedKernel &kernel, const ArgPack &pack, const LaunchConfig &config,
@@ -176,39 +182,27 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
                                /*keepIr=*/true));
 }
 
-std::shared_ptr<LoadedFunctions> bindSignature(const Executable &executable, const ArgPack &pack) {
+std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, const ArgPack &pack) {
   return std::make_shared<BoundExecutable>(ExecutableAccess::state(executable), pack);
 }
 
-void launchExpected(LoadedFunctions &functions, const ArgPack &pack, const LaunchConfig &config,
-                    const std::source_location &where) {
-  auto &bound = static_cast<BoundExecutable &>(functions);
+void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &config,
+                 const std::source_location &where) {
+  pack.setBlock(bound.block);
+  if (pack.error() || !bound.entry.matches(pack)) [[unlikely]]
+    refusePack(bound, pack, where);
   if (bound.block == noBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
       [[unlikely]]
     checkBlock(config.block, bound.executable->facts, where);
-  const HipFunctions &hipFunctions = hip();
-  const int device = deviceOf(config.stream, hipFunctions);
-  if (device >= BoundExecutable::maxDevices)
+  const HipFunctions &functions = hip();
+  const int device = deviceOf(config.stream, functions);
+  if (device >= BoundExecutable::maxDevices) [[unlikely]]
     throw RuntimeError("device " + std::to_string(device) + " is over the limit of devices", 0,
                        where);
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
     loaded = &bound.entry.publish(device, load(bound.executable, device, where));
-  launchOn(*loaded, pack, config, device, hipFunctions, where);
-}
-
-void launchBound(LoadedFunctions &functions, ArgPack &pack, const LaunchConfig &config,
-                 const std::source_location &where) {
-  auto &bound = static_cast<BoundExecutable &>(functions);
-  const std::string who = "kernel " + bound.executable->facts.name + ": ";
-  if (pack.error())
-    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
-                     where);
-  pack.setBlock(bound.block);
-  if (!bound.entry.matches(pack))
-    throw TraceError(who + "the arguments are of other types than the kernel was compiled for",
-                     where);
-  launchExpected(functions, pack, config, where);
+  launchOn(*loaded, pack, config, device, functions, where);
 }
 
 } // namespace detail

@@ -8,7 +8,7 @@
 #include <flydsl/args.h>
 
 #include <atomic>
-#include <cstring>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,11 +20,16 @@ class SignatureEntry {
 public:
   SignatureEntry(const detail::ArgPack &pack, int deviceCount);
 
+  /// Word by word: wider loads would wait until the stores of the words are done.
   bool matches(const detail::ArgPack &pack) const {
-    return count_ == pack.words() && std::memcmp(words_.get(), pack.word(), count_ * 8) == 0;
+    if (count_ != pack.words())
+      return false;
+    for (std::size_t i = 0; i < count_; ++i)
+      if (words_[i] != pack.word()[i])
+        return false;
+    return true;
   }
   std::uint64_t hash() const { return hash_; }
-  detail::SignatureView view() const { return {words_.get(), count_}; }
   /// Null until loaded on that device.
   const runtime::LoadedKernel *loaded(int device) const {
     return loaded_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
@@ -58,8 +63,13 @@ public:
   /// The entry, made where there is none.
   SignatureEntry &insert(const detail::ArgPack &pack, int deviceCount);
 
+  /// The products do not wait for each other, and the turning of the sum keeps the loop from wide
+  /// loads (see SignatureEntry::matches).
   static std::uint64_t hashOf(const detail::ArgPack &pack) {
-    return detail::ArgPack::mix(pack.hash(), pack.block());
+    std::uint64_t sum = pack.words();
+    for (std::size_t i = 0; i < pack.words(); ++i)
+      sum = std::rotl(sum, 11) + pack.word()[i] * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 32;
   }
 
 private:
