@@ -1,6 +1,7 @@
-/* What the emulator's library (libflydsl_emulator.so) offers beside HIP's functions: counters of
-   launches, and an estimate of their time. Plain C, for any program that runs on the emulator;
-   programs that use libflydsl have `flydsl::Device::count_launches`. */
+/* What the emulator's library (libflydsl_emulator.so) offers beside HIP's functions: the text of
+   errors, counters of launches, and an estimate of their time. Plain C, for any program that runs on
+   the emulator; programs that use libflydsl find the text in `flydsl::RuntimeError` and the counters
+   by `flydsl::Device::count_launches`. */
 #ifndef FLYDSL_EMULATOR_H
 #define FLYDSL_EMULATOR_H
 
@@ -9,6 +10,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What there is to say of the calling thread's last HIP call that failed, beyond its status: why it
+   was refused, or - whichever call returns the fault of a kernel - the kernel, what it did, program
+   counter, workgroup, wave, lane, address and the allocation nearest to it, instruction, and source
+   line where the code object has line tables. Empty where there is nothing to say, never NULL. Valid
+   until the thread's next call that fails; hipErrorNotReady is no failure. */
+const char *flydslEmulatorErrorText(void);
 
 #define FLYDSL_EMULATOR_MAX_COUNTERS 64
 

@@ -12,6 +12,9 @@ void throwHipError(hipError_t code, std::string_view doing, const SourceLocation
   message += " (" + std::to_string(static_cast<int>(code)) + ")";
   if (text && *text)
     message += std::string(": ") + text;
+  const auto details = functions.flydslEmulatorErrorText;
+  if (const char *more = details ? details() : nullptr; more && *more)
+    message += std::string(": ") + more;
   throw RuntimeError(message, static_cast<int>(code), where);
 }
 

@@ -9,7 +9,8 @@
 
 namespace flydsl::runtime {
 
-/// Throws the RuntimeError of `code`: what was being done, HIP's name and text of the code.
+/// Throws the RuntimeError of `code`, which the thread's last HIP call returned: what was being
+/// done, HIP's name and text of the code, and what the emulator has to say beyond it.
 [[noreturn]] void throwHipError(hipError_t code, std::string_view doing,
                                 const SourceLocation &where = {});
 

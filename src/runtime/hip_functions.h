@@ -54,7 +54,8 @@ namespace flydsl::runtime {
   X(flydslEmulatorCounterName)                                                                     \
   X(flydslEmulatorCountLaunches)                                                                   \
   X(flydslEmulatorCountedLaunches)                                                                 \
-  X(flydslEmulatorGetLaunch)
+  X(flydslEmulatorGetLaunch)                                                                       \
+  X(flydslEmulatorErrorText)
 
 struct HipFunctions {
 #define FLYDSL_HIP_MEMBER(name) decltype(&::name) name = nullptr;

@@ -1,25 +1,8 @@
-// Capture into a HIP graph and replay. The program calls HIP itself, from the library that the
-// runtime loaded.
+// Capture into a HIP graph and replay.
+#include "hip_function.h"
 #include "scale.h"
 
-#include <catch2/catch.hpp>
-#include <hip/hip_runtime_api.h>
-
-#include <dlfcn.h>
-
 namespace fx = flydsl;
-
-namespace {
-/// A function of the HIP library behind the runtime: the emulator, which is loaded.
-template <class F> F *hipFunction(const char *name) {
-  void *library = dlopen("libflydsl_emulator.so", RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(library);
-  void *function = dlsym(library, name);
-  REQUIRE(function);
-  return reinterpret_cast<F *>(function);
-}
-#define HIP(name) hipFunction<decltype(::name)>(#name)
-} // namespace
 
 TEST_CASE("launches are captured into a graph and replayed") {
   REQUIRE(fx::Device::count() > 0); // loads it

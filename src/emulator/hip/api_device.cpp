@@ -135,12 +135,12 @@ hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int 
 }
 
 hipError_t hipDeviceSynchronize() {
-  return api("hipDeviceSynchronize", [&]() -> hipError_t {
+  return api("hipDeviceSynchronize", [&] {
     Device &device = Runtime::get().currentDevice();
     for (const StreamRef &stream : device.streams())
       forbidInCapture(*stream);
     device.synchronize();
-    return device.fault();
+    device.requireHealthy();
   });
 }
 

@@ -1,6 +1,8 @@
 // hipGetLastError and its kin; initialization and versions.
 #include "emulator/hip/device.h"
 
+#include <flydsl/emulator.h>
+
 using namespace flyemu::hip;
 
 namespace {
@@ -17,6 +19,8 @@ hipError_t hipPeekAtLastError() { return peekLastError(); }
 const char *hipGetErrorName(hipError_t status) { return statusName(status); }
 
 const char *hipGetErrorString(hipError_t status) { return statusText(status); }
+
+const char *flydslEmulatorErrorText(void) { return lastErrorText(); }
 
 hipError_t hipInit(unsigned flags) {
   return api("hipInit", [&] {

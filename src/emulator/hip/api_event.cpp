@@ -70,16 +70,17 @@ hipError_t hipEventQuery(hipEvent_t handle) {
     std::shared_ptr<EventMark> mark = markOf(*event);
     if (mark && !mark->completion->done())
       return hipErrorNotReady;
-    return Runtime::get().device(event->device).fault();
+    Runtime::get().device(event->device).requireHealthy();
+    return hipSuccess;
   });
 }
 
 hipError_t hipEventSynchronize(hipEvent_t handle) {
-  return api("hipEventSynchronize", [&]() -> hipError_t {
+  return api("hipEventSynchronize", [&] {
     std::shared_ptr<Event> event = Runtime::get().events.get(handle, "event");
     if (std::shared_ptr<EventMark> mark = markOf(*event))
       mark->completion->wait();
-    return Runtime::get().device(event->device).fault();
+    Runtime::get().device(event->device).requireHealthy();
   });
 }
 

@@ -83,12 +83,15 @@ hipError_t hipStreamQuery(hipStream_t handle) {
     Device &device = stream->device();
     if (stream.get() == &device.defaultStream())
       idle = idle && device.implicitDependencies(*stream).empty();
-    return idle ? device.fault() : hipErrorNotReady;
+    if (!idle)
+      return hipErrorNotReady;
+    device.requireHealthy();
+    return hipSuccess;
   });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t handle) {
-  return api("hipStreamSynchronize", [&]() -> hipError_t {
+  return api("hipStreamSynchronize", [&] {
     StreamRef stream = Runtime::get().stream(handle);
     forbidInCapture(*stream);
     Device &device = stream->device();
@@ -96,7 +99,7 @@ hipError_t hipStreamSynchronize(hipStream_t handle) {
       for (const CompletionRef &other : device.implicitDependencies(*stream))
         other->wait();
     stream->drain();
-    return device.fault();
+    device.requireHealthy();
   });
 }
 

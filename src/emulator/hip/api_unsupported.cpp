@@ -1,10 +1,12 @@
-// Every other function that HIP 5.2's library exports: images and textures, external memory, IPC, memory
-// pools, virtual memory, cooperative launches on several devices, profiling. They are here so that a program never reaches
-// past the emulator into another HIP library; each says its name and returns hipErrorNotSupported.
+// Every other function that HIP 5.2's library exports: images and textures, external memory, IPC,
+// memory pools, virtual memory, cooperative launches on several devices, profiling. They are here
+// so that a program never reaches past the emulator into another HIP library; each says its name
+// and returns hipErrorNotSupported.
 #include "emulator/hip/log.h"
 
 namespace {
-constexpr int NotSupported = 801; // hipErrorNotSupported; HIP's header would declare other signatures
+constexpr int NotSupported =
+    801; // hipErrorNotSupported; HIP's header would declare other signatures
 
 int refuse(const char *function) {
   flyemu::hip::log(flyemu::hip::LogLevel::Error,

@@ -142,9 +142,20 @@ void Device::synchronize() {
     stream->drain();
 }
 
-void Device::noteFault(hipError_t status) {
-  hipError_t none = hipSuccess;
-  fault_.compare_exchange_strong(none, status);
+void Device::requireHealthy() const {
+  if (fault() == hipSuccess)
+    return;
+  std::lock_guard lock(mutex_);
+  if (hipError_t status = fault(); status != hipSuccess)
+    throw DeviceLost(status, faultText_);
+}
+
+void Device::noteFault(hipError_t status, const std::string &text) {
+  std::lock_guard lock(mutex_);
+  if (fault() != hipSuccess)
+    return;
+  faultText_ = text;
+  fault_.store(status, std::memory_order_release);
 }
 
 void Device::reset() {
@@ -157,6 +168,8 @@ void Device::reset() {
   for (const StreamRef &stream : gone)
     Runtime::get().streams.take(stream.get());
   space_.releaseAll(index_);
+  std::lock_guard lock(mutex_);
+  faultText_.clear();
   fault_.store(hipSuccess);
 }
 

@@ -62,7 +62,9 @@ public:
 
   /// The first failed operation's status: it stays until reset().
   hipError_t fault() const { return fault_.load(std::memory_order_acquire); }
-  void noteFault(hipError_t status);
+  /// Throws the fault, if there is one, as DeviceLost with what was noted of it.
+  void requireHealthy() const;
+  void noteFault(hipError_t status, const std::string &text);
   /// Ends all work, destroys streams, frees memory, forgets the fault.
   void reset();
 
@@ -79,6 +81,7 @@ private:
   mutable std::mutex mutex_;
   std::vector<StreamRef> streams_; ///< without the default stream
   std::atomic<hipError_t> fault_{hipSuccess};
+  std::string faultText_; ///< guarded by mutex_
 };
 
 /// Everything that the process shares. Never destroyed: streams may run until the very end.

@@ -42,21 +42,19 @@ void keep(const KernelOperation &operation, const DispatchResult &result, const 
 
 } // namespace
 
-hipError_t reportLaunch(const KernelOperation &operation, const DispatchResult &result,
-                        const Options &options, Device &device) {
+void reportLaunch(const KernelOperation &operation, const DispatchResult &result,
+                  const Options &options, Device &device) {
   for (const Finding &finding : result.findings)
     log(LogLevel::Error, "check: " + finding.message);
   if (!result.ok) {
-    log(LogLevel::Error, result.fault.message);
     switch (result.fault.kind) {
     case FaultKind::Address:
-      return hipErrorIllegalAddress;
+      fail(hipErrorIllegalAddress, result.fault.message);
     case FaultKind::Limit:
-      return hipErrorLaunchTimeOut;
+      fail(hipErrorLaunchTimeOut, result.fault.message);
     case FaultKind::Kernel:
-      break;
+      fail(hipErrorLaunchFailure, result.fault.message);
     }
-    return hipErrorLaunchFailure;
   }
   const loader::KernelMetadata &kernel = operation.function->kernel->metadata;
   const std::string what = kernel.name + " grid " + dimensions(operation.shape.grid) + " block " +
@@ -79,7 +77,6 @@ hipError_t reportLaunch(const KernelOperation &operation, const DispatchResult &
   } else if (logs(LogLevel::Debug)) {
     log(LogLevel::Debug, "ran " + what);
   }
-  return hipSuccess;
 }
 
 } // namespace flyemu::hip

@@ -6,9 +6,9 @@
 
 namespace flyemu::hip {
 
-/// Logs what the launch found, keeps its counters in the device's history, and gives the status
-/// that its stream gets.
-hipError_t reportLaunch(const KernelOperation &operation, const DispatchResult &result,
-                        const Options &options, Device &device);
+/// Logs what the launch found and keeps its counters in the device's history. Throws the
+/// StatusError of a launch that faulted.
+void reportLaunch(const KernelOperation &operation, const DispatchResult &result,
+                  const Options &options, Device &device);
 
 } // namespace flyemu::hip

@@ -16,11 +16,10 @@ class Executor {
 public:
   explicit Executor(Device &device) : device_(device) {}
 
-  hipError_t operator()(const EmptyOperation &) { return hipSuccess; }
+  void operator()(const EmptyOperation &) {}
 
-  hipError_t operator()(const KernelOperation &operation) {
-    if (device_.fault() != hipSuccess)
-      return device_.fault(); // a faulted device runs no more kernels
+  void operator()(const KernelOperation &operation) {
+    device_.requireHealthy(); // a faulted device runs no more kernels
     const Configuration &configuration = device_.configuration();
     // The segment is copied: kernels may not see the launch's own buffer change under a replay.
     std::vector<uint8_t> kernarg = operation.kernarg;
@@ -50,16 +49,15 @@ public:
     options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
-    const hipError_t status =
-        reportLaunch(operation, runDispatch(dispatch, memory, options), options, device_);
+    const DispatchResult result = runDispatch(dispatch, memory, options);
     if (const std::string text = printed.text(); !text.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
     }
-    return status;
+    reportLaunch(operation, result, options, device_);
   }
 
-  hipError_t operator()(const CopyOperation &copy) {
+  void operator()(const CopyOperation &copy) {
     auto *target = reinterpret_cast<uint8_t *>(copy.target);
     auto *source = copy.staged ? copy.staged->data() : reinterpret_cast<uint8_t *>(copy.source);
     for (uint64_t z = 0; z < copy.depth; ++z)
@@ -70,10 +68,9 @@ public:
                                    copy.width);
         std::memmove(to, from, copy.width);
       }
-    return hipSuccess;
   }
 
-  hipError_t operator()(const FillOperation &fill) {
+  void operator()(const FillOperation &fill) {
     for (uint64_t y = 0; y < fill.height; ++y) {
       auto *row = reinterpret_cast<uint8_t *>(fill.target) + y * fill.pitch;
       device_.space().noteWritten(reinterpret_cast<uint64_t>(row), fill.width * fill.elementSize);
@@ -83,20 +80,17 @@ public:
         for (uint64_t x = 0; x < fill.width; ++x)
           std::memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
     }
-    return hipSuccess;
   }
 
-  hipError_t operator()(const HostOperation &host) {
+  void operator()(const HostOperation &host) {
     try {
       host.call(device_.fault());
     } catch (...) {
-      log(LogLevel::Error, "a host function in a stream threw an exception");
-      return hipErrorUnknown;
+      fail(hipErrorUnknown, "a host function in a stream threw an exception");
     }
-    return hipSuccess;
   }
 
-  hipError_t operator()(const RecordOperation &record) {
+  void operator()(const RecordOperation &record) {
     std::shared_ptr<EventMark> mark = record.mark;
     if (!mark) {
       mark = std::make_shared<EventMark>();
@@ -105,23 +99,20 @@ public:
     }
     mark->time = std::chrono::steady_clock::now();
     mark->completion->finish();
-    return hipSuccess;
   }
 
-  hipError_t operator()(const WaitOperation &wait) {
+  void operator()(const WaitOperation &wait) {
     if (wait.completion)
       wait.completion->wait();
     else if (std::shared_ptr<EventMark> mark = wait.event->current())
       mark->completion->wait();
-    return hipSuccess;
   }
 
-  hipError_t operator()(const FreeOperation &free) {
+  void operator()(const FreeOperation &free) {
     device_.space().release(free.address, {MemoryKind::Device, MemoryKind::Managed});
-    return hipSuccess;
   }
 
-  hipError_t operator()(const ValueOperation &operation) {
+  void operator()(const ValueOperation &operation) {
     auto *word = reinterpret_cast<void *>(operation.address);
     if (operation.write) {
       device_.space().noteWritten(operation.address, operation.bytes);
@@ -130,21 +121,18 @@ public:
                          __ATOMIC_SEQ_CST);
       else
         __atomic_store_n(static_cast<uint64_t *>(word), operation.value, __ATOMIC_SEQ_CST);
-      return hipSuccess;
+      return;
     }
     while (
         !holds(operation, operation.bytes == 4
                               ? __atomic_load_n(static_cast<uint32_t *>(word), __ATOMIC_SEQ_CST)
                               : __atomic_load_n(static_cast<uint64_t *>(word), __ATOMIC_SEQ_CST)))
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-    return hipSuccess;
   }
 
-  hipError_t operator()(const SequenceOperation &sequence) {
+  void operator()(const SequenceOperation &sequence) {
     for (const Operation &step : sequence.steps->operations)
-      if (hipError_t status = execute(step, device_); status != hipSuccess)
-        return status;
-    return hipSuccess;
+      std::visit(*this, step);
   }
 
 private:
@@ -179,12 +167,17 @@ private:
 
 } // namespace
 
-hipError_t execute(const Operation &operation, Device &device) {
+void execute(const Operation &operation, Device &device) {
   try {
-    return std::visit(Executor(device), operation);
+    std::visit(Executor(device), operation);
+  } catch (const DeviceLost &) { // noted already
+  } catch (const StatusError &error) {
+    log(LogLevel::Error, error.what());
+    device.noteFault(error.status(), error.what());
   } catch (const std::exception &error) {
-    log(LogLevel::Error, std::string("an operation in a stream failed: ") + error.what());
-    return hipErrorUnknown;
+    const std::string text = std::string("an operation in a stream failed: ") + error.what();
+    log(LogLevel::Error, text);
+    device.noteFault(hipErrorUnknown, text);
   }
 }
 

@@ -112,8 +112,8 @@ struct OperationList {
   std::vector<Operation> operations;
 };
 
-/// Runs an operation to its end on the calling thread. Throws nothing; a kernel's fault comes back
-/// as the status and is logged.
-hipError_t execute(const Operation &operation, Device &device);
+/// Runs an operation to its end on the calling thread. Throws nothing: a failure, such as a
+/// kernel's fault, is logged and becomes the device's.
+void execute(const Operation &operation, Device &device);
 
 } // namespace flyemu::hip

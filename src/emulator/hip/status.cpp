@@ -88,6 +88,7 @@ constexpr StatusEntry entries[] = {
 #undef FLYEMU_STATUS
 
 thread_local hipError_t lastError = hipSuccess;
+thread_local std::string lastText;
 
 const StatusEntry *find(hipError_t status) {
   for (const StatusEntry &entry : entries)
@@ -116,16 +117,20 @@ hipError_t takeLastError() {
 
 hipError_t peekLastError() { return lastError; }
 
-hipError_t noteStatus(hipError_t status) {
-  if (status != hipSuccess && status != hipErrorNotReady)
+hipError_t noteStatus(hipError_t status, const char *message) {
+  if (status != hipSuccess && status != hipErrorNotReady) {
     lastError = status;
+    lastText = message;
+  }
   return status;
 }
+
+const char *lastErrorText() { return lastText.c_str(); }
 
 hipError_t reportFailure(const char *function, hipError_t status, const char *message) {
   if (status != hipErrorNotReady && message && *message)
     log(LogLevel::Error, std::string(function) + ": " + statusName(status) + ": " + message);
-  return noteStatus(status);
+  return noteStatus(status, message ? message : "");
 }
 
 hipError_t statusOf(const loader::LoadError &error) {

@@ -22,6 +22,12 @@ private:
   hipError_t status_;
 };
 
+/// The fault of a device that an earlier operation lost; logged when it happened.
+class DeviceLost : public StatusError {
+public:
+  using StatusError::StatusError;
+};
+
 [[noreturn]] inline void fail(hipError_t status, const std::string &message) {
   throw StatusError(status, message);
 }
@@ -40,8 +46,11 @@ const char *statusText(hipError_t status);
 /// The thread's last error: kept over successful calls until hipGetLastError takes it.
 hipError_t takeLastError();
 hipError_t peekLastError();
-/// Stores \p status as the thread's last error unless it is success or "not ready"; returns it.
-hipError_t noteStatus(hipError_t status);
+/// Stores \p status as the thread's last error unless it is success or "not ready", with what there
+/// is to say of it; returns it.
+hipError_t noteStatus(hipError_t status, const char *message = "");
+/// What noteStatus was told with the thread's last failure.
+const char *lastErrorText();
 
 /// Logs a failed call and stores its status.
 hipError_t reportFailure(const char *function, hipError_t status, const char *message);
@@ -58,6 +67,8 @@ template <typename Body> hipError_t api(const char *function, Body &&body) noexc
     } else {
       return noteStatus(body());
     }
+  } catch (const DeviceLost &error) {
+    return noteStatus(error.status(), error.what());
   } catch (const StatusError &error) {
     return reportFailure(function, error.status(), error.what());
   } catch (const loader::LoadError &error) {

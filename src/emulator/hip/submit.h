@@ -6,19 +6,13 @@
 
 namespace flyemu::hip {
 
-/// Throws the device's sticky fault, if it has one.
-inline void requireHealthy(Device &device) {
-  if (hipError_t fault = device.fault(); fault != hipSuccess)
-    fail(fault, ""); // logged when it happened
-}
-
 /// Submits an operation; \p type is what its node is called when the stream captures. Returns null
 /// when it was captured.
 inline CompletionRef submit(const StreamRef &stream, Operation operation, hipGraphNodeType type) {
   if (captureOperation(*stream, type, operation))
     return nullptr;
   Device &device = stream->device();
-  requireHealthy(device);
+  device.requireHealthy();
   if (stream.get() == &device.defaultStream())
     forbidImplicitCapture(device);
   return stream->enqueue(std::move(operation), device.implicitDependencies(*stream));
@@ -29,7 +23,7 @@ inline void submitAndWait(const StreamRef &stream, Operation operation) {
   forbidInCapture(*stream);
   CompletionRef completion = submit(stream, std::move(operation), hipGraphNodeTypeEmpty);
   completion->wait();
-  requireHealthy(stream->device());
+  stream->device().requireHealthy();
 }
 
 } // namespace flyemu::hip
