@@ -97,7 +97,10 @@ TEST_CASE("running kernels: many at once", "[running]") {
       auto fixed = fx::tensor(unknown, {n}).mark_layout_static();
       return axpy(fixed, fixed, 0.0f).compile({.block = 64});
     }});
-  for (const fx::CompileOutcome &outcome : fx::compile_all(requests))
+  auto show = [](const fx::CompileOutcome &outcome, std::size_t done, std::size_t total) {
+    std::printf("%s\n", fx::progress_line(outcome, done, total).c_str());
+  };
+  for (const fx::CompileOutcome &outcome : fx::compile_all(requests, show))
     if (outcome.error)
       std::rethrow_exception(outcome.error);
   // endregion

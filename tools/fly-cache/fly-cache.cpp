@@ -3,6 +3,7 @@
 #include "cache/archive.h"
 #include "jit/code_object.h"
 #include "jit/compiler.h"
+#include "progress.h"
 
 #include <flydsl/error.h>
 
@@ -163,16 +164,21 @@ private:
     bool remove = flag("--delete");
     done();
     std::uint64_t good = 0, bad = 0;
-    for (const cache::EntryFile &entry : entries()) {
+    const std::vector<cache::EntryFile> all = entries();
+    tools::ProgressLine line(tools::ProgressLine::Elsewhere::nothing);
+    for (const cache::EntryFile &entry : all) {
+      line.show("checking " + std::to_string(good + bad + 1) + "/" + std::to_string(all.size()));
       std::string problem;
       if (read(entry, problem)) {
         ++good;
         continue;
       }
       ++bad;
+      line.clear();
       std::printf("%s: %s%s\n", entry.path.c_str(), problem.c_str(),
                   remove && std::remove(entry.path.c_str()) == 0 ? ", removed" : "");
     }
+    line.clear();
     std::printf("%llu good, %llu bad\n", static_cast<unsigned long long>(good),
                 static_cast<unsigned long long>(bad));
     return bad ? 1 : 0;

@@ -48,14 +48,6 @@ CacheTier tierOf(Tier tier) {
   return CacheTier::compiled;
 }
 
-CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
-  CompileOptions options = CompileOptions::fromEnvironment(target);
-  options.wavesPerEu = hints.waves_per_eu;
-  options.maxVgprs = hints.max_registers;
-  options.fastMath = hints.fast_math;
-  return options;
-}
-
 runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
                              const Target &target) {
   runtime::KernelFacts facts;
@@ -70,16 +62,35 @@ runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &ker
   return facts;
 }
 
-EventInfo::Kind eventOf(Tier tier) {
+EventInfo::Kind eventOf(CacheTier tier) {
   switch (tier) {
-  case Tier::memory:
+  case CacheTier::memory:
     return EventInfo::Kind::memory_hit;
-  case Tier::disk:
+  case CacheTier::disk:
     return EventInfo::Kind::disk_hit;
-  case Tier::compiled:
+  case CacheTier::compiled:
     break;
   }
   return EventInfo::Kind::compiled;
+}
+
+/// Compiles, or takes from the cache, and fills in all but what the trace knows. The kernel is the
+/// one of that name; without a name, the first.
+void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
+                 const CompileOptions &options, const std::string &name) {
+  const Clock::time_point start = Clock::now();
+  CachedKernel cached = compileCached(module, options);
+  state.compileMilliseconds = millisecondsSince(start);
+  state.object = cached.object;
+  const auto &kernels = cached.object->kernels;
+  state.kernel = !name.empty()     ? cached.object->find(name)
+                 : kernels.empty() ? nullptr
+                                   : &kernels.front();
+  if (!state.kernel)
+    throw CompileError("the code object has no kernel " + name);
+  state.facts = factsOf(*cached.object, *state.kernel, options.target);
+  state.irHash = cached.key.hex();
+  state.tier = tierOf(cached.tier);
 }
 
 /// `event` carries the names of kernel and target.
@@ -99,34 +110,32 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   if (keepIr)
     state->ir = print(*traced.module);
 
-  const Clock::time_point traceEnd = Clock::now();
-  CachedKernel cached = [&] {
+  {
     runtime::ProfilerRange range("flydsl compile", spec.name);
-    return compileCached(*traced.module, optionsFor(target, spec.hints));
-  }();
-  state->compileMilliseconds = millisecondsSince(traceEnd);
-  state->object = cached.object;
-  state->kernel = cached.object->find(traced.kernelName);
-  if (!state->kernel)
-    throw CompileError("kernel " + spec.name + ": the code object has no kernel " +
-                       traced.kernelName);
+    compileInto(*state, *traced.module, optionsFor(target, spec.hints), traced.kernelName);
+  }
   checkArgumentLayout(*state->kernel, types);
-  state->facts = factsOf(*cached.object, *state->kernel, target);
   state->block = block;
-  state->irHash = cached.key.hex();
-  state->tier = tierOf(cached.tier);
-  event.kind = eventOf(cached.tier);
+  event.kind = eventOf(state->tier);
   event.key = state->irHash;
   event.milliseconds = state->compileMilliseconds;
-  event.bytes = cached.object->bytes.size();
+  event.bytes = state->object->bytes.size();
   report(event);
   support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
-                       state->traceMilliseconds, tierName(cached.tier), state->compileMilliseconds,
-                       state->irHash);
+                       state->traceMilliseconds, Executable(state).cache_tier_name(),
+                       state->compileMilliseconds, state->irHash);
   return state;
 }
 
 } // namespace
+
+CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
+  CompileOptions options = CompileOptions::fromEnvironment(target);
+  options.wavesPerEu = hints.waves_per_eu;
+  options.maxVgprs = hints.max_registers;
+  options.fastMath = hints.fast_math;
+  return options;
+}
 
 std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
                                                      std::span<const detail::ArgType> types,
@@ -148,6 +157,13 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
     report(event);
     throw;
   }
+}
+
+std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
+                                                           const CompileOptions &options) {
+  auto state = std::make_shared<detail::ExecutableState>();
+  compileInto(*state, module, options, {});
+  return state;
 }
 
 } // namespace flydsl::jit

@@ -1,4 +1,5 @@
-// From a kernel and one signature to an executable: trace, then the compile or the cache.
+// To an executable: from a kernel and one signature by a trace, or from a module that was read;
+// then the compile or the cache.
 #pragma once
 
 #include "jit/launch/executable_state.h"
@@ -10,13 +11,26 @@
 #include <memory>
 #include <span>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace flydsl::jit {
+
+struct CompileOptions;
+
+/// The environment's options and the hints'.
+CompileOptions optionsFor(const Target &target, const KernelHints &hints);
 
 /// Throws what the trace and the compile throw. `keepIr`: the traced IR is kept as text.
 std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
                                                      std::span<const detail::ArgType> types,
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr);
+
+/// The executable of the first kernel of `module`. Throws CompileError.
+std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
+                                                           const CompileOptions &options);
 
 /// Throws CompileError where the code object's explicit arguments do not lie where a call packs
 /// them.

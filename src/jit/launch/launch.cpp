@@ -1,5 +1,6 @@
 // The way of a call: signature, table, launch; and the slow way in, once per signature and device.
 #include "jit/launch/build.h"
+#include "jit/launch/choose_target.h"
 #include "jit/launch/events.h"
 #include "jit/launch/kernel_state.h"
 #include "runtime/device_info.h"
@@ -8,7 +9,6 @@
 #include "support/log.h"
 
 #include <chrono>
-#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -55,8 +55,6 @@ bool plausible(const Dim3 &b) {
                    where);
 }
 
-std::optional<std::string> deviceArch(int device) { return deviceInfo(device).archFull; }
-
 void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::source_location &where) {
   KernelFacts facts;
   facts.name = spec.name;
@@ -94,7 +92,7 @@ std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> 
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
   checkBlockFor(kernel.spec, config.block, where);
-  const jit::Target target = jit::resolveTarget(deviceArch(device));
+  const jit::Target target = jit::resolveTarget(deviceInfo(device).archFull);
   const std::vector<ArgType> types = pack.types();
   std::shared_ptr<const ExecutableState> executable =
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
@@ -162,19 +160,7 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   const bool any = block == Dim3(0);
   if (!any)
     checkBlockFor(kernel.spec, block, where);
-  const jit::Target target = [&] {
-    if (!config.arch.empty())
-      return jit::Target::parse(config.arch);
-    if (auto named = jit::targetFromEnvironment())
-      return *named;
-    std::optional<std::string> arch;
-    try {
-      arch = deviceArch(Device::current(where).ordinal());
-    } catch (const RuntimeError &noDevice) {
-      support::log().info("no device to take the target from: {}", noDevice.what());
-    }
-    return jit::resolveTarget(arch);
-  }();
+  const jit::Target target = jit::chooseTarget(config.arch, where);
   pack.setBlock(any ? noBlock : blockWord(block));
   const std::vector<ArgType> types = pack.types();
   return Executable(jit::build(kernel.spec, types,

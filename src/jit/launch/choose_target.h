@@ -1,0 +1,15 @@
+// The target of a compile that no launch asked for.
+#pragma once
+
+#include "jit/target.h"
+
+#include <source_location>
+#include <string>
+
+namespace flydsl::jit {
+
+/// `arch` where it is given; else the environment's target, else the current device's. Throws
+/// CompileError.
+Target chooseTarget(const std::string &arch, const std::source_location &where);
+
+} // namespace flydsl::jit

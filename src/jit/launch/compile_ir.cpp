@@ -1,0 +1,21 @@
+#include "jit/compiler.h"
+#include "jit/context_pool.h"
+#include "jit/launch/build.h"
+#include "jit/launch/choose_target.h"
+#include "jit/read_module.h"
+
+#include <flydsl/compile_ir.h>
+
+#include <mlir/IR/BuiltinOps.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+Executable compile_ir(std::string_view module, const CompileIrConfig &config,
+                      const std::source_location &where) {
+  const jit::Target target = jit::chooseTarget(config.arch, where);
+  jit::ContextLease context;
+  auto read = jit::readModule(module, config.name, *context);
+  return Executable(jit::buildModule(*read, jit::optionsFor(target, config.hints)));
+}
+
+FLYDSL_NAMESPACE_END

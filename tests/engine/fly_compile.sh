@@ -1,0 +1,38 @@
+#!/bin/sh
+# IR that a program dumps is compiled by fly-compile, and the program then finds its kernel in the cache:
+# with FLYDSL_RUNTIME_RUN_ONLY=1 a miss would be an error. A file that is wrong stops no other.
+#   fly_compile.sh program kernel fly-compile fly-opt
+program=$1 kernel=$2 fly_compile=$3 fly_opt=$4
+there=$(mktemp -d)
+trap 'rm -rf "$there"' EXIT
+cd "$there" || exit 1
+fail() { echo "$1"; cat out err; exit 1; }
+
+FLYDSL_DUMP_IR=1 FLYDSL_DUMP_DIR=dump FLYDSL_RUNTIME_ENABLE_CACHE=0 "$program" >out 2>err || fail "the program failed"
+dump=dump/$kernel/00_origin.mlir
+arch=$(sed -n 's/.* \(gfx[0-9a-f]*\) (emulator).*/\1/p' out err | head -n 1)
+[ -n "$arch" ] || fail "the program does not name its device"
+# The device's own features, as the miss without the compile names them.
+FLYDSL_RUNTIME_RUN_ONLY=1 FLYDSL_RUNTIME_CACHE_DIR=cache "$program" >out 2>err && fail "the program ran on an empty cache"
+target=$(sed -n "s/.*for \($arch[^ ,]*\), key.*/\1/p" out err | head -n 1)
+
+"$fly_compile" --dir cache --arch "$target,gfx950" -o objects "$dump" >out 2>err || fail "fly-compile failed"
+[ "$(grep -c "$dump for gfx.*, compiled, " err)" = 2 ] || fail "no line of progress for each compile"
+grep -q "^2 compiled, 0 were there, 0 failed" out || fail "not two compiles"
+for object in "$kernel.$target" "$kernel.gfx950"; do
+  [ -s "objects/$object.hsaco" ] || { ls objects; fail "no code object $object"; }
+done
+FLYDSL_RUNTIME_RUN_ONLY=1 FLYDSL_RUNTIME_CACHE_DIR=cache "$program" >out 2>err || fail "the kernel is not in the cache"
+
+# Bytecode is the same module; a wrong one and one that is not there are named and stop no other.
+"$fly_opt" --emit-bytecode "$dump" -o bytes.mlirbc || exit 1
+echo 'module { fly.nonsense }' >wrong.mlir
+FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --arch "$target" wrong.mlir none.mlir bytes.mlirbc >out 2>err
+[ $? = 1 ] || fail "a module that fails must be an exit status of 1"
+grep -q "^0 compiled, 1 were there, 2 failed" out || fail "bytecode is not the same kernel"
+grep -q "wrong.mlir:1: .*fly.nonsense" err || fail "the wrong line is not named"
+grep -q "none.mlir: it can't be read" err || fail "the missing file is not named"
+grep -q "^compiling" err && fail "--quiet shows progress"
+"$fly_compile" --max-registers none "$dump" >out 2>err
+[ $? = 2 ] || fail "a wrong option must be an exit status of 2"
+exit 0
