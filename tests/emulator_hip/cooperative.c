@@ -32,3 +32,12 @@ KERNEL all_sums(GLOBAL int *arrived, GLOBAL int *data, GLOBAL int *out, int grou
   if (id() == 0)
     out[group()] = sum;
 }
+
+// Counts its own word up, each time waiting until the other's has come as far.
+KERNEL ping_pong(GLOBAL int *mine, GLOBAL int *other, int rounds) {
+  for (int i = 1; i <= rounds; ++i) {
+    __scoped_atomic_store_n(mine, i, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+    while (__scoped_atomic_load_n(other, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE) < i)
+      ;
+  }
+}

@@ -1,6 +1,9 @@
 // Graphs: capture with forks, nodes made by hand, replay, update, and what spoils a capture.
 #include "support.h"
 
+#include <atomic>
+#include <flydsl/emulator.h>
+
 namespace {
 
 struct CaptureStream {
@@ -223,6 +226,116 @@ TEST_CASE("A graph made by hand: every kind of node, in the order of its edges")
   }
   HIP_OK(hipGraphDestroy(graph));
   CHECK(hipGraphAddEmptyNode(&emptyNode, graph, nullptr, 0) == hipErrorInvalidHandle);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("Branches of a graph run at the same time") {
+  TestModule module("cooperative.gfx942.co");
+  hipFunction_t pingPong = module.function("ping_pong");
+  hipGraph_t graph;
+  HIP_OK(hipGraphCreate(&graph, 0));
+  constexpr int pairs = 4;
+  DeviceBuffer<int> words(2 * pairs);
+  hipMemsetParams clear = {};
+  clear.dst = words.data;
+  clear.elementSize = 4;
+  clear.width = 2 * pairs;
+  clear.height = 1;
+  hipGraphNode_t root;
+  HIP_OK(hipGraphAddMemsetNode(&root, graph, nullptr, 0, &clear));
+  // Each kernel waits for its partner, which is in a branch of its own; a quarter of them in a
+  // child.
+  hipGraph_t child;
+  HIP_OK(hipGraphCreate(&child, 0));
+  std::vector<hipGraphNode_t> ends;
+  int rounds = 20;
+  for (int i = 0; i < 2 * pairs; ++i) {
+    int *mine = words.data + i, *other = words.data + (i ^ 1);
+    void *arguments[] = {&mine, &other, &rounds};
+    hipKernelNodeParams kernel = {};
+    kernel.func = pingPong;
+    kernel.gridDim = kernel.blockDim = dim3(1);
+    kernel.kernelParams = arguments;
+    hipGraphNode_t node;
+    if (i < 2) {
+      HIP_OK(hipGraphAddKernelNode(&node, child, nullptr, 0, &kernel));
+    } else {
+      HIP_OK(hipGraphAddKernelNode(&node, graph, &root, 1, &kernel));
+      ends.push_back(node);
+    }
+  }
+  hipGraphNode_t inner, copy;
+  HIP_OK(hipGraphAddChildGraphNode(&inner, graph, &root, 1, child));
+  ends.push_back(inner);
+  std::vector<int> back(2 * pairs);
+  HIP_OK(hipGraphAddMemcpyNode1D(&copy, graph, ends.data(), ends.size(), back.data(), words.data,
+                                 8 * pairs, hipMemcpyDeviceToHost));
+  Executable exec(graph);
+  for (int replay = 0; replay < 3; ++replay) {
+    back.assign(2 * pairs, 0);
+    exec.run(nullptr);
+    CHECK(back == std::vector<int>(2 * pairs, rounds));
+  }
+  HIP_OK(hipGraphDestroy(child));
+  HIP_OK(hipGraphDestroy(graph));
+}
+
+TEST_CASE("A graph of more branches than there are threads, and an empty child, keep their order") {
+  hipGraph_t graph, child;
+  HIP_OK(hipGraphCreate(&graph, 0));
+  HIP_OK(hipGraphCreate(&child, 0));
+  static std::atomic<int> before, after;
+  before = after = 0;
+  std::vector<hipGraphNode_t> wide(300);
+  hipHostNodeParams count = {[](void *) { ++before; }, nullptr};
+  for (hipGraphNode_t &node : wide)
+    HIP_OK(hipGraphAddHostNode(&node, graph, nullptr, 0, &count));
+  hipGraphNode_t middle, last;
+  HIP_OK(hipGraphAddChildGraphNode(&middle, graph, wide.data(), wide.size(), child));
+  hipHostNodeParams look = {[](void *) { after = before.load(); }, nullptr};
+  HIP_OK(hipGraphAddHostNode(&last, graph, &middle, 1, &look));
+  Executable(graph).run(nullptr);
+  CHECK(before == 300);
+  CHECK(after == 300);
+  HIP_OK(hipGraphDestroy(child));
+  HIP_OK(hipGraphDestroy(graph));
+}
+
+TEST_CASE("A fault ends what other branches and streams wait for") {
+  TestModule module("cooperative.gfx942.co"), kernels;
+  DeviceBuffer<int> words(2);
+  words.write({0, 0});
+  int *mine = words.data, *other = words.data + 1, *null = nullptr;
+  int rounds = 1;
+  void *waiting[] = {&mine, &other, &rounds};
+  CaptureStream main, side;
+  hipEvent_t event;
+  HIP_OK(hipEventCreate(&event));
+  const bool asGraph = GENERATE(false, true);
+  hipGraph_t graph = nullptr;
+  if (asGraph) {
+    HIP_OK(hipStreamBeginCapture(main, hipStreamCaptureModeRelaxed));
+    HIP_OK(hipEventRecord(event, main));
+    HIP_OK(hipStreamWaitEvent(side, event, 0));
+  } else {
+    HIP_OK(hipStreamWaitValue32(nullptr, mine, 7, hipStreamWaitValueEq, ~0u));
+  }
+  HIP_OK(hipModuleLaunchKernel(module.function("ping_pong"), 1, 1, 1, 1, 1, 1, 0, main, waiting,
+                               nullptr));
+  HIP_OK(launch1D(kernels.function("fill"), 1, 64, side, null, 1, 64));
+  if (asGraph) {
+    HIP_OK(hipEventRecord(event, side));
+    HIP_OK(hipStreamWaitEvent(main, event, 0));
+    HIP_OK(hipStreamEndCapture(main, &graph));
+    Executable exec(graph);
+    HIP_OK(hipGraphLaunch(exec.exec, main));
+    CHECK(hipStreamSynchronize(main) == hipErrorIllegalAddress);
+    HIP_OK(hipGraphDestroy(graph));
+  }
+  CHECK(hipDeviceSynchronize() == hipErrorIllegalAddress);
+  CHECK_THAT(flydslEmulatorErrorText(), Catch::Contains("kernel 'fill'"));
+  HIP_OK(hipEventDestroy(event));
+  HIP_OK(hipDeviceReset());
   (void)hipGetLastError();
 }
 

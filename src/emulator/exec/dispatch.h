@@ -78,6 +78,9 @@ struct Options {
                               << 36; ///< wave instructions of one wave before it counts as endless
   unsigned checks = kCheckNone;
   bool counters = false;
+  /// Whether the launch shall end before its time, as a fault that says so; asked now and then, by
+  /// any thread. May be empty.
+  std::function<bool()> abandon;
   /// Called with each executed instruction's text (one line, no newline) when set; forces one
   /// thread.
   std::function<void(const std::string &)> trace;

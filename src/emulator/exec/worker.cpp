@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 namespace flyemu {
@@ -135,6 +136,11 @@ public:
       turn(*slot);
       if (!slot->running)
         --launch.active;
+      waitingTurns = slot->running && slot->waiting ? waitingTurns + 1 : 0;
+      if (waitingTurns > slots.size()) { // what they wait for is not this thread's
+        std::this_thread::yield();
+        waitingTurns = 0;
+      }
     }
     std::lock_guard lock(launch.mutex);
     for (auto &slot : slots)
@@ -190,7 +196,10 @@ private:
   }
 
   void fail(const Group &group, const Wave &w, const WaveFault &f) {
-    Fault fault = describe(launch, group, w, f);
+    fail(describe(launch, group, w, f));
+  }
+
+  void fail(Fault fault) {
     std::lock_guard lock(launch.mutex);
     if (launch.result.ok)
       launch.result.fault = std::move(fault);
@@ -254,6 +263,12 @@ private:
 
   /// Each wave of the workgroup runs for a slice, or until it must wait.
   void turn(Slot &slot) {
+    if (launch.options.abandon && launch.options.abandon()) {
+      Fault fault;
+      fault.kernel = launch.dispatch.kernel->name;
+      fault.message = "kernel '" + fault.kernel + "': abandoned";
+      return fail(std::move(fault));
+    }
     const int64_t slice = slot.waiting ? kWaitingSlice : kSlice;
     for (Wave &w : slot.group.waves) {
       if (w.stop == Stop::End || w.stop == Stop::Barrier)
@@ -311,6 +326,7 @@ private:
   Launch &launch;
   std::vector<std::unique_ptr<Slot>> slots;
   size_t current = 0;
+  size_t waitingTurns = 0; ///< in a row
 };
 } // namespace
 

@@ -213,7 +213,7 @@ hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec, hipGraph_t graph,
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
   return api("hipGraphLaunch", [&] {
     std::shared_ptr<GraphExec> graph = Runtime::get().graphExecs.get(exec, "executable graph");
-    submit(Runtime::get().stream(stream), SequenceOperation{graph->steps}, hipGraphNodeTypeGraph);
+    submit(Runtime::get().stream(stream), GraphOperation{graph->plan}, hipGraphNodeTypeGraph);
   });
 }
 

@@ -3,17 +3,31 @@
 #include "emulator/hip/device.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace flyemu::hip {
 namespace {
 
-void appendSteps(const Graph &graph, std::vector<Operation> &steps) {
+/// Appends a graph that begins after the steps `before`, and returns the step that stands for its
+/// end.
+uint32_t appendSteps(const Graph &graph, const std::vector<uint32_t> &before, GraphPlan &plan) {
+  std::unordered_map<const GraphNode *, uint32_t> stepOf;
+  std::unordered_set<uint32_t> last;
   for (const GraphNode *node : graph.ordered()) {
-    if (node->child)
-      appendSteps(*node->child, steps);
-    else
-      steps.push_back(node->operation);
+    std::vector<uint32_t> dependencies =
+        node->dependencies.empty() ? before : std::vector<uint32_t>();
+    for (const GraphNode *dependency : node->dependencies) {
+      dependencies.push_back(stepOf.at(dependency));
+      last.erase(stepOf.at(dependency));
+    }
+    const uint32_t step = node->child ? appendSteps(*node->child, dependencies, plan)
+                                      : plan.add(node->operation, dependencies);
+    stepOf[node] = step;
+    last.insert(step);
   }
+  if (last.empty())
+    return plan.add(EmptyOperation(), before);
+  return plan.add(EmptyOperation(), {last.begin(), last.end()});
 }
 
 } // namespace
@@ -85,9 +99,9 @@ GraphNode &GraphExec::copyOf(const GraphNode *original) {
 }
 
 void GraphExec::rebuild() {
-  auto list = std::make_shared<OperationList>();
-  appendSteps(*source, list->operations);
-  steps = std::move(list);
+  auto made = std::make_shared<GraphPlan>();
+  appendSteps(*source, {}, *made);
+  plan = std::move(made);
 }
 
 } // namespace flyemu::hip

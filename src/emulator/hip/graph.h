@@ -1,7 +1,7 @@
 // Graphs: operations with dependencies, made by hand or captured, and their executable form.
 #pragma once
 
-#include "emulator/hip/operation.h"
+#include "emulator/hip/graph_run.h"
 
 #include <hip/hip_runtime_api.h>
 #include <memory>
@@ -44,7 +44,7 @@ struct Graph {
 /// An instantiated graph: a copy, so that the graph may change or go.
 struct GraphExec {
   std::shared_ptr<Graph> source; ///< a clone, its nodes knowing their origins
-  std::shared_ptr<const OperationList> steps;
+  std::shared_ptr<const GraphPlan> plan;
 
   explicit GraphExec(const Graph &graph);
   /// The exec's own copy of a node of the original graph; throws hipErrorInvalidValue.

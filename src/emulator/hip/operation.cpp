@@ -1,6 +1,7 @@
 #include "emulator/hip/operation.h"
 
 #include "emulator/hip/device.h"
+#include "emulator/hip/graph_run.h"
 #include "emulator/hip/launch_report.h"
 #include "emulator/hip/module.h"
 #include "emulator/hip/printf_buffer.h"
@@ -49,11 +50,15 @@ public:
     options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
+    // What another stream's kernel should have given may never come.
+    options.abandon = [this] { return device_.fault() != hipSuccess; };
     const DispatchResult result = runDispatch(dispatch, memory, options);
     if (const std::string text = printed.text(); !text.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
     }
+    if (!result.ok)
+      device_.requireHealthy();
     reportLaunch(operation, result, options, device_);
   }
 
@@ -126,14 +131,13 @@ public:
     while (
         !holds(operation, operation.bytes == 4
                               ? __atomic_load_n(static_cast<uint32_t *>(word), __ATOMIC_SEQ_CST)
-                              : __atomic_load_n(static_cast<uint64_t *>(word), __ATOMIC_SEQ_CST)))
+                              : __atomic_load_n(static_cast<uint64_t *>(word), __ATOMIC_SEQ_CST))) {
+      device_.requireHealthy();
       std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   }
 
-  void operator()(const SequenceOperation &sequence) {
-    for (const Operation &step : sequence.steps->operations)
-      std::visit(*this, step);
-  }
+  void operator()(const GraphOperation &graph) { runGraph(*graph.plan, device_); }
 
 private:
   /// What the hardware would hold at a time; a cooperative launch is known to fit.

@@ -97,20 +97,16 @@ struct ValueOperation {
 
 struct EmptyOperation {};
 
-struct OperationList;
+struct GraphPlan;
 
-/// Operations one after the other: a graph in topological order.
-struct SequenceOperation {
-  std::shared_ptr<const OperationList> steps;
+/// A launch of an instantiated graph.
+struct GraphOperation {
+  std::shared_ptr<const GraphPlan> plan;
 };
 
 using Operation =
     std::variant<EmptyOperation, KernelOperation, CopyOperation, FillOperation, HostOperation,
-                 RecordOperation, WaitOperation, FreeOperation, ValueOperation, SequenceOperation>;
-
-struct OperationList {
-  std::vector<Operation> operations;
-};
+                 RecordOperation, WaitOperation, FreeOperation, ValueOperation, GraphOperation>;
 
 /// Runs an operation to its end on the calling thread. Throws nothing: a failure, such as a
 /// kernel's fault, is logged and becomes the device's.
