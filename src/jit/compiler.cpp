@@ -133,7 +133,6 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
 }
 
 void Compile::run(mlir::ModuleOp source, Guard &guard) {
-  beginLoadingComgr();
   TargetMachineLease machine(options);
   // On the heap, where a module that LLVM crashed over can still be printed when this thread and
   // its stack are gone.

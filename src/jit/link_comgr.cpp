@@ -1,5 +1,5 @@
-// comgr is loaded when first asked for, so that a process that only launches never loads it and its
-// LLVM.
+// comgr is loaded when first asked for: it brings an LLVM of its own, which takes tens of
+// milliseconds.
 #include "jit/link.h"
 
 #include "support/log.h"
@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <dlfcn.h>
-#include <future>
 #include <string>
 
 namespace flydsl::jit {
@@ -74,15 +73,6 @@ struct Comgr {
   }
 };
 
-/// Loading comgr and the LLVM below it takes tens of milliseconds; it is begun on a thread of its
-/// own.
-std::shared_future<const Comgr *> comgr() {
-  // Never destroyed: a compile may be under way while the process ends.
-  static const auto &loading = *new std::shared_future<const Comgr *>(
-      std::async(std::launch::async, [] { return static_cast<const Comgr *>(new Comgr); }).share());
-  return loading;
-}
-
 /// One link's objects, released at the end in any case.
 struct Session {
   const Comgr &api;
@@ -125,16 +115,15 @@ struct Session {
 
 } // namespace
 
-void beginLoadingComgr() { comgr(); }
-
 std::optional<Bytes> linkWithComgr(std::span<const char> object, const Target &target) {
-  const Comgr &api = *comgr().get();
+  // Never destroyed: a compile may be under way while the process ends.
+  static const Comgr &api = *new Comgr;
   if (!api.lists(target))
     return std::nullopt;
   Bytes linked;
   if (Session(api).run(object, target.isaName(), linked))
     return linked;
-  support::log().debug("comgr lists {} but did not link the object; linking with LLD", target.id());
+  support::log().debug("comgr lists {} but did not link the object", target.id());
   return std::nullopt;
 }
 

@@ -51,7 +51,7 @@ private:
 
 // LLD takes paths. The object is an anonymous file; the result goes into a pipe, because LLD
 // replaces a regular output file by renaming, while it writes to anything else in place.
-Bytes linkWithLld(std::span<const char> object, const Target &target) {
+std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &target) {
   Descriptor input(memfd_create("flydsl-object", MFD_CLOEXEC));
   if (input.get() < 0)
     refuse("memfd_create");
@@ -81,17 +81,15 @@ Bytes linkWithLld(std::span<const char> object, const Target &target) {
     }
   });
 
+  bool outOfUse = false;
   std::string inputPath = input.path(), outputPath = writeEnd.path(), messages;
   lld::Result result{1, true};
   {
-    // After a crash inside of LLD its state is not to be trusted: what is linked later goes the
-    // same way.
     static std::mutex mutex;
     static bool usable = true;
     std::lock_guard lock(mutex);
-    if (!usable) {
-      messages = "LLD is out of use after an earlier crash";
-    } else {
+    outOfUse = !usable;
+    if (usable) {
       llvm::raw_string_ostream out(messages);
       const char *arguments[] = {
           "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
@@ -102,15 +100,22 @@ Bytes linkWithLld(std::span<const char> object, const Target &target) {
   }
   writeEnd.close();
   drain.join();
+  if (outOfUse)
+    return std::nullopt;
   if (result.retCode != 0 || linked.empty())
     throw CompileError("linking for " + target.id() + " failed: " + messages);
   return linked;
 }
 
 Bytes link(std::span<const char> object, const Target &target) {
-  if (std::optional<Bytes> linked = linkWithComgr(object, target))
-    return std::move(*linked);
-  return linkWithLld(object, target);
+  std::optional<Bytes> linked = linkWithLld(object, target);
+  if (!linked)
+    linked = linkWithComgr(object, target);
+  if (!linked)
+    throw CompileError("linking for " + target.id() +
+                       " failed: LLD is out of use after an earlier crash, and no comgr that lists "
+                       "the target is installed");
+  return std::move(*linked);
 }
 
 } // namespace flydsl::jit

@@ -38,7 +38,7 @@ struct DeviceToLose {
   }
   ~DeviceToLose() {
     unsetenv("FLYDSL_DEBUG_ENABLE_DEBUG_INFO");
-    HIP(hipDeviceReset)();
+    (void)HIP(hipDeviceReset)();
     fx::Device(0).make_current();
   }
   fx::Device device{1};

@@ -1,0 +1,79 @@
+#include "jit/code_object.h"
+#include "jit/codegen.h"
+#include "jit/link.h"
+
+#include <flydsl/error.h>
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <catch2/catch.hpp>
+
+using namespace flydsl;
+using namespace flydsl::jit;
+
+namespace {
+
+/// An object that is not linked yet.
+llvm::SmallVector<char, 0> objectOf(const std::string &text, const Target &target) {
+  CompileOptions options;
+  options.target = target;
+  TargetMachineLease machine(options);
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic problem;
+  auto module = llvm::parseIR(llvm::MemoryBufferRef(text, "link"), problem, context);
+  REQUIRE(module);
+  prepareModule(*module, *machine, options);
+  llvm::SmallVector<char, 0> object;
+  REQUIRE(emit(*module, *machine, /*assembly=*/false, object));
+  return object;
+}
+
+const char *store = R"(
+  define amdgpu_kernel void @store(ptr addrspace(1) %to, i32 %what) {
+    store i32 %what, ptr addrspace(1) %to
+    ret void
+  })";
+
+} // namespace
+
+TEST_CASE("LLD links for every target, and comgr makes the same kernel where it lists the target") {
+  unsigned both = 0;
+  for (const Processor &processor : supportedProcessors()) {
+    CAPTURE(processor.name);
+    const Target target = Target::parse(processor.name);
+    const auto object = objectOf(store, target);
+    const auto linked = linkWithLld(object, target);
+    REQUIRE(linked);
+    const CodeObject read = readCodeObject(*linked);
+    CHECK(read.kernel().name == "store");
+    CHECK(link(object, target) == *linked);
+    if (const auto other = linkWithComgr(object, target)) {
+      ++both;
+      CHECK(readCodeObject(*other).kernels == read.kernels);
+    }
+  }
+  CHECK(both > 0); // Debian's lists gfx90a
+}
+
+TEST_CASE("What does not link says which symbol is missing, and the next link works") {
+  const Target target = Target::parse("gfx942");
+  const auto broken = objectOf(R"(
+    declare void @nobody()
+    define amdgpu_kernel void @calls() {
+      call void @nobody()
+      ret void
+    })",
+                               target);
+  std::string what;
+  try {
+    link(broken, target);
+  } catch (const CompileError &error) {
+    what = error.what();
+  }
+  CHECK_THAT(what, Catch::Contains("gfx942") && Catch::Contains("undefined symbol: nobody"));
+  CHECK(readCodeObject(link(objectOf(store, target), target)).kernel().name == "store");
+}
