@@ -2,11 +2,14 @@
 #include "fake.h"
 #include "fake_params.h"
 
+#include <flydsl/aot.h>
 #include <flydsl/device_array.h>
 
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <filesystem>
+#include <unistd.h>
 
 namespace fx = flydsl;
 
@@ -63,6 +66,22 @@ void compiledKernel(benchmark::State &state) {
         .launch({.grid = {8, 8}, .block = 256, .stream = stream});
 }
 BENCHMARK(compiledKernel)->ThreadRange(1, 2)->UseRealTime();
+
+/// Compiled ahead of time, for two targets of which one is the device's.
+void aotKernel(benchmark::State &state) {
+  auto &[t, stream] = setup();
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("bench-" + std::to_string(getpid()) + ".flyaot");
+  kernel(t[0], t[1], t[2], t[3], t[4], 1, 2, 3)
+      .export_aot(path, {.block = 256, .archs = {"gfx950", "gfx942"}});
+  const fx::AotKernel shipped = fx::load_aot(path).kernel("bench");
+  std::filesystem::remove(path);
+  int i = 0;
+  for (auto _ : state)
+    shipped(t[0], t[1], t[2], t[3], t[4], ++i, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+}
+BENCHMARK(aotKernel);
 
 /// The kernel has been called with many shapes that are compiled in.
 void manySignatures(benchmark::State &state) {

@@ -18,6 +18,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
 struct AotState;
+struct AotEntry;
 
 /// A scalar argument into the buffer as the dtype that the kernel expects; what does not fit is the
 /// pack's error.
@@ -30,10 +31,10 @@ FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
 /// values and constants are in the code.
 class FLYDSL_API AotKernel {
 public:
-  AotKernel(std::shared_ptr<detail::AotState> state, std::string name);
+  explicit AotKernel(std::shared_ptr<detail::AotEntry> kernel);
 
   /// The kernel's name.
-  const std::string &name() const { return name_; }
+  const std::string &name() const;
   /// The targets that the file has code for.
   std::vector<std::string> targets() const;
 
@@ -82,8 +83,7 @@ private:
   void launch(detail::ArgPack &pack, const LaunchConfig &config,
               const std::source_location &where) const;
 
-  std::shared_ptr<detail::AotState> state_;
-  std::string name_;
+  std::shared_ptr<detail::AotEntry> kernel_; // keeps the file's others too
 };
 
 /// A loaded file.

@@ -94,6 +94,17 @@ public:
   /// Whether the error is no more than that a tensor's pointer is null.
   bool nullOnly() const { return nullOnly_; }
 
+  /// Whether the types' words are these; both begin with a word for the workgroup size, which is
+  /// left out. Word by word: wider loads would wait until the stores of the words are done.
+  bool sameTypes(const std::uint64_t *words, std::size_t count) const {
+    if (count != words_)
+      return false;
+    for (std::size_t i = 1; i < count; ++i)
+      if (words[i] != word_[i])
+        return false;
+    return true;
+  }
+
   /// The first word belongs to the launch: its workgroup size.
   void setBlock(std::uint64_t packed) { word_[0] = packed; }
   std::uint64_t block() const { return word_[0]; }

@@ -6,10 +6,10 @@
 
 #include <flydsl/aot.h>
 
-#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -19,15 +19,35 @@ namespace detail {
 
 /// One variant, loaded on the devices that asked for it. Entries appear and stay.
 struct AotLoaded {
+  explicit AotLoaded(AotVariant variant) : variant(std::move(variant)) {}
   static constexpr int maxDevices = 64;
-  AotVariant variant;
+  const AotVariant variant;
   std::atomic<const LoadedKernel *> on[maxDevices] = {};
   std::vector<std::unique_ptr<LoadedKernel>> owned;
+
+  bool takes(const ArgPack &pack) const {
+    return pack.sameTypes(variant.words.data(), variant.words.size());
+  }
+  bool takes(const Dim3 &block) const {
+    const auto &made = variant.facts.block;
+    return !made[0] || block == Dim3(made[0], made[1], made[2]);
+  }
+};
+
+/// A kernel's variants, in the order of the file. They differ in target, workgroup size and tensor
+/// types; their scalars are the same.
+struct AotEntry {
+  std::string name;
+  std::vector<DType> parameters; ///< none for a tensor
+  std::vector<std::unique_ptr<AotLoaded>> variants;
+  std::mutex mutex; ///< guards `owned` of the variants and the making of what is in `on`
+
+  const LoadedKernel &load(const ArgPack &pack, const LaunchConfig &config, int device,
+                           const std::source_location &where);
 };
 
 struct AotState {
-  std::vector<std::unique_ptr<AotLoaded>> variants;
-  std::mutex mutex; ///< guards `owned` and the making of what is in `on`
+  std::map<std::string, AotEntry> kernels;
 };
 
 void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63) {
@@ -77,19 +97,34 @@ void packReal(ArgPack &pack, DType dtype, double value) {
 
 } // namespace detail
 
+using detail::AotEntry;
 using detail::AotLoaded;
 using detail::AotState;
 
 namespace {
+
+std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
+  std::vector<DType> parameters;
+  for (std::size_t at = 1; at < words.size();) {
+    const std::uint64_t head = words[at];
+    const bool scalar = (head & 15) == ArgPack::scalarTag;
+    parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)))
+                                : DType());
+    at += scalar ? 1 : tensorWords(head);
+  }
+  return parameters;
+}
 
 AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
                const std::source_location &where) {
   auto state = std::make_shared<AotState>();
   try {
     for (AotVariant &variant : decodeAot(bytes)) {
-      auto loaded = std::make_unique<AotLoaded>();
-      loaded->variant = std::move(variant);
-      state->variants.push_back(std::move(loaded));
+      AotEntry &kernel = state->kernels[variant.facts.name];
+      kernel.name = variant.facts.name;
+      if (kernel.variants.empty())
+        kernel.parameters = parametersOf(variant.words);
+      kernel.variants.push_back(std::make_unique<AotLoaded>(std::move(variant)));
     }
   } catch (const RuntimeError &error) {
     throw RuntimeError(what + ": " + error.what(), 0, where);
@@ -124,104 +159,90 @@ AotModule::AotModule(std::shared_ptr<AotState> state) : state_(std::move(state))
 
 std::vector<std::string> AotModule::kernels() const {
   std::vector<std::string> names;
-  for (const auto &loaded : state_->variants)
-    names.push_back(loaded->variant.facts.name);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const auto &[name, kernel] : state_->kernels)
+    names.push_back(name);
   return names;
 }
 
 AotKernel AotModule::kernel(const std::string &name, std::source_location where) const {
-  const std::vector<std::string> names = kernels();
-  if (!std::binary_search(names.begin(), names.end(), name))
-    throw RuntimeError("no kernel " + name + " among the compiled ones: " + joined(names), 0,
+  auto found = state_->kernels.find(name);
+  if (found == state_->kernels.end())
+    throw RuntimeError("no kernel " + name + " among the compiled ones: " + joined(kernels()), 0,
                        where);
-  return AotKernel(state_, name);
+  return AotKernel(std::shared_ptr<AotEntry>(state_, &found->second));
 }
 
-AotKernel::AotKernel(std::shared_ptr<AotState> state, std::string name)
-    : state_(std::move(state)), name_(std::move(name)) {}
+AotKernel::AotKernel(std::shared_ptr<AotEntry> kernel) : kernel_(std::move(kernel)) {}
+
+const std::string &AotKernel::name() const { return kernel_->name; }
 
 std::vector<std::string> AotKernel::targets() const {
   std::vector<std::string> targets;
-  for (const auto &loaded : state_->variants)
-    if (loaded->variant.facts.name == name_)
-      targets.push_back(loaded->variant.facts.target);
+  for (const auto &loaded : kernel_->variants)
+    targets.push_back(loaded->variant.facts.target);
   return targets;
 }
 
 DType AotKernel::parameter(std::size_t index) const {
-  // Variants of a kernel differ in target, workgroup size and tensor types; their scalars are the
-  // same.
-  for (const auto &loaded : state_->variants) {
-    const AotVariant &variant = loaded->variant;
-    if (variant.facts.name != name_)
+  return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
+}
+
+/// The first launch of these types and this block on the device.
+const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &config, int device,
+                                   const std::source_location &where) {
+  const std::string &arch = deviceInfo(device).archFull;
+  AotLoaded *fitting = nullptr;
+  bool typesFit = false;
+  for (const auto &loaded : variants) {
+    if (!loaded->takes(pack))
       continue;
-    for (std::size_t at = 1, i = 0; at < variant.words.size(); ++i) {
-      const std::uint64_t head = variant.words[at];
-      const bool scalar = (head & 15) == ArgPack::scalarTag;
-      if (i == index)
-        return scalar ? DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff))) : DType();
-      at += scalar ? 1 : tensorWords(head);
-    }
-    break;
+    typesFit = true;
+    if (!runsOn(loaded->variant.facts.target, arch))
+      continue;
+    const bool blockFits = loaded->takes(config.block);
+    if (!fitting || blockFits)
+      fitting = loaded.get();
+    if (blockFits)
+      break;
   }
-  return {};
+  if (!typesFit)
+    refusePack(name, pack, where);
+  if (!fitting) {
+    std::vector<std::string> targets;
+    for (const auto &loaded : variants)
+      targets.push_back(loaded->variant.facts.target);
+    throw RuntimeError("kernel " + name + ": no code for " + arch + "; there is code for " +
+                           joined(targets),
+                       0, where);
+  }
+  checkBlock(config.block, fitting->variant.facts, where);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (const LoadedKernel *made = fitting->on[device].load(std::memory_order_relaxed))
+    return *made;
+  fitting->owned.push_back(std::make_unique<LoadedKernel>(fitting->variant.image, nullptr,
+                                                          fitting->variant.facts, device, where));
+  fitting->on[device].store(fitting->owned.back().get(), std::memory_order_release);
+  return *fitting->owned.back();
 }
 
 void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
                        const std::source_location &where) const {
-  const std::string who = "kernel " + name_ + ": ";
-  if (pack.error())
-    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
-                     where);
-  const HipFunctions &functions = hip();
-  const int device = deviceOf(config.stream, functions);
-  if (device >= AotLoaded::maxDevices)
-    throw RuntimeError("device " + std::to_string(device) + " is over the limit of devices", 0,
-                       where);
-
-  AotLoaded *fitting = nullptr;
-  bool typesFit = false;
-  for (const auto &loaded : state_->variants) {
-    const AotVariant &variant = loaded->variant;
-    if (variant.facts.name != name_ || variant.words.size() != pack.words() ||
-        std::memcmp(variant.words.data() + 1, pack.word() + 1, (pack.words() - 1) * 8) != 0)
-      continue;
-    typesFit = true;
-    const auto &block = variant.facts.block;
-    if (block[0] && config.block != Dim3(block[0], block[1], block[2]) && fitting)
-      continue;
-    if (runsOn(variant.facts.target, deviceInfo(device).archFull)) {
-      fitting = loaded.get();
-      if (!block[0] || config.block == Dim3(block[0], block[1], block[2]))
-        break;
-    }
-  }
-  if (!typesFit)
-    throw TraceError(who + "the arguments are of other types than it was compiled for", where);
-  if (!fitting)
-    throw RuntimeError(who + "no code for " + deviceInfo(device).archFull + "; there is code for " +
-                           joined(targets()),
+  if (pack.error()) [[unlikely]]
+    refusePack(name(), pack, where);
+  const int device = deviceOf(config.stream, hip());
+  if (device >= AotLoaded::maxDevices) [[unlikely]]
+    throw RuntimeError("kernel " + name() + ": device " + std::to_string(device) +
+                           " is over the limit of devices",
                        0, where);
-  checkBlock(config.block, fitting->variant.facts, where);
-  const LoadedKernel *kernel = fitting->on[device].load(std::memory_order_acquire);
-  if (!kernel) {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    kernel = fitting->on[device].load(std::memory_order_relaxed);
-    if (!kernel) {
-      fitting->owned.push_back(std::make_unique<LoadedKernel>(
-          fitting->variant.image, nullptr, fitting->variant.facts, device, where));
-      kernel = fitting->owned.back().get();
-      fitting->on[device].store(kernel, std::memory_order_release);
-    }
-  }
-  if (functions.deviceCount > 1) {
-    DeviceScope scope(device);
-    kernel->launch(config, pack.bytes(), pack.byteCount(), where);
-  } else {
-    kernel->launch(config, pack.bytes(), pack.byteCount(), where);
-  }
+  // What is loaded on the device runs there.
+  for (const auto &loaded : kernel_->variants)
+    if (const LoadedKernel *kernel = loaded->on[device].load(std::memory_order_acquire))
+      if (loaded->takes(config.block) && loaded->takes(pack)) [[likely]] {
+        if (!loaded->variant.facts.block[0])
+          checkBlock(config.block, loaded->variant.facts, where);
+        return kernel->launch(config, pack, where);
+      }
+  kernel_->load(pack, config, device, where).launch(config, pack, where);
 }
 
 FLYDSL_NAMESPACE_END

@@ -48,6 +48,7 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
   const HipFunctions &functions = hip();
   const DeviceInfo &info = deviceInfo(device);
   launch_ = functions.hipModuleLaunchKernel;
+  severalDevices_ = functions.deviceCount > 1;
   if (!runsOn(facts.target, info.archFull))
     throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target + ", device " +
                            std::to_string(device) + " is " + info.archFull,
@@ -82,6 +83,12 @@ LoadedKernel::~LoadedKernel() {
     (void)hip().hipModuleUnload(module_);
 }
 
+void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
+                                  const std::source_location &where) const {
+  DeviceScope scope(device_);
+  launchHere(config, pack, where);
+}
+
 void LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {
   const std::string who = "kernel " + facts_.name + ": ";
   for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z})
@@ -105,6 +112,15 @@ void LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
 void LoadedKernel::fail(hipError_t code, const std::source_location &where) const {
   throwHipError(code, "launching kernel " + facts_.name + " on device " + std::to_string(device_),
                 where);
+}
+
+void refusePack(const std::string &kernel, const detail::ArgPack &pack,
+                const std::source_location &where) {
+  const std::string who = "kernel " + kernel + ": ";
+  if (pack.error())
+    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
+                     where);
+  throw TraceError(who + "the arguments are of other types than it was compiled for", where);
 }
 
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where) {

@@ -4,6 +4,7 @@
 
 #include "runtime/hip_functions.h"
 
+#include <flydsl/args.h>
 #include <flydsl/error.h>
 #include <flydsl/launch.h>
 
@@ -37,10 +38,19 @@ public:
   LoadedKernel &operator=(const LoadedKernel &) = delete;
 
   const KernelFacts &facts() const { return facts_; }
-  /// One hipModuleLaunchKernel. `arguments` is the explicit part of the argument segment. The
-  /// caller has checked the workgroup size with `checkBlock`.
-  void launch(const LaunchConfig &config, const std::byte *arguments, std::size_t size,
+  /// One hipModuleLaunchKernel, with the kernel's device current. The caller has checked the
+  /// arguments' types, and the workgroup size with `checkBlock`.
+  void launch(const LaunchConfig &config, const detail::ArgPack &pack,
               const std::source_location &where) const {
+    if (severalDevices_) [[unlikely]]
+      launchOnDevice(config, pack, where);
+    else
+      launchHere(config, pack, where);
+  }
+
+private:
+  void launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
+                  const std::source_location &where) const {
     constexpr std::uint64_t limit = 0xffffffff; // work-items in a dimension
     const auto gx = static_cast<std::uint64_t>(config.grid.x),
                gy = static_cast<std::uint64_t>(config.grid.y),
@@ -54,7 +64,8 @@ public:
         gy * by > limit || gz * bz > limit || config.smem > maxDynamicShared_ ||
         config.cluster != Dim3()) [[unlikely]]
       refuse(config, where);
-    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(arguments),
+    std::size_t size = pack.byteCount();
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(pack.bytes()),
                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
     const hipError_t code = launch_(
         function_, static_cast<unsigned>(gx), static_cast<unsigned>(gy), static_cast<unsigned>(gz),
@@ -64,7 +75,8 @@ public:
       fail(code, where);
   }
 
-private:
+  void launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
+                      const std::source_location &where) const;
   [[noreturn]] void refuse(const LaunchConfig &config, const std::source_location &where) const;
   [[noreturn]] void fail(hipError_t code, const std::source_location &where) const;
 
@@ -73,6 +85,7 @@ private:
   std::size_t maxDynamicShared_ = 0;
   hipModule_t module_ = nullptr;
   int device_;
+  bool severalDevices_;
   KernelFacts facts_;
   std::shared_ptr<const void> owner_; // HIP may read the image for as long as the module lives
 };
@@ -80,6 +93,10 @@ private:
 /// Whether code for the target id `code` runs on a device that reports `device`: the same
 /// processor, and each feature that the code fixes set as on the device.
 bool runsOn(const std::string &code, const std::string &device);
+
+/// Throws TraceError for arguments that can't be packed, or else are not of the kernel's types.
+[[noreturn]] void refusePack(const std::string &kernel, const detail::ArgPack &pack,
+                             const std::source_location &where);
 
 /// Throws TraceError where a workgroup of `block` can't be, or is not what the code was made for.
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where);

@@ -48,13 +48,6 @@ bool plausible(const Dim3 &b) {
           static_cast<std::uint64_t>(b.z)) < 0x10000;
 }
 
-[[noreturn]] void throwArgument(const KernelSpec &spec, const ArgPack &pack,
-                                const std::source_location &where) {
-  throw TraceError("kernel " + spec.name + ": argument " + std::to_string(pack.errorArgument()) +
-                       ": " + pack.error(),
-                   where);
-}
-
 void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::source_location &where) {
   KernelFacts facts;
   facts.name = spec.name;
@@ -101,34 +94,12 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
       .publish(device, load(executable, device, where));
 }
 
-[[noreturn]] void refusePack(const BoundExecutable &bound, const ArgPack &pack,
-                             const std::source_location &where) {
-  const std::string who = "kernel " + bound.executable->facts.name + ": ";
-  if (pack.error())
-    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
-                     where);
-  throw TraceError(who + "the arguments are of other types than the kernel was compiled for",
-                   where);
-}
-
-/// The launch itself. With several devices in the process, the kernel's is made current for the
-/// call.
-void launchOn(const LoadedKernel &kernel, const ArgPack &pack, const LaunchConfig &config,
-              int device, const HipFunctions &functions, const std::source_location &where) {
-  if (functions.deviceCount > 1) {
-    DeviceScope scope(device);
-    kernel.launch(config, pack.bytes(), pack.byteCount(), where);
-  } else {
-    kernel.launch(config, pack.bytes(), pack.byteCount(), where);
-  }
-}
-
 } // namespace
 
 void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
             const std::source_location &where) {
   if (pack.error()) [[unlikely]]
-    throwArgument(kernel.spec, pack, where);
+    refusePack(kernel.spec.name, pack, where);
   if (!plausible(config.block)) [[unlikely]]
     checkBlockFor(kernel.spec, config.block, where);
   pack.setBlock(blockWord(config.block));
@@ -137,7 +108,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
     const HipFunctions &functions = hip();
     const int device = deviceOf(config.stream, functions);
     if (const LoadedKernel *loaded = entry->loaded(device)) [[likely]]
-      return launchOn(*loaded, pack, config, device, functions, where);
+      return loaded->launch(config, pack, where);
   }
   if (compile_only()) {
     CompileConfig only;
@@ -147,13 +118,13 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
   }
   const HipFunctions &functions = hip();
   const int device = deviceOf(config.stream, functions);
-  launchOn(prepare(kernel, pack, config, device, where), pack, config, device, functions, where);
+  prepare(kernel, pack, config, device, where).launch(config, pack, where);
 }
 
 Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
                    const std::source_location &where) {
   if (pack.error() && !pack.nullOnly())
-    throwArgument(kernel.spec, pack, where);
+    refusePack(kernel.spec.name, pack, where);
   Dim3 block = config.block;
   if (const auto &known = kernel.spec.hints.known_block_size; block == Dim3(0) && known[0])
     block = Dim3(known[0], known[1] ? known[1] : 1, known[2] ? known[2] : 1);
@@ -174,9 +145,8 @@ std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, con
 
 void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &config,
                  const std::source_location &where) {
-  pack.setBlock(bound.block);
-  if (pack.error() || !bound.entry.matches(pack)) [[unlikely]]
-    refusePack(bound, pack, where);
+  if (pack.error() || !bound.entry.sameTypes(pack)) [[unlikely]]
+    refusePack(bound.executable->facts.name, pack, where);
   if (bound.block == noBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
       [[unlikely]]
     checkBlock(config.block, bound.executable->facts, where);
@@ -188,7 +158,7 @@ void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &conf
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
     loaded = &bound.entry.publish(device, load(bound.executable, device, where));
-  launchOn(*loaded, pack, config, device, functions, where);
+  loaded->launch(config, pack, where);
 }
 
 } // namespace detail

@@ -20,14 +20,9 @@ class SignatureEntry {
 public:
   SignatureEntry(const detail::ArgPack &pack, int deviceCount);
 
-  /// Word by word: wider loads would wait until the stores of the words are done.
+  bool sameTypes(const detail::ArgPack &pack) const { return pack.sameTypes(words_.get(), count_); }
   bool matches(const detail::ArgPack &pack) const {
-    if (count_ != pack.words())
-      return false;
-    for (std::size_t i = 0; i < count_; ++i)
-      if (words_[i] != pack.word()[i])
-        return false;
-    return true;
+    return words_[0] == pack.block() && sameTypes(pack);
   }
   std::uint64_t hash() const { return hash_; }
   /// Null until loaded on that device.
@@ -64,7 +59,7 @@ public:
   SignatureEntry &insert(const detail::ArgPack &pack, int deviceCount);
 
   /// The products do not wait for each other, and the turning of the sum keeps the loop from wide
-  /// loads (see SignatureEntry::matches).
+  /// loads (see ArgPack::sameTypes).
   static std::uint64_t hashOf(const detail::ArgPack &pack) {
     std::uint64_t sum = pack.words();
     for (std::size_t i = 0; i < pack.words(); ++i)
