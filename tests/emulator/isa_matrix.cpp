@@ -65,3 +65,23 @@ TEST_CASE("scaled MFMA of gfx950 takes its scales from the first half") {
   w.run("v_mfma_f32_16x16x128_f8f6f4 v[24:27], v[8:15], v[16:23], v[24:27]");
   CHECK(asF32(w.outV[27][63]) == 128.0f);
 }
+
+TEST_CASE("a broadcast of A's blocks stays within the instruction's blocks") {
+  const std::string four = "v_mfma_f32_16x16x1_4b_f32 v[8:23], v2, v3, v[8:23] ";
+  const std::string one = "v_mfma_f32_16x16x4_f32 v[8:11], v2, v3, v[8:11] ";
+  for (const std::string &text : {four + "cbsz:2 abid:3", four + "cbsz:1 abid:1", one}) {
+    WaveRun w;
+    INFO(text);
+    w.run(text);
+    CHECK(w.result.ok);
+  }
+  for (const std::string &text : {four + "cbsz:3", four + "cbsz:7 abid:15", four + "cbsz:1 abid:2",
+                                  four + "abid:1", one + "cbsz:1"}) {
+    WaveRun w;
+    INFO(text);
+    w.run(text, true);
+    REQUIRE(!w.result.ok);
+    CHECK(w.result.fault.instruction.find("v_mfma_f32_16x16x") == 0);
+    CHECK(w.result.fault.message.find("form") != std::string::npos);
+  }
+}

@@ -148,6 +148,14 @@ const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst 
   }
   if (!inst.src[0].isVgpr() || !inst.src[1].isVgpr() || (op->sparse && !inst.src[2].isVgpr()))
     return "a matrix operand that is no vector register";
+  if (op->family == matrix::Family::Cdna && !op->sparse && !op->anyFormat) {
+    // CBSZ and ABID, here alone a broadcast of A's blocks (CDNA3 ISA, VOP3P-MAI).
+    const unsigned group = 1u << (inst.offset & 7);
+    if (group > op->blocks)
+      return "a broadcast to more blocks than the matrix instruction has";
+    if ((inst.offset >> 4 & 15) >= group)
+      return "a broadcast of a block that the matrix instruction does not share";
+  }
   if (op->scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
