@@ -1,6 +1,8 @@
 // Seeded mutation of machine code for a number of seconds: random dwords, and instructions from the
 // assembler with bits changed, dwords exchanged, pieces of one put into another.
 //   decoder_fuzz <seconds> <seed>
+//   decoder_fuzz corpus <folder>: writes libFuzzer's first inputs, one per instruction and one of
+//   all of them for each processor, without and with the checks
 #include "decoder_target.h"
 
 #include "../emulator/assemble.h"
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
@@ -18,6 +21,8 @@
 using namespace flyemu;
 
 namespace {
+using Words = std::vector<uint32_t>;
+
 const char *const kGfx9[] = {"s_load_dwordx4 s[4:7], s[0:1], 0x0",
                              "s_mov_b64 s[8:9], s[0:1]",
                              "s_movk_i32 s10, 0x1000",
@@ -87,15 +92,15 @@ const char *const kLater[] = {"s_load_b128 s[4:7], s[0:1], 0x0",
                               "s_endpgm"};
 
 /// Instructions of each processor, one by one.
-std::vector<std::vector<std::vector<uint32_t>>> seeds() {
-  std::vector<std::vector<std::vector<uint32_t>>> all;
+std::vector<std::vector<Words>> seeds() {
+  std::vector<std::vector<Words>> all;
   for (const std::string target : fuzz::kTargets) {
     std::vector<std::string> texts;
     if (target[3] == '9')
       texts.assign(std::begin(kGfx9), std::end(kGfx9));
     else
       texts.assign(std::begin(kLater), std::end(kLater));
-    std::vector<std::vector<uint32_t>> code;
+    std::vector<Words> code;
     for (auto &words : test::assembleEach(target, texts))
       if (!words.empty())
         code.push_back(words);
@@ -103,9 +108,43 @@ std::vector<std::vector<std::vector<uint32_t>>> seeds() {
   }
   return all;
 }
+
+/// What runCode takes: a byte for the processor and the options, and the code.
+std::vector<uint8_t> input(uint8_t first, const Words &words) {
+  std::vector<uint8_t> bytes(1 + 4 * words.size(), first);
+  std::memcpy(bytes.data() + 1, words.data(), 4 * words.size());
+  return bytes;
+}
+
+bool writeCorpus(const std::string &folder) {
+  const auto code = seeds();
+  // The smallest bytes that choose each processor with every check and counter, and with none.
+  constexpr unsigned kProcessors = std::size(fuzz::kTargets);
+  constexpr unsigned kChecked = (0xc0 + kProcessors - 1) / kProcessors * kProcessors;
+  bool good = true;
+  for (unsigned target = 0; target < code.size(); ++target) {
+    Words all;
+    for (const Words &piece : code[target])
+      all.insert(all.end(), piece.begin(), piece.end());
+    std::vector<Words> files = code[target];
+    files.push_back(all);
+    for (size_t n = 0; n < files.size(); ++n)
+      for (unsigned options : {0u, kChecked}) {
+        const auto bytes = input(static_cast<uint8_t>(target + options), files[n]);
+        std::ofstream out(folder + "/" + fuzz::kTargets[target] + "-" + std::to_string(n) +
+                              (options ? "-checked" : ""),
+                          std::ios::binary);
+        out.write(reinterpret_cast<const char *>(bytes.data()), static_cast<long>(bytes.size()));
+        good &= static_cast<bool>(out.flush());
+      }
+  }
+  return good;
+}
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc == 3 && std::string(argv[1]) == "corpus")
+    return writeCorpus(argv[2]) ? 0 : 1;
   const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
   std::mt19937 random(argc > 2 ? static_cast<unsigned>(std::atol(argv[2])) : 1);
   const auto code = seeds();
@@ -114,7 +153,6 @@ int main(int argc, char **argv) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   uint64_t runs = 0;
-  std::vector<uint8_t> input;
   while (elapsed() < seconds) {
     const unsigned target = random() % code.size();
     std::vector<uint32_t> words;
@@ -131,15 +169,13 @@ int main(int argc, char **argv) {
         piece[random() % piece.size()] = random();
       words.insert(words.end(), piece.begin(), piece.end());
     }
-    input.assign(1, static_cast<uint8_t>(target + 5 * (random() % 51)));
-    input.resize(1 + 4 * words.size());
-    std::memcpy(input.data() + 1, words.data(), 4 * words.size());
+    const auto bytes = input(static_cast<uint8_t>(target + 5 * (random() % 51)), words);
     try {
-      fuzz::runCode(input.data(), input.size());
+      fuzz::runCode(bytes.data(), bytes.size());
     } catch (const std::exception &e) {
       std::fprintf(stderr, "after %llu runs: %s\n", static_cast<unsigned long long>(runs),
                    e.what());
-      for (uint8_t b : input)
+      for (uint8_t b : bytes)
         std::fprintf(stderr, "%02x", b);
       std::fprintf(stderr, "\n");
       return 1;

@@ -1,5 +1,6 @@
 // ir_fuzz SECONDS SEED FOLDER: mutates the .mlir files under FOLDER, token by token, and runs each
 // result. The case that runs is kept in ir_fuzz.last, so that a crash leaves its input behind.
+// ir_fuzz corpus FOLDER OUT: writes the modules one by one, libFuzzer's first inputs.
 #include "ir_target.h"
 
 #include <array>
@@ -55,6 +56,31 @@ void addSeeds(const std::filesystem::path &file, std::vector<Tokens> &seeds) {
   }
 }
 
+std::vector<Tokens> seedsUnder(const char *folder) {
+  std::vector<Tokens> seeds;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".mlir")
+      addSeeds(entry.path(), seeds);
+  return seeds;
+}
+
+std::string join(const Tokens &tokens) {
+  std::string text;
+  for (const std::string &token : tokens)
+    text += token;
+  return text;
+}
+
+bool writeCorpus(const char *folder, const std::string &out) {
+  size_t n = 0;
+  bool good = true;
+  for (const Tokens &seed : seedsUnder(folder)) {
+    std::ofstream file(out + "/" + std::to_string(n++) + ".mlir", std::ios::binary);
+    good &= static_cast<bool>((file << join(seed)).flush());
+  }
+  return good && n > 0;
+}
+
 class Mutator {
 public:
   Mutator(const std::vector<Tokens> &seeds, unsigned seed) : seeds_(seeds), random_(seed) {}
@@ -63,10 +89,7 @@ public:
     Tokens tokens = pick(seeds_);
     for (size_t n = 1 + below(4); n > 0 && !tokens.empty(); --n)
       mutate(tokens);
-    std::string text;
-    for (const std::string &token : tokens)
-      text += token;
-    return text;
+    return join(tokens);
   }
 
 private:
@@ -141,14 +164,14 @@ int main(int argc, char **argv) {
     flydsl::fuzz::runIR(all.str());
     return 0;
   }
+  if (argc == 4 && std::string(argv[1]) == "corpus")
+    return writeCorpus(argv[2], argv[3]) ? 0 : 1;
   if (argc != 4) {
-    std::fprintf(stderr, "usage: ir_fuzz SECONDS SEED FOLDER | ir_fuzz FILE\n");
+    std::fprintf(stderr,
+                 "usage: ir_fuzz SECONDS SEED FOLDER | ir_fuzz corpus FOLDER OUT | ir_fuzz FILE\n");
     return 2;
   }
-  std::vector<Tokens> seeds;
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(argv[3]))
-    if (entry.path().extension() == ".mlir")
-      addSeeds(entry.path(), seeds);
+  const std::vector<Tokens> seeds = seedsUnder(argv[3]);
   if (seeds.empty()) {
     std::fprintf(stderr, "no .mlir files under %s\n", argv[3]);
     return 2;
