@@ -2,7 +2,8 @@
 # the tests and tools directly.
 #   flydsl_room(name SOURCES a.cpp ... LINK other ... [MLIR] [HIP])
 # MLIR: sees LLVM's and MLIR's headers and links their shared libraries; compiled at -O1 at most, which
-# halves compile time where the time goes to templates and not to loops.
+# halves compile time where the time goes to templates and not to loops. With sanitizers, whose checks double what
+# the optimizer has to look at, not optimized at all.
 function(flydsl_room name)
   cmake_parse_arguments(ROOM "MLIR;HIP" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -14,6 +15,8 @@ function(flydsl_room name)
     target_link_libraries(${name} PUBLIC flydsl_llvm_headers MLIR LLVM)
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
       target_compile_options(${name} PRIVATE -O1)
+    elseif(FLYDSL_SANITIZE)
+      target_compile_options(${name} PRIVATE -O0)
     endif()
   endif()
   if(ROOM_HIP)

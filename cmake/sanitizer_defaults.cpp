@@ -1,15 +1,30 @@
-// What the sanitizers are told where ASAN_OPTIONS and TSAN_OPTIONS say nothing else.
+// What the sanitizers are told where ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS say nothing else.
 //
-// LLVM's arenas poison what they have not handed out, in the inline functions of its headers. Those of this build
-// do; those inside of the installed libLLVM and libMLIR, built without the sanitizer, hand memory out of the
-// same arenas without lifting the poison.
+// A finding ends the program by a signal, whatever handlers the program has. An exit code would
+// pass for the expected failure in tests that look at the output only, or that expect one, and of
+// undefined behaviour there would be a line of text and nothing else.
+#define FLYDSL_ENDS "abort_on_error=1:handle_abort=1:halt_on_error=1"
+
+// LLVM's arenas poison what they have not handed out, in the inline functions of its headers. Those
+// of this build do; those inside of the installed libLLVM and libMLIR, built without the sanitizer,
+// hand memory out of the same arenas without lifting the poison.
 extern "C" __attribute__((visibility("default"))) const char *__asan_default_options() {
-  return "allow_user_poisoning=0";
+  return FLYDSL_ENDS ":allow_user_poisoning=0";
 }
 
-// The loads and stores of emulated kernels are plain ones on the host's threads, and workgroups may wait for each
-// other's: what races there is the kernel's matter, which the emulator's own check looks for.
+extern "C" __attribute__((visibility("default"))) const char *__ubsan_default_options() {
+  return FLYDSL_ENDS ":print_stacktrace=1";
+}
+
+extern "C" __attribute__((visibility("default"))) const char *__tsan_default_options() {
+  return FLYDSL_ENDS;
+}
+
+// The loads and stores of emulated kernels are plain ones on the host's threads, and workgroups may
+// wait for each other's: what races there is the kernel's matter, which the emulator's own check
+// looks for.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
-  return "race:emulator/exec/memory_ops.h\nrace:emulator/exec/global.cpp\nrace:emulator/exec/smem.cpp\n"
+  return "race:emulator/exec/memory_ops.h\nrace:emulator/exec/global.cpp\nrace:emulator/exec/"
+         "smem.cpp\n"
          "race:emulator/exec/buffer_typed.cpp\nrace:emulator/exec/transposed.cpp\n";
 }
