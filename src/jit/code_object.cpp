@@ -158,6 +158,18 @@ CodeObject decodeMetadata(const std::uint8_t *data, std::size_t size) {
 //===-- summary
 //----------------------------------------------------------------------------------------===//
 
+const char *tierName(CacheTier tier) {
+  switch (tier) {
+  case CacheTier::compiled:
+    return "compiled";
+  case CacheTier::memory:
+    return "memory";
+  case CacheTier::disk:
+    return "disk";
+  }
+  return "?";
+}
+
 std::string summary(const CodeObject &object) {
   std::string text =
       "code object for " + object.target + ", " + std::to_string(object.bytes.size()) + " bytes\n";

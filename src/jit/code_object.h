@@ -2,6 +2,8 @@
 // LLVM, no MLIR: cache, launch and ahead-of-time loading use it alone.
 #pragma once
 
+#include <flydsl/executable.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +80,9 @@ CodeObject readCodeObject(std::vector<std::uint8_t> bytes);
 /// `encodeMetadata` did not make.
 std::vector<std::uint8_t> encodeMetadata(const CodeObject &object);
 CodeObject decodeMetadata(const std::uint8_t *data, std::size_t size);
+
+/// "memory", "disk", "compiled".
+const char *tierName(CacheTier tier);
 
 /// A few lines for people: registers, LDS, scratch, spills, code size, arguments.
 std::string summary(const CodeObject &object);

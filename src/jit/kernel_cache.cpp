@@ -18,18 +18,6 @@ static double since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-const char *tierName(Tier tier) {
-  switch (tier) {
-  case Tier::memory:
-    return "memory";
-  case Tier::disk:
-    return "disk";
-  case Tier::compiled:
-    return "compiled";
-  }
-  return "?";
-}
-
 KernelCache &KernelCache::process() {
   static auto *instance = new KernelCache(cache::Config::fromEnvironment());
   return *instance;
@@ -72,7 +60,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
   result.key = key;
   auto start = Clock::now();
   bool first = false;
-  Tier tier = Tier::disk;
+  CacheTier tier = CacheTier::disk;
   result.object = memory_.findOrMake(
       key,
       [&]() -> std::shared_ptr<const CodeObject> {
@@ -90,7 +78,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
         std::shared_ptr<const CodeObject> fresh;
         auto make = [&] {
           fresh = compiled(compiler);
-          tier = Tier::compiled;
+          tier = CacheTier::compiled;
           return cache::Blob{encodeMetadata(*fresh), fresh->bytes};
         };
         bool made = false;
@@ -103,12 +91,12 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
         return fresh;
       },
       first);
-  result.tier = first ? tier : Tier::memory;
+  result.tier = first ? tier : CacheTier::memory;
   result.fetchMs = since(start);
   std::lock_guard lock(mutex_);
-  if (result.tier == Tier::memory) {
+  if (result.tier == CacheTier::memory) {
     ++stats_.memoryHits;
-  } else if (result.tier == Tier::disk) {
+  } else if (result.tier == CacheTier::disk) {
     ++stats_.diskHits;
     stats_.bytesLoaded += result.object->bytes.size();
     stats_.loadMs += result.fetchMs;

@@ -6,19 +6,17 @@
 #include "jit/code_object.h"
 #include "jit/compiler.h"
 
+#include <flydsl/executable.h>
+
 #include <atomic>
 #include <functional>
 
 namespace flydsl::jit {
 
-/// Where a kernel came from.
-enum class Tier { memory, disk, compiled };
-const char *tierName(Tier tier); ///< "memory", "disk", "compiled"
-
 struct CachedKernel {
   std::shared_ptr<const CodeObject> object;
   cache::Key key;
-  Tier tier = Tier::compiled;
+  CacheTier tier = CacheTier::compiled;
   double hashMs = 0;  ///< to make the key from the IR
   double fetchMs = 0; ///< to find or to compile
 };

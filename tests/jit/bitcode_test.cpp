@@ -143,18 +143,18 @@ TEST_CASE("The key goes by a file's content, not by its place") {
   cache::Config config;
   config.directory = (scratch.path / "cache").string();
   KernelCache cache(config);
-  auto keyOf = [&](const std::string &path, Tier tier) {
+  auto keyOf = [&](const std::string &path, CacheTier tier) {
     ContextLease context;
     auto module = mlir::parseSourceString<mlir::ModuleOp>(kernel(inQuotes(path)), context.get());
     CachedKernel kernel = cache.compile(*module, gfx942());
     CHECK(kernel.tier == tier);
     return kernel.key;
   };
-  cache::Key key = keyOf(three, Tier::compiled);
-  CHECK(keyOf(same, Tier::memory) == key);
-  CHECK(keyOf(four, Tier::compiled) != key);
+  cache::Key key = keyOf(three, CacheTier::compiled);
+  CHECK(keyOf(same, CacheTier::memory) == key);
+  CHECK(keyOf(four, CacheTier::compiled) != key);
   scratch.bitcode("three.bc", scaleBy("4.0"));
-  CHECK(keyOf(three, Tier::memory) != key);
+  CHECK(keyOf(three, CacheTier::memory) != key);
 }
 
 TEST_CASE(

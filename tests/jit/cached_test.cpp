@@ -53,11 +53,11 @@ TEST_CASE("Compiled once, then from memory, then from disk, with the same bytes 
   auto module = parse(context, test::scaleKernel());
   KernelCache first(configIn(scratch.path));
   CachedKernel compiled = first.compile(*module, options());
-  CHECK(compiled.tier == Tier::compiled);
-  CHECK(first.compile(*module, options()).tier == Tier::memory);
+  CHECK(compiled.tier == CacheTier::compiled);
+  CHECK(first.compile(*module, options()).tier == CacheTier::memory);
   KernelCache second(configIn(scratch.path));
   CachedKernel loaded = second.compile(*module, options());
-  CHECK(loaded.tier == Tier::disk);
+  CHECK(loaded.tier == CacheTier::disk);
   CHECK(loaded.object->bytes == compiled.object->bytes);
   CHECK(loaded.object->kernels == compiled.object->kernels);
   CHECK(loaded.object->target == compiled.object->target);
@@ -110,7 +110,7 @@ TEST_CASE("Run-only: a hit works, a miss names kernel, key and directories; noth
   CHECK(empty.stats().compiles == 0);
   KernelCache(configIn(scratch.path)).compile(*module, options());
   KernelCache filled(config);
-  CHECK(filled.compile(*module, options()).tier == Tier::disk);
+  CHECK(filled.compile(*module, options()).tier == CacheTier::disk);
   CHECK(filled.stats().compiles == 0);
 }
 
@@ -122,12 +122,12 @@ TEST_CASE("A damaged entry is compiled again and replaced; an unwritable directo
   std::string path = cache::entryPath(scratch.path, good.key);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   CachedKernel again = KernelCache(configIn(scratch.path)).compile(*module, options());
-  CHECK(again.tier == Tier::compiled);
+  CHECK(again.tier == CacheTier::compiled);
   CHECK(again.object->bytes == good.object->bytes);
-  CHECK(KernelCache(configIn(scratch.path)).compile(*module, options()).tier == Tier::disk);
+  CHECK(KernelCache(configIn(scratch.path)).compile(*module, options()).tier == CacheTier::disk);
 
   std::ofstream(scratch.path + "/file") << "not a directory";
   KernelCache nowhere(configIn(scratch.path + "/file/below"));
   CHECK(nowhere.compile(*module, options()).object->bytes == good.object->bytes);
-  CHECK(nowhere.compile(*module, options()).tier == Tier::memory);
+  CHECK(nowhere.compile(*module, options()).tier == CacheTier::memory);
 }

@@ -102,5 +102,6 @@ TEST_CASE("A compile that fails is reported each time and leaves nothing behind"
   for (int i = 0; i < 2; ++i)
     CHECK_THROWS_AS(kernels.fetch(keyOf(1), "k", target, fails), CompileError);
   CHECK(kernels.stats().failures == 2);
-  CHECK(kernels.fetch(keyOf(1), "k", target, [] { return objectFor(1); }).tier == Tier::compiled);
+  CHECK(kernels.fetch(keyOf(1), "k", target, [] { return objectFor(1); }).tier ==
+        CacheTier::compiled);
 }

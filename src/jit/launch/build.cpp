@@ -36,18 +36,6 @@ std::string print(mlir::ModuleOp module) {
   return text;
 }
 
-CacheTier tierOf(Tier tier) {
-  switch (tier) {
-  case Tier::memory:
-    return CacheTier::memory;
-  case Tier::disk:
-    return CacheTier::disk;
-  case Tier::compiled:
-    break;
-  }
-  return CacheTier::compiled;
-}
-
 runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
                              const Target &target) {
   runtime::KernelFacts facts;
@@ -90,7 +78,7 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
     throw CompileError("the code object has no kernel " + name);
   state.facts = factsOf(*cached.object, *state.kernel, options.target);
   state.irHash = cached.key.hex();
-  state.tier = tierOf(cached.tier);
+  state.tier = cached.tier;
 }
 
 /// `event` carries the names of kernel and target.
@@ -122,8 +110,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   event.bytes = state->object->bytes.size();
   report(event);
   support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
-                       state->traceMilliseconds, Executable(state).cache_tier_name(),
-                       state->compileMilliseconds, state->irHash);
+                       state->traceMilliseconds, tierName(state->tier), state->compileMilliseconds,
+                       state->irHash);
   return state;
 }
 

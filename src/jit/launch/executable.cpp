@@ -24,17 +24,7 @@ unsigned Executable::max_block() const { return state_->facts.maxBlock; }
 
 const std::string &Executable::ir_hash() const { return state_->irHash; }
 CacheTier Executable::cache_tier() const { return state_->tier; }
-const char *Executable::cache_tier_name() const {
-  switch (state_->tier) {
-  case CacheTier::compiled:
-    return "compiled";
-  case CacheTier::memory:
-    return "memory";
-  case CacheTier::disk:
-    return "disk";
-  }
-  return "";
-}
+const char *Executable::cache_tier_name() const { return jit::tierName(state_->tier); }
 double Executable::trace_milliseconds() const { return state_->traceMilliseconds; }
 double Executable::compile_milliseconds() const { return state_->compileMilliseconds; }
 
