@@ -79,3 +79,24 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A loop that counts up to an unsigned bound still does.
+// CHECK-LABEL: func.func @unsigned_bound
+// CHECK: scf.for unsigned {{.*}} iter_args({{.*}}) -> (vector<1xf32>)
+func.func @unsigned_bound(%n: i32, %out: !fly.ptr<f32, global>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %one = arith.constant 1.0 : f32
+  %reg = fly.make_ptr() {dictAttrs = {allocSize = 1 : i64}} : () -> !fly.ptr<f32, register>
+  fly.ptr.store(%one, %reg) : (f32, !fly.ptr<f32, register>) -> ()
+  scf.for unsigned %i = %c0 to %n step %c1 : i32 {
+    %x = fly.ptr.load(%reg) : (!fly.ptr<f32, register>) -> f32
+    %y = arith.addf %x, %one : f32
+    fly.ptr.store(%y, %reg) : (f32, !fly.ptr<f32, register>) -> ()
+  }
+  %r = fly.ptr.load(%reg) : (!fly.ptr<f32, register>) -> f32
+  fly.ptr.store(%r, %out) : (f32, !fly.ptr<f32, global>) -> ()
+  return
+}

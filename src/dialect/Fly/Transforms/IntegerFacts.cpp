@@ -91,7 +91,8 @@ private:
     if (std::optional<int64_t> c = constantValue(value))
       return exprConstant(*c);
     ExprRef unknown = symbol(value, fullRange(widthOf(value.getType())));
-    if (depth == 0)
+    // Truth values count as 0 and 1 here, as -1 and 0 in signed arithmetic: they are not followed.
+    if (depth == 0 || value.getType().isInteger(1))
       return unknown;
     if (auto arg = dyn_cast<BlockArgument>(value))
       return inductionVariable(arg, depth, unknown);
@@ -115,6 +116,8 @@ private:
       return unknown;
     ExprRef lo = of(loop.getLowerBound(), depth - 1), hi = of(loop.getUpperBound(), depth - 1),
             step = of(loop.getStep(), depth - 1);
+    if (loop.getUnsignedCmp() && !(lo->range().isNonNegative() && hi->range().isNonNegative()))
+      return unknown;
     int64_t last = hi->range().hi == INT64_MIN ? INT64_MIN : hi->range().hi - 1;
     Bounds range{lo->range().lo, std::max(lo->range().lo, last)};
     return symbol(arg, range, std::min(powerOfTwoIn(lo), powerOfTwoIn(step)));
@@ -129,8 +132,11 @@ private:
     auto nonNegative = [&] {
       return operand(0)->range().isNonNegative() && operand(1)->range().isNonNegative();
     };
-    if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op)) {
+      if (op->getOperand(0).getType().isInteger(1))
+        return symbol(value, {-1, 0});
       return wrapped(value, operand(0));
+    }
     if (isa<arith::ExtUIOp, arith::IndexCastUIOp>(op)) {
       unsigned from = widthOf(op->getOperand(0).getType()), to = widthOf(value.getType());
       if (operand(0)->range().isNonNegative())

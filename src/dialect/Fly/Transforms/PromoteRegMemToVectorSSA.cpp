@@ -291,7 +291,7 @@ private:
     SmallVector<Value> inits(op.getInitArgs());
     inits.append(valuesOf(roots, state));
     auto loop = scf::ForOp::create(builder, op.getLoc(), op.getLowerBound(), op.getUpperBound(),
-                                   op.getStep(), inits);
+                                   op.getStep(), inits, nullptr, op.getUnsignedCmp());
     // The builder makes a terminator only where nothing is carried.
     if (!loop.getBody()->empty())
       loop.getBody()->back().erase();
