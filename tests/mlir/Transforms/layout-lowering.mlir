@@ -180,3 +180,37 @@ func.func @assumed_division(%x: i32) -> i32 {
   %v = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
   return %v : i32
 }
+
+// -----
+
+// A truth value extended with its sign is -1, which is divided as a negative number.
+// CHECK-LABEL: @sign_of_a_truth_value
+// CHECK: arith.shrsi
+func.func @sign_of_a_truth_value(%c: i1) -> i32 {
+  %x = arith.extsi %c : i1 to i32
+  %a = fly.make_int_tuple(%x) : (i32) -> !fly.int_tuple<?>
+  %b = fly.make_int_tuple() : () -> !fly.int_tuple<2>
+  %q = fly.int_tuple_div(%a, %b) : (!fly.int_tuple<?>, !fly.int_tuple<2>) -> !fly.int_tuple<?>
+  %number = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+  return %number : i32
+}
+
+// -----
+
+// A product that is computed in 32 bits, as its type says, and the offset that must not wrap.
+// CHECK-LABEL: @typed_and_exact
+// CHECK: %[[EXACT:.*]] = arith.muli %{{.*}} : i64
+// CHECK: fly.make_int_tuple(%[[EXACT]]) : (i64)
+// CHECK: %[[TYPED:.*]] = arith.muli %{{.*}} : i32
+// CHECK: arith.extsi %[[TYPED]] : i32 to i64
+func.func @typed_and_exact(%p: !fly.ptr<i8, global>, %m: i32, %n: i32, %k: i64) -> (i64, i8) {
+  %a = fly.make_int_tuple(%m) : (i32) -> !fly.int_tuple<?>
+  %b = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?>
+  %c = fly.make_int_tuple(%k) : (i64) -> !fly.int_tuple<?{i64}>
+  %ab = fly.int_tuple_mul(%a, %b) : (!fly.int_tuple<?>, !fly.int_tuple<?>) -> !fly.int_tuple<?>
+  %sum = fly.int_tuple_add(%ab, %c) : (!fly.int_tuple<?>, !fly.int_tuple<?{i64}>) -> !fly.int_tuple<?{i64}>
+  %number = fly.get_scalar(%sum) : (!fly.int_tuple<?{i64}>) -> i64
+  %q = fly.add_offset(%p, %ab) : (!fly.ptr<i8, global>, !fly.int_tuple<?>) -> !fly.ptr<i8, global>
+  %x = fly.ptr.load(%q) : (!fly.ptr<i8, global>) -> i8
+  return %number, %x : i64, i8
+}

@@ -221,7 +221,7 @@ Value ExprMaterializer::emitLogic(OpBuilder &builder, Location loc, const ExprRe
                                   Mode mode) {
   if (expr->isConstant())
     return constant(builder, loc, expr->value() != 0, builder.getI1Type());
-  Key key{expr, 1, entryBlockOf(builder.getInsertionBlock())};
+  Key key{expr, 1, mode, entryBlockOf(builder.getInsertionBlock())};
   if (Value known = cached(builder, key))
     return known;
 
@@ -262,7 +262,7 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
                              Mode mode) {
   if (expr->isConstant())
     return constant(builder, loc, expr->value(), builder.getIntegerType(width));
-  Key key{expr, width, entryBlockOf(builder.getInsertionBlock())};
+  Key key{expr, width, mode, entryBlockOf(builder.getInsertionBlock())};
   if (Value known = cached(builder, key))
     return known;
 

@@ -65,9 +65,10 @@ private:
   struct Key {
     flydsl::layout::ExprRef expr;
     unsigned width; // 1 for logic
+    Mode mode;      // what wraps in one may not wrap in another
     Block *entry;   // of the function; values are not shared between functions
     bool operator==(const Key &other) const {
-      return width == other.width && entry == other.entry &&
+      return width == other.width && mode == other.mode && entry == other.entry &&
              flydsl::layout::structurallyEqual(expr, other.expr);
     }
   };
