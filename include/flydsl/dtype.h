@@ -53,6 +53,8 @@ public:
   constexpr int bits() const { return info().bits; }
   /// Bytes that one scalar argument of this type takes in a kernel's argument buffer.
   constexpr int bytes() const { return (bits() + 7) / 8; }
+  /// Bits that each of many elements takes in memory: its width, but a byte for `boolean`.
+  constexpr int memory_bits() const { return kind_ == Kind::boolean ? 8 : bits(); }
   /// The name in this library: "u8", "bf16", "f8E4M3FNUZ".
   constexpr std::string_view name() const { return info().name; }
   /// The name of the type in the IR, where integers carry no sign: "i8" for `u8`, "i1" for

@@ -24,7 +24,7 @@ protected:
   SharedArena *outer_ = nullptr;
 };
 constexpr std::int64_t bytesOf(DType type, std::int64_t count) {
-  return (type.bits() * count + 7) / 8;
+  return (type.memory_bits() * count + 7) / 8;
 }
 } // namespace detail
 

@@ -66,7 +66,7 @@ Pointer make_buffer_ptr(const Pointer &pointer, const BufferOptions &options, Lo
 
 static Handle bytesOf(const Tensor &tensor, Loc loc) {
   Handle elements = detail::scalarOfTuple(cosize(tensor, loc).handle(), loc);
-  const int width = tensor.dtype(loc).bits();
+  const int width = tensor.dtype(loc).memory_bits();
   auto times = [&](BinaryOp op, const Handle &a, std::int64_t b) {
     return detail::binary(op, a, number(b, loc), loc);
   };
@@ -90,7 +90,7 @@ static void expectReachable(Tracer &t, const Tensor &tensor, Loc loc) {
   detail::HostValue view = builder::hostView(cosize(tensor, loc).handle(), loc);
   if (auto *known = std::get_if<layout::IntTuple>(&view); known && known->leaf().isStatic()) {
     const std::int64_t elements = known->leaf().value();
-    if (elements / 8 > reach / std::max(tensor.dtype(loc).bits(), 1))
+    if (elements / 8 > reach / std::max(tensor.dtype(loc).memory_bits(), 1))
       refuseLarge(tensor, std::to_string(elements) + " elements", loc);
     return;
   }

@@ -174,7 +174,7 @@ bool TensorArg::isLarge() const {
                                               : static_cast<std::uint64_t>(stride_[i]);
     elements += static_cast<unsigned __int128>(shape_[i] - 1) * step;
   }
-  return elements * static_cast<unsigned>(dtype_.bits()) > (std::uint64_t{0xffffffff} * 8);
+  return elements * static_cast<unsigned>(dtype_.memory_bits()) > (std::uint64_t{0xffffffff} * 8);
 }
 
 void TensorArg::encode() {

@@ -95,6 +95,51 @@ TEST_CASE("copies, gathers and scatters happen where their predicates hold") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("truth values in memory") {
+  // Global memory to registers, to shared memory beside other data, and out through a buffer.
+  struct Flags {
+    fx::Array<fx::Boolean, 256> flags;
+    fx::Array<fx::Int32, 32> numbers;
+  };
+  const fx::Kernel kernel{"flags", [](fx::Tensor out, fx::Tensor in, fx::Tensor numbers) {
+                            auto tid = fx::thread_idx().x;
+                            auto part = [&](const fx::Pointer &at) {
+                              return fx::make_view(at + tid * 8, fx::make_layout(8, 1));
+                            };
+                            auto shared = fx::SharedAllocator().allocate<Flags>();
+                            shared.numbers.view()(tid) = tid;
+                            auto held = fx::make_rmem_tensor(8, fx::boolean);
+                            held.store(part(in.iter()).load());
+                            fx::copy(fx::make_copy_atom(fx::UniversalCopy(8), fx::boolean), held,
+                                     part(shared.flags.ptr()));
+                            fx::gpu::barrier();
+                            numbers(tid) = shared.numbers.view()(31 - tid);
+                            auto buffer = fx::rocdl::make_buffer_tensor(out, {.max_size = false});
+                            for (int i = 0; i < 8; ++i)
+                              buffer(tid * 8 + i) =
+                                  fx::Boolean(shared.flags.view()(255 - (tid * 8 + i)));
+                          }};
+  std::vector<std::uint8_t> bytes(256);
+  for (std::size_t i = 0; i < 256; ++i)
+    bytes[i] = i * i % 7 < 3;
+  fx::DeviceArray<std::uint8_t> in({256}), out({256});
+  fx::DeviceArray<int> numbers({32});
+  in.copy_from(bytes);
+  out.poison();
+  auto flags = [](auto &array) {
+    return fx::tensor(static_cast<void *>(array.data()), fx::boolean, {256});
+  };
+  kernel(flags(out), flags(in), numbers).launch({.grid = 1, .block = 32});
+  auto h = out.to_host();
+  auto n = numbers.to_host();
+  int wrong = 0;
+  for (std::size_t i = 0; i < 256; ++i)
+    wrong += h[i] != bytes[255 - i];
+  for (std::size_t t = 0; t < 32; ++t)
+    wrong += n[t] != int(31 - t);
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a buffer reads zero past its bound, and writes nothing there") {
   const fx::Kernel kernel{
       "bounded", [](fx::Tensor out, fx::Tensor in, fx::Int64 bytes) {

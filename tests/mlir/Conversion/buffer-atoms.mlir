@@ -70,3 +70,16 @@ func.func @lds_transpose(%src: !fly.memref<f16, shared, 4:1>) -> vector<4xf16> {
   %x = fly.copy_atom_call_ssa(%atom, %src) {operandSegmentSizes = array<i32: 1, 1, 0, 0>} : (!fly.copy_atom<!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>, 16>, !fly.memref<f16, shared, 4:1>) -> vector<4xf16>
   return %x : vector<4xf16>
 }
+
+// -----
+
+// Offsets of elements smaller than a byte leave 32 bits no earlier than the bytes do.
+// CHECK-LABEL: @packed_buffer
+// CHECK: %[[BYTES:.*]] = arith.divui %{{.*}}, %c2_i32
+// CHECK: rocdl.raw.ptr.buffer.load %{{.*}}, %[[BYTES]],
+func.func @packed_buffer(%p: !fly.ptr<f4E2M1FN, #fly_rocdl.buffer_desc>, %n: i32) -> vector<8xf4E2M1FN> {
+  %t = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?{div=8}>
+  %at = fly.add_offset(%p, %t) : (!fly.ptr<f4E2M1FN, #fly_rocdl.buffer_desc>, !fly.int_tuple<?{div=8}>) -> !fly.ptr<f4E2M1FN, #fly_rocdl.buffer_desc>
+  %x = fly.ptr.load(%at) : (!fly.ptr<f4E2M1FN, #fly_rocdl.buffer_desc>) -> vector<8xf4E2M1FN>
+  return %x : vector<8xf4E2M1FN>
+}

@@ -114,3 +114,43 @@ func.func @unknown_stride(%g: !fly.memref<f16, global, (12,64):(?,1)>, %l: !fly.
   fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,64):(?,1)>, !fly.memref<f16, shared, (12,64):(64,1)>) -> ()
   return
 }
+
+// -----
+
+func.func @wide_copy_through_swizzle(%p: !fly.memref<f32, shared, 4:1, align<16>, S<2,3,3>>) -> vector<4xf32> {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+2 {{accesses 16 bytes through a swizzle that keeps only 8 bytes together}}
+  // expected-error@+1 {{failed to legalize}}
+  %r = fly.copy_atom_call_ssa(%atom, %p) {operandSegmentSizes = array<i32: 1, 1, 0, 0>} : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, shared, 4:1, align<16>, S<2,3,3>>) -> vector<4xf32>
+  return %r : vector<4xf32>
+}
+
+// -----
+
+// What fills LDS lane after lane sees no swizzle.
+func.func @swizzled_destination_of_a_load_into_lds(%g: !fly.memref<f32, global, 1:1>, %s: !fly.memref<f32, shared, 1:1, align<64>, S<2,3,3>>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly_rocdl.cdna4.global_load_async_lds<32>, 32>
+  // expected-error@+2 {{can't copy from '!fly.memref<f32, global, 1:1>' to '!fly.memref<f32, shared, 1:1, align<64>, S<2,3,3>>'}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %s) : (!fly.copy_atom<!fly_rocdl.cdna4.global_load_async_lds<32>, 32>, !fly.memref<f32, global, 1:1>, !fly.memref<f32, shared, 1:1, align<64>, S<2,3,3>>) -> ()
+  return
+}
+
+// -----
+
+func.func @part_of_a_byte(%p: !fly.ptr<f4E2M1FN, global>) -> f4E2M1FN {
+  // expected-error@+2 {{accesses 4 bits through '!fly.ptr<f4E2M1FN, global>', which has no address for parts of a byte}}
+  // expected-error@+1 {{failed to legalize}}
+  %x = fly.ptr.load(%p) : (!fly.ptr<f4E2M1FN, global>) -> f4E2M1FN
+  return %x : f4E2M1FN
+}
+
+// -----
+
+func.func @middle_of_a_byte(%p: !fly.ptr<i4, global>) -> !fly.ptr<i4, global> {
+  %three = fly.make_int_tuple() : () -> !fly.int_tuple<3>
+  // expected-error@+2 {{moves by 3 elements of 4 bits, into the middle of a byte}}
+  // expected-error@+1 {{failed to legalize}}
+  %q = fly.add_offset(%p, %three) : (!fly.ptr<i4, global>, !fly.int_tuple<3>) -> !fly.ptr<i4, global>
+  return %q : !fly.ptr<i4, global>
+}

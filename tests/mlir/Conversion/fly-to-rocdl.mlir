@@ -92,3 +92,35 @@ func.func @scratch(%n: index, %x: f32, %at: i32) {
   }
   return
 }
+
+// -----
+
+// Truth values have a byte each, so several of them are bytes.
+// CHECK-LABEL: @truth_values
+// CHECK: %[[BYTES:.*]] = llvm.load %[[P:.*]] {alignment = 4 : i64} : !llvm.ptr<1> -> vector<4xi8>
+// CHECK: %[[X:.*]] = arith.trunci %[[BYTES]] : vector<4xi8> to vector<4xi1>
+// CHECK: %[[WIDE:.*]] = arith.extui %[[X]] : vector<4xi1> to vector<4xi8>
+// CHECK: llvm.store %[[WIDE]], %{{.*}} {alignment = 1 : i64} : vector<4xi8>, !llvm.ptr<3>
+func.func @truth_values(%p: !fly.ptr<i1, global, align<4>>, %s: !fly.ptr<i1, shared>) {
+  %x = fly.ptr.load(%p) : (!fly.ptr<i1, global, align<4>>) -> vector<4xi1>
+  fly.ptr.store(%x, %s) : (vector<4xi1>, !fly.ptr<i1, shared>) -> ()
+  return
+}
+
+// -----
+
+// Elements of less than a byte lie packed.
+// CHECK-LABEL: @packed_elements
+// CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[N:.*]]: i32)
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[N]] : i32 to i64
+// CHECK: %[[BITS:.*]] = arith.muli %[[WIDE]], %c4_i64
+// CHECK: %[[BYTES:.*]] = arith.shrsi %[[BITS]], %c3_i64
+// CHECK: %[[AT:.*]] = llvm.getelementptr %[[P]][%[[BYTES]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK: llvm.getelementptr %[[AT]][%c3{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+func.func @packed_elements(%p: !fly.ptr<f4E2M1FN, global>, %n: i32) -> !fly.ptr<f4E2M1FN, global> {
+  %t = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?{div=2}>
+  %at = fly.add_offset(%p, %t) : (!fly.ptr<f4E2M1FN, global>, !fly.int_tuple<?{div=2}>) -> !fly.ptr<f4E2M1FN, global>
+  %six = fly.make_int_tuple() : () -> !fly.int_tuple<6>
+  %next = fly.add_offset(%at, %six) : (!fly.ptr<f4E2M1FN, global>, !fly.int_tuple<6>) -> !fly.ptr<f4E2M1FN, global>
+  return %next : !fly.ptr<f4E2M1FN, global>
+}

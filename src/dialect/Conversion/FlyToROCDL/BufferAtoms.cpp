@@ -28,6 +28,11 @@ bool isSharedMemRef(Type type) {
   return memref && memref.isIn(AddressSpace::Shared);
 }
 
+/// Shared memory that instructions fill by themselves, lane after lane: a swizzle would be lost.
+bool isPlainSharedMemRef(Type type) {
+  return isSharedMemRef(type) && cast<MemRefType>(type).getSwizzle().isTrivial();
+}
+
 Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
   return LLVM::ExtractValueOp::create(builder, loc, atom, ArrayRef<int64_t>{field});
 }
@@ -75,7 +80,7 @@ struct BufferCopy : CopyOpLoweringInterface::ExternalModel<BufferCopy, CopyOpCDN
 FailureOr<Value> emitBufferToLDS(OpBuilder &builder, Location loc, int64_t bits, Type srcTy,
                                  Type dstTy, Value atom, Value src, Value dst) {
   MemRefType from = bufferMemRef(srcTy);
-  if (!from || !isSharedMemRef(dstTy))
+  if (!from || !isPlainSharedMemRef(dstTy))
     return failure();
   Value elements = stateField(builder, loc, atom, 0), immediate = stateField(builder, loc, atom, 1);
   BufferAccess access(builder, loc, from, src, elements);
@@ -113,8 +118,9 @@ struct GlobalLoadAsyncLDS
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type, Type, Type srcTy,
                             Type dstTy, Value, Value src, Value dst) const {
     auto from = dyn_cast<MemRefType>(srcTy);
-    if (!from || !from.isIn(AddressSpace::Global) || !isSharedMemRef(dstTy))
+    if (!from || !from.isIn(AddressSpace::Global) || !isPlainSharedMemRef(dstTy))
       return failure();
+    src = swizzledAddress(builder, loc, from.getPointerType(), src);
     int64_t bytes = cast<CopyOpCDNA4GlobalLoadAsyncLDSType>(type).getBitSize() / 8;
     ROCDL::GlobalLoadLDSOp::create(builder, loc, src, dst, builder.getI32IntegerAttr(bytes),
                                    builder.getI32IntegerAttr(0), builder.getI32IntegerAttr(0),

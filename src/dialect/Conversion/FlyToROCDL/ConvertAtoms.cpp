@@ -206,6 +206,24 @@ struct CopyCall {
   Type resultTy, srcTy, dstTy;
   Value src, dst;
 
+  /// Each side in memory must have its bits together. Of instructions other than the universal
+  /// copy, none knows of truth values that have a byte each.
+  LogicalResult verifyMemory() const {
+    auto instruction = dyn_cast<CopyOpTypeInterface>(atomTy.getCopyOp());
+    for (Type side : {srcTy, dstTy}) {
+      auto memref = dyn_cast_or_null<MemRefType>(side);
+      if (!memref || !instruction || instruction.isWholeTileCopy())
+        continue;
+      int64_t bits = fl::size(atomTy.getThrValLayoutRef().at(1)).value() * atomTy.getValBits();
+      if (failed(verifyAccess(op, memref.getPointerType(), bits)))
+        return failure();
+      if (memref.getElemTy().isInteger(1) && !isa<CopyOpUniversalCopyType>(atomTy.getCopyOp()))
+        return op->emitOpError("the atom ")
+               << atomTy << " can't copy truth values; a universal copy does";
+    }
+    return success();
+  }
+
   FailureOr<Value> emit(OpBuilder &builder) const {
     auto instruction = dyn_cast<CopyOpLoweringInterface>(atomTy.getCopyOp());
     FailureOr<Value> result = failure();
@@ -223,6 +241,8 @@ struct CopyCall {
 
   /// Under `pred`; where it does not hold, `otherwise` is the result, or anything where it is null.
   FailureOr<Value> emitIf(OpBuilder &builder, Value pred, Value otherwise) const {
+    if (failed(verifyMemory()))
+      return failure();
     if (!pred)
       return emit(builder);
     OpBuilder::InsertionGuard guard(builder);

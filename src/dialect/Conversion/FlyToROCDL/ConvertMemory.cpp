@@ -146,6 +146,9 @@ struct ConvertAddOffset : OpConversionPattern<AddOffsetOp> {
     Value offset;
     if (tuple.isStatic()) {
       int64_t value = tuple.leaf().value();
+      if (int64_t bits = memoryBits(type.getElemTy()); value % 8 * bits % 8 != 0)
+        return op.emitOpError("moves by ")
+               << value << " elements of " << bits << " bits, into the middle of a byte";
       Type number = llvm::isInt<32>(value) ? rewriter.getI32Type() : rewriter.getI64Type();
       offset =
           arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getIntegerAttr(number, value));
@@ -168,22 +171,9 @@ struct ConvertPtrLoad : OpConversionPattern<PtrLoadOp> {
     Type type = getTypeConverter()->convertType(op.getResult().getType());
     if (!pointerTy || !type)
       return op.emitOpError("can't load a value of type ") << op.getResult().getType();
-    if (failed(checkSwizzled(op, pointerTy, op.getResult().getType())))
+    if (failed(verifyAccess(op, pointerTy, bitsOf(op.getResult().getType()))))
       return failure();
     rewriter.replaceOp(op, emitLoad(rewriter, op.getLoc(), type, pointerTy, adaptor.getPtr()));
-    return success();
-  }
-
-  /// A swizzle moves units of 2^base bytes: an access must not reach past one.
-  static LogicalResult checkSwizzled(Operation *op, PointerType pointerTy, Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector || pointerTy.getSwizzle().isTrivial())
-      return success();
-    int64_t bits = vector.getNumElements() * vector.getElementTypeBitWidth();
-    if ((int64_t(8) << pointerTy.getSwizzle().base) % bits != 0)
-      return op->emitOpError("accesses ")
-             << bits / 8 << " bytes through a swizzle that keeps only "
-             << (int64_t(1) << pointerTy.getSwizzle().base) << " bytes together";
     return success();
   }
 };
@@ -193,7 +183,7 @@ struct ConvertPtrStore : OpConversionPattern<PtrStoreOp> {
   LogicalResult matchAndRewrite(PtrStoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     PointerType pointerTy = op.getPtr().getType();
-    if (failed(ConvertPtrLoad::checkSwizzled(op, pointerTy, op.getValue().getType())))
+    if (failed(verifyAccess(op, pointerTy, bitsOf(op.getValue().getType()))))
       return failure();
     emitStore(rewriter, op.getLoc(), adaptor.getValue(), pointerTy, adaptor.getPtr());
     rewriter.eraseOp(op);

@@ -38,6 +38,16 @@ unsigned alignmentFor(PointerType pointerTy, Type type, Alignment when) {
   return when == Alignment::IfLess && alignment >= naturalAlignment(type) ? 0 : alignment;
 }
 
+/// What holds a value of `type` in memory where that is another type: bytes for truth values. A
+/// single one needs that in buffers only.
+Type typeInMemory(OpBuilder &builder, Type type, bool isBuffer) {
+  if (!getElementTypeOrSelf(type).isInteger(1))
+    return type;
+  if (auto vector = dyn_cast<VectorType>(type))
+    return VectorType::get(vector.getShape(), builder.getI8Type());
+  return isBuffer ? Type(builder.getI8Type()) : type;
+}
+
 void copyBuffer(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value &resource,
                 Value &offset) {
   resource = bufferResource(builder, loc, pointer);
@@ -81,11 +91,26 @@ Type convertedPointerType(PointerType type) {
 
 Type storedElementType(Type elemTy) { return registerElementType(elemTy); }
 
+int64_t memoryBits(Type elemTy) { return elemTy.isInteger(1) ? 8 : bitsOf(elemTy); }
+
 int64_t accessAlignment(PointerType type) {
   int64_t alignment = std::max<int64_t>(type.getAlignment(), 1);
   if (!type.getSwizzle().isTrivial())
     alignment = std::gcd(alignment, int64_t(1) << type.getSwizzle().base);
   return alignment & -alignment;
+}
+
+LogicalResult verifyAccess(Operation *op, PointerType type, int64_t bits) {
+  Type elemTy = type.getElemTy();
+  bits = bits / bitsOf(elemTy) * memoryBits(elemTy);
+  if (bits % 8 != 0)
+    return op->emitOpError("accesses ")
+           << bits << " bits through " << type << ", which has no address for parts of a byte";
+  if (!type.getSwizzle().isTrivial() && (int64_t(8) << type.getSwizzle().base) % bits != 0)
+    return op->emitOpError("accesses ")
+           << bits / 8 << " bytes through a swizzle that keeps only "
+           << (int64_t(1) << type.getSwizzle().base) << " bytes together";
+  return success();
 }
 
 Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value pointer) {
@@ -97,9 +122,22 @@ Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value 
 }
 
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset) {
-  if (!isBufferPointer(type))
-    return LLVM::GEPOp::create(builder, loc, pointer.getType(), storedElementType(type.getElemTy()),
-                               pointer, ValueRange{offset});
+  if (!isBufferPointer(type)) {
+    Type step = storedElementType(type.getElemTy());
+    if (int64_t bits = memoryBits(step); bits % 8 != 0) {
+      // LLVM would move by whole bytes an element.
+      step = builder.getI64Type();
+      auto number = [&](int64_t v) {
+        return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(v));
+      };
+      if (offset.getType() != step)
+        offset = builder.createOrFold<arith::ExtSIOp>(loc, step, offset);
+      offset = builder.createOrFold<arith::MulIOp>(loc, offset, number(bits));
+      offset = builder.createOrFold<arith::ShRSIOp>(loc, offset, number(3));
+      step = builder.getI8Type();
+    }
+    return LLVM::GEPOp::create(builder, loc, pointer.getType(), step, pointer, ValueRange{offset});
+  }
   if (offset.getType().isInteger(64))
     offset = arith::TruncIOp::create(builder, loc, builder.getI32Type(), offset);
   Value before = LLVM::ExtractValueOp::create(builder, loc, pointer, ArrayRef<int64_t>{1});
@@ -114,6 +152,10 @@ Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
 
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,
                Alignment alignment) {
+  if (Type held = typeInMemory(builder, type, isBufferPointer(pointerTy)); held != type) {
+    Value bytes = emitLoad(builder, loc, held, pointerTy, pointer, alignment);
+    return arith::TruncIOp::create(builder, loc, type, bytes);
+  }
   if (!isBufferPointer(pointerTy))
     return LLVM::LoadOp::create(builder, loc, type,
                                 swizzledAddress(builder, loc, pointerTy, pointer),
@@ -129,6 +171,9 @@ Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerT
 
 void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
                Alignment alignment) {
+  if (Type held = typeInMemory(builder, value.getType(), isBufferPointer(pointerTy));
+      held != value.getType())
+    value = arith::ExtUIOp::create(builder, loc, held, value);
   if (!isBufferPointer(pointerTy)) {
     LLVM::StoreOp::create(builder, loc, value, swizzledAddress(builder, loc, pointerTy, pointer),
                           alignmentFor(pointerTy, value.getType(), alignment));
@@ -162,13 +207,14 @@ Value bufferByteOffset(OpBuilder &builder, Location loc, PointerType type, Value
 }
 
 Value elementsToBytes(OpBuilder &builder, Location loc, Type elemTy, Value elements) {
-  int64_t bits = bitsOf(elemTy);
-  if (bits == 8)
+  int64_t bits = memoryBits(elemTy), whole = std::gcd(bits, int64_t(8));
+  // Of elements smaller than a byte, 8 / whole begin and end with one; counting those first keeps
+  // the product within 32 bits.
+  if (whole < 8)
+    elements = arith::DivUIOp::create(builder, loc, elements, constantI32(builder, loc, 8 / whole));
+  if (bits == whole)
     return elements;
-  if (bits % 8 == 0)
-    return arith::MulIOp::create(builder, loc, elements, constantI32(builder, loc, bits / 8));
-  Value total = arith::MulIOp::create(builder, loc, elements, constantI32(builder, loc, bits));
-  return arith::DivUIOp::create(builder, loc, total, constantI32(builder, loc, 8));
+  return arith::MulIOp::create(builder, loc, elements, constantI32(builder, loc, bits / whole));
 }
 
 Type bufferDataType(OpBuilder &builder, int64_t bits) {

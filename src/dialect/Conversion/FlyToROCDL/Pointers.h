@@ -6,6 +6,7 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Operation.h"
 
 namespace mlir::fly {
 
@@ -21,6 +22,9 @@ Type convertedPointerType(PointerType type);
 /// The element type as memory and vectors hold it.
 Type storedElementType(Type elemTy);
 
+/// Bits of an element in memory: truth values have a byte each, others lie packed.
+int64_t memoryBits(Type elemTy);
+
 /// A power of two that divides the address of every access through a pointer of this type, in
 /// bytes: its alignment, no more than what a swizzle leaves of it.
 int64_t accessAlignment(PointerType type);
@@ -28,8 +32,12 @@ int64_t accessAlignment(PointerType type);
 /// The address of an access: the pointer with its swizzle applied to the byte address.
 Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value pointer);
 
-/// The pointer `offset` elements on; `offset` is an i32 or i64.
+/// The pointer `offset` elements on, which are whole bytes; `offset` is an i32 or i64.
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset);
+
+/// Whether `bits` bits of elements, as registers hold them, can be accessed at once: they are whole
+/// bytes, and a swizzle, which moves units of 2^base bytes, does not part them. Says so at `op`.
+LogicalResult verifyAccess(Operation *op, PointerType type, int64_t bits);
 
 /// When an access says its alignment: always, only where it is less than LLVM would assume, or
 /// never, where the pointer is known to be that good.

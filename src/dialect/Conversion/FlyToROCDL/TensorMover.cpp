@@ -217,6 +217,9 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
     bool isStore = from.isIn(AddressSpace::Shared) && to.isIn(AddressSpace::Global);
     if (!isLoad && !isStore)
       return failure();
+    // The instruction computes the addresses of a tile by itself, without a swizzle.
+    if (!from.getSwizzle().isTrivial() || !to.getSwizzle().isTrivial())
+      return failure();
     Arith arith(builder, loc);
     Tile tile(copy, isLoad ? from : to);
     Padding padding(copy, tile);

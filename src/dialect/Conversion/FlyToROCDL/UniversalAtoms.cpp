@@ -21,9 +21,13 @@ struct UniversalCopy
     int64_t bits = cast<CopyOpUniversalCopyType>(type).getBitSize();
     auto from = dyn_cast<MemRefType>(srcTy), to = dyn_cast_or_null<MemRefType>(dstTy);
     Value value = src;
-    if (from)
-      value = emitLoad(builder, loc, resultTy ? resultTy : bufferDataType(builder, bits),
-                       from.getPointerType(), src);
+    if (from) {
+      Type type = resultTy;
+      if (!type)
+        type = from.getElemTy().isInteger(1) ? VectorType::get({bits}, builder.getI1Type())
+                                             : bufferDataType(builder, bits);
+      value = emitLoad(builder, loc, type, from.getPointerType(), src);
+    }
     if (bitsOf(value.getType()) != bits)
       return failure();
     if (to)

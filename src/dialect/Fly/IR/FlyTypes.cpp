@@ -111,10 +111,12 @@ int64_t PointerType::getValueDivisibility() const {
 
 PointerType PointerType::withValueDivisibility(int64_t divisibility) const {
   int64_t bits = getElemTy().isIntOrFloat() ? getElemTy().getIntOrFloatBitWidth() : 8;
-  int64_t alignment;
-  if (__builtin_mul_overflow(bits, divisibility, &alignment))
+  int64_t total;
+  if (__builtin_mul_overflow(bits, divisibility, &total))
     return *this;
-  return get(getContext(), getElemTy(), getAddressSpace(), (alignment + 7) / 8, getSwizzle());
+  // Elements of a size in bytes keep a multiple of it; smaller ones may end within a byte.
+  int64_t alignment = bits >= 8 ? (total + 7) / 8 : total % 8 == 0 ? total / 8 : 1;
+  return get(getContext(), getElemTy(), getAddressSpace(), alignment, getSwizzle());
 }
 
 static bool isSpace(Attribute attribute, AddressSpace space) {
