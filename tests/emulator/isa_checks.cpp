@@ -81,6 +81,82 @@ TEST_CASE("reads of what nobody wrote") {
   CHECK(found(w, kCheckInit, "lanes 8-63,"));
 }
 
+TEST_CASE("scalar registers that nobody wrote") {
+  constexpr const char *kAddress = "scalar register that nobody has written is used as an address",
+                       *kVector = "a register that nobody has written is used as an address",
+                       *kData = "a register that nobody has written is used as stored data",
+                       *kBranch = "a branch is decided by a value that nobody has written",
+                       *kLane = "a lane is on by a condition that nobody has written";
+  // s30 and s31 have no value, s[8:11] and v1 do. What is found is null where nothing is wrong.
+  const std::pair<const char *, const char *> cases[] = {
+      {"s_and_b32 s20, s30, 60\nv_add_u32 v9, s20, v1\nglobal_load_dword v3, v9, s[2:3]", kVector},
+      {"v_mov_b32 v9, s30\nglobal_store_dword v1, v9, s[2:3]", kData},
+      {"s_add_u32 s20, s30, 1\ns_addc_u32 s21, 0, 0\nv_mov_b32 v9, s21\n"
+       "global_store_dword v1, v9, s[2:3]",
+       kData},
+      {"v_cndmask_b32 v9, v1, v1, s[30:31]\nglobal_store_dword v1, v9, s[2:3]", kData},
+      // Addresses of all kinds.
+      {"s_mov_b32 s4, s2\ns_and_b32 s5, s30, 0\ns_or_b32 s5, s5, s3\n"
+       "global_load_dword v3, v1, s[4:5]",
+       nullptr},
+      {"s_mov_b32 s4, s2\ns_and_b32 s5, s30, 1\ns_lshr_b32 s5, s5, s8\ns_andn2_b32 s5, s3, s5\n"
+       "s_or_b32 s5, s5, s3\nglobal_load_dword v3, v1, s[4:5]",
+       nullptr},
+      {"s_and_b32 s4, s30, 4\ns_add_u32 s4, s2, s4\ns_addc_u32 s5, s3, 0\n"
+       "global_load_dword v3, v1, s[4:5]",
+       kAddress},
+      {"s_and_b32 s20, s30, 4\ns_load_dword s21, s[2:3], s20", kAddress},
+      {"buffer_load_dword v3, v1, s[8:11], s30 offen", kAddress},
+      {"buffer_load_dword v3, v1, s[8:11], s9 offen", nullptr},
+      {"s_mov_b32 s9, s30\nbuffer_load_dword v3, v1, s[8:11], 0 offen", kAddress},
+      {"global_load_lds_dword v1, s[2:3]", kAddress},
+      {"s_mov_b32 m0, 0\nglobal_load_lds_dword v1, s[2:3]", nullptr},
+      // Branches, and bits that settle them.
+      {"s_cmp_gt_u32 s30, 5\ns_cbranch_scc1 past\npast:", kBranch},
+      {"s_or_b32 s20, s30, 1\ns_cbranch_scc0 past\npast:", nullptr},
+      {"s_and_b32 s20, s30, 1\ns_cbranch_scc0 past\npast:", kBranch},
+      {"s_or_b32 s20, s30, 1\ns_cmp_eq_u32 s20, 0\ns_cbranch_scc1 past\npast:", nullptr},
+      {"s_or_b32 s20, s30, 1\ns_bitcmp1_b32 s20, 0\ns_cbranch_scc0 past\npast:", nullptr},
+      {"s_or_b32 s20, s30, 1\ns_lshl_b32 s20, s20, 4\ns_bitcmp1_b32 s20, 5\n"
+       "s_cbranch_scc0 past\npast:",
+       kBranch},
+      {"s_cmp_eq_u32 s2, s2\ns_cselect_b32 s20, 1, s30\ns_cmp_lg_u32 s20, 0\n"
+       "s_cbranch_scc0 past\npast:",
+       nullptr},
+      {"s_cmp_eq_u32 s2, s2\ns_cselect_b32 s20, s30, 1\ns_cmp_lg_u32 s20, 0\n"
+       "s_cbranch_scc0 past\npast:",
+       kBranch},
+      {"v_cmp_eq_u32 vcc, 0, v20\ns_cbranch_vccz past\npast:", kBranch},
+      {"v_cmp_eq_u32 vcc, 0, v20\ns_and_b64 vcc, vcc, 0\ns_cbranch_vccz past\npast:", nullptr},
+      {"v_cmp_eq_u32 vcc, 0, v20\ns_and_saveexec_b64 s[20:21], vcc\n"
+       "global_store_dword v1, v1, s[2:3]\ns_mov_b64 exec, s[20:21]",
+       kLane},
+      // Through a lane of a vector register, as spilled.
+      {"v_writelane_b32 v9, s30, 3\nv_readlane_b32 s20, v9, 3\ns_cmp_lg_u32 s20, 0\n"
+       "s_cbranch_scc0 past\npast:",
+       kBranch},
+      {"v_writelane_b32 v9, s2, 3\nv_readlane_b32 s20, v9, 3\ns_cmp_lg_u32 s20, 0\n"
+       "s_cbranch_scc0 past\npast:",
+       nullptr},
+      {"v_readfirstlane_b32 s20, v20\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 past\npast:", kBranch},
+  };
+  for (const auto &[text, message] : cases) {
+    WaveRun w;
+    w.checks = kCheckInit;
+    w.lds = 256;
+    w.memory.resize(4096);
+    w.v = {{1, iota(0, 4)}};
+    w.s = {{8, 0}, {9, 0}, {10, 0}, {11, 0}};
+    w.run(std::string(text) + "\ns_cmp_eq_u32 s2, s2\n");
+    INFO(text);
+    INFO(all(w));
+    if (message)
+      CHECK(found(w, kCheckInit, message));
+    else
+      CHECK(w.result.findings.empty());
+  }
+}
+
 TEST_CASE("bounds and alignment of LDS") {
   WaveRun w;
   w.checks = kCheckMemory;

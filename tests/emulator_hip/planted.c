@@ -101,3 +101,34 @@ KERNEL memory_misaligned(GLOBAL int *out, int far) {
   __asm__ volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(far) : "v"(id() * 4 + 2)); // memory_misaligned reads
   out[id()] = far;
 }
+
+// Scalar registers that the compiler believes to be written.
+static inline int scalar(void) {
+  int x;
+  __asm__ volatile("s_mov_b32 %0, s90" : "=s"(x) : : "s90");
+  return x;
+}
+KERNEL init_scalar_address(GLOBAL int *out) {
+  out[(scalar() & 7) * 64 + id()] = 1; // init_scalar_address stores
+}
+KERNEL init_scalar_data(GLOBAL int *out) {
+  out[id()] = scalar() * 3 + id(); // init_scalar_data stores
+}
+KERNEL init_scalar_branch(GLOBAL int *out) {
+  out[id()] = 1;
+  if (scalar() > 100) // init_scalar_branch decides
+    __builtin_amdgcn_s_sleep(1);
+}
+KERNEL init_lane_branch(GLOBAL int *out) {
+  int x;
+  __asm__ volatile("v_mov_b32 %0, v63" : "=v"(x) : : "v63");
+  if (x >= 0) // init_lane_branch decides
+    out[id()] = 1; // init_lane_branch stores
+}
+
+// Bits that nobody has written, and that a mask hides before anything depends on them.
+KERNEL init_scalar_masked(GLOBAL int *out) {
+  int x = (scalar() << 8 | 5) & 255;
+  if (x == 5)
+    out[id() + x] = x;
+}

@@ -4,19 +4,11 @@
 #include "emulator/exec/op.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace flyemu {
 
 namespace {
-/// Undefined lanes of an operand's rows that EXEC has on.
-uint64_t undefinedOf(const std::vector<uint64_t> &undefined, const Operand &o, unsigned rows,
-                     uint64_t exec) {
-  uint64_t m = 0;
-  for (unsigned r = 0; o.isVgpr() && r < rows && o.index + r < undefined.size(); ++r)
-    m |= undefined[o.index + r];
-  return m & exec;
-}
-
 void define(std::vector<uint64_t> &undefined, unsigned row, unsigned rows, uint64_t lanes,
             uint64_t bad) {
   for (unsigned r = row; r < row + rows && r < undefined.size(); ++r)
@@ -38,8 +30,28 @@ void InitCheck::beginGroup(const Group &group) {
     s.undefined.assign(kFileRows, ~uint64_t(0));
     s.undefined[0] = s.undefined[1] = s.undefined[2] = 0; // work-item ids
     s.scratch.assign((w.scratchSize + 3) / 4, ~uint64_t(0));
+    s.scalars.begin(w);
   }
   lds_.assign(group.waves.empty() ? 0 : group.waves[0].ldsSize, false);
+}
+
+const ScalarRule &InitCheck::ruleOf(const Wave &w, const Inst &i) {
+  if (rules_.empty())
+    rules_.resize(static_cast<size_t>(w.codeEnd - w.codeBegin) + 1);
+  ScalarRule &rule = rules_[static_cast<size_t>(&i - w.codeBegin)];
+  if (rule.effect == ScalarRule::Effect::Unknown)
+    rule = scalarRule(i);
+  return rule;
+}
+
+uint64_t InitCheck::undefinedOf(const Wave &w, const WaveState &s, const Operand &o,
+                                unsigned rows) const {
+  if (!o.isVgpr())
+    return s.scalars.undefined(w, o, rows) ? w.exec() : 0;
+  uint64_t m = 0;
+  for (unsigned r = 0; r < rows && o.index + r < s.undefined.size(); ++r)
+    m |= s.undefined[o.index + r];
+  return m & w.exec();
 }
 
 void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
@@ -47,8 +59,17 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
     return;
   WaveState &s = waves_[w.index];
   switch (i.enc) {
+  case Enc::Sop1:
+  case Enc::Sop2:
+  case Enc::Sopc:
+  case Enc::Sopk:
+  case Enc::Sopp:
+  case Enc::Smem:
+    s.scalars.before(w, i, ruleOf(w, i), [&](const std::string &what) { report(what, 0); });
+    break;
   case Enc::Vop1:
   case Enc::Vop2:
+  case Enc::Vopc:
   case Enc::Vop3:
   case Enc::Vop3p:
     arithmetic(w, i, s);
@@ -79,27 +100,62 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
 void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   auto &u = s.undefined;
   const uint64_t exec = w.exec();
-  const unsigned rows = std::max(1u, dwordsOf(i.op->dst));
+  auto of = [&](unsigned k, unsigned rows) { return undefinedOf(w, s, i.src[k], rows); };
+  if (laneMove(w, i, s))
+    return;
+  // What a permute brings from other lanes, and what a matrix instruction sums, is not followed.
+  const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
   uint64_t bad = 0;
-  if (i.op->dst == Type::Mask || i.op->cls == Class::Mfma || i.permute != Permute::None) {
-    bad = 0;
-  } else if (i.op->src[2] == Type::Mask && i.op->name == "v_cndmask_b32") {
+  if (followed && i.op->src[2] == Type::Mask) {
+    const uint64_t undecided = s.scalars.lanes(w, i.src[2].index) & exec;
     const uint64_t m = w.mask(i.src[2].index);
-    bad = (undefinedOf(u, i.src[0], 1, exec) & ~m) | (undefinedOf(u, i.src[1], 1, exec) & m);
-  } else {
+    const bool select = i.op->name.starts_with("v_cndmask");
+    bad = undecided | (of(0, 1) & (select ? ~m : exec)) | (of(1, 1) & (select ? m : exec));
+  } else if (followed) {
     for (unsigned k = 0; k < 3; ++k)
-      bad |= undefinedOf(u, i.src[k], std::max(1u, dwordsOf(i.op->src[k])), exec);
+      bad |= of(k, std::max(1u, dwordsOf(i.op->src[k])));
   }
+  if (i.op->dst == Type::Mask) { // lanes that are off get zeros
+    if (i.op->name.starts_with("v_cmpx"))
+      s.scalars.setLanes(w, kExec, bad);
+    if (i.sdst.kind == Kind::Sgpr)
+      s.scalars.setLanes(w, i.sdst.index, bad);
+    return;
+  }
+  if (i.dst.kind == Kind::Sgpr) // functions of a scalar
+    return s.scalars.set(i.dst.index, s.scalars.undefined(w, i.src[0], 1) ? ~0u : 0u);
   if (!i.dst.isVgpr())
     return;
-  const uint64_t badLow = undefinedOf(u, i.src[0], 1, exec) | undefinedOf(u, i.src[1], 1, exec) |
-                          undefinedOf(u, i.src[2], 1, exec);
-  const bool allLanes = i.op->cls == Class::Mfma || i.op->name == "v_writelane_b32";
-  define(u, i.dst.index, rows, allLanes ? ~uint64_t(0) : exec, bad);
+  const uint64_t badLow = of(0, 1) | of(1, 1) | of(2, 1);
+  if (ruleOf(w, i).carryOut && i.sdst.kind == Kind::Sgpr)
+    s.scalars.setLanes(w, i.sdst.index, bad);
+  define(u, i.dst.index, std::max(1u, dwordsOf(i.op->dst)),
+         i.op->cls == Class::Mfma ? ~uint64_t(0) : exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
   if (i.op->name.ends_with("_u64_u32") || i.op->name.ends_with("_i64_i32"))
     define(u, i.dst.index, 1, exec, badLow);
+}
+
+bool InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
+  const bool first = i.op->name == "v_readfirstlane_b32";
+  if (first || i.op->name == "v_readlane_b32") {
+    const unsigned lane = !first     ? read32(w, i.src[1]) % w.lanes
+                          : w.exec() ? static_cast<unsigned>(std::countr_zero(w.exec()))
+                                     : 0;
+    const bool bad = i.src[0].isVgpr() ? s.undefined[i.src[0].index] >> lane & 1
+                                       : s.scalars.undefined(w, i.src[0], 1);
+    s.scalars.set(i.dst.index & 127,
+                  bad || (!first && s.scalars.undefined(w, i.src[1], 1)) ? ~0u : 0u);
+    return true;
+  }
+  if (i.op->name != "v_writelane_b32")
+    return false;
+  // A mask that is spilled may have undefined bits that nobody will look at.
+  const bool bad = s.scalars.bits(w, i.src[0], 1) == 0xffffffffu;
+  const uint64_t lane = uint64_t(1) << (read32(w, i.src[1]) % w.lanes);
+  define(s.undefined, i.dst.index, 1, lane, bad ? lane : 0);
+  return true;
 }
 
 void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report &report) {
@@ -114,17 +170,26 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
                                : buffer && (i.flags & kOffen) && (i.flags & kIdxen) ? 2
                                                                                     : 1;
   if (addressed && i.op->name != "ds_nop")
-    if (uint64_t m = undefinedOf(u, i.src[0], addressRows, exec))
+    if (uint64_t m = undefinedOf(w, s, i.src[0], addressRows))
       report("a register that nobody has written is used as an address", m);
+  const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
+  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
+  if ((i.enc != Enc::Ds &&
+       ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
+      (buffer && s.scalars.undefined(w, i.src[3], 1)) ||
+      (toLds && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
+    report("a scalar register that nobody has written is used as an address", 0);
+  if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
+    report("a lane is on by a condition that nobody has written", m);
   const unsigned rows = std::max(1u, (i.op->info & kBytesMask) / 4);
   if (!isStore(i)) {
     // What a load from scratch brings is looked at where its lanes are.
     define(u, i.dst.index, i.op->info ? std::max(rows, i.enc == Enc::Ds ? 2 * rows : rows) : 4,
            exec, 0);
   } else if (i.op->info && i.enc != Enc::Scratch && i.enc != Enc::Flat) {
-    uint64_t m = undefinedOf(u, i.src[1], rows, exec);
+    uint64_t m = undefinedOf(w, s, i.src[1], rows);
     if (i.enc == Enc::Ds)
-      m |= undefinedOf(u, i.src[2], rows, exec);
+      m |= undefinedOf(w, s, i.src[2], rows);
     if (m)
       report("a register that nobody has written is used as stored data", m);
   }

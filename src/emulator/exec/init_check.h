@@ -1,8 +1,9 @@
-// Follows values that nobody has written through a workgroup's vector registers, scratch and LDS.
+// Follows values that nobody has written through a workgroup's registers, scratch and LDS.
 #pragma once
 
 #include "emulator/exec/group.h"
 #include "emulator/exec/probe.h"
+#include "emulator/exec/scalar_init.h"
 
 #include <functional>
 #include <string>
@@ -10,8 +11,9 @@
 
 namespace flyemu {
 
-/// A register's undefined lanes move with it: through arithmetic and scratch. They matter where
-/// they become an address or data in memory that others see.
+/// A register's undefined lanes move with it: through arithmetic and scratch, and from scalar
+/// registers and into them. They matter where they become an address, data in memory that others
+/// see, or the condition of a branch.
 class InitCheck {
 public:
   /// Told what is wrong, and the lanes in which it is.
@@ -28,12 +30,20 @@ private:
   struct WaveState {
     std::vector<uint64_t> undefined; ///< of each row: lanes without a value
     std::vector<uint64_t> scratch;   ///< likewise of each dword of scratch
+    ScalarInit scalars;
   };
+  /// Lanes of an operand, of `rows` dwords, that EXEC has on and that have no value.
+  uint64_t undefinedOf(const Wave &wave, const WaveState &state, const Operand &operand,
+                       unsigned rows) const;
+  const ScalarRule &ruleOf(const Wave &wave, const Inst &inst);
   void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
+  /// Values that go from vector to scalar registers or back, a lane of them. False for others.
+  bool laneMove(const Wave &wave, const Inst &inst, WaveState &state);
   void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
 
   std::vector<WaveState> waves_;
-  std::vector<bool> lds_; ///< bytes that somebody has written
+  std::vector<bool> lds_;         ///< bytes that somebody has written
+  std::vector<ScalarRule> rules_; ///< by instruction
 };
 
 } // namespace flyemu

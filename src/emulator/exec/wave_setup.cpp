@@ -89,6 +89,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     if (k.workgroupInfo())
       put(0);
   }
+  w.startScalars = n;
   workItemIds(w, d, index);
   initMode(w, k.floatMode() | uint32_t(k.dx10Clamp()) << 8 | uint32_t(k.ieeeMode()) << 9 |
                   uint32_t(k.fp16Overflow()) << 23);

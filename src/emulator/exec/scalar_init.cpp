@@ -1,0 +1,338 @@
+#include "emulator/exec/scalar_init.h"
+
+#include "emulator/exec/op.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+using Effect = ScalarRule::Effect;
+using Function = ScalarRule::Function;
+constexpr unsigned kSccOperand = 253, kVcczOperand = 251;
+
+bool startsWithAny(std::string_view name, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return name.starts_with(part); });
+}
+
+struct LogicName {
+  std::string_view name;
+  Function function;
+  bool complemented;
+};
+constexpr LogicName kLogic[] = {
+    {"s_and_", Function::And, false},      {"s_or_", Function::Or, false},
+    {"s_xor_", Function::Xor, false},      {"s_andn2_", Function::AndNot, false},
+    {"s_orn2_", Function::OrNot, false},   {"s_nand_", Function::And, true},
+    {"s_nor_", Function::Or, true},        {"s_xnor_", Function::Xor, true},
+    {"s_andn1_", Function::NotAnd, false}, {"s_orn1_", Function::NotOr, false},
+    {"s_not_", Function::Xor, true}, // its second operand is none, which reads as zero
+};
+
+uint64_t apply(const ScalarRule &rule, uint64_t a, uint64_t b) {
+  uint64_t r = 0;
+  switch (rule.function) {
+  case Function::And:
+    r = a & b;
+    break;
+  case Function::Or:
+    r = a | b;
+    break;
+  case Function::Xor:
+    r = a ^ b;
+    break;
+  case Function::AndNot:
+    r = a & ~b;
+    break;
+  case Function::OrNot:
+    r = a | ~b;
+    break;
+  case Function::NotAnd:
+    r = ~a & b;
+    break;
+  case Function::NotOr:
+    r = ~a | b;
+    break;
+  }
+  return rule.complemented ? ~r : r;
+}
+
+/// The bits of a function's result that change with an undefined bit of an operand.
+uint64_t undefinedBits(const ScalarRule &rule, uint64_t a, uint64_t undefinedA, uint64_t b,
+                       uint64_t undefinedB) {
+  const uint64_t r = apply(rule, a, b);
+  return (undefinedA & (r ^ apply(rule, ~a, b))) | (undefinedB & (r ^ apply(rule, a, ~b))) |
+         (undefinedA & undefinedB & (r ^ apply(rule, ~a, ~b)));
+}
+
+uint64_t widthMask(unsigned dwords) { return dwords > 1 ? ~uint64_t(0) : 0xffffffffu; }
+
+/// Whether it is open that a value is other than zero: one defined bit that is set settles it.
+bool unsettled(uint64_t value, uint64_t undefined) { return undefined && !(value & ~undefined); }
+
+/// What has no type for its destination in the tables says its width in its name.
+unsigned destinationDwords(const Inst &i) {
+  if (i.enc == Enc::Smem || i.op->name.starts_with("s_bitset") || i.op->dst == Type::None)
+    return i.enc == Enc::Smem || i.op->name.ends_with("b64") ? 2 : 1;
+  return dwordsOf(i.op->dst);
+}
+
+ScalarRule salu(const Inst &inst) {
+  const std::string_view name = inst.op->name;
+  ScalarRule rule;
+  rule.effect = Effect::Any;
+  for (const LogicName &l : kLogic)
+    if (name.starts_with(l.name)) {
+      rule.function = l.function;
+      rule.complemented = l.complemented;
+      rule.effect = name.find("_saveexec_") != std::string_view::npos ? Effect::SaveExec
+                    : name.find("_wrexec_") != std::string_view::npos ? Effect::WriteExec
+                                                                      : Effect::Logic;
+      return rule;
+    }
+  if (name.starts_with("s_mov_b")) {
+    rule.effect = Effect::Move;
+  } else if (name.starts_with("s_cselect_")) {
+    rule.effect = Effect::Select;
+  } else if (name.starts_with("s_cmov")) {
+    rule.effect = Effect::MoveIf;
+  } else if (startsWithAny(name, {"s_lshl_b", "s_lshr_b"})) {
+    rule.effect = name.starts_with("s_lshl") ? Effect::ShiftLeft : Effect::ShiftRight;
+  } else if (startsWithAny(name, {"s_cmp_eq_i32", "s_cmp_eq_u", "s_cmp_lg_i32", "s_cmp_lg_u"})) {
+    rule.effect = Effect::Equal;
+  } else if (name.starts_with("s_bitcmp")) {
+    rule.effect = Effect::BitTest;
+  } else if (startsWithAny(name, {"s_setpc", "s_swappc"})) {
+    rule.effect = Effect::Jump;
+  } else if (startsWithAny(name, {"s_movk_", "s_getreg", "s_getpc", "s_call", "s_memtime",
+                                  "s_memrealtime", "s_sendmsg_rtn", "s_get_barrier"})) {
+    rule.effect = Effect::Defines;
+  } else if (startsWithAny(name, {"s_movrel", "s_setreg", "s_cbranch_", "s_subvector", "s_setvskip",
+                                  "s_barrier", "s_sleep", "s_alloc", "s_wakeup"})) {
+    rule.effect = Effect::None;
+  } else {
+    rule.readsDestination =
+        startsWithAny(name, {"s_addk", "s_mulk", "s_cmpk", "s_bitset", "s_fmac"});
+    rule.readsScc = startsWithAny(name, {"s_addc_", "s_subb_"});
+    rule.writesScc =
+        inst.enc == Enc::Sopc || name.starts_with("s_cmpk") ||
+        (startsWithAny(name, {"s_add", "s_sub", "s_min_", "s_max_", "s_ashr", "s_bfe", "s_absdiff",
+                              "s_lshl", "s_wqm", "s_bcnt", "s_quadmask", "s_abs"}) &&
+         !startsWithAny(name, {"s_add_u64", "s_sub_u64"}) && !name.ends_with("_f32") &&
+         !name.ends_with("_f16"));
+  }
+  return rule;
+}
+} // namespace
+
+ScalarRule scalarRule(const Inst &inst) {
+  const std::string_view name = inst.op->name;
+  ScalarRule rule;
+  rule.effect = Effect::None;
+  switch (inst.enc) {
+  case Enc::Sop1:
+  case Enc::Sop2:
+  case Enc::Sopc:
+  case Enc::Sopk:
+    return salu(inst);
+  case Enc::Sopp:
+    rule.effect = name.starts_with("s_cbranch_scc")    ? Effect::BranchScc
+                  : name.starts_with("s_cbranch_vcc")  ? Effect::BranchVcc
+                  : name.starts_with("s_cbranch_exec") ? Effect::BranchExec
+                                                       : Effect::None;
+    return rule;
+  case Enc::Smem:
+    rule.effect = name.find("_load_") != std::string_view::npos     ? Effect::Load
+                  : name.find("_store_") != std::string_view::npos  ? Effect::Store
+                  : name.find("_atomic_") != std::string_view::npos ? Effect::Atomic
+                  : name.find("time") != std::string_view::npos     ? Effect::Defines
+                                                                    : Effect::None;
+    return rule;
+  default:
+    rule.carryOut =
+        name.find("_co_") != std::string_view::npos ||
+        startsWithAny(name, {"v_addc", "v_subb", "v_div_scale", "v_mad_u64_u32", "v_mad_i64_i32"});
+    return rule;
+  }
+}
+
+void ScalarInit::begin(const Wave &w) {
+  bits_.fill(~0u);
+  std::fill_n(bits_.begin(), std::min<size_t>(w.startScalars, bits_.size()), 0u);
+  // FLAT_SCRATCH and XNACK_MASK of gfx9, which the hardware keeps; trap temporaries, NULL, EXEC.
+  if (w.target->family == Family::Gfx9)
+    std::fill(bits_.begin() + 102, bits_.begin() + kVcc, 0u);
+  std::fill(bits_.begin() + kVcc + 2, bits_.end(), 0u);
+  bits_[w.target->m0] = ~0u;
+  scc_ = true;
+}
+
+uint64_t ScalarInit::bits(const Wave &w, const Operand &o, unsigned dwords) const {
+  if (o.kind == Kind::Special)
+    return o.index == kSccOperand                           ? uint64_t(scc_)
+           : o.index == kVcczOperand && lanes(w, kVcc) != 0 ? 1
+                                                            : 0;
+  if (o.kind != Kind::Sgpr || o.index >= bits_.size())
+    return 0;
+  uint64_t r = bits_[o.index];
+  if (dwords > 1 && o.index + 1u < bits_.size())
+    r |= uint64_t(bits_[o.index + 1]) << 32;
+  // Wider ones are looked at as a whole.
+  for (unsigned d = 2; d < dwords && o.index + d < bits_.size(); ++d)
+    r |= bits_[o.index + d];
+  return r;
+}
+
+uint64_t ScalarInit::lanes(const Wave &w, unsigned index) const {
+  if (index + 1 >= bits_.size())
+    return 0;
+  return bits_[index] | (w.lanes == 64 ? uint64_t(bits_[index + 1]) << 32 : 0);
+}
+
+void ScalarInit::setLanes(const Wave &w, unsigned index, uint64_t mask) {
+  set(index, static_cast<uint32_t>(mask));
+  if (w.lanes == 64)
+    set(index + 1, static_cast<uint32_t>(mask >> 32));
+}
+
+void ScalarInit::write(const Wave &w, const Operand &to, unsigned dwords, uint64_t mask) {
+  if (to.kind != Kind::Sgpr || !dwords)
+    return;
+  set(to.index, static_cast<uint32_t>(mask));
+  if (dwords > 1)
+    set(to.index + 1u, static_cast<uint32_t>(mask >> 32));
+}
+
+void ScalarInit::before(const Wave &w, const Inst &i, const ScalarRule &rule,
+                        const Report &report) {
+  switch (rule.effect) {
+  case Effect::Unknown:
+  case Effect::None:
+    return;
+  case Effect::Load:
+  case Effect::Store:
+  case Effect::Atomic:
+    return memory(w, i, rule, report);
+  case Effect::BranchScc:
+  case Effect::BranchVcc:
+  case Effect::BranchExec:
+  case Effect::Jump:
+    return branch(w, i, rule, report);
+  case Effect::Logic:
+  case Effect::SaveExec:
+  case Effect::WriteExec:
+    return logic(w, i, rule);
+  default:
+    return arithmetic(w, i, rule);
+  }
+}
+
+void ScalarInit::logic(const Wave &w, const Inst &i, const ScalarRule &rule) {
+  const unsigned dwords = dwordsOf(i.op->dst);
+  const uint64_t width = widthMask(dwords);
+  const bool exec = rule.effect != Effect::Logic;
+  const uint64_t oldExec = lanes(w, kExec);
+  const uint64_t a = read64(w, i.src[0]), ua = bits(w, i.src[0], dwords);
+  const uint64_t b = exec ? w.exec() : read64(w, i.src[1]);
+  const uint64_t ub = exec ? oldExec : bits(w, i.src[1], dwords);
+  const uint64_t u = undefinedBits(rule, a, ua, b, ub) & width;
+  write(w, i.dst, dwords, rule.effect == Effect::SaveExec ? oldExec : u);
+  if (exec)
+    setLanes(w, kExec, u);
+  scc_ = unsettled(apply(rule, a, b) & width, u);
+}
+
+void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule) {
+  const unsigned dwords = destinationDwords(i), dwords0 = std::max(1u, dwordsOf(i.op->src[0]));
+  const uint64_t width = widthMask(dwords);
+  const uint64_t ua = bits(w, i.src[0], dwords0);
+  const uint64_t ub = bits(w, i.src[1], std::max(1u, dwordsOf(i.op->src[1])));
+  const Operand &to = i.enc == Enc::Smem ? i.sdst : i.dst;
+  switch (rule.effect) {
+  case Effect::Defines:
+    return write(w, to, dwords, 0);
+  case Effect::Move:
+    return write(w, to, dwords, ua);
+  case Effect::Select:
+    return write(w, to, dwords, scc_ ? ~uint64_t(0) : w.scc ? ua : ub);
+  case Effect::MoveIf:
+    if (scc_ || w.scc)
+      write(w, to, dwords, scc_ ? ~uint64_t(0) : bits(w, i.src[0], dwords));
+    return;
+  case Effect::ShiftLeft:
+  case Effect::ShiftRight: {
+    const unsigned by = read32(w, i.src[1]) & (dwords * 32 - 1);
+    auto shifted = [&](uint64_t x) {
+      return (rule.effect == Effect::ShiftLeft ? x << by : (x & width) >> by) & width;
+    };
+    const uint64_t u = ub ? width : shifted(ua);
+    write(w, to, dwords, u);
+    scc_ = unsettled(shifted(read64(w, i.src[0])), u);
+    return;
+  }
+  case Effect::Equal: {
+    // Defined bits that differ settle it.
+    const uint64_t difference = (read64(w, i.src[0]) ^ read64(w, i.src[1])) & widthMask(dwords0);
+    scc_ = unsettled(difference, ua | ub);
+    return;
+  }
+  case Effect::BitTest:
+    scc_ = ub || (ua >> (read32(w, i.src[1]) & (dwords0 * 32 - 1)) & 1);
+    return;
+  default:
+    break;
+  }
+  const bool bad =
+      ua || ub || (rule.readsDestination && undefined(w, to, dwords)) || (rule.readsScc && scc_);
+  if (i.enc != Enc::Sopc && !i.op->name.starts_with("s_cmpk"))
+    write(w, to, dwords, bad ? ~uint64_t(0) : 0);
+  if (rule.writesScc)
+    scc_ = bad;
+}
+
+void ScalarInit::memory(const Wave &w, const Inst &i, const ScalarRule &rule,
+                        const Report &report) {
+  const bool buffer = i.op->name.starts_with("s_buffer_");
+  if (undefined(w, i.src[0], buffer ? 4 : 2) || undefined(w, i.src[2], 1))
+    report("a scalar register that nobody has written is used as an address");
+  const unsigned dwords = std::max(1u, i.op->info / 4);
+  if (rule.effect == Effect::Load) {
+    for (unsigned d = 0; d < dwords; ++d)
+      set(i.sdst.index + d, 0);
+    return;
+  }
+  if (undefined(w, i.sdst, dwords))
+    report("a scalar register that nobody has written is used as stored data");
+  if (rule.effect == Effect::Atomic && i.flags & kGlc)
+    for (unsigned d = 0; d < dwords; ++d)
+      set(i.sdst.index + d, 0);
+}
+
+void ScalarInit::branch(const Wave &w, const Inst &i, const ScalarRule &rule,
+                        const Report &report) {
+  bool bad = false;
+  switch (rule.effect) {
+  case Effect::BranchScc:
+    bad = scc_;
+    break;
+  case Effect::BranchVcc:
+    bad = unsettled(w.vcc(), lanes(w, kVcc));
+    break;
+  case Effect::BranchExec:
+    bad = unsettled(w.exec(), lanes(w, kExec));
+    break;
+  default:
+    bad = undefined(w, i.src[0], 2);
+    if (i.op->name.starts_with("s_swappc"))
+      write(w, i.dst, 2, 0);
+    break;
+  }
+  if (bad)
+    report("a branch is decided by a value that nobody has written");
+}
+
+} // namespace flyemu
