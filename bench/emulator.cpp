@@ -92,6 +92,8 @@ BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
 // The same with counters or checks on; their cost is the ratio to the above.
 constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+BENCHMARK_CAPTURE(run, salu_counted, "s_add_u32 s21, s20, s22", true);
+BENCHMARK_CAPTURE(run, salu_checked, "s_add_u32 s21, s20, s22", false, kAll);
 BENCHMARK_CAPTURE(run, v_add_f32_counted, "v_add_f32 v4, v2, v3", true);
 BENCHMARK_CAPTURE(run, v_add_f32_checked, "v_add_f32 v4, v2, v3", false, kAll);
 BENCHMARK_CAPTURE(run, ds_read_b128_counted, "ds_read_b128 v[4:7], v1", true);

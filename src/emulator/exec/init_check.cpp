@@ -101,8 +101,9 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   auto &u = s.undefined;
   const uint64_t exec = w.exec();
   auto of = [&](unsigned k, unsigned rows) { return undefinedOf(w, s, i.src[k], rows); };
-  if (laneMove(w, i, s))
-    return;
+  const ScalarRule &rule = ruleOf(w, i);
+  if (rule.laneMove)
+    return laneMove(w, i, s);
   // What a permute brings from other lanes, and what a matrix instruction sums, is not followed.
   const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
   uint64_t bad = 0;
@@ -126,20 +127,20 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     return s.scalars.set(i.dst.index, s.scalars.undefined(w, i.src[0], 1) ? ~0u : 0u);
   if (!i.dst.isVgpr())
     return;
-  const uint64_t badLow = of(0, 1) | of(1, 1) | of(2, 1);
-  if (ruleOf(w, i).carryOut && i.sdst.kind == Kind::Sgpr)
+  const uint64_t badLow = rule.lowAlone ? of(0, 1) | of(1, 1) | of(2, 1) : 0;
+  if (rule.carryOut && i.sdst.kind == Kind::Sgpr)
     s.scalars.setLanes(w, i.sdst.index, bad);
   define(u, i.dst.index, std::max(1u, dwordsOf(i.op->dst)),
          i.op->cls == Class::Mfma ? ~uint64_t(0) : exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
-  if (i.op->name.ends_with("_u64_u32") || i.op->name.ends_with("_i64_i32"))
+  if (rule.lowAlone)
     define(u, i.dst.index, 1, exec, badLow);
 }
 
-bool InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
-  const bool first = i.op->name == "v_readfirstlane_b32";
-  if (first || i.op->name == "v_readlane_b32") {
+void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
+  if (!i.op->name.starts_with("v_writelane")) {
+    const bool first = i.op->name == "v_readfirstlane_b32";
     const unsigned lane = !first     ? read32(w, i.src[1]) % w.lanes
                           : w.exec() ? static_cast<unsigned>(std::countr_zero(w.exec()))
                                      : 0;
@@ -147,15 +148,12 @@ bool InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
                                        : s.scalars.undefined(w, i.src[0], 1);
     s.scalars.set(i.dst.index & 127,
                   bad || (!first && s.scalars.undefined(w, i.src[1], 1)) ? ~0u : 0u);
-    return true;
+    return;
   }
-  if (i.op->name != "v_writelane_b32")
-    return false;
   // A mask that is spilled may have undefined bits that nobody will look at.
   const bool bad = s.scalars.bits(w, i.src[0], 1) == 0xffffffffu;
   const uint64_t lane = uint64_t(1) << (read32(w, i.src[1]) % w.lanes);
   define(s.undefined, i.dst.index, 1, lane, bad ? lane : 0);
-  return true;
 }
 
 void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report &report) {

@@ -37,8 +37,8 @@ private:
                        unsigned rows) const;
   const ScalarRule &ruleOf(const Wave &wave, const Inst &inst);
   void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
-  /// Values that go from vector to scalar registers or back, a lane of them. False for others.
-  bool laneMove(const Wave &wave, const Inst &inst, WaveState &state);
+  /// Values that go from vector to scalar registers or back, a lane of them.
+  void laneMove(const Wave &wave, const Inst &inst, WaveState &state);
   void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
 
   std::vector<WaveState> waves_;

@@ -153,6 +153,9 @@ ScalarRule scalarRule(const Inst &inst) {
                                                                     : Effect::None;
     return rule;
   default:
+    rule.laneMove =
+        startsWithAny(name, {"v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32"});
+    rule.lowAlone = name.ends_with("_u64_u32") || name.ends_with("_i64_i32");
     rule.carryOut =
         name.find("_co_") != std::string_view::npos ||
         startsWithAny(name, {"v_addc", "v_subb", "v_div_scale", "v_mad_u64_u32", "v_mad_i64_i32"});

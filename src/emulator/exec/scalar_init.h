@@ -9,7 +9,7 @@
 
 namespace flyemu {
 
-/// What an instruction does with scalar registers; decided by its name, once.
+/// What the check must know of an instruction; decided by its name, once.
 struct ScalarRule {
   enum class Effect : uint8_t {
     Unknown,  ///< not decided yet
@@ -40,7 +40,10 @@ struct ScalarRule {
   Function function = Function::And;
   bool complemented = false; ///< Logic: the result is inverted
   bool readsDestination = false, readsScc = false, writesScc = false;
-  bool carryOut = false; ///< vector arithmetic that writes a mask beside its result
+  // Of vector arithmetic:
+  bool laneMove = false; ///< a lane of a register goes to a scalar one, or comes from it
+  bool carryOut = false; ///< writes a mask beside its result
+  bool lowAlone = false; ///< the result's low half does not depend on the operands' high halves
 };
 
 /// The undefined bits of one wave's scalar registers. They move with values; they matter in
