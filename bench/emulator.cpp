@@ -27,6 +27,7 @@ struct Looped {
   explicit Looped(const std::string &text) {
     std::string code =
         "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
+        "ds_write_b128 v1, v[0:3]\ns_mov_b32 s22, 1\n" // what is read has a value
         "s_movk_i32 s20, " +
         std::to_string(kLoops) + "\nagain:\n";
     for (unsigned k = 0; k < kUnroll; ++k)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 
 namespace flyemu {
 
@@ -26,7 +27,8 @@ public:
     order = {};
     epoch = 1;
     if (checks & kCheckRace)
-      lds.resize(g.waves.empty() ? 0 : g.waves[0].ldsSize);
+      if (const uint64_t bytes = g.waves.empty() ? 0 : g.waves[0].ldsSize; lds.size() != bytes)
+        lds = Histories(bytes);
     startMask.clear();
     for (Wave &w : g.waves)
       startMask.push_back(w.exec());
@@ -38,23 +40,30 @@ public:
     flush();
     if (checks & kCheckSync)
       checkBarrier(w, i);
-    if (checks & kCheckInit)
-      init.before(w, i, [&](const std::string &what, uint64_t lanes) {
+    if (checks & kCheckInit) {
+      auto report = [&](const std::string &what, uint64_t lanes) {
         state.findings.add(kCheckInit, what, w, i, lanes);
-      });
+      };
+      init.before(w, i, std::ref(report));
+    }
     if (checks & kCheckRace && synchronizes(i))
       state.races.synchronize(group, order);
   }
 
   void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool atomic) override {
-    atomic |= i.op->name.find("_atomic_") != std::string_view::npos;
+    if (&i != lastAccess) {
+      lastAccess = &i;
+      lastIsAtomic = i.op->name.find("_atomic_") != std::string_view::npos;
+    }
+    atomic |= lastIsAtomic;
     if (checks & kCheckMemory && space == Space::Lds)
       checkLds(w, i, lane, address, bytes);
     if (checks & kCheckInit) {
-      init.access(
-          w, i, lane, space, address, bytes, write, atomic,
-          [&](const std::string &what, uint64_t lanes) { pend(kCheckInit, what, w, i, lanes); });
+      auto report = [&](const std::string &what, uint64_t lanes) {
+        pend(kCheckInit, what, w, i, lanes);
+      };
+      init.access(w, i, lane, space, address, bytes, write, atomic, std::ref(report));
       if (space == Space::Global)
         checkWritten(w, i, lane, address, bytes, write, atomic);
     }
@@ -90,6 +99,8 @@ public:
   void finish(DispatchResult &) override { flush(); }
 
 private:
+  // Reports are passed by reference (std::ref): what is called for each lane must not allocate.
+
   /// Collects the lanes of one instruction that have the same to tell.
   void pend(Check check, const std::string &what, Wave &w, const Inst &i, uint64_t lanes) {
     for (Pending &p : pending)
@@ -156,16 +167,15 @@ private:
       order.touched = true;
       now.time = state.races.now();
       now.atomic = atomic || synchronizes(i);
-      state.races.access(
-          now, order, address, bytes, write, [&](const Touch &other, bool wrote, uint64_t at) {
-            tell(other, wrote, "global memory (" + state.findings.describe(at) + ")");
-          });
+      auto report = [&](const Touch &other, bool wrote, uint64_t at) {
+        tell(other, wrote, "global memory (" + state.findings.describe(at) + ")");
+      };
+      state.races.access(now, order, address, bytes, write, std::ref(report));
     } else if (space == Space::Lds && address + bytes <= lds.size()) {
       // Other waves of the workgroup, between two barriers.
       now.time = epoch;
       now.atomic = atomic;
-      for (uint64_t at = address; at < address + bytes; ++at) {
-        History &h = lds[at];
+      lds.each(address, address + bytes, [&](History &h, uint64_t at) {
         for (const Touch *t : {&h.write, &h.read, &h.otherRead})
           if ((write || t == &h.write) && t->group == group && t->time == epoch &&
               t->wave != w.index && races(*t, t == &h.write, now, write)) {
@@ -173,7 +183,7 @@ private:
             break;
           }
         h.note(now, write, h.read.group == group && h.read.wave == w.index);
-      }
+      });
     }
   }
 
@@ -224,10 +234,12 @@ private:
   const unsigned checks;
   const Program &program;
   std::vector<Sync> sync; ///< by instruction
+  const Inst *lastAccess = nullptr;
+  bool lastIsAtomic = false; ///< by its name
   std::vector<Pending> pending;
   InitCheck init;
   std::shared_ptr<WrittenBytes> known; ///< of the allocation touched last
-  std::vector<History> lds;
+  Histories lds;
   std::vector<uint64_t> startMask;
   GlobalRaces::GroupOrder order;
   uint32_t group = 0; ///< the workgroup's number

@@ -1,5 +1,6 @@
 #include "emulator/exec/counting.h"
 
+#include "emulator/exec/lds_banks.h"
 #include "emulator/exec/op.h"
 #include "emulator/exec/program.h"
 #include "emulator/exec/timing.h"
@@ -37,18 +38,19 @@ public:
       (write ? c.globalBytesWritten : c.globalBytesRead) += bytes;
       accessBytes += bytes;
       for (uint64_t line = address / kLine; line <= (address + bytes - 1) / kLine; ++line)
-        lines.push_back(line);
+        if (lines.empty() || lines.back() != line)
+          lines.push_back(line);
     } else if (space == Space::Lds) {
       c.ldsBytes += bytes;
-      for (uint64_t d = address / 4; d <= (address + bytes - 1) / 4; ++d)
-        ldsDwords.push_back({lane, static_cast<uint32_t>(d)});
+      banks.touch(lane, address, bytes);
     }
   }
 
   void accessesDone(Wave &w, const Inst &) override {
     uint64_t touchedLines = 0, ldsCycles = 0;
     if (!lines.empty()) {
-      std::sort(lines.begin(), lines.end());
+      if (!std::is_sorted(lines.begin(), lines.end()))
+        std::sort(lines.begin(), lines.end());
       lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
       for (uint64_t line : lines)
         footprint.insert(line);
@@ -58,8 +60,12 @@ public:
       lines.clear();
       accessBytes = 0;
     }
-    if (!ldsDwords.empty())
-      ldsCycles = countBanks(w.target->ldsBanks);
+    if (!banks.empty()) {
+      const BankCycles cycles = banks.take(w.target->ldsBanks);
+      ldsCycles = cycles.active;
+      c.SQ_LDS_IDX_ACTIVE += cycles.active;
+      c.SQ_LDS_BANK_CONFLICT += cycles.conflicts;
+    }
     clock.touched(w, touchedLines, ldsCycles);
   }
 
@@ -145,31 +151,6 @@ private:
       ++c.SQ_INSTS_FLAT;
   }
 
-  /// LDS serves as many neighbouring lanes at once as its banks have bytes for; among these, the
-  /// distinct dwords of one bank take a cycle each. Returns the cycles of the access.
-  uint64_t countBanks(unsigned banks) {
-    unsigned dwordsOfLane = 0;
-    for (const LdsDword &d : ldsDwords)
-      dwordsOfLane += d.lane == ldsDwords[0].lane;
-    const unsigned lanes = std::max(1u, std::bit_floor(banks / dwordsOfLane));
-    std::sort(ldsDwords.begin(), ldsDwords.end(), [&](const LdsDword &a, const LdsDword &b) {
-      return a.lane / lanes != b.lane / lanes ? a.lane < b.lane : a.dword < b.dword;
-    });
-    uint64_t cycles = 0;
-    for (size_t i = 0; i < ldsDwords.size();) {
-      const unsigned phase = ldsDwords[i].lane / lanes;
-      uint64_t perBank[64] = {}, most = 0;
-      for (size_t from = i; i < ldsDwords.size() && ldsDwords[i].lane / lanes == phase; ++i)
-        if (i == from || ldsDwords[i].dword != ldsDwords[i - 1].dword)
-          most = std::max(most, ++perBank[ldsDwords[i].dword % banks]);
-      cycles += most;
-      c.SQ_LDS_BANK_CONFLICT += most - 1;
-    }
-    c.SQ_LDS_IDX_ACTIVE += cycles;
-    ldsDwords.clear();
-    return cycles;
-  }
-
   void trace(Wave &w, const Inst &inst) {
     char head[96];
     std::snprintf(head, sizeof head, "wg(%u,%u,%u) wave %u +0x%llx exec %016llx  ", w.group->id[0],
@@ -179,17 +160,13 @@ private:
     options.trace(head + program.text(static_cast<size_t>(&inst - w.codeBegin)));
   }
 
-  struct LdsDword {
-    unsigned lane;
-    uint32_t dword;
-  };
   const Options &options;
   const Program &program;
   GroupClock clock;
   Counters c;
   LineSet footprint;
   std::vector<uint64_t> lines;
-  std::vector<LdsDword> ldsDwords;
+  LdsBanks banks;
   uint64_t accessBytes = 0;
 };
 } // namespace

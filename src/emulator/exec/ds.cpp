@@ -21,6 +21,7 @@ void dsRead(Wave &w, const Inst &i) {
   uint32_t *row = w.row(i.dst.index);
   uint64_t all[kLanes];
   if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+    ldsReport(w, i, all, bytes, false);
     gather(w, w.exec(), all, row, bytes / 4);
     return;
   }
@@ -46,6 +47,7 @@ void dsWrite(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
   if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+    ldsReport(w, i, all, bytes, true);
     scatter(w, w.exec(), all, row, bytes / 4);
     return;
   }
@@ -74,6 +76,14 @@ void dsRead2(Wave &w, const Inst &i) {
   uint64_t all[2][kLanes];
   if (ldsBulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
       ldsBulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
+    if (w.probe) {
+      const uint64_t origin = reinterpret_cast<uint64_t>(w.lds);
+      forLanes(w.exec(), [&](unsigned lane) {
+        for (const uint64_t *at : all)
+          w.probe->access(w, i, lane, Space::Lds, at[lane] - origin, bytes, false, false);
+      });
+      w.probe->accessesDone(w, i);
+    }
     gather(w, w.exec(), all[0], row, dwords);
     gather(w, w.exec(), all[1], row + dwords * kLanes, dwords);
     return;

@@ -4,14 +4,6 @@
 
 namespace flyemu {
 
-void GlobalRaces::Page::split() {
-  std::vector<History> bytes(kPage);
-  for (size_t i = 0; i < kPage; ++i)
-    bytes[i] = places[i / 4];
-  places = std::move(bytes);
-  unit = 1;
-}
-
 void GlobalRaces::synchronize(uint32_t group, GroupOrder &order) {
   order.last = time_.fetch_add(1) + 1;
   // Only the first synchronization after an access orders it, so waiting loops leave no trace.
@@ -44,23 +36,24 @@ void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t a
     uint64_t where = 0;
     {
       std::lock_guard lock(shard.mutex);
-      Page &p = shard.pages[page];
-      if (p.unit == 4 && (at % 4 || stop % 4))
-        p.split();
-      for (; at < stop; at += p.unit) {
-        History &h = p.places[at % kPage / p.unit];
+      const uint64_t base = page * kPage;
+      auto known = shard.pages.find(page);
+      Histories &places =
+          (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
+      places.each(at - base, stop - base, [&](History &h, uint64_t offset) {
         if (!other.group) {
           for (const Touch *t : {&h.write, &h.read, &h.otherRead})
             if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
                 !ordered(*t, order)) {
               other = *t;
               wrote = t == &h.write;
-              where = at;
+              where = base + offset;
               break;
             }
         }
         h.note(touch, write, h.read.group == touch.group);
-      }
+      });
+      at = stop;
     }
     if (other.group)
       report(other, wrote, where);

@@ -1,10 +1,11 @@
 // Races between workgroups in global memory, per byte; shared by the threads of a launch.
 //
-// Two accesses of different workgroups conflict (races() in touch.h) unless something orders them. What orders two workgroups is communication through memory: atomic
-// operations, accesses with device or system scope, cache write-backs and invalidations. Each is a
-// synchronization, and they have an order in time. An access by A comes before one by B if A has
-// synchronized after it, and B after that. (Any synchronization counts as one with any other, so a
-// race may be missed where workgroups also communicate; none is reported where they rightly do.)
+// Two accesses of different workgroups conflict (races() in touch.h) unless something orders them.
+// What orders two workgroups is communication through memory: atomic operations, accesses with
+// device or system scope, cache write-backs and invalidations. Each is a synchronization, and they
+// have an order in time. An access by A comes before one by B if A has synchronized after it, and B
+// after that. (Any synchronization counts as one with any other, so a race may be missed where
+// workgroups also communicate; none is reported where they rightly do.)
 #pragma once
 
 #include "emulator/exec/touch.h"
@@ -40,15 +41,9 @@ public:
 private:
   static constexpr uint64_t kPage = 4096;
   static constexpr size_t kShards = 64;
-  /// The places of one page: dwords, or bytes once somebody has touched a part of a dword.
-  struct Page {
-    std::vector<History> places = std::vector<History>(kPage / 4);
-    unsigned unit = 4;
-    void split();
-  };
   struct Shard {
     std::mutex mutex;
-    std::unordered_map<uint64_t, Page> pages;
+    std::unordered_map<uint64_t, Histories> pages;
   };
 
   bool ordered(const Touch &before, const GroupOrder &now) const;

@@ -32,7 +32,7 @@ void InitCheck::beginGroup(const Group &group) {
     s.scratch.assign((w.scratchSize + 3) / 4, ~uint64_t(0));
     s.scalars.begin(w);
   }
-  lds_.assign(group.waves.empty() ? 0 : group.waves[0].ldsSize, false);
+  lds_.assign(group.waves.empty() ? 0 : group.waves[0].ldsSize, 0);
 }
 
 const ScalarRule &InitCheck::ruleOf(const Wave &w, const Inst &i) {
@@ -207,7 +207,7 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
           break;
         }
     if (write)
-      std::fill_n(lds_.begin() + static_cast<int64_t>(address), bytes, true);
+      std::fill_n(lds_.begin() + static_cast<int64_t>(address), bytes, uint8_t(1));
   }
   if (!i.op || (i.enc != Enc::Scratch && i.enc != Enc::Flat))
     return;

@@ -42,7 +42,7 @@ private:
   void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
 
   std::vector<WaveState> waves_;
-  std::vector<bool> lds_;         ///< bytes that somebody has written
+  std::vector<uint8_t> lds_;      ///< 1: bytes that somebody has written
   std::vector<ScalarRule> rules_; ///< by instruction
 };
 

@@ -15,11 +15,10 @@ inline uint8_t *ldsPlace(Wave &w, const Inst &i, unsigned lane, uint64_t sum, un
     w.probe->access(w, i, lane, Space::Lds, offset, bytes, write, atomic);
   return offset + bytes <= w.ldsSize ? w.lds + offset : nullptr;
 }
-/// The host addresses of all lanes, if every active lane's access lies inside the allocation and
-/// nobody watches.
+/// The host addresses of all lanes, if every active lane's access lies inside the allocation.
 inline bool ldsBulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t offset,
                     uint32_t bytes, uint64_t *at) {
-  if (w.probe || !exec || w.ldsSize < bytes)
+  if (!exec || w.ldsSize < bytes)
     return false;
   const uint64_t base = reinterpret_cast<uint64_t>(w.lds);
   const uint32_t last = w.ldsSize - bytes;
@@ -30,6 +29,9 @@ inline bool ldsBulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t of
     at[lane] = base + x;
   }
   return inside;
+}
+inline void ldsReport(Wave &w, const Inst &i, const uint64_t *at, uint32_t bytes, bool write) {
+  reportLanes(w, i, Space::Lds, at, reinterpret_cast<uint64_t>(w.lds), bytes, write);
 }
 inline void ldsDone(Wave &w, const Inst &i) {
   if (w.probe)

@@ -69,6 +69,18 @@ inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, boo
   return false;
 }
 
+/// Tells whoever watches of an access whose lanes' addresses are at[lane] - origin, before it
+/// happens.
+inline void reportLanes(Wave &w, const Inst &i, Space space, const uint64_t *at, uint64_t origin,
+                        uint32_t bytes, bool write) {
+  if (__builtin_expect(w.probe == nullptr, 1))
+    return;
+  forLanes(w.exec(), [&](unsigned lane) {
+    w.probe->access(w, i, lane, space, at[lane] - origin, bytes, write, false);
+  });
+  w.probe->accessesDone(w, i);
+}
+
 /// Four lanes' 16 bytes to four rows, or back: a transposition of 4 x 4 dwords.
 inline void transpose4(__m128i &a, __m128i &b, __m128i &c, __m128i &d) {
   const __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
@@ -191,7 +203,8 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
   } else {
     const unsigned dwords = bytes / 4;
     uint64_t exec = w.exec(), all[kLanes];
-    if (exec && !w.probe && address.bulk(exec, bytes, false, all)) {
+    if (exec && address.bulk(exec, bytes, false, all)) {
+      reportLanes(w, i, Space::Global, all, 0, bytes, false);
       gather(w, exec, all, row, dwords);
       return;
     }
@@ -225,7 +238,8 @@ template <class A> void storeOp(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && w.exec() && !w.probe && address.bulk(w.exec(), bytes, true, all)) {
+  if (bytes >= 4 && w.exec() && address.bulk(w.exec(), bytes, true, all)) {
+    reportLanes(w, i, Space::Global, all, 0, bytes, true);
     scatter(w, w.exec(), all, row, bytes / 4);
     return;
   }

@@ -1,7 +1,10 @@
 // Who touched a place, and when: what the race checks remember.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace flyemu {
 
@@ -38,6 +41,35 @@ struct History {
       read = now;
     }
   }
+};
+
+/// The histories of a piece of memory: of its dwords, or of its bytes once somebody has touched a
+/// part of a dword.
+class Histories {
+public:
+  explicit Histories(uint64_t bytes = 0) : places_((bytes + 3) / 4), bytes_(bytes) {}
+
+  uint64_t size() const { return bytes_; }
+  /// visit(history, offset) for each place that [from, to) has a part of.
+  template <class F> void each(uint64_t from, uint64_t to, F visit) {
+    if (unit_ == 4 && (from % 4 || to % 4))
+      split();
+    for (uint64_t at = from; at < to; at += unit_)
+      visit(places_[at / unit_], at);
+  }
+
+private:
+  void split() {
+    std::vector<History> bytes(places_.size() * 4);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = places_[i / 4];
+    places_ = std::move(bytes);
+    unit_ = 1;
+  }
+
+  std::vector<History> places_;
+  uint64_t bytes_;
+  unsigned unit_ = 4;
 };
 
 } // namespace flyemu
