@@ -3,7 +3,7 @@
 // A store to part of a register fragment, in a loop and behind a branch: the whole fragment is carried.
 // CHECK-LABEL: gpu.func @through_control_flow
 // CHECK-NOT: register
-// CHECK: %[[INIT:.*]] = vector.insert_strided_slice %{{.*}}, %{{.*}} {offsets = [0], strides = [1]} : vector<4xf32> into vector<4xf32>
+// CHECK: %[[INIT:.*]] = arith.constant dense<0.0
 // CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[STATE:.*]] = %[[INIT]]) -> (vector<4xf32>)
 // CHECK:   %[[BRANCH:.*]] = scf.if {{.*}} -> (vector<4xf32>)
 // CHECK:     %[[NEXT:.*]] = vector.insert %{{.*}}, %[[STATE]] [2] : f32 into vector<4xf32>
@@ -39,7 +39,7 @@ gpu.module @m {
 
 // A copy under a predicate keeps what the registers had: the call takes it as its destination.
 // CHECK-LABEL: gpu.func @predicated_copy
-// CHECK: %[[KEPT:.*]] = vector.extract_strided_slice
+// CHECK: %[[KEPT:.*]] = ub.poison : vector<4xf32>
 // CHECK: fly.copy_atom_call_ssa(%{{.*}}, %{{.*}}, %[[KEPT]], %{{.*}}) {{.*}} -> vector<4xf32>
 gpu.module @m {
   gpu.func @predicated_copy(%src: !fly.ptr<f32, global>, %out: !fly.ptr<f32, global>, %c: i1) kernel {
@@ -99,4 +99,44 @@ func.func @unsigned_bound(%n: i32, %out: !fly.ptr<f32, global>) {
   %r = fly.ptr.load(%reg) : (!fly.ptr<f32, register>) -> f32
   fly.ptr.store(%r, %out) : (f32, !fly.ptr<f32, global>) -> ()
   return
+}
+
+// -----
+
+// What was stored is read back as it is, or as a part of it; only what reaches over two such pieces needs them joined.
+// CHECK-LABEL: gpu.func @pieces
+// CHECK-SAME: (%[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>, %[[X:.*]]: f32, %[[OUT:.*]]: !fly.ptr
+// CHECK-NOT: vector.insert
+// CHECK: fly.ptr.store(%[[B]], %[[OUT]])
+// CHECK: %[[PART:.*]] = vector.extract_strided_slice %[[A]] {offsets = [2], sizes = [2], strides = [1]}
+// CHECK: fly.ptr.store(%[[PART]], %[[OUT]])
+// CHECK: %[[FIRST:.*]] = vector.insert_strided_slice %[[A]], %{{.*}} {offsets = [0], strides = [1]}
+// CHECK: %[[BOTH:.*]] = vector.insert_strided_slice %[[B]], %[[FIRST]] {offsets = [4], strides = [1]}
+// CHECK: %[[MIDDLE:.*]] = vector.extract_strided_slice %[[BOTH]] {offsets = [2], sizes = [4], strides = [1]}
+// CHECK: fly.ptr.store(%[[MIDDLE]], %[[OUT]])
+// CHECK: fly.ptr.store(%[[X]], %[[OUT]])
+// CHECK: %[[ALL:.*]] = vector.insert %[[X]], %[[BOTH]] [2]
+// CHECK: fly.ptr.store(%[[ALL]], %[[OUT]])
+gpu.module @m {
+  gpu.func @pieces(%a: vector<4xf32>, %b: vector<4xf32>, %x: f32, %out: !fly.ptr<f32, global>) kernel {
+    %reg = fly.make_ptr() {dictAttrs = {allocSize = 8 : i64}} : () -> !fly.ptr<f32, register>
+    %two = fly.make_int_tuple() : () -> !fly.int_tuple<2>
+    %four = fly.make_int_tuple() : () -> !fly.int_tuple<4>
+    %second = fly.add_offset(%reg, %four) : (!fly.ptr<f32, register>, !fly.int_tuple<4>) -> !fly.ptr<f32, register>
+    %inner = fly.add_offset(%reg, %two) : (!fly.ptr<f32, register>, !fly.int_tuple<2>) -> !fly.ptr<f32, register>
+    fly.ptr.store(%a, %reg) : (vector<4xf32>, !fly.ptr<f32, register>) -> ()
+    fly.ptr.store(%b, %second) : (vector<4xf32>, !fly.ptr<f32, register>) -> ()
+    %r0 = fly.ptr.load(%second) : (!fly.ptr<f32, register>) -> vector<4xf32>
+    fly.ptr.store(%r0, %out) : (vector<4xf32>, !fly.ptr<f32, global>) -> ()
+    %r1 = fly.ptr.load(%inner) : (!fly.ptr<f32, register>) -> vector<2xf32>
+    fly.ptr.store(%r1, %out) : (vector<2xf32>, !fly.ptr<f32, global>) -> ()
+    %r2 = fly.ptr.load(%inner) : (!fly.ptr<f32, register>) -> vector<4xf32>
+    fly.ptr.store(%r2, %out) : (vector<4xf32>, !fly.ptr<f32, global>) -> ()
+    fly.ptr.store(%x, %inner) : (f32, !fly.ptr<f32, register>) -> ()
+    %r3 = fly.ptr.load(%inner) : (!fly.ptr<f32, register>) -> f32
+    fly.ptr.store(%r3, %out) : (f32, !fly.ptr<f32, global>) -> ()
+    %r4 = fly.ptr.load(%reg) : (!fly.ptr<f32, register>) -> vector<8xf32>
+    fly.ptr.store(%r4, %out) : (vector<8xf32>, !fly.ptr<f32, global>) -> ()
+    gpu.return
+  }
 }

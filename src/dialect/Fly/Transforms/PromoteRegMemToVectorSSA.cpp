@@ -1,6 +1,7 @@
 // Each make_ptr in register memory becomes one vector value. Going down the blocks in order,
-// `state` holds what each such memory contains: a load takes a slice of it, a store makes a new
-// one, and control flow passes it on - into loops as carried values, out of branches as results.
+// `state` holds what each such memory contains: a vector, and the pieces that were stored over it
+// since. A load takes a piece or a slice of the vector; control flow passes the memory on as one
+// vector - into loops as carried values, out of branches as results.
 //
 // Memory stays memory where its uses can't be followed: recast to other elements, reached at an
 // offset that is known only at run time, passed to something other than a load or a store, or used
@@ -27,8 +28,91 @@ namespace mlir::fly {
 
 namespace {
 
+int64_t elementCount(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+/// What a promoted memory contains: `whole`, and over it pieces, scalars or vectors, none of which
+/// overlap. Most stores are read back as they are; as pieces they need no insertion into a vector
+/// that is many times their size.
+class Contents {
+public:
+  Contents() = default;
+  Contents(Value whole) : whole(whole) {}
+
+  /// All of it as one vector.
+  Value joined(OpBuilder &builder, Location loc) {
+    for (const Piece &piece : pieces)
+      if (isa<VectorType>(piece.value.getType()))
+        whole = vector::InsertStridedSliceOp::create(builder, loc, piece.value, whole,
+                                                     ArrayRef<int64_t>{piece.offset},
+                                                     ArrayRef<int64_t>{1});
+      else
+        whole = vector::InsertOp::create(builder, loc, piece.value, whole,
+                                         ArrayRef<int64_t>{piece.offset});
+    pieces.clear();
+    return whole;
+  }
+
+  /// `size` elements from `offset` on as a vector, or one as a scalar.
+  Value load(OpBuilder &builder, Location loc, int64_t offset, int64_t size, bool asVector) {
+    for (const Piece &piece : pieces) {
+      if (!piece.overlaps(offset, size))
+        continue;
+      bool isVector = isa<VectorType>(piece.value.getType());
+      if (!piece.contains(offset, size) || (asVector && !isVector))
+        break;
+      return isVector ? slice(builder, loc, piece.value, offset - piece.offset, size, asVector)
+                      : piece.value;
+    }
+    if (llvm::any_of(pieces, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
+      joined(builder, loc);
+    return slice(builder, loc, whole, offset, size, asVector);
+  }
+
+  void store(OpBuilder &builder, Location loc, Value value, int64_t offset) {
+    int64_t size = elementCount(value.getType());
+    if (value.getType() == whole.getType()) {
+      whole = value;
+      pieces.clear();
+      return;
+    }
+    llvm::erase_if(pieces, [&](const Piece &piece) {
+      return offset <= piece.offset && piece.end() <= offset + size;
+    });
+    if (llvm::any_of(pieces, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
+      joined(builder, loc);
+    pieces.push_back({offset, value});
+  }
+
+private:
+  struct Piece {
+    int64_t offset;
+    Value value;
+    int64_t end() const { return offset + elementCount(value.getType()); }
+    bool overlaps(int64_t from, int64_t size) const { return from < end() && offset < from + size; }
+    bool contains(int64_t from, int64_t size) const {
+      return offset <= from && from + size <= end();
+    }
+  };
+
+  static Value slice(OpBuilder &builder, Location loc, Value vector, int64_t offset, int64_t size,
+                     bool asVector) {
+    if (!asVector)
+      return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{offset});
+    if (size == elementCount(vector.getType()))
+      return vector;
+    return vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{offset},
+                                                 ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
+  }
+
+  Value whole;
+  SmallVector<Piece> pieces;
+};
+
 /// What each promoted memory (the operation that makes it) contains at some point of the program.
-using State = llvm::DenseMap<Operation *, Value>;
+using State = llvm::DenseMap<Operation *, Contents>;
 using Roots = llvm::SmallSetVector<Operation *, 8>;
 
 /// A load or store of promoted memory: elements [offset, offset + size) of the root's vector.
@@ -36,11 +120,6 @@ struct Slot {
   Operation *root;
   int64_t offset;
 };
-
-int64_t elementCount(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? vector.getNumElements() : 1;
-}
 
 /// Decides which memories can be values, and where each access points.
 class Analysis {
@@ -156,7 +235,7 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (analysis.promoted().contains(&op)) {
         OpBuilder builder(&op);
-        state[&op] = ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op));
+        state[&op] = Contents(ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op)));
       } else if (auto load = dyn_cast<PtrLoadOp>(op)) {
         promoteLoad(load, state);
       } else if (auto store = dyn_cast<PtrStoreOp>(op)) {
@@ -195,15 +274,10 @@ private:
       return;
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    Value whole = state.at(slot->root);
-    Value part;
-    if (isa<VectorType>(op.getResult().getType()))
-      part = vector::ExtractStridedSliceOp::create(
-          builder, loc, whole, ArrayRef<int64_t>{slot->offset},
-          ArrayRef<int64_t>{elementCount(op.getResult().getType())}, ArrayRef<int64_t>{1});
-    else
-      part = vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{slot->offset});
-    op.getResult().replaceAllUsesWith(cast(builder, loc, part, op.getResult().getType()));
+    Type type = op.getResult().getType();
+    Value part = state[slot->root].load(builder, loc, slot->offset, elementCount(type),
+                                        isa<VectorType>(type));
+    op.getResult().replaceAllUsesWith(cast(builder, loc, part, type));
     op.erase();
   }
 
@@ -213,17 +287,11 @@ private:
       return;
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    Value &whole = state[slot->root];
-    Value value = op.getValue();
-    Type elemTy = analysis.typeOf(slot->root).getElementType();
-    if (auto vector = dyn_cast<VectorType>(value.getType())) {
-      value = cast(builder, loc, value, VectorType::get(vector.getShape(), elemTy));
-      whole = vector::InsertStridedSliceOp::create(
-          builder, loc, value, whole, ArrayRef<int64_t>{slot->offset}, ArrayRef<int64_t>{1});
-    } else {
-      value = cast(builder, loc, value, elemTy);
-      whole = vector::InsertOp::create(builder, loc, value, whole, ArrayRef<int64_t>{slot->offset});
-    }
+    Type type = analysis.typeOf(slot->root).getElementType();
+    if (auto vector = dyn_cast<VectorType>(op.getValue().getType()))
+      type = VectorType::get(vector.getShape(), type);
+    Value value = cast(builder, loc, op.getValue(), type);
+    state[slot->root].store(builder, loc, value, slot->offset);
     op.erase();
   }
 
@@ -249,10 +317,12 @@ private:
     return ordered;
   }
 
-  static SmallVector<Value> valuesOf(ArrayRef<Operation *> roots, const State &state) {
+  /// Each as one vector, made in front of `op`.
+  static SmallVector<Value> valuesBefore(Operation *op, ArrayRef<Operation *> roots, State &state) {
+    OpBuilder builder(op);
     SmallVector<Value> values;
     for (Operation *root : roots)
-      values.push_back(state.at(root));
+      values.push_back(state[root].joined(builder, op->getLoc()));
     return values;
   }
 
@@ -266,10 +336,11 @@ private:
   template <class Range>
   static void assign(State &state, ArrayRef<Operation *> roots, Range values) {
     for (auto [root, value] : llvm::zip_equal(roots, values))
-      state[root] = value;
+      state[root] = Contents(value);
   }
 
-  static void appendOperands(Operation *terminator, ValueRange values) {
+  static void passOn(Operation *terminator, ArrayRef<Operation *> roots, State &state) {
+    SmallVector<Value> values = valuesBefore(terminator, roots, state);
     terminator->insertOperands(terminator->getNumOperands(), values);
   }
 
@@ -289,7 +360,7 @@ private:
       return run(*op.getBody(), state);
     OpBuilder builder(op);
     SmallVector<Value> inits(op.getInitArgs());
-    inits.append(valuesOf(roots, state));
+    inits.append(valuesBefore(op, roots, state));
     auto loop = scf::ForOp::create(builder, op.getLoc(), op.getLowerBound(), op.getUpperBound(),
                                    op.getStep(), inits, nullptr, op.getUnsignedCmp());
     // The builder makes a terminator only where nothing is carried.
@@ -302,7 +373,7 @@ private:
     State inner = state;
     assign(inner, roots, loop.getBody()->getArguments().take_back(roots.size()));
     run(*loop.getBody(), inner);
-    appendOperands(loop.getBody()->getTerminator(), valuesOf(roots, inner));
+    passOn(loop.getBody()->getTerminator(), roots, inner);
     replace(op, loop, roots, state);
   }
 
@@ -314,6 +385,7 @@ private:
           run(block, state);
       return;
     }
+    valuesBefore(op, roots, state);
     OpBuilder builder(op);
     SmallVector<Type> types(op.getResultTypes());
     types.append(typesOf(roots));
@@ -329,7 +401,7 @@ private:
     for (Region &region : branch->getRegions()) {
       State inner = state;
       run(region.front(), inner);
-      appendOperands(region.front().getTerminator(), valuesOf(roots, inner));
+      passOn(region.front().getTerminator(), roots, inner);
     }
     replace(op, branch, roots, state);
   }
@@ -342,7 +414,7 @@ private:
     }
     OpBuilder builder(op);
     SmallVector<Value> inits(op.getInits());
-    inits.append(valuesOf(roots, state));
+    inits.append(valuesBefore(op, roots, state));
     SmallVector<Type> types(op.getResultTypes());
     types.append(typesOf(roots));
     auto loop = scf::WhileOp::create(builder, op.getLoc(), types, inits);
@@ -352,9 +424,9 @@ private:
     for (Region *region : loop.getRegions()) {
       Block &block = region->front();
       for (Operation *root : roots)
-        inner[root] = block.addArgument(analysis.typeOf(root), root->getLoc());
+        inner[root] = Contents(block.addArgument(analysis.typeOf(root), root->getLoc()));
       run(block, inner);
-      appendOperands(block.getTerminator(), valuesOf(roots, inner));
+      passOn(block.getTerminator(), roots, inner);
     }
     replace(op, loop, roots, state);
   }
