@@ -26,7 +26,8 @@ struct CompileOptions {
   bool lineTables = false; ///< DWARF line tables; then locations are part of the key.
                            ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO; not given: where the emulator's
                            ///< checks are on
-  bool verify = true;      ///< run MLIR's verifier after every pass. FLYDSL_DEBUG_ENABLE_VERIFIER
+  bool verify = true;      ///< verify the IR given and what the passes make, after each where IR is
+                           ///< dumped. FLYDSL_DEBUG_ENABLE_VERIFIER
   std::string dumpDir;     ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR
   std::vector<Bitcode> bitcode;  ///< to link; a compile reads it from the IR where this is empty
   unsigned timeoutSeconds = 600; ///< a compile that takes longer is given up; 0 waits for ever.
