@@ -41,9 +41,6 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
                                         llvm::TargetMachine &machine,
                                         const CompileOptions &options);
 
-/// Turns calls of ROCm's device library that the target can do by itself into intrinsics.
-void useNativeMath(llvm::Module &module);
-
 /// Turns calls of the device library that ask for the size of block and grid into constants or
 /// loads of implicit arguments.
 void useImplicitSizes(llvm::Module &module);

@@ -30,7 +30,7 @@ std::vector<std::string> pipelineStages(const CompileOptions &options, bool from
   stages.push_back("canonicalize");
   stages.push_back(
       "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
-      "},cse,"
+      "},fly-convert-native-math,cse,"
       "convert-vector-to-llvm,"
       "convert-gpu-to-rocdl{chipset=" +
       options.target.name() +

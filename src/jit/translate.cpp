@@ -32,7 +32,6 @@ std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMCo
     return nullptr;
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
-  useNativeMath(*module);
   useImplicitSizes(*module);
   lowerPrintf(*module);
   if (!linkBitcode(*module, options))

@@ -75,3 +75,42 @@ TEST_CASE("functions of the device library are exact to a few units in the last 
         CHECK(std::abs(got - exact) <= 4 * std::ldexp(std::abs(exact), -23) + 1e-44);
     }
 }
+
+TEST_CASE("approximate functions are the hardware's instructions, exact ones are exact") {
+  const fx::Kernel both{"approximate", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<bool> fast) {
+                          fx::FastMathScope scope(fast ? fx::FastMath::fast : fx::FastMath::none);
+                          auto i = fx::block_idx().x * block + fx::thread_idx().x;
+                          auto v = x(i);
+                          y(i, 0) = fx::math::exp2(v);
+                          y(i, 1) = fx::math::exp(v);
+                          y(i, 2) = fx::math::rsqrt(fx::math::abs(v));
+                        }};
+  constexpr std::int64_t n = 128;
+  auto x = fx::DeviceArray<float>::random({n}, /*seed=*/7);
+  fx::DeviceArray<float> y({n, 3});
+  fx::Stream stream;
+  const std::vector<float> in = x.to_host();
+  std::size_t size[2];
+  for (bool fast : {false, true}) {
+    const auto compiled = both(x, y, fast).compile({.block = block});
+    size[fast] = compiled.code_size();
+    const std::string isa = compiled.isa();
+    auto has = [&](const char *instruction) { return isa.find(instruction) != std::string::npos; };
+    CHECK(has("v_exp_f32"));
+    CHECK(has("v_ldexp_f32") == !fast); // scaling of small results
+    CHECK(has("v_rsq_f32") == fast);
+    compiled(x, y, fast).launch({.grid = n / block, .block = block, .stream = stream});
+    stream.synchronize();
+    const std::vector<float> out = y.to_host();
+    for (std::size_t i = 0; i < n; ++i) {
+      const double v = static_cast<double>(in[i]);
+      const double exact[] = {std::exp2(v), std::exp(v), 1 / std::sqrt(std::abs(v))};
+      for (std::size_t f = 0; f < 3; ++f) {
+        CAPTURE(fast, f, v, exact[f], out[i * 3 + f]);
+        CHECK(std::abs(static_cast<double>(out[i * 3 + f]) - exact[f]) <=
+              (fast ? 8 : 4) * std::ldexp(exact[f], -23));
+      }
+    }
+  }
+  CHECK(size[1] * 3 < size[0] * 2);
+}

@@ -28,4 +28,14 @@ def ConvertNarrowFloatsPass : Pass<"fly-convert-narrow-floats"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ConvertNativeMathPass : Pass<"fly-convert-native-math"> {
+  let summary = "Convert math operations that the code generator lowers by itself to LLVM intrinsics";
+  let description = [{
+    `exp`, `exp2`, `log`, `log2`, `log10` of at most 32 bits, and `sqrt`, `rsqrt`, `floor`, `ceil`, `trunc`, `roundeven` and
+    `absf`, scalars and vectors, with their fast-math flags. Approximate (`afn`) exponentials in f32 are the hardware's `exp2`, whose
+    results below the smallest normal number are 0. Other functions stay for ROCm's device library.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES
