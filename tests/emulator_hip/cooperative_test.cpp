@@ -1,20 +1,22 @@
 // Workgroups that wait for each other run in turns.
 #include "support.h"
 
+#include <flydsl/emulator.h>
+
 extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, unsigned,
                                                        unsigned, unsigned, unsigned, unsigned,
                                                        hipStream_t, void **);
 
 namespace {
 
-/// Runs all_sums over `groups` workgroups and checks every sum.
-void allSums(unsigned groups, bool cooperative) {
+/// Runs all_sums, or what does the same, over `groups` workgroups and checks every sum.
+void allSums(unsigned groups, bool cooperative, const char *kernel = "all_sums") {
   TestModule module("cooperative.gfx942.co");
   DeviceBuffer<int> arrived(1), data(groups), out(groups);
   arrived.write({0});
   int count = static_cast<int>(groups);
   void *arguments[] = {&arrived.data, &data.data, &out.data, &count};
-  hipFunction_t function = module.function("all_sums");
+  hipFunction_t function = module.function(kernel);
   if (cooperative)
     HIP_OK(
         hipModuleLaunchCooperativeKernel(function, groups, 1, 1, 128, 1, 1, 0, nullptr, arguments));
@@ -31,6 +33,49 @@ void allSums(unsigned groups, bool cooperative) {
 TEST_CASE("A barrier of the whole grid, written by hand, in a cooperative launch") {
   allSums(1, true);
   allSums(100, true);
+}
+
+TEST_CASE("The barriers of the whole grid that compiled HIP code uses") {
+  const char *kernel = GENERATE("gws_sums", "words_sums");
+  allSums(1, true, kernel);
+  allSums(60, true, kernel);
+}
+
+TEST_CASE("Such a barrier in a launch that is not cooperative is a fault that says so") {
+  TestModule module("cooperative.gfx942.co");
+  DeviceBuffer<int> words(16);
+  int count = 2;
+  void *arguments[] = {&words.data, &words.data, &words.data, &count};
+  auto run = [&](const char *kernel) {
+    HIP_OK(hipModuleLaunchKernel(module.function(kernel), 2, 1, 1, 64, 1, 1, 0, nullptr, arguments,
+                                 nullptr));
+    const hipError_t status = hipDeviceSynchronize();
+    INFO(flydslEmulatorErrorText());
+    if (std::string(kernel) == "gws_sums")
+      CHECK_THAT(flydslEmulatorErrorText(), Catch::Contains("launch that is not cooperative") &&
+                                                Catch::Contains("cooperative.c:"));
+    else // the runtime has given no words
+      CHECK_THAT(flydslEmulatorErrorText(), Catch::Contains("address 0x2"));
+    HIP_OK(hipDeviceReset());
+    return status;
+  };
+  SECTION("GWS") { CHECK(run("gws_sums") == hipErrorLaunchFailure); }
+  SECTION("words") { CHECK(run("words_sums") == hipErrorIllegalAddress); }
+  (void)hipGetLastError();
+}
+
+// Run with a low FLYDSL_EMULATOR_INSTRUCTION_LIMIT.
+TEST_CASE("A workgroup that does not come to the grid's barrier", "[.limit]") {
+  TestModule module("cooperative.gfx942.co");
+  int count = 3;
+  void *arguments[] = {&count};
+  HIP_OK(hipModuleLaunchCooperativeKernel(module.function("gws_alone"), 3, 1, 1, 64, 1, 1, 0,
+                                          nullptr, arguments));
+  CHECK(hipDeviceSynchronize() == hipErrorLaunchTimeOut);
+  CHECK_THAT(flydslEmulatorErrorText(),
+             Catch::Contains("at a barrier of the grid where others do not come"));
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
 }
 
 TEST_CASE("Workgroups of a plain launch may wait for each other while all are resident") {

@@ -240,7 +240,8 @@ TEST_CASE("opcodes: ends, faults, messages, barriers") {
     for (const Stopping &s : kStops)
       ids.push_back(m.add(s.text));
     const size_t first = m.add("s_barrier_signal_isfirst -1\ns_get_barrier_state s20, -1"),
-                 plain = m.add("s_barrier_signal -1"),
+                 plain = m.add("s_barrier_signal -1"), grid = m.add("ds_gws_barrier v2 gds"),
+                 otherGrid = m.add("ds_gws_barrier v2 offset:1 gds"),
                  clock = m.add(m.gfx9 ? "s_memtime s[20:21]\ns_memrealtime s[22:23]"
                                       : "s_sendmsg_rtn_b64 s[20:21], 0x83\n"
                                         "s_sendmsg_rtn_b32 s22, 0x83"),
@@ -261,8 +262,24 @@ TEST_CASE("opcodes: ends, faults, messages, barriers") {
     m.setS64(20, 0);
     CHECK(m.run(clock) == "");
     CHECK(m.s64(20) != 0);
-    if (!m.gfx12)
+    if (!m.gfx12) {
+      // The barrier of the whole grid: the first active lane says how many come, less one.
+      GridBarrier barrier;
+      m.wave.group->grid = &barrier;
+      CHECK_THAT(m.run(grid), Catch::Contains("not cooperative"));
+      barrier.exists = true;
+      CHECK_THAT(m.run(otherGrid), Catch::Contains("not cooperative"));
+      m.setExec(0x10);
+      m.row(2)[4] = 2;
+      for (unsigned arrival = 0; arrival < 7; ++arrival) {
+        CHECK(m.run(grid) == "");
+        CHECK(m.wave.stop == Stop::Yield);
+        CHECK(m.wave.gridTarget == (arrival / 3 + 1) * 3);
+        CHECK(barrier.arrived == arrival + 1);
+      }
+      m.setExec(~uint64_t(0));
       continue;
+    }
     m.wave.group->waves.resize(3);
     m.wave.group->barrierSignals = 0;
     for (unsigned wave = 0; wave < 3; ++wave) {

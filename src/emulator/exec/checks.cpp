@@ -95,6 +95,10 @@ public:
                            w, *w.current, 0);
     }
   }
+  void passedGridBarrier(Wave &) override {
+    if (checks & kCheckRace)
+      state.races.synchronize(group, order);
+  }
   void endGroup(Group &) override { flush(); }
   void finish(DispatchResult &) override { flush(); }
 
@@ -202,8 +206,9 @@ private:
     auto has = [](std::string_view text, std::string_view part) {
       return text.find(part) != std::string_view::npos;
     };
-    for (std::string_view control : {"buffer_inv", "buffer_wbl2", "buffer_gl0_inv",
-                                     "buffer_gl1_inv", "buffer_wbinvl1", "global_inv", "global_wb"})
+    for (std::string_view control :
+         {"buffer_inv", "buffer_wbl2", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1",
+          "global_inv", "global_wb", "ds_gws_barrier"})
       if (name.substr(0, control.size()) == control)
         return true;
     if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)

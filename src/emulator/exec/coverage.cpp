@@ -68,7 +68,9 @@ struct Excluded {
 };
 constexpr Excluded kExcluded[] = {
     {"ds_bvh_stack", "ray traversal, of use with image instructions only"},
-    {"ds_gws_", "synchronises workgroups that must run at the same time, which these do not"},
+    {"ds_gws_init",
+     "sets up a barrier of all workgroups, as the runtime of a cooperative launch does"},
+    {"ds_gws_sema", "semaphores of the whole device, which nothing uses"},
     {"ds_ordered_count", "orders the waves of the graphics pipeline through GDS"},
     {"global_atomic_ordered_add", "orders the waves of geometry shaders"},
     {"s_barrier_init", "named barriers: their numbers are reserved on RDNA4"},

@@ -126,6 +126,7 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   launch.wavesOfGroup = static_cast<unsigned>((items + launch.lanes - 1) / launch.lanes);
   launch.ldsBytes = packet.groupSize;
   launch.groups = uint64_t(d.grid[0]) * d.grid[1] * d.grid[2];
+  launch.grid.exists = d.cooperative;
   launch.resident = d.residentGroups ? d.residentGroups : kDefaultResident;
 
   unsigned threads =

@@ -61,6 +61,7 @@ struct Dispatch {
   /// The most workgroups in execution at a time; 0: a thousand. Workgroups that wait for others in
   /// a loop take turns with them up to this number.
   uint64_t residentGroups = 0;
+  bool cooperative = false; ///< all workgroups are in execution together and share a barrier
 };
 
 /// The checks of a launch, as bits.

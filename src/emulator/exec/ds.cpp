@@ -1,5 +1,6 @@
 // LDS: reads, writes, atomics, and the lane permutes that use its crossbar.
 #include "emulator/exec/atomics.h"
+#include "emulator/exec/group.h"
 #include "emulator/exec/lds.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/tables.h"
@@ -114,6 +115,19 @@ void dsWrite2(Wave &w, const Inst &i) {
           std::memcpy(p + 4 * d, &rows[k][d * kLanes + lane], 4);
   });
   ldsDone(w, i);
+}
+
+/// The barrier of the whole grid: the wave arrives, and goes on when as many have as the operand,
+/// of the first active lane, says (one less). Resource 0 is the one that a cooperative launch has.
+void gridBarrier(Wave &w, const Inst &i) {
+  if (i.offset || !w.group->grid || !w.group->grid->exists)
+    throw WaveFault{"a barrier of the whole grid, in a launch that is not cooperative"};
+  const uint64_t exec = w.exec();
+  const unsigned lane = exec ? static_cast<unsigned>(std::countr_zero(exec)) : 0;
+  const uint64_t count = uint64_t(w.row(i.src[0].index)[lane]) + 1;
+  const uint64_t before = w.group->grid->arrived.fetch_add(1, std::memory_order_acq_rel);
+  w.gridTarget = (before / count + 1) * count;
+  w.halt(Stop::Yield);
 }
 
 template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
@@ -365,6 +379,7 @@ constexpr OpDef kOps[] = {
     op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
     op("ds_read_addtid_b32", readAddTid),
     op("ds_write_addtid_b32", writeAddTid),
+    op("ds_gws_barrier", gridBarrier),
     op("ds_append", appendConsume<1>),
     op("ds_consume", appendConsume<-1>),
     op("ds_permute_b32", permute),

@@ -4,6 +4,7 @@
 #include "emulator/exec/wave.h"
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -34,8 +35,15 @@ private:
   Sized ldsBlock;
 };
 
+/// The barrier of all workgroups of a cooperative launch (GWS resource 0), shared by its threads.
+struct GridBarrier {
+  bool exists = false;              ///< cooperative launches have one
+  std::atomic<uint64_t> arrived{0}; ///< since the launch began
+};
+
 struct Group {
   std::array<uint32_t, 3> id = {};
+  GridBarrier *grid = nullptr;
   std::vector<Wave> waves;
   unsigned barrierSignals = 0; ///< of the split barrier's current round
 };

@@ -22,6 +22,7 @@ public:
     a->accessesDone(w, i), b->accessesDone(w, i);
   }
   void barrier(Group &g) override { a->barrier(g), b->barrier(g); }
+  void passedGridBarrier(Wave &w) override { a->passedGridBarrier(w), b->passedGridBarrier(w); }
   void endGroup(Group &g) override { a->endGroup(g), b->endGroup(g); }
   void finish(DispatchResult &r) override { a->finish(r), b->finish(r); }
 

@@ -14,6 +14,7 @@ struct Observer : Probe {
   virtual void beginGroup(Group &) {}
   virtual void before(Wave &, const Inst &) = 0;
   virtual void barrier(Group &) {}
+  virtual void passedGridBarrier(Wave &) {}
   virtual void endGroup(Group &) {}
   /// Adds what it has to the launch's result; called under the launch's lock.
   virtual void finish(DispatchResult &) = 0;

@@ -79,7 +79,8 @@ struct alignas(64) Wave {
   const Inst *codeBegin = nullptr, *codeEnd = nullptr;
   uint64_t codeAddress = 0;
   const Inst *current = nullptr; ///< for fault messages; the runner keeps it
-  uint32_t startScalars = 0;     ///< scalar registers, from 0, that the launch gave a value
+  uint64_t gridTarget = 0; ///< waits until so many have come to the grid's barrier; 0: it does not
+  uint32_t startScalars = 0; ///< scalar registers, from 0, that the launch gave a value
 
   uint64_t exec() const { return s64(kExec); }
   void setExec(uint64_t m) { setS64(kExec, lanes == 32 ? m & 0xffffffffu : m); }

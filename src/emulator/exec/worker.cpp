@@ -253,6 +253,7 @@ private:
     slot.atBarrier = 0;
     slot.waiting = false;
     uint8_t *lds = slot.storage.lds(launch.ldsBytes);
+    slot.group.grid = &launch.grid;
     slot.group.waves.assign(launch.wavesOfGroup, Wave());
     for (unsigned i = 0; i < launch.wavesOfGroup; ++i)
       if (!setup(slot, i, lds))
@@ -275,8 +276,13 @@ private:
         continue;
       if (launch.failed.load(std::memory_order_relaxed))
         return;
-      w.stop = Stop::None;
-      w.fuel = slice;
+      if (w.gridTarget && launch.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
+        w.gridTarget = 0;
+        if (slot.observer)
+          slot.observer->passedGridBarrier(w);
+      }
+      w.stop = w.gridTarget ? Stop::Yield : Stop::None;
+      w.fuel = w.gridTarget ? 0 : slice;
       try {
         if (slot.observer)
           runWaveObserved(w, *slot.observer);
@@ -297,7 +303,9 @@ private:
         fail(slot.group, w,
              {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
                   " instructions" +
-                  (looksWaiting(w) ? ", in a loop that waits for memory to change" : ""),
+                  (w.gridTarget      ? ", at a barrier of the grid where others do not come"
+                   : looksWaiting(w) ? ", in a loop that waits for memory to change"
+                                     : ""),
               -1, 0, FaultKind::Limit});
         return;
       }

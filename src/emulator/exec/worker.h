@@ -4,6 +4,7 @@
 
 #include "emulator/exec/checks.h"
 #include "emulator/exec/dispatch.h"
+#include "emulator/exec/group.h"
 
 #include <atomic>
 #include <memory>
@@ -28,6 +29,7 @@ struct Launch {
   std::atomic<uint64_t> next{0};   ///< the next workgroup to start
   std::atomic<uint64_t> active{0}; ///< workgroups in execution
   std::atomic<bool> failed{false};
+  GridBarrier grid;
   std::mutex mutex;
   std::unique_ptr<CheckState> checks;
   DispatchResult result;

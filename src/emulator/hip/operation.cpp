@@ -13,6 +13,25 @@
 namespace flyemu::hip {
 namespace {
 
+/// What HIP's runtime gives a cooperative launch for its barrier of the whole grid, as the device
+/// libraries of gfx942 and later use it: at byte 32 the word that workgroups arrive at, at 40 their
+/// number. What belongs to launches over several devices is zero, which says that this is none.
+struct GridWords {
+  alignas(64) uint32_t words[16] = {};
+
+  GridWords(const KernelOperation &operation, std::vector<uint8_t> &kernarg, LaunchMemory &memory) {
+    const loader::KernelArgument *argument =
+        operation.function->kernel->metadata.hiddenPointer("hidden_multigrid_sync_arg");
+    if (!operation.cooperative || !argument)
+      return;
+    const auto &grid = operation.shape.grid;
+    words[10] = grid[0] * grid[1] * grid[2];
+    const auto address = reinterpret_cast<uint64_t>(words);
+    std::memcpy(kernarg.data() + argument->offset, &address, sizeof address);
+    memory.addRange({address, sizeof words, true});
+  }
+};
+
 class Executor {
 public:
   explicit Executor(Device &device) : device_(device) {}
@@ -33,6 +52,8 @@ public:
       memory.addRange(printed.range());
     }
 
+    const GridWords gridWords(operation, kernarg, memory);
+
     const KernelCode kernel = operation.function->kernel->ready();
     Dispatch dispatch;
     dispatch.kernel = &kernel;
@@ -42,6 +63,7 @@ public:
     dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
     dispatch.kernargSize = static_cast<uint32_t>(operation.kernarg.size());
     dispatch.dispatchId = ++device_.dispatches;
+    dispatch.cooperative = operation.cooperative;
     dispatch.residentGroups = residentGroups(operation);
 
     Options options;

@@ -100,13 +100,12 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
 }
 
 PrintfBuffer::PrintfBuffer(const loader::KernelMetadata &kernel) : kernel_(kernel) {
-  for (const loader::KernelArgument &argument : kernel.arguments)
-    if (argument.valueKind == "hidden_printf_buffer" && argument.size == sizeof(uint64_t)) {
-      argumentOffset_ = argument.offset;
-      memory_.resize(bufferBytes);
-      const uint32_t capacity = bufferBytes - headerBytes;
-      std::memcpy(memory_.data() + 4, &capacity, sizeof capacity);
-    }
+  if (const loader::KernelArgument *argument = kernel.hiddenPointer("hidden_printf_buffer")) {
+    argumentOffset_ = argument->offset;
+    memory_.resize(bufferBytes);
+    const uint32_t capacity = bufferBytes - headerBytes;
+    std::memcpy(memory_.data() + 4, &capacity, sizeof capacity);
+  }
 }
 
 MemoryRange PrintfBuffer::range() {

@@ -26,7 +26,7 @@ std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes,
 
 /// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers to
 /// host services that the emulator does not offer (host calls, device heap) are null, and so
-/// is printf's buffer until the launch has one.
+/// are printf's buffer and the words of a grid's barrier until the launch has them.
 void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment);
 

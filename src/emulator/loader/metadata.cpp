@@ -111,6 +111,13 @@ KernelMetadata parseKernel(const json &map) {
 
 } // namespace
 
+const KernelArgument *KernelMetadata::hiddenPointer(std::string_view kind) const {
+  for (const KernelArgument &argument : arguments)
+    if (argument.valueKind == kind && argument.size == sizeof(uint64_t))
+      return &argument;
+  return nullptr;
+}
+
 uint32_t KernelMetadata::explicitSize() const {
   uint32_t end = 0;
   for (const KernelArgument &argument : arguments)

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flyemu::loader {
@@ -41,6 +42,8 @@ struct KernelMetadata {
 
   /// One past the last byte of the arguments that the caller passes.
   uint32_t explicitSize() const;
+  /// The hidden pointer that the kernel takes by this kind of value; null if it takes none.
+  const KernelArgument *hiddenPointer(std::string_view kind) const;
 };
 
 struct Metadata {
