@@ -158,8 +158,7 @@ public:
       : Value(Tile(modes, loc).handle()) {}
 };
 
-//===-- Making layouts
-//-----------------------------------------------------------------------------===//
+//===-- Making layouts ----------------------------------------------------===//
 
 /// shape:stride; both have one profile.
 FLYDSL_API Layout make_layout(const IntTuple &shape, const IntTuple &stride,
@@ -185,8 +184,7 @@ FLYDSL_API ComposedLayout make_composed_layout(const Swizzle &inner, const Layou
 FLYDSL_API ComposedLayout make_composed_layout(const Layout &inner, const Layout &outer,
                                                Loc loc = Loc::current());
 
-//===-- Tuples
-//---------------------------------------------------------------------------------------===//
+//===-- Tuples ------------------------------------------------------------===//
 
 /// Number of top-level modes; 1 for a leaf.
 template <detail::TupleLike T> int rank(const T &x, Loc loc = Loc::current()) {
@@ -265,8 +263,7 @@ FLYDSL_API IntTuple shape_div(const IntTuple &a, const IntTuple &b, Loc loc = Lo
 /// Quotients rounded up, mode by mode.
 FLYDSL_API IntTuple ceil_div(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
 
-//===-- Layouts as functions
-//-------------------------------------------------------------------------===//
+//===-- Layouts as functions ----------------------------------------------===//
 
 /// Number of coordinates: the product of the shape.
 template <detail::TupleLike T> IntTuple size(const T &x, Loc loc = Loc::current()) {
@@ -304,8 +301,7 @@ FLYDSL_API IntTuple get_flat_coord(const IntTuple &index, const Layout &layout,
 FLYDSL_API IntTuple get_1d_coord(const IntTuple &index, const Layout &layout,
                                  Loc loc = Loc::current());
 
-//===-- The algebra
-//----------------------------------------------------------------------------------===//
+//===-- The algebra -------------------------------------------------------===//
 
 /// The same function with as few modes as possible; with a pattern, mode by mode of the pattern.
 template <detail::LayoutLike L> L coalesce(const L &x, Loc loc = Loc::current()) {

@@ -6,8 +6,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
 
-//===-- Copies
-//---------------------------------------------------------------------------------------===//
+//===-- Copies ------------------------------------------------------------===//
 
 /// A load or store of `bits` (8 to 128) through a buffer descriptor, whose range the hardware
 /// checks: what is out of it reads as zero and is not written. `cache` 0 is cached, 2 is
@@ -40,8 +39,7 @@ struct TdmOptions {
 /// gfx1250: a whole tile between global memory and LDS, by descriptor.
 FLYDSL_API CopyOp TDM(const TdmOptions &options, Loc loc = Loc::current());
 
-//===-- Multiplications
-//------------------------------------------------------------------------------===//
+//===-- Multiplications ---------------------------------------------------===//
 
 /// CDNA's matrix instruction of M x N x K: A and B of `ab`, C and D of `acc` (not given: f32, or
 /// i32 for integers, f64 for f64). Of f32, 16x16x8 and 32x32x4 are gfx942's XF32: the products have
@@ -72,8 +70,7 @@ FLYDSL_API MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc,
 FLYDSL_API MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc = f32,
                            int block_size = 32, Loc loc = Loc::current());
 
-//===-- Buffers
-//--------------------------------------------------------------------------------------===//
+//===-- Buffers -----------------------------------------------------------===//
 
 /// How far a buffer descriptor reaches.
 struct BufferOptions {
@@ -91,8 +88,7 @@ FLYDSL_API Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &
 FLYDSL_API Pointer make_buffer_ptr(const Pointer &pointer, const BufferOptions &options = {},
                                    Loc loc = Loc::current());
 
-//===-- Scheduling and waiting
-//-----------------------------------------------------------------------===//
+//===-- Scheduling and waiting --------------------------------------------===//
 
 /// What the instruction scheduler may move over this place: bits of LLVM's mask, 0 for nothing.
 FLYDSL_API void sched_barrier(int mask, Loc loc = Loc::current());

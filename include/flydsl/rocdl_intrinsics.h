@@ -9,8 +9,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
 
-//===-- Lanes
-//----------------------------------------------------------------------------------------===//
+//===-- Lanes -------------------------------------------------------------===//
 
 /// The first active lane's value, in all lanes.
 FLYDSL_API Numeric readfirstlane(const Numeric &value, Loc loc = Loc::current());
@@ -37,8 +36,7 @@ FLYDSL_API Int32 wave_id(Loc loc = Loc::current());
 /// gfx1250: the workgroup's position in its cluster.
 FLYDSL_API Index3 cluster_workgroup_id(Loc loc = Loc::current());
 
-//===-- Arithmetic
-//-----------------------------------------------------------------------------------===//
+//===-- Arithmetic --------------------------------------------------------===//
 
 /// The hardware's approximations.
 FLYDSL_API Numeric rcp(const Numeric &x, Loc loc = Loc::current());
@@ -81,8 +79,7 @@ FLYDSL_API Vector cvt_scalef32_pk_bf16_fp4(const Int32 &value, const Float32 &sc
 FLYDSL_API Int32 cvt_scalef32_pk_fp4_f32(const Int32 &old, const Float32 &a, const Float32 &b,
                                          const Float32 &scale, int byte, Loc loc = Loc::current());
 
-//===-- Anything else
-//--------------------------------------------------------------------------------===//
+//===-- Anything else -----------------------------------------------------===//
 
 /// The type of an intrinsic's result: an element type, and a number of elements where it is a
 /// vector.
@@ -137,8 +134,7 @@ inline void inline_asm(const char *text, const char *constraints,
   impl::inlineAsm(text, constraints, {}, arguments, true, loc);
 }
 
-//===-- Raw buffers
-//----------------------------------------------------------------------------------===//
+//===-- Raw buffers -------------------------------------------------------===//
 
 /// What a buffer instruction is given beside its buffer and offset.
 struct RawBuffer {
@@ -185,8 +181,7 @@ FLYDSL_API void raw_buffer_load_lds(const Pointer &buffer, const Pointer &lds, i
                                     const Numeric &offset, const RawBuffer &options = {},
                                     Loc loc = Loc::current());
 
-//===-- Raw matrix instructions
-//----------------------------------------------------------------------===//
+//===-- Raw matrix instructions -------------------------------------------===//
 
 /// MFMA's modifiers.
 struct MfmaModifiers {

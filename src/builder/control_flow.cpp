@@ -129,8 +129,7 @@ Handle OpenRegion::result(std::size_t i) const {
                              state_->loc);
 }
 
-//===-- for
-//------------------------------------------------------------------------------------------===//
+//===-- for ---------------------------------------------------------------===//
 
 static DType boundType(const Handle &scalar) {
   DType type = dtypeOf(scalar, Loc());
@@ -177,8 +176,7 @@ void OpenFor::close(std::initializer_list<const Handle *> yielded) {
   s.leave();
 }
 
-//===-- if
-//-------------------------------------------------------------------------------------------===//
+//===-- if ----------------------------------------------------------------===//
 
 OpenIf::OpenIf(const Handle &condition, Loc loc) : OpenRegion("a branch", loc) {
   State &s = *state_;
@@ -223,8 +221,7 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
   s.op = typed;
 }
 
-//===-- while
-//----------------------------------------------------------------------------------------===//
+//===-- while -------------------------------------------------------------===//
 
 OpenWhile::OpenWhile(std::initializer_list<const Handle *> init, Loc loc)
     : OpenRegion("a while loop", loc) {
@@ -258,8 +255,7 @@ void OpenWhile::close(std::initializer_list<const Handle *> yielded) {
   s.leave();
 }
 
-//===-- Variables
-//------------------------------------------------------------------------------------===//
+//===-- Variables ---------------------------------------------------------===//
 
 Handle varNew(const Handle &init, DType type, Loc loc) {
   Tracer &t = Tracer::require("a Var", loc);

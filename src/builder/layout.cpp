@@ -11,8 +11,7 @@ using detail::algebra;
 using detail::Handle;
 using detail::hostHandle;
 
-//===-- Members
-//------------------------------------------------------------------------------------===//
+//===-- Members -----------------------------------------------------------===//
 
 IntTuple Layout::shape(Loc loc) const { return IntTuple(algebra("get_shape", {&handle_}, loc)); }
 IntTuple Layout::stride(Loc loc) const { return IntTuple(algebra("get_stride", {&handle_}, loc)); }
@@ -74,8 +73,7 @@ IntTuple Tile::operator[](const detail::ModeIndex &mode) const {
   });
 }
 
-//===-- Making layouts
-//-----------------------------------------------------------------------------===//
+//===-- Making layouts ----------------------------------------------------===//
 
 Layout make_layout(const IntTuple &shape, const IntTuple &stride, Loc loc) {
   return Layout(algebra("make_layout", {&shape.handle(), &stride.handle()}, loc));
@@ -116,8 +114,7 @@ ComposedLayout make_composed_layout(const Layout &inner, const Layout &outer, Lo
   return composed(inner, coprofile(outer, loc), outer, loc);
 }
 
-//===-- Tuples
-//---------------------------------------------------------------------------------------===//
+//===-- Tuples ------------------------------------------------------------===//
 
 IntTuple append(const IntTuple &x, const IntTuple &elem, Loc loc) {
   return IntTuple(algebra("append", {&x.handle(), &elem.handle()}, loc));
@@ -147,8 +144,7 @@ IntTuple ceil_div(const IntTuple &a, const IntTuple &b, Loc loc) {
   return IntTuple(detail::tupleBinary(detail::TupleOp::ceilDiv, a.handle(), b.handle(), loc));
 }
 
-//===-- Layouts as functions
-//-------------------------------------------------------------------------===//
+//===-- Layouts as functions ----------------------------------------------===//
 
 IntTuple crd2idx(const IntTuple &index, const Swizzle &swizzle, Loc loc) {
   return IntTuple(algebra("crd2idx", {&index.handle(), &swizzle.handle()}, loc));
@@ -175,8 +171,7 @@ Layout left_inverse(const Layout &x, Loc loc) {
   return Layout(algebra("left_inverse", {&x.handle()}, loc));
 }
 
-//===-- All values
-//---------------------------------------------------------------------------------===//
+//===-- All values --------------------------------------------------------===//
 
 std::string Value::str() const { return builder::describe(handle_); }
 

@@ -16,8 +16,7 @@ static mlir::Value value(Tracer &t, const Handle &handle, Loc loc) {
   return detail::operand(t, handle, loc).value;
 }
 
-//===-- Lanes
-//----------------------------------------------------------------------------------------===//
+//===-- Lanes -------------------------------------------------------------===//
 
 Numeric readfirstlane(const Numeric &x, Loc loc) {
   Tracer &t = Tracer::require("readfirstlane", loc);
@@ -114,8 +113,7 @@ Numeric rsq(const Numeric &x, Loc loc) { return approximation("llvm.amdgcn.rsq",
 Numeric exp2(const Numeric &x, Loc loc) { return approximation("llvm.amdgcn.exp2", x, loc); }
 Numeric log2(const Numeric &x, Loc loc) { return approximation("llvm.amdgcn.log", x, loc); }
 
-//===-- Conversions
-//----------------------------------------------------------------------------------===//
+//===-- Conversions -------------------------------------------------------===//
 
 static Tracer &withFp8(const char *what, Loc loc) {
   Tracer &t = Tracer::require(what, loc);

@@ -110,8 +110,7 @@ Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &options, Lo
   return Tensor(detail::algebra("make_view", {&pointer.handle(), &layout}, loc));
 }
 
-//===-- Raw instructions
-//-----------------------------------------------------------------------------===//
+//===-- Raw instructions --------------------------------------------------===//
 
 static mlir::Value resourceOf(Tracer &t, const Pointer &buffer, Loc loc) {
   auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(buffer.handle(), loc));

@@ -24,8 +24,7 @@ const KernelMetadata &CodeObject::kernel() const {
                      std::to_string(kernels.size()) + (names.empty() ? "" : ": " + names));
 }
 
-//===-- encoding
-//---------------------------------------------------------------------------------------===//
+//===-- encoding ----------------------------------------------------------===//
 
 namespace {
 
@@ -155,8 +154,7 @@ CodeObject decodeMetadata(const std::uint8_t *data, std::size_t size) {
   return object;
 }
 
-//===-- summary
-//----------------------------------------------------------------------------------------===//
+//===-- summary -----------------------------------------------------------===//
 
 const char *tierName(CacheTier tier) {
   switch (tier) {
