@@ -68,7 +68,6 @@ class FLYDSL_API MmaAtom : public Value, public detail::StaticParam<MmaAtom> {
 public:
   using Value::Value;
   /// Threads of the instruction.
-  /// Threads of the instruction.
   Layout thr_layout(Loc loc = Loc::current()) const;
   /// The same, by its other name.
   Layout thr_id(Loc loc = Loc::current()) const { return thr_layout(loc); }

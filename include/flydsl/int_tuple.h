@@ -83,8 +83,8 @@ public:
     Arg(const C &constant, Loc l = Loc::current()) : Arg(constant.value(), l) {}
   };
 
-  // Arithmetic of leaves and, mode by mode, of tuples of one profile. Static operands give a static
-  // result; division rounds towards zero.
+  // Arithmetic of leaves and, mode by mode, of tuples; modes that only one side has stay. Static
+  // operands give a static result; division rounds towards zero.
   friend IntTuple operator+(const Arg &a, const Arg &b) {
     return IntTuple(detail::tupleBinary(detail::TupleOp::add, a.handle, b.handle, a.loc));
   }
@@ -125,6 +125,8 @@ namespace detail {
 template <class T> IntTuple tupleMode(const T &mode, Loc loc) {
   if constexpr (std::derived_from<T, Numeric>)
     return IntTuple(mode, loc);
+  else if constexpr (requires { mode.get(loc); }) // a variable
+    return IntTuple(mode.get(loc), loc);
   else
     return IntTuple(mode);
 }
@@ -137,23 +139,50 @@ template <class Result, class... T> Result makeTuple(Loc loc, const T &...modes)
     }({tupleMode(modes, loc)...});
   }
 }
+
+/// The first of several modes, with the place of the call: behind a parameter pack there is no room
+/// for one.
+struct FirstMode {
+  IntTuple mode;
+  Loc loc;
+  bool isTuple;
+  template <class T>
+  FirstMode(const T &m, Loc l = Loc::current())
+      : mode(tupleMode(m, l)), loc(l), isTuple(std::derived_from<T, IntTuple>) {}
+};
+/// The same, of a mode that slices, or of one that does not.
+template <bool Slicing> struct FirstCoord : FirstMode {
+  template <class T>
+    requires(isSlicing<T> == Slicing)
+  FirstCoord(const T &m, Loc l = Loc::current()) : FirstMode(m, l) {}
+};
+template <class Result, class... T> Result makeTuple(const FirstMode &first, const T &...rest) {
+  if (sizeof...(T) == 0 && first.isTuple)
+    return Result(first.mode.handle());
+  return Result(IntTuple({first.mode, tupleMode(rest, first.loc)...}, first.loc).handle());
+}
 } // namespace detail
 
 /// A tuple of the arguments: host integers, Int32s, IntTuples. One IntTuple is passed through.
-template <class... T> IntTuple make_int_tuple(const T &...modes) {
-  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
+template <class... T> IntTuple make_int_tuple(const detail::FirstMode &first, const T &...rest) {
+  return detail::makeTuple<IntTuple>(first, rest...);
 }
 /// The extents of a layout's modes.
-template <class... T> IntTuple make_shape(const T &...modes) {
-  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
+template <class... T> IntTuple make_shape(const detail::FirstMode &first, const T &...rest) {
+  return detail::makeTuple<IntTuple>(first, rest...);
 }
 /// The step of a layout along each mode.
-template <class... T> IntTuple make_stride(const T &...modes) {
-  return detail::makeTuple<IntTuple>(detail::unknownPlace(), modes...);
+template <class... T> IntTuple make_stride(const detail::FirstMode &first, const T &...rest) {
+  return detail::makeTuple<IntTuple>(first, rest...);
 }
 /// A coordinate; with an `fx::_` among the modes, one that slices.
-template <class... T> detail::CoordOf<T...> make_coord(const T &...modes) {
-  return detail::makeTuple<detail::CoordOf<T...>>(detail::unknownPlace(), modes...);
+template <class... T>
+detail::CoordOf<T...> make_coord(const detail::FirstCoord<false> &first, const T &...rest) {
+  return detail::makeTuple<detail::CoordOf<T...>>(first, rest...);
+}
+template <class... T>
+SliceCoord make_coord(const detail::FirstCoord<true> &first, const T &...rest) {
+  return detail::makeTuple<SliceCoord>(first, rest...);
 }
 
 /// A stride that steps along a coordinate's mode instead of memory: `E<0>()` is the unit vector

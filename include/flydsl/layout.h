@@ -145,8 +145,19 @@ public:
   IntTuple operator[](const detail::ModeIndex &mode) const;
 };
 
+namespace detail {
+/// The first of several modes, with the place of the call.
+struct FirstTileMode {
+  Tile::Mode mode;
+  Loc loc;
+  template <class T> FirstTileMode(const T &m, Loc l = Loc::current()) : mode(m), loc(l) {}
+};
+} // namespace detail
+
 /// Each argument is a mode's tiler: an integer, a Layout or `fx::_`.
-template <class... T> Tile make_tile(const T &...modes) { return Tile({Tile::Mode(modes)...}); }
+template <class... T> Tile make_tile(const detail::FirstTileMode &first, const T &...rest) {
+  return Tile({first.mode, Tile::Mode(rest)...}, first.loc);
+}
 
 /// What divides a layout: a Tile (per mode) or a Layout (of the whole).
 class FLYDSL_API Tiler : public Value {

@@ -53,7 +53,7 @@ llvm::SmallVector<mlir::NamedAttribute, 2> attributesOf(Tracer &t, llvm::StringR
 }
 
 std::string callText(const char *name, std::initializer_list<const Handle *> operands) {
-  std::string text = std::string(name) + "(";
+  std::string text = builder::userName(name) + "(";
   for (const Handle *h : operands)
     text += (text.back() == '(' ? "" : ", ") + builder::describe(*h);
   return text + ")";

@@ -16,6 +16,11 @@ const char *signedAtomicName(AtomicOp op) {
                                           "inc", "dec",  "xor",  "swap"};
   return names[static_cast<int>(op)];
 }
+const char *atomicUserName(AtomicOp op) {
+  static constexpr const char *names[] = {"add", "max", "min", "and",     "or",
+                                          "inc", "dec", "xor", "exchange"};
+  return names[static_cast<int>(op)];
+}
 const char *unsignedAtomicName(AtomicOp op) {
   return op == AtomicOp::max ? "umax" : op == AtomicOp::min ? "umin" : signedAtomicName(op);
 }
@@ -98,10 +103,10 @@ Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, c
   const DType type = pointer.dtype(loc);
   const std::optional<llvmd::AtomicBinOp> kind = kindOf(op, type);
   if (!kind || type.bits() < 16 || !(type.is_float() || type.bits() >= 32))
-    throw TraceError(std::string("no atomic operation of this kind on ") +
+    throw TraceError("there is no atomic " + std::string(builder::atomicUserName(op)) + " on " +
                          std::string(type.name()) +
-                         ": integers of 32 and 64 bits have all, floats of 16, 32 and 64 bits "
-                         "add, exchange, min and max",
+                         ": integers of 32 and 64 bits have all operations, floats of 16, 32 and "
+                         "64 bits add, exchange, min and max",
                      loc);
   mlir::OpBuilder &b = t.builder();
   mlir::Value operand = element(t, value.handle, type, "atomic", loc);

@@ -53,9 +53,11 @@ static DType carriedType(const Handle &handle, Loc loc) {
   return hostAs<HostNumber>(handle) ? dtypeOf(handle, loc) : handle.node()->dtype;
 }
 
+/// "f32", "4 of f32", or the type of what is no number.
 static std::string carriedText(DType dtype, mlir::Type type) {
-  std::string text = builder::typeText(type);
-  return dtype ? std::string(dtype.name()) + " (" + text + ")" : text;
+  if (auto vector = mlir::dyn_cast<mlir::VectorType>(type); vector && dtype)
+    return std::to_string(vector.getNumElements()) + " of " + std::string(dtype.name());
+  return dtype && type.isIntOrFloat() ? std::string(dtype.name()) : builder::typeText(type);
 }
 
 OpenRegion::OpenRegion(const char *what, Loc loc) {
@@ -88,17 +90,26 @@ static llvm::SmallVector<mlir::Value, 4> initialValues(Tracer &t, std::vector<DT
   return values;
 }
 
+/// Who gave the values first, and who gives them again.
+struct Yields {
+  const char *first, *then;
+};
+static constexpr Yields loopYields{"a loop carries", "its body"};
+static constexpr Yields whileYields{"a while loop carries", "its body"};
+static constexpr Yields branchYields{"the first branch yields", "the second"};
+
 static llvm::SmallVector<mlir::Value, 4>
 yieldedValues(Tracer &t, const std::vector<DType> &dtypes, mlir::TypeRange types,
-              std::initializer_list<const Handle *> yielded, const char *what, Loc loc) {
+              std::initializer_list<const Handle *> yielded, const Yields &words, Loc loc) {
   llvm::SmallVector<mlir::Value, 4> values;
+  auto counted = [](std::size_t n) { return std::to_string(n) + (n == 1 ? " value" : " values"); };
   if (yielded.size() != types.size()) {
     std::string carried;
     for (std::size_t i = 0; i < types.size(); ++i)
       carried += (i ? ", " : "") + carriedText(dtypes[i], types[i]);
-    throw TraceError(std::string(what) + " carries " + std::to_string(types.size()) +
-                         " values, its body yields " + std::to_string(yielded.size()) +
-                         "; a body ends with return fx::yield(...) of " +
+    throw TraceError(std::string(words.first) + " " + counted(types.size()) + ", " + words.then +
+                         " yields " + std::to_string(yielded.size()) +
+                         "; it ends with return fx::yield(...) of " +
                          (carried.empty() ? "nothing" : carried),
                      loc);
   }
@@ -107,9 +118,12 @@ yieldedValues(Tracer &t, const std::vector<DType> &dtypes, mlir::TypeRange types
     mlir::Value v = carriedValue(t, *h, dtypes[i], loc);
     DType given = hostAs<HostNumber>(*h) ? dtypes[i] : h->node()->dtype;
     if (v.getType() != types[i] || given != dtypes[i])
-      throw TraceError(std::string(what) + ": value " + std::to_string(i) + " is " +
-                           carriedText(dtypes[i], types[i]) + ", the body yields " +
-                           carriedText(given, v.getType()),
+      throw TraceError(std::string(words.first) + " value " + std::to_string(i) + " as " +
+                           carriedText(dtypes[i], types[i]) + ", " + words.then + " yields " +
+                           carriedText(given, v.getType()) +
+                           (dtypes[i] && given && dtypes[i] != given
+                                ? "; .to(fx::" + std::string(dtypes[i].name()) + ") converts"
+                                : ""),
                        loc);
     values.push_back(v);
   }
@@ -171,8 +185,8 @@ Handle OpenFor::index() const {
 
 void OpenFor::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
-  s.terminate("scf.yield",
-              yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, "a loop", s.loc));
+  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded,
+                                         loopYields, s.loc));
   s.leave();
 }
 
@@ -204,7 +218,7 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
   llvm::SmallVector<mlir::Type, 4> types;
   for (mlir::Value v : s.first)
     types.push_back(v.getType());
-  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, types, yielded, "a branch", s.loc));
+  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, types, yielded, branchYields, s.loc));
   s.leave();
   if (types.empty())
     return;
@@ -251,7 +265,7 @@ void OpenWhile::condition(const Handle &condition) {
 void OpenWhile::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
   s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded,
-                                         "a while loop", s.loc));
+                                         whileYields, s.loc));
   s.leave();
 }
 
@@ -299,8 +313,8 @@ void varStore(const Handle &memory, const Handle &value, Loc loc) {
     if (!mlir::isa<mlir::VectorType>(v.getType()))
       v = t.use(vectorSplat(t.wrap(v, type, loc), size, type, loc), loc);
     else if (mlir::cast<mlir::VectorType>(v.getType()).getNumElements() != size)
-      throw TraceError("a Var of " + std::to_string(size) + " elements is given " +
-                           builder::typeText(v.getType()),
+      throw TraceError("a Var of " + std::to_string(size) + " of " + std::string(type.name()) +
+                           " is given " + carriedText(type, v.getType()),
                        loc);
     t.create("fly.memref.store_vec", {v, t.use(memory, loc)}, loc, {}, mlir::TypeRange());
     return;

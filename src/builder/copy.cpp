@@ -102,8 +102,9 @@ static void expectAlike(const char *op, const Value &atom, const Tensor &source,
   detail::HostValue from = count(source), to = count(destination);
   auto *m = std::get_if<layout::IntTuple>(&from), *n = std::get_if<layout::IntTuple>(&to);
   auto refuse = [&](const std::string &why) {
-    throw TraceError(
-        std::string(op) + " from " + source.str() + " to " + destination.str() + ": " + why, loc);
+    throw TraceError(builder::userName(op) + " from " + source.str() + " to " + destination.str() +
+                         ": " + why,
+                     loc);
   };
   const DType given = source.dtype(loc), taken = destination.dtype(loc);
   if (given.ir_name() != taken.ir_name())

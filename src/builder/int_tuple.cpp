@@ -113,7 +113,9 @@ Handle scalarOfTuple(const Handle &tuple, Loc loc) {
     mlir::Value v = t.emit("fly.get_scalar", t.use(tuple, loc), loc);
     return t.wrap(v, builder::dtypeOfElement(v.getType()), loc);
   }
-  throw TraceError("expected one number, got " + builder::describe(tuple), loc);
+  throw TraceError("expected one number, got " + builder::describe(tuple) +
+                       "; t[i] takes a mode, fx::size(t) the product",
+                   loc);
 }
 
 /// Mode `mode` of a tuple that is a host tree with run-time leaves.
@@ -161,7 +163,9 @@ std::int64_t IntTuple::value(Loc loc) const {
   auto *tuple = std::get_if<layout::IntTuple>(&view);
   if (!tuple || !tuple->isLeaf() || !tuple->leaf().isStatic())
     throw TraceError("value() of " + builder::describe(handle_) +
-                         ": it is no single number that is known while tracing",
+                         ": it is no single number that is known while tracing; take an fx::Int32 "
+                         "of it to compute at run time, or make it static (fx::Constexpr, "
+                         "mark_layout_static)",
                      loc);
   return tuple->leaf().value();
 }

@@ -45,9 +45,11 @@ static layout::Tile tileMode(const Value &mode, Loc loc) {
     return *l;
   if (auto *t = std::get_if<layout::Tile>(&view))
     return *t;
-  throw TraceError("a mode of a tile is a static length, a static layout or fx::_, not " +
-                       builder::describe(mode.handle()),
-                   loc);
+  throw TraceError(
+      "a mode of a tile is a length or a layout that is known while tracing, or fx::_, "
+      "not " +
+          builder::describe(mode.handle()) + "; pass a length of the host's as an fx::Constexpr",
+      loc);
 }
 
 Tile::Tile(std::initializer_list<Mode> modes, Loc loc)

@@ -74,7 +74,7 @@ Handle typedConstant(const HostNumber &n, DType type, Loc loc) {
 DType numericType(const Handle &handle, Loc loc) {
   DType type = handle.node()->dtype;
   if (!type)
-    throw TraceError("expected a number, got " + builder::describe(handle), loc);
+    throw TraceError("expected a number or a vector, got " + builder::describe(handle), loc);
   return type;
 }
 
@@ -105,10 +105,11 @@ Handle expectScalar(const Handle &handle, DType type, Loc loc) {
     return handle;
   if (isTraced(handle) && !given && type.is_integer())
     return expectScalar(scalarOfTuple(handle, loc), type, loc); // an element of an identity tensor
+  const bool isScalar = given && !vectorType(handle, loc);
   throw TraceError("expected a scalar of " + std::string(type.name()) + ", got " +
-                       (given && !vectorType(handle, loc) ? std::string(given.name())
-                                                          : builder::describe(handle)) +
-                       "; .to(fx::" + std::string(type.name()) + ") converts",
+                       (isScalar ? std::string(given.name()) +
+                                       "; .to(fx::" + std::string(type.name()) + ") converts"
+                                 : builder::describe(handle)),
                    loc);
 }
 

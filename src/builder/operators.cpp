@@ -162,8 +162,8 @@ void matchShapes(Tracer &t, Typed &a, Typed &b, Loc loc) {
   auto va = mlir::dyn_cast<mlir::VectorType>(a.value.getType());
   auto vb = mlir::dyn_cast<mlir::VectorType>(b.value.getType());
   if (va && vb && va.getShape() != vb.getShape())
-    throw TraceError("vectors of different sizes: " + builder::typeText(va) + " and " +
-                         builder::typeText(vb),
+    throw TraceError("vectors of different sizes, " + std::to_string(va.getNumElements()) +
+                         " and " + std::to_string(vb.getNumElements()),
                      loc);
   if (va && !vb)
     b.value = t.emit("vector.broadcast", b.value, loc, {}, a.like(b.dtype, t.context()));
@@ -241,7 +241,8 @@ Handle select(const Handle &condition, const Handle &a, const Handle &b, Loc loc
   matchShapes(t, x, y, loc);
   Typed c{t.use(condition, loc), boolean};
   if (dtypeOf(condition, loc) != boolean)
-    throw TraceError("select takes a condition, not " + std::string(dtypeOf(condition, loc).name()),
+    throw TraceError("select takes a condition, not " +
+                         std::string(dtypeOf(condition, loc).name()) + "; a comparison gives one",
                      loc);
   if (c.isVector()) { // one condition is meant for all elements of a vector
     matchShapes(t, c, x, loc);

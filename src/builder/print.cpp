@@ -19,9 +19,10 @@ void print(const Format &format, std::initializer_list<Handle> values) {
                      format.loc);
   llvm::SmallVector<mlir::Value, 4> operands;
   for (const Handle &value : values)
-    operands.push_back(
-        t.use(hostAs<HostNumber>(value) ? expectScalar(value, dtypeOf(value, format.loc), format.loc) : value,
-              format.loc));
+    operands.push_back(t.use(hostAs<HostNumber>(value)
+                                 ? expectScalar(value, dtypeOf(value, format.loc), format.loc)
+                                 : value,
+                             format.loc));
   // The operation ends its line by itself.
   llvm::StringRef text(format.text);
   text.consume_back("\n");

@@ -87,7 +87,8 @@ Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_ma
                    bool bound_control, Loc loc) {
   Tracer &t = Tracer::require("update_dpp", loc);
   if (old.dtype(loc) != x.dtype(loc))
-    throw TraceError("update_dpp: " + std::string(old.dtype(loc).name()) + " and " +
+    throw TraceError("update_dpp takes two values of one type, not an old one of " +
+                         std::string(old.dtype(loc).name()) + " and a new one of " +
                          std::string(x.dtype(loc).name()),
                      loc);
   mlir::OpBuilder &b = t.builder();
@@ -103,8 +104,9 @@ Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_ma
 
 static Numeric approximation(const char *intrinsicName, const Numeric &x, Loc loc) {
   if (!x.dtype(loc).is_float())
-    throw TraceError(std::string(intrinsicName) + " takes a float, not " +
-                         std::string(x.dtype(loc).name()),
+    throw TraceError(std::string(intrinsicName).substr(sizeof "llvm.amdgcn." - 1) +
+                         " takes a float, not " + std::string(x.dtype(loc).name()) +
+                         "; .to(fx::f32) converts",
                      loc);
   return Numeric(impl::intrinsic(intrinsicName, {x.dtype(loc)}, {x}, loc));
 }
@@ -122,7 +124,8 @@ static Tracer &withFp8(const char *what, Loc loc) {
 }
 static void expectByte(const char *what, int byte, Loc loc) {
   if (byte < 0 || byte > 3)
-    throw TraceError(std::string(what) + ": byte " + std::to_string(byte) + " of 4", loc);
+    throw TraceError(
+        std::string(what) + " takes byte 0, 1, 2 or 3 of a word, not " + std::to_string(byte), loc);
 }
 
 static Int32 pack8(const char *name, const char *intrinsic, const Float32 &a, const Float32 &b,

@@ -130,11 +130,13 @@ static mlir::Value offsetOf(Tracer &t, const Numeric &bytes, Loc loc) {
 }
 
 /// What the instruction moves: narrow floats as the bits that they are.
-static DType movedType(DType type) {
+static DType movedType(DType type, Loc loc) {
   if (!type.is_float() || type.bits() >= 16)
     return type;
   if (type.bits() != 8)
-    throw TraceError("a buffer instruction moves whole bytes, not " + std::string(type.name()));
+    throw TraceError("a buffer instruction moves whole bytes, not " + std::string(type.name()) +
+                         "; move them as u8 and take them apart",
+                     loc);
   return i8;
 }
 
@@ -149,7 +151,7 @@ namespace impl {
 Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
                const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_load", loc);
-  const DType moved = movedType(result.type);
+  const DType moved = movedType(result.type, loc);
   mlir::Type type = builder::elementType(moved, t.context());
   if (result.size)
     type = mlir::VectorType::get(result.size, type);
@@ -162,7 +164,7 @@ void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
               const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_store", loc);
   DType type = detail::dtypeOf(value, loc);
-  Handle moved = detail::bitcast(value, movedType(type), loc);
+  Handle moved = detail::bitcast(value, movedType(type, loc), loc);
   llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, moved, loc).value};
   llvm::append_range(operands, places(t, buffer, offset, options, loc));
   t.create("rocdl.raw.ptr.buffer.store", operands, loc, {}, mlir::TypeRange());
@@ -177,8 +179,9 @@ Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buff
                      : type.is_signed() ? builder::signedAtomicName(op)
                                         : builder::unsignedAtomicName(op);
   if (!name)
-    throw TraceError(std::string("raw_buffer_atomic of ") + std::string(type.name()) +
-                         " adds, takes minimum and maximum; integers have the others",
+    throw TraceError("there is no raw_buffer_atomic " + std::string(builder::atomicUserName(op)) +
+                         " of " + std::string(type.name()) +
+                         ": floats add and take minimum and maximum, integers do all",
                      loc);
   llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, value.handle(), loc).value};
   llvm::append_range(operands, places(t, buffer, offset, options, loc));

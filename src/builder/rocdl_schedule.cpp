@@ -52,16 +52,14 @@ static int count(const char *name, std::optional<int> value, int most, Loc loc) 
 // Bits: gfx9 vmcnt [3:0] and [15:14], expcnt [6:4], lgkmcnt [11:8]; gfx11 and gfx120x expcnt [2:0],
 // lgkmcnt [9:4], vmcnt [15:10] (AMD's ISA manuals, S_WAITCNT).
 void s_waitcnt(const WaitCounts &counts, Loc loc) {
-  llvm::StringRef target = Tracer::require("s_waitcnt", loc).target("s_waitcnt", loc);
+  Tracer &t = Tracer::require("s_waitcnt", loc);
+  builder::expectTarget(t, "s_waitcnt", {"gfx9", "gfx11", "gfx1200", "gfx1201"}, loc);
   int vm = count("vmcnt", counts.vmcnt, 63, loc), exp = count("expcnt", counts.expcnt, 7, loc);
   int field;
-  if (target.starts_with("gfx9"))
+  if (llvm::StringRef(t.target("s_waitcnt", loc)).starts_with("gfx9"))
     field = (vm & 15) | (vm & 48) << 10 | exp << 4 | count("lgkmcnt", counts.lgkmcnt, 15, loc) << 8;
-  else if (target.starts_with("gfx11") ||
-           (target.starts_with("gfx120") && !target.starts_with("gfx1250")))
-    field = vm << 10 | count("lgkmcnt", counts.lgkmcnt, 63, loc) << 4 | exp;
   else
-    throw TraceError("there is no s_waitcnt on " + target.str(), loc);
+    field = vm << 10 | count("lgkmcnt", counts.lgkmcnt, 63, loc) << 4 | exp;
   emit("rocdl.s.waitcnt", "bitfield", field, 32, loc);
 }
 

@@ -63,7 +63,8 @@ Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
 void storeElement(const Handle &tensor, const Handle &coord, const Handle &loaded,
                   const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("an element of a tensor", loc);
-  loc = t.place(loc);
+  if (!loc.line()) // an assignment between two elements has no place of its own
+    loc = loaded.node()->where;
   if (!tensor.node()->dtype)
     throw TraceError("the elements of an identity tensor can't be written", loc);
   mlir::Value number = elementValue(t, value, tensor.node()->dtype, "an element", loc);
@@ -88,7 +89,7 @@ void storeVector(const Handle &tensor, const Handle &vector, Loc loc) {
   auto *count = std::get_if<layout::IntTuple>(&size);
   if (!count || count->leaf().value() != vectorSize(vector, loc))
     throw TraceError("store of " + builder::describe(vector) + " to " + builder::describe(tensor) +
-                         ": the numbers of elements differ",
+                         ": as many elements are written as the tensor has",
                      loc);
   mlir::Value values = elementValue(t, vector, type, "a tensor", loc);
   t.create("fly.memref.store_vec", {values, t.use(tensor, loc)}, loc, {}, mlir::TypeRange());
@@ -116,7 +117,7 @@ Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc) {
   Tracer &t = Tracer::require("a pointer's load", loc);
   fly::PointerType type = pointerType(pointer, loc);
   if (size < 1)
-    throw TraceError("a vector of " + std::to_string(size) + " elements", loc);
+    throw TraceError("a vector has 1 element or more, not " + std::to_string(size), loc);
   return t.wrap(t.emit("fly.ptr.load", t.use(pointer, loc), loc, {},
                        mlir::VectorType::get(size, type.getElemTy())),
                 pointer.node()->dtype, loc);
@@ -200,7 +201,10 @@ Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc) {
   detail::HostValue view = builder::hostView(layout.handle(), loc);
   auto *plain = std::get_if<layout::Layout>(&view);
   if (!plain)
-    throw TraceError("registers need a static layout, not " + layout.str(), loc);
+    throw TraceError("registers need a layout that is known while tracing, not " + layout.str() +
+                         "; take a tile of a static shape first, or pass its extent as an "
+                         "fx::Constexpr",
+                     loc);
   auto pointer =
       fly::PointerType::get(builder::elementType(type, t.context()), fly::AddressSpace::Register);
   mlir::Value v = t.emit("fly.memref.alloca", t.use(layout.handle(), loc), loc, {},

@@ -25,6 +25,16 @@ static SourceLocation sourceOf(mlir::Location location) {
   return where;
 }
 
+std::string userName(llvm::StringRef operation) {
+  for (const char *dialect : {"fly.", "fly_rocdl.", "math.", "gpu.", "rocdl.", "llvm.amdgcn."})
+    if (operation.consume_front(dialect))
+      break;
+  if (!operation.consume_front("int_tuple_") && !operation.consume_front("composed_get_") &&
+      (operation == "get_shape" || operation == "get_stride" || operation == "get_layout"))
+    operation.consume_front("get_");
+  return operation.str();
+}
+
 Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
                std::array<unsigned, 3> block, unsigned fastMath, std::string target)
     : context_(&context), builder_(mlir::OpBuilder::atBlockEnd(body)), body_(body),
@@ -51,13 +61,14 @@ Tracer *Tracer::current() { return running; }
 
 Tracer &Tracer::require(const char *what, Loc loc) {
   if (!running)
-    throw TraceError(std::string(what) + " needs a kernel that is being traced", loc);
+    throw TraceError(userName(what) + " needs a kernel that is being traced", loc);
   return *running;
 }
 
 const std::string &Tracer::target(const char *what, Loc loc) const {
   if (target_.empty())
-    throw TraceError(std::string(what) + " needs to know the target, and the trace is for none",
+    throw TraceError(std::string(what) + " needs to know the target, and the trace is for none; "
+                                         "ARCH or compile({.arch = ...}) names one",
                      loc);
   return target_;
 }
@@ -98,13 +109,37 @@ void Tracer::fail(const std::string &message, Loc loc) {
   throw TraceError(detail.empty() ? message : message + ": " + detail, loc);
 }
 
+static std::string operandTypes(mlir::ValueRange operands) {
+  std::string text;
+  for (mlir::Value v : operands)
+    text += (text.empty() ? "" : ", ") + typeText(v.getType());
+  return text;
+}
+
+/// What MLIR says of an operation, without the operation's name before it.
+static std::string withoutNames(std::string text, bool keep) {
+  for (std::size_t at = 0; (at = text.find("'fly", at)) != std::string::npos;) {
+    const std::size_t end = text.find("' op ", at);
+    if (end == std::string::npos || text.find('\n', at) < end)
+      break;
+    const std::string name = userName(llvm::StringRef(text).slice(at + 1, end));
+    text.replace(at, end + 5 - at, keep ? name + ": " : "");
+  }
+  return text;
+}
+
+void Tracer::failOn(llvm::StringRef name, mlir::ValueRange operands, Loc loc) {
+  collected_ = withoutNames(std::move(collected_), /*keep=*/false);
+  fail(userName(name) + "(" + operandTypes(operands) + ")", loc);
+}
+
 void Tracer::finish(mlir::Location loc) {
   mlir::OperationState state(loc, "gpu.return");
   builder_.create(state);
 }
 
 void Tracer::failVerification() {
-  std::string detail = takeDiagnostics();
+  std::string detail = withoutNames(takeDiagnostics(), /*keep=*/true);
   throw TraceError("kernel " + kernel_ + ": " + detail, firstError_);
 }
 
@@ -119,13 +154,6 @@ void Tracer::throwDeferred() {
     deferred_.reset();
     throw error;
   }
-}
-
-static std::string operandTypes(mlir::ValueRange operands) {
-  std::string text;
-  for (mlir::Value v : operands)
-    text += (text.empty() ? "" : ", ") + typeText(v.getType());
-  return text;
 }
 
 static bool inferTypes(mlir::OperationState &state) {
@@ -172,11 +200,11 @@ mlir::Operation *Tracer::create(llvm::StringRef name, mlir::ValueRange operands,
   if (types)
     state.addTypes(*types);
   else if (!inferTypes(state))
-    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+    failOn(name, operands, loc);
   mlir::Operation *op = builder_.create(state);
   if (types && mlir::failed(mlir::verify(op, /*verifyRecursively=*/false))) {
     op->erase();
-    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+    failOn(name, operands, loc);
   }
   return op;
 }
@@ -188,7 +216,7 @@ llvm::SmallVector<mlir::Type, 2> Tracer::infer(llvm::StringRef name, mlir::Value
   state.addOperands(operands);
   state.addAttributes(attributes);
   if (!inferTypes(state))
-    fail(name.str() + "(" + operandTypes(operands) + ")", loc);
+    failOn(name, operands, loc);
   return {state.types.begin(), state.types.end()};
 }
 

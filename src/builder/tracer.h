@@ -93,6 +93,8 @@ public:
   void throwDeferred();
   /// Throws what went to the diagnostic handler since the last call, under `message`.
   [[noreturn]] void fail(const std::string &message, Loc loc);
+  /// The same for an operation that inference or its verifier refused.
+  [[noreturn]] void failOn(llvm::StringRef name, mlir::ValueRange operands, Loc loc);
   std::string takeDiagnostics();
   /// Ends the kernel's body.
   void finish(mlir::Location loc);
@@ -138,6 +140,8 @@ private:
 detail::HostValue hostView(const Handle &handle, Loc loc);
 /// The type of a traced value; a TraceError where its trace is not the running one.
 mlir::Type tracedType(const Handle &handle, Loc loc);
+/// An operation of the IR as messages name it: "fly.int_tuple_add" is "add".
+std::string userName(llvm::StringRef operation);
 /// `handle` for a message: "(8,16):(1,8)" or its IR type.
 std::string describe(const Handle &handle);
 

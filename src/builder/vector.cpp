@@ -18,7 +18,9 @@ std::int64_t vectorSize(const Handle &vector, Loc loc) {
 Handle vectorExtract(const Handle &vector, std::int64_t index, Loc loc) {
   mlir::VectorType type = expectVector(vector, loc);
   if (index < 0 || index >= type.getNumElements())
-    throw TraceError("element " + std::to_string(index) + " of " + builder::typeText(type), loc);
+    throw TraceError("element " + std::to_string(index) + " of a vector of " +
+                         std::to_string(type.getNumElements()) + ", whose first is 0",
+                     loc);
   Tracer &t = Tracer::require("a vector", loc);
   return t.wrap(t.emit("vector.extract", t.use(vector, loc), loc,
                        {t.named("static_position", t.builder().getDenseI64ArrayAttr(index))},
@@ -32,7 +34,7 @@ Handle vectorExtract(const Handle &vector, const Handle &index, Loc loc) {
     return vectorExtract(vector, number->integer, loc);
   Tracer &t = Tracer::require("a vector", loc);
   if (!numericType(index, loc).is_integer())
-    throw TraceError("a vector's index is an integer", loc);
+    throw TraceError("a vector's index is an integer, not " + builder::describe(index), loc);
   mlir::Value at =
       t.emit("arith.index_cast", t.use(index, loc), loc, {}, t.builder().getIndexType());
   return t.wrap(t.emit("vector.extract", {t.use(vector, loc), at}, loc,
@@ -46,7 +48,7 @@ Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc)
   Tracer &t = Tracer::require("a vector", loc);
   DType element = type ? type : dtypeOf(scalar, loc);
   if (size < 1)
-    throw TraceError("a vector of " + std::to_string(size) + " elements", loc);
+    throw TraceError("a vector has 1 element or more, not " + std::to_string(size), loc);
   auto vector = mlir::VectorType::get(size, builder::elementType(element, t.context()));
   return t.wrap(t.emit("vector.broadcast", operand(t, scalar, element, loc).value, loc, {}, vector),
                 element, loc);
@@ -55,7 +57,7 @@ Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc)
 Handle vectorOf(const Handle *const *elements, std::size_t count, Loc loc) {
   Tracer &t = Tracer::require("a vector", loc);
   if (!count)
-    throw TraceError("a vector of no elements", loc);
+    throw TraceError("a vector has 1 element or more, not 0", loc);
   DType type = dtypeOf(*elements[0], loc);
   llvm::SmallVector<mlir::Value, 8> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -94,8 +96,9 @@ Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask,
   std::int64_t limit = ta.getNumElements() + tb.getNumElements();
   for (std::size_t i = 0; i < count; ++i)
     if (mask[i] < 0 || mask[i] >= limit)
-      throw TraceError(
-          "shuffle: element " + std::to_string(mask[i]) + " of " + std::to_string(limit), loc);
+      throw TraceError("shuffle picks element " + std::to_string(mask[i]) + "; both vectors have " +
+                           std::to_string(limit) + " together, whose first is 0",
+                       loc);
   auto type = mlir::VectorType::get(static_cast<std::int64_t>(count), ta.getElementType());
   return t.wrap(
       t.emit("vector.shuffle", {t.use(a, loc), t.use(b, loc)}, loc,

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <functional>
 #include <optional>
 
 namespace fx = flydsl;
@@ -61,7 +62,7 @@ TEST_CASE("a copy converts nothing") {
           fx::copy(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32), a, b);
         },
         {arrayArg(fx::f32, 4), arrayArg(other, 4)});
-    CHECK_THAT(e, Catch::Contains("fly.copy") &&
+    CHECK_THAT(e, Catch::Contains("copy from !fly.memref<f32") &&
                       Catch::Contains("does not convert f32 to " + std::string(other.name())));
   }
 }
@@ -133,6 +134,89 @@ TEST_CASE("operators without room for a place name the user's line all the same"
         (void)fx::make_layout(4, 1).shape().at(2);
       },
       {matrixArg(fx::f32)});
+}
+
+TEST_CASE("calls of any number of arguments name the user's line") {
+  using Body = std::function<void(fx::Float32, fx::Int32, fx::Tensor)>;
+  struct Row {
+    unsigned line;
+    Body body;
+  };
+#define HERE(call)                                                                                 \
+  Row {                                                                                            \
+    __LINE__, [](fx::Float32 x, fx::Int32 n, fx::Tensor a) { call; }                               \
+  }
+  const Row rows[] = {
+      HERE(fx::make_coord(x, 1)),
+      HERE(fx::make_coord(1, _, x)),
+      HERE(fx::make_shape(4, x)),
+      HERE(fx::make_stride(x)),
+      HERE(fx::make_int_tuple(1, fx::make_coord(1, x))),
+      HERE(fx::make_tile(8, fx::make_shape(n, 4))),
+      HERE(a(0, x)),
+      HERE(fx::make_layout({4, x}, {1, 4})),
+      HERE(fx::printf("{} {}\n", x)),
+      HERE(fx::max(x.to(fx::f8E4M3FN), 1)),
+  };
+#undef HERE
+  for (const Row &row : rows) {
+    try {
+      traceText(
+          [&](fx::Float32 x, fx::Int32 n, fx::Tensor a) {
+            fx::math::exp(x); // an operation on another line
+            row.body(x, n, a);
+          },
+          {scalarArg(fx::f32), scalarArg(fx::i32), matrixArg(fx::f32)});
+      FAIL("no error for line " << row.line);
+    } catch (const fx::TraceError &error) {
+      INFO(error.what());
+      CHECK(error.where().line == row.line);
+      CHECK(error.where().file.find("test_errors.cpp") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("an assignment between elements stands where the left one does") {
+  const unsigned line = __LINE__ + 2;
+  auto body = [](fx::Tensor a) {
+    a(0) = a(1);
+    fx::math::exp(a(2));
+  };
+  std::string text = traceText(body, {arrayArg(fx::f32, 4)}, /*locations=*/true);
+  const std::size_t store = text.find("fly.memref.store"), loc = text.find("loc(", store);
+  REQUIRE(loc != std::string::npos);
+  const std::string name = text.substr(loc + 4, text.find(')', loc) - loc - 4); // #loc7
+  CHECK_THAT(text, Catch::Contains(name + " = loc(") &&
+                       Catch::Contains("test_errors.cpp\":" + std::to_string(line) + ":"));
+}
+
+TEST_CASE("messages speak of what the user wrote") {
+  struct Row {
+    std::function<void(fx::Tensor, fx::Int32)> body;
+    const char *part;
+  };
+  auto vector = [](fx::Tensor a) { return a.load(); };
+  const Row rows[] = {
+      {[](fx::Tensor a, fx::Int32) { fx::flat_divide(a, {2, 2}); },
+       ": flat_divide(!fly.memref<f32"},
+      {[](fx::Tensor a, fx::Int32 n) { fx::rocdl::rcp(n); }, ": rcp takes a float, not i32"},
+      {[&](fx::Tensor a, fx::Int32) { vector(a).at(4); }, "element 4 of a vector of 4"},
+      {[&](fx::Tensor a, fx::Int32) { vector(a) + fx::Vector::splat(1, 8, fx::f32); },
+       "vectors of different sizes, 4 and 8"},
+      {[](fx::Tensor a, fx::Int32 n) { fx::IntTuple(2) * fx::make_int_tuple(1, n); }, ": mul("},
+      {[](fx::Tensor a, fx::Int32 n) { fx::make_tile(n); }, "fx::Constexpr"},
+      {[](fx::Tensor a, fx::Int32 n) { fx::make_rmem_tensor(fx::make_shape(n), fx::f32); },
+       "known while tracing"},
+      {[&](fx::Tensor a, fx::Int32 n) {
+         fx::for_(0, 4, 1, fx::carry(vector(a)), [&](fx::Int32, auto v) { return v.to(fx::f16); });
+       },
+       "a loop carries value 0 as 4 of f32, its body yields 4 of f16; .to(fx::f32) converts"},
+  };
+  for (const Row &row : rows) {
+    std::string e = errorOf([&](fx::Tensor a, fx::Int32 n) { row.body(a, n); },
+                            {arrayArg(fx::f32, 4), scalarArg(fx::i32)});
+    CHECK_THAT(e, Catch::Contains(row.part) && !Catch::Contains("' op "));
+  }
 }
 
 TEST_CASE("a buffer of more than 4 GiB is refused") {

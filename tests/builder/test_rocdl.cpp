@@ -177,7 +177,8 @@ TEST_CASE("operands that an instruction does not take") {
       "gfx950 moves 12 and 16");
   refuses([](auto, auto, auto) { rocdl::s_setprio(4); }, "0 to 3");
   refuses([](auto, auto, auto) { rocdl::s_waitcnt({.lgkmcnt = 16}); }, "lgkmcnt is 0 to 15");
-  refuses([](auto, auto, auto n) { rocdl::cvt_f32_fp8(n, 4); }, "byte 4 of 4");
+  refuses([](auto, auto, auto n) { rocdl::cvt_f32_fp8(n, 4); },
+          "byte 0, 1, 2 or 3 of a word, not 4");
 }
 
 TEST_CASE("functions of other bitcode are declared once, and their files listed") {

@@ -5,7 +5,21 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <stdexcept>
+
 namespace trace_test {
+
+/// Every operation stands at a line of the user's, none at one of the library's own.
+static void expectUsersPlaces(mlir::ModuleOp module) {
+  module.walk([](mlir::Operation *op) {
+    auto at = op->getLoc()->findInstanceOf<mlir::FileLineColLoc>();
+    const std::string file = at ? at.getFilename().str() : "";
+    for (const char *ours : {"include/flydsl/", "src/builder/"})
+      if (file.find(ours) != std::string::npos)
+        throw std::logic_error(op->getName().getStringRef().str() + " stands at " + file + ":" +
+                               std::to_string(at.getLine()));
+  });
+}
 
 std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<ArgType> &types,
                       std::array<unsigned, 3> block, bool locations, const char *target) {
@@ -16,6 +30,7 @@ std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<
   }();
   flydsl::builder::TraceResult result =
       flydsl::builder::traceKernel(spec, types, block, *context, target);
+  expectUsersPlaces(*result.module);
   std::string text;
   llvm::raw_string_ostream os(text);
   mlir::OpPrintingFlags flags;
