@@ -129,6 +129,8 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
   Timer timer(object.times.translate);
   phase = "translating to LLVM IR";
   mlir::Operation *gpuModule = findGpuModule(*module);
+  if (gpuModule)
+    diagnostics.shared = sharedUses(gpuModule);
   return gpuModule ? translate(gpuModule, context, machine, options) : nullptr;
 }
 

@@ -60,10 +60,21 @@ struct LlvmHandler final : llvm::DiagnosticHandler {
     llvm::DiagnosticPrinterRawOStream printer(stream);
     info.print(printer);
     if (info.getSeverity() == llvm::DS_Error)
+      explain(info, message);
+    if (info.getSeverity() == llvm::DS_Error && into.errors.find(message) == std::string::npos)
       into.errors += (into.errors.empty() ? "" : "\n") + message;
     else if (info.getSeverity() == llvm::DS_Warning)
       support::log().debug("LLVM: {}", message);
     return true;
+  }
+  /// LLVM names no line of a shared variable; the passes before it knew it.
+  void explain(const llvm::DiagnosticInfo &info, std::string &message) {
+    const auto *over = llvm::dyn_cast<llvm::DiagnosticInfoResourceLimit>(&info);
+    if (!over || llvm::StringRef(over->getResourceName()) != "local memory")
+      return;
+    message = overSharedLimit(into.shared, over->getResourceSize(), over->getResourceLimit());
+    if (!into.where.known() && !into.shared.empty())
+      into.where = into.shared.front().place;
   }
   Diagnostics &into;
 };

@@ -1,6 +1,8 @@
 // Collects what MLIR and LLVM report during one compile.
 #pragma once
 
+#include "jit/shared_memory.h"
+
 #include <flydsl/error.h>
 
 #include "mlir/IR/Diagnostics.h"
@@ -19,6 +21,7 @@ namespace flydsl::jit {
 struct Diagnostics {
   std::string errors;
   SourceLocation where;
+  std::vector<SharedUse> shared; ///< what explains LLVM's refusal of too much shared memory
 
   bool failed() const { return !errors.empty(); }
 };

@@ -131,15 +131,21 @@ TEST_CASE("What survives the passes and has no LLVM form is an error of the tran
              Catch::Contains("translating to LLVM IR failed") && Catch::Contains("memory space"));
 }
 
-TEST_CASE("LDS over the target's limit is an error that names the limit") {
-  Failure failed = failure(
-      kernelWith(
-          "%a = llvm.mlir.addressof @lds : !llvm.ptr<3>\n"
-          "%v = llvm.load volatile %a : !llvm.ptr<3> -> i32\n"
-          "llvm.store %v, %p : i32, !llvm.ptr<1>",
-          "llvm.mlir.global internal @lds() {addr_space = 3 : i32} : !llvm.array<70000 x i8>\n"),
-      gfx942());
-  CHECK_THAT(failed.message, Catch::Contains("65536"));
+TEST_CASE("LDS over the target's limit is an error that names the limit and the largest arrays") {
+  std::string body, globals;
+  for (const auto &[name, bytes] : {std::pair("few", 100), {"most", 40000}, {"many", 30000}}) {
+    const std::string n = name;
+    globals += "llvm.mlir.global internal @" + n + "() {addr_space = 3 : i32} : !llvm.array<" +
+               std::to_string(bytes) + " x i8>\n"; // lines 2 to 4
+    body += "%" + n + " = llvm.mlir.addressof @" + n + " : !llvm.ptr<3>\n%v" + n +
+            " = llvm.load volatile %" + n + " : !llvm.ptr<3> -> i32\nllvm.store volatile %v" + n +
+            ", %p : i32, !llvm.ptr<1>\n";
+  }
+  Failure failed = failure(kernelWith(body, globals), gfx942());
+  CHECK_THAT(failed.message,
+             Catch::Contains("are over the 65536 that a workgroup may have: 40000 bytes at "
+                             "user.cpp:3, 30000 at user.cpp:4, 100 at user.cpp:2"));
+  CHECK(failed.where.line == 3);
 }
 
 TEST_CASE("More registers than there are is an error, whoever set the limit") {

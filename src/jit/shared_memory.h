@@ -1,0 +1,30 @@
+// Where a kernel's shared memory went: for the message when it is more than a workgroup may have.
+#pragma once
+
+#include <flydsl/error.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace flydsl::jit {
+
+/// The shared memory that one line of the user's asks for.
+struct SharedUse {
+  std::uint64_t bytes;
+  SourceLocation place; ///< unknown for IR without locations
+};
+
+/// The shared variables of a gpu.module in the LLVM dialect, those of one line together, largest
+/// first.
+std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule);
+
+/// "72968 bytes of shared memory are over the 65536 that a workgroup may have: 72768 bytes at ..."
+std::string overSharedLimit(const std::vector<SharedUse> &uses, std::uint64_t bytes,
+                            std::uint64_t limit);
+
+} // namespace flydsl::jit
