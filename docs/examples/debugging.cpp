@@ -35,6 +35,15 @@ const fx::Kernel prints{"prints", [](fx::Tensor x) {
 }};
 // endregion
 
+// region: printf
+const fx::Kernel halves{"halves", [](fx::Tensor x) {
+  auto i = fx::thread_idx().x;
+  fx::Numeric half = x(i) / 2;
+  fx::if_(i < 3, [&] { fx::printf("x({}) is {}, its half {}\n", i, x(i), half); });
+  x(i) = half;
+}};
+// endregion
+
 // region: race
 const fx::Kernel no_barrier{"no_barrier", [](fx::Tensor x) {
   auto tid = fx::thread_idx().x;
@@ -102,6 +111,8 @@ void run(const std::string &what) {
     wrong_shape(x).launch({.stream = stream});
   if (what == "print")
     prints(x).launch({.block = 2, .stream = stream});
+  if (what == "printf")
+    halves(x).launch({.block = 64, .stream = stream});
   if (what == "race")
     no_barrier(y).launch({.block = 128, .stream = stream});
   if (what == "init")

@@ -117,6 +117,23 @@ const fx::Kernel norm{"norm", [](fx::Tensor x, fx::Tensor y) {
 }, {.known_block_size = {256, 1, 1}, .waves_per_eu = 4, .fast_math = true}};
 // endregion
 
+// region: fast-scope
+/// 1 / sqrt of a row's sum. What each addition rounds off is kept in `lost` and added later;
+/// reassociation would find it to be zero.
+const fx::Kernel row_scale{"row_scale", [](fx::Tensor x, fx::Tensor y) {
+  auto row = fx::thread_idx().x;
+  fx::Var<fx::Float32> sum(0.0f), lost(0.0f);
+  for (fx::Int32 k : fx::range(x.shape()[1])) {
+    fx::FastMathScope as_written(fx::FastMath::none);
+    fx::Numeric term = x(row, k) - lost;
+    fx::Numeric next = sum + term;
+    lost = (next - sum) - term;
+    sum = next;
+  }
+  y(row) = fx::math::rsqrt(sum); // fast, as the hint says
+}, {.fast_math = true}};
+// endregion
+
 // region: hardware
 const fx::Kernel hardware{"hardware", [](fx::Tensor x, fx::Tensor out) {
   auto i = fx::thread_idx().x;
@@ -127,6 +144,19 @@ const fx::Kernel hardware{"hardware", [](fx::Tensor x, fx::Tensor out) {
   out(i, 0) = bits;
   out(i, 1) = sum;
   out(i, 2) = first;
+}};
+// endregion
+
+// region: extern
+const auto gelu = fx::link_extern(fx::ffi<fx::Float32(fx::Float32)>("gelu"), BITCODE_FILE);
+const auto clamp_all =
+    fx::link_extern(fx::ffi<void(fx::Pointer, fx::Int32, fx::Float32)>("clamp_all"), BITCODE_FILE);
+
+const fx::Kernel activated{"activated", [](fx::Tensor x, fx::Tensor y) {
+  auto row = fx::thread_idx().x;
+  for (fx::Int32 k : fx::range(x.shape()[1]))
+    y(row, k) = gelu(x(row, k));
+  clamp_all(y(row, _).iter(), y.shape()[1], 0.5f);
 }};
 // endregion
 
@@ -270,6 +300,32 @@ TEST_CASE("kernel authoring: hints and own parameters", "[authoring]") {
   for (std::size_t i = 0; i < 32; ++i)
     REQUIRE(part[i] == in[100 + i]);
   CHECK(std::isnan(part[32]));
+}
+
+TEST_CASE("kernel authoring: arithmetic as it is written", "[authoring]") {
+  const std::int64_t N = 4096;
+  std::vector<float> values(std::size_t(64 * N), 1e-8f);
+  for (std::size_t row = 0; row < 64; ++row)
+    values[row * N] = 1;
+  auto x = fx::DeviceArray<float>::from_host(values, {64, N});
+  fx::DeviceArray<float> y({64});
+  y.poison();
+  row_scale(x, y).launch({.block = 64});
+  const double expected = 1 / std::sqrt(1 + (N - 1) * 1e-8);
+  for (float scale : y.to_host())
+    REQUIRE(std::fabs(scale - expected) < 2e-7); // without the correction it is 1
+}
+
+TEST_CASE("kernel authoring: functions of another compiler", "[authoring]") {
+  auto x = fx::DeviceArray<float>::random({64, 5}, 8);
+  fx::DeviceArray<float> y({64, 5});
+  y.poison();
+  activated(x, y).launch({.block = 64});
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const double gelu = in[i] / (1 + std::exp(-1.702 * in[i]));
+    REQUIRE(std::fabs(out[i] - std::min(gelu, 0.5)) < 1e-6);
+  }
 }
 
 TEST_CASE("kernel authoring: the hardware's own", "[authoring]") {

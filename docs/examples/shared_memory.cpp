@@ -127,6 +127,25 @@ TEST_CASE("shared memory: a block exchanges values", "[shared]") {
     REQUIRE(out[i] == in[i / 256 * 256 + 255 - i % 256]);
 }
 
+TEST_CASE("shared memory: more than there is", "[shared]") {
+  // region: too-much
+  const fx::Kernel too_much{"too_much", [](fx::Tensor x) {
+    fx::SharedAllocator allocator;
+    auto a = allocator.allocate<fx::Array<fx::Float16, 128 * 128>>().view();
+    auto b = allocator.allocate<fx::Array<fx::Float16, 256 * 128>>().view();
+    auto tid = fx::thread_idx().x;
+    a(tid) = x(tid);
+    b(tid) = x(tid);
+    fx::gpu::barrier();
+    x(tid) = a(255 - tid) + b(255 - tid);
+  }};
+  // endregion
+  fx::half_t *unknown = nullptr;
+  std::string message = example::messageOf<fx::CompileError>(
+      [&] { too_much(fx::tensor(unknown, {256})).compile({.block = 256, .arch = "gfx942"}); });
+  example::expectOutput("shared-too-much.txt", message.substr(0, message.find("\nreproducer")));
+}
+
 TEST_CASE("shared memory: bank conflicts", "[shared]") {
   const double in_one_bank = transposes(plain), in_padded = transposes(padded);
   if (fx::Device device = fx::Device::current(); device.is_emulator() && device.arch() == "gfx942")

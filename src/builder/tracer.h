@@ -49,6 +49,7 @@ public:
   Loc place(Loc loc) const { return loc.line() ? loc : last_; }
   /// LLVM's fast-math flags (fx::FastMath) of the operations to come; gives those until now.
   unsigned setFastMath(unsigned flags);
+  unsigned fastMath() const { return fastMath_; }
   /// What a buffer's 32-bit offsets don't reach: whether a tensor of the kernel's arguments spans
   /// 4 GiB or more.
   bool hasLargeTensor = false;

@@ -2,6 +2,8 @@
 #include "builder/operand.h"
 #include "builder/types.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -83,10 +85,17 @@ Handle vectorReduce(const Handle &vector, Reduction op, Loc loc) {
   const char *kind = dtype.is_float()    ? floating[i]
                      : dtype.is_signed() ? signedInt[i]
                                          : unsignedInt[i];
-  return t.wrap(t.emit("vector.reduction", t.use(vector, loc), loc,
-                       {t.named("kind", t.attribute("#vector.kind<" + std::string(kind) + ">"))},
-                       type.getElementType()),
-                dtype, loc);
+  llvm::SmallVector<mlir::NamedAttribute, 2> attributes{
+      t.named("kind", t.attribute("#vector.kind<" + std::string(kind) + ">"))};
+  if (dtype.is_float()) { // in any order
+    const auto flags = static_cast<mlir::arith::FastMathFlags>(t.fastMath());
+    attributes.push_back(
+        t.named("fastmath", mlir::arith::FastMathFlagsAttr::get(
+                                t.context(), flags | mlir::arith::FastMathFlags::reassoc)));
+  }
+  return t.wrap(
+      t.emit("vector.reduction", t.use(vector, loc), loc, attributes, type.getElementType()), dtype,
+      loc);
 }
 
 Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask, std::size_t count,

@@ -22,7 +22,8 @@ struct CompileOptions {
   unsigned optLevel = 2;   ///< 0 to 3; FLYDSL_COMPILE_OPT_LEVEL
   unsigned wavesPerEu = 0; ///< waves per execution unit to allocate registers for; 0 leaves it open
   unsigned maxVgprs = 0;   ///< limit of vector registers; 0 leaves it open
-  bool fastMath = false;   ///< lets LLVM reassociate, contract and assume no NaN and infinity
+  bool fastMath = false;   ///< takes the device library's approximations; what else is fast, the
+                           ///< IR's own flags say
   bool lineTables = false; ///< DWARF line tables; then locations are part of the key.
                            ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO; not given: where the emulator's
                            ///< checks are on

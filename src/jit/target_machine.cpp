@@ -58,8 +58,6 @@ static std::unique_ptr<llvm::TargetMachine> make(const CompileOptions &options) 
   if (!target)
     throw CompileError("this LLVM has no AMDGPU target: " + error);
   llvm::TargetOptions targetOptions;
-  if (options.fastMath)
-    targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(options.optLevel, 3u));
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, options.target.name(), options.target.llvmFeatures(),
@@ -70,8 +68,7 @@ static std::unique_ptr<llvm::TargetMachine> make(const CompileOptions &options) 
 }
 
 TargetMachineLease::TargetMachineLease(const CompileOptions &options)
-    : key_(options.target.id() + "/" + std::to_string(options.optLevel) +
-           (options.fastMath ? "/fast" : "")) {
+    : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
   {
     std::lock_guard lock(pool().mutex);
     auto &free = pool().free[key_];

@@ -117,11 +117,6 @@ void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
       function.setVisibility(llvm::GlobalValue::DefaultVisibility);
     }
-    if (options.fastMath)
-      for (llvm::BasicBlock &block : function)
-        for (llvm::Instruction &instruction : block)
-          if (llvm::isa<llvm::FPMathOperator>(instruction))
-            instruction.setFast(true);
   }
 }
 
