@@ -34,6 +34,11 @@ static IntTuple nestingOf(const Tile &tile) {
 
 /// Tiles first, the walk from tile to tile second.
 static Layout zipDivided(const Layout &divided, const Tile &tile) {
+  for (int i = 0; tile.isList() && i < tile.rank(); ++i)
+    if (tile.at(i).isWildcard() && divided.at(i).rank() != 2)
+      fail("the tile ", tile, " leaves mode ", i, " of ", divided,
+           " whole, so it has no tile and rest to sort; give the mode's extent, or leave the last "
+           "modes out of the tile");
   IntTuple guide = nestingOf(tile);
   return Layout(zip2By(divided.shape(), guide), zip2By(divided.stride(), guide));
 }

@@ -3,6 +3,7 @@
 #include "layout/checked.h"
 #include "layout/product.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace flydsl::layout {
@@ -99,6 +100,22 @@ Layout makeIdentityLayout(const IntTuple &shape) {
   return Layout(shape, basisLike(shape, path));
 }
 
+/// How strides compare. Of those along different axes the shorter runs faster, and of equal ones
+/// the one along the first axis: with one order for both, two coordinates would share a register.
+static IntTuple orderOf(const IntTuple &strides) {
+  auto before = [](const Int &a, const Int &b) {
+    return a.value() != b.value() ? a.value() < b.value() : a.basis() < b.basis();
+  };
+  std::vector<Int> known = strides.leaves();
+  std::erase_if(known, [](const Int &d) { return !d.isStatic(); });
+  std::ranges::sort(known, before);
+  known.erase(std::ranges::unique(known).begin(), known.end());
+  return strides.mapLeaves([&](const Int &d) {
+    return d.isStatic() ? Int(std::ranges::lower_bound(known, d, before) - known.begin())
+                        : d.withoutBasis();
+  });
+}
+
 Layout makeFragmentLayout(const Layout &layout) {
   if (!layout.shape().isStatic())
     fail("a fragment's layout needs a static shape, but this one is like ", layout);
@@ -107,9 +124,7 @@ Layout makeFragmentLayout(const Layout &layout) {
   Layout values = layout.at(0);
   Layout first(values.shape(), compactColMajor(filterZero(values.stride(), values.shape())));
   Layout rest = take(layout, 1, -1);
-  // Only how the strides compare matters, not along which axes they go.
-  IntTuple order = rest.stride().mapLeaves([](const Int &d) { return d.withoutBasis(); });
-  return tiledProduct(first, makeOrderedLayout(rest.shape(), order));
+  return tiledProduct(first, makeOrderedLayout(rest.shape(), orderOf(rest.stride())));
 }
 
 // --- Recast ---

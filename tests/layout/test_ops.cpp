@@ -168,6 +168,13 @@ TEST_CASE("layouts from shapes", "[layout][make]") {
   CHECK(makeIdentityLayout(T("(?,(4,2))")).str() == "(?,(4,2)):(1E0,(1E1E0,1E1E1))");
   CHECK(makeIdentityLayout(T("8")).str() == "8:1");
   CHECK(makeFragmentLayout(L("((4,1),1,1):((1,0),0,0)")).str() == "((4,1),1,1):((1,0),0,0)");
+  // Equal steps along two axes are two modes, of which the first runs faster.
+  CHECK(makeFragmentLayout(L("(4,2,2):(1E0,32E0,32E1)")).str() == "(4,2,2):(1,4,8)");
+  CHECK(makeFragmentLayout(L("(4,2,2):(1E0,32E1,32E0)")).str() == "(4,2,2):(1,8,4)");
+  CHECK(makeFragmentLayout(L("(4,2,2):(1E0,64E0,32E1)")).str() == "(4,2,2):(1,8,4)");
+  CHECK(makeFragmentLayout(L("(1,4,1):(0,32E0,32E1)")).str() == "(1,4,1):(0,1,0)");
+  // Of a mode that repeats, the fragment may repeat too.
+  CHECK(makeFragmentLayout(L("(4,2,2):(1,0,0)")).str() == "(4,2,2):(1,4,4)");
   CHECK_THROWS_AS(makeFragmentLayout(L("(4,?):(1,4)")), LayoutError);
   CHECK_THROWS_AS(makeOrderedLayout(T("(2,4)"), T("(0,1,2)")), LayoutError);
 }
