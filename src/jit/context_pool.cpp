@@ -3,6 +3,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -22,6 +23,7 @@ struct Pool {
   std::mutex mutex;
   std::vector<Item> free;
   std::set<mlir::MLIRContext *> damaged;
+  std::map<mlir::MLIRContext *, std::shared_ptr<void>> kept; ///< for each context of the pool
 };
 
 Pool &pool() {
@@ -46,6 +48,8 @@ ContextLease::ContextLease() {
   context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
   context_->loadAllAvailableDialects();
   uses_ = 1;
+  std::lock_guard lock(pool().mutex);
+  pool().kept[context_.get()];
 }
 
 ContextLease::ContextLease(ContextLease &&other) noexcept = default;
@@ -53,13 +57,26 @@ ContextLease::ContextLease(ContextLease &&other) noexcept = default;
 ContextLease::~ContextLease() {
   if (!context_)
     return;
+  std::shared_ptr<void> kept; // goes before its context does
   std::lock_guard lock(pool().mutex);
   if (pool().damaged.erase(context_.get())) {
+    // What is kept with it may have been in use: its room stays in the table.
     context_.release();
     return;
   }
-  if (uses_ < maxUses)
+  if (uses_ < maxUses) {
     pool().free.push_back({std::move(context_), uses_});
+    return;
+  }
+  auto room = pool().kept.find(context_.get());
+  kept = std::move(room->second);
+  pool().kept.erase(room);
+}
+
+std::shared_ptr<void> *keptWith(mlir::MLIRContext &context) {
+  std::lock_guard lock(pool().mutex);
+  auto room = pool().kept.find(&context);
+  return room == pool().kept.end() ? nullptr : &room->second;
 }
 
 void abandonContext(mlir::MLIRContext &context) {

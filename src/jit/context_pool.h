@@ -34,6 +34,10 @@ private:
   unsigned uses_ = 0;
 };
 
+/// Room for something that lives as long as this context of the pool and belongs to whoever holds
+/// the lease; null for a context that is not the pool's.
+std::shared_ptr<void> *keptWith(mlir::MLIRContext &context);
+
 /// Marks the context as damaged (a crash happened in it): it is never used again nor destroyed.
 void abandonContext(mlir::MLIRContext &context);
 

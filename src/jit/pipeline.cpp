@@ -14,6 +14,9 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+#include <memory>
+
 namespace flydsl::jit {
 
 std::vector<std::string> pipelineStages(const CompileOptions &options, bool fromFly) {
@@ -58,17 +61,51 @@ bool holdsFly(mlir::ModuleOp module) {
 
 namespace {
 
-/// Remembers which pass failed, and gives up between passes once the time is over.
+/// Remembers which pass failed, and gives up between passes once the time is over. Both belong to
+/// one run.
 struct Watch final : mlir::PassInstrumentation {
-  Watch(const Guard &guard, std::string &failed) : guard(guard), failed(failed) {}
-  void runBeforePass(mlir::Pass *, mlir::Operation *) override { guard.checkDeadline(); }
+  void runBeforePass(mlir::Pass *, mlir::Operation *) override { guard->checkDeadline(); }
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *) override {
-    if (failed.empty()) // the innermost pass reports first, its adaptor later
-      failed = pass->getArgument().empty() ? pass->getName().str() : pass->getArgument().str();
+    if (failed->empty()) // the innermost pass reports first, its adaptor later
+      *failed = pass->getArgument().empty() ? pass->getName().str() : pass->getArgument().str();
   }
-  const Guard &guard;
-  std::string &failed;
+  const Guard *guard = nullptr;
+  std::string *failed = nullptr;
 };
+
+/// A pipeline ready to run. Its passes keep their patterns from one run to the next, which cost
+/// more than running them on a small kernel.
+struct Prepared {
+  explicit Prepared(mlir::MLIRContext *context) : passes(context) {
+    auto instrumentation = std::make_unique<Watch>();
+    watch = instrumentation.get();
+    passes.addInstrumentation(std::move(instrumentation));
+  }
+  mlir::PassManager passes;
+  Watch *watch;
+};
+
+using PreparedByText = std::map<std::string, std::shared_ptr<Prepared>>;
+
+/// The pipeline of this text, kept with the context where that is one of the pool's; null with
+/// `message` where the text does not parse.
+std::shared_ptr<Prepared> prepare(mlir::MLIRContext &context, const std::string &text,
+                                  std::string &message) {
+  std::shared_ptr<void> *room = keptWith(context);
+  if (room && !*room)
+    *room = std::make_shared<PreparedByText>();
+  auto *kept = room ? static_cast<PreparedByText *>(room->get()) : nullptr;
+  if (kept)
+    if (auto found = kept->find(text); found != kept->end())
+      return found->second;
+  auto made = std::make_shared<Prepared>(&context);
+  llvm::raw_string_ostream stream(message);
+  if (mlir::failed(mlir::parsePassPipeline(text, made->passes, stream)))
+    return nullptr;
+  if (kept)
+    kept->emplace(text, made);
+  return made;
+}
 
 std::string printed(mlir::ModuleOp module) {
   std::string text;
@@ -100,19 +137,19 @@ PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options,
 
   for (const std::string &stage : stages) {
     PipelineResult result;
-    mlir::PassManager passes(module.getContext());
-    // Verifying takes a fifth of the passes' time: what they make is verified once, unless somebody
-    // looks at each.
-    passes.enableVerifier(options.verify && dump.enabled());
     std::string message;
-    llvm::raw_string_ostream stream(message);
-    if (mlir::failed(mlir::parsePassPipeline(stage, passes, stream))) {
+    std::shared_ptr<Prepared> prepared = prepare(*module.getContext(), stage, message);
+    if (!prepared) {
       mlir::emitError(module.getLoc()) << "pass pipeline '" << stage << "': " << message;
       result.failedPass = stage;
       return result;
     }
-    passes.addInstrumentation(std::make_unique<Watch>(guard, result.failedPass));
-    if (mlir::failed(passes.run(module))) {
+    // Verifying takes a fifth of the passes' time: what they make is verified once, unless somebody
+    // looks at each.
+    prepared->passes.enableVerifier(options.verify && dump.enabled());
+    prepared->watch->guard = &guard;
+    prepared->watch->failed = &result.failedPass;
+    if (mlir::failed(prepared->passes.run(module))) {
       if (result.failedPass.empty())
         result.failedPass = stage;
       dump.write(stageName(stage) + "_failed", "mlir", printed(module));
