@@ -10,13 +10,16 @@ namespace flyemu {
 
 TimingFigures timingFigures(const TargetInfo &target, unsigned lanes) {
   // Issue: CDNA's SIMDs are 16 lanes wide and have double precision at full rate; RDNA's are 32
-  // wide and have it at 1/32 (ISA manuals; AMD's published peak rates). The quarter-rate classes
-  // are those of LLVM's scheduling model. Latencies are of the order that published measurements
-  // give for an access that the L2 cache serves.
+  // wide and have it at 1/32 (ISA manuals; AMD's published peak rates). Which other classes are
+  // slower, and by how much, is from LLVM's scheduling models: from gfx90a on CDNA has integer
+  // products at full rate, and conversions of f32 at a quarter, RDNA the other way round; the
+  // double-precision functions of CDNA are those of quarter rate, of RDNA little slower than its
+  // sums. Latencies are of the order that published measurements give for an access that the L2
+  // cache serves.
   if (target.family == Family::Gfx9)
-    return {4, 16, 4, 32, 4, 500, 200, 64, 2};
+    return {4, 16, 4, 16, 4, 16, 4, 500, 200, 64, 2};
   const unsigned passes = lanes == 64 ? 2 : 1;
-  return {passes, 4 * passes, 32 * passes, 64 * passes, 1, 400, 160, 32, 2};
+  return {passes, 4 * passes, 4 * passes, passes, 32 * passes, 34 * passes, 1, 400, 160, 32, 2};
 }
 
 namespace {
@@ -34,6 +37,18 @@ bool isTranscendental(std::string_view name) {
   return false;
 }
 
+/// The conversions that LLVM's models have a class for: f32 from or to 32-bit integers, f16, fp8.
+bool isConversion(std::string_view name) {
+  for (std::string_view head :
+       {"v_cvt_f32_i32", "v_cvt_f32_u32", "v_cvt_i32_f32", "v_cvt_u32_f32", "v_cvt_rpi_i32_f32",
+        "v_cvt_flr_i32_f32", "v_cvt_off_f32_i4", "v_cvt_f32_f16", "v_cvt_f16_f32", "v_cvt_f32_fp8",
+        "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8", "v_cvt_pk_fp8_f32",
+        "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"})
+    if (name == head)
+      return true;
+  return false;
+}
+
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
   const bool wide = op.name.find("_f64") != std::string_view::npos;
   if (isTranscendental(op.name))
@@ -42,7 +57,9 @@ unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
     return f.wide;
   if (startsWith(op.name, "v_mul_lo_u32") || startsWith(op.name, "v_mul_hi_") ||
       startsWith(op.name, "v_mad_u64_u32") || startsWith(op.name, "v_mad_i64_i32"))
-    return f.quarter;
+    return f.product;
+  if (isConversion(op.name))
+    return f.conversion;
   return f.vector;
 }
 

@@ -15,7 +15,9 @@ namespace flyemu {
 /// The model's figures that belong to a family of targets.
 struct TimingFigures {
   unsigned vector;        ///< issue cycles of a full-rate vector instruction (wave / SIMD width)
-  unsigned quarter;       ///< of transcendental functions and 32-bit integer products
+  unsigned quarter;       ///< of transcendental functions
+  unsigned product;       ///< of 32-bit integer products
+  unsigned conversion;    ///< between f32 and 32-bit integers, f16 or fp8
   unsigned wide;          ///< of double-precision adds, products and multiply-adds
   unsigned wideQuarter;   ///< of double-precision reciprocals and roots
   unsigned scalar;        ///< of everything else
