@@ -98,7 +98,8 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
 static void expectAlike(const char *op, const Value &atom, const Tensor &source,
                         const Tensor &destination, Loc loc) {
   auto count = [&](const Tensor &t) { return builder::hostView(size(t, loc).handle(), loc); };
-  bool plain = builder::describe(atom.handle()).find("!fly.universal_copy<") != std::string::npos;
+  const std::string instruction = builder::describe(atom.handle());
+  bool plain = instruction.find("!fly.universal_copy<") != std::string::npos;
   detail::HostValue from = count(source), to = count(destination);
   auto *m = std::get_if<layout::IntTuple>(&from), *n = std::get_if<layout::IntTuple>(&to);
   auto refuse = [&](const std::string &why) {
@@ -112,6 +113,11 @@ static void expectAlike(const char *op, const Value &atom, const Tensor &source,
         "a copy does not convert " + std::string(given.name()) + " to " +
         std::string(taken.name()) +
         "; load, convert with .to(...) and store, or recast one side's pointer to move the bits");
+  auto isBuffer = [](const Tensor &t) { return t.str().find("buffer_desc") != std::string::npos; };
+  if (instruction.find(".buffer_copy<") != std::string::npos && !isBuffer(source) &&
+      !isBuffer(destination))
+    refuse("a buffer copy has a buffer on one side; fx::rocdl::make_buffer_tensor makes one of "
+           "global memory");
   if (std::string_view(op) == "fly.copy") { // an atom's own call says nothing of its sides' modes
     const int rank = source.rank(loc), other = destination.rank(loc);
     if (rank != other)

@@ -86,6 +86,16 @@ TEST_CASE("a copy's sides agree in rank and are known in shape") {
                     Catch::Contains("test_errors.cpp"));
 }
 
+TEST_CASE("a buffer copy without a buffer says how to make one") {
+  std::string e = errorOf(
+      [](fx::Tensor a) {
+        auto b = fx::make_rmem_tensor(4, fx::f32);
+        fx::copy(fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f32), a, b);
+      },
+      {arrayArg(fx::f32, 4)});
+  CHECK_THAT(e, Catch::Contains("make_buffer_tensor"));
+}
+
 TEST_CASE("a wrong partition names the tiling and the tensor") {
   std::string e = errorOf(
       [](fx::Tensor a) {

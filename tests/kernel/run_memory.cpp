@@ -20,6 +20,70 @@ struct Storage {
 };
 } // namespace
 
+namespace {
+constexpr int tile = 64;
+/// y = x^T of one tile: written to swizzled shared memory by rows, read by columns, of which an
+/// instruction takes `bits`.
+void transposed(fx::Tensor x, fx::Tensor y, int bits) {
+  auto memory = fx::SharedAllocator().allocate<fx::Array<fx::Float16, tile * tile, 16>>();
+  auto rows = memory.view(
+      fx::make_composed_layout(fx::Swizzle(3, 3, 3), fx::make_layout({tile, tile}, {tile, 1})));
+  auto columns = memory.view(
+      fx::make_composed_layout(fx::Swizzle(3, 3, 3), fx::make_layout({tile, tile}, {1, tile})));
+  auto wide = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
+  auto thr = fx::make_tiled_copy_tv(wide, fx::make_ordered_layout({32, 8}, {1, 0}),
+                                    fx::make_ordered_layout({1, 8}, {1, 0}))
+                 .get_slice(fx::thread_idx().x);
+  auto r = fx::make_fragment_like(thr.partition_S(x));
+  fx::copy(wide, thr.partition_S(x), r);
+  fx::copy(wide, r, thr.partition_D(rows));
+  fx::gpu::barrier();
+  fx::copy(fx::make_copy_atom(fx::UniversalCopy(bits), fx::f16), thr.partition_S(columns), r);
+  fx::copy(wide, r, thr.partition_D(y));
+}
+} // namespace
+
+TEST_CASE("a copy whose elements a swizzle takes apart finds each of them") {
+  auto x = fx::DeviceArray<fx::half_t>::random({tile, tile}, 11);
+  fx::DeviceArray<fx::half_t> y({tile, tile});
+  y.poison();
+  auto fixed = [](const fx::DeviceArray<fx::half_t> &a) {
+    return fx::TensorArg(a.tensor()).mark_layout_static().assume_aligned(16);
+  };
+  const fx::Kernel kernel{"by_columns", [](fx::Tensor a, fx::Tensor b, fx::Constexpr<int> bits) {
+                            transposed(a, b, bits);
+                          }};
+  kernel(fixed(x), fixed(y), 16).launch({.block = 256});
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t m = 0; m < tile; ++m)
+    for (std::size_t n = 0; n < tile; ++n)
+      REQUIRE(float(out[n * tile + m]) == float(in[m * tile + n]));
+  CHECK_THROWS_WITH(kernel(fixed(x), fixed(y), 128).compile({.block = 256}),
+                    Catch::Contains("whose swizzle takes them apart; a narrower atom does"));
+}
+
+TEST_CASE("a predicate of coordinates has a value for each of them") {
+  // Two modes of the predicate step alike along two axes.
+  const fx::Kernel kernel{
+      "corner", [](fx::Tensor out) {
+        auto places = fx::make_view(
+            fx::make_int_tuple(0, 0),
+            fx::make_layout(fx::make_shape(1, 2, 2), fx::make_stride(0, fx::E<0>(8), fx::E<1>(8))));
+        auto ones = fx::make_rmem_tensor(fx::make_shape(1, 2, 2), fx::f32);
+        ones.fill(1);
+        auto pred = fx::make_fragment_like(places, fx::boolean);
+        for (int i = 0; i < 4; ++i)
+          pred(i) = fx::elem_less(places(i), fx::make_shape(16, 8));
+        auto to = fx::make_view(out.iter(),
+                                fx::make_layout(fx::make_shape(1, 2, 2), fx::make_stride(0, 1, 2)));
+        fx::copy(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32), ones, to, {.pred = pred});
+      }};
+  fx::DeviceArray<float> out({4});
+  out.fill(0);
+  kernel(out).launch({});
+  CHECK(out.to_host() == std::vector<float>{1, 1, 0, 0});
+}
+
 TEST_CASE("structs in static and dynamic shared memory") {
   for (auto placement : {fx::SharedPlacement::static_, fx::SharedPlacement::dynamic}) {
     const fx::Kernel kernel{"shared", [placement](fx::Tensor out, fx::Tensor in) {

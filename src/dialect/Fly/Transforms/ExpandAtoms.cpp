@@ -69,6 +69,25 @@ int64_t staticSize(const IntTuple &shape, const char *what) {
   return n.value();
 }
 
+/// Whether `values` elements of a tensor's one mode lie as its linear layout says, wherever the
+/// tensor starts: its swizzle neither reads nor changes a bit that the mode moves. Not given where
+/// that is not known.
+std::optional<bool> isLinear(const SymbolicValue &tensor, int64_t values) {
+  auto *composed = std::get_if<ComposedLayout>(&tensor.asMemRef()->layout);
+  if (!composed)
+    return true;
+  auto *swizzle = std::get_if<Swizzle>(&composed->inner());
+  const IntTuple &stride = linearOf(tensor).stride();
+  if (!swizzle || std::holds_alternative<ComposedLayout>(composed->outer()) || !stride.isLeaf() ||
+      !stride.leaf().isStatic() || stride.leaf().hasBasis())
+    return std::nullopt;
+  uint64_t moved = 0;
+  for (int64_t i = 0; i < values; ++i)
+    moved |= static_cast<uint64_t>(i * stride.leaf().value());
+  const uint64_t bits = ((uint64_t(1) << swizzle->mask) - 1) << swizzle->base;
+  return (moved & (bits | bits << swizzle->shift)) == 0;
+}
+
 class CopyExpansion {
 public:
   CopyExpansion(CopyOp op, Value atom, const SymbolicValue &whole, AlgebraLowering &lowering)
@@ -95,6 +114,11 @@ public:
     int64_t restTo = staticSize(take(to.shape(), 1, to.rank()), "copy");
     if (rest != restTo)
       fail("source ", from, " and destination ", to, " have different sizes past the first mode");
+    if (pred)
+      if (int64_t given = staticSize(take(linearOf(*pred).shape(), 1, from.rank()), "a predicate");
+          given != rest && given != 1)
+        fail("the predicate ", linearOf(*pred), " has ", given, " values for the ", rest,
+             " parts of the source ", from);
     count(rest);
     for (int64_t i = 0; i < rest; ++i)
       if (failed(run(partAt(src, i), partAt(dst, i),
@@ -142,24 +166,41 @@ private:
   /// A single mode: one call, or as many as the atom's values go into it.
   LogicalResult call(const SymbolicValue &src, const SymbolicValue &dst,
                      std::optional<SymbolicValue> pred) {
-    FailureOr<SymbolicValue> from = lowering.apply<DecompositionOp>(op, {src}),
-                             to = lowering.apply<DecompositionOp>(op, {dst});
-    if (failed(from) || failed(to))
-      return failure();
-    int64_t values = staticSize(linearOf(*from).shape(), "copy");
-    if (values != staticSize(linearOf(*to).shape(), "copy"))
+    int64_t values = staticSize(linearOf(src).shape(), "copy");
+    if (values != staticSize(linearOf(dst).shape(), "copy"))
       fail("source ", linearOf(src), " and destination ", linearOf(dst), " have different sizes");
-    int64_t perCall = atomValuesOf(*from);
+    int64_t perCall = atomValuesOf(src);
     if (values % perCall != 0)
       fail("an atom that copies ", perCall, " elements does not fit into ", linearOf(src),
            " a whole number of times");
     if (values == perCall)
-      return emit(*from, *to, pred);
-    if (pred && linearOf(*pred).shape().isLeaf(1))
-      return split(*from, *to, pred, perCall, values / perCall);
-    if (pred)
+      return callOnce(src, dst, pred, perCall);
+    if (pred && !linearOf(*pred).shape().isLeaf(1))
       fail("one predicate an element needs an atom that copies one element, not ", perCall);
-    return split(*from, *to, pred, perCall, values / perCall);
+    // A swizzle is applied once for all calls where it moves them alike, else for each.
+    if (isLinear(src, values).value_or(false) && isLinear(dst, values).value_or(false)) {
+      FailureOr<SymbolicValue> from = lowering.apply<DecompositionOp>(op, {src}),
+                               to = lowering.apply<DecompositionOp>(op, {dst});
+      if (failed(from) || failed(to))
+        return failure();
+      return split(*from, *to, pred, perCall, values / perCall);
+    }
+    return split(src, dst, pred, perCall, values / perCall);
+  }
+
+  /// The elements of one call.
+  LogicalResult callOnce(const SymbolicValue &src, const SymbolicValue &dst,
+                         const std::optional<SymbolicValue> &pred, int64_t perCall) {
+    for (const SymbolicValue *side : {&src, &dst})
+      if (!isLinear(*side, perCall).value_or(true))
+        fail("an atom that copies ", perCall, " elements at once does not find them in ",
+             str(side->asMemRef()->layout),
+             ", whose swizzle takes them apart; a narrower atom does");
+    FailureOr<SymbolicValue> from = lowering.apply<DecompositionOp>(op, {src}),
+                             to = lowering.apply<DecompositionOp>(op, {dst});
+    if (failed(from) || failed(to))
+      return failure();
+    return emit(*from, *to, pred);
   }
 
   LogicalResult split(const SymbolicValue &from, const SymbolicValue &to,
@@ -174,7 +215,7 @@ private:
     };
     count(calls);
     for (int64_t i = 0; i < calls; ++i)
-      if (failed(emit(piece(from, i), piece(to, i), pred)))
+      if (failed(callOnce(piece(from, i), piece(to, i), pred, perCall)))
         return failure();
     return success();
   }
