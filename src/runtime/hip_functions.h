@@ -65,8 +65,13 @@ struct HipFunctions {
 #undef FLYDSL_HIP_MEMBER
   // The header overloads its name with a template.
   hipError_t (*hipMalloc)(void **pointer, std::size_t bytes) = nullptr;
-  /// hipGetDevicePropertiesR0600 (HIP 6 on) or hipGetDeviceProperties, into a buffer of any layout.
-  hipError_t (*getProperties)(void *properties, int device) = nullptr;
+  /// A device's properties in the library's own layout: that of HIP 6 where it has that function.
+  hipError_t getProperties(void *properties, int device) const {
+    return propertiesOfHip6 ? propertiesOfHip6(properties, device)
+                            : propertiesOfHip5(static_cast<hipDeviceProp_t *>(properties), device);
+  }
+  hipError_t (*propertiesOfHip6)(void *properties, int device) = nullptr;
+  hipError_t (*propertiesOfHip5)(hipDeviceProp_t *properties, int device) = nullptr;
   /// The device of a stream; HIP 6 on.
   hipError_t (*streamGetDevice)(hipStream_t stream, hipDevice_t *device) = nullptr;
 

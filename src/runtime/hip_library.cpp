@@ -49,16 +49,16 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
   FLYDSL_HIP_EMULATOR(FLYDSL_BIND)
 #undef FLYDSL_BIND_REQUIRED
 #undef FLYDSL_BIND
-  void *properties = dlsym(library, "hipGetDevicePropertiesR0600");
-  if (!properties)
-    properties = dlsym(library, "hipGetDeviceProperties");
-  if (!properties)
+  table->propertiesOfHip6 = reinterpret_cast<decltype(table->propertiesOfHip6)>(
+      dlsym(library, "hipGetDevicePropertiesR0600"));
+  table->propertiesOfHip5 =
+      reinterpret_cast<decltype(table->propertiesOfHip5)>(dlsym(library, "hipGetDeviceProperties"));
+  if (!table->propertiesOfHip6 && !table->propertiesOfHip5)
     missing += std::string(missing.empty() ? "" : ", ") + "hipGetDeviceProperties";
   if (!missing.empty()) {
     attempts.add(name + ": lacks " + missing);
     return nullptr;
   }
-  table->getProperties = reinterpret_cast<decltype(table->getProperties)>(properties);
   table->streamGetDevice =
       reinterpret_cast<decltype(table->streamGetDevice)>(dlsym(library, "hipStreamGetDevice"));
   table->path = fileOf(reinterpret_cast<void *>(table->hipModuleLaunchKernel));
