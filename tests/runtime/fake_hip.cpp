@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace {
@@ -16,6 +17,12 @@ struct Function {
 struct Module {
   std::vector<Function *> functions;
 };
+
+/// Kernels of static storage never unload theirs. Never destroyed, so that these do not look lost.
+std::set<Module *> &loadedModules() {
+  static auto *const modules = new std::set<Module *>;
+  return *modules;
+}
 
 hipError_t failure() { return static_cast<hipError_t>(state.failNext.exchange(0)); }
 } // namespace
@@ -123,15 +130,19 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *) {
     return code;
   std::lock_guard<std::mutex> lock(state.mutex);
   ++state.modulesLoaded;
-  *module = reinterpret_cast<hipModule_t>(new Module);
+  auto *fake = new Module;
+  loadedModules().insert(fake);
+  *module = reinterpret_cast<hipModule_t>(fake);
   return hipSuccess;
 }
 hipError_t hipModuleUnload(hipModule_t module) {
   auto *fake = reinterpret_cast<Module *>(module);
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (!loadedModules().erase(fake))
+    return hipErrorInvalidHandle;
   for (Function *function : fake->functions)
     delete function;
   delete fake;
-  std::lock_guard<std::mutex> lock(state.mutex);
   ++state.modulesUnloaded;
   return hipSuccess;
 }
