@@ -1,6 +1,6 @@
 // LDS: reads and writes of all widths, atomics, permutes, transposing reads.
+#include "atomic_reference.h"
 #include "machine.h"
-#include "numbers.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,12 +15,6 @@ using u64 = uint64_t;
 constexpr u64 kExec = 0xfffffff3a5c3ff0full;
 
 unsigned placeOf(unsigned lane) { return 64 + (lane * 13 % 64) * 24; }
-void scramble(std::vector<uint8_t> &bytes, unsigned seed) {
-  for (uint8_t &b : bytes) {
-    seed = seed * 1103515245 + 12345;
-    b = static_cast<uint8_t>(seed >> 16);
-  }
-}
 void prepare(Machine &m, unsigned seed) {
   scramble(m.lds, seed);
   for (unsigned lane = 0; lane < 64; ++lane) {
@@ -30,10 +24,6 @@ void prepare(Machine &m, unsigned seed) {
   }
   m.setMode(0x1f0);
   m.setExec(kExec);
-}
-std::string registers(unsigned r, unsigned bytes) {
-  return bytes <= 4 ? "v" + std::to_string(r)
-                    : "v[" + std::to_string(r) + ":" + std::to_string(r + bytes / 4 - 1) + "]";
 }
 u64 load(const std::vector<uint8_t> &bytes, unsigned at, unsigned size) {
   u64 x = 0;
@@ -153,22 +143,6 @@ struct Atomic {
   enum { Both, Gfx9, Later } where = Both;
   bool onlyReturns = false;
 };
-template <unsigned Bits> int64_t s(u64 x) { return int64_t(x << (64 - Bits)) >> (64 - Bits); }
-template <Format F> u64 sum(u64 m, u64 x, u64) {
-  return roundTo(F, sumToOdd(valueOf(F, m), valueOf(F, x)));
-}
-template <Format F> u64 sums(u64 m, u64 x, u64) {
-  return sum<F>(m & 0xffff, x & 0xffff, 0) | sum<F>(m >> 16, x >> 16, 0) << 16;
-}
-template <Format F, bool Max> u64 extreme(u64 m, u64 x, u64) {
-  if (isNan(F, m))
-    return x;
-  if (isNan(F, x))
-    return m;
-  const Quad a = valueOf(F, m), b = valueOf(F, x);
-  const bool less = a < b || (a == b && signOf(a) && !signOf(b));
-  return less == Max ? x : m;
-}
 template <Format F> bool equal(u64 a, u64 b) { return valueOf(F, a) == valueOf(F, b); }
 #define PAIR(NAME, T32, T64, EXPR)                                                                 \
   {NAME, T32, 32, 1, [](u64 m, u64 x, u64) -> u64 { return EXPR; }}, {                             \
@@ -180,10 +154,14 @@ const Atomic kAtomics[] = {
     PAIR("rsub", "u32", "u64", x - m),
     PAIR("inc", "u32", "u64", m >= x ? 0 : m + 1),
     PAIR("dec", "u32", "u64", m == 0 || m > x ? x : m - 1),
-    {"min", "i32", 32, 1, [](u64 m, u64 x, u64) { return s<32>(x) < s<32>(m) ? x : m; }},
-    {"max", "i32", 32, 1, [](u64 m, u64 x, u64) { return s<32>(x) > s<32>(m) ? x : m; }},
-    {"min", "i64", 64, 1, [](u64 m, u64 x, u64) { return s<64>(x) < s<64>(m) ? x : m; }},
-    {"max", "i64", 64, 1, [](u64 m, u64 x, u64) { return s<64>(x) > s<64>(m) ? x : m; }},
+    {"min", "i32", 32, 1,
+     [](u64 m, u64 x, u64) { return signedOf<32>(x) < signedOf<32>(m) ? x : m; }},
+    {"max", "i32", 32, 1,
+     [](u64 m, u64 x, u64) { return signedOf<32>(x) > signedOf<32>(m) ? x : m; }},
+    {"min", "i64", 64, 1,
+     [](u64 m, u64 x, u64) { return signedOf<64>(x) < signedOf<64>(m) ? x : m; }},
+    {"max", "i64", 64, 1,
+     [](u64 m, u64 x, u64) { return signedOf<64>(x) > signedOf<64>(m) ? x : m; }},
     PAIR("min", "u32", "u64", std::min(m, x)),
     PAIR("max", "u32", "u64", std::max(m, x)),
     PAIR("and", "b32", "b64", m &x),
@@ -232,36 +210,6 @@ const Atomic kAtomics[] = {
     {"storexchg", "b32", 32, 1, [](u64, u64 x, u64) { return x; }, 'i', Atomic::Later, true},
     {"storexchg", "b64", 64, 1, [](u64, u64 x, u64) { return x; }, 'i', Atomic::Later, true},
 };
-u64 edge(char kind, unsigned at, unsigned bits) {
-  static const double kValues[] = {0,     -0.0, 1,    -1,      0.1,    65504, -3.5,  INFINITY,
-                                   1e-40, 2.5,  1e30, -1e-310, 1.0001, 7,     0.333, -INFINITY};
-  static const u64 kInts[] = {0, 1,           ~u64(0),    0x8000000080000000, 0x7fffffff7fffffff,
-                              5, 0x100000000, 0xffffffff, 0xdeadbeefcafef00d, 16,
-                              3, 0xfffffffe};
-  const double v = kValues[at % 16], w = kValues[at * 5 % 16];
-  switch (kind) {
-  case 'f':
-    return at % 17 == 16 ? 0x7fc00000 : roundTo(kF32, v);
-  case 'd':
-    return at % 17 == 16 ? 0x7ff8000000000000 : roundTo(kF64, v);
-  case 'h':
-    return roundTo(kF16, v) | roundTo(kF16, w) << 16;
-  case 'b':
-    return roundTo(kBf16, v) | roundTo(kBf16, w) << 16;
-  default:
-    return kInts[at % 12] & (bits == 64 ? ~u64(0) : 0xffffffff);
-  }
-}
-bool agree(char kind, u64 a, u64 b) {
-  if (a == b)
-    return true;
-  auto same = [](Format f, u64 x, u64 y) { return x == y || (isNan(f, x) && isNan(f, y)); };
-  if (kind == 'h' || kind == 'b') {
-    const Format f = kind == 'h' ? kF16 : kBf16;
-    return same(f, a & 0xffff, b & 0xffff) && same(f, a >> 16, b >> 16);
-  }
-  return kind != 'i' && same(kind == 'd' ? kF64 : kF32, a, b);
-}
 } // namespace
 
 TEST_CASE("opcodes: atomics of LDS") {

@@ -1,6 +1,6 @@
 // Vector memory: loads, stores and atomics of all widths over every way of addressing.
+#include "atomic_reference.h"
 #include "machine.h"
-#include "numbers.h"
 
 #include <catch2/catch.hpp>
 
@@ -147,16 +147,6 @@ std::string replaced(std::string s, const std::string &what, const std::string &
   const size_t at = s.find(what);
   return at == std::string::npos ? s : s.replace(at, what.size(), by);
 }
-std::string dataRegisters(unsigned r, unsigned bytes) {
-  return bytes <= 4 ? "v" + std::to_string(r)
-                    : "v[" + std::to_string(r) + ":" + std::to_string(r + bytes / 4 - 1) + "]";
-}
-void scramble(std::vector<uint8_t> &bytes, unsigned seed) {
-  for (uint8_t &b : bytes) {
-    seed = seed * 1103515245 + 12345;
-    b = static_cast<uint8_t>(seed >> 16);
-  }
-}
 } // namespace
 
 TEST_CASE("opcodes: loads and stores of vector memory") {
@@ -171,7 +161,7 @@ TEST_CASE("opcodes: loads and stores of vector memory") {
     std::vector<Entry> entries;
     for (const Access &a : kAccesses)
       for (const Addressing &w : ways) {
-        const std::string data = dataRegisters(8, a.bytes);
+        const std::string data = registers(8, a.bytes);
         std::string operands = w.operands;
         const bool flatFamily = w.family != "buffer";
         operands = replaced(operands, "A32", "v2");
@@ -288,22 +278,6 @@ struct Atomic {
   u64 (*f)(u64 m, u64 x, u64 c);
   char edges; ///< i: integers, f: floats, h: halves, b: bfloats
 };
-template <unsigned Bits> int64_t s(u64 x) { return int64_t(x << (64 - Bits)) >> (64 - Bits); }
-template <Format F> u64 sum(u64 m, u64 x, u64) {
-  return roundTo(F, sumToOdd(valueOf(F, m), valueOf(F, x)));
-}
-template <Format F> u64 sums(u64 m, u64 x, u64) {
-  return sum<F>(m & 0xffff, x & 0xffff, 0) | sum<F>(m >> 16, x >> 16, 0) << 16;
-}
-template <Format F, bool Max> u64 extreme(u64 m, u64 x, u64) {
-  if (isNan(F, m))
-    return x;
-  if (isNan(F, x))
-    return m;
-  const Quad a = valueOf(F, m), b = valueOf(F, x);
-  const bool less = a < b || (a == b && signOf(a) && !signOf(b));
-  return less == Max ? x : m;
-}
 #define BOTH(NAME, LATER, SUFFIX32, SUFFIX64, EXPR32, EXPR64, COMPARES)                            \
   {NAME,                                                                                           \
    LATER SUFFIX32,                                                                                 \
@@ -323,10 +297,10 @@ const Atomic kAtomics[] = {
     BOTH("cmpswap", "cmpswap", "_b32", "_b64", m == c ? x : m, m == c ? x : m, true),
     SAME("add", "add", "_u32", "_u64", m + x),
     SAME("sub", "sub", "_u32", "_u64", m - x),
-    BOTH("smin", "min", "_i32", "_i64", s<32>(x) < s<32>(m) ? x : m,
+    BOTH("smin", "min", "_i32", "_i64", signedOf<32>(x) < signedOf<32>(m) ? x : m,
          int64_t(x) < int64_t(m) ? x : m, false),
     SAME("umin", "min", "_u32", "_u64", std::min(m, x)),
-    BOTH("smax", "max", "_i32", "_i64", s<32>(x) > s<32>(m) ? x : m,
+    BOTH("smax", "max", "_i32", "_i64", signedOf<32>(x) > signedOf<32>(m) ? x : m,
          int64_t(x) > int64_t(m) ? x : m, false),
     SAME("umax", "max", "_u32", "_u64", std::max(m, x)),
     SAME("and", "and", "_b32", "_b64", m &x),
@@ -350,40 +324,6 @@ const Atomic kAtomics[] = {
     {"pk_add_f16", "pk_add_f16", 32, false, sums<kF16>, 'h'},
     {"pk_add_bf16", "pk_add_bf16", 32, false, sums<kBf16>, 'b'},
 };
-u64 edge(char kind, unsigned at, unsigned bits) {
-  static const double kValues[] = {0,     -0.0, 1,    -1,      0.1,    65504, -3.5,  INFINITY,
-                                   1e-40, 2.5,  1e30, -1e-310, 1.0001, 7,     0.333, -INFINITY};
-  const u64 mask = bits == 64 ? ~u64(0) : (u64(1) << bits) - 1;
-  static const u64 kInts[] = {0, 1,           ~u64(0),    0x8000000080000000, 0x7fffffff7fffffff,
-                              5, 0x100000000, 0xffffffff, 0xdeadbeefcafef00d, 16,
-                              3, 0xfffffffe};
-  const double v = kValues[at % 16];
-  switch (kind) {
-  case 'f':
-    return at % 17 == 16 ? 0x7fc00000 : roundTo(kF32, v);
-  case 'd':
-    return at % 17 == 16 ? 0x7ff8000000000000 : roundTo(kF64, v);
-  case 'h':
-    return roundTo(kF16, v) | roundTo(kF16, kValues[at * 5 % 16]) << 16;
-  case 'b':
-    return roundTo(kBf16, v) | roundTo(kBf16, kValues[at * 5 % 16]) << 16;
-  default:
-    return kInts[at % 12] & mask;
-  }
-}
-/// Equal, or no number in the same place.
-bool agree(char kind, u64 a, u64 b) {
-  if (a == b)
-    return true;
-  const Format f = kind == 'h' ? kF16 : kind == 'b' ? kBf16 : kind == 'd' ? kF64 : kF32;
-  if (kind == 'i')
-    return false;
-  if (kind == 'h' || kind == 'b')
-    return agree('i', 0, 0) &&
-           (isNan(f, a & 0xffff) ? isNan(f, b & 0xffff) : (a & 0xffff) == (b & 0xffff)) &&
-           (isNan(f, a >> 16) ? isNan(f, b >> 16) : a >> 16 == b >> 16);
-  return isNan(f, a) && isNan(f, b);
-}
 } // namespace
 
 TEST_CASE("opcodes: atomics of vector memory") {
@@ -402,9 +342,9 @@ TEST_CASE("opcodes: atomics of vector memory") {
       const std::string name = m.gfx9 ? a.gfx9 : a.later;
       if (name == "-")
         continue;
-      const std::string out = dataRegisters(8, a.bits / 8),
-                        data = dataRegisters(4, a.bits / 8 * (a.compares ? 2 : 1)),
-                        inOut = dataRegisters(4, a.bits / 8 * (a.compares ? 2 : 1));
+      const std::string out = registers(8, a.bits / 8),
+                        data = registers(4, a.bits / 8 * (a.compares ? 2 : 1)),
+                        inOut = registers(4, a.bits / 8 * (a.compares ? 2 : 1));
       auto add = [&](const std::string &text, bool returns) {
         entries.push_back({&a, m.add(text), returns});
       };

@@ -23,7 +23,6 @@ OpTable tableSaluFloat();
   X(ValuInt, level)                                                                                \
   X(ValuFloat, level)                                                                              \
   X(ValuMath, level)                                                                               \
-  X(ValuDouble, level)                                                                             \
   X(ValuConvert, level)                                                                            \
   X(ValuCompare, level)                                                                            \
   X(ValuHalf, level)                                                                               \

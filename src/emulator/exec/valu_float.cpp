@@ -1,5 +1,8 @@
-// Single-precision arithmetic.
+// Single- and double-precision arithmetic.
 #include "emulator/exec/lanes.h"
+
+#include <cmath>
+#include <limits>
 
 namespace flyemu {
 
@@ -12,19 +15,35 @@ inline int cubeAxis(float x, float y, float z) {
   return az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
 }
 
+inline float nearestEven(float a) { return __builtin_roundevenf(a); }
+inline double nearestEven(double a) { return __builtin_roundeven(a); }
+
+/// The greatest number below one.
+template <class L> constexpr L kBelowOne = L(1) - std::numeric_limits<L>::epsilon() / 2;
+
+/// What both precisions have: `T` is F32 or F64, `L` its type, `S` its suffix.
+#define REAL1(T, L, NAME, EXPR) lane<T, T>(NAME, [](L a) { return nanOf(EXPR, a, a); })
+#define REAL2(T, L, NAME, EXPR) lane<T, T, T>(NAME, [](L a, L b) { return EXPR; })
+#define REAL(T, L, S)                                                                              \
+  REAL2(T, L, "v_add_" S, add(a, b)), REAL2(T, L, "v_mul_" S, mul(a, b)),                          \
+      lane<T, T, T, T>("v_fma_" S, [](L a, L b, L c) { return fma(a, b, c); }),                    \
+      laneAcc<T, T, T>("v_fmac_" S, [](L a, L b, L c) { return fma(a, b, c); }),                   \
+      minMax<T, false>("v_min_" S), minMax<T, true>("v_max_" S), minMax<T, false>("v_min_num_" S), \
+      minMax<T, true>("v_max_num_" S), REAL2(T, L, "v_minimum_" S, minimum(a, b)),                 \
+      REAL2(T, L, "v_maximum_" S, maximum(a, b)), REAL1(T, L, "v_trunc_" S, std::trunc(a)),        \
+      REAL1(T, L, "v_ceil_" S, std::ceil(a)), REAL1(T, L, "v_floor_" S, std::floor(a)),            \
+      REAL1(T, L, "v_rndne_" S, nearestEven(a)), lane<T, T>("v_fract_" S, [](L a) {                \
+        const L r = a - std::floor(a);                                                             \
+        return nanOf(r >= L(1) ? kBelowOne<L> : r, a, a);                                          \
+      })
+
 constexpr OpDef kOps[] = {
-    lane<F32, F32, F32>("v_add_f32", [](float a, float b) { return add(a, b); }),
+    REAL(F32, float, "f32"),
+    REAL(F64, double, "f64"),
     lane<F32, F32, F32>("v_sub_f32", [](float a, float b) { return sub(a, b); }),
     lane<F32, F32, F32>("v_subrev_f32", [](float a, float b) { return sub(b, a); }),
-    lane<F32, F32, F32>("v_mul_f32", [](float a, float b) { return mul(a, b); }),
     lane<F32, F32, F32>("v_mul_legacy_f32", [](float a, float b) { return legacyMul(a, b); }),
     lane<F32, F32, F32>("v_mul_dx9_zero_f32", [](float a, float b) { return legacyMul(a, b); }),
-    minMax<F32, false>("v_min_f32"),
-    minMax<F32, true>("v_max_f32"),
-    minMax<F32, false>("v_min_num_f32"),
-    minMax<F32, true>("v_max_num_f32"),
-    lane<F32, F32, F32>("v_minimum_f32", [](float a, float b) { return minimum(a, b); }),
-    lane<F32, F32, F32>("v_maximum_f32", [](float a, float b) { return maximum(a, b); }),
     minMax3<F32, false, false>("v_min3_f32"),
     minMax3<F32, true, true>("v_max3_f32"),
     median3<F32>("v_med3_f32"),
@@ -48,26 +67,14 @@ constexpr OpDef kOps[] = {
                                constexpr float kLeast = -3.402823466e38f;
                                return b <= kLeast || b != b || !(c > 0) ? kLeast : mul(a, b);
                              }),
-    lane<F32, F32, F32, F32>("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); }),
-    laneAcc<F32, F32, F32>("v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     laneAcc<F32, F32, F32>(
         "v_fmac_dx9_zero_f32",
         [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
     lane<F32, F32, F32, F32>(
         "v_fma_dx9_zero_f32",
         [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
-    lane<F32, F32>("v_trunc_f32", [](float a) { return nanOf(__builtin_truncf(a), a, a); }),
-    lane<F32, F32>("v_ceil_f32", [](float a) { return nanOf(__builtin_ceilf(a), a, a); }),
-    lane<F32, F32>("v_floor_f32", [](float a) { return nanOf(__builtin_floorf(a), a, a); }),
-    lane<F32, F32>("v_rndne_f32", [](float a) { return nanOf(__builtin_roundevenf(a), a, a); }),
-    lane<F32, F32>("v_fract_f32",
-                   [](float a) {
-                     float r = a - __builtin_floorf(a);
-                     r = r >= 1.0f ? asFloat(0x3f7fffff) : r;
-                     return nanOf(r, a, a);
-                   }),
     lane<F32, F32, F32, F32>("v_cubeid_f32",
                              [](float x, float y, float z) {
                                int axis = cubeAxis(x, y, z);
@@ -89,6 +96,13 @@ constexpr OpDef kOps[] = {
                                int axis = cubeAxis(x, y, z);
                                return (axis == 2 ? z : axis == 1 ? y : x) * 2.0f;
                              }),
+    lane<F64, F64, I32>("v_ldexp_f64",
+                        [](double a, int e) { return nanOf(__builtin_ldexp(a, e), a, a); }),
+    // Correctly rounded here; hardware gives about 26 good bits for rcp and rsq, sqrt refines from
+    // rsq.
+    REAL1(F64, double, "v_rcp_f64", 1.0 / a),
+    REAL1(F64, double, "v_rsq_f64", 1.0 / __builtin_sqrt(a)),
+    REAL1(F64, double, "v_sqrt_f64", __builtin_sqrt(a)),
 };
 } // namespace
 
