@@ -34,5 +34,8 @@ function(flydsl_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
+  if(FLYDSL_SANITIZE) # property tests take ten times as long and more
+    math(EXPR T_TIMEOUT "4 * ${T_TIMEOUT}")
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT})
 endfunction()

@@ -134,7 +134,7 @@ INLINE u64 sort_private(u64 a, u64 b) {
 
 struct triple { u64 x; i32 y; u8 z[5]; };
 NOINLINE struct triple make_triple(u64 a, i32 b) {
-  struct triple t = {a * 3, b - 7, {1, 2, 3, 4, 5}};
+  struct triple t = {a * 3, (i32)((u32)b - 7), {1, 2, 3, 4, 5}};
   t.z[a % 5] = (u8)b;
   return t;
 }
