@@ -214,3 +214,29 @@ func.func @typed_and_exact(%p: !fly.ptr<i8, global>, %m: i32, %n: i32, %k: i64) 
   %x = fly.ptr.load(%q) : (!fly.ptr<i8, global>) -> i8
   return %number, %x : i64, i8
 }
+
+// -----
+
+// What one branch promises of a number holds in that branch.
+// CHECK-LABEL: @promise_in_a_branch
+// CHECK: %[[REST:.*]] = arith.subi
+// CHECK: scf.if
+// CHECK-NEXT: scf.yield %c0_i32
+// CHECK: else
+// CHECK-NEXT: scf.yield %[[REST]]
+func.func @promise_in_a_branch(%c: i1, %n: i32) -> i32 {
+  %r = scf.if %c -> (i32) {
+    %a = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?{div=8}>
+    %b = fly.make_int_tuple() : () -> !fly.int_tuple<8>
+    %q = fly.int_tuple_mod(%a, %b) : (!fly.int_tuple<?{div=8}>, !fly.int_tuple<8>) -> !fly.int_tuple<?{div=8}>
+    %x = fly.get_scalar(%q) : (!fly.int_tuple<?{div=8}>) -> i32
+    scf.yield %x : i32
+  } else {
+    %a = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?>
+    %b = fly.make_int_tuple() : () -> !fly.int_tuple<8>
+    %q = fly.int_tuple_mod(%a, %b) : (!fly.int_tuple<?>, !fly.int_tuple<8>) -> !fly.int_tuple<?>
+    %x = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+    scf.yield %x : i32
+  }
+  return %r : i32
+}

@@ -57,7 +57,7 @@ Int AlgebraLowering::scalarOf(Value value, Operation *user, int64_t divisor) {
   if (std::optional<int64_t> c = constantValue(value))
     return Int(*c);
   unsigned bits = value.getType().getIntOrFloatBitWidth();
-  ExprRef expr = exprs.exprOf(value, divisor, makesShape(user));
+  ExprRef expr = exprs.exprOf(value, user, divisor, makesShape(user));
   return Int::dynamic(bits > 32 ? 64 : 32, divisor, expr);
 }
 

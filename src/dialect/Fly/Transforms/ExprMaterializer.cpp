@@ -59,14 +59,19 @@ Block *entryBlockOf(Block *block) {
 
 } // namespace
 
-ExprRef ExprMaterializer::exprOf(Value value, int64_t divisor, bool nonNegative) {
+ExprRef ExprMaterializer::exprOf(Value value, Operation *user, int64_t divisor, bool nonNegative) {
   if (std::optional<int64_t> c = constantValue(value))
     return exprConstant(*c);
-  auto it = exprOfValue.find(value);
-  if (it != exprOfValue.end() &&
-      (!it->second->isSymbol() || (it->second->divisor() % divisor == 0 &&
-                                   (!nonNegative || it->second->range().isNonNegative()))))
-    return it->second;
+  auto holds = [&](const Known &known) {
+    return !known.expr->isSymbol() ||
+           (known.expr->divisor() % divisor == 0 &&
+            (!nonNegative || known.expr->range().isNonNegative()) &&
+            (!known.promisedIn || known.promisedIn->findAncestorOpInBlock(*user)));
+  };
+  SmallVector<Known, 1> &all = exprsOfValue[value];
+  for (const Known &known : llvm::reverse(all))
+    if (holds(known))
+      return known.expr;
   ExprRef facts = factsOf(value);
   int64_t known = facts->divisor(), g = gcdOf(known, divisor);
   // Both promises hold, so their least common multiple does; where it leaves 64 bits the larger one
@@ -80,7 +85,8 @@ ExprRef ExprMaterializer::exprOf(Value value, int64_t divisor, bool nonNegative)
     range.lo = std::max<int64_t>(range.lo, 0);
   ExprRef symbol = exprSymbol(symbolValues.size(), width, lcm, range);
   symbolValues.push_back(value);
-  exprOfValue[value] = symbol;
+  bool promises = divisor != 1 || nonNegative;
+  all.push_back({symbol, promises ? user->getBlock() : nullptr});
   return symbol;
 }
 
@@ -307,8 +313,14 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
 Value ExprMaterializer::materialize(OpBuilder &builder, Location loc, const ExprRef &expr,
                                     Mode mode) {
   Value value = emit(builder, loc, expr, widthFor(*expr, mode), mode);
-  exprOfValue.try_emplace(value, expr);
+  remember(value, expr);
   return value;
+}
+
+void ExprMaterializer::remember(Value value, const ExprRef &expr) {
+  SmallVector<Known, 1> &all = exprsOfValue[value];
+  if (all.empty())
+    all.push_back({expr, nullptr});
 }
 
 Value ExprMaterializer::materializeAs(OpBuilder &builder, Location loc, const ExprRef &expr,
@@ -317,7 +329,7 @@ Value ExprMaterializer::materializeAs(OpBuilder &builder, Location loc, const Ex
   Value value = width == 1 ? emitLogic(builder, loc, expr, Mode::Typed)
                            : emit(builder, loc, expr, width, Mode::Typed);
   if (width != 1)
-    exprOfValue.try_emplace(value, expr);
+    remember(value, expr);
   return value;
 }
 

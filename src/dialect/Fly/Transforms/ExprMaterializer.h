@@ -22,15 +22,17 @@ class ExprMaterializer {
 public:
   explicit ExprMaterializer(DominanceInfo &dominance) : dominance(dominance) {}
 
-  /// The expression of an i32 or i64 value: a constant, the expression that it was materialised
-  /// from, or a symbol with what is known of its range. `divisor` and `nonNegative` are promises
-  /// that the caller has from the value's use.
-  flydsl::layout::ExprRef exprOf(Value value, int64_t divisor = 1, bool nonNegative = false);
+  /// The expression of an i32 or i64 value that `user` takes: a constant, the expression that it
+  /// was materialised from, or a symbol with what is known of its range. `divisor` and
+  /// `nonNegative` are promises that the caller has from this use; they hold in the user's block.
+  flydsl::layout::ExprRef exprOf(Value value, Operation *user, int64_t divisor = 1,
+                                 bool nonNegative = false);
 
-  /// The same number where `divisor` is promised to divide it; a sum or product keeps what follows
-  /// from its parts.
-  flydsl::layout::ExprRef promised(const flydsl::layout::ExprRef &expr, int64_t divisor) {
-    return expr->isSymbol() ? exprOf(symbolValues[expr->symbol()], divisor) : expr;
+  /// The same number where `user` promises that `divisor` divides it; a sum or product keeps what
+  /// follows from its parts.
+  flydsl::layout::ExprRef promised(const flydsl::layout::ExprRef &expr, Operation *user,
+                                   int64_t divisor) {
+    return expr->isSymbol() ? exprOf(symbolValues[expr->symbol()], user, divisor) : expr;
   }
 
   /// How an expression is to be computed.
@@ -85,11 +87,17 @@ private:
                  Value lhs, Value rhs);
   Value convert(OpBuilder &builder, Location loc, Value value, unsigned width, bool nonNegative);
   Value cached(OpBuilder &builder, const Key &key);
+  /// Says which expression `value` was made from, where nothing is known of it.
+  void remember(Value value, const flydsl::layout::ExprRef &expr);
 
   DominanceInfo &dominance;
   bool here = false; ///< whether nothing is placed before the builder's place
   std::vector<Value> symbolValues;
-  llvm::DenseMap<Value, flydsl::layout::ExprRef> exprOfValue;
+  struct Known {
+    flydsl::layout::ExprRef expr;
+    Block *promisedIn; ///< where its promises hold; null where it has none
+  };
+  llvm::DenseMap<Value, SmallVector<Known, 1>> exprsOfValue;
   std::unordered_map<Key, Value, KeyHash> done;
   llvm::DenseMap<std::tuple<Block *, int64_t, Type>, Value> constants;
 };

@@ -314,8 +314,9 @@ LogicalResult lowerAssume(AssumeOp op, AlgebraLowering &lowering) {
   size_t next = 0;
   IntTuple assumed = type.getValue().mapLeaves([&](const Int &leaf) {
     ExprRef expr = leaves[next++].expr();
-    return leaf.withExpr(
-        expr && leaf.isDynamic() ? lowering.getExprs().promised(expr, leaf.divisibility()) : expr);
+    return leaf.withExpr(expr && leaf.isDynamic()
+                             ? lowering.getExprs().promised(expr, op, leaf.divisibility())
+                             : expr);
   });
   lowering.set(op.getResult(), {assumed, {}, {}});
   return success();
