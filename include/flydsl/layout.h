@@ -154,7 +154,8 @@ struct FirstTileMode {
 };
 } // namespace detail
 
-/// Each argument is a mode's tiler: an integer, a Layout or `fx::_`.
+/// Each argument is a mode's tiler: an integer, a Layout or `fx::_`. One alone tiles the layout as
+/// a whole; `make_tile(make_shape(16))` tiles the first of several modes.
 template <class... T> Tile make_tile(const detail::FirstTileMode &first, const T &...rest) {
   return Tile({first.mode, Tile::Mode(rest)...}, first.loc);
 }

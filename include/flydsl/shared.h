@@ -7,6 +7,8 @@ FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 FLYDSL_API Handle sharedStatic(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc);
 FLYDSL_API Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc);
+/// TraceError where a layout is known to reach past `count` elements.
+FLYDSL_API void expectWithin(const Handle &layout, std::int64_t count, Loc loc);
 /// What an Array allocates from while a SharedAllocator makes a struct with it.
 class FLYDSL_API SharedArena {
 public:
@@ -43,11 +45,13 @@ public:
 
   /// Where it starts.
   const Pointer &ptr() const { return pointer_; }
-  /// The memory seen through a layout.
+  /// The memory seen through a layout. TraceError where that is known to reach past the array.
   Tensor view(const Layout &layout, Loc loc = Loc::current()) const {
+    detail::expectWithin(layout.handle(), N, loc);
     return make_view(pointer_, layout, loc);
   }
   Tensor view(const ComposedLayout &layout, Loc loc = Loc::current()) const {
+    detail::expectWithin(layout.handle(), N, loc);
     return make_view(pointer_, layout, loc);
   }
   /// The memory as a vector of N elements.

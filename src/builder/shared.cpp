@@ -63,6 +63,20 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
   return pointer;
 }
 
+void expectWithin(const Handle &layout, std::int64_t count, Loc loc) {
+  HostValue view = builder::hostView(layout, loc);
+  if (!std::holds_alternative<layout::Layout>(view) &&
+      !std::holds_alternative<layout::ComposedLayout>(view))
+    return;
+  HostValue reach = builder::hostView(algebra("cosize", {&layout}, loc), loc);
+  auto *most = std::get_if<layout::IntTuple>(&reach);
+  if (most && most->isLeaf() && most->leaf().isStatic() && most->leaf().value() > count)
+    throw TraceError("the layout " + builder::describe(layout) + " reaches " +
+                         std::to_string(most->leaf().value()) +
+                         " elements of shared memory, the array has " + std::to_string(count),
+                     loc);
+}
+
 void SharedArena::enter(Loc loc) {
   loc_ = loc;
   outer_ = filling;

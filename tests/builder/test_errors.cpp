@@ -86,6 +86,18 @@ TEST_CASE("a copy's sides agree in rank and are known in shape") {
                     Catch::Contains("test_errors.cpp"));
 }
 
+TEST_CASE("a view reaches no further than its array") {
+  auto body = [](auto layout) {
+    return [layout] { fx::SharedAllocator().allocate<fx::Array<fx::Float32, 64>>().view(layout); };
+  };
+  std::string e = errorOf(body(fx::make_layout({8, 8}, {9, 1})));
+  CHECK_THAT(e, Catch::Contains("(8,8):(9,1) reaches 71 elements") &&
+                    Catch::Contains("the array has 64"));
+  e = errorOf(body(fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 9}))));
+  CHECK_THAT(e, Catch::Contains("reaches 72 elements"));
+  CHECK(errorOf(body(fx::make_layout({8, 8}, {8, 1}))) == "no error");
+}
+
 TEST_CASE("a buffer copy without a buffer says how to make one") {
   std::string e = errorOf(
       [](fx::Tensor a) {
