@@ -62,6 +62,18 @@ TEST_CASE("a copy whose elements a swizzle takes apart finds each of them") {
                     Catch::Contains("whose swizzle takes them apart; a narrower atom does"));
 }
 
+TEST_CASE("a wide copy of elements that are apart is refused") {
+  const fx::Kernel kernel{"apart", [](fx::Tensor x) {
+                            auto r = fx::make_rmem_tensor(4, fx::f32);
+                            fx::copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
+                                     fx::make_view(x.iter(), fx::make_layout(4, 64)), r);
+                            x(0) = r(0);
+                          }};
+  fx::DeviceArray<float> x({256});
+  CHECK_THROWS_WITH(kernel(x).compile({.block = 64}),
+                    Catch::Contains("takes neighbours, but those of 4:64 are apart"));
+}
+
 TEST_CASE("a predicate of coordinates has a value for each of them") {
   // Two modes of the predicate step alike along two axes.
   const fx::Kernel kernel{

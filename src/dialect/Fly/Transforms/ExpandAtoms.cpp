@@ -196,6 +196,13 @@ private:
         fail("an atom that copies ", perCall, " elements at once does not find them in ",
              str(side->asMemRef()->layout),
              ", whose swizzle takes them apart; a narrower atom does");
+    auto atomTy = cast<CopyAtomType>(atom.getType());
+    if (perCall > 1 && isa<CopyOpUniversalCopyType>(atomTy.getCopyOp()))
+      for (const SymbolicValue *side : {&src, &dst})
+        if (const IntTuple &stride = linearOf(*side).stride();
+            stride.isLeaf() && stride.leaf().isStatic() && stride.leaf().value() > 1)
+          fail("an atom that copies ", perCall, " elements at once takes neighbours, but those of ",
+               linearOf(*side), " are apart; a narrower atom copies them one by one");
     FailureOr<SymbolicValue> from = lowering.apply<DecompositionOp>(op, {src}),
                              to = lowering.apply<DecompositionOp>(op, {dst});
     if (failed(from) || failed(to))
