@@ -14,7 +14,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::
                                              mlir::MLIRContext &context) {
   constexpr std::string_view bytecode = "ML\xefR";
   const std::string text =
-      bytes.starts_with(bytecode) ? std::string(bytes) : mlir::fly::withNumericSchedMasks(bytes);
+      bytes.starts_with(bytecode) ? std::string(bytes) : mlir::fly::forThisMlir(bytes);
   Diagnostics diagnostics;
   CollectMlirDiagnostics collect(&context, diagnostics);
   llvm::SourceMgr sources;

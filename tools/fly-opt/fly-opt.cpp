@@ -29,7 +29,7 @@ static llvm::LogicalResult run(int argc, char **argv, mlir::DialectRegistry &reg
   }
   constexpr llvm::StringLiteral kBytecodeMagic("ML\xefR");
   if (!file->getBuffer().starts_with(kBytecodeMagic))
-    file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly::withNumericSchedMasks(file->getBuffer()),
+    file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly::forThisMlir(file->getBuffer()),
                                                 file->getBufferIdentifier());
   if (failed(mlir::MlirOptMain(out->os(), std::move(file), registry, config)))
     return llvm::failure();

@@ -7,10 +7,11 @@
 
 namespace mlir::fly {
 
-/// The text of a module with the masks of `rocdl.sched.barrier` and `rocdl.sched.group.barrier` as
-/// numbers. Later versions of MLIR than the one we build with write them by name, `valu|ds_read`;
-/// FlyDSL's dumps have them so. All else stays as it is, and so do names that are not known, for
-/// the parser to report.
-std::string withNumericSchedMasks(llvm::StringRef text);
+/// The text of a module as the MLIR that this is built with reads it. Later versions, whose text
+/// FlyDSL's dumps are, name the masks of `rocdl.sched.barrier` and `rocdl.sched.group.barrier`
+/// (`valu|ds_read`), and write immediate operands of `rocdl.raw.ptr.buffer.*` and `rocdl.mfma.*` in
+/// place (`..., %offset, 0 : f32`): here masks are numbers and immediates are constants, in the same
+/// line. All else stays as it is, and so does what is not understood, for the parser to report.
+std::string forThisMlir(llvm::StringRef text);
 
 } // namespace mlir::fly
