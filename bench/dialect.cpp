@@ -223,7 +223,7 @@ BENCHMARK_CAPTURE(lowerGemm, layout_lowering, "fly-rewrite-func-signature,fly-ca
 BENCHMARK_CAPTURE(
     lowerGemm, all, "",
     "fly-rewrite-func-signature,fly-canonicalize,fly-layout-lowering,fly-int-swizzle-simplify,"
-    "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa,"
+    "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa{pieces=true},"
     "convert-fly-to-rocdl,canonicalize")
     ->Unit(benchmark::kMillisecond);
 

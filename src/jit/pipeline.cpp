@@ -28,7 +28,7 @@ std::vector<std::string> pipelineStages(const CompileOptions &options, bool from
               "fly-int-swizzle-simplify",
               "canonicalize",
               "fly-convert-atom-call-to-ssa-form",
-              "fly-promote-regmem-to-vectorssa",
+              "fly-promote-regmem-to-vectorssa{pieces=true}",
               "convert-fly-to-rocdl"};
   stages.push_back("canonicalize");
   stages.push_back(

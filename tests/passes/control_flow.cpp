@@ -106,7 +106,7 @@ func.func @choose(%address: i64, %first: i1, %n: i32) -> i32 {
 
 constexpr const char *kPasses =
     "fly-rewrite-func-signature,fly-canonicalize,fly-layout-lowering,fly-int-swizzle-simplify,"
-    "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa,"
+    "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa{pieces=true},"
     "convert-fly-to-rocdl,canonicalize,convert-scf-to-cf,convert-cf-to-llvm,convert-vector-to-llvm,"
     "convert-ub-to-llvm,convert-arith-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts";
 

@@ -1,5 +1,5 @@
 // Fly values that loops and branches carry, through all passes: nothing of Fly is left.
-// RUN: fly-opt %s --fly-rewrite-func-signature --fly-canonicalize --fly-layout-lowering --fly-int-swizzle-simplify --canonicalize --fly-convert-atom-call-to-ssa-form --fly-promote-regmem-to-vectorssa --convert-fly-to-rocdl --canonicalize --split-input-file | FileCheck %s --implicit-check-not=!fly. --implicit-check-not=fly.
+// RUN: fly-opt %s --fly-rewrite-func-signature --fly-canonicalize --fly-layout-lowering --fly-int-swizzle-simplify --canonicalize --fly-convert-atom-call-to-ssa-form --fly-promote-regmem-to-vectorssa=pieces=true --convert-fly-to-rocdl --canonicalize --split-input-file | FileCheck %s --implicit-check-not=!fly. --implicit-check-not=fly.
 
 // A tensor is its pointer and what is dynamic of its layout.
 // CHECK-LABEL: @tensor_through_for

@@ -1,4 +1,4 @@
-// RUN: fly-opt %s --fly-convert-atom-call-to-ssa-form --fly-promote-regmem-to-vectorssa --split-input-file | FileCheck %s
+// RUN: fly-opt %s --fly-convert-atom-call-to-ssa-form --fly-promote-regmem-to-vectorssa=pieces=true --split-input-file | FileCheck %s
 
 // A store to part of a register fragment, in a loop and behind a branch: the whole fragment is carried.
 // CHECK-LABEL: gpu.func @through_control_flow

@@ -72,7 +72,10 @@ def FlyPromoteRegMemToVectorSSAPass : Pass<"fly-promote-regmem-to-vectorssa"> {
   }];
   let options = [
     Option<"requireStatic", "require-static", "bool", "false",
-           "report register memory at a dynamic offset as an error instead of leaving it in memory">
+           "report register memory at a dynamic offset as an error instead of leaving it in memory">,
+    Option<"pieces", "pieces", "bool", "false",
+           "read back what was stored as it was stored, and join it into the vector only where all of it is asked for; "
+           "without, the IR is FlyDSL's, one vector after every store">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect", "::mlir::ub::UBDialect"];

@@ -35,11 +35,12 @@ int64_t elementCount(Type type) {
 
 /// What a promoted memory contains: `whole`, and over it pieces, scalars or vectors, none of which
 /// overlap. Most stores are read back as they are; as pieces they need no insertion into a vector
-/// that is many times their size.
+/// that is many times their size. Without `asPieces` every store makes a new vector, as FlyDSL has
+/// it.
 class Contents {
 public:
   Contents() = default;
-  Contents(Value whole) : whole(whole) {}
+  Contents(Value whole, bool asPieces) : whole(whole), asPieces(asPieces) {}
 
   /// All of it as one vector.
   Value joined(OpBuilder &builder, Location loc) {
@@ -73,6 +74,11 @@ public:
 
   void store(OpBuilder &builder, Location loc, Value value, int64_t offset) {
     int64_t size = elementCount(value.getType());
+    if (!asPieces) {
+      pieces.push_back({offset, value});
+      joined(builder, loc);
+      return;
+    }
     if (value.getType() == whole.getType()) {
       whole = value;
       pieces.clear();
@@ -97,17 +103,18 @@ private:
     }
   };
 
-  static Value slice(OpBuilder &builder, Location loc, Value vector, int64_t offset, int64_t size,
-                     bool asVector) {
+  Value slice(OpBuilder &builder, Location loc, Value vector, int64_t offset, int64_t size,
+              bool asVector) const {
     if (!asVector)
       return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{offset});
-    if (size == elementCount(vector.getType()))
+    if (asPieces && size == elementCount(vector.getType()))
       return vector;
     return vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{offset},
                                                  ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
   }
 
   Value whole;
+  bool asPieces = false;
   SmallVector<Piece> pieces;
 };
 
@@ -229,13 +236,13 @@ private:
 
 class Promoter {
 public:
-  explicit Promoter(const Analysis &analysis) : analysis(analysis) {}
+  Promoter(const Analysis &analysis, bool asPieces) : analysis(analysis), asPieces(asPieces) {}
 
   void run(Block &block, State &state) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (analysis.promoted().contains(&op)) {
         OpBuilder builder(&op);
-        state[&op] = Contents(ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op)));
+        state[&op] = contents(ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op)));
       } else if (auto load = dyn_cast<PtrLoadOp>(op)) {
         promoteLoad(load, state);
       } else if (auto store = dyn_cast<PtrStoreOp>(op)) {
@@ -334,9 +341,9 @@ private:
   }
 
   template <class Range>
-  static void assign(State &state, ArrayRef<Operation *> roots, Range values) {
+  void assign(State &state, ArrayRef<Operation *> roots, Range values) const {
     for (auto [root, value] : llvm::zip_equal(roots, values))
-      state[root] = Contents(value);
+      state[root] = contents(value);
   }
 
   static void passOn(Operation *terminator, ArrayRef<Operation *> roots, State &state) {
@@ -346,7 +353,7 @@ private:
 
   /// Replaces `op` by `with`, whose first results are the old ones and whose last ones the
   /// memories'.
-  static void replace(Operation *op, Operation *with, ArrayRef<Operation *> roots, State &state) {
+  void replace(Operation *op, Operation *with, ArrayRef<Operation *> roots, State &state) {
     unsigned old = op->getNumResults();
     op->replaceAllUsesWith(with->getResults().take_front(old));
     assign(state, roots, with->getResults().drop_front(old));
@@ -424,14 +431,17 @@ private:
     for (Region *region : loop.getRegions()) {
       Block &block = region->front();
       for (Operation *root : roots)
-        inner[root] = Contents(block.addArgument(analysis.typeOf(root), root->getLoc()));
+        inner[root] = contents(block.addArgument(analysis.typeOf(root), root->getLoc()));
       run(block, inner);
       passOn(block.getTerminator(), roots, inner);
     }
     replace(op, loop, roots, state);
   }
 
+  Contents contents(Value whole) const { return Contents(whole, asPieces); }
+
   const Analysis &analysis;
+  const bool asPieces;
 };
 
 /// Erases the promoted memories and the pointers and views that are left of them.
@@ -458,7 +468,7 @@ struct PromoteRegMemToVectorSSA
       Analysis analysis(func, requireStatic);
       if (analysis.failed())
         return signalPassFailure();
-      Promoter promoter(analysis);
+      Promoter promoter(analysis, pieces);
       State state;
       for (Block &block : func.getFunctionBody())
         promoter.run(block, state);
