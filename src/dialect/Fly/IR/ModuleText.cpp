@@ -41,7 +41,8 @@ static std::optional<unsigned> schedMasks(llvm::StringRef names) {
   return mask;
 }
 
-/// Formats of `rocdl.mfma.scale`'s operands, as its immediates count them.
+/// Numbers, formats of `rocdl.mfma.scale`'s operands and permutations of B, as the immediates count
+/// them.
 static std::optional<int64_t> immediate(llvm::StringRef token) {
   int64_t number;
   if (!token.getAsInteger(10, number))
@@ -52,6 +53,14 @@ static std::optional<int64_t> immediate(llvm::StringRef token) {
       .Case("fp6_e2m3", 2)
       .Case("fp6_e3m2", 3)
       .Case("fp4_e2m1", 4)
+      .Case("none", 0)
+      .Case("bcast_first_32", 1)
+      .Case("bcast_second_32", 2)
+      .Case("rotate_16_right", 3)
+      .Case("bcast_first_16", 4)
+      .Case("bcast_second_16", 5)
+      .Case("bcast_third_16", 6)
+      .Case("bcast_fourth_16", 7)
       .Default(std::nullopt);
 }
 

@@ -41,5 +41,8 @@ func.func @immediates(%r: !llvm.ptr<8>, %o: i32, %x: f32, %a: vector<8xi32>, %c:
   // CHECK: %[[F:.*]] = llvm.mlir.constant(4 : i32) : i32
   // CHECK: rocdl.mfma.scale.f32.16x16x128.f8f6f4 %[[A]], %[[A]], %[[C]], %{{.*}}, %[[F]], %{{.*}}, %[[O]], %{{.*}}, %[[O]] : (vector<8xi32>, vector<8xi32>, vector<4xf32>, i32, i32, i32, i32, i32, i32) -> vector<4xf32>
   %m = rocdl.mfma.scale.f32.16x16x128.f8f6f4 %a, %a, %c, fp8_e4m3, fp4_e2m1, 0, %o, 2, %o : (vector<8xi32>, vector<8xi32>, vector<4xf32>, i32, i32) -> vector<4xf32>
+  // CHECK: %[[P:.*]] = llvm.mlir.constant(3 : i32) : i32
+  // CHECK: rocdl.mfma.f32.4x4x1f32 %[[X]], %[[X]], %[[C]], %{{.*}}, %{{.*}}, %[[P]] : (f32, f32, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
+  %p = rocdl.mfma.f32.4x4x1f32 %x, %x, %c, 0, 0, rotate_16_right : (f32, f32, vector<4xf32>) -> vector<4xf32>
   return %m, %old : vector<4xf32>, f32
 }
