@@ -2,6 +2,7 @@
 #include "scale.h"
 
 #include <flydsl/compile_ir.h>
+#include <flydsl/stats.h>
 
 #include <catch2/catch.hpp>
 
@@ -47,6 +48,22 @@ TEST_CASE("IR is compiled for the target and the hints that are given with it") 
   CHECK(hinted.ir_hash() != plain.ir_hash());
   // Nothing named: the device's target, with its features.
   CHECK_THAT(fx::compile_ir(module).target(), Catch::StartsWith("gfx942:"));
+}
+
+TEST_CASE("compiles of IR are told of as others are") {
+  const std::string module = traced("axpy_ir_events").print_ir();
+  std::vector<fx::EventInfo::Kind> kinds;
+  std::string kernels;
+  const auto subscription = fx::on_event([&](const fx::EventInfo &event) {
+    kinds.push_back(event.kind);
+    kernels += std::string(event.kernel) + " ";
+  });
+  fx::compile_ir(module, {.arch = "gfx942"});
+  fx::compile_ir(module, {.arch = "gfx950"});
+  CHECK_THROWS_AS(fx::compile_ir("module {}", {.arch = "gfx942"}), fx::CompileError);
+  using enum fx::EventInfo::Kind;
+  CHECK(kinds == std::vector{memory_hit, compiled, failed});
+  CHECK_THAT(kernels, Catch::StartsWith("axpy_ir_events axpy_ir_events "));
 }
 
 TEST_CASE("what is wrong with IR is said with its line") {

@@ -4,6 +4,7 @@
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
 #include "jit/kernel_cache.h"
+#include "jit/kernel_module.h"
 #include "jit/launch/events.h"
 #include "runtime/profiler_range.h"
 #include "support/env.h"
@@ -81,6 +82,27 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
   state.tier = cached.tier;
 }
 
+void reportCompiled(EventInfo &event, const detail::ExecutableState &state) {
+  event.kind = eventOf(state.tier);
+  event.key = state.irHash;
+  event.milliseconds = state.compileMilliseconds;
+  event.bytes = state.object->bytes.size();
+  report(event);
+}
+
+/// What `make` gives; what it throws is reported too.
+template <class Make> auto orReported(EventInfo &event, Make make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const std::exception &error) {
+    event.kind = EventInfo::Kind::failed;
+    event.error = error.what();
+    event.key = {};
+    report(event);
+    throw;
+  }
+}
+
 /// `event` carries the names of kernel and target.
 std::shared_ptr<const detail::ExecutableState>
 buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
@@ -104,11 +126,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   }
   checkArgumentLayout(*state->kernel, types);
   state->block = block;
-  event.kind = eventOf(state->tier);
-  event.key = state->irHash;
-  event.milliseconds = state->compileMilliseconds;
-  event.bytes = state->object->bytes.size();
-  report(event);
+  reportCompiled(event, *state);
   support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
                        state->traceMilliseconds, tierName(state->tier), state->compileMilliseconds,
                        state->irHash);
@@ -136,22 +154,26 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   EventInfo event;
   event.kernel = spec.name;
   event.target = targetId;
-  try {
-    return buildReporting(spec, types, block, target, keepIr, event);
-  } catch (const std::exception &error) {
-    event.kind = EventInfo::Kind::failed;
-    event.error = error.what();
-    event.key = {};
-    report(event);
-    throw;
-  }
+  return orReported(event,
+                    [&] { return buildReporting(spec, types, block, target, keepIr, event); });
 }
 
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
-  auto state = std::make_shared<detail::ExecutableState>();
-  compileInto(*state, module, options, {});
-  return state;
+  support::warnOfUnknownEnvironment();
+  const std::string kernel = kernelName(module), targetId = options.target.id();
+  EventInfo event;
+  event.kernel = kernel;
+  event.target = targetId;
+  return orReported(event, [&] {
+    auto state = std::make_shared<detail::ExecutableState>();
+    {
+      runtime::ProfilerRange range("flydsl compile", kernel);
+      compileInto(*state, module, options, {});
+    }
+    reportCompiled(event, *state);
+    return state;
+  });
 }
 
 } // namespace flydsl::jit
