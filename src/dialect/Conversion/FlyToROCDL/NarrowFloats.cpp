@@ -1,5 +1,4 @@
-//===- NarrowFloats.cpp - Conversions of floats of 8 bits and less
-//--------------------------------===//
+//===- NarrowFloats.cpp - Conversions of floats of 8 bits and less --------===//
 //
 // LLVM has no such types; their values are integers of as many bits. fp8 in the target's own format
 // is converted by its instructions, whatever else by integer arithmetic that rounds to nearest even

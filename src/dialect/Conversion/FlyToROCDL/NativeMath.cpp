@@ -1,5 +1,4 @@
-//===- NativeMath.cpp - Math that the code generator lowers by itself
-//-----------------------------===//
+//===- NativeMath.cpp - Math that the code generator lowers by itself -----===//
 //
 // MLIR sends most math operations to ROCm's device library and forgets their fast-math flags, which
 // decide between one instruction and a dozen. What the AMDGPU code generator lowers to within the
