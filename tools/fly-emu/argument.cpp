@@ -145,14 +145,17 @@ std::vector<uint8_t> readWholeFile(const std::string &path) {
 
 Argument parseArgument(const std::string &text) {
   Argument result;
-  size_t colon = text.find(':');
-  if (colon == std::string::npos)
-    bad("'" + text + "' is neither TYPE:NUMBER nor buf:SOURCE");
-  std::string kind = text.substr(0, colon), rest = text.substr(colon + 1);
-  if (kind != "buf") {
-    result.bytes = parseValue(kind, rest);
+  if (!text.starts_with("buf:")) {
+    for (const std::string &member : split(text, ',')) {
+      size_t colon = member.find(':');
+      if (colon == std::string::npos)
+        bad("'" + member + "' is neither TYPE:NUMBER nor buf:SOURCE");
+      std::vector<uint8_t> bytes = parseValue(member.substr(0, colon), member.substr(colon + 1));
+      result.bytes.insert(result.bytes.end(), bytes.begin(), bytes.end());
+    }
     return result;
   }
+  std::string rest = text.substr(4);
   result.isBuffer = true;
   size_t arrow = rest.find("=>");
   if (arrow != std::string::npos)

@@ -15,7 +15,8 @@ struct Argument {
   std::string sink; ///< what to do with a buffer afterwards: "", "file,PATH", "show,TYPE[,COUNT]"
 };
 
-/// Reads TYPE:NUMBER (i8 ... u64, f32, f64) or buf:SOURCE[=>SINK]. Throws std::invalid_argument.
+/// Reads TYPE:NUMBER (i8 ... u64, f32, f64), several of them with commas for a packed struct, or
+/// buf:SOURCE[=>SINK]. Throws std::invalid_argument.
 ///   SOURCE: zero,BYTES | poison,BYTES | iota,TYPE,COUNT | random,TYPE,COUNT[,SEED] | file,PATH
 Argument parseArgument(const std::string &text);
 

@@ -21,7 +21,8 @@ constexpr const char *Usage =
     --block X[,Y[,Z]]     work-items of a workgroup (64)
     --lds BYTES           dynamic LDS (0)
     --arg SPEC            once for each argument, in order:
-                          TYPE:NUMBER            i8 u8 i16 u16 i32 u32 i64 u64 f32 f64
+                          TYPE:NUMBER[,...]      i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; several are a
+                                                 packed struct, such as a tensor's shape and strides
                           buf:SOURCE[=>SINK]     a buffer; its pointer is passed
         SOURCE            zero,BYTES  poison,BYTES  iota,TYPE,COUNT  random,TYPE,COUNT[,SEED]  file,PATH
         SINK              file,PATH  show,TYPE[,COUNT]
