@@ -12,9 +12,7 @@ namespace flydsl::jit {
 
 mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::string &name,
                                              mlir::MLIRContext &context) {
-  constexpr std::string_view bytecode = "ML\xefR";
-  const std::string text =
-      bytes.starts_with(bytecode) ? std::string(bytes) : mlir::fly::forThisMlir(bytes);
+  const std::string text = mlir::fly::forThisMlir(bytes);
   Diagnostics diagnostics;
   CollectMlirDiagnostics collect(&context, diagnostics);
   llvm::SourceMgr sources;

@@ -27,10 +27,8 @@ static llvm::LogicalResult run(int argc, char **argv, mlir::DialectRegistry &reg
     llvm::errs() << error << "\n";
     return llvm::failure();
   }
-  constexpr llvm::StringLiteral kBytecodeMagic("ML\xefR");
-  if (!file->getBuffer().starts_with(kBytecodeMagic))
-    file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly::forThisMlir(file->getBuffer()),
-                                                file->getBufferIdentifier());
+  file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly::forThisMlir(file->getBuffer()),
+                                              file->getBufferIdentifier());
   if (failed(mlir::MlirOptMain(out->os(), std::move(file), registry, config)))
     return llvm::failure();
   out->keep();

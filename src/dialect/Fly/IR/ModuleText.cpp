@@ -170,6 +170,9 @@ private:
 } // namespace
 
 std::string forThisMlir(llvm::StringRef text) {
+  constexpr llvm::StringLiteral bytecode("ML\xefR");
+  if (text.starts_with(bytecode))
+    return text.str();
   std::string out;
   out.reserve(text.size());
   Immediates immediates;
