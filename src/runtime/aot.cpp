@@ -42,6 +42,12 @@ struct AotEntry {
   std::vector<std::unique_ptr<AotLoaded>> variants;
   std::mutex mutex; ///< guards `owned` of the variants and the making of what is in `on`
 
+  std::vector<std::string> targets() const {
+    std::vector<std::string> targets;
+    for (const auto &loaded : variants)
+      targets.push_back(loaded->variant.facts.target);
+    return targets;
+  }
   const LoadedKernel &load(const ArgPack &pack, const LaunchConfig &config, int device,
                            const std::source_location &where);
 };
@@ -176,12 +182,7 @@ AotKernel::AotKernel(std::shared_ptr<AotEntry> kernel) : kernel_(std::move(kerne
 
 const std::string &AotKernel::name() const { return kernel_->name; }
 
-std::vector<std::string> AotKernel::targets() const {
-  std::vector<std::string> targets;
-  for (const auto &loaded : kernel_->variants)
-    targets.push_back(loaded->variant.facts.target);
-  return targets;
-}
+std::vector<std::string> AotKernel::targets() const { return kernel_->targets(); }
 
 DType AotKernel::parameter(std::size_t index) const {
   return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
@@ -207,14 +208,10 @@ const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &conf
   }
   if (!typesFit)
     refusePack(name, pack, where);
-  if (!fitting) {
-    std::vector<std::string> targets;
-    for (const auto &loaded : variants)
-      targets.push_back(loaded->variant.facts.target);
+  if (!fitting)
     throw RuntimeError("kernel " + name + ": no code for " + arch + "; there is code for " +
-                           joined(targets),
+                           joined(targets()),
                        0, where);
-  }
   checkBlock(config.block, fitting->variant.facts, where);
   std::lock_guard<std::mutex> lock(mutex);
   if (const LoadedKernel *made = fitting->on[device].load(std::memory_order_relaxed))
