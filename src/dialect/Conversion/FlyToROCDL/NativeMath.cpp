@@ -57,10 +57,15 @@ template <class Make> void replace(Operation *op, Precision precision, Make make
 
 /// By name: MLIR's conversion of GPU modules, which comes after, takes the operations of the same
 /// meaning for its own and would call the library.
+Value call(OpBuilder &b, Location loc, StringRef intrinsic, Value x,
+           LLVM::FastmathFlagsAttr flags) {
+  return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(intrinsic), x, flags)
+      .getResult(0);
+}
+
 void become(Operation *op, StringRef intrinsic, Precision precision) {
   replace(op, precision, [&](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) {
-    return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(intrinsic), x, flags)
-        .getResult(0);
+    return call(b, loc, intrinsic, x, flags);
   });
 }
 
@@ -97,9 +102,7 @@ void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
   replace(op, Precision::upToSingle,
           [&](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {
             if (!isApproximate(flags) || !getElementTypeOrSelf(x.getType()).isF32())
-              return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(intrinsic),
-                                                   x, flags)
-                  .getResult(0);
+              return call(b, loc, intrinsic, x, flags);
             if (log2OfBase != 1)
               x = LLVM::FMulOp::create(b, loc, x.getType(), x,
                                        splat(b, loc, x.getType(), log2OfBase), flags);
