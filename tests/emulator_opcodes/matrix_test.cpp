@@ -231,6 +231,17 @@ void check(Machine &m, const Run &r, int (*scaleA)(unsigned, unsigned) = nullptr
       }
   CHECK(wrong == "");
 }
+
+/// Checks those that the target has; says how many.
+unsigned checkAccepted(Machine &m, const std::vector<Run> &runs) {
+  unsigned tried = 0;
+  for (const Run &r : runs)
+    if (m.accepted(r.id)) {
+      check(m, r);
+      ++tried;
+    }
+  return tried;
+}
 } // namespace
 
 TEST_CASE("opcodes: dense matrix products") {
@@ -262,12 +273,7 @@ TEST_CASE("opcodes: dense matrix products") {
     for (const std::string &name : m.gfx9 ? cdna : rdna)
       runs.push_back(make(m, parse(name, m), "", 0));
     m.build();
-    unsigned tried = 0;
-    for (const Run &r : runs)
-      if (m.accepted(r.id)) {
-        check(m, r);
-        ++tried;
-      }
+    const unsigned tried = checkAccepted(m, runs);
     CHECK(tried >= (m.gfx11 ? 6u : m.gfx12 ? 11u : 32u));
   }
 }
@@ -304,12 +310,7 @@ TEST_CASE("opcodes: sparse matrix products, with each set of indices") {
                             key));
     }
     m.build();
-    unsigned tried = 0;
-    for (const Run &r : runs)
-      if (m.accepted(r.id)) {
-        check(m, r);
-        ++tried;
-      }
+    const unsigned tried = checkAccepted(m, runs);
     CHECK(tried >= 19);
   }
 }
