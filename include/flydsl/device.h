@@ -3,6 +3,7 @@
 
 #include <flydsl/counters.h>
 #include <flydsl/error.h>
+#include <flydsl/target.h>
 
 #include <cstddef>
 #include <functional>
@@ -31,6 +32,9 @@ public:
   std::string arch() const;
   /// The target as HIP gives it, features included: "gfx942:sramecc+:xnack-".
   std::string arch_full() const;
+  /// What kernels for this device are compiled for, features included. Throws CompileError where
+  /// the library compiles for no such processor.
+  Target target() const;
   bool is_emulator() const;
   int compute_units() const;
   int warp_size() const;

@@ -19,3 +19,4 @@
 #include <flydsl/rocdl_intrinsics.h>
 #include <flydsl/shared.h>
 #include <flydsl/stream.h>
+#include <flydsl/target.h>

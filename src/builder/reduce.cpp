@@ -16,7 +16,8 @@ using detail::Handle;
 namespace gpu {
 
 int num_warp_threads(Loc loc) {
-  return Tracer::require("num_warp_threads", loc).waveSize("the size of a wave", loc);
+  return Tracer::require("num_warp_threads", loc).target("the size of a wave", loc)
+      .wave_size();
 }
 
 std::array<int, 3> known_block_size(Loc loc) {

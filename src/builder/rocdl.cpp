@@ -2,7 +2,6 @@
 #include <flydsl/rocdl_intrinsics.h>
 
 #include "builder/operand.h"
-#include "builder/targets.h"
 #include "builder/types.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -35,7 +34,7 @@ Numeric readlane(const Numeric &x, const Numeric::Arg &lane) {
 
 Numeric ballot(const Boolean &condition, Loc loc) {
   Tracer &t = Tracer::require("ballot", loc);
-  DType type = t.waveSize("ballot", loc) == 64 ? i64 : i32;
+  DType type = t.target("ballot", loc).wave_size() == 64 ? i64 : i32;
   return Numeric(t.wrap(t.emit("rocdl.ballot", value(t, condition.handle(), loc), loc, {},
                                builder::elementType(type, t.context())),
                         type, loc));
@@ -71,13 +70,13 @@ Int32 perm_b32(const Int32 &high, const Int32 &low, const Int32 &selector, Loc l
 }
 
 Int32 wave_id(Loc loc) {
-  builder::expectTarget(Tracer::require("wave_id", loc), "wave_id", {"gfx12"}, loc);
+  Tracer::require("wave_id", loc).targetWith(Feature::wave_id, "wave_id", loc);
   return Int32(impl::intrinsic("llvm.amdgcn.wave.id", {i32}, {}, loc));
 }
 
 Index3 cluster_workgroup_id(Loc loc) {
-  builder::expectTarget(Tracer::require("cluster_workgroup_id", loc), "cluster_workgroup_id",
-                        {"gfx1250"}, loc);
+  Tracer::require("cluster_workgroup_id", loc)
+      .targetWith(Feature::clusters, "cluster_workgroup_id", loc);
   auto part = [&](const char *name) { return Int32(impl::intrinsic(name, {i32}, {}, loc)); };
   return {part("llvm.amdgcn.cluster.workgroup.id.x"), part("llvm.amdgcn.cluster.workgroup.id.y"),
           part("llvm.amdgcn.cluster.workgroup.id.z")};
@@ -119,7 +118,7 @@ Numeric log2(const Numeric &x, Loc loc) { return approximation("llvm.amdgcn.log"
 
 static Tracer &withFp8(const char *what, Loc loc) {
   Tracer &t = Tracer::require(what, loc);
-  builder::expectTarget(t, what, {"gfx942", "gfx950", "gfx12"}, loc);
+  t.targetWith(Feature::fp8_conversions, what, loc);
   return t;
 }
 static void expectByte(const char *what, int byte, Loc loc) {
@@ -169,7 +168,7 @@ Int32 cvt_sr_bf8_f32(const Float32 &x, const Int32 &seed, const Int32 &old, int 
 }
 BFloat16 cvt_sr_f32_to_bf16(const Float32 &x, const Int32 &seed, Loc loc) {
   Tracer &t = Tracer::require("cvt_sr_f32_to_bf16", loc);
-  builder::expectTarget(t, "cvt_sr_f32_to_bf16", {"gfx950"}, loc);
+  t.targetWith(Feature::stochastic_bf16, "cvt_sr_f32_to_bf16", loc);
   Vector old = Vector::splat(0.0f, 2, bf16, loc); // the half that is not written
   return BFloat16(
       Vector(impl::intrinsic("llvm.amdgcn.cvt.sr.bf16.f32", {bf16, 2}, {old, x, seed, false}, loc))
@@ -187,7 +186,7 @@ Float32 cvt_off_f32_i4(const Int32 &x, Loc loc) {
 }
 
 static void withScaledFp4(const char *what, int byte, Loc loc) {
-  builder::expectTarget(Tracer::require(what, loc), what, {"gfx950"}, loc);
+  Tracer::require(what, loc).targetWith(Feature::fp4_conversions, what, loc);
   expectByte(what, byte, loc);
 }
 Vector cvt_scalef32_pk_f32_fp4(const Int32 &x, const Float32 &scale, int byte, Loc loc) {

@@ -78,14 +78,11 @@ MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, i
                      loc);
 }
 MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &o, Loc loc) {
-  llvm::StringRef target = builder::Tracer::require("WMMA", loc).target("WMMA", loc);
-  const char *family = target.starts_with("gfx11")     ? "gfx11"
-                       : target.starts_with("gfx1250") ? "gfx1250"
-                       : target.starts_with("gfx120")  ? "gfx120x"
-                                                       : nullptr;
-  if (!family)
-    throw TraceError("there is no WMMA on " + target.str() + "; gfx11, gfx120x and gfx1250 have it",
-                     loc);
+  const Target &target =
+      builder::Tracer::require("WMMA", loc).targetWith(Feature::wmma, "WMMA", loc);
+  const char *family = target.family() == Family::rdna3   ? "gfx11"
+                       : target.family() == Family::rdna4 ? "gfx120x"
+                                                          : "gfx1250";
   auto isSigned = [](std::optional<bool> given, DType type) {
     return given.value_or(type.is_integer() && type.is_signed());
   };

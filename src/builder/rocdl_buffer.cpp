@@ -5,9 +5,9 @@
 #include "builder/atomic_names.h"
 #include "builder/intrinsic.h"
 #include "builder/operand.h"
-#include "builder/targets.h"
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "target/processors.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -23,9 +23,9 @@ static constexpr std::int64_t reach = 0xffffffff;
 
 /// Word 3 of a raw buffer's descriptor: 32-bit elements, and on RDNA the bounds check that counts
 /// bytes.
-static int descriptorFlags(llvm::StringRef target) {
+static int descriptorFlags(const Target &target) {
   int flags = (7 << 12) | (4 << 15);
-  if (!target.starts_with("gfx9"))
+  if (!detail::isCdna(target.family()))
     flags |= (1 << 24) | (2 << 28);
   return flags;
 }
@@ -194,13 +194,14 @@ Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buff
 void raw_buffer_load_lds(const Pointer &buffer, const Pointer &lds, int bytes,
                          const Numeric &offset, const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_load_lds", loc);
-  builder::expectTarget(t, "raw_buffer_load_lds", {"gfx9"}, loc);
-  const std::string &target = t.target("raw_buffer_load_lds", loc);
-  const bool wide = target == "gfx950";
+  const Target &target = t.targetWith(Feature::buffer_to_lds, "raw_buffer_load_lds", loc);
+  const bool wide = target.has(Feature::buffer_to_lds_wide);
   if (bytes != 1 && bytes != 2 && bytes != 4 && !(wide && (bytes == 12 || bytes == 16)))
-    throw TraceError("raw_buffer_load_lds of " + std::to_string(bytes) + " bytes on " + target +
+    throw TraceError("raw_buffer_load_lds of " + std::to_string(bytes) + " bytes on " + target.name() +
                          "; it moves 1, 2 or 4" +
-                         (wide ? ", 12 or 16" : "; gfx950 moves 12 and 16 too"),
+                         (wide ? ", 12 or 16"
+                               : "; " + detail::processorsWith(Feature::buffer_to_lds_wide) +
+                                     " moves 12 and 16 too"),
                      loc);
   auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(lds.handle(), loc));
   if (!type || !type.isIn(fly::AddressSpace::Shared))

@@ -3,7 +3,6 @@
 
 #include "builder/intrinsic.h"
 #include "builder/operand.h"
-#include "builder/targets.h"
 #include "builder/types.h"
 
 #include <algorithm>
@@ -115,7 +114,7 @@ unsigned processorOf(llvm::StringRef target) {
 template <std::size_t N>
 const Instruction &find(const Instruction (&table)[N], const char *family, const char *name,
                         Tracer &t, Loc loc) {
-  const std::string &target = t.target(name, loc);
+  const std::string target = t.target(name, loc).name();
   const unsigned here = processorOf(target);
   std::string offered, others;
   for (const Instruction &i : table) {
@@ -185,7 +184,7 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
 Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand &b, const Vector &c,
                   Loc loc) {
   Tracer &t = Tracer::require("mfma_scale", loc);
-  builder::expectTarget(t, "scaled MFMA", {"gfx950"}, loc);
+  t.targetWith(Feature::mfma_scale, "scaled MFMA", loc);
   const std::string_view text(name);
   if (text != "f32_16x16x128_f8f6f4" && text != "f32_32x32x64_f8f6f4")
     throw TraceError("there is no scaled MFMA " + std::string(name) +

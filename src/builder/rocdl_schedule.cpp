@@ -1,7 +1,8 @@
 // Hints to the scheduler, and waits.
 #include <flydsl/rocdl_intrinsics.h>
 
-#include "builder/targets.h"
+#include "builder/tracer.h"
+#include "target/processors.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -53,10 +54,10 @@ static int count(const char *name, std::optional<int> value, int most, Loc loc) 
 // lgkmcnt [9:4], vmcnt [15:10] (AMD's ISA manuals, S_WAITCNT).
 void s_waitcnt(const WaitCounts &counts, Loc loc) {
   Tracer &t = Tracer::require("s_waitcnt", loc);
-  builder::expectTarget(t, "s_waitcnt", {"gfx9", "gfx11", "gfx1200", "gfx1201"}, loc);
+  const Target &target = t.targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
   int vm = count("vmcnt", counts.vmcnt, 63, loc), exp = count("expcnt", counts.expcnt, 7, loc);
   int field;
-  if (llvm::StringRef(t.target("s_waitcnt", loc)).starts_with("gfx9"))
+  if (detail::isCdna(target.family()))
     field = (vm & 15) | (vm & 48) << 10 | exp << 4 | count("lgkmcnt", counts.lgkmcnt, 15, loc) << 8;
   else
     field = vm << 10 | count("lgkmcnt", counts.lgkmcnt, 63, loc) << 4 | exp;
@@ -64,21 +65,19 @@ void s_waitcnt(const WaitCounts &counts, Loc loc) {
 }
 
 void s_waitcnt(int bitfield, Loc loc) {
-  builder::expectTarget(Tracer::require("s_waitcnt", loc), "s_waitcnt",
-                        {"gfx9", "gfx11", "gfx1200", "gfx1201"}, loc);
+  Tracer::require("s_waitcnt", loc).targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
   count("the field of s_waitcnt", bitfield, 0xffff, loc);
   emit("rocdl.s.waitcnt", "bitfield", bitfield, 32, loc);
 }
 
 void s_wait_asynccnt(int count, Loc loc) {
-  builder::expectTarget(Tracer::require("s_wait_asynccnt", loc), "s_wait_asynccnt", {"gfx1250"},
-                        loc);
+  Tracer::require("s_wait_asynccnt", loc).targetWith(Feature::async_lds, "s_wait_asynccnt", loc);
   impl::intrinsic("llvm.amdgcn.s.wait.asynccnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }
 
 void s_wait_tensorcnt(int count, Loc loc) {
-  builder::expectTarget(Tracer::require("s_wait_tensorcnt", loc), "s_wait_tensorcnt", {"gfx1250"},
-                        loc);
+  Tracer::require("s_wait_tensorcnt", loc)
+      .targetWith(Feature::tensor_mover, "s_wait_tensorcnt", loc);
   impl::intrinsic("llvm.amdgcn.s.wait.tensorcnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }
 

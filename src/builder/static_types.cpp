@@ -64,9 +64,9 @@ static mlir::Type instructionOf(mlir::Type type) {
 
 void expectOnTarget(mlir::Type type, Loc loc) {
   Tracer *t = Tracer::current();
-  if (!t || t->targetIfKnown().empty())
+  if (!t || !t->targetIfKnown())
     return;
-  std::string missing = mlir::fly_rocdl::missingOn(instructionOf(type), t->targetIfKnown());
+  std::string missing = mlir::fly_rocdl::missingOn(instructionOf(type), t->targetIfKnown()->name());
   if (!missing.empty())
     throw TraceError(missing, loc);
 }

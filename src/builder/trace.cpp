@@ -66,7 +66,7 @@ mlir::gpu::GPUFuncOp makeKernel(mlir::ModuleOp module, const detail::KernelSpec 
 
 TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
                         std::array<unsigned, 3> block, mlir::MLIRContext &context,
-                        std::string_view target) {
+                        const std::optional<Target> &target) {
   llvm::SmallVector<mlir::Type, 8> parameters;
   for (const detail::ArgType &type : types)
     if (mlir::Type t = parameterType(type, &context))
@@ -82,7 +82,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   mlir::Block &body = func.getBody().front();
 
   const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
-  Tracer tracer(context, &body, spec.name, block, fastMath, std::string(target));
+  Tracer tracer(context, &body, spec.name, block, fastMath, target);
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {

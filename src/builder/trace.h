@@ -2,11 +2,13 @@
 #pragma once
 
 #include <flydsl/detail/kernel_spec.h>
+#include <flydsl/target.h>
 
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OwningOpRef.h>
 
 #include <array>
+#include <optional>
 #include <span>
 
 namespace flydsl::builder {
@@ -24,10 +26,10 @@ struct TraceResult {
 /// else uses meanwhile; the result must die before it. `block` is the launch's workgroup size
 /// ({0,0,0}: not known), which becomes `known_block_size`. Runs the user's body on this thread;
 /// what the body throws comes out, and a mistake in its use of the library is a TraceError with the
-/// user's line. `target` is the processor ("gfx942") that the code is for; without one, what
-/// differs between targets is a TraceError.
+/// user's line. `target` is what the code is for; without one, what differs between targets is a
+/// TraceError.
 TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
                         std::array<unsigned, 3> block, mlir::MLIRContext &context,
-                        std::string_view target = {});
+                        const std::optional<Target> &target = {});
 
 } // namespace flydsl::builder

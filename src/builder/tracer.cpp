@@ -2,6 +2,7 @@
 
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "target/processors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,7 +37,7 @@ std::string userName(llvm::StringRef operation) {
 }
 
 Tracer::Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-               std::array<unsigned, 3> block, unsigned fastMath, std::string target)
+               std::array<unsigned, 3> block, unsigned fastMath, std::optional<Target> target)
     : context_(&context), builder_(mlir::OpBuilder::atBlockEnd(body)), body_(body),
       kernel_(std::move(kernel)), block_(block), id_(nextId.fetch_add(1)), outer_(running),
       diagnostics_(&context,
@@ -65,16 +66,22 @@ Tracer &Tracer::require(const char *what, Loc loc) {
   return *running;
 }
 
-const std::string &Tracer::target(const char *what, Loc loc) const {
-  if (target_.empty())
+const Target &Tracer::target(const char *what, Loc loc) const {
+  if (!target_)
     throw TraceError(std::string(what) + " needs to know the target, and the trace is for none; "
                                          "ARCH or compile({.arch = ...}) names one",
                      loc);
-  return target_;
+  return *target_;
 }
 
-int Tracer::waveSize(const char *what, Loc loc) const {
-  return llvm::StringRef(target(what, loc)).starts_with("gfx9") ? 64 : 32;
+const Target &Tracer::targetWith(Feature feature, const char *what, Loc loc) const {
+  const Target &known = target(what, loc);
+  if (known.has(feature))
+    return known;
+  const std::string others = detail::processorsWith(feature);
+  throw TraceError("there is no " + std::string(what) + " on " + known.name() + "; " + others +
+                       (others.find(',') == std::string::npos ? " has it" : " have it"),
+                   loc);
 }
 
 unsigned Tracer::setFastMath(unsigned flags) {

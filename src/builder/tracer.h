@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <flydsl/error.h>
+#include <flydsl/target.h>
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -21,7 +22,7 @@ class Tracer {
 public:
   /// Operations go to the end of `body`, the kernel's only block so far.
   Tracer(mlir::MLIRContext &context, mlir::Block *body, std::string kernel,
-         std::array<unsigned, 3> block, unsigned fastMath, std::string target);
+         std::array<unsigned, 3> block, unsigned fastMath, std::optional<Target> target);
   ~Tracer();
   Tracer(const Tracer &) = delete;
 
@@ -36,13 +37,13 @@ public:
   const std::string &kernel() const { return kernel_; }
   const std::array<unsigned, 3> &block() const { return block_; }
   std::size_t staticSharedBytes = 0;
-  /// The processor that the trace is for ("gfx942"); a TraceError that names `what` where it is not
-  /// known.
-  const std::string &target(const char *what, Loc loc) const;
-  /// The same, empty where it is not known.
-  const std::string &targetIfKnown() const { return target_; }
-  /// Lanes per wave there.
-  int waveSize(const char *what, Loc loc) const;
+  /// What the trace is for; a TraceError that names `what` where that is not known.
+  const Target &target(const char *what, Loc loc) const;
+  /// The same, nullopt where it is not known.
+  const std::optional<Target> &targetIfKnown() const { return target_; }
+  /// The same, after a check that it has a feature. A TraceError that names the processors with the
+  /// feature where it does not.
+  const Target &targetWith(Feature feature, const char *what, Loc loc) const;
 
   mlir::Location location(Loc loc);
   /// `loc`, or the place of the operation before where it is unknown.
@@ -128,7 +129,7 @@ private:
   unsigned fastMath_ = 0;
   mlir::Attribute fastMathAttr_; // null for none
   Loc last_;
-  std::string target_;
+  std::optional<Target> target_;
   std::optional<TraceError> deferred_;
   llvm::DenseMap<mlir::Type, mlir::Value> statics_;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants_;

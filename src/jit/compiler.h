@@ -3,7 +3,7 @@
 
 #include "jit/bitcode.h"
 #include "jit/code_object.h"
-#include "jit/target.h"
+#include <flydsl/target.h>
 
 #include <memory>
 #include <string>

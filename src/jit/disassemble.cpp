@@ -1,4 +1,5 @@
 #include "jit/compiler.h"
+#include "jit/llvm_target.h"
 #include "jit/target_init.h"
 
 #include <flydsl/error.h>
@@ -34,7 +35,7 @@ public:
     registers_.reset(llvmTarget->createMCRegInfo(triple_));
     assembly_.reset(llvmTarget->createMCAsmInfo(*registers_, triple_, options_));
     subtarget_.reset(
-        llvmTarget->createMCSubtargetInfo(triple_, target.name(), target.llvmFeatures()));
+        llvmTarget->createMCSubtargetInfo(triple_, target.name(), llvmFeatures(target)));
     instructions_.reset(llvmTarget->createMCInstrInfo());
     context_ = std::make_unique<llvm::MCContext>(triple_, assembly_.get(), registers_.get(),
                                                  subtarget_.get());

@@ -1,7 +1,7 @@
 // From a relocatable AMDGPU object to a code object that HIP loads, in memory.
 #pragma once
 
-#include "jit/target.h"
+#include <flydsl/target.h>
 
 #include <cstdint>
 #include <optional>

@@ -104,9 +104,9 @@ void setControls(llvm::Module &module, const CompileOptions &options) {
   const struct {
     const char *name;
     unsigned value;
-  } controls[] = {{"__oclc_ISA_version", isaVersion(options.target.processor().name)},
+  } controls[] = {{"__oclc_ISA_version", isaVersion(options.target.name())},
                   {"__oclc_ABI_version", 500},
-                  {"__oclc_wavefrontsize64", options.target.waveSize() == 64},
+                  {"__oclc_wavefrontsize64", options.target.wave_size() == 64},
                   {"__oclc_finite_only_opt", options.fastMath},
                   {"__oclc_unsafe_math_opt", options.fastMath},
                   {"__oclc_daz_opt", 0},

@@ -1,6 +1,7 @@
 // comgr is loaded when first asked for: it brings an LLVM of its own, which takes tens of
 // milliseconds.
 #include "jit/link.h"
+#include "jit/llvm_target.h"
 
 #include "support/log.h"
 
@@ -121,7 +122,7 @@ std::optional<Bytes> linkWithComgr(std::span<const char> object, const Target &t
   if (!api.lists(target))
     return std::nullopt;
   Bytes linked;
-  if (Session(api).run(object, target.isaName(), linked))
+  if (Session(api).run(object, isaName(target), linked))
     return linked;
   support::log().debug("comgr lists {} but did not link the object", target.id());
   return std::nullopt;

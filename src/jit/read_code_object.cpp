@@ -2,7 +2,7 @@
 // Layout of the note and its keys: LLVM's AMDGPUUsage, "Code Object Metadata" (note
 // NT_AMDGPU_METADATA = 32, owner "AMDGPU", MessagePack map).
 #include "jit/code_object.h"
-#include "jit/target.h"
+#include <flydsl/target.h>
 
 #include <flydsl/error.h>
 

@@ -1,4 +1,5 @@
 #include "jit/codegen.h"
+#include "jit/llvm_target.h"
 #include "jit/target_init.h"
 
 #include <flydsl/error.h>
@@ -60,7 +61,7 @@ static std::unique_ptr<llvm::TargetMachine> make(const CompileOptions &options) 
   llvm::TargetOptions targetOptions;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(options.optLevel, 3u));
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, options.target.name(), options.target.llvmFeatures(),
+      target->createTargetMachine(triple, options.target.name(), llvmFeatures(options.target),
                                   targetOptions, llvm::Reloc::PIC_, std::nullopt, level));
   if (!machine)
     throw CompileError("LLVM can't generate code for " + options.target.id());

@@ -1,4 +1,5 @@
 #include "jit/codegen.h"
+#include "jit/llvm_target.h"
 
 #include "jit/bitcode.h"
 
@@ -103,7 +104,7 @@ void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
                    const CompileOptions &options) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
 
-  std::string features = options.target.llvmFeatures();
+  std::string features = llvmFeatures(options.target);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;

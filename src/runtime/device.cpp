@@ -113,6 +113,7 @@ std::vector<Device> Device::all() {
 std::string Device::name() const { return deviceInfo(ordinal_).name; }
 std::string Device::arch() const { return deviceInfo(ordinal_).arch; }
 std::string Device::arch_full() const { return deviceInfo(ordinal_).archFull; }
+Target Device::target() const { return Target::parse(deviceInfo(ordinal_).archFull); }
 bool Device::is_emulator() const { return hip().isEmulator; }
 int Device::compute_units() const { return deviceInfo(ordinal_).computeUnits; }
 int Device::warp_size() const { return deviceInfo(ordinal_).warpSize; }

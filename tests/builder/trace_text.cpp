@@ -29,7 +29,8 @@ std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<
     return c;
   }();
   flydsl::builder::TraceResult result =
-      flydsl::builder::traceKernel(spec, types, block, *context, target);
+      flydsl::builder::traceKernel(spec, types, block, *context,
+                                     target ? std::optional(flydsl::Target::parse(target)) : std::nullopt);
   expectUsersPlaces(*result.module);
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -4,15 +4,16 @@ cmake_minimum_required(VERSION 3.25)
 
 # room -> the first path components that its files may include besides the standard library's headers.
 set(may_support  support flydsl spdlog)
+set(may_target   target support flydsl)
 set(may_layout   layout)
-set(may_dialect  dialect layout support flydsl mlir llvm)
-set(may_builder  builder dialect layout support flydsl mlir llvm)
-set(may_runtime  runtime support flydsl hip)
+set(may_dialect  dialect layout target support flydsl mlir llvm)
+set(may_builder  builder dialect layout target support flydsl mlir llvm)
+set(may_runtime  runtime target support flydsl hip)
 set(may_cache    cache support flydsl)
-set(may_jit      jit builder cache runtime dialect layout support flydsl mlir llvm lld amd_comgr)
-set(may_emulator emulator hip llvm)   # and <flydsl/emulator.h>, the C interface that it implements
+set(may_jit      jit builder cache runtime dialect layout target support flydsl mlir llvm lld amd_comgr)
+set(may_emulator emulator target hip llvm)   # and <flydsl/emulator.h>, the C interface that it implements
 set(may_include  flydsl)
-set(guarded support layout dialect builder runtime cache jit emulator flydsl mlir llvm lld hip amd_comgr)
+set(guarded support target layout dialect builder runtime cache jit emulator flydsl mlir llvm lld hip amd_comgr)
 
 set(files_read 0)
 set(bad "")
@@ -40,7 +41,7 @@ function(check room directory)
   set(bad "${bad}" PARENT_SCOPE)
 endfunction()
 
-foreach(room support layout dialect builder runtime cache jit emulator)
+foreach(room support target layout dialect builder runtime cache jit emulator)
   check(${room} "${ROOT}/src/${room}")
 endforeach()
 check(include "${ROOT}/include/flydsl")

@@ -35,13 +35,13 @@ CompileOptions forTarget(const char *name) {
 } // namespace
 
 TEST_CASE("A kernel in gpu, scf, arith and llvm compiles for every supported target") {
-  for (const Processor &processor : supportedProcessors()) {
-    CAPTURE(processor.name);
-    auto object = compileText(test::scaleKernel(), forTarget(std::string(processor.name).c_str()));
+  for (const Target &target : Target::all()) {
+    CAPTURE(target.name());
+    auto object = compileText(test::scaleKernel(), forTarget(target.name().c_str()));
     const KernelMetadata &kernel = object->kernel();
-    CHECK(object->target == processor.name);
+    CHECK(object->target == target.name());
     CHECK(kernel.name == "scale");
-    CHECK(kernel.waveSize == processor.waveSize);
+    CHECK(kernel.waveSize == unsigned(target.wave_size()));
     CHECK(kernel.maxWorkgroupSize == 128);
     CHECK(kernel.requiredBlock[0] == 128);
     CHECK(kernel.vgprs > 0);
@@ -180,9 +180,9 @@ TEST_CASE("The size of block and grid needs no device library") {
            "llvm.store %i, %p : i32, !llvm.ptr<1>\ngpu.return } }";
   };
   const std::string known = "attributes {known_block_size = array<i32: 8, 24, 1>}";
-  for (const Processor &processor : supportedProcessors()) {
-    CAPTURE(processor.name);
-    const CompileOptions options = forTarget(std::string(processor.name).c_str());
+  for (const Target &target : Target::all()) {
+    CAPTURE(target.name());
+    const CompileOptions options = forTarget(target.name().c_str());
     // Known, it is a constant and the kernel has its pointer alone.
     auto constant = compileText(kernel("block_dim y", known), options);
     CHECK(constant->kernel().kernargBytes == 8);

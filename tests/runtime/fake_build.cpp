@@ -40,7 +40,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   state->facts.name = spec.name;
   state->facts.target = object->target;
   state->facts.sharedBytes = fake.sharedBytes;
-  state->facts.maxSharedBytes = target.ldsBytes();
+  state->facts.maxSharedBytes = target.lds_bytes();
   state->facts.maxBlock = fake.maxBlock;
   state->facts.block = block;
   return state;

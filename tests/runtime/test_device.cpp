@@ -12,6 +12,8 @@ TEST_CASE("devices report what HIP says of them") {
   CHECK(device.name() == "Fake gfx device");
   CHECK(device.arch() == "gfx942");
   CHECK(device.arch_full() == "gfx942:sramecc+:xnack-");
+  CHECK(device.target() == fx::Target::parse("gfx942:sramecc+:xnack-"));
+  CHECK(device.target().has(fx::feature::mfma));
   CHECK(device.warp_size() == 64);
   CHECK(device.compute_units() == 304);
   CHECK(device.shared_memory() == 65536);

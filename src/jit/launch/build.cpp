@@ -43,7 +43,7 @@ runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &ker
   facts.name = kernel.name;
   facts.target = object.target;
   facts.sharedBytes = kernel.ldsBytes;
-  facts.maxSharedBytes = target.ldsBytes();
+  facts.maxSharedBytes = target.lds_bytes();
   if (kernel.maxWorkgroupSize)
     facts.maxBlock = kernel.maxWorkgroupSize;
   for (int i = 0; i < 3; ++i)
@@ -112,7 +112,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   const Clock::time_point start = Clock::now();
   builder::TraceResult traced = [&] {
     runtime::ProfilerRange range("flydsl trace", spec.name);
-    return builder::traceKernel(spec, types, block, *context, target.name());
+    return builder::traceKernel(spec, types, block, *context, target);
   }();
   state->traceMilliseconds = millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "jit/launch/executable_state.h"
-#include "jit/target.h"
+#include <flydsl/target.h>
 
 #include <flydsl/detail/kernel_spec.h>
 

@@ -2,6 +2,7 @@
 
 #include "runtime/device_info.h"
 #include "support/log.h"
+#include "target/from_environment.h"
 
 #include <flydsl/device.h>
 
@@ -10,7 +11,7 @@ namespace flydsl::jit {
 Target chooseTarget(const std::string &arch, const std::source_location &where) {
   if (!arch.empty())
     return Target::parse(arch);
-  if (auto named = targetFromEnvironment())
+  if (auto named = detail::targetFromEnvironment())
     return *named;
   std::optional<std::string> device;
   try {
@@ -18,7 +19,7 @@ Target chooseTarget(const std::string &arch, const std::source_location &where) 
   } catch (const RuntimeError &noDevice) {
     support::log().info("no device to take the target from: {}", noDevice.what());
   }
-  return resolveTarget(device);
+  return detail::resolveTarget(device);
 }
 
 } // namespace flydsl::jit

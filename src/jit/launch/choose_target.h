@@ -1,7 +1,7 @@
 // The target of a compile that no launch asked for.
 #pragma once
 
-#include "jit/target.h"
+#include <flydsl/target.h>
 
 #include <source_location>
 #include <string>

@@ -12,7 +12,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 Executable compile_ir(std::string_view module, const CompileIrConfig &config,
                       const std::source_location &where) {
-  const jit::Target target = jit::chooseTarget(config.arch, where);
+  const Target target = jit::chooseTarget(config.arch, where);
   jit::ContextLease context;
   auto read = jit::readModule(module, config.name, *context);
   return Executable(jit::buildModule(*read, jit::optionsFor(target, config.hints)));

@@ -7,6 +7,7 @@
 #include "runtime/profiler_range.h"
 #include "support/env.h"
 #include "support/log.h"
+#include "target/from_environment.h"
 
 #include <chrono>
 
@@ -85,7 +86,7 @@ std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> 
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
   checkBlockFor(kernel.spec, config.block, where);
-  const jit::Target target = jit::resolveTarget(deviceInfo(device).archFull);
+  const Target target = detail::resolveTarget(deviceInfo(device).archFull);
   const std::vector<ArgType> types = pack.types();
   std::shared_ptr<const ExecutableState> executable =
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
@@ -131,7 +132,7 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   const bool any = block == Dim3(0);
   if (!any)
     checkBlockFor(kernel.spec, block, where);
-  const jit::Target target = jit::chooseTarget(config.arch, where);
+  const Target target = jit::chooseTarget(config.arch, where);
   pack.setBlock(any ? noBlock : blockWord(block));
   const std::vector<ArgType> types = pack.types();
   return Executable(jit::build(kernel.spec, types,

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "target/processors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -21,6 +22,9 @@ namespace mlir::fly {
 
 #define GEN_PASS_DEF_CONVERTNARROWFLOATSPASS
 #include "dialect/Conversion/FlyToROCDL/Passes.h.inc"
+
+using flydsl::Feature;
+using flydsl::detail::Processor;
 
 namespace {
 
@@ -73,9 +77,11 @@ std::optional<Format> formatOf(Type type) {
 }
 
 /// "fp8" or "bf8" where the target's instructions convert this type; empty where they don't.
-StringRef nativeName(StringRef chipset, Type type) {
-  const bool isFnuz = chipset == "gfx942" || chipset == "gfx940" || chipset == "gfx941";
-  const bool isOcp = chipset == "gfx950" || chipset.starts_with("gfx12");
+/// `processor` is null where the target is not known.
+StringRef nativeName(const Processor *processor, Type type) {
+  const bool converts = processor && processor->features.has(Feature::fp8_conversions);
+  const bool isFnuz = converts && processor->features.has(Feature::fnuz_fp8);
+  const bool isOcp = converts && processor->features.has(Feature::ocp_fp8);
   if ((isFnuz && isa<Float8E4M3FNUZType>(type)) || (isOcp && isa<Float8E4M3FNType>(type)))
     return "fp8";
   if ((isFnuz && isa<Float8E5M2FNUZType>(type)) || (isOcp && isa<Float8E5M2Type>(type)))
@@ -243,7 +249,7 @@ Value scaleNarrowed(const Words &w, Value number) {
   return w.op<arith::AndIOp>(w.op<arith::ShRUIOp>(w.bits(number), w.word(23)), w.word(0xff));
 }
 
-Value extended(OpBuilder &b, arith::ExtFOp op, StringRef chipset) {
+Value extended(OpBuilder &b, arith::ExtFOp op, const Processor *processor) {
   Location loc = op.getLoc();
   Type from = getElementTypeOrSelf(op.getIn().getType());
   Words w(b, loc, op.getType());
@@ -251,12 +257,12 @@ Value extended(OpBuilder &b, arith::ExtFOp op, StringRef chipset) {
   std::optional<Format> format = formatOf(from);
   if (!format)
     return scaleWidened(w, bits);
-  if (StringRef name = nativeName(chipset, from); !name.empty())
+  if (StringRef name = nativeName(processor, from); !name.empty())
     return nativelyWidened(b, loc, name, bits, op.getType());
   return widened(w, *format, bits);
 }
 
-Value truncated(OpBuilder &b, arith::TruncFOp op, StringRef chipset) {
+Value truncated(OpBuilder &b, arith::TruncFOp op, const Processor *processor) {
   Location loc = op.getLoc();
   Type to = getElementTypeOrSelf(op.getType());
   Words w(b, loc, op.getType());
@@ -264,7 +270,7 @@ Value truncated(OpBuilder &b, arith::TruncFOp op, StringRef chipset) {
   std::optional<Format> format = formatOf(to);
   if (!format)
     return w.cast(w.resize(scaleNarrowed(w, op.getIn()), width), to);
-  if (StringRef name = nativeName(chipset, to); !name.empty())
+  if (StringRef name = nativeName(processor, to); !name.empty())
     return w.cast(nativelyNarrowed(b, loc, name, op.getIn()), to);
   return w.cast(w.resize(narrowed(w, *format, op.getIn()), width), to);
 }
@@ -273,6 +279,12 @@ struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloa
   using ConvertNarrowFloatsPassBase::ConvertNarrowFloatsPassBase;
 
   void runOnOperation() override {
+    const Processor *processor = flydsl::detail::findProcessor(chipset.getValue());
+    if (!processor && !chipset.empty()) {
+      getOperation()->emitError("unknown chipset '")
+          << chipset << "'; known: " << flydsl::detail::processorNames();
+      return signalPassFailure();
+    }
     SmallVector<Operation *> conversions;
     getOperation()->walk([&](Operation *op) {
       if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
@@ -287,7 +299,8 @@ struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloa
       OpBuilder b(op);
       auto extend = dyn_cast<arith::ExtFOp>(op);
       op->getResult(0).replaceAllUsesWith(
-          extend ? extended(b, extend, chipset) : truncated(b, cast<arith::TruncFOp>(op), chipset));
+          extend ? extended(b, extend, processor)
+                 : truncated(b, cast<arith::TruncFOp>(op), processor));
       op->erase();
     }
   }

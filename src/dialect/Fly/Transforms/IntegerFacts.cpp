@@ -1,6 +1,7 @@
 #include "dialect/Fly/Transforms/IntegerFacts.h"
 
 #include "layout/error.h"
+#include "target/processors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -20,9 +21,18 @@ namespace {
 // Definitions are followed at most this deep, which bounds the time on long chains of arithmetic.
 constexpr unsigned kMaxDepth = 16;
 
-// HIP's limits: at most 1024 work-items a workgroup, fewer than 2^31 workgroups a dimension of the
-// grid.
-constexpr int64_t kMaxBlockSize = 1024;
+/// The most work-items that a workgroup has on any processor.
+int64_t maxBlockSize() {
+  static const int64_t most = [] {
+    int64_t most = 0;
+    for (const flydsl::detail::Processor &processor : flydsl::detail::processors())
+      most = std::max<int64_t>(most, processor.maxBlockSize);
+    return most;
+  }();
+  return most;
+}
+
+// HIP's limit: fewer than 2^31 workgroups a dimension of the grid.
 constexpr int64_t kMaxGridSize = INT32_MAX;
 
 unsigned widthOf(Type type) {
@@ -84,7 +94,7 @@ private:
     if (auto func = op->getParentOfType<gpu::GPUFuncOp>())
       if (std::optional<ArrayRef<int32_t>> sizes = func.getKnownBlockSize())
         return (*sizes)[static_cast<unsigned>(dim)];
-    return kMaxBlockSize;
+    return maxBlockSize();
   }
 
   ExprRef compute(Value value, unsigned depth) {

@@ -1,0 +1,118 @@
+// What a kernel is compiled for: a processor and what it has.
+#pragma once
+
+#include <flydsl/export.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// Who makes a processor.
+enum class Vendor : std::uint8_t { amd };
+
+/// A generation of processors that share an instruction set.
+enum class Family : std::uint8_t {
+  cdna2,   ///< gfx90a
+  cdna3,   ///< gfx942
+  cdna4,   ///< gfx950
+  rdna3,   ///< gfx1100
+  rdna4,   ///< gfx1200, gfx1201
+  gfx1250, ///< gfx1250
+};
+
+/// What some processors have and others do not. A kernel chooses its instructions by these, never
+/// by a processor's name: `if (fx::target().has(fx::feature::mfma))`.
+enum class Feature : std::uint8_t {
+  mfma,                   ///< matrix products of a wave of 64 (MFMA)
+  wmma,                   ///< matrix products of a wave of 32 (WMMA)
+  accumulation_registers, ///< accumulation registers beside the vector registers
+  xf32,                   ///< MFMA of f32 operands with 10 bits of mantissa
+  mfma_scale,             ///< MFMA of 8-, 6- and 4-bit floats with block scales
+  fp8_conversions,        ///< instructions that convert f32 to 8-bit floats and back
+  fnuz_fp8,               ///< 8-bit floats of instructions are E4M3FNUZ and E5M2FNUZ
+  ocp_fp8,                ///< 8-bit floats of instructions are OCP's E4M3FN and E5M2
+  fp4_conversions,        ///< instructions that convert pairs of f4E2M1 with a scale
+  bf16_conversions,       ///< an instruction that rounds pairs of f32 to bf16
+  stochastic_bf16,        ///< an instruction that rounds f32 to bf16 by a random number
+  packed_f32,             ///< additions, products and multiply-adds of pairs of f32
+  buffer_to_lds,          ///< buffer and global loads whose data go to LDS, 4 bytes a lane
+  buffer_to_lds_wide,     ///< the same with 12 and 16 bytes a lane
+  lds_transpose_read,     ///< LDS reads that transpose a tile of 4- to 16-bit elements
+  permlane_swap,          ///< v_permlane16_swap and v_permlane32_swap
+  wave_id,                ///< the number of a wave in its workgroup, in a scalar register
+  clusters,               ///< clusters of workgroups
+  s_waitcnt,              ///< s_waitcnt: one instruction that waits for several counters
+  async_lds,              ///< copies between global memory and LDS with a counter of their own
+  tensor_mover,           ///< tensor data mover (TDM)
+};
+
+/// The features by the names that kernels use, as in `fx::feature::mfma`.
+namespace feature {
+using enum Feature;
+}
+
+/// The name of a feature as it is written in C++: "mfma".
+FLYDSL_API std::string_view name(Feature feature);
+
+/// A switchable feature as AMD's target ids spell it: absent (any), "+" (on) or "-" (off).
+enum class Toggle : std::uint8_t { any, on, off };
+
+namespace detail {
+struct Processor;
+}
+
+/// A processor that kernels can be compiled for, with its switchable features. A plain value; equal
+/// targets have equal ids.
+class FLYDSL_API Target {
+public:
+  /// No target; every question about it is a CompileError.
+  Target() = default;
+  /// Reads "gfx942", "gfx942:sramecc+:xnack-" or "amdgcn-amd-amdhsa--gfx942:xnack+", in any case.
+  /// Throws CompileError that lists the supported processors for anything else.
+  static Target parse(std::string_view text);
+  /// One target for each supported processor, no switchable feature fixed.
+  static std::vector<Target> all();
+
+  /// False for a default-constructed Target.
+  explicit operator bool() const { return processor_ != nullptr; }
+
+  /// The processor: "gfx942".
+  std::string name() const;
+  Vendor vendor() const;
+  Family family() const;
+  /// Lanes of a wave that kernels are compiled for.
+  int wave_size() const;
+  /// The most bytes of LDS that one workgroup may have.
+  std::size_t lds_bytes() const;
+  /// The most work-items that one workgroup may have.
+  int max_block_size() const;
+  bool has(Feature feature) const;
+
+  Toggle sramecc() const { return sramecc_; }
+  Toggle xnack() const { return xnack_; }
+  /// The name with its switchable features in alphabetical order: "gfx942:sramecc+:xnack-".
+  std::string id() const;
+  /// True if code for this target runs on a device of target \p device: the processor is the same,
+  /// and each feature that the code fixes has the device's setting.
+  bool runs_on(const Target &device) const;
+
+  friend bool operator==(const Target &, const Target &) = default;
+
+private:
+  const detail::Processor &processor() const;
+
+  const detail::Processor *processor_ = nullptr;
+  Toggle sramecc_ = Toggle::any;
+  Toggle xnack_ = Toggle::any;
+};
+
+/// The target that the kernel is being traced for. Throws TraceError outside of a kernel, where
+/// Device::target() answers, and where the trace is for no particular target.
+FLYDSL_API Target target(std::source_location where = std::source_location::current());
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,182 @@
+#include "target/processors.h"
+
+#include <array>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+constexpr std::size_t kKib = 1024;
+
+// Sources: LLVM's AMDGPUUsage ("Processors", "Target Features") and the feature lists of its
+// AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2 to
+// CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024 work-items
+// on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").
+constexpr std::array kProcessors = {
+    Processor{
+        .name = "gfx90a",
+        .vendor = Vendor::amd,
+        .family = Family::cdna2,
+        .waveSize = 64,
+        .ldsBytes = 64 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {.sramecc = true, .xnack = true},
+        .features = {Feature::mfma, Feature::accumulation_registers, Feature::packed_f32,
+                     Feature::buffer_to_lds, Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx942",
+        .vendor = Vendor::amd,
+        .family = Family::cdna3,
+        .waveSize = 64,
+        .ldsBytes = 64 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {.sramecc = true, .xnack = true},
+        .features = {Feature::mfma, Feature::accumulation_registers, Feature::xf32,
+                     Feature::fp8_conversions, Feature::fnuz_fp8, Feature::packed_f32,
+                     Feature::buffer_to_lds, Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx950",
+        .vendor = Vendor::amd,
+        .family = Family::cdna4,
+        .waveSize = 64,
+        .ldsBytes = 160 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {.sramecc = true, .xnack = true},
+        .features = {Feature::mfma, Feature::accumulation_registers, Feature::mfma_scale,
+                     Feature::fp8_conversions, Feature::ocp_fp8, Feature::fp4_conversions,
+                     Feature::bf16_conversions, Feature::stochastic_bf16, Feature::packed_f32,
+                     Feature::buffer_to_lds, Feature::buffer_to_lds_wide,
+                     Feature::lds_transpose_read, Feature::permlane_swap, Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx1100",
+        .vendor = Vendor::amd,
+        .family = Family::rdna3,
+        .waveSize = 32,
+        .ldsBytes = 64 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {},
+        .features = {Feature::wmma, Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx1200",
+        .vendor = Vendor::amd,
+        .family = Family::rdna4,
+        .waveSize = 32,
+        .ldsBytes = 64 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {},
+        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8, Feature::wave_id,
+                     Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx1201",
+        .vendor = Vendor::amd,
+        .family = Family::rdna4,
+        .waveSize = 32,
+        .ldsBytes = 64 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {},
+        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8, Feature::wave_id,
+                     Feature::s_waitcnt},
+    },
+    Processor{
+        .name = "gfx1250",
+        .vendor = Vendor::amd,
+        .family = Family::gfx1250,
+        .waveSize = 32,
+        .ldsBytes = 320 * kKib,
+        .maxBlockSize = 1024,
+        .switches = {},
+        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
+                     Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
+                     Feature::clusters, Feature::async_lds, Feature::tensor_mover},
+    },
+};
+
+struct NamedFeature {
+  Feature feature;
+  std::string_view name;
+};
+constexpr std::array kFeatures = {
+    NamedFeature{Feature::mfma, "mfma"},
+    NamedFeature{Feature::wmma, "wmma"},
+    NamedFeature{Feature::accumulation_registers, "accumulation_registers"},
+    NamedFeature{Feature::xf32, "xf32"},
+    NamedFeature{Feature::mfma_scale, "mfma_scale"},
+    NamedFeature{Feature::fp8_conversions, "fp8_conversions"},
+    NamedFeature{Feature::fnuz_fp8, "fnuz_fp8"},
+    NamedFeature{Feature::ocp_fp8, "ocp_fp8"},
+    NamedFeature{Feature::fp4_conversions, "fp4_conversions"},
+    NamedFeature{Feature::bf16_conversions, "bf16_conversions"},
+    NamedFeature{Feature::stochastic_bf16, "stochastic_bf16"},
+    NamedFeature{Feature::packed_f32, "packed_f32"},
+    NamedFeature{Feature::buffer_to_lds, "buffer_to_lds"},
+    NamedFeature{Feature::buffer_to_lds_wide, "buffer_to_lds_wide"},
+    NamedFeature{Feature::lds_transpose_read, "lds_transpose_read"},
+    NamedFeature{Feature::permlane_swap, "permlane_swap"},
+    NamedFeature{Feature::wave_id, "wave_id"},
+    NamedFeature{Feature::clusters, "clusters"},
+    NamedFeature{Feature::s_waitcnt, "s_waitcnt"},
+    NamedFeature{Feature::async_lds, "async_lds"},
+    NamedFeature{Feature::tensor_mover, "tensor_mover"},
+};
+constexpr bool inOrder() {
+  for (std::size_t i = 0; i < kFeatures.size(); ++i)
+    if (static_cast<std::size_t>(kFeatures[i].feature) != i)
+      return false;
+  return kFeatures.size() == static_cast<std::size_t>(Feature::tensor_mover) + 1;
+}
+static_assert(inOrder(), "every feature has one row, in the order of the enumeration");
+
+void append(std::string &list, std::string_view name) {
+  if (!list.empty())
+    list += ", ";
+  list += name;
+}
+
+} // namespace
+
+std::span<const Processor> processors() { return kProcessors; }
+
+const Processor *findProcessor(std::string_view name) {
+  for (const Processor &processor : kProcessors)
+    if (processor.name == name)
+      return &processor;
+  return nullptr;
+}
+
+std::string processorNames() {
+  std::string names;
+  for (const Processor &processor : kProcessors)
+    append(names, processor.name);
+  return names;
+}
+
+std::string processorsWith(Feature feature) {
+  std::string names;
+  for (const Processor &processor : kProcessors)
+    if (processor.features.has(feature))
+      append(names, processor.name);
+  return names;
+}
+
+std::span<const Feature> allFeatures() {
+  static constexpr auto features = [] {
+    std::array<Feature, kFeatures.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = kFeatures[i].feature;
+    return all;
+  }();
+  return features;
+}
+
+} // namespace detail
+
+std::string_view name(Feature feature) {
+  return detail::kFeatures.at(static_cast<std::size_t>(feature)).name;
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,69 @@
+// The table of processors: one row each, free of LLVM. Every room asks here what a processor is and
+// has; tests/target compares the rows with LLVM's own tables.
+#pragma once
+
+#include <flydsl/target.h>
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A set of features.
+class FeatureSet {
+public:
+  constexpr FeatureSet(std::initializer_list<Feature> features) {
+    for (Feature feature : features)
+      bits_ |= bit(feature);
+  }
+  constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) != 0; }
+
+private:
+  static constexpr std::uint64_t bit(Feature feature) {
+    return std::uint64_t(1) << static_cast<unsigned>(feature);
+  }
+  std::uint64_t bits_ = 0;
+};
+
+/// The switchable features that a processor's target ids may carry.
+struct Switches {
+  bool sramecc = false;
+  bool xnack = false;
+};
+
+/// What is known of one processor.
+struct Processor {
+  std::string_view name;
+  Vendor vendor;
+  Family family;
+  int waveSize;         ///< lanes of a wave unless the code asks for the other size
+  std::size_t ldsBytes; ///< the most that a workgroup may have
+  int maxBlockSize;     ///< the most work-items of a workgroup
+  Switches switches;
+  FeatureSet features;
+};
+
+/// All processors that kernels can be compiled for.
+std::span<const Processor> processors();
+
+/// The row of a processor by its bare name ("gfx942"), or null.
+const Processor *findProcessor(std::string_view name);
+
+/// The names of all processors: "gfx90a, gfx942, ...".
+std::string processorNames();
+
+/// The names of the processors that have a feature.
+std::string processorsWith(Feature feature);
+
+/// True for the generations of CDNA, whose waits and buffer descriptors are encoded as GCN's are.
+constexpr bool isCdna(Family family) {
+  return family == Family::cdna2 || family == Family::cdna3 || family == Family::cdna4;
+}
+
+/// Every feature, in the order of the enumeration.
+std::span<const Feature> allFeatures();
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,51 @@
+#include "target/processors.h"
+
+#include <flydsl/error.h>
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace flydsl;
+
+TEST_CASE("each processor has one row, and every row a wave, LDS and a block") {
+  std::set<std::string_view> names;
+  for (const detail::Processor &row : detail::processors()) {
+    INFO(row.name);
+    CHECK(names.insert(row.name).second);
+    CHECK(detail::findProcessor(row.name) == &row);
+    CHECK((row.waveSize == 32 || row.waveSize == 64));
+    CHECK(row.ldsBytes >= 64 * 1024);
+    CHECK(row.maxBlockSize % row.waveSize == 0);
+  }
+  CHECK(Target::all().size() == detail::processors().size());
+}
+
+TEST_CASE("what follows from another feature is there with it") {
+  for (const Target &target : Target::all()) {
+    INFO(target.name());
+    CHECK_FALSE((target.has(feature::mfma) && target.has(feature::wmma)));
+    CHECK(target.has(feature::mfma) == target.has(feature::accumulation_registers));
+    CHECK((target.wave_size() == 64) == target.has(feature::mfma));
+    CHECK((!target.has(feature::mfma_scale) || target.has(feature::mfma)));
+    CHECK((!target.has(feature::buffer_to_lds_wide) || target.has(feature::buffer_to_lds)));
+    CHECK_FALSE((target.has(feature::ocp_fp8) && target.has(feature::fnuz_fp8)));
+  }
+}
+
+TEST_CASE("features have names, no two the same") {
+  std::set<std::string_view> names;
+  for (Feature feature : detail::allFeatures())
+    CHECK(names.insert(name(feature)).second);
+  CHECK(name(feature::mfma) == "mfma");
+  CHECK(detail::processorsWith(feature::mfma_scale) == "gfx950");
+}
+
+TEST_CASE("a target that was never named answers no question") {
+  const Target none;
+  CHECK_FALSE(none);
+  CHECK(Target::parse("gfx942"));
+  CHECK_THROWS_WITH(none.wave_size(), Catch::Contains("no target is given; name one of: gfx90a"));
+  CHECK_THROWS_AS(none.id(), CompileError);
+  CHECK_THROWS_AS(Target::parse("gfx942").runs_on(none), CompileError);
+}
