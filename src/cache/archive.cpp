@@ -14,77 +14,110 @@ template <class T> static void append(Bytes &out, const T &value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-Transferred exportEntries(const std::vector<EntryFile> &entries, const std::string &archive) {
+Transferred exportEntries(const std::vector<EntryFile> &entries, const std::string &archive,
+                          const support::Trust &trust) {
   Transferred result;
   Bytes out(magic, magic + sizeof magic);
   append(out, formatVersion);
   append(out, std::uint32_t(0));
   for (const EntryFile &entry : entries) {
-    std::optional<Bytes> data = readFile(entry.path);
-    Decoded decoded = data ? decodeEntry(entry.key, data->data(), data->size())
-                           : Decoded{std::nullopt, "it can't be read"};
-    if (!decoded.blob) {
-      result.skipped.push_back(entry.path + ": " + decoded.problem);
+    support::FileContents file = support::readAll(entry.path, maxEntryBytes, trust);
+    if (file.bytes)
+      file.problem = decodeEntry(entry.key, file.bytes->data(), file.bytes->size()).problem;
+    if (!file.problem.empty()) {
+      result.skipped.push_back(entry.path + ": " + file.problem);
       continue;
     }
-    append(out, std::uint64_t(data->size()));
-    out.insert(out.end(), data->begin(), data->end());
+    append(out, std::uint64_t(file.bytes->size()));
+    out.insert(out.end(), file.bytes->begin(), file.bytes->end());
     ++result.entries;
-    result.bytes += data->size();
+    result.bytes += file.bytes->size();
   }
   auto count = static_cast<std::uint32_t>(result.entries);
   std::memcpy(out.data() + sizeof magic + sizeof formatVersion, &count, sizeof count);
-  std::string problem = writeDurably(archive, out);
+  std::string problem = support::writeFile(archive, out);
   if (!problem.empty())
     throw Error("writing " + archive + ": " + problem);
   return result;
 }
 
-Transferred importEntries(const std::string &archive, const std::string &directory) {
-  std::optional<Bytes> data = readFile(archive);
-  if (!data)
-    throw Error(archive + " can't be read");
-  if (data->size() < headerBytes || std::memcmp(data->data(), magic, sizeof magic) != 0)
+namespace {
+
+/// Where an entry is in the archive.
+struct Piece {
+  std::uint64_t offset, size;
+};
+
+/// Reads the sizes alone, so that an archive of any size takes little memory.
+std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive) {
+  Bytes header(headerBytes);
+  if (file.problem().empty() && file.size() < headerBytes)
+    throw Error(archive + " is no archive of cache entries");
+  if (!file.read(0, header))
+    throw Error(archive + " can't be read: " + file.problem());
+  if (std::memcmp(header.data(), magic, sizeof magic) != 0)
     throw Error(archive + " is no archive of cache entries");
   std::uint32_t numbers[2];
-  std::memcpy(numbers, data->data() + sizeof magic, sizeof numbers);
+  std::memcpy(numbers, header.data() + sizeof magic, sizeof numbers);
   if (numbers[0] != formatVersion)
     throw Error(archive + " has format version " + std::to_string(numbers[0]) + ", expected " +
                 std::to_string(formatVersion));
-
-  struct Piece {
-    const std::uint8_t *data;
-    std::size_t size;
-  };
   std::vector<Piece> pieces;
-  std::size_t at = headerBytes;
+  std::uint64_t at = headerBytes;
   for (std::uint32_t i = 0; i < numbers[1]; ++i) {
+    std::uint8_t bytes[sizeof(std::uint64_t)];
     std::uint64_t size = 0;
-    if (data->size() - at < sizeof size)
+    if (file.size() - at < sizeof size)
       throw Error(archive + " ends early");
-    std::memcpy(&size, data->data() + at, sizeof size);
+    if (!file.read(at, bytes))
+      throw Error(archive + " can't be read: " + file.problem());
+    std::memcpy(&size, bytes, sizeof size);
     at += sizeof size;
-    if (size > data->size() - at)
+    if (size > file.size() - at)
       throw Error(archive + " ends early");
-    pieces.push_back({data->data() + at, static_cast<std::size_t>(size)});
+    if (size < minEntryBytes)
+      throw Error(archive + ": " + std::to_string(size) + " bytes are no entry");
+    pieces.push_back({at, size});
     at += size;
   }
-  if (at != data->size())
+  if (at != file.size())
     throw Error(archive + " is longer than its contents");
+  return pieces;
+}
 
+/// Empty on success, else why the entry is left out.
+std::string importEntry(support::InputFile &file, const Piece &piece, const std::string &directory,
+                        const support::Trust &trust) {
+  if (piece.size > maxEntryBytes)
+    return "its " + std::to_string(piece.size) + " bytes are more than an entry has";
+  Bytes bytes(static_cast<std::size_t>(piece.size));
+  if (!file.read(piece.offset, bytes))
+    return file.problem();
+  const std::optional<Key> key = entryKey(bytes.data(), bytes.size());
+  if (!key)
+    return "no cache entry";
+  std::string problem = decodeEntry(*key, bytes.data(), bytes.size()).problem;
+  if (problem.empty())
+    problem = distrustDirectory(directory, *key, trust);
+  if (problem.empty())
+    problem = support::writeFile(entryPath(directory, *key), bytes, entryOptions(trust));
+  return problem;
+}
+
+} // namespace
+
+Transferred importEntries(const std::string &archive, const std::string &directory,
+                          const support::Trust &trust) {
+  support::InputFile file(archive, {.anybody = true, .group = {}});
+  const std::vector<Piece> pieces = piecesOf(file, archive);
   Transferred result;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    auto [bytes, size] = pieces[i];
-    std::optional<Key> key = entryKey(bytes, size);
-    std::string problem = key ? decodeEntry(*key, bytes, size).problem : "no cache entry";
-    if (problem.empty())
-      problem = writeDurably(entryPath(directory, *key), Bytes(bytes, bytes + size));
-    if (!problem.empty()) {
+    if (std::string problem = importEntry(file, pieces[i], directory, trust); !problem.empty()) {
       result.skipped.push_back("entry " + std::to_string(i) + ": " + problem);
       continue;
     }
     ++result.entries;
-    result.bytes += size;
+    result.bytes += pieces[i].size;
   }
   return result;
 }

@@ -14,12 +14,16 @@ struct Transferred {
   std::vector<std::string> skipped; ///< what was left out, and why
 };
 
-/// Writes the good entries among `entries` to `archive`, by way of a temporary file. Throws
+/// Writes the good entries among `entries` to `archive`, whole or not at all. Throws
 /// flydsl::Error if the archive can't be written.
-Transferred exportEntries(const std::vector<EntryFile> &entries, const std::string &archive);
+/// Entries that `trust` does not believe are left out.
+Transferred exportEntries(const std::vector<EntryFile> &entries, const std::string &archive,
+                          const support::Trust &trust = {});
 
 /// Verifies each entry of `archive` and writes it to `directory`. Throws flydsl::Error for a file
-/// that is no archive or that ends early, before anything is written.
-Transferred importEntries(const std::string &archive, const std::string &directory);
+/// that is no archive or that ends early, before anything is written. What is believed of an
+/// archive is the user's choice; its entries become the user's own.
+Transferred importEntries(const std::string &archive, const std::string &directory,
+                          const support::Trust &trust = {});
 
 } // namespace flydsl::cache

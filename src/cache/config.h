@@ -1,6 +1,8 @@
 // Where the cache is and how large it gets.
 #pragma once
 
+#include "support/file.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +19,7 @@ struct Config {
   std::uint64_t sizeLimit =
       defaultSizeLimit; ///< FLYDSL_RUNTIME_CACHE_SIZE in bytes, K, M, G or T; 0: no limit
   static constexpr std::uint64_t defaultSizeLimit = std::uint64_t(2) << 30;
+  support::Trust trust; ///< whose entries are believed; its group is FLYDSL_RUNTIME_CACHE_GROUP
 
   /// Throws flydsl::Error, naming variable and value, for what can't be understood.
   static Config fromEnvironment();

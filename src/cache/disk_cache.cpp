@@ -2,6 +2,8 @@
 
 #include "support/log.h"
 
+#include <flydsl/error.h>
+
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -28,25 +30,38 @@ static void stamp(const std::string &path) {
     utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
 
+void DiskCache::report(const std::string &problem) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = reported_.insert(problem).second;
+  }
+  if (first)
+    support::log().warn("cache: not used: {}", problem);
+}
+
+std::string DiskCache::refused(const std::string &directory) const {
+  return support::distrust(directory, config_.trust);
+}
+
 DiskCache::Found DiskCache::loadFrom(const std::string &directory, bool writable, const Key &key,
                                      Blob &into) {
-  std::string path = entryPath(directory, key);
-  std::optional<Bytes> data = readFile(path);
-  if (!data)
+  if (std::string problem = distrustDirectory(directory, key, config_.trust); !problem.empty()) {
+    report(problem);
     return Found::no;
-  Decoded decoded = decodeEntry(key, data->data(), data->size());
-  if (!decoded.blob) {
-    bool first;
-    {
-      std::lock_guard lock(mutex_);
-      first = reported_.insert(path).second;
-    }
-    if (first)
-      support::log().warn("cache entry {} is bad ({}) and is not used", path, decoded.problem);
+  }
+  std::string path = entryPath(directory, key);
+  Decoded decoded = readEntry(path, key, config_.trust);
+  if (!decoded.problem.empty()) {
+    report(path + ": " + decoded.problem);
+    // A bad entry, and what is no file, makes place for a good one. Removing a link, a pipe or a
+    // device removes its name alone.
     if (writable)
       ::unlink(path.c_str());
     return Found::bad;
   }
+  if (!decoded.blob)
+    return Found::no;
   if (writable)
     stamp(path);
   into = std::move(*decoded.blob);
@@ -73,15 +88,26 @@ void DiskCache::warnOnce(std::atomic<bool> &said, const std::string &message) {
 bool DiskCache::store(const Key &key, const Blob &blob) {
   if (!config_.disk)
     return false;
-  Bytes data = encodeEntry(key, blob);
-  std::string path = entryPath(config_.directory, key);
-  std::string problem = writeDurably(path, data);
+  if (std::string why = distrustDirectory(config_.directory, key, config_.trust); !why.empty()) {
+    report(why);
+    return false;
+  }
+  std::size_t bytes = 0;
+  std::string problem;
+  try {
+    const Bytes data = encodeEntry(key, blob);
+    bytes = data.size();
+    problem = support::writeFile(entryPath(config_.directory, key), data,
+                                 entryOptions(config_.trust));
+  } catch (const Error &error) {
+    problem = error.what();
+  }
   if (!problem.empty()) {
     warnOnce(saidUnwritable_, "the cache directory " + config_.directory + " can't be written (" +
                                   problem + "); kernels are not kept");
     return false;
   }
-  keepWithinLimit(data.size());
+  keepWithinLimit(bytes);
   return true;
 }
 
@@ -92,8 +118,7 @@ void DiskCache::keepWithinLimit(std::uint64_t added) {
     return;
   std::lock_guard lock(mutex_);
   if (!estimated_) {
-    for (const EntryFile &entry : listEntries(config_.directory))
-      estimate_ += entry.bytes;
+    estimate_ = directoryBytes(config_.directory);
     estimated_ = true;
   } else {
     estimate_ += added;
@@ -113,12 +138,14 @@ Blob DiskCache::loadOrMake(const Key &key, std::chrono::milliseconds timeout,
   if (std::optional<Blob> blob = load(key))
     return std::move(*blob);
   FileLock lock;
-  if (config_.disk) {
+  if (config_.disk && distrustDirectory(config_.directory, key, config_.trust).empty()) {
     std::string path = entryPath(config_.directory, key);
     std::string lockFile = lockPath(config_.directory, key);
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    auto state = lock.acquire(lockFile, timeout, [&] { return ::access(path.c_str(), F_OK) == 0; });
+    // Where they can't be made, the lock is unusable, and `store` says why.
+    (void)support::makeFolders(std::filesystem::path(path).parent_path(),
+                               entryOptions(config_.trust));
+    auto state = lock.acquire(
+        lockFile, timeout, [&] { return ::access(path.c_str(), F_OK) == 0; }, config_.trust.group);
     if (state == FileLock::State::unusable)
       support::log().debug("no lock at {}; another process may compile the same kernel", lockFile);
     // Whoever had the lock before has made it, as a rule.

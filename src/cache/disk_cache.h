@@ -30,8 +30,9 @@ class DiskCache {
 public:
   explicit DiskCache(Config config);
 
-  /// The blob for `key`, from the read-only directories first. An entry that fails verification is
-  /// a miss: it is logged once and, where possible, removed.
+  /// The blob for `key`, from the read-only directories first. An entry that fails verification, is
+  /// no regular file, or is or may be written by another user is a miss: it is logged once and,
+  /// where that is safe, removed.
   std::optional<Blob> load(const Key &key);
 
   /// Writes the entry. False if it could not be written; the first time is logged as a warning.
@@ -45,17 +46,21 @@ public:
   const Config &config() const { return config_; }
   /// The directories that are looked into, in order.
   std::vector<std::string> directories() const;
+  /// Why `directory` is not looked into; empty where it is.
+  std::string refused(const std::string &directory) const;
 
 private:
   enum class Found { no, bad, yes };
   Found loadFrom(const std::string &directory, bool writable, const Key &key, Blob &into);
   void keepWithinLimit(std::uint64_t added);
   void warnOnce(std::atomic<bool> &said, const std::string &message);
+  /// Logs that something is not used and why ("PATH: why"), once.
+  void report(const std::string &problem);
 
   const Config config_;
   std::atomic<bool> saidUnwritable_{false};
   std::mutex mutex_;               ///< guards what follows
-  std::set<std::string> reported_; ///< bad files that are in the log already
+  std::set<std::string> reported_; ///< what is in the log already
   std::uint64_t estimate_ = 0;     ///< bytes in the directory, as far as this process knows
   bool estimated_ = false;
 };
@@ -71,14 +76,23 @@ struct Pruned {
   std::uint64_t entries = 0, bytes = 0; ///< removed
   std::uint64_t bytesLeft = 0;
 };
-/// Removes the entries used longest ago until `limit` bytes are left, and what killed writers left
-/// behind.
+/// Bytes of a directory: its entries, and the files that are being written or were when their writer
+/// was killed.
+std::uint64_t directoryBytes(const std::string &directory);
+
+/// Removes what killed writers left behind and what is no entry but has an entry's name, then the
+/// entries used longest ago until `limit` bytes are left.
 Pruned prune(const std::string &directory, std::uint64_t limit);
 
-/// Writes `data` to `path` by way of a temporary file beside it: flushed, then renamed. Empty on
-/// success, else why not.
-std::string writeDurably(const std::string &path, const Bytes &data);
-/// The whole file; nothing if it can't be read.
-std::optional<Bytes> readFile(const std::string &path);
+/// Reads, verifies and unpacks the entry of `key` at `path`. No blob and no problem: there is none.
+Decoded readEntry(const std::string &path, const Key &key, const support::Trust &trust);
+
+/// How entries are written: whole, flushed, for this user alone and for the group that is trusted.
+support::WriteOptions entryOptions(const support::Trust &trust);
+
+/// Why entries of `directory` for `key` are not believed or not written, whatever they hold: the
+/// directory, or its folder for the key, is or may be written by another. Empty where they are.
+std::string distrustDirectory(const std::string &directory, const Key &key,
+                              const support::Trust &trust);
 
 } // namespace flydsl::cache

@@ -24,11 +24,15 @@ static_assert(sizeof(Header) == 56);
 static_assert(sizeof(Key) == 16);
 
 constexpr std::size_t checksumBytes = sizeof(Key);
-constexpr std::uint64_t maxPayload = std::uint64_t(1) << 31;
+static_assert(minEntryBytes == sizeof(Header) + checksumBytes);
 
 } // namespace
 
 Bytes encodeEntry(const Key &key, const Blob &blob) {
+  if (blob.payload.size() > maxPayloadBytes || blob.metadata.size() > maxMetadataBytes)
+    throw Error("a cache entry of " + std::to_string(blob.payload.size()) + " bytes and " +
+                std::to_string(blob.metadata.size()) + " of metadata; the most are " +
+                std::to_string(maxPayloadBytes) + " and " + std::to_string(maxMetadataBytes));
   Header header{};
   std::memcpy(header.magic, magic, sizeof magic);
   header.version = formatVersion;
@@ -66,7 +70,7 @@ std::optional<Key> entryKey(const std::uint8_t *data, std::size_t size) {
 Decoded decodeEntry(const Key &expected, const std::uint8_t *data, std::size_t size) {
   auto bad = [](std::string why) { return Decoded{std::nullopt, std::move(why)}; };
   Header header;
-  if (size < sizeof header + checksumBytes)
+  if (size < minEntryBytes)
     return bad("truncated: " + std::to_string(size) + " bytes");
   std::memcpy(&header, data, sizeof header);
   if (std::memcmp(header.magic, magic, sizeof magic) != 0)
@@ -83,8 +87,12 @@ Decoded decodeEntry(const Key &expected, const std::uint8_t *data, std::size_t s
     return bad("it belongs to key " + header.key.hex());
   std::uint64_t contents = body - sizeof header;
   if (header.zero != 0 || header.metadataBytes > contents ||
-      header.compressedBytes != contents - header.metadataBytes || header.payloadBytes > maxPayload)
+      header.compressedBytes != contents - header.metadataBytes)
     return bad("sizes that do not fit together");
+  // Before anything is allocated: a short file may claim any size.
+  if (header.payloadBytes > maxPayloadBytes || header.metadataBytes > maxMetadataBytes)
+    return bad("it would unpack to " + std::to_string(header.payloadBytes) + " bytes and " +
+               std::to_string(header.metadataBytes) + " of metadata");
 
   const std::uint8_t *metadata = data + sizeof header;
   const std::uint8_t *frame = metadata + header.metadataBytes;

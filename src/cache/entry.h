@@ -25,13 +25,23 @@ using Bytes = std::vector<std::uint8_t>;
 
 inline constexpr std::uint32_t formatVersion = 1;
 
+/// No kernel comes near these; what claims more is not unpacked.
+inline constexpr std::uint64_t maxPayloadBytes = std::uint64_t(256) << 20;
+inline constexpr std::uint64_t maxMetadataBytes = std::uint64_t(16) << 20;
+/// A header and a checksum.
+inline constexpr std::uint64_t minEntryBytes = 56 + 16;
+/// The most that a whole entry takes on disk. Zstandard adds less than one part in 128 to what does
+/// not compress.
+inline constexpr std::uint64_t maxEntryBytes =
+    maxMetadataBytes + maxPayloadBytes + maxPayloadBytes / 128 + 4096;
+
 /// What is kept for a key; opaque to the cache.
 struct Blob {
   Bytes metadata;
   Bytes payload;
 };
 
-/// Throws flydsl::Error if zstd fails.
+/// Throws flydsl::Error for a blob over the limits, or if zstd fails.
 Bytes encodeEntry(const Key &key, const Blob &blob);
 
 /// What reading an entry gave: a blob, or why there is none.

@@ -19,15 +19,37 @@ bool stillThere(int fd, const std::string &path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+/// -1, with errno, where there is none and none can be made. What is no regular file is no lock.
+int openLock(const std::string &path, std::optional<unsigned> group) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                        group ? 0660 : 0600);
+  struct stat info;
+  if (fd < 0 || fstat(fd, &info) != 0)
+    return fd;
+  if (!S_ISREG(info.st_mode)) {
+    ::close(fd);
+    errno = EINVAL;
+    return -1;
+  }
+  // Whatever the umask and the folder made of it.
+  const mode_t mode = group ? 0660 : 0600;
+  if (info.st_uid == geteuid() && (!group || info.st_gid == *group ||
+                                   fchown(fd, static_cast<uid_t>(-1), *group) == 0) &&
+      (info.st_mode & 07777) != mode)
+    (void)fchmod(fd, mode);
+  return fd;
+}
+
 } // namespace
 
 FileLock::State FileLock::acquire(const std::string &path, std::chrono::milliseconds timeout,
-                                  const std::function<bool()> &stop) {
+                                  const std::function<bool()> &stop,
+                                  std::optional<unsigned> group) {
   release();
   auto deadline = std::chrono::steady_clock::now() + timeout;
   auto pause = std::chrono::microseconds(200);
   for (;;) {
-    int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = openLock(path, group);
     if (fd < 0 && errno == EINTR)
       continue;
     if (fd < 0)

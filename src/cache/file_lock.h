@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace flydsl::cache {
@@ -23,8 +24,9 @@ public:
 
   /// Waits for the lock on `path`, `timeout` at most; between tries `stop` is asked whether to go
   /// on waiting.
+  /// The file is this user's own, and `group`'s where one is given.
   State acquire(const std::string &path, std::chrono::milliseconds timeout,
-                const std::function<bool()> &stop = {});
+                const std::function<bool()> &stop = {}, std::optional<unsigned> group = {});
   /// Removes the file and lets go.
   void release();
   bool held() const { return fd_ >= 0; }

@@ -1,5 +1,7 @@
 #include "jit/code_object.h"
 
+#include "support/text.h"
+
 #include <flydsl/error.h>
 
 #include <algorithm>
@@ -119,10 +121,11 @@ struct Decoder {
     text.resize(count());
     raw(text.data(), text.size());
   }
+  /// One by one: the count is a claim, and an item takes more memory than the byte that it has to
+  /// take here.
   template <class T> void list(std::vector<T> &items) {
-    items.resize(count());
-    for (T &item : items)
-      visit(*this, item);
+    for (std::size_t left = count(); left; --left)
+      visit(*this, items.emplace_back());
   }
 };
 
@@ -169,25 +172,24 @@ const char *tierName(CacheTier tier) {
 }
 
 std::string summary(const CodeObject &object) {
-  std::string text =
-      "code object for " + object.target + ", " + std::to_string(object.bytes.size()) + " bytes\n";
+  using support::printable; // names come out of files
+  std::string text = "code object for " + printable(object.target) + ", " +
+                     std::to_string(object.bytes.size()) + " bytes\n";
   for (const KernelMetadata &kernel : object.kernels) {
     char line[512];
     std::snprintf(line, sizeof line,
-                  "  kernel %s: %u VGPR (%u AGPR), %u SGPR, %u bytes LDS, %u bytes scratch, "
-                  "%u+%u spills, %llu bytes code, wave%u, up to %u threads\n",
-                  kernel.name.substr(0, 200).c_str(), kernel.vgprs, kernel.agprs, kernel.sgprs,
-                  kernel.ldsBytes, kernel.scratchBytes, kernel.vgprSpills, kernel.sgprSpills,
+                  "%u VGPR (%u AGPR), %u SGPR, %u bytes LDS, %u bytes scratch, %u+%u spills, "
+                  "%llu bytes code, wave%u, up to %u threads\n",
+                  kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.ldsBytes, kernel.scratchBytes,
+                  kernel.vgprSpills, kernel.sgprSpills,
                   static_cast<unsigned long long>(kernel.codeBytes), kernel.waveSize,
                   kernel.maxWorkgroupSize);
-    text += line;
+    text += "  kernel " + printable(kernel.name) + ": " + line;
     std::snprintf(line, sizeof line, "    arguments: %u bytes\n", kernel.kernargBytes);
     text += line;
     for (const KernelArgument &argument : kernel.arguments) {
-      std::snprintf(line, sizeof line, "      +%-4u %4u bytes  %s %s\n", argument.offset,
-                    argument.size, argument.kind.substr(0, 100).c_str(),
-                    argument.name.substr(0, 200).c_str());
-      text += line;
+      std::snprintf(line, sizeof line, "      +%-4u %4u bytes  ", argument.offset, argument.size);
+      text += line + printable(argument.kind) + " " + printable(argument.name) + "\n";
     }
   }
   return text;

@@ -22,6 +22,9 @@ static constexpr EnvName names[] = {
     {"FLYDSL_RUNTIME_ENABLE_CACHE", "0: no cache on disk"},
     {"FLYDSL_RUNTIME_CACHE_DIR", "directory of the cache (~/.flydsl/cache)"},
     {"FLYDSL_RUNTIME_CACHE_READONLY_DIRS", "directories looked into first, separated by colons"},
+    {"FLYDSL_RUNTIME_CACHE_GROUP",
+     "a group, by name or number, whose members may own and write the cache; otherwise this user "
+     "and root alone"},
     {"FLYDSL_RUNTIME_CACHE_SIZE", "limit of the cache in bytes; K, M, G and T may follow (2G)"},
     {"FLYDSL_RUNTIME_RUN_ONLY", "1: a kernel that no cache has is an error"},
     {"FLYDSL_DUMP_IR", "1: write the IR of every stage"},

@@ -40,7 +40,7 @@ TEST_CASE("An archive that is cut or altered brings in nothing bad") {
     from.store(keyOf(n), blobOf(n, 50));
   std::string archive = scratch.path + "/kernels.fly", bad = scratch.path + "/bad.fly";
   exportEntries(listEntries(scratch.path + "/from"), archive);
-  Bytes good = *readFile(archive);
+  Bytes good = contentsOf(archive);
   auto put = [&](const Bytes &bytes) {
     std::ofstream(bad, std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()),

@@ -41,7 +41,7 @@ TEST_CASE("Every byte of the file flipped in turn is a miss, and the bad file go
   Config config = configIn(scratch.path);
   std::string path = entryPath(scratch.path, keyOf(1));
   DiskCache(config).store(keyOf(1), blobOf(1, 100));
-  Bytes good = *readFile(path);
+  Bytes good = contentsOf(path);
   DiskCache cache(config);
   for (std::size_t at = 0; at < good.size(); ++at) {
     Bytes bad = good;
@@ -140,16 +140,29 @@ TEST_CASE("Pruning clears what killed writers left, and not what a writer is at"
   DiskCache cache(configIn(scratch.path));
   cache.store(keyOf(1), blobOf(1));
   std::string base = entryPath(scratch.path, keyOf(1));
-  for (const char *name : {".1.2.3.tmp", ".9.9.9.tmp"})
-    std::ofstream(base + name) << "half an entry";
+  const std::string dead = base + ".1.2.3.tmp", alive = base + ".9.9.9.tmp",
+                    lost = base + ".8.8.8.tmp";
+  for (const std::string &name : {dead, alive, lost})
+    std::ofstream(name) << "half an entry";
   std::ofstream(lockPath(scratch.path, keyOf(1))) << "";
-  setTime(base + ".1.2.3.tmp", -7200);
   setTime(lockPath(scratch.path, keyOf(1)), -7200);
+  // Writers hold a lock on what they write, for an hour at most.
+  int writers[2];
+  for (int i = 0; i < 2; ++i) {
+    writers[i] = ::open((i ? lost : alive).c_str(), O_RDWR);
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    REQUIRE(fcntl(writers[i], F_OFD_SETLK, &lock) == 0);
+  }
+  setTime(lost, -7200);
   prune(scratch.path, 1 << 20);
-  CHECK_FALSE(fs::exists(base + ".1.2.3.tmp"));
+  CHECK_FALSE(fs::exists(dead));
+  CHECK_FALSE(fs::exists(lost));
   CHECK_FALSE(fs::exists(lockPath(scratch.path, keyOf(1))));
-  CHECK(fs::exists(base + ".9.9.9.tmp"));
+  CHECK(fs::exists(alive));
   CHECK(cache.load(keyOf(1)));
+  for (int writer : writers)
+    ::close(writer);
 }
 
 TEST_CASE("A directory that vanishes comes again; a place that is no directory costs nothing but "

@@ -1,13 +1,12 @@
 // Many processes on one cache directory.
+#include "processes.h"
 #include "scratch.h"
 
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
 #include <random>
-#include <sys/wait.h>
 #include <thread>
 
 using namespace flydsl;
@@ -15,22 +14,6 @@ using namespace flydsl::cache;
 using namespace flydsl::cache::test;
 
 namespace {
-
-/// Runs `work` in a process of its own; its result is the exit code.
-template <class Work> pid_t start(Work work) {
-  pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0)
-    _exit(work());
-  return child;
-}
-
-int wait(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
 
 /// One line per call, appended atomically.
 void note(const std::string &path, std::uint64_t number) {

@@ -4,6 +4,7 @@
 #include "cache/disk_cache.h"
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <unistd.h>
 
@@ -26,6 +27,14 @@ inline Config configIn(const std::string &directory) {
   Config config;
   config.directory = directory;
   return config;
+}
+
+/// The bytes of a file that is there.
+inline Bytes contentsOf(const std::string &path) {
+  support::FileContents file = support::readAll(path, maxEntryBytes * 8);
+  if (!file.bytes)
+    throw std::runtime_error(path + ": " + file.problem);
+  return std::move(*file.bytes);
 }
 
 inline Key keyOf(std::uint64_t number) { return KeyBuilder().add("test", number).finish(); }

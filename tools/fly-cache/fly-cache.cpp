@@ -4,6 +4,7 @@
 #include "jit/code_object.h"
 #include "jit/compiler.h"
 #include "progress.h"
+#include "support/text.h"
 
 #include <flydsl/error.h>
 
@@ -44,28 +45,8 @@ std::string when(std::int64_t nanoseconds) {
   return text;
 }
 
-/// Reads and verifies; `problem` says why there is nothing.
-std::optional<jit::CodeObject> read(const cache::EntryFile &entry, std::string &problem) {
-  std::optional<cache::Bytes> data = cache::readFile(entry.path);
-  if (!data) {
-    problem = "it can't be read";
-    return std::nullopt;
-  }
-  cache::Decoded decoded = cache::decodeEntry(entry.key, data->data(), data->size());
-  if (!decoded.blob) {
-    problem = decoded.problem;
-    return std::nullopt;
-  }
-  try {
-    jit::CodeObject object =
-        jit::decodeMetadata(decoded.blob->metadata.data(), decoded.blob->metadata.size());
-    object.bytes = std::move(decoded.blob->payload);
-    return object;
-  } catch (const Error &error) {
-    problem = error.what();
-    return std::nullopt;
-  }
-}
+/// Text out of an entry, for a terminal: a name may hold anything.
+std::string shown(const std::string &text) { return support::printable(text); }
 
 class Tool {
 public:
@@ -119,6 +100,24 @@ private:
     return matching.front();
   }
 
+  /// Reads and verifies; `problem` says why there is nothing.
+  std::optional<jit::CodeObject> read(const cache::EntryFile &entry, std::string &problem) const {
+    cache::Decoded decoded = cache::readEntry(entry.path, entry.key, config_.trust);
+    if (!decoded.blob) {
+      problem = decoded.problem.empty() ? "it is gone" : decoded.problem;
+      return std::nullopt;
+    }
+    try {
+      jit::CodeObject object =
+          jit::decodeMetadata(decoded.blob->metadata.data(), decoded.blob->metadata.size());
+      object.bytes = std::move(decoded.blob->payload);
+      return object;
+    } catch (const Error &error) {
+      problem = error.what();
+      return std::nullopt;
+    }
+  }
+
   int list() {
     done();
     std::uint64_t bytes = 0;
@@ -135,10 +134,10 @@ private:
       bytes += entry.bytes;
       std::printf("%s  %8llu  %s  %s\n", entry.key.hex().c_str(),
                   static_cast<unsigned long long>(entry.bytes), when(entry.lastUse).c_str(),
-                  kernels.c_str());
+                  shown(kernels).c_str());
     }
     std::printf("%zu entries, %llu bytes in %s\n", all.size(),
-                static_cast<unsigned long long>(bytes), config_.directory.c_str());
+                static_cast<unsigned long long>(bytes), shown(config_.directory).c_str());
     return 0;
   }
 
@@ -152,11 +151,11 @@ private:
       throw Error(entry.path + ": " + problem);
     std::printf("%s\n%s  compiled in %.1f ms: passes %.1f, translation %.1f, LLVM %.1f, code "
                 "generation %.1f, link %.1f\n",
-                entry.path.c_str(), jit::summary(*object).c_str(), object->times.total(),
+                shown(entry.path).c_str(), jit::summary(*object).c_str(), object->times.total(),
                 object->times.passes, object->times.translate, object->times.optimize,
                 object->times.codegen, object->times.link);
     if (isa)
-      std::printf("%s", jit::disassemble(*object).c_str());
+      std::printf("%s", support::printable(jit::disassemble(*object), "\n\t").c_str());
     return 0;
   }
 
@@ -175,7 +174,7 @@ private:
       }
       ++bad;
       line.clear();
-      std::printf("%s: %s%s\n", entry.path.c_str(), problem.c_str(),
+      std::printf("%s: %s%s\n", shown(entry.path).c_str(), shown(problem).c_str(),
                   remove && std::remove(entry.path.c_str()) == 0 ? ", removed" : "");
     }
     line.clear();
@@ -197,7 +196,7 @@ private:
 
   static int report(const char *verb, const cache::Transferred &result) {
     for (const std::string &skipped : result.skipped)
-      std::printf("left out %s\n", skipped.c_str());
+      std::printf("left out %s\n", shown(skipped).c_str());
     std::printf("%s %llu entries of %llu bytes\n", verb,
                 static_cast<unsigned long long>(result.entries),
                 static_cast<unsigned long long>(result.bytes));
@@ -211,13 +210,13 @@ private:
       chosen = entries();
     while (!arguments_.empty())
       chosen.push_back(find(next("a key")));
-    return report("exported", cache::exportEntries(chosen, file));
+    return report("exported", cache::exportEntries(chosen, file, config_.trust));
   }
 
   int import() {
     std::string file = next("an archive to read");
     done();
-    return report("imported", cache::importEntries(file, config_.directory));
+    return report("imported", cache::importEntries(file, config_.directory, config_.trust));
   }
 
   cache::Config config_;
@@ -242,10 +241,11 @@ int main(int argc, char **argv) {
       throw Error("no cache directory: give --dir or set FLYDSL_RUNTIME_CACHE_DIR");
     return Tool(std::move(config), std::move(arguments)).run();
   } catch (const UsageError &error) {
-    std::fprintf(stderr, "fly-cache: %s\n%s", error.what(), usage);
+    std::fprintf(stderr, "fly-cache: %s\n%s", shown(error.what()).c_str(), usage);
     return 2;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "fly-cache: %s\n", error.what());
+    std::fprintf(stderr, "fly-cache: %s\n",
+                 support::printable(error.what(), "\n\t").c_str());
     return 1;
   }
 }
