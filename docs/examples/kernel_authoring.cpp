@@ -147,6 +147,21 @@ const fx::Kernel hardware{"hardware", [](fx::Tensor x, fx::Tensor out) {
 }};
 // endregion
 
+// region: target
+/// The longest product of 16 x 16 tiles of f16 that the target has.
+fx::MmaAtom product_of_f16() {
+  if (fx::target().has(fx::feature::wmma))
+    return fx::make_mma_atom(fx::rocdl::WMMA(16, 16, 16, fx::f16));
+  const bool longer = fx::target().has(fx::feature::mfma_scale); // as gfx950 has
+  return fx::make_mma_atom(fx::rocdl::MFMA(16, 16, longer ? 32 : 16, fx::f16));
+}
+
+const fx::Kernel chosen{"chosen", [](fx::Tensor out) {
+  out(0) = fx::Int32(fx::size(product_of_f16().shape_mnk()).value()); // M * N * K
+  out(1) = fx::Int32(fx::target().wave_size());
+}};
+// endregion
+
 // region: extern
 const auto gelu = fx::link_extern(fx::ffi<fx::Float32(fx::Float32)>("gelu"), BITCODE_FILE);
 const auto clamp_all =
@@ -326,6 +341,14 @@ TEST_CASE("kernel authoring: functions of another compiler", "[authoring]") {
     const double gelu = in[i] / (1 + std::exp(-1.702 * in[i]));
     REQUIRE(std::fabs(out[i] - std::min(gelu, 0.5)) < 1e-6);
   }
+}
+
+TEST_CASE("kernel authoring: a choice by the target", "[authoring]") {
+  fx::DeviceArray<int> out({2});
+  chosen(out).launch({.block = 1});
+  const fx::Target target = fx::Device::current().target();
+  CHECK(out.to_host()[0] == 16 * 16 * (target.has(fx::feature::mfma_scale) ? 32 : 16));
+  CHECK(out.to_host()[1] == target.wave_size());
 }
 
 TEST_CASE("kernel authoring: the hardware's own", "[authoring]") {

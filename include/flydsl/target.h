@@ -93,6 +93,7 @@ public:
   int max_block_size() const;
   bool has(Feature feature) const;
 
+  /// The switchable features as the target id gives them.
   Toggle sramecc() const { return sramecc_; }
   Toggle xnack() const { return xnack_; }
   /// The name with its switchable features in alphabetical order: "gfx942:sramecc+:xnack-".
