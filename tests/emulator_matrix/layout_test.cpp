@@ -1,5 +1,6 @@
 // Where elements sit in registers: single facts as AMD's matrix instruction calculator prints them.
 #include "emulator/matrix/matrix_op.h"
+#include "layouts.h"
 
 #include <catch2/catch.hpp>
 
@@ -128,6 +129,55 @@ TEST_CASE("gfx90a's names imply the block count") {
   CHECK(blocks("v_mfma_f64_4x4x4f64") == 4);
   CHECK_FALSE(parseMatrixOp("v_add_f32", "gfx90a"));
   CHECK_FALSE(parseMatrixOp("v_mfma_f32_16x16", "gfx90a"));
+}
+
+namespace {
+
+/// Elements of an operand that the emulator looks for elsewhere than the source says. `index` gives
+/// an element's number in `slots` from its coordinates.
+template <class Index>
+unsigned differing(const matrix_layouts::Operand &from, const std::vector<Slot> &slots,
+                   Index index) {
+  unsigned wrong = 0;
+  std::set<size_t> seen;
+  for (unsigned lane = 0; lane < from.lanes(); ++lane)
+    for (unsigned item = 0; item < from.items(); ++item) {
+      const size_t at = index(from.at(lane, item));
+      REQUIRE(at < slots.size());
+      if (!seen.insert(at).second)
+        continue; // RDNA3's copy in the other half of the wave
+      wrong += slots[at].lane != lane || slots[at].bit != item * from.bits;
+    }
+  return wrong + static_cast<unsigned>(slots.size() - seen.size());
+}
+
+} // namespace
+
+TEST_CASE("operands are where the sources outside say, of every instruction and element") {
+  using matrix_layouts::Step;
+  unsigned compared = 0;
+  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+    for (const matrix_layouts::Instruction &row : matrix_layouts::instructions())
+      for (std::string_view name : row.names) {
+        if (!matrix_layouts::has(row, target))
+          continue;
+        CAPTURE(target, name, row.a.bits);
+        MatrixOp op = parseMatrixOp(name, target).value();
+        if (op.anyFormat) { // cbsz and blgp: fp8, fp6, fp4
+          const unsigned format = row.a.bits == 8 ? 0 : row.a.bits == 6 ? 2 : 4;
+          op = withFormats(op, format, format).value();
+        }
+        const OperandMaps maps = mapOperands(op);
+        CHECK(differing(row.a, maps.a, [&](Step at) {
+                return (at.block * op.m + at.i) * maps.storedK + at.k;
+              }) == 0);
+        CHECK(differing(row.b, maps.b,
+                        [&](Step at) { return (at.block * op.n + at.j) * op.k + at.k; }) == 0);
+        CHECK(differing(row.d, maps.d,
+                        [&](Step at) { return (at.block * op.m + at.i) * op.n + at.j; }) == 0);
+        ++compared;
+      }
+  CHECK(compared > 150);
 }
 
 TEST_CASE("every operand element has a place of its own") {

@@ -164,9 +164,14 @@ Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, u
   unsigned lane = 0, index = k;
   switch (op.family) {
   case Family::Cdna: {
-    unsigned perLane = rows * storedK * op.blocks / 64;
-    lane = row + rows * (block + op.blocks * (k / perLane));
-    index = k % perLane;
+    // A lane holds neighbours in k, at most 16 bytes of them: CDNA4's operands of 32 bytes (8-bit
+    // f8f6f4, the dense operand of its wider SMFMAC) are two such runs, the second after the first
+    // of all lanes.
+    unsigned perLane = rows * storedK * op.blocks / 64, bits = bitsOf(elem);
+    unsigned run = perLane * bits == 256 ? 128 / bits : perLane;
+    unsigned groups = storedK / perLane, part = k / run;
+    lane = row + rows * (block + op.blocks * (part % groups));
+    index = part / groups * run + k % run;
     break;
   }
   case Family::Rdna3:
