@@ -1,6 +1,7 @@
 // Every matrix atom of the device's target, run: fragments are filled by the atom's thread-value
 // layouts, the atom is called once, and the result, read by C's layout, is the product.
 #include "formats.h"
+#include "matrix_cases.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,97 +14,6 @@ using fx::_;
 using namespace atoms_test;
 
 namespace {
-
-struct Case {
-  int m, n, k;
-  fx::DType a, b, acc;
-  bool scaled = false;
-  std::string text() const {
-    std::ostringstream s;
-    s << (scaled ? "scaled " : "") << m << "x" << n << "x" << k << " " << a.name() << ", "
-      << b.name() << " -> " << acc.name();
-    return s.str();
-  }
-};
-
-std::vector<Case> pairs(std::vector<fx::DType> types, std::vector<std::array<int, 3>> shapes,
-                        bool scaled = false) {
-  std::vector<Case> cases;
-  for (const auto &s : shapes)
-    for (fx::DType a : types)
-      for (fx::DType b : types)
-        cases.push_back({s[0], s[1], s[2], a, b, fx::f32, scaled});
-  return cases;
-}
-
-void append(std::vector<Case> &to, const std::vector<Case> &more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
-/// What the manuals say that a target has, instructions of several blocks and sparse ones apart.
-std::vector<Case> casesOf(const std::string &arch) {
-  using namespace flydsl;
-  std::vector<Case> c;
-  const bool cdna3 = arch == "gfx942", cdna4 = arch == "gfx950";
-  if (arch == "gfx90a" || cdna3 || cdna4) {
-    c = {{32, 32, 2, f32, f32, f32},   {16, 16, 4, f32, f32, f32},  {16, 16, 4, f64, f64, f64},
-         {32, 32, 8, f16, f16, f32},   {16, 16, 16, f16, f16, f32}, {32, 32, 8, bf16, bf16, f32},
-         {16, 16, 16, bf16, bf16, f32}};
-    if (arch == "gfx90a")
-      append(c, {{32, 32, 4, bf16, bf16, f32},
-                 {16, 16, 8, bf16, bf16, f32},
-                 {32, 32, 8, i8, i8, i32},
-                 {16, 16, 16, i8, i8, i32}});
-    else
-      append(c, {{32, 32, 16, i8, i8, i32}, {16, 16, 32, i8, i8, i32}});
-    if (cdna3) {
-      append(c, {{32, 32, 4, f32, f32, f32}, {16, 16, 8, f32, f32, f32}});
-      append(c, pairs({f8E4M3FNUZ, f8E5M2FNUZ}, {{32, 32, 16}, {16, 16, 32}}));
-    }
-    if (cdna4) {
-      append(c, {{32, 32, 16, f16, f16, f32},
-                 {16, 16, 32, f16, f16, f32},
-                 {32, 32, 16, bf16, bf16, f32},
-                 {16, 16, 32, bf16, bf16, f32},
-                 {32, 32, 32, i8, i8, i32},
-                 {16, 16, 64, i8, i8, i32}});
-      append(c, pairs({f8E4M3FN, f8E5M2}, {{32, 32, 16}, {16, 16, 32}}));
-      append(c, pairs({f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN, f4E2M1FN},
-                      {{32, 32, 64}, {16, 16, 128}}, true));
-    }
-  } else if (arch.starts_with("gfx11") || arch.starts_with("gfx120")) {
-    c = {{16, 16, 16, f16, f16, f32},
-         {16, 16, 16, bf16, bf16, f32},
-         {16, 16, 16, f16, f16, f16},
-         {16, 16, 16, bf16, bf16, bf16}};
-    std::vector<DType> bytes{i8, u8}, nibbles{i4, u4};
-    for (const auto &types : {bytes, nibbles})
-      for (DType a : types)
-        for (DType b : types)
-          c.push_back({16, 16, 16, a, b, i32});
-    if (arch.starts_with("gfx120")) {
-      append(c, {{16, 16, 32, i4, i4, i32}, {16, 16, 32, u4, i4, i32}});
-      append(c, pairs({f8E4M3FN, f8E5M2}, {{16, 16, 16}}));
-    }
-  } else if (arch == "gfx1250") {
-    c = {{16, 16, 4, f32, f32, f32},    {16, 16, 32, f16, f16, f32},    {16, 16, 32, f16, f16, f16},
-         {16, 16, 32, bf16, bf16, f32}, {16, 16, 32, bf16, bf16, bf16}, {16, 16, 64, i8, u8, i32}};
-    append(c, pairs({f8E4M3FN, f8E5M2}, {{16, 16, 64}, {16, 16, 128}}));
-    for (const Case &f8 : pairs({f8E4M3FN, f8E5M2}, {{16, 16, 64}, {16, 16, 128}}))
-      c.push_back({f8.m, f8.n, f8.k, f8.a, f8.b, f16});
-    append(c, pairs({f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN, f4E2M1FN}, {{16, 16, 128}}, true));
-  }
-  return c;
-}
-
-fx::MmaAtom atomOf(const Case &c, const std::string &arch) {
-  if (c.scaled && arch == "gfx1250")
-    return fx::make_mma_atom(fx::rocdl::WMMAScale(c.m, c.n, c.k, c.a, c.b, c.acc));
-  if (arch.starts_with("gfx1"))
-    return fx::make_mma_atom(fx::rocdl::WMMA(c.m, c.n, c.k, c.a, c.b, c.acc));
-  return fx::make_mma_atom(c.scaled ? fx::rocdl::MFMAScale(c.m, c.n, c.k, c.a, c.b, c.acc)
-                                    : fx::rocdl::MFMA(c.m, c.n, c.k, c.a, c.b, c.acc));
-}
 
 /// The thread's values of an operand whose elements' codes lie column-major in 32-bit words (two
 /// for each f64).
@@ -193,7 +103,7 @@ int wrongElements(const Case &c, unsigned seed) {
   std::mt19937 random(seed);
   const Operands host = randomOperands(c, random);
   const int threads = fx::Device::current().warp_size();
-  // Of a scaled atom a lane's scales are those of the row and the 32 in k that it holds.
+  // The lane that holds a scale: matrix_layouts.h has it from outside, as lane = row + rows * block.
   const int blocks = c.k / 32;
   std::vector<std::int32_t> scales(std::size_t(threads) * 2);
   for (auto &s : scales)

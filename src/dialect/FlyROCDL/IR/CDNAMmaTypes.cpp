@@ -21,6 +21,19 @@ static Layout operandLayout(int64_t rows, int64_t k) {
   return Layout(tup(tup(rows, groups), perThread), tup(tup(1, rows * perThread), rows));
 }
 
+/// Of the scaled form, 32 values a lane. Fewer than eight bits: one run, as above. Eight bits: two
+/// runs of 16 bytes, the second after the first of all lanes. Sources: Composable Kernel's
+/// test/mx_mfma_op and FlyDSL's kernels/gemm/mxfp4_preshuffle.py; the blocks of 32 that share a
+/// scale are neighbours in K.
+static Layout scaledOperandLayout(int64_t rows, int64_t k, Type elemTy) {
+  constexpr int64_t kRun = 16;
+  if (elemTy.getIntOrFloatBitWidth() < 8)
+    return operandLayout(rows, k);
+  int64_t groups = kWave / rows;
+  return Layout(tup(tup(rows, groups), tup(kRun, k / groups / kRun)),
+                tup(tup(1, rows * kRun), tup(rows, rows * kRun * groups)));
+}
+
 static Layout resultLayout(int64_t m, int64_t n) {
   int64_t groups = kWave / n;
   return Layout(tup(tup(n, groups), tup(4, m / 4 / groups)), tup(tup(m, 4), tup(1, 4 * groups)));
@@ -54,7 +67,9 @@ Layout MmaOpCDNA3_MFMAType::getThrValLayoutC() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Scaled. State: the scale words of A and B.
+// Scaled. State: the scale words of A and B. Lane l holds the scale of row l % M and of block l / M
+// of 32 in K (Composable Kernel's test/mx_mfma_op/scale_mapping_*.txt, found on hardware); opsel
+// picks the byte of its word.
 //===----------------------------------------------------------------------===//
 
 LogicalResult MmaOpCDNA4_MFMAScaleType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
@@ -77,8 +92,12 @@ Type MmaOpCDNA4_MFMAScaleType::getValTypeA() const { return getElemTyA(); }
 Type MmaOpCDNA4_MFMAScaleType::getValTypeB() const { return getElemTyB(); }
 Type MmaOpCDNA4_MFMAScaleType::getValTypeC() const { return getElemTyAcc(); }
 Type MmaOpCDNA4_MFMAScaleType::getValTypeD() const { return getElemTyAcc(); }
-Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutA() const { return operandLayout(getM(), getK()); }
-Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutB() const { return operandLayout(getN(), getK()); }
+Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutA() const {
+  return scaledOperandLayout(getM(), getK(), getElemTyA());
+}
+Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutB() const {
+  return scaledOperandLayout(getN(), getK(), getElemTyB());
+}
 Layout MmaOpCDNA4_MFMAScaleType::getThrValLayoutC() const { return resultLayout(getM(), getN()); }
 std::optional<unsigned> MmaOpCDNA4_MFMAScaleType::getStateFieldIndex(StringRef name) const {
   return fieldIndex(name, {"scale_a", "scale_b"});

@@ -14,7 +14,8 @@ using layout::tup;
 namespace mlir::fly_rocdl {
 
 //===----------------------------------------------------------------------===//
-// Scaled WMMA. State: the scale words of A and B, 64 bits for blocks of 16.
+// Scaled WMMA. State: the scale words of A and B, 64 bits for blocks of 16. A lane of the half that
+// opsel picks holds all scales of row l % 16: byte n is that of block n in K.
 //===----------------------------------------------------------------------===//
 
 LogicalResult MmaOpGFX1250_WMMAScaleType::verify(EmitError emitError, int32_t m, int32_t n,
@@ -53,13 +54,23 @@ Type MmaOpGFX1250_WMMAScaleType::getValTypeD() const { return getElemTyAcc(); }
   layout::fail("the thread-value layout of the 32x16x128 scaled WMMA is not known; arrange its "
                "fragments by hand and call the atom directly");
 }
+/// A and B of 16 rows: lane l holds row l % 16, and of K the runs that belong to its half of the
+/// wave: of 16 elements of eight bits, of 32 smaller ones. Sources: FlyDSL's
+/// kernels/gemm/gemm_a8w4_mxscale_gfx1250.py and Composable Kernel
+/// (include/ck_tile/core/arch/mma/scale).
+static Layout scaledOperandLayout(int64_t k, Type elemTy) {
+  constexpr int64_t kRows = 16;
+  int64_t run = elemTy.getIntOrFloatBitWidth() < 8 ? 32 : 16;
+  return Layout(tup(tup(kRows, 2), tup(run, k / 2 / run)),
+                tup(tup(1, run * kRows), tup(kRows, 2 * run * kRows)));
+}
 Layout MmaOpGFX1250_WMMAScaleType::getThrValLayoutA() const {
   if (getM() != 16)
     unknownTallLayout();
-  return wmmaOperandLayout(getK(), getElemTyA().getIntOrFloatBitWidth());
+  return scaledOperandLayout(getK(), getElemTyA());
 }
 Layout MmaOpGFX1250_WMMAScaleType::getThrValLayoutB() const {
-  return wmmaOperandLayout(getK(), getElemTyB().getIntOrFloatBitWidth());
+  return scaledOperandLayout(getK(), getElemTyB());
 }
 Layout MmaOpGFX1250_WMMAScaleType::getThrValLayoutC() const {
   if (getM() != 16)
