@@ -39,8 +39,8 @@ struct Diagnostics {
 };
 
 /// The .text section; empty, with diagnostics, if the text is refused.
-std::vector<uint32_t> textSection(std::string_view cpu, std::string_view text,
-                                  Diagnostics &diagnostics) {
+std::vector<uint32_t> textSection(std::string_view cpu, std::string_view features,
+                                  std::string_view text, Diagnostics &diagnostics) {
   LLVMInitializeAMDGPUTargetInfo();
   LLVMInitializeAMDGPUTargetMC();
   LLVMInitializeAMDGPUAsmParser();
@@ -54,7 +54,8 @@ std::vector<uint32_t> textSection(std::string_view cpu, std::string_view text,
   std::unique_ptr<llvm::MCAsmInfo> info(target->createMCAsmInfo(*registers, triple, options));
   std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
-      target->createMCSubtargetInfo(triple, llvm::StringRef(cpu.data(), cpu.size()), ""));
+      target->createMCSubtargetInfo(triple, llvm::StringRef(cpu.data(), cpu.size()),
+                                    llvm::StringRef(features.data(), features.size())));
   llvm::SourceMgr sources;
   sources.setDiagHandler(
       [](const llvm::SMDiagnostic &d, void *to) {
@@ -109,13 +110,14 @@ std::vector<uint32_t> textSection(std::string_view cpu, std::string_view text,
 
 std::vector<uint32_t> assemble(std::string_view cpu, std::string_view text) {
   Diagnostics diagnostics;
-  std::vector<uint32_t> words = textSection(cpu, text, diagnostics);
+  std::vector<uint32_t> words = textSection(cpu, "", text, diagnostics);
   if (!diagnostics.lines.empty())
     throw std::runtime_error("assembly failed: " + diagnostics.text);
   return words;
 }
 
-std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
+namespace {
+std::vector<std::vector<uint32_t>> assembleWith(std::string_view cpu, std::string_view features,
                                                 const std::vector<std::string> &texts) {
   // Each snippet is followed by a pattern that no instruction's dword has.
   constexpr uint32_t kEnd = 0x5ec7104e;
@@ -131,7 +133,7 @@ std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
       all += text;
     }
     Diagnostics diagnostics;
-    std::vector<uint32_t> words = textSection(cpu, all, diagnostics);
+    std::vector<uint32_t> words = textSection(cpu, features, all, diagnostics);
     for (int line : diagnostics.lines)
       refused[snippetOfLine.at(static_cast<size_t>(line))] = true;
     if (!diagnostics.lines.empty())
@@ -148,6 +150,23 @@ std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
     return each;
   }
   throw std::runtime_error("the assembler refuses what it had accepted");
+}
+} // namespace
+
+std::vector<std::vector<uint32_t>> assembleEach(std::string_view cpu,
+                                                const std::vector<std::string> &texts) {
+  if (cpu.substr(0, 4) == "gfx9")
+    return assembleWith(cpu, "", texts);
+  std::vector<std::vector<uint32_t>> each = assembleWith(cpu, "-real-true16", texts);
+  std::vector<std::string> others = texts;
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (!each[i].empty())
+      others[i].clear();
+  const std::vector<std::vector<uint32_t>> named = assembleWith(cpu, "+real-true16", others);
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (each[i].empty())
+      each[i] = named[i];
+  return each;
 }
 
 } // namespace flyemu::test

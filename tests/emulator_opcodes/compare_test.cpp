@@ -71,7 +71,7 @@ bool classed(Format f, u64 x, u64 classes) {
 
 struct Form {
   std::string text;
-  bool negateA = false, absoluteB = false, toScalar = false;
+  bool negateA = false, absoluteB = false, toScalar = false, highA = false, highB = false;
 };
 
 u64 lanesOf(Machine &m, unsigned r, unsigned lane, char kind) {
@@ -83,8 +83,13 @@ u64 lanesOf(Machine &m, unsigned r, unsigned lane, char kind) {
 void fill(Machine &m, char a, char b, unsigned round) {
   const auto &x = edgesOf(a), &y = edgesOf(b);
   for (unsigned lane = 0; lane < 64; ++lane) {
-    const u64 at = round * 64 + lane, first = x[at % x.size()],
-              second = y[(at / x.size() + at * 3 * (round % 3)) % y.size()];
+    const u64 at = round * 64 + lane;
+    u64 first = x[at % x.size()], second = y[(at / x.size() + at * 3 * (round % 3)) % y.size()];
+    // The other halves of 16-bit operands are other values.
+    if (widthOf(a) == 16)
+      first |= x[(at * 5 + 1) % x.size()] << 16;
+    if (widthOf(b) == 16)
+      second |= y[(at * 7 + 3) % y.size()] << 16;
     for (unsigned d = 0; d < 2; ++d) {
       m.row(2 + d)[lane] = static_cast<uint32_t>(first >> 32 * d);
       m.row(4 + d)[lane] = static_cast<uint32_t>(second >> 32 * d);
@@ -99,7 +104,7 @@ std::string vector(unsigned r, char kind) {
 void runComparisons(Machine &m, const TypeOf &t, const std::string &condition, bool toExec) {
   const std::string name = std::string(toExec ? "v_cmpx_" : "v_cmp_") + condition + "_" + t.name;
   const bool isClass = condition == "class";
-  const char second = isClass ? 'u' : t.kind;
+  const char second = !isClass ? t.kind : widthOf(t.kind) == 16 ? 's' : 'u';
   const std::string vcc = m.lanes == 64 ? "vcc" : "vcc_lo",
                     pair = m.lanes == 64 ? "s[30:31]" : "s30";
   const bool toMask = m.gfx9 || !toExec;
@@ -114,6 +119,18 @@ void runComparisons(Machine &m, const TypeOf &t, const std::string &condition, b
     forms[2].negateA = true;
     forms[2].absoluteB = !isClass;
   }
+  if (!m.gfx9 && widthOf(t.kind) == 16)
+    for (unsigned high = 0; high < 4; ++high) {
+      const std::string x = a + (high & 1 ? ".h" : ".l"), y = b + (high & 2 ? ".h" : ".l");
+      Form e32{name + " " + (toMask ? vcc + ", " : "") + x + ", " + y},
+          e64{name + "_e64 " + (toMask ? pair + ", " : "") + x + ", " + y};
+      e64.toScalar = true;
+      for (Form *f : {&e32, &e64}) {
+        f->highA = high & 1;
+        f->highB = high & 2;
+        forms.push_back(*f);
+      }
+    }
   if (m.gfx9 && widthOf(t.kind) < 64)
     forms.push_back({name + "_sdwa " + vcc + ", " + a + ", " + b +
                      " src0_sel:" + (widthOf(t.kind) == 16 ? "WORD_0" : "DWORD") +
@@ -136,6 +153,10 @@ void runComparisons(Machine &m, const TypeOf &t, const std::string &condition, b
         u64 want = 0;
         for (unsigned lane = 0; lane < m.lanes; ++lane) {
           u64 x = lanesOf(m, 2, lane, t.kind), y = lanesOf(m, 4, lane, second);
+          if (forms[i].highA)
+            x = m.row(2)[lane] >> 16;
+          if (forms[i].highB)
+            y = m.row(4)[lane] >> 16;
           const u64 sign = u64(1) << (widthOf(t.kind) - 1);
           x = forms[i].negateA ? x ^ sign : x;
           y = forms[i].absoluteB ? y & ~sign : y;

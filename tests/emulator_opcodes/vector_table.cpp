@@ -96,13 +96,41 @@ public:
     if (m.gfx9)
       sdwa();
     dpp();
+    spell();
     return std::move(variants);
   }
 
 private:
   uint64_t kLiteral = 0x3f9d70a4;
+  /// What stands in a text where the name of a register's half may.
+  static constexpr char kLow = 1, kHigh = 2;
 
-  std::string source(unsigned k, const Variant &v, const std::string &suffix = "") const {
+  std::string half(char kind, bool high, const Variant &v) const {
+    if (m.gfx9 || widthOf(kind) != 16 || v.opsel)
+      return "";
+    return std::string(1, high ? kHigh : kLow);
+  }
+  /// LLVM has two ways to write 16-bit operands of RDNA: v2.l and v2.h, and v2 for the low half.
+  void spell() {
+    std::vector<Variant> written;
+    for (const Variant &v : variants)
+      for (bool named : {false, true}) {
+        if (named ? v.text.find_first_of({kLow, kHigh}) == std::string::npos
+                  : v.text.find(kHigh) != std::string::npos)
+          continue;
+        Variant x = v;
+        x.text.clear();
+        for (char c : v.text)
+          if (c != kLow && c != kHigh)
+            x.text += c;
+          else if (named)
+            x.text += c == kHigh ? ".h" : ".l";
+        written.push_back(x);
+      }
+    variants = std::move(written);
+  }
+
+  std::string source(unsigned k, const Variant &v) const {
     const SourceForm &f = v.source[k];
     std::string s;
     if (sig.sources[k] == 'm')
@@ -112,7 +140,8 @@ private:
     else
       s = registers(f.kind == SourceForm::Scalar ? 's' : 'v',
                     f.kind == SourceForm::Scalar ? kScalar : kSource[k], widthOf(sig.sources[k]));
-    s += suffix;
+    if (f.kind == SourceForm::Vector)
+      s += half(sig.sources[k], f.high, v);
     if (f.absolute)
       s = "|" + s + "|";
     if (f.negative)
@@ -122,9 +151,9 @@ private:
     return s;
   }
   std::string body(const std::string &mnemonic, const Variant &v,
-                   const std::function<std::string(unsigned)> &operand,
-                   const std::string &dstSuffix = "") const {
-    std::string s = mnemonic + " " + registers('v', kResult, widthOf(sig.result)) + dstSuffix;
+                   const std::function<std::string(unsigned)> &operand) const {
+    std::string s = mnemonic + " " + registers('v', kResult, widthOf(sig.result)) +
+                    half(sig.result, v.highResult, v);
     for (unsigned k = 0; k < explicitSources; ++k)
       s += ", " + operand(k);
     return s;
@@ -210,7 +239,8 @@ private:
   void halves() {
     unsigned any = 0;
     for (unsigned k = 0; k < explicitSources; ++k)
-      any |= unsigned(widthOf(sig.sources[k]) == 16) << k;
+      any |= unsigned(widthOf(sig.sources[k]) == 16 && base.source[k].kind == SourceForm::Vector)
+             << k;
     any |= unsigned(widthOf(sig.result) == 16) << 3;
     if (!any || def.flags & VectorOp::kKeepsOld)
       return;
@@ -231,18 +261,30 @@ private:
       push(name + "_e64", v, list + (bits & 8 ? "1]" : "0]"));
       if (m.gfx9)
         continue;
+      Variant x = v;
+      x.opsel = 0;
       for (const char *encoding : {"_e32", "_e64"}) {
-        Variant x = v;
         x.vop3 = encoding[2] == '6';
-        x.opsel = 0;
-        auto half = [&](bool is16, bool high) { return !is16 ? "" : high ? ".h" : ".l"; };
-        x.text = body(
-            name + encoding, x,
-            [&](unsigned k) {
-              return source(k, x, half(widthOf(sig.sources[k]) == 16, bits >> k & 1));
-            },
-            half(widthOf(sig.result) == 16, bits & 8));
-        variants.push_back(x);
+        push(name + encoding, x);
+      }
+      for (unsigned k = 0; k < explicitSources; ++k) {
+        x.source[k].negative = isFloatKind(sig.sources[k]);
+        x.source[k].absolute = k == 0 && isFloatKind(sig.sources[k]);
+      }
+      push(name + "_e64", x);
+      if (isFloatKind(sig.result)) {
+        x.clamp = true;
+        push(name + "_e64", x, " clamp");
+        x.clamp = false;
+      }
+      if (explicitSources > 2)
+        x.source[2].negative = false;
+      for (const Permutation &p : kPermutations) {
+        x.permutation = &p;
+        x.vop3 = false;
+        push(name + "_dpp", x, std::string(" ") + p.text);
+        x.vop3 = true;
+        push(name + "_e64_dpp", x, std::string(" ") + p.text);
       }
     }
   }

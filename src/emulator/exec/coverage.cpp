@@ -117,7 +117,7 @@ Coverage coverage(std::string_view target) {
   const TargetInfo *info = findTarget(target);
   if (!info)
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
-  McTarget mc(info->name);
+  McTarget mc(info->name, info->features);
   std::set<std::string> names;
   switch (info->family) {
   case Family::Gfx9:

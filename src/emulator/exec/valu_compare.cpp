@@ -71,7 +71,9 @@ template <class U, int Mantissa, int Exponent> uint32_t classBit(U x) {
   return negative ? 8 : 0x100;
 }
 
-template <class T, int Mantissa, int Exponent> void classOp(Wave &w, const Inst &i) {
+/// `M` is the operand with the classes: 16 bits beside a half, so that RDNA's code may have it in
+/// either half of a register.
+template <class T, class M, int Mantissa, int Exponent> void classOp(Wave &w, const Inst &i) {
   using L = typename T::type;
   uint64_t exec = w.exec(), result = 0;
   for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
@@ -79,9 +81,9 @@ template <class T, int Mantissa, int Exponent> void classOp(Wave &w, const Inst 
     if (!m)
       continue;
     alignas(64) L ba[kChunk];
-    alignas(64) uint32_t bb[kChunk];
+    alignas(64) typename M::type bb[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba);
-    const uint32_t *b = fetch<U32>(w, i.src[1], c, bb);
+    const typename M::type *b = fetch<M>(w, i.src[1], c, bb);
     uint32_t bits =
         maskOf([&](int l) { return (classBit<L, Mantissa, Exponent>(a[l]) & b[l]) != 0; });
     result |= uint64_t(bits & m) << (c * kChunk);
@@ -108,23 +110,28 @@ template <class T, unsigned Condition> constexpr OpDef compare(const char *name,
 #define FLOATS(S, T) FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kCmpx)
 #define INTEGERS(S, T)                                                                             \
   INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kCmpx)
-#define CLASS(S, T, M, E)                                                                          \
-  {"v_cmp_class_" S,                                                                               \
-   classOp<T, M, E>,                                                                               \
-   Class::Valu,                                                                                    \
-   Type::Mask,                                                                                     \
-   {T::kind, Type::B32, Type::None},                                                               \
-   0},                                                                                             \
-  {                                                                                                \
-    "v_cmpx_class_" S, classOp<T, M, E>, Class::Valu, Type::Mask,                                  \
-        {T::kind, Type::B32, Type::None}, kCmpx                                                    \
-  }
+template <class T, class M, int Mantissa, int Exponent>
+constexpr OpDef classify(const char *name, uint32_t info) {
+  return {name,       classOp<T, M, Mantissa, Exponent>, Class::Valu,
+          Type::Mask, {T::kind, M::kind, Type::None},    info};
+}
+#define CLASS(S, T, M, MANTISSA, EXPONENT)                                                         \
+  classify<T, M, MANTISSA, EXPONENT>("v_cmp_class_" S, 0),                                         \
+      classify<T, M, MANTISSA, EXPONENT>("v_cmpx_class_" S, kCmpx)
 
 constexpr OpDef kOps[] = {
-    FLOATS("f16", F16),       FLOATS("f32", F32),        FLOATS("f64", F64),
-    INTEGERS("i16", I16),     INTEGERS("u16", U16),      INTEGERS("i32", I32),
-    INTEGERS("u32", U32),     INTEGERS("i64", I64),      INTEGERS("u64", U64),
-    CLASS("f16", H16, 10, 5), CLASS("f32", B32F, 23, 8), CLASS("f64", B64F, 52, 11),
+    FLOATS("f16", F16),
+    FLOATS("f32", F32),
+    FLOATS("f64", F64),
+    INTEGERS("i16", I16),
+    INTEGERS("u16", U16),
+    INTEGERS("i32", I32),
+    INTEGERS("u32", U32),
+    INTEGERS("i64", I64),
+    INTEGERS("u64", U64),
+    CLASS("f16", H16, U16, 10, 5),
+    CLASS("f32", B32F, U32, 23, 8),
+    CLASS("f64", B64F, U32, 52, 11),
 };
 } // namespace
 

@@ -5,13 +5,17 @@
 namespace flyemu {
 
 namespace {
+// RDNA3 and RDNA4 address the halves of a vector register in 16-bit operands. LLVM 22 decodes these
+// forms on gfx12 only where it is told to; the forms without halves have the same bits.
+constexpr std::string_view kHalves = "+real-true16";
+
 constexpr TargetInfo kTargets[] = {
-    {"gfx90a", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, false, false},
-    {"gfx942", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, true, false},
-    {"gfx950", Family::Gfx9, 64, 124, 0, 102, 160 << 10, 64, true, true, true, true},
-    {"gfx1100", Family::Gfx11, 32, 125, 124, 0, 64 << 10, 32, false, false, false, false},
-    {"gfx1200", Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
-    {"gfx1201", Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
+    {"gfx90a", "", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, false, false},
+    {"gfx942", "", Family::Gfx9, 64, 124, 0, 102, 64 << 10, 32, false, true, true, false},
+    {"gfx950", "", Family::Gfx9, 64, 124, 0, 102, 160 << 10, 64, true, true, true, true},
+    {"gfx1100", kHalves, Family::Gfx11, 32, 125, 124, 0, 64 << 10, 32, false, false, false, false},
+    {"gfx1200", kHalves, Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
+    {"gfx1201", kHalves, Family::Gfx12, 32, 125, 124, 0, 64 << 10, 32, true, false, false, false},
 };
 } // namespace
 

@@ -11,6 +11,8 @@ enum class Family : uint8_t { Gfx9, Gfx11, Gfx12 };
 /// Facts of one target (LLVM AMDGPUUsage; the ISA manuals of CDNA2-4, RDNA3, RDNA4).
 struct TargetInfo {
   std::string_view name;
+  /// LLVM's features that its disassembler needs to know all instructions of the target.
+  std::string_view features;
   Family family;
   uint8_t defaultWave;  ///< lanes of a wave unless the descriptor says otherwise
   uint16_t m0;          ///< the scalar operand code of M0
