@@ -3,7 +3,20 @@
 
 #include "emulator/exec/memory_ops.h"
 
+#include <string>
+
 namespace flyemu {
+
+/// Whether a descriptor is that of the wave's scratch, which targets without architected flat
+/// scratch get from the launch (wave_setup.cpp).
+inline bool isScratchBuffer(const Wave &w, const uint32_t *descriptor) {
+  if (!w.target->flatScratch || w.target->gfx940 || !w.scratch)
+    return false;
+  const uint64_t base = descriptor[0] | uint64_t(descriptor[1] & 0xffff) << 32;
+  const bool swizzled = descriptor[1] >> 31 && descriptor[3] >> 23 & 1;
+  return swizzled &&
+         base - reinterpret_cast<uint64_t>(w.scratch) < uint64_t(w.scratchSize) * kLanes;
+}
 
 /// A buffer descriptor (V#) and the addresses it gives (CDNA3 ISA, "Buffer Addressing" and "Range
 /// Checking").
@@ -16,7 +29,7 @@ struct BufferAddress {
   const Inst &i;
   uint64_t base;
   uint32_t stride, records, soffset;
-  bool swizzle, addTid;
+  bool swizzle, addTid, scratch;
   uint32_t indexStride;
   const uint32_t *first, *second;
 
@@ -32,13 +45,14 @@ struct BufferAddress {
     soffset = read32(w, i.src[3]);
     first = w.row(i.src[0].index);
     second = first + kLanes;
-    if (swizzle && stride == 0)
+    scratch = isScratchBuffer(w, d);
+    if (swizzle && stride == 0 && !scratch)
       throw WaveFault{"swizzled buffer descriptor without a stride"};
   }
 
   /// Linear raw buffers whose lanes are all in range.
   bool bulk(uint64_t exec, uint32_t bytes, bool write, uint64_t *at) const {
-    if (swizzle || stride || addTid || i.flags & kIdxen)
+    if (swizzle || stride || addTid || i.flags & kIdxen || scratch)
       return false;
     const uint64_t fixed = static_cast<uint32_t>(i.offset);
     uint64_t most = 0;
@@ -54,6 +68,8 @@ struct BufferAddress {
     const uint32_t *offsets = i.flags & kIdxen ? second : first;
     uint64_t offset =
         uint64_t(static_cast<uint32_t>(i.offset)) + skip + (i.flags & kOffen ? offsets[lane] : 0);
+    if (scratch)
+      return scratchAt(lane, offset, bytes, write);
     uint64_t index = (i.flags & kIdxen ? first[lane] : 0) + (addTid ? lane : 0);
     bool structured = stride != 0 && (i.flags & kIdxen || addTid);
     uint64_t address;
@@ -78,6 +94,24 @@ struct BufferAddress {
     if (__builtin_expect(w.probe != nullptr, 0))
       w.probe->access(w, i, lane, Space::Global, address, bytes, write, false);
     return w.global(address, bytes, write, static_cast<int>(lane));
+  }
+
+  /// Scratch is swizzled by dwords over the lanes, so that what is added outside of the swizzle
+  /// counts for all lanes together. Here each lane's bytes are in one piece.
+  uint8_t *scratchAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
+    const uint64_t fixed = base - reinterpret_cast<uint64_t>(w.scratch) + soffset;
+    if (fixed % (4 * kLanes))
+      throw WaveFault{"scratch buffer with an offset of " + std::to_string(fixed) +
+                          " bytes, which is no dword of each lane",
+                      static_cast<int>(lane)};
+    offset += fixed / kLanes;
+    if (offset + bytes > w.scratchSize)
+      throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
+                          std::to_string(offset) + " of " + std::to_string(w.scratchSize),
+                      static_cast<int>(lane), offset};
+    if (w.probe)
+      w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
+    return w.scratch + uint64_t(lane) * w.scratchSize + offset;
   }
 };
 

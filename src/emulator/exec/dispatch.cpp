@@ -89,6 +89,11 @@ std::string checkGeometry(const Dispatch &d, const TargetInfo &t) {
   for (unsigned axis = 0; axis < 3; ++axis)
     if (d.grid[axis] == 0 || d.block[axis] == 0)
       return "a grid or block dimension is zero";
+  if (t.family == Family::Gfx12)
+    for (unsigned axis = 1; axis < 3; ++axis)
+      if (d.grid[axis] > 0x10000)
+        return "a grid of " + std::to_string(d.grid[axis]) + " workgroups along " + "xyz"[axis] +
+               "; " + std::string(t.name) + " has 16 bits for a workgroup's number there";
   if (items > 1024 || d.block[0] > 1024 || d.block[1] > 1024 || d.block[2] > 1024)
     return "a workgroup of more than 1024 work-items";
   uint64_t lds = uint64_t(d.kernel->descriptor.groupSegmentFixedSize) + d.dynamicLds;

@@ -60,6 +60,10 @@ template <Enc Segment> struct FlatAddress {
   }
 
   uint8_t *scratchAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
+    const unsigned base = w.target->gfx940 ? 0 : w.target->flatScratch;
+    if (base && w.s64(base) != reinterpret_cast<uint64_t>(w.scratch))
+      throw WaveFault{"flat access to scratch, and FLAT_SCRATCH does not hold its address",
+                      static_cast<int>(lane)};
     if (offset + bytes > w.scratchSize)
       throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
                           std::to_string(offset) + " of " + std::to_string(w.scratchSize),

@@ -1,6 +1,6 @@
 #include "emulator/exec/init_check.h"
 
-#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/buffer_address.h"
 #include "emulator/exec/op.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void InitCheck::beginGroup(const Group &group) {
   for (const Wave &w : group.waves) {
     WaveState &s = waves_[w.index];
     s.undefined.assign(kFileRows, ~uint64_t(0));
-    s.undefined[0] = s.undefined[1] = s.undefined[2] = 0; // work-item ids
+    s.undefined[0] = ~w.exec(); // work-item ids
     s.scratch.assign((w.scratchSize + 3) / 4, ~uint64_t(0));
     s.scalars.begin(w);
   }
@@ -184,7 +184,8 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     // What a load from scratch brings is looked at where its lanes are.
     define(u, i.dst.index, i.op->info ? std::max(rows, i.enc == Enc::Ds ? 2 * rows : rows) : 4,
            exec, 0);
-  } else if (i.op->info && i.enc != Enc::Scratch && i.enc != Enc::Flat) {
+  } else if (i.op->info && i.enc != Enc::Scratch && i.enc != Enc::Flat &&
+             !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
     uint64_t m = undefinedOf(w, s, i.src[1], rows);
     if (i.enc == Enc::Ds)
       m |= undefinedOf(w, s, i.src[2], rows);
@@ -209,7 +210,7 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
     if (write)
       std::fill_n(lds_.begin() + static_cast<int64_t>(address), bytes, uint8_t(1));
   }
-  if (!i.op || (i.enc != Enc::Scratch && i.enc != Enc::Flat))
+  if (!i.op || (space != Space::Scratch && i.enc != Enc::Flat))
     return;
   const unsigned dwords = std::max(1u, bytes / 4);
   for (unsigned d = 0; d < dwords; ++d) {

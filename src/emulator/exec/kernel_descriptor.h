@@ -52,6 +52,9 @@ struct KernelDescriptor {
   bool workgroupId(unsigned axis) const { return rsrc2 >> (7 + axis) & 1; }
   bool workgroupInfo() const { return rsrc2 >> 10 & 1; }
   unsigned workItemIdMode() const { return rsrc2 >> 11 & 3; } ///< 0: x; 1: x, y; 2: x, y, z
+  /// The exceptions that trap, seven bits: five of IEEE 754, denormal operands, division by zero of
+  /// integers.
+  unsigned exceptions() const { return rsrc2 >> 24 & 127; }
 
   unsigned vgprGranules() const { return rsrc1 & 63; }
   unsigned sgprGranules() const { return rsrc1 >> 6 & 15; }

@@ -20,7 +20,7 @@ namespace {
 /// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
 struct TargetDecoder {
   explicit TargetDecoder(const TargetInfo &t)
-      : target(t), mc(t.name), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+      : target(t), mc(t.name, t.features), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
 
   const OpDef *op(unsigned opcode) {
     if (!known[opcode]) {
@@ -69,8 +69,18 @@ void unknownInstruction(Wave &, const Inst &) {
 void unsupportedForm(Wave &, const Inst &) {
   throw WaveFault{"the emulator does not implement this form of the instruction"};
 }
+void trapTemporary(Wave &, const Inst &) {
+  throw WaveFault{"a trap temporary register that the launch of a kernel does not set: only a trap "
+                  "handler has a use for it"};
+}
 void outsideCode(Wave &, const Inst &) {
   throw WaveFault{"execution ran past the end of the code"};
+}
+
+/// The trap temporaries that a kernel may read: those that hold its workgroup's coordinates and its
+/// wave's number (wave_setup.cpp).
+uint16_t readableTrapTemporaries(const TargetInfo &target) {
+  return target.family == Family::Gfx12 ? 1u << 7 | 1u << 8 | 1u << 9 : 0;
 }
 
 /// Registers that an operand covers, for the size of the register file.
@@ -194,6 +204,8 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       }
       countRegisters(*p, inst);
     }
+    if (mc.trapWrites || mc.trapReads & ~readableTrapTemporaries(*info))
+      inst.fn = trapTemporary;
     at += inst.dwords;
   }
   bracketIndexing(p->insts);

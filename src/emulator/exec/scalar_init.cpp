@@ -102,6 +102,8 @@ ScalarRule salu(const Inst &inst) {
     rule.effect = Effect::MoveIf;
   } else if (startsWithAny(name, {"s_lshl_b", "s_lshr_b"})) {
     rule.effect = name.starts_with("s_lshl") ? Effect::ShiftLeft : Effect::ShiftRight;
+  } else if (name.starts_with("s_bfe_")) {
+    rule.effect = Effect::Extract;
   } else if (startsWithAny(name, {"s_cmp_eq_i32", "s_cmp_eq_u", "s_cmp_lg_i32", "s_cmp_lg_u"})) {
     rule.effect = Effect::Equal;
   } else if (name.starts_with("s_bitcmp")) {
@@ -120,8 +122,8 @@ ScalarRule salu(const Inst &inst) {
     rule.readsScc = startsWithAny(name, {"s_addc_", "s_subb_"});
     rule.writesScc =
         inst.enc == Enc::Sopc || name.starts_with("s_cmpk") ||
-        (startsWithAny(name, {"s_add", "s_sub", "s_min_", "s_max_", "s_ashr", "s_bfe", "s_absdiff",
-                              "s_lshl", "s_wqm", "s_bcnt", "s_quadmask", "s_abs"}) &&
+        (startsWithAny(name, {"s_add", "s_sub", "s_min_", "s_max_", "s_ashr", "s_absdiff", "s_lshl",
+                              "s_wqm", "s_bcnt", "s_quadmask", "s_abs"}) &&
          !startsWithAny(name, {"s_add_u64", "s_sub_u64"}) && !name.ends_with("_f32") &&
          !name.ends_with("_f16"));
   }
@@ -164,13 +166,9 @@ ScalarRule scalarRule(const Inst &inst) {
 }
 
 void ScalarInit::begin(const Wave &w) {
-  bits_.fill(~0u);
-  std::fill_n(bits_.begin(), std::min<size_t>(w.startScalars, bits_.size()), 0u);
-  // FLAT_SCRATCH and XNACK_MASK of gfx9, which the hardware keeps; trap temporaries, NULL, EXEC.
-  if (w.target->family == Family::Gfx9)
-    std::fill(bits_.begin() + 102, bits_.begin() + kVcc, 0u);
-  std::fill(bits_.begin() + kVcc + 2, bits_.end(), 0u);
-  bits_[w.target->m0] = ~0u;
+  for (size_t code = 0; code < bits_.size(); ++code)
+    bits_[code] = ~w.launched[code];
+  std::fill(bits_.begin() + 128, bits_.end(), 0u); // what stands for NULL
   scc_ = true;
 }
 
@@ -275,6 +273,19 @@ void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule
     const uint64_t u = ub ? width : shifted(ua);
     write(w, to, dwords, u);
     scc_ = unsettled(shifted(read64(w, i.src[0])), u);
+    return;
+  }
+  case Effect::Extract: {
+    // Five or six bits say where the field begins, seven from bit 16 how long it is.
+    const uint32_t field = read32(w, i.src[1]);
+    const unsigned first = field & (dwords * 32 - 1);
+    const unsigned length = std::min(field >> 16 & 127, dwords * 32 - first);
+    const uint64_t mask = length == 64 ? ~uint64_t(0) : (uint64_t(1) << length) - 1;
+    uint64_t u = ub ? width : ua >> first & mask;
+    if (length && u >> (length - 1) & 1 && i.op->name.starts_with("s_bfe_i"))
+      u |= width & ~mask; // the copies of the sign
+    write(w, to, dwords, u);
+    scc_ = unsettled(read64(w, i.src[0]) >> first & mask, u);
     return;
   }
   case Effect::Equal: {

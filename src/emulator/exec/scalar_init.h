@@ -23,6 +23,7 @@ struct ScalarRule {
     WriteExec, ///< the same, the result in both
     ShiftLeft,
     ShiftRight,
+    Extract,   ///< a field of bits (s_bfe)
     Equal,     ///< whether the operands are equal, or differ
     BitTest,   ///< one bit of the operand
     Any,       ///< an undefined bit makes all of the result undefined

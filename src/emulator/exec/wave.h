@@ -5,6 +5,7 @@
 #include "emulator/isa/inst.h"
 #include "emulator/isa/target.h"
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -80,7 +81,8 @@ struct alignas(64) Wave {
   uint64_t codeAddress = 0;
   const Inst *current = nullptr; ///< for fault messages; the runner keeps it
   uint64_t gridTarget = 0; ///< waits until so many have come to the grid's barrier; 0: it does not
-  uint32_t startScalars = 0; ///< scalar registers, from 0, that the launch gave a value
+  /// The bits of scalar registers, by operand code, that the launch gave a value.
+  std::array<uint32_t, 136> launched = {};
 
   uint64_t exec() const { return s64(kExec); }
   void setExec(uint64_t m) { setS64(kExec, lanes == 32 ? m & 0xffffffffu : m); }

@@ -37,9 +37,25 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
+  std::vector<uint16_t> trapTemporaries; ///< of each of LLVM's registers, a bit for each
 };
 
 namespace {
+/// The trap temporaries that each of LLVM's registers covers. Their names are as
+/// "TTMP8_TTMP9_gfx9plus".
+std::vector<uint16_t> findTrapTemporaries(const llvm::MCRegisterInfo &registers) {
+  std::vector<uint16_t> found(registers.getNumRegs());
+  for (unsigned r = 0; r < registers.getNumRegs(); ++r) {
+    llvm::StringRef name(registers.getName(r));
+    unsigned number = 0;
+    while (name.consume_front("TTMP") && !name.consumeInteger(10, number)) {
+      found[r] = static_cast<uint16_t>(found[r] | 1u << (number & 15));
+      name.consume_front("_");
+    }
+  }
+  return found;
+}
+
 /// Whether LLVM 22's disassembler would crash on an instruction: where it misses the four bytes of
 /// a literal, it writes a message to a stream that it has just taken away. The 64-bit encodings of
 /// gfx9 have no room for literals, so these bytes are no instruction.
@@ -90,6 +106,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.asmInfo.reset(target->createMCAsmInfo(*i.registers, i.triple, i.options));
   i.cpu = cpu;
   i.instructions.reset(target->createMCInstrInfo());
+  i.trapTemporaries = findTrapTemporaries(*i.registers);
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
@@ -111,7 +128,13 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
   auto status = decodeOne(*impl->disassembler, impl->cpu, code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
-  return {inst.getOpcode(), static_cast<unsigned>(size)};
+  McInstruction result{inst.getOpcode(), static_cast<unsigned>(size)};
+  const unsigned defs = impl->instructions->get(inst.getOpcode()).getNumDefs();
+  for (unsigned k = 0; k < inst.getNumOperands(); ++k)
+    if (inst.getOperand(k).isReg())
+      (k < defs ? result.trapWrites : result.trapReads) |=
+          impl->trapTemporaries[inst.getOperand(k).getReg().id()];
+  return result;
 }
 
 std::string McTarget::print(const void *code, size_t bytes, uint64_t address) const {

@@ -15,6 +15,8 @@ namespace flyemu {
 struct McInstruction {
   unsigned opcode = 0; ///< LLVM's number; name with McTarget::opcodeName
   unsigned size = 0;   ///< bytes; 0 if the bytes are no instruction of the target
+  /// The trap temporaries (TTMP0-TTMP15, a bit for each) that it reads and writes.
+  uint16_t trapReads = 0, trapWrites = 0;
 };
 
 /// A disassembler and instruction printer. Not safe for concurrent use; make one per user.
