@@ -90,7 +90,8 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
   case Enc::Scratch:
   case Enc::Mubuf:
   case Enc::Mtbuf:
-    memory(w, i, s, report);
+    if (i.op->cls != Class::Other) // cache control, which has no operands behind its fields
+      memory(w, i, s, report);
     break;
   default:
     break;
