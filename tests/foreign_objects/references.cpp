@@ -205,8 +205,8 @@ void attention(const Case &c) {
 
 } // namespace
 
-void reference(std::string_view name, const Case &c) {
-  static const std::map<std::string_view, void (*)(const Case &)> all = {
+const References &tensorReferences() {
+  static const References all = {
       {"add", add},
       {"softmax", softmax},
       {"layer_norm", layerNorm},
@@ -223,10 +223,14 @@ void reference(std::string_view name, const Case &c) {
       {"norm", norm},
       {"attention", attention},
   };
-  const auto found = all.find(name);
-  if (found == all.end())
-    throw std::invalid_argument("no reference " + std::string(name));
-  found->second(c);
+  return all;
+}
+
+void reference(std::string_view name, const Case &c) {
+  for (const References *references : {&tensorReferences(), &hipReferences()})
+    if (const auto found = references->find(name); found != references->end())
+      return found->second(c);
+  throw std::invalid_argument("no reference " + std::string(name));
 }
 
 } // namespace foreign

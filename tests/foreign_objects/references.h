@@ -26,6 +26,12 @@ struct Case {
   int size(const char *name) const { return sizes.at(name); }
 };
 
+using Reference = void (*)(const Case &);
+using References = std::map<std::string_view, Reference>;
+/// Of the kernels that work on tensors, and of those in the manner of HIP's examples.
+const References &tensorReferences();
+const References &hipReferences();
+
 /// Throws for a name that is none.
 void reference(std::string_view name, const Case &c);
 

@@ -103,6 +103,8 @@ void launch(const json &entry, std::map<std::string, Buffer> &buffers) {
   for (const json &argument : entry.at("arguments")) {
     if (argument.contains("i32"))
       words.push_back(static_cast<std::uint32_t>(argument["i32"].get<int>()));
+    else if (argument.contains("f32"))
+      words.push_back(encode(formatOf("f32"), argument["f32"].get<double>()));
     else if (argument.at("buffer").is_null())
       words.push_back(0);
     else
@@ -173,7 +175,7 @@ void runEntry(const json &entry) {
 TEST_CASE("objects of other compilers compute what their source says") {
   const std::string target = targetOfDevice();
   int ran = 0;
-  for (const char *compiler : {"triton"}) {
+  for (const char *compiler : {"triton", "hip"}) {
     std::ifstream file(std::string(FOREIGN_OBJECTS) + "/" + compiler + "/manifest.json");
     REQUIRE(file);
     for (const json &entry : json::parse(file)) {
