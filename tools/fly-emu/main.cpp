@@ -31,6 +31,7 @@ constexpr const char *Usage =
     --trace               print each executed instruction
     --threads N           host threads (as many as there are)
     --limit N             wave instructions of one wave before it counts as endless
+    --timeout SECONDS     time after which the launch counts as endless (none)
   fly-emu list FILE [--target T]         the kernels of a file, their resources and arguments
   fly-emu coverage --target T            instructions implemented, and those missing
   fly-emu targets                        the processors that can be run
@@ -48,6 +49,14 @@ std::array<uint32_t, 3> parseExtent(const std::string &text, const char *what) {
     result[i] = static_cast<uint32_t>(value);
   }
   return result;
+}
+
+uint64_t parseAtMost(const std::string &text, const char *what, uint64_t most) {
+  const uint64_t value = parseNumber(text, what);
+  if (value > most)
+    throw std::invalid_argument("'" + text + "' is more than " + std::to_string(most) + ", " +
+                                what + "'s most");
+  return value;
 }
 
 unsigned parseChecks(const std::string &text) {
@@ -142,15 +151,17 @@ private:
     else if (name == "--block")
       options.shape.block = parseExtent(value, "the block");
     else if (name == "--lds")
-      options.shape.dynamicLds = static_cast<uint32_t>(parseNumber(value, "a size"));
+      options.shape.dynamicLds = static_cast<uint32_t>(parseAtMost(value, "a size", UINT32_MAX));
     else if (name == "--arg")
       options.arguments.push_back(value);
     else if (name == "--check")
       options.checks = parseChecks(value);
     else if (name == "--threads")
-      options.threads = static_cast<unsigned>(parseNumber(value, "a number of threads"));
+      options.threads = static_cast<unsigned>(parseAtMost(value, "a number of threads", 1024));
     else if (name == "--limit")
       options.limit = parseNumber(value, "a limit");
+    else if (name == "--timeout")
+      options.timeout = parseAtMost(value, "a time", uint64_t(1) << 30);
     else
       throw std::invalid_argument("unknown option '" + name + "'");
   }

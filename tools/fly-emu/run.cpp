@@ -2,6 +2,7 @@
 
 #include "emulator/exec/dispatch.h"
 #include "emulator/hip/estimate.h"
+#include "emulator/hip/launch_services.h"
 #include "emulator/hip/memory.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/offload_bundle.h"
@@ -156,8 +157,15 @@ int run(const RunOptions &options) {
     how.instructionLimit = options.limit;
   if (options.trace)
     how.trace = [](const std::string &line) { std::printf("%s\n", line.c_str()); };
+  how.timeLimit = std::chrono::seconds(options.timeout);
+  how.notice = [](const std::string &text) {
+    std::fprintf(stderr, "notice: %s; --timeout SECONDS ends such a launch\n", text.c_str());
+  };
+  hip::DeviceHeap heap(space, 0);
+  hip::LaunchServices services(kernel.metadata, heap, kernarg, memory, dispatch, how);
 
   DispatchResult result = runDispatch(dispatch, memory, how);
+  services.finish();
   for (const Finding &finding : result.findings)
     std::fprintf(stderr, "check: %s\n", finding.message.c_str());
   if (!result.ok) {

@@ -17,6 +17,7 @@ struct RunOptions {
   unsigned threads = 0;
   unsigned checks = 0;
   uint64_t limit = 0; ///< wave instructions of one wave; 0: the core's
+  uint64_t timeout = 0; ///< seconds of the launch; 0: any
   bool counters = false;
   bool trace = false;
 };

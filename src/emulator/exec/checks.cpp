@@ -168,6 +168,8 @@ private:
            w, i, bit);
     };
     if (space == Space::Global) {
+      if (state.exchange.contains(address, bytes))
+        return;
       order.touched = true;
       now.time = state.races.now();
       now.atomic = atomic || synchronizes(i);

@@ -14,6 +14,7 @@ struct CheckState {
 
   const unsigned checks;
   const MemoryMap &memory;
+  MemoryRange exchange; ///< Options::exchange
   Findings findings;
   GlobalRaces races;
 };

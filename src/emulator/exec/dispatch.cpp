@@ -48,9 +48,6 @@ uint8_t *GroupStorage::scratch(unsigned index, size_t bytes) {
 }
 
 namespace {
-/// Workgroups that are in execution at a time where the caller sets no limit.
-constexpr uint64_t kDefaultResident = 1024;
-
 /// The AQL dispatch packet as the kernel may read it (HSA Runtime, hsa_kernel_dispatch_packet_t).
 struct alignas(64) Packet {
   uint16_t header = 2, setup = 3;
@@ -132,14 +129,16 @@ DispatchResult runDispatch(const Dispatch &d, const MemoryMap &memory, const Opt
   launch.ldsBytes = packet.groupSize;
   launch.groups = uint64_t(d.grid[0]) * d.grid[1] * d.grid[2];
   launch.grid.exists = d.cooperative;
-  launch.resident = d.residentGroups ? d.residentGroups : kDefaultResident;
+  launch.resident = d.residentGroups ? d.residentGroups : kDefaultResidentGroups;
 
   unsigned threads =
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   if (options.trace)
     threads = 1;
-  if (options.checks)
+  if (options.checks) {
     launch.checks = std::make_unique<CheckState>(options.checks, kernel, withPacket);
+    launch.checks->exchange = options.exchange;
+  }
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t)

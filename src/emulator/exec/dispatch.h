@@ -9,6 +9,7 @@
 #include "emulator/exec/wave.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,9 @@ struct KernelCode {
   std::function<std::string(uint64_t address)> source;
 };
 
+/// Workgroups that are in execution at a time where the caller sets no limit.
+constexpr uint64_t kDefaultResidentGroups = 1024;
+
 /// One launch. All addresses are host addresses.
 struct Dispatch {
   const KernelCode *kernel = nullptr;
@@ -58,7 +62,7 @@ struct Dispatch {
       0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
   uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none
   uint64_t dispatchId = 0;
-  /// The most workgroups in execution at a time; 0: a thousand. Workgroups that wait for others in
+  /// The most workgroups in execution at a time; 0: kDefaultResidentGroups. Workgroups that wait for others in
   /// a loop take turns with them up to this number.
   uint64_t residentGroups = 0;
   bool cooperative = false; ///< all workgroups are in execution together and share a barrier
@@ -77,8 +81,21 @@ struct Options {
   unsigned threads = 0; ///< 0: as many as the machine has
   uint64_t instructionLimit = uint64_t(1)
                               << 36; ///< wave instructions of one wave before it counts as endless
+  /// The time after which a launch counts as endless; zero: none.
+  std::chrono::nanoseconds timeLimit{0};
+  /// Called once, when the launch has run for `noticeAfter` or half of its limit, with a sentence
+  /// that says so and where one of its waves is. May be empty.
+  std::function<void(const std::string &)> notice;
+  std::chrono::nanoseconds noticeAfter = std::chrono::seconds(10);
   unsigned checks = kCheckNone;
   bool counters = false;
+  /// Memory through which waves and host exchange what `serve` is about. Its users know how to share
+  /// it, so the race check leaves it out.
+  MemoryRange exchange;
+  /// What the host does for waves that wait for it (printf, malloc): called by each thread of the
+  /// launch after every turn of a workgroup, so that none can wait for ever. Says whether it did
+  /// something; throws WaveFault for what ends the launch. May be empty.
+  std::function<bool()> serve;
   /// Whether the launch shall end before its time, as a fault that says so; asked now and then, by
   /// any thread. May be empty.
   std::function<bool()> abandon;

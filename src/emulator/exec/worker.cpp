@@ -32,10 +32,13 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   out.workgroup = group.id;
   out.wave = w.index;
   char text[256];
+  // Functions that are not inlined may stand before the kernel.
+  const bool before = out.pc < k.entry;
   std::snprintf(
-      text, sizeof text, " at pc 0x%llx (kernel + 0x%llx), workgroup (%u, %u, %u), wave %u",
-      static_cast<unsigned long long>(out.pc), static_cast<unsigned long long>(out.codeOffset),
-      group.id[0], group.id[1], group.id[2], w.index);
+      text, sizeof text, " at pc 0x%llx (kernel %c 0x%llx), workgroup (%u, %u, %u), wave %u",
+      static_cast<unsigned long long>(out.pc), before ? '-' : '+',
+      static_cast<unsigned long long>(before ? k.entry - out.pc : out.codeOffset), group.id[0],
+      group.id[1], group.id[2], w.index);
   out.message = "kernel '" + k.name + "': " + f.what + text;
   if (f.lane >= 0)
     out.message += ", lane " + std::to_string(f.lane);
@@ -134,8 +137,12 @@ public:
       if (!slot)
         break;
       turn(*slot);
-      if (!slot->running)
+      if (!slot->running) {
         --launch.active;
+        ++launch.ended;
+      }
+      serve(*slot);
+      watchTime(*slot);
       waitingTurns = slot->running && slot->waiting ? waitingTurns + 1 : 0;
       if (waitingTurns > slots.size()) { // what they wait for is not this thread's
         std::this_thread::yield();
@@ -260,6 +267,61 @@ private:
         return;
     if (slot.observer)
       slot.observer->beginGroup(slot.group);
+  }
+
+  /// Lets the host answer what waves have asked of it. Those that waited for it go on next.
+  void serve(Slot &slot) {
+    if (!launch.options.serve)
+      return;
+    try {
+      if (launch.options.serve())
+        slot.waiting = false;
+    } catch (const WaveFault &f) {
+      fail(slot.group, someWave(slot.group), f);
+    }
+  }
+
+  /// A wave of the group that says best where the group is: one that runs, then one that waits.
+  static const Wave &someWave(const Group &group) {
+    const Wave *best = &group.waves.front();
+    for (const Wave &w : group.waves)
+      if (w.stop < best->stop)
+        best = &w;
+    return *best;
+  }
+
+  /// Tells once that the launch takes long, and ends it when its time is over.
+  void watchTime(const Slot &slot) {
+    using namespace std::chrono;
+    const Options &options = launch.options;
+    const bool notices = options.notice && !launch.noticed.load(std::memory_order_relaxed);
+    const bool limited = options.timeLimit.count() > 0;
+    if (!notices && !limited)
+      return;
+    const nanoseconds elapsed = steady_clock::now() - launch.started;
+    auto progress = [&](nanoseconds time) {
+      return std::to_string(duration_cast<seconds>(time).count()) + " s, and " +
+             std::to_string(launch.ended) + " of " + std::to_string(launch.groups) +
+             " workgroups have ended";
+    };
+    if (limited && elapsed >= options.timeLimit) {
+      const Wave &w = someWave(slot.group);
+      const bool waits = w.stop != Stop::End && looksWaiting(w);
+      return fail(slot.group, w,
+                  {"the launch exceeded its limit of " + progress(options.timeLimit) + "; a wave " +
+                       (waits ? "is in a loop that waits for memory to change," : "is"),
+                   -1, 0, FaultKind::Limit});
+    }
+    const nanoseconds after =
+        limited ? std::min(options.noticeAfter, options.timeLimit / 2) : options.noticeAfter;
+    if (!notices || elapsed < after || launch.noticed.exchange(true))
+      return;
+    const std::string text = "it has run for " + progress(elapsed);
+    if (slot.running)
+      options.notice(
+          describe(launch, slot.group, someWave(slot.group), {text + "; a wave is"}).message);
+    else
+      options.notice("kernel '" + launch.dispatch.kernel->name + "': " + text);
   }
 
   /// Each wave of the workgroup runs for a slice, or until it must wait.

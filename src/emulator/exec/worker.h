@@ -7,6 +7,7 @@
 #include "emulator/exec/group.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -28,7 +29,10 @@ struct Launch {
   uint64_t resident = 1;           ///< the most workgroups in execution at a time
   std::atomic<uint64_t> next{0};   ///< the next workgroup to start
   std::atomic<uint64_t> active{0}; ///< workgroups in execution
+  std::atomic<uint64_t> ended{0};  ///< workgroups that are done
   std::atomic<bool> failed{false};
+  std::atomic<bool> noticed{false}; ///< somebody has told that the launch takes long
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   GridBarrier grid;
   std::mutex mutex;
   std::unique_ptr<CheckState> checks;

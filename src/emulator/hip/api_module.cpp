@@ -44,25 +44,6 @@ hipError_t launch(const char *name, hipFunction_t handle, flyemu::loader::Launch
   });
 }
 
-/// The most work-items of a workgroup that keep the most waves resident, as HIP suggests them.
-void suggestBlock(const Function &function, size_t dynamicLds, int limit, int *grid, int *block) {
-  const TargetInfo &info = function.device->info();
-  int most = std::min<int>(function.kernel->metadata.maxFlatWorkgroupSize, 1024);
-  if (limit > 0)
-    most = std::min(most, limit);
-  int bestThreads = 0, bestResident = 0;
-  for (int threads = info.waveSize; threads <= most; threads += info.waveSize) {
-    int resident = activeWorkgroups(function, threads, dynamicLds) * threads;
-    if (resident >= bestResident && resident > 0) {
-      bestResident = resident;
-      bestThreads = threads;
-    }
-  }
-  require(bestThreads > 0, "no workgroup of this kernel fits the device");
-  *block = bestThreads;
-  *grid = bestResident / bestThreads * info.computeUnits;
-}
-
 } // namespace
 
 extern "C" {
@@ -112,13 +93,13 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t *pointer, size_t *size, hipModule_t
   return api("hipModuleGetGlobal", [&] {
     require(name, "the name is null");
     auto loaded = Runtime::get().modules.get(module, "module");
-    const flyemu::loader::LoadedVariable *variable = loaded->code().findVariable(name);
-    if (!variable)
+    const flyemu::loader::LoadedVariable variable = loaded->variable(name);
+    if (!variable.address)
       fail(hipErrorNotFound, std::string("no variable '") + name + "' in the module");
     if (pointer)
-      *pointer = reinterpret_cast<hipDeviceptr_t>(variable->address);
+      *pointer = reinterpret_cast<hipDeviceptr_t>(variable.address);
     if (size)
-      *size = variable->size;
+      *size = variable.size;
   });
 }
 
@@ -204,34 +185,6 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipF
       fail(hipErrorInvalidValue, "unknown attribute");
     }
   });
-}
-
-hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function,
-                                                              int threads, size_t dynamicLds) {
-  return api("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
-    require(blocks && threads > 0, "no place for the result, or no threads");
-    *blocks = activeWorkgroups(*functionOf(function), threads, dynamicLds);
-  });
-}
-
-hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int *blocks, hipFunction_t function, int threads, size_t dynamicLds, unsigned) {
-  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamicLds);
-}
-
-hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t function,
-                                                   size_t dynamicLds, int limit) {
-  return api("hipModuleOccupancyMaxPotentialBlockSize", [&] {
-    require(grid && block, "no place for the result");
-    suggestBlock(*functionOf(function), dynamicLds, limit, grid, block);
-  });
-}
-
-hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
-                                                            hipFunction_t function,
-                                                            size_t dynamicLds, int limit,
-                                                            unsigned) {
-  return hipModuleOccupancyMaxPotentialBlockSize(grid, block, function, dynamicLds, limit);
 }
 
 } // extern "C"

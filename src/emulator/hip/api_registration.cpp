@@ -131,21 +131,6 @@ hipError_t hipFuncSetAttribute(const void *hostFunction, hipFuncAttribute attrib
 hipError_t hipFuncSetCacheConfig(const void *, hipFuncCache_t) { return hipSuccess; }
 hipError_t hipFuncSetSharedMemConfig(const void *, hipSharedMemConfig) { return hipSuccess; }
 
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *hostFunction,
-                                                        int threads, size_t dynamicLds) {
-  return api("hipOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
-    require(blocks && threads > 0, "no place for the result, or no threads");
-    *blocks = activeWorkgroups(*registeredFunction(hostFunction, Runtime::get().currentDevice()),
-                               threads, dynamicLds);
-  });
-}
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
-                                                                 const void *hostFunction,
-                                                                 int threads, size_t dynamicLds,
-                                                                 unsigned) {
-  return hipOccupancyMaxActiveBlocksPerMultiprocessor(blocks, hostFunction, threads, dynamicLds);
-}
-
 hipError_t hipGetSymbolAddress(void **pointer, const void *symbol) {
   return api("hipGetSymbolAddress", [&] {
     require(pointer, "no place for the result");

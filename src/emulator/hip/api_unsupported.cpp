@@ -18,7 +18,6 @@ int refuse(const char *function) {
 #define FLYEMU_UNSUPPORTED(name)                                                                   \
   extern "C" int name() { return refuse(#name); }
 
-FLYEMU_UNSUPPORTED(__hipRegisterManagedVar)
 FLYEMU_UNSUPPORTED(hipArray3DCreate)
 FLYEMU_UNSUPPORTED(hipArrayCreate)
 FLYEMU_UNSUPPORTED(hipArrayDestroy)
@@ -138,7 +137,6 @@ FLYEMU_UNSUPPORTED(hipMipmappedArrayCreate)
 FLYEMU_UNSUPPORTED(hipMipmappedArrayDestroy)
 FLYEMU_UNSUPPORTED(hipMipmappedArrayGetLevel)
 FLYEMU_UNSUPPORTED(hipModuleGetTexRef)
-FLYEMU_UNSUPPORTED(hipOccupancyMaxPotentialBlockSize)
 FLYEMU_UNSUPPORTED(hipRegisterActivityCallback)
 FLYEMU_UNSUPPORTED(hipRegisterApiCallback)
 FLYEMU_UNSUPPORTED(hipRemoveActivityCallback)

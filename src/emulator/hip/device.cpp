@@ -73,6 +73,10 @@ Configuration Configuration::fromEnvironment() {
   readInto("FLYDSL_EMULATOR_DEVICES", result.devices, 0, MaxDevices);
   readInto("FLYDSL_EMULATOR_THREADS", result.threads, 0, 1024);
   readInto("FLYDSL_EMULATOR_INSTRUCTION_LIMIT", result.instructionLimit, 0, UINT64_MAX);
+  uint64_t seconds = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(result.timeLimit).count());
+  readInto("FLYDSL_EMULATOR_TIMEOUT", seconds, 0, uint64_t(1) << 30);
+  result.timeLimit = std::chrono::seconds(seconds);
   uint64_t mebibytes = hostMemory() >> 21;
   readInto("FLYDSL_EMULATOR_MEMORY", mebibytes, 1, uint64_t(1) << 30);
   result.memoryBytes = mebibytes << 20;
@@ -98,7 +102,7 @@ Configuration Configuration::fromEnvironment() {
 }
 
 Device::Device(int index, const Configuration &configuration, AddressSpace &space)
-    : index_(index), configuration_(configuration), space_(space),
+    : heap(space, index), index_(index), configuration_(configuration), space_(space),
       target_(loader::deviceTarget(configuration.processor)),
       defaultStream_(std::make_shared<Stream>(*this, hipStreamDefault, 0)) {}
 

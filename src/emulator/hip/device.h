@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/exec/dispatch.h"
+#include "emulator/hip/device_heap.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/launch_history.h"
 #include "emulator/hip/memory.h"
@@ -28,6 +29,8 @@ struct Configuration {
   unsigned checks = 0;           ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
   unsigned threads = 0;          ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
   uint64_t instructionLimit = 0; ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
+  /// FLYDSL_EMULATOR_TIMEOUT (seconds); zero: launches may take any time
+  std::chrono::nanoseconds timeLimit = std::chrono::hours(1);
   uint64_t memoryBytes = 0;      ///< FLYDSL_EMULATOR_MEMORY (MiB); default: half of the host's
   bool counters = false;         ///< FLYDSL_EMULATOR_COUNTERS: log them after each launch
   std::string error;             ///< why there is no device, when there is none
@@ -71,6 +74,7 @@ public:
   std::atomic<unsigned> flags{0}; ///< hipSetDeviceFlags
   std::atomic<unsigned long long> dispatches{0};
   LaunchHistory history;
+  DeviceHeap heap; ///< of malloc in kernels
 
 private:
   int index_;

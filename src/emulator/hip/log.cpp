@@ -17,7 +17,7 @@ LogLevel shownLevel() {
       return LogLevel::Info;
     if (value == "debug")
       return LogLevel::Debug;
-    return LogLevel::Error;
+    return value == "error" ? LogLevel::Error : LogLevel::Notice;
   }();
   return level;
 }

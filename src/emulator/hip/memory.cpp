@@ -36,8 +36,16 @@ const char *kindName(MemoryKind kind) {
     return "registered host memory";
   case MemoryKind::Image:
     return "a code object's segment";
+  case MemoryKind::KernelHeap:
+    return "memory of malloc in kernels";
   }
   return "memory";
+}
+
+/// Whether memory of a kind is of the device's own and counts toward its size.
+bool isDeviceMemory(MemoryKind kind) {
+  return kind == MemoryKind::Device || kind == MemoryKind::Managed ||
+         kind == MemoryKind::KernelHeap;
 }
 
 std::string describeAllocation(const Allocation &allocation) {
@@ -59,18 +67,22 @@ AddressSpace::~AddressSpace() {
     std::free(block.memory);
 }
 
-uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags) {
+uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
+                                uint64_t alignment) {
   std::unique_lock lock(mutex_);
-  bool counted = kind == MemoryKind::Device || kind == MemoryKind::Managed;
+  const bool counted = isDeviceMemory(kind);
   if (size > capacity_ || (counted && used_[device] + size > capacity_))
     return 0;
-  uint64_t alignment = size >= PageSize ? PageSize : SmallAlignment;
-  uint64_t bytes = RedZone + (size + alignment - 1) / alignment * alignment + RedZone;
+  alignment = std::max(alignment, size >= PageSize ? PageSize : SmallAlignment);
+  // The red zone in front is a multiple of the alignment, so that the allocation behind it has it.
+  const uint64_t front = std::max(RedZone, alignment);
+  uint64_t bytes = front + (size + alignment - 1) / alignment * alignment + RedZone;
+  bytes = (bytes + alignment - 1) / alignment * alignment;
   void *memory = std::aligned_alloc(alignment, bytes);
   if (!memory)
     return 0;
   Allocation allocation;
-  allocation.base = reinterpret_cast<uint64_t>(memory) + RedZone;
+  allocation.base = reinterpret_cast<uint64_t>(memory) + front;
   allocation.size = size;
   allocation.kind = kind;
   allocation.device = device;
@@ -103,7 +115,8 @@ bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> k
 void AddressSpace::releaseAll(int device) {
   std::unique_lock lock(mutex_);
   for (auto it = blocks_.begin(); it != blocks_.end();) {
-    if (it->second.allocation.device != device) {
+    const Allocation &allocation = it->second.allocation;
+    if (allocation.device != device || allocation.kind == MemoryKind::KernelHeap) {
       ++it;
       continue;
     }
@@ -116,7 +129,7 @@ void AddressSpace::releaseAll(int device) {
 void AddressSpace::retire(Block block) {
   const Allocation &allocation = block.allocation;
   table_.erase(allocation.base);
-  if (allocation.kind == MemoryKind::Device || allocation.kind == MemoryKind::Managed)
+  if (isDeviceMemory(allocation.kind))
     used_[allocation.device] -= allocation.size;
   if (poison_ && !launches_)
     std::memset(block.memory, FreedPattern, block.bytes);
@@ -254,7 +267,8 @@ bool AddressSpace::disablePeer(int device, int peer) {
 }
 
 bool AddressSpace::canAccess(int device, const Allocation &allocation) const {
-  if (allocation.kind != MemoryKind::Device && allocation.kind != MemoryKind::Image)
+  if (allocation.kind != MemoryKind::Device && allocation.kind != MemoryKind::Image &&
+      allocation.kind != MemoryKind::KernelHeap)
     return true;
   std::shared_lock lock(mutex_);
   return allocation.device == device || peers_[device][allocation.device];
@@ -298,6 +312,9 @@ std::shared_ptr<WrittenBytes> LaunchMemory::written(uint64_t address) const {
 std::string LaunchMemory::describe(uint64_t address) const {
   std::optional<Allocation> allocation = space_.find(address);
   std::string text = space_.describe(address);
+  for (const Hole &hole : holes_)
+    if (address - hole.base < hole.size)
+      text += (hole.base ? ": " : ", ") + hole.text;
   if (allocation && !space_.canAccess(device_, *allocation))
     text += ", and device " + std::to_string(device_) + " has no peer access to it";
   return text;

@@ -22,6 +22,7 @@ enum class MemoryKind {
   Host,       ///< hipHostMalloc: pinned, every device sees it
   Registered, ///< hipHostRegister: the caller's own memory
   Image,      ///< a loaded code object's segment
+  KernelHeap, ///< what malloc in kernels stands on
 };
 
 struct Allocation {
@@ -44,13 +45,15 @@ public:
   AddressSpace(const AddressSpace &) = delete;
   ~AddressSpace();
 
-  /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on). Returns 0 when
-  /// the device's memory or the host's does not suffice.
-  uint64_t allocate(MemoryKind kind, int device, uint64_t size, unsigned flags);
+  /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on), or to
+  /// \p alignment, a power of two, where that is more. Returns 0 when the device's memory or the
+  /// host's does not suffice.
+  uint64_t allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
+                    uint64_t alignment = 0);
   /// Frees what allocate() gave, if \p address is its base and the kind matches; else returns
   /// false.
   bool release(uint64_t address, std::initializer_list<MemoryKind> kinds);
-  /// Frees all device memory of \p device.
+  /// Frees all memory of \p device but the heap of its kernels, which modules may point into.
   void releaseAll(int device);
 
   /// Adds memory that somebody else owns; false when it overlaps something known.
@@ -114,6 +117,10 @@ public:
   LaunchMemory(AddressSpace &space, int device);
   ~LaunchMemory() override;
   void addRange(const MemoryRange &range) { own_.push_back(range); }
+  /// Names addresses that nobody may touch: \p text ends the sentence about one of them.
+  void addHole(uint64_t base, uint64_t size, std::string text) {
+    holes_.push_back({base, size, std::move(text)});
+  }
 
   bool find(uint64_t address, MemoryRange &range) const override;
   std::string describe(uint64_t address) const override;
@@ -122,7 +129,12 @@ public:
 private:
   AddressSpace &space_;
   int device_;
+  struct Hole {
+    uint64_t base, size;
+    std::string text;
+  };
   std::vector<MemoryRange> own_;
+  std::vector<Hole> holes_;
 };
 
 } // namespace flyemu::hip

@@ -114,13 +114,43 @@ Module::Module(Device &device, std::shared_ptr<loader::CodeObject> code)
   }
 }
 
-std::shared_ptr<Module> Module::load(ByteView image, Device &device) {
+void Module::connectManaged(const ManagedVariables &given) {
+  for (const auto &[name, initial] : code_->variables()) {
+    if (name.size() <= ManagedSuffix.size() || !name.ends_with(ManagedSuffix))
+      continue;
+    const std::string own = name.substr(0, name.size() - ManagedSuffix.size());
+    const loader::LoadedVariable *pointer = code_->findVariable(own);
+    if (!pointer || pointer->size != sizeof(uint64_t))
+      throw LoadError(LoadFailure::Malformed,
+                      "the managed variable '" + own + "' has no pointer in the code object");
+    const auto known = given.find(own);
+    ManagedRef memory = known != given.end()
+                            ? known->second
+                            : std::make_shared<ManagedVariable>(
+                                  initial.size, 1, reinterpret_cast<void *>(initial.address));
+    const uint64_t address = memory->address();
+    std::memcpy(reinterpret_cast<void *>(pointer->address), &address, sizeof address);
+    managed_[own] = std::move(memory);
+  }
+}
+
+loader::LoadedVariable Module::variable(const std::string &name) const {
+  if (auto it = managed_.find(name); it != managed_.end())
+    return {it->second->address(), it->second->size()};
+  const loader::LoadedVariable *variable = code_->findVariable(name);
+  return variable ? *variable : loader::LoadedVariable();
+}
+
+std::shared_ptr<Module> Module::load(ByteView image, Device &device,
+                                     const ManagedVariables &managed) {
   std::vector<uint8_t> expanded;
   if (loader::isOffloadBundle(image))
     image = loader::selectFromBundle(image, device.target(), expanded);
   try {
     auto code = loader::CodeObject::load(image, device.target());
-    return std::shared_ptr<Module>(new Module(device, std::move(code)));
+    std::shared_ptr<Module> module(new Module(device, std::move(code)));
+    module->connectManaged(managed);
+    return module;
   } catch (const std::invalid_argument &error) {
     throw LoadError(LoadFailure::OtherTarget, error.what());
   }

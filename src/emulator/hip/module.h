@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/hip/handles.h"
+#include "emulator/hip/managed_variable.h"
 #include "emulator/loader/code_object.h"
 
 #include <atomic>
@@ -23,22 +24,32 @@ struct Function {
   std::atomic<int> maxDynamicLds{0}; ///< as set by hipFuncSetAttribute
 };
 
+/// Managed variables by name.
+using ManagedVariables = std::map<std::string, ManagedRef>;
+
 class Module {
 public:
-  /// Loads an ELF image or an offload bundle for \p device. Throws loader::LoadError.
-  static std::shared_ptr<Module> load(loader::ByteView image, Device &device);
+  /// Loads an ELF image or an offload bundle for \p device. Its managed variables are those in
+  /// \p managed; others get memory of their own. Throws loader::LoadError.
+  static std::shared_ptr<Module> load(loader::ByteView image, Device &device,
+                                      const ManagedVariables &managed = {});
   ~Module();
 
   Device &device() const { return device_; }
   const loader::CodeObject &code() const { return *code_; }
+  /// A variable as the host sees it, a managed one in its managed memory; none with that name: a
+  /// size of zero and a null address.
+  loader::LoadedVariable variable(const std::string &name) const;
   /// The handle of a kernel, the same for every call; throws hipErrorNotFound.
   Function *function(const std::string &name);
 
 private:
   Module(Device &device, std::shared_ptr<loader::CodeObject> code);
+  void connectManaged(const ManagedVariables &given);
 
   Device &device_;
   std::shared_ptr<loader::CodeObject> code_;
+  ManagedVariables managed_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Function>> functions_;
 };

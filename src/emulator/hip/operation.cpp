@@ -3,34 +3,14 @@
 #include "emulator/hip/device.h"
 #include "emulator/hip/graph_run.h"
 #include "emulator/hip/launch_report.h"
+#include "emulator/hip/launch_services.h"
 #include "emulator/hip/module.h"
-#include "emulator/hip/printf_buffer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace flyemu::hip {
 namespace {
-
-/// What HIP's runtime gives a cooperative launch for its barrier of the whole grid, as the device
-/// libraries of gfx942 and later use it: at byte 32 the word that workgroups arrive at, at 40 their
-/// number. What belongs to launches over several devices is zero, which says that this is none.
-struct GridWords {
-  alignas(64) uint32_t words[16] = {};
-
-  GridWords(const KernelOperation &operation, std::vector<uint8_t> &kernarg, LaunchMemory &memory) {
-    const loader::KernelArgument *argument =
-        operation.function->kernel->metadata.hiddenPointer("hidden_multigrid_sync_arg");
-    if (!operation.cooperative || !argument)
-      return;
-    const auto &grid = operation.shape.grid;
-    words[10] = grid[0] * grid[1] * grid[2];
-    const auto address = reinterpret_cast<uint64_t>(words);
-    std::memcpy(kernarg.data() + argument->offset, &address, sizeof address);
-    memory.addRange({address, sizeof words, true});
-  }
-};
 
 class Executor {
 public:
@@ -46,14 +26,6 @@ public:
     kernarg.resize(kernarg.size() + 64); // scalar loads may read past the end up to their own size
     LaunchMemory memory(device_.space(), device_.index());
     memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
-    PrintfBuffer printed(operation.function->kernel->metadata);
-    if (printed.isUsed()) {
-      printed.passTo(kernarg);
-      memory.addRange(printed.range());
-    }
-
-    const GridWords gridWords(operation, kernarg, memory);
-
     const KernelCode kernel = operation.function->kernel->ready();
     Dispatch dispatch;
     dispatch.kernel = &kernel;
@@ -74,11 +46,15 @@ public:
       options.instructionLimit = configuration.instructionLimit;
     // What another stream's kernel should have given may never come.
     options.abandon = [this] { return device_.fault() != hipSuccess; };
+    options.timeLimit = configuration.timeLimit;
+    options.notice = [](const std::string &text) {
+      log(LogLevel::Notice, text + "; FLYDSL_EMULATOR_TIMEOUT=<seconds> ends such a launch, Ctrl-C "
+                                   "the program");
+    };
+    LaunchServices services(operation.function->kernel->metadata, device_.heap, kernarg, memory,
+                            dispatch, options);
     const DispatchResult result = runDispatch(dispatch, memory, options);
-    if (const std::string text = printed.text(); !text.empty()) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    }
+    services.finish();
     if (!result.ok)
       device_.requireHealthy();
     reportLaunch(operation, result, options, device_);

@@ -46,7 +46,7 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
   for (size_t i = 0; i < format.size();) {
     size_t percent = std::min(format.find('%', i), format.size());
     text.append(format, i, percent - i);
-    size_t last = format.find_first_of("diouxXcsfFeEgGaAp%", percent + 1);
+    size_t last = format.find_first_of("diouxXcsfFeEgGaApn%", percent + 1);
     if (last == std::string::npos)
       return text;
     i = last + 1;
@@ -63,6 +63,8 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
       flags.replace(star, 1, std::to_string(static_cast<int>(width)));
     }
     const bool isWide = flags.find_first_of("lzjt") != std::string::npos;
+    const bool isByte = flags.find("hh") != std::string::npos;
+    const bool isShort = !isByte && flags.find('h') != std::string::npos;
     flags.erase(
         std::remove_if(flags.begin(), flags.end(), [](char c) { return std::strchr("hlzjtL", c); }),
         flags.end());
@@ -79,7 +81,10 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
     uint64_t bits = 0;
     if (!take(at, end, bits))
       return text;
-    if (std::strchr("fFeEgGaA", kind)) {
+    // An integer came as 8 bytes; the format says how many of them count.
+    const unsigned above = isWide ? 0 : isByte ? 56 : isShort ? 48 : 32;
+    if (kind == 'n') { // takes an argument and prints nothing
+    } else if (std::strchr("fFeEgGaA", kind)) {
       double value;
       std::memcpy(&value, &bits, sizeof value);
       text += converted(flags + kind, value);
@@ -88,12 +93,10 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
     } else if (kind == 'c') {
       text += converted(flags + kind, static_cast<int>(bits));
     } else if (kind == 'd' || kind == 'i') {
-      text += converted(flags + "ll" + kind,
-                        isWide ? static_cast<long long>(bits) : static_cast<int32_t>(bits));
+      text += converted(flags + "ll" + kind, static_cast<long long>(bits << above) >> above);
     } else {
       text += converted(flags + "ll" + kind,
-                        isWide ? static_cast<unsigned long long>(bits)
-                               : static_cast<unsigned long long>(static_cast<uint32_t>(bits)));
+                        static_cast<unsigned long long>(bits << above) >> above);
     }
   }
   return text;
@@ -117,16 +120,19 @@ void PrintfBuffer::passTo(std::vector<uint8_t> &kernarg) const {
   std::memcpy(kernarg.data() + argumentOffset_, &address, sizeof address);
 }
 
+std::string formatMessage(const uint8_t *at, const uint8_t *end) {
+  const auto *zero =
+      static_cast<const uint8_t *>(std::memchr(at, 0, static_cast<size_t>(end - at)));
+  if (!zero)
+    return {};
+  std::string format(reinterpret_cast<const char *>(at), static_cast<size_t>(zero - at));
+  at += std::min<size_t>((format.size() + 8) / 8 * 8, static_cast<size_t>(end - at));
+  return formatPrintf(format, at, end);
+}
+
 std::string PrintfBuffer::record(const uint8_t *at, const uint8_t *end, bool constantFormat) const {
-  if (!constantFormat) {
-    const auto *zero =
-        static_cast<const uint8_t *>(std::memchr(at, 0, static_cast<size_t>(end - at)));
-    if (!zero)
-      return {};
-    std::string format(reinterpret_cast<const char *>(at), static_cast<size_t>(zero - at));
-    at += std::min<size_t>((format.size() + 8) / 8 * 8, static_cast<size_t>(end - at));
-    return formatPrintf(format, at, end);
-  }
+  if (!constantFormat)
+    return formatMessage(at, end);
   uint64_t hash = 0;
   if (!take(at, end, hash))
     return {};

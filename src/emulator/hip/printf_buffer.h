@@ -38,4 +38,7 @@ private:
 /// zero, to a multiple of 8. What is missing is left out.
 std::string formatPrintf(const std::string &format, const uint8_t *arguments, const uint8_t *end);
 
+/// The same where the format itself stands first, as a string among the arguments does.
+std::string formatMessage(const uint8_t *message, const uint8_t *end);
+
 } // namespace flyemu::hip

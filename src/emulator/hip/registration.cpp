@@ -18,6 +18,7 @@ constexpr uint32_t FatBinaryMagic = 0x48495046; // "HIPF"
 struct FatBinary {
   const void *image = nullptr;
   std::map<int, std::shared_ptr<Module>> modules; ///< by device
+  ManagedVariables managed;
 };
 
 struct Symbol {
@@ -42,7 +43,7 @@ Module &moduleFor(FatBinary &binary, Device &device) {
   std::shared_ptr<Module> &module = binary.modules[device.index()];
   if (!module) {
     std::vector<uint8_t> image = copyHostImage(binary.image);
-    module = Module::load({image.data(), image.size()}, device);
+    module = Module::load({image.data(), image.size()}, device, binary.managed);
   }
   return *module;
 }
@@ -65,11 +66,11 @@ loader::LoadedVariable registeredVariable(const void *hostVariable, Device &devi
   auto it = all.variables.find(hostVariable);
   if (it == all.variables.end())
     fail(hipErrorInvalidSymbol, "no device variable was registered for this address");
-  const loader::LoadedVariable *variable =
-      moduleFor(*it->second.binary, device).code().findVariable(it->second.name);
-  if (!variable)
+  const loader::LoadedVariable variable =
+      moduleFor(*it->second.binary, device).variable(it->second.name);
+  if (!variable.address)
     fail(hipErrorInvalidSymbol, "no variable '" + it->second.name + "' in the code object");
-  return *variable;
+  return variable;
 }
 
 } // namespace flyemu::hip
@@ -113,6 +114,21 @@ void __hipRegisterVar(void **handle, void *hostVariable, char *, char *name, int
   std::lock_guard lock(registry().mutex);
   if (handle && name)
     registry().variables[hostVariable] = {reinterpret_cast<FatBinary *>(handle), name};
+}
+
+/// Host code reaches the variable through \p pointer alone, so the memory is there from now on.
+void __hipRegisterManagedVar(void **handle, void **pointer, void *initial, const char *name,
+                             size_t size, unsigned alignment) {
+  (void)api("__hipRegisterManagedVar", [&] {
+    require(handle && pointer && name, "a pointer is null");
+    auto memory = std::make_shared<ManagedVariable>(size, alignment, initial);
+    *pointer = memory->data();
+    auto *binary = reinterpret_cast<FatBinary *>(handle);
+    std::lock_guard lock(registry().mutex);
+    // Symbols are named by the variable's address, which is that of its memory.
+    registry().variables[memory->data()] = {binary, name};
+    binary->managed[name] = std::move(memory);
+  });
 }
 
 } // extern "C"

@@ -64,6 +64,7 @@ public:
   const LoadedKernel *findKernel(const std::string &name) const;
   const LoadedVariable *findVariable(const std::string &name) const;
   const std::map<std::string, LoadedKernel> &kernels() const { return kernels_; }
+  const std::map<std::string, LoadedVariable> &variables() const { return variables_; }
   /// What launches may touch of the image, one range per segment.
   const std::vector<MemoryRange> &ranges() const { return ranges_; }
   const TargetId &target() const { return target_; }

@@ -1,6 +1,10 @@
 #include "emulator/loader/kernarg.h"
 
+#include "emulator/exec/wave.h"
+
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 namespace flyemu::loader {
@@ -11,22 +15,71 @@ std::string describe(const KernelMetadata &kernel) {
          " bytes of arguments";
 }
 
-/// The value of a hidden argument (LLVM's AMDGPUUsage, "Code Object V5 Kernel Argument Metadata").
-uint64_t hiddenValue(const std::string &kind, const LaunchShape &shape) {
-  if (kind == "hidden_dynamic_lds_size")
-    return shape.dynamicLds;
-  if (kind == "hidden_grid_dims")
+enum class HiddenValue {
+  Zero,         ///< as HIP gives it: no offsets, no workgroups that are cut off
+  BlockCount,   ///< workgroups along the axis
+  GroupSize,    ///< work-items of a workgroup along the axis
+  GridDims,     ///< dimensions of the launch
+  DynamicLds,   ///< bytes
+  LdsBase,      ///< the upper half of an address in LDS
+  ScratchBase,  ///< the upper half of an address in scratch
+  LaunchPointer ///< what the launch has, or null
+};
+
+struct HiddenArgument {
+  const char *kind;
+  uint32_t size; ///< bytes
+  HiddenValue value;
+  unsigned axis = 0;
+};
+
+// LLVM's AMDGPUUsage, "Code Object V3 and above Kernel Argument Metadata" and the same of V5.
+constexpr HiddenArgument hiddenArguments[] = {
+    {"hidden_global_offset_x", 8, HiddenValue::Zero},
+    {"hidden_global_offset_y", 8, HiddenValue::Zero},
+    {"hidden_global_offset_z", 8, HiddenValue::Zero},
+    {"hidden_none", 8, HiddenValue::Zero},
+    {"hidden_printf_buffer", 8, HiddenValue::LaunchPointer},
+    {"hidden_hostcall_buffer", 8, HiddenValue::LaunchPointer},
+    {"hidden_default_queue", 8, HiddenValue::LaunchPointer},
+    {"hidden_completion_action", 8, HiddenValue::LaunchPointer},
+    {"hidden_multigrid_sync_arg", 8, HiddenValue::LaunchPointer},
+    {"hidden_block_count_x", 4, HiddenValue::BlockCount, 0},
+    {"hidden_block_count_y", 4, HiddenValue::BlockCount, 1},
+    {"hidden_block_count_z", 4, HiddenValue::BlockCount, 2},
+    {"hidden_group_size_x", 2, HiddenValue::GroupSize, 0},
+    {"hidden_group_size_y", 2, HiddenValue::GroupSize, 1},
+    {"hidden_group_size_z", 2, HiddenValue::GroupSize, 2},
+    {"hidden_remainder_x", 2, HiddenValue::Zero},
+    {"hidden_remainder_y", 2, HiddenValue::Zero},
+    {"hidden_remainder_z", 2, HiddenValue::Zero},
+    {"hidden_grid_dims", 2, HiddenValue::GridDims},
+    {"hidden_heap_v1", 8, HiddenValue::LaunchPointer},
+    {"hidden_dynamic_lds_size", 4, HiddenValue::DynamicLds},
+    {"hidden_private_base", 4, HiddenValue::ScratchBase},
+    {"hidden_shared_base", 4, HiddenValue::LdsBase},
+    {"hidden_queue_ptr", 8, HiddenValue::LaunchPointer},
+};
+
+uint64_t valueOf(const HiddenArgument &argument, const LaunchShape &shape) {
+  switch (argument.value) {
+  case HiddenValue::BlockCount:
+    return shape.grid[argument.axis];
+  case HiddenValue::GroupSize:
+    return shape.block[argument.axis];
+  case HiddenValue::GridDims:
     return 3; // HIP launches are always three-dimensional
-  static constexpr const char *prefixes[] = {"hidden_block_count_", "hidden_group_size_"};
-  for (const char *prefix : prefixes) {
-    size_t length = std::strlen(prefix);
-    if (kind.size() != length + 1 || kind.compare(0, length, prefix) != 0)
-      continue;
-    unsigned axis = kind[length] - 'x';
-    if (axis < 3)
-      return prefix == prefixes[0] ? shape.grid[axis] : shape.block[axis];
+  case HiddenValue::DynamicLds:
+    return shape.dynamicLds;
+  case HiddenValue::LdsBase:
+    return kSharedAperture >> 32;
+  case HiddenValue::ScratchBase:
+    return kPrivateAperture >> 32;
+  case HiddenValue::Zero:
+  case HiddenValue::LaunchPointer:
+    break;
   }
-  return 0; // remainders of partial workgroups, global offsets, services that are not there
+  return 0;
 }
 
 } // namespace
@@ -61,9 +114,21 @@ std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes,
 void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment) {
   for (const KernelArgument &argument : kernel.arguments) {
-    if (!argument.isHidden() || argument.size > sizeof(uint64_t))
+    if (!argument.isHidden())
       continue;
-    uint64_t value = hiddenValue(argument.valueKind, shape);
+    const auto known = std::find_if(
+        std::begin(hiddenArguments), std::end(hiddenArguments),
+        [&](const HiddenArgument &hidden) { return argument.valueKind == hidden.kind; });
+    if (known == std::end(hiddenArguments))
+      throw std::invalid_argument("kernel " + kernel.name + " takes the hidden argument '" +
+                                  argument.valueKind +
+                                  "', which the emulator does not know: it knows those of code "
+                                  "objects 4 to 6 as LLVM 22 makes them");
+    if (argument.size != known->size)
+      throw std::invalid_argument("kernel " + kernel.name + ": the hidden argument '" +
+                                  argument.valueKind + "' has " + std::to_string(argument.size) +
+                                  " bytes, not " + std::to_string(known->size));
+    const uint64_t value = valueOf(*known, shape);
     std::memcpy(segment.data() + argument.offset, &value, argument.size);
   }
 }

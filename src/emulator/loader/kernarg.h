@@ -24,9 +24,9 @@ std::vector<uint8_t> packArguments(const KernelMetadata &kernel, void *const *va
 /// when they do not fill the explicit arguments or are more than the segment.
 std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes, size_t size);
 
-/// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers to
-/// host services that the emulator does not offer (host calls, device heap) are null, and so
-/// are printf's buffer and the words of a grid's barrier until the launch has them.
+/// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers are
+/// null until the launch has what they point to. Throws std::invalid_argument for an argument that
+/// is not known, or of another size than it has.
 void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment);
 
