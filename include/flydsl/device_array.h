@@ -44,9 +44,10 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// The number of elements of a shape; throws TraceError for a shape that no tensor may have.
-FLYDSL_API std::size_t elementCount(std::span<const std::int64_t> shape, DType dtype,
-                                    const std::source_location &where);
+/// The bytes of a shape's elements; throws TraceError for a shape that no tensor may have, or that
+/// no memory can hold.
+FLYDSL_API std::size_t byteCount(std::span<const std::int64_t> shape, DType dtype,
+                                 std::size_t elementBytes, const std::source_location &where);
 /// Number `index` of the random sequence `seed`: uniform 64 bits, the same on every machine
 /// (SplitMix64).
 constexpr std::uint64_t randomBits(std::uint64_t seed, std::uint64_t index) {
@@ -66,7 +67,7 @@ public:
   using Shape = std::vector<std::int64_t>;
 
   explicit DeviceArray(Shape shape, std::source_location where = std::source_location::current())
-      : memory_(detail::elementCount(shape, dtype_of<T>, where) * sizeof(T), where),
+      : memory_(detail::byteCount(shape, dtype_of<T>, sizeof(T), where), where),
         tensor_(memory_.data(), dtype_of<T>, shape, {}, where) {}
 
   /// Reproducible values: floating point uniform in [-1, 1), integers uniform over -8..7 (0..15

@@ -25,8 +25,10 @@ protected:
   std::int64_t used_ = 0;
   SharedArena *outer_ = nullptr;
 };
+/// Saturates, and is refused then: no shared memory has so many.
 constexpr std::int64_t bytesOf(DType type, std::int64_t count) {
-  return (type.memory_bits() * count + 7) / 8;
+  constexpr std::int64_t most = std::int64_t(1) << 48;
+  return count > most ? most : (type.memory_bits() * count + 7) / 8;
 }
 } // namespace detail
 

@@ -56,6 +56,13 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
     throw TraceError("shared memory of " + std::to_string(bytes) + " bytes, aligned to " +
                          std::to_string(alignment),
                      loc);
+  // No target comes near it, and no sum below wraps.
+  constexpr std::int64_t most = std::int64_t(1) << 32;
+  if (bytes > most || alignment > most || used_ > most)
+    throw TraceError("shared memory of " + std::to_string(bytes) + " bytes, aligned to " +
+                         std::to_string(alignment) + ", behind " + std::to_string(used_) +
+                         " others: no workgroup has more than 2^32",
+                     loc);
   std::int64_t offset = (used_ + alignment - 1) / alignment * alignment;
   Handle pointer = static_ ? sharedStatic(bytes, alignment, type, loc)
                            : sharedDynamic(offset, alignment, type, loc);

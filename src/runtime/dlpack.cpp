@@ -68,11 +68,17 @@ TensorArg from_dlpack(const DLManagedTensor *managed, std::source_location where
   if (t.ndim < 0)
     throw TraceError("from_dlpack: a negative rank", where);
   const auto rank = static_cast<std::size_t>(t.ndim);
+  if (rank && !t.shape)
+    throw TraceError("from_dlpack: a rank of " + std::to_string(rank) + " without a shape", where);
+  std::uintptr_t first = 0;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(t.data), t.byte_offset, &first))
+    throw TraceError("from_dlpack: the byte offset " + std::to_string(t.byte_offset) +
+                         " leaves the address space",
+                     where);
   TensorArg::Dims strides;
   if (t.strides)
     strides = {t.strides, rank};
-  return TensorArg(static_cast<std::byte *>(t.data) + t.byte_offset, dtype, {t.shape, rank},
-                   strides, where)
+  return TensorArg(reinterpret_cast<void *>(first), dtype, {t.shape, rank}, strides, where)
       .mark_layout_static();
 }
 

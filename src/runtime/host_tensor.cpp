@@ -16,6 +16,24 @@ std::string joined(TensorArg::Dims dims) {
     text += (i ? "," : "") + std::to_string(dims[i]);
   return text + ")";
 }
+/// 2^63 bytes.
+constexpr unsigned __int128 maxSpanBits = static_cast<unsigned __int128>(1) << 66;
+
+/// From the first bit of the lowest element to the last bit of the highest one. Saturates: nothing
+/// here wraps, whatever extents and strides are.
+unsigned __int128 spanBits(TensorArg::Dims shape, TensorArg::Dims strides, DType dtype) {
+  unsigned __int128 elements = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0)
+      return 0;
+    const std::uint64_t step = strides[i] < 0 ? -static_cast<std::uint64_t>(strides[i])
+                                              : static_cast<std::uint64_t>(strides[i]);
+    elements += static_cast<unsigned __int128>(shape[i] - 1) * step; // below 2^126
+    if (elements > maxSpanBits)
+      return maxSpanBits + 1;
+  }
+  return elements * static_cast<unsigned>(dtype.memory_bits());
+}
 } // namespace
 
 TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::source_location where)
@@ -42,6 +60,10 @@ TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::sou
       throw TraceError("the shape " + joined(shape) + " has more elements than 64 bits count",
                        where);
   }
+  if (spanBits(this->shape(), this->strides(), dtype) > maxSpanBits)
+    throw TraceError("a tensor of " + joined(shape) + " with the strides " +
+                         joined(this->strides()) + " spans more than 2^63 bytes",
+                     where);
   log2Align_ = static_cast<std::uint8_t>(
       std::countr_zero(std::bit_ceil(static_cast<unsigned>(dtype.bytes()))));
   checkAligned(where);
@@ -166,15 +188,7 @@ void TensorArg::checkDivisible(std::int64_t value, std::int64_t divisibility, co
 
 /// Whether the last element ends 4 GiB or more after the first one begins.
 bool TensorArg::isLarge() const {
-  unsigned __int128 elements = 1;
-  for (int i = 0; i < rank_; ++i) {
-    if (shape_[i] == 0)
-      return false;
-    const std::uint64_t step = stride_[i] < 0 ? -static_cast<std::uint64_t>(stride_[i])
-                                              : static_cast<std::uint64_t>(stride_[i]);
-    elements += static_cast<unsigned __int128>(shape_[i] - 1) * step;
-  }
-  return elements * static_cast<unsigned>(dtype_.memory_bits()) > (std::uint64_t{0xffffffff} * 8);
+  return spanBits(shape(), strides(), dtype_) > std::uint64_t{0xffffffff} * 8;
 }
 
 void TensorArg::encode() {

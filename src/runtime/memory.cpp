@@ -2,6 +2,7 @@
 
 #include <flydsl/device_array.h>
 
+#include <limits>
 #include <string>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -23,8 +24,8 @@ DeviceMemory::~DeviceMemory() {
 void DeviceMemory::checkRange(std::size_t offset, std::size_t bytes,
                               const std::source_location &where) const {
   if (offset > bytes_ || bytes > bytes_ - offset)
-    throw RuntimeError("bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) +
-                           " of an allocation of " + std::to_string(bytes_),
+    throw RuntimeError(std::to_string(bytes) + " bytes from byte " + std::to_string(offset) +
+                           " on, of an allocation of " + std::to_string(bytes_),
                        0, where);
 }
 
@@ -54,10 +55,19 @@ void DeviceMemory::fillBytes(int value, const std::source_location &where) {
   check(hip().hipStreamSynchronize(nullptr), "filling device memory", where);
 }
 
-std::size_t elementCount(std::span<const std::int64_t> shape, DType dtype,
-                         const std::source_location &where) {
+std::size_t byteCount(std::span<const std::int64_t> shape, DType dtype, std::size_t elementBytes,
+                      const std::source_location &where) {
   // Checked as a tensor's shape; a null pointer passes, for nothing is read.
-  return static_cast<std::size_t>(TensorArg(nullptr, dtype, shape, {}, where).size());
+  const TensorArg tensor(nullptr, dtype, shape, {}, where);
+  std::size_t bytes = 0;
+  // More than half of an address space is nobody's to give, and pointers to it do not subtract.
+  if (__builtin_mul_overflow(static_cast<std::size_t>(tensor.size()), elementBytes, &bytes) ||
+      bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+    throw TraceError("an array of " + std::to_string(tensor.size()) + " elements of " +
+                         std::to_string(elementBytes) +
+                         " bytes each has more bytes than memory can have",
+                     where);
+  return bytes;
 }
 
 } // namespace detail

@@ -82,3 +82,13 @@ TEST_CASE("a negative extent is refused before anything is allocated") {
   CHECK_THROWS_AS(fx::DeviceArray<float>({4, -1}), fx::TraceError);
   CHECK(fake().allocations == before);
 }
+
+TEST_CASE("an array whose bytes wrap is refused") {
+  constexpr std::int64_t wraps = (std::int64_t(1) << 62) + 16; // times 4: 64 bytes
+  CHECK_THROWS_WITH(fx::DeviceArray<int>({wraps}), Catch::Contains(std::to_string(wraps)) &&
+                                                       Catch::Contains("more than 2^63 bytes"));
+  CHECK_THROWS_AS(fx::DeviceArray<double>({std::int64_t(1) << 61, 1}), fx::TraceError);
+  CHECK_THROWS_AS(fx::DeviceArray<std::int8_t>({std::int64_t(1) << 32, std::int64_t(1) << 31}),
+                  fx::TraceError);
+  CHECK(fx::DeviceArray<int>({0, std::int64_t(1) << 40}).bytes() == 0);
+}

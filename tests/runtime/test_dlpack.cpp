@@ -57,3 +57,12 @@ TEST_CASE("memory of another kind of device is refused") {
   CHECK_THROWS_WITH(fx::from_dlpack(&m), Catch::Contains("DLPack device type 2"));
   CHECK_THROWS_AS(fx::from_dlpack(nullptr), fx::TraceError);
 }
+
+TEST_CASE("a tensor without a shape, or with an offset out of memory, is refused") {
+  Managed m;
+  m.dl_tensor.shape = nullptr;
+  CHECK_THROWS_WITH(fx::from_dlpack(&m), Catch::Contains("without a shape"));
+  Managed n;
+  n.dl_tensor.byte_offset = ~std::uint64_t(0) - 63;
+  CHECK_THROWS_WITH(fx::from_dlpack(&n), Catch::Contains("leaves the address space"));
+}

@@ -127,30 +127,40 @@ TEST_CASE("every leaf comes back from the signature") {
 TEST_CASE("mistakes are told with the user's line") {
   using Catch::Contains;
   CHECK_THAT(message([] { fx::tensor(storage, std::vector<std::int64_t>{}); }),
-             Contains("1 to 8 modes"));
-  CHECK_THAT(message([] { fx::tensor(storage, {1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
-             Contains("1 to 8 modes"));
-  CHECK_THAT(message([] { fx::tensor(storage, {4, 8}, {1}); }),
-             Contains("differ in the number of modes"));
-  CHECK_THAT(message([] { fx::tensor(storage, {4, -8}); }),
-             Contains("negative extent in the shape (4,-8)"));
-  CHECK_THAT(message([] { fx::tensor(storage, {std::int64_t{1} << 40, std::int64_t{1} << 40}); }),
-             Contains("more elements than 64 bits count"));
+             Catch::Contains("1 to 8 modes"));
+  CHECK_THAT(message([] {
+               fx::tensor(storage, {1, 1, 1, 1, 1, 1, 1, 1, 1});
+             }),
+             Catch::Contains("1 to 8 modes"));
+  CHECK_THAT(message([] {
+               fx::tensor(storage, {4, 8}, {1});
+             }),
+             Catch::Contains("differ in the number of modes"));
+  CHECK_THAT(message([] {
+               fx::tensor(storage, {4, -8});
+             }),
+             Catch::Contains("negative extent in the shape (4,-8)"));
+  CHECK_THAT(message([] {
+               fx::tensor(storage, {std::int64_t{1} << 40, std::int64_t{1} << 40});
+             }),
+             Catch::Contains("more elements than 64 bits count"));
   CHECK_THAT(message([] { fx::tensor(reinterpret_cast<char *>(storage) + 1, fx::f32, {4}); }),
-             Contains("not a multiple of 4 bytes"));
+             Catch::Contains("not a multiple of 4 bytes"));
   auto t = fx::tensor(storage, {4, 6});
   CHECK_THAT(message([&] { t.mark_layout_dynamic(0); }),
-             Contains("leading mode 0 must have stride 1"));
+             Catch::Contains("leading mode 0 must have stride 1"));
   CHECK_THAT(message([&] { t.mark_layout_dynamic(2); }),
-             Contains("mode 2 of a tensor with 2 modes"));
+             Catch::Contains("mode 2 of a tensor with 2 modes"));
   CHECK_THAT(message([&] { t.mark_layout_dynamic(1, 4); }),
-             Contains("stride 6 of mode 0 is no multiple of 4"));
-  CHECK_THAT(message([&] { t.mark_shape_dynamic(0, 0); }), Contains("divisibility of 0"));
-  CHECK_THAT(message([&] { t.assume_aligned(3); }), Contains("not a power of two"));
+             Catch::Contains("stride 6 of mode 0 is no multiple of 4"));
+  CHECK_THAT(message([&] { t.mark_shape_dynamic(0, 0); }), Catch::Contains("divisibility of 0"));
+  CHECK_THAT(message([&] { t.assume_aligned(3); }), Catch::Contains("not a power of two"));
   CHECK_THAT(message([&] { t.at(storage + 1).assume_aligned(16); }),
-             Contains("not a multiple of 16"));
-  CHECK_THAT(message([] { fx::tensor(storage, {2, 2}, {4, 2}).mark_layout_dynamic(); }),
-             Contains("no mode has stride 1"));
+             Catch::Contains("not a multiple of 16"));
+  CHECK_THAT(message([] {
+               fx::tensor(storage, {2, 2}, {4, 2}).mark_layout_dynamic();
+             }),
+             Catch::Contains("no mode has stride 1"));
 }
 
 TEST_CASE("a null pointer is remembered, but not for an empty tensor") {
@@ -167,4 +177,19 @@ TEST_CASE("a null pointer is remembered, but not for an empty tensor") {
   pack.fail("something worse");
   CHECK_FALSE(pack.nullOnly());
   CHECK(pack.errorArgument() == 2);
+}
+
+TEST_CASE("a tensor that spans more than an address space is refused, whatever wraps") {
+  alignas(64) static float data[16];
+  constexpr std::int64_t big = std::int64_t(1) << 62;
+  auto make = [&](std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+    return fx::tensor(data, shape, strides);
+  };
+  // Elements times bits: 2^126 * 32 wraps to nothing in 128 bits.
+  CHECK_THROWS_WITH(make({big / 2, 2}, {big, 1}), Catch::Contains("spans more than 2^63 bytes"));
+  CHECK_THROWS_AS(make({2}, {std::numeric_limits<std::int64_t>::min()}), fx::TraceError);
+  CHECK_THROWS_AS(make({3}, {big}), fx::TraceError);
+  CHECK_NOTHROW(make({2}, {std::int64_t(1) << 60}));
+  CHECK_NOTHROW(make({0, 3}, {big, big})); // nothing in it
+  CHECK_NOTHROW(make({1, 4}, {big, 1}));   // a stride that is never taken
 }

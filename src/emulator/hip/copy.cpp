@@ -59,8 +59,9 @@ CopyOperation copyFrom3D(const hipMemcpy3DParms &p) {
     fail(hipErrorInvalidPitchValue, "a row is wider than its pitch");
   operation.sourcePitch = p.srcPtr.pitch;
   operation.targetPitch = p.dstPtr.pitch;
-  operation.sourceSlice = p.srcPtr.pitch * p.srcPtr.ysize;
-  operation.targetSlice = p.dstPtr.pitch * p.dstPtr.ysize;
+  require(!__builtin_mul_overflow(p.srcPtr.pitch, p.srcPtr.ysize, &operation.sourceSlice) &&
+              !__builtin_mul_overflow(p.dstPtr.pitch, p.dstPtr.ysize, &operation.targetSlice),
+          "the size of a slice overflows");
   operation.source = addressOf(p.srcPtr.ptr) + p.srcPos.z * operation.sourceSlice +
                      p.srcPos.y * operation.sourcePitch + p.srcPos.x;
   operation.target = addressOf(p.dstPtr.ptr) + p.dstPos.z * operation.targetSlice +

@@ -85,7 +85,7 @@ void setFill(GraphNode &node, const hipMemsetParams &p) {
   require(p.elementSize == 1 || p.elementSize == 2 || p.elementSize == 4,
           "an element has 1, 2 or 4 bytes");
   require(p.width && p.height, "the fill is empty");
-  require(p.height == 1 || p.pitch >= p.width * p.elementSize, "a row is wider than its pitch");
+  require(p.height == 1 || p.pitch / p.elementSize >= p.width, "a row is wider than its pitch");
   FillOperation operation;
   operation.target = reinterpret_cast<uint64_t>(p.dst);
   operation.value = p.value;

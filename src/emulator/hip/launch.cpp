@@ -24,6 +24,10 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
       fail(hipErrorInvalidConfiguration,
            "kernel " + kernel.name + ": more than 2^32 - 1 work-items along an axis");
   }
+  uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1];
+  if (__builtin_mul_overflow(groups, uint64_t(shape.grid[2]), &groups))
+    fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
+                                           dimensions(shape.grid) + " has 2^64 workgroups or more");
   uint32_t limit = std::min<uint32_t>(kernel.maxFlatWorkgroupSize, 1024);
   if (threads > limit)
     fail(hipErrorInvalidConfiguration,
