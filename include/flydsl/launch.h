@@ -37,7 +37,7 @@ private:
 /// One launch. The workgroup size is known to the compiler: each size is a kernel of its own.
 struct LaunchConfig {
   Dim3 grid = {};        ///< workgroups
-  Dim3 block = {};       ///< work-items of a workgroup; at most 1024
+  Dim3 block = {};       ///< work-items of a workgroup; at most Target::max_block_size()
   std::size_t smem = 0;  ///< bytes of dynamic shared memory, beside what the kernel declares
   StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; none: the default stream
   Dim3 cluster = {};     ///< workgroups of a cluster, on targets that have clusters

@@ -12,7 +12,8 @@
 
 namespace flydsl::jit {
 
-CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &asked) {
+CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &asked,
+                                  const Check &check) {
   CompileOptions options = asked;
   options.bitcode = readLinkedBitcode(module);
   auto start = std::chrono::steady_clock::now();
@@ -23,7 +24,8 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
 
   CachedKernel result;
   if (options.dumpDir.empty()) {
-    result = fetch(key, kernel, options.target, [&] { return compileModule(module, options); });
+    result = fetch(
+        key, kernel, options.target, [&] { return compileModule(module, options); }, check);
   } else if (disk_.config().runOnly) {
     throw CompileError("FLYDSL_RUNTIME_RUN_ONLY and FLYDSL_DUMP_IR exclude each other: nothing is "
                        "compiled, so there is nothing to dump (kernel '" +
@@ -42,8 +44,9 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
   return result;
 }
 
-CachedKernel compileCached(mlir::ModuleOp module, const CompileOptions &options) {
-  return KernelCache::process().compile(module, options);
+CachedKernel compileCached(mlir::ModuleOp module, const CompileOptions &options,
+                           const KernelCache::Check &check) {
+  return KernelCache::process().compile(module, options, check);
 }
 
 } // namespace flydsl::jit

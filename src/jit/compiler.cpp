@@ -48,9 +48,7 @@ CompileOptions CompileOptions::fromEnvironment(const Target &target) {
     options.optLevel = static_cast<unsigned>((*level)[0] - '0');
   }
   options.timeoutSeconds = timeoutFromEnvironment(options.timeoutSeconds);
-  // A finding of the emulator's checks names the C++ line only where the code has line tables.
-  options.lineTables = support::envFlag("FLYDSL_DEBUG_ENABLE_DEBUG_INFO",
-                                        support::env("FLYDSL_EMULATOR_CHECK").has_value());
+  options.lineTables = support::envFlag("FLYDSL_DEBUG_ENABLE_DEBUG_INFO", false);
   options.verify = support::envFlag("FLYDSL_DEBUG_ENABLE_VERIFIER", true);
   options.dumpDir = dumpDirFromEnvironment();
   return options;

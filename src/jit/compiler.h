@@ -25,8 +25,7 @@ struct CompileOptions {
   bool fastMath = false;   ///< takes the device library's approximations; what else is fast, the
                            ///< IR's own flags say
   bool lineTables = false; ///< DWARF line tables; then locations are part of the key.
-                           ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO; not given: where the emulator's
-                           ///< checks are on
+                           ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO
   bool verify = true;      ///< verify the IR given and what the passes make, after each where IR is
                            ///< dumped. FLYDSL_DEBUG_ENABLE_VERIFIER
   std::string dumpDir;     ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR

@@ -2,6 +2,7 @@
 #include "jit/kernel_cache.h"
 
 #include "support/log.h"
+#include "support/text.h"
 
 #include <flydsl/error.h>
 
@@ -24,16 +25,20 @@ KernelCache &KernelCache::process() {
 }
 
 /// Null, and a line in the log, for a blob that the compiler of this build did not make for this
-/// target.
-std::shared_ptr<const CodeObject> KernelCache::decode(cache::Blob blob, const Target &target) {
+/// target and this call.
+std::shared_ptr<const CodeObject> KernelCache::decode(cache::Blob blob, const cache::Key &key,
+                                                      const Target &target, const Check &check) {
   try {
     CodeObject object = decodeMetadata(blob.metadata.data(), blob.metadata.size());
     if (object.target != target.id())
       throw Error("it is for " + object.target);
     object.bytes = std::move(blob.payload);
+    if (check)
+      check(object);
     return std::make_shared<const CodeObject>(std::move(object));
   } catch (const Error &error) {
-    support::log().warn("a cache entry is not used: {}", error.what());
+    support::log().warn("the cache entry {} is not used: {}", key.hex(),
+                        support::printable(error.what()));
     return nullptr;
   }
 }
@@ -55,7 +60,8 @@ std::shared_ptr<const CodeObject> KernelCache::compiled(const Compiler &compiler
 }
 
 CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel,
-                                const Target &target, const Compiler &compiler) {
+                                const Target &target, const Compiler &compiler,
+                                const Check &check) {
   CachedKernel result;
   result.key = key;
   auto start = Clock::now();
@@ -66,11 +72,14 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
       [&]() -> std::shared_ptr<const CodeObject> {
         if (disk_.config().runOnly) {
           if (std::optional<cache::Blob> blob = disk_.load(key))
-            if (auto object = decode(std::move(*blob), target))
+            if (auto object = decode(std::move(*blob), key, target, check))
               return object;
           std::string places;
-          for (const std::string &directory : disk_.directories())
-            places += (places.empty() ? "" : ", ") + directory;
+          for (const std::string &directory : disk_.directories()) {
+            const std::string refused = disk_.refused(directory);
+            places += (places.empty() ? "" : ", ") +
+                      (refused.empty() ? directory : "(not looked into) " + refused);
+          }
           throw CompileError("FLYDSL_RUNTIME_RUN_ONLY: kernel '" + kernel + "' for " + target.id() +
                              ", key " + key.hex() + ", is not in " +
                              (places.empty() ? "any cache: there is no directory" : places));
@@ -85,7 +94,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
         cache::Blob blob = disk_.loadOrMake(key, otherProcess, make, made);
         if (made)
           return fresh;
-        if (auto object = decode(std::move(blob), target))
+        if (auto object = decode(std::move(blob), key, target, check))
           return object;
         disk_.store(key, make());
         return fresh;

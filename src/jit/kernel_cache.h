@@ -39,12 +39,15 @@ public:
   /// The code object of `module`. A hit in memory or on disk runs no pass and no code generator.
   /// Dumping compiles always. Throws CompileError; with runOnly also for a miss, naming kernel, key
   /// and directories.
-  CachedKernel compile(mlir::ModuleOp module, const CompileOptions &options);
+  /// An entry on disk that `check` throws an Error for is a miss, and is replaced.
+  using Check = std::function<void(const CodeObject &)>;
+  CachedKernel compile(mlir::ModuleOp module, const CompileOptions &options,
+                       const Check &check = {});
 
   /// The same by key, with what compiles it on a miss.
   using Compiler = std::function<std::shared_ptr<const CodeObject>()>;
   CachedKernel fetch(const cache::Key &key, const std::string &kernel, const Target &target,
-                     const Compiler &compiler);
+                     const Compiler &compiler, const Check &check = {});
 
   CacheStats stats() const;
   const cache::DiskCache &disk() const { return disk_; }
@@ -52,7 +55,8 @@ public:
   void forget() { memory_.clear(); }
 
 private:
-  std::shared_ptr<const CodeObject> decode(cache::Blob blob, const Target &target);
+  std::shared_ptr<const CodeObject> decode(cache::Blob blob, const cache::Key &key,
+                                           const Target &target, const Check &check);
   std::shared_ptr<const CodeObject> compiled(const Compiler &compiler);
 
   cache::DiskCache disk_;
@@ -61,7 +65,8 @@ private:
   CacheStats stats_;
 };
 
-/// KernelCache::process().compile(module, options).
-CachedKernel compileCached(mlir::ModuleOp module, const CompileOptions &options);
+/// KernelCache::process().compile(module, options, check).
+CachedKernel compileCached(mlir::ModuleOp module, const CompileOptions &options,
+                           const KernelCache::Check &check = {});
 
 } // namespace flydsl::jit

@@ -2,7 +2,9 @@
 
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
+#include "target/processors.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -123,24 +125,37 @@ void refusePack(const std::string &kernel, const detail::ArgPack &pack,
   throw TraceError(who + "the arguments are of other types than it was compiled for", where);
 }
 
+/// The most work-items that a workgroup may have on the target; on any, where it is not known.
+static std::int64_t largestBlock(const std::string &target) {
+  if (const detail::Processor *known = detail::findProcessor(target.substr(0, target.find(':'))))
+    return known->maxBlockSize;
+  int most = 0;
+  for (const detail::Processor &processor : detail::processors())
+    most = std::max(most, processor.maxBlockSize);
+  return most;
+}
+
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where) {
   const std::string who = "kernel " + facts.name + ": the block " + text(block) + " ";
+  const std::int64_t most = largestBlock(facts.target);
   for (std::int64_t extent : {block.x, block.y, block.z}) {
     if (extent < 1)
       throw TraceError(who + "has a dimension below 1", where);
-    if (extent > 1024)
-      throw TraceError(who + "has more than 1024 work-items", where);
+    if (extent > most)
+      throw TraceError(who + "has more than " + std::to_string(most) + " work-items", where);
   }
   const std::int64_t items = block.x * block.y * block.z;
-  if (items > 1024)
-    throw TraceError(who + "has " + std::to_string(items) + " work-items; 1024 is the most", where);
+  if (items > most)
+    throw TraceError(who + "has " + std::to_string(items) + " work-items; " + std::to_string(most) +
+                         " is the most" + (facts.target.empty() ? "" : " on " + facts.target),
+                     where);
   if (facts.block[0] &&
       (block.x != facts.block[0] || block.y != facts.block[1] || block.z != facts.block[2]))
     throw TraceError(who + "is not the (" + std::to_string(facts.block[0]) + ", " +
                          std::to_string(facts.block[1]) + ", " + std::to_string(facts.block[2]) +
                          ") that it was compiled for",
                      where);
-  if (items > facts.maxBlock)
+  if (facts.maxBlock && items > facts.maxBlock)
     throw TraceError(who + "has " + std::to_string(items) +
                          " work-items; it was compiled for at most " +
                          std::to_string(facts.maxBlock),

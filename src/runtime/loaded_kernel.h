@@ -22,7 +22,7 @@ struct KernelFacts {
   std::string target;             ///< target id of the code object
   std::size_t sharedBytes = 0;    ///< static LDS
   std::size_t maxSharedBytes = 0; ///< the target's limit of LDS for a workgroup; 0: ask the device
-  unsigned maxBlock = 1024;       ///< most work-items that the code was made for
+  unsigned maxBlock = 0; ///< most work-items that the code was made for; 0: the target's most
   std::array<unsigned, 3> block = {0, 0,
                                    0}; ///< the one workgroup size that it was made for; zeros: any
 };
@@ -58,8 +58,8 @@ private:
     const auto bx = static_cast<std::uint64_t>(config.block.x),
                by = static_cast<std::uint64_t>(config.block.y),
                bz = static_cast<std::uint64_t>(config.block.z);
-    // Unsigned: a zero wraps to the largest number, and a negative one is large. A block is at most
-    // 1024, so the products do not wrap once the grid is in range.
+    // Unsigned: a zero wraps to the largest number, and a negative one is large. A block has passed
+    // `checkBlock`, so the products do not wrap once the grid is in range.
     if (gx - 1 >= limit || gy - 1 >= limit || gz - 1 >= limit || gx * bx > limit ||
         gy * by > limit || gz * bz > limit || config.smem > maxDynamicShared_ ||
         config.cluster != Dim3()) [[unlikely]]
@@ -98,7 +98,8 @@ bool runsOn(const std::string &code, const std::string &device);
 [[noreturn]] void refusePack(const std::string &kernel, const detail::ArgPack &pack,
                              const std::source_location &where);
 
-/// Throws TraceError where a workgroup of `block` can't be, or is not what the code was made for.
+/// Throws TraceError where a workgroup of `block` can't be on the facts' target (on any target,
+/// where they name none), or is not what the code was made for.
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where);
 
 /// The device that a launch on `stream` runs on.

@@ -31,7 +31,8 @@ static constexpr EnvName names[] = {
     {"FLYDSL_DUMP_DIR", "where to write it"},
     {"FLYDSL_DEBUG_LOG_LEVEL", "off, error, warn, info, debug or trace (warn)"},
     {"FLYDSL_DEBUG_ENABLE_DEBUG_INFO",
-     "1: line tables in the code (where FLYDSL_EMULATOR_CHECK is set)"},
+     "1: line tables in the code (where FLYDSL_EMULATOR_CHECK is set and the "
+     "emulator runs the code)"},
     {"FLYDSL_DEBUG_ENABLE_VERIFIER",
      "0: do not verify the IR, before and after the passes and, where it is dumped, after each"},
     {"FLYDSL_AUTOTUNE", "1: search again whatever is known, and write an artifact"},

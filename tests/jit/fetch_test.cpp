@@ -105,3 +105,40 @@ TEST_CASE("A compile that fails is reported each time and leaves nothing behind"
   CHECK(kernels.fetch(keyOf(1), "k", target, [] { return objectFor(1); }).tier ==
         CacheTier::compiled);
 }
+
+TEST_CASE("An entry that does not fit the call is made again, once") {
+  Directory directory;
+  cache::Config config;
+  config.directory = directory.path;
+  const Target target = Target::parse("gfx942");
+  KernelCache(config).fetch(keyOf(1), "k", target, [] { return objectFor(7); });
+  const auto fits = [](const CodeObject &object) {
+    if (!object.find("k1"))
+      throw CompileError("it has no k1");
+  };
+  for (CacheTier expected : {CacheTier::compiled, CacheTier::disk}) {
+    KernelCache cache(config);
+    const CachedKernel got = cache.fetch(
+        keyOf(1), "k", target, [] { return objectFor(1); }, fits);
+    CHECK(got.tier == expected);
+    CHECK(got.object->find("k1"));
+  }
+  // Where nothing may be compiled it is a miss like any other.
+  KernelCache(config).fetch(keyOf(2), "k", target, [] { return objectFor(7); });
+  config.runOnly = true;
+  CHECK_THROWS_WITH(KernelCache(config).fetch(
+                        keyOf(2), "k", target, [] { return objectFor(1); }, fits),
+                    Catch::Contains("RUN_ONLY"));
+}
+
+TEST_CASE("Run-only says of a directory that it is not looked into, and why") {
+  Directory directory;
+  cache::Config config;
+  config.directory = directory.path;
+  const Target target = Target::parse("gfx942");
+  KernelCache(config).fetch(keyOf(1), "k", target, [] { return objectFor(1); });
+  std::filesystem::permissions(directory.path, std::filesystem::perms(0777));
+  config.runOnly = true;
+  CHECK_THROWS_WITH(KernelCache(config).fetch(keyOf(1), "k", target, [] { return objectFor(1); }),
+                    Catch::Contains("not looked into") && Catch::Contains("everybody may write"));
+}

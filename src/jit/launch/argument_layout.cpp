@@ -1,5 +1,6 @@
 #include "jit/launch/build.h"
 
+#include <algorithm>
 #include <string>
 
 namespace flydsl::jit {
@@ -57,6 +58,18 @@ void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::A
   if (next != pieces.size())
     throw CompileError("kernel " + kernel.name + ": the code object has " + std::to_string(next) +
                        " arguments; a call packs " + std::to_string(pieces.size()));
+}
+
+void checkRequiredBlock(const KernelMetadata &kernel, std::array<unsigned, 3> block) {
+  const auto text = [](const auto &b) {
+    return "(" + std::to_string(b[0]) + ", " + std::to_string(b[1]) + ", " + std::to_string(b[2]) +
+           ")";
+  };
+  if (!block[0] || !kernel.requiredBlock[0])
+    return;
+  if (!std::equal(block.begin(), block.end(), kernel.requiredBlock))
+    throw CompileError("kernel " + kernel.name + ": the code object is for workgroups of " +
+                       text(kernel.requiredBlock) + ", the call has " + text(block));
 }
 
 } // namespace flydsl::jit

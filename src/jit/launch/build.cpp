@@ -6,6 +6,7 @@
 #include "jit/kernel_cache.h"
 #include "jit/kernel_module.h"
 #include "jit/launch/events.h"
+#include "runtime/hip_functions.h"
 #include "runtime/profiler_range.h"
 #include "support/env.h"
 #include "support/env_names.h"
@@ -17,6 +18,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace flydsl::jit {
@@ -63,20 +65,28 @@ EventInfo::Kind eventOf(CacheTier tier) {
   return EventInfo::Kind::compiled;
 }
 
-/// Compiles, or takes from the cache, and fills in all but what the trace knows. The kernel is the
-/// one of that name; without a name, the first.
+/// The kernel of that name; without a name, the first. Throws CompileError where there is none.
+const KernelMetadata &kernelOf(const CodeObject &object, const std::string &name) {
+  const KernelMetadata *kernel = !name.empty()            ? object.find(name)
+                                 : object.kernels.empty() ? nullptr
+                                                          : &object.kernels.front();
+  if (!kernel)
+    throw CompileError("the code object has no kernel " + name);
+  return *kernel;
+}
+
+/// Compiles, or takes from the cache, and fills in all but what the trace knows. `check` throws
+/// CompileError for a kernel that the call can't use: what the cache has of it is then compiled
+/// again.
 void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
-                 const CompileOptions &options, const std::string &name) {
+                 const CompileOptions &options, const std::string &name,
+                 const std::function<void(const KernelMetadata &)> &check) {
   const Clock::time_point start = Clock::now();
-  CachedKernel cached = compileCached(module, options);
+  CachedKernel cached = compileCached(
+      module, options, [&](const CodeObject &object) { check(kernelOf(object, name)); });
   state.compileMilliseconds = millisecondsSince(start);
   state.object = cached.object;
-  const auto &kernels = cached.object->kernels;
-  state.kernel = !name.empty()     ? cached.object->find(name)
-                 : kernels.empty() ? nullptr
-                                   : &kernels.front();
-  if (!state.kernel)
-    throw CompileError("the code object has no kernel " + name);
+  state.kernel = &kernelOf(*state.object, name);
   state.facts = factsOf(*cached.object, *state.kernel, options.target);
   state.irHash = cached.key.hex();
   state.tier = cached.tier;
@@ -122,7 +132,11 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 
   {
     runtime::ProfilerRange range("flydsl compile", spec.name);
-    compileInto(*state, *traced.module, optionsFor(target, spec.hints), traced.kernelName);
+    compileInto(*state, *traced.module, optionsFor(target, spec.hints), traced.kernelName,
+                [&](const KernelMetadata &kernel) {
+                  checkArgumentLayout(kernel, types);
+                  checkRequiredBlock(kernel, block);
+                });
   }
   checkArgumentLayout(*state->kernel, types);
   state->block = block;
@@ -135,11 +149,25 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 
 } // namespace
 
+/// Whether findings of the emulator's checks will want the C++ lines of this code: they are on, and
+/// the emulator is what launches it. On a GPU the variable changes nothing, the key least of all.
+static bool linesForFindings() {
+  const std::string checks = support::env("FLYDSL_EMULATOR_CHECK").value_or("none");
+  if (checks == "none" || checks == "0" || support::env("FLYDSL_DEBUG_ENABLE_DEBUG_INFO"))
+    return false;
+  try {
+    return runtime::hip().isEmulator;
+  } catch (const RuntimeError &) {
+    return false; // compiled for another machine
+  }
+}
+
 CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
   CompileOptions options = CompileOptions::fromEnvironment(target);
   options.wavesPerEu = hints.waves_per_eu;
   options.maxVgprs = hints.max_registers;
   options.fastMath = hints.fast_math;
+  options.lineTables = options.lineTables || linesForFindings();
   return options;
 }
 
@@ -169,7 +197,7 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
     auto state = std::make_shared<detail::ExecutableState>();
     {
       runtime::ProfilerRange range("flydsl compile", kernel);
-      compileInto(*state, module, options, {});
+      compileInto(*state, module, options, {}, [](const KernelMetadata &) {});
     }
     reportCompiled(event, *state);
     return state;

@@ -35,5 +35,7 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
 /// Throws CompileError where the code object's explicit arguments do not lie where a call packs
 /// them.
 void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::ArgType> types);
+/// Throws CompileError where the code object is for workgroups of another size than the call's.
+void checkRequiredBlock(const KernelMetadata &kernel, std::array<unsigned, 3> block);
 
 } // namespace flydsl::jit

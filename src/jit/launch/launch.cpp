@@ -49,9 +49,12 @@ bool plausible(const Dim3 &b) {
           static_cast<std::uint64_t>(b.z)) < 0x10000;
 }
 
-void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::source_location &where) {
+/// Before anything is compiled. An empty `target` stands for any.
+void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::string &target,
+                   const std::source_location &where) {
   KernelFacts facts;
   facts.name = spec.name;
+  facts.target = target;
   facts.block = spec.hints.known_block_size;
   for (unsigned &extent : facts.block)
     if (facts.block[0] && !extent)
@@ -85,8 +88,8 @@ std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> 
 /// Traces, compiles and loads for a signature that has no kernel on `device` yet.
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
-  checkBlockFor(kernel.spec, config.block, where);
   const Target target = detail::resolveTarget(deviceInfo(device).archFull);
+  checkBlockFor(kernel.spec, config.block, target.id(), where);
   const std::vector<ArgType> types = pack.types();
   std::shared_ptr<const ExecutableState> executable =
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
@@ -102,7 +105,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
   if (pack.error()) [[unlikely]]
     refusePack(kernel.spec.name, pack, where);
   if (!plausible(config.block)) [[unlikely]]
-    checkBlockFor(kernel.spec, config.block, where);
+    checkBlockFor(kernel.spec, config.block, {}, where);
   pack.setBlock(blockWord(config.block));
   // A signature that is in the table was launched before: its device exists, its block was checked.
   if (jit::SignatureEntry *entry = kernel.table.find(pack)) [[likely]] {
@@ -130,9 +133,9 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   if (const auto &known = kernel.spec.hints.known_block_size; block == Dim3(0) && known[0])
     block = Dim3(known[0], known[1] ? known[1] : 1, known[2] ? known[2] : 1);
   const bool any = block == Dim3(0);
-  if (!any)
-    checkBlockFor(kernel.spec, block, where);
   const Target target = jit::chooseTarget(config.arch, where);
+  if (!any)
+    checkBlockFor(kernel.spec, block, target.id(), where);
   pack.setBlock(any ? noBlock : blockWord(block));
   const std::vector<ArgType> types = pack.types();
   return Executable(jit::build(kernel.spec, types,
