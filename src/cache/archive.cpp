@@ -100,7 +100,7 @@ std::string importEntry(support::InputFile &file, const Piece &piece, const std:
   if (problem.empty())
     problem = distrustDirectory(directory, *key, trust);
   if (problem.empty())
-    problem = support::writeFile(entryPath(directory, *key), bytes, entryOptions(trust));
+    problem = support::writeFile(entryPath(directory, *key), bytes, support::ownOptions(trust));
   return problem;
 }
 
@@ -108,7 +108,7 @@ std::string importEntry(support::InputFile &file, const Piece &piece, const std:
 
 Transferred importEntries(const std::string &archive, const std::string &directory,
                           const support::Trust &trust) {
-  support::InputFile file(archive, {.anybody = true, .group = {}});
+  support::InputFile file(archive, support::Trust::named());
   const std::vector<Piece> pieces = piecesOf(file, archive);
   Transferred result;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -6,7 +6,6 @@
 
 #include <cctype>
 #include <charconv>
-#include <grp.h>
 
 namespace flydsl::cache {
 
@@ -36,20 +35,6 @@ std::uint64_t parseSize(std::string_view text) {
   return number << shift;
 }
 
-/// A group's number, by its name or the number itself.
-static unsigned groupId(const std::string &text) {
-  unsigned number = 0;
-  const char *end = text.data() + text.size();
-  if (auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc() && at == end)
-    return number;
-  struct group entry, *found = nullptr;
-  std::vector<char> buffer(1 << 16);
-  if (getgrnam_r(text.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || !found)
-    throw Error("FLYDSL_RUNTIME_CACHE_GROUP=" + text +
-                ": expected the name or the number of a group of this machine");
-  return found->gr_gid;
-}
-
 Config Config::fromEnvironment() {
   Config config;
   config.disk = support::envFlag("FLYDSL_RUNTIME_ENABLE_CACHE", true);
@@ -70,8 +55,7 @@ Config Config::fromEnvironment() {
       at = end + 1;
     }
   }
-  if (auto group = support::env("FLYDSL_RUNTIME_CACHE_GROUP"))
-    config.trust.group = groupId(*group);
+  config.trust = support::Trust::ofCaches();
   if (auto size = support::env("FLYDSL_RUNTIME_CACHE_SIZE")) {
     try {
       config.sizeLimit = parseSize(*size);

@@ -1,7 +1,7 @@
 // Where the cache is and how large it gets.
 #pragma once
 
-#include "support/file.h"
+#include "support/trust.h"
 
 #include <cstdint>
 #include <string>

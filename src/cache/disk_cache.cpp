@@ -98,7 +98,7 @@ bool DiskCache::store(const Key &key, const Blob &blob) {
     const Bytes data = encodeEntry(key, blob);
     bytes = data.size();
     problem = support::writeFile(entryPath(config_.directory, key), data,
-                                 entryOptions(config_.trust));
+                                 support::ownOptions(config_.trust));
   } catch (const Error &error) {
     problem = error.what();
   }
@@ -143,7 +143,7 @@ Blob DiskCache::loadOrMake(const Key &key, std::chrono::milliseconds timeout,
     std::string lockFile = lockPath(config_.directory, key);
     // Where they can't be made, the lock is unusable, and `store` says why.
     (void)support::makeFolders(std::filesystem::path(path).parent_path(),
-                               entryOptions(config_.trust));
+                               support::ownOptions(config_.trust));
     auto state = lock.acquire(
         lockFile, timeout, [&] { return ::access(path.c_str(), F_OK) == 0; }, config_.trust.group);
     if (state == FileLock::State::unusable)

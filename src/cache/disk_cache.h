@@ -8,6 +8,7 @@
 #include "cache/config.h"
 #include "cache/entry.h"
 #include "cache/file_lock.h"
+#include "support/file.h"
 
 #include <atomic>
 #include <functional>
@@ -76,8 +77,8 @@ struct Pruned {
   std::uint64_t entries = 0, bytes = 0; ///< removed
   std::uint64_t bytesLeft = 0;
 };
-/// Bytes of a directory: its entries, and the files that are being written or were when their writer
-/// was killed.
+/// Bytes of a directory: its entries, and the files that are being written or were when their
+/// writer was killed.
 std::uint64_t directoryBytes(const std::string &directory);
 
 /// Removes what killed writers left behind and what is no entry but has an entry's name, then the
@@ -86,9 +87,6 @@ Pruned prune(const std::string &directory, std::uint64_t limit);
 
 /// Reads, verifies and unpacks the entry of `key` at `path`. No blob and no problem: there is none.
 Decoded readEntry(const std::string &path, const Key &key, const support::Trust &trust);
-
-/// How entries are written: whole, flushed, for this user alone and for the group that is trusted.
-support::WriteOptions entryOptions(const support::Trust &trust);
 
 /// Why entries of `directory` for `key` are not believed or not written, whatever they hold: the
 /// directory, or its folder for the key, is or may be written by another. Empty where they are.

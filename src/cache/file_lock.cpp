@@ -33,8 +33,8 @@ int openLock(const std::string &path, std::optional<unsigned> group) {
   }
   // Whatever the umask and the folder made of it.
   const mode_t mode = group ? 0660 : 0600;
-  if (info.st_uid == geteuid() && (!group || info.st_gid == *group ||
-                                   fchown(fd, static_cast<uid_t>(-1), *group) == 0) &&
+  if (info.st_uid == geteuid() &&
+      (!group || info.st_gid == *group || fchown(fd, static_cast<uid_t>(-1), *group) == 0) &&
       (info.st_mode & 07777) != mode)
     (void)fchmod(fd, mode);
   return fd;

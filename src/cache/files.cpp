@@ -33,15 +33,6 @@ Decoded readEntry(const std::string &path, const Key &key, const support::Trust 
   return decodeEntry(key, file.bytes->data(), file.bytes->size());
 }
 
-support::WriteOptions entryOptions(const support::Trust &trust) {
-  support::WriteOptions options;
-  options.existing = support::WriteOptions::Existing::replace;
-  options.ours = true;
-  options.group = trust.group;
-  options.makeFolders = true;
-  return options;
-}
-
 std::string distrustDirectory(const std::string &directory, const Key &key,
                               const support::Trust &trust) {
   std::string problem = support::distrust(directory, trust);
@@ -92,7 +83,8 @@ static std::uint64_t bytesOf(const struct stat &info) {
 
 std::uint64_t directoryBytes(const std::string &directory) {
   std::uint64_t bytes = 0;
-  forEachFile(directory, [&](const fs::path &, const struct stat &info) { bytes += bytesOf(info); });
+  forEachFile(directory,
+              [&](const fs::path &, const struct stat &info) { bytes += bytesOf(info); });
   return bytes;
 }
 

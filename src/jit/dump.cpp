@@ -1,12 +1,12 @@
 #include "jit/dump.h"
 
 #include "support/env.h"
+#include "support/file.h"
 #include "support/log.h"
+#include "support/text.h"
 
 #include <cctype>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 namespace flydsl::jit {
 
@@ -18,21 +18,28 @@ std::string dumpDirFromEnvironment() {
   return support::env("HOME").value_or(".") + "/.flydsl/debug";
 }
 
-static std::string safeName(std::string_view name) {
-  std::string safe;
-  for (char c : name.substr(0, 128))
-    safe += std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' ? c : '_';
-  return safe.empty() || safe[0] == '.' ? "_" + safe : safe;
+/// What is in the way of a dump is replaced: nothing of a dump directory is waited for or written
+/// through.
+static support::WriteOptions dumpOptions() {
+  support::WriteOptions options;
+  options.existing = support::WriteOptions::Existing::replace;
+  options.durable = false;
+  return options;
+}
+
+std::string writeDump(const std::string &path, std::string_view text) {
+  std::string problem = support::writeFile(path, text, dumpOptions());
+  if (!problem.empty())
+    support::log().warn("{} could not be written: {}", path, problem);
+  return problem;
 }
 
 Dump::Dump(const std::string &root, std::string_view kernel) {
   if (root.empty())
     return;
-  std::string folder = root + "/" + safeName(kernel);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    support::log().warn("no IR dumps: {}: {}", folder, error.message());
+  std::string folder = root + "/" + support::fileName(kernel);
+  if (std::string problem = support::makeFolders(folder); !problem.empty()) {
+    support::log().warn("no IR dumps: {}", problem);
     return;
   }
   folder_ = std::move(folder);
@@ -43,15 +50,9 @@ std::string Dump::write(std::string_view stage, std::string_view extension, std:
     return {};
   char number[16];
   std::snprintf(number, sizeof number, "%02u_", next_++);
-  std::string path = folder_ + "/" + number + safeName(stage) + "." + std::string(extension);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file) {
-    support::log().warn("IR dump {} could not be written", path);
-    return {};
-  }
-  return path;
+  std::string path =
+      folder_ + "/" + number + support::fileName(stage) + "." + std::string(extension);
+  return writeDump(path, text).empty() ? path : std::string();
 }
 
 std::string stageName(std::string_view passes) {

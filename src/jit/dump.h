@@ -10,11 +10,14 @@ namespace flydsl::jit {
 /// nowhere.
 std::string dumpDirFromEnvironment();
 
+/// Writes one file of a dump. Empty on success; else why not, which is in the log.
+std::string writeDump(const std::string &path, std::string_view text);
+
 /// Writes stages in order. A file that can't be written is logged, never an error.
 class Dump {
 public:
   /// Nothing is written for an empty `root`. `kernel` becomes the folder's name, made safe for a
-  /// file system.
+  /// file system; two kernels' folders have two names.
   Dump(const std::string &root, std::string_view kernel);
 
   bool enabled() const { return !folder_.empty(); }

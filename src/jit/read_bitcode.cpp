@@ -1,5 +1,7 @@
 #include "jit/bitcode.h"
 
+#include "support/file.h"
+
 #include <flydsl/error.h>
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -9,12 +11,11 @@
 #include "llvm/BinaryFormat/Magic.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace flydsl::jit {
+
+/// Larger than any device library.
+static constexpr std::uint64_t maxBitcodeBytes = std::uint64_t(1) << 30;
 
 static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
   for (mlir::Attribute attribute : paths) {
@@ -25,11 +26,10 @@ static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
     if (std::any_of(files.begin(), files.end(),
                     [&](const Bitcode &file) { return file.path == name; }))
       continue;
-    std::ifstream in(name, std::ios::binary);
-    auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(in),
-                                               std::istreambuf_iterator<char>());
-    if (!in.is_open() || in.bad())
-      throw CompileError("bitcode to link: " + name + ": " + std::strerror(errno));
+    support::FileContents file = support::readAll(name, maxBitcodeBytes);
+    if (!file.bytes)
+      throw CompileError("bitcode to link: " + name + ": " + file.problem);
+    auto bytes = std::make_shared<std::string>(file.bytes->begin(), file.bytes->end());
     if (llvm::identify_magic(*bytes) != llvm::file_magic::bitcode)
       throw CompileError("bitcode to link: " + name + ": this is no LLVM bitcode");
     files.push_back({std::move(name), std::move(bytes)});

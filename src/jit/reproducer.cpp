@@ -11,20 +11,12 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <fstream>
 #include <memory>
 
 namespace flydsl::jit {
 
 /// What was left damaged may not print to an end.
 static constexpr unsigned printingSeconds = 30;
-
-static bool writeFile(const std::string &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  return bool(file);
-}
 
 static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {
   std::string pipeline = "builtin.module(";
@@ -61,7 +53,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
   GuardOutcome outcome =
       runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); },
                  printingSeconds);
-  bool written = outcome.kind == GuardOutcome::finished && writeFile(path, *text);
+  bool written = outcome.kind == GuardOutcome::finished && writeDump(path, *text).empty();
   if (llvmModule) {
     text = std::make_shared<std::string>();
     outcome = runGuarded(
@@ -71,7 +63,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
         },
         printingSeconds);
     if (outcome.kind == GuardOutcome::finished)
-      writeFile(dump.folder() + "/failed.ll", *text);
+      (void)writeDump(dump.folder() + "/failed.ll", *text);
   }
   return written ? path : std::string();
 }

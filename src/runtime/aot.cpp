@@ -3,12 +3,11 @@
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
 #include "runtime/tensor_words.h"
+#include "support/file.h"
 
 #include <flydsl/aot.h>
 
 #include <atomic>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -148,13 +147,10 @@ template <class Range> std::string joined(const Range &names) {
 } // namespace
 
 AotModule load_aot(const std::string &path, std::source_location where) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw RuntimeError("can't open " + path, 0, where);
-  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad())
-    throw RuntimeError("can't read " + path, 0, where);
-  return open(bytes, path, where);
+  support::FileContents file = support::readAll(path, maxAotBytes);
+  if (!file.bytes)
+    throw RuntimeError("can't read " + path + ": " + file.problem, 0, where);
+  return open(*file.bytes, path, where);
 }
 
 AotModule load_aot(std::span<const unsigned char> bytes, std::source_location where) {

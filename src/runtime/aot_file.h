@@ -21,6 +21,9 @@ struct AotVariant {
   std::vector<std::uint8_t> image;
 };
 
+/// The most that a file of compiled kernels has.
+inline constexpr std::uint64_t maxAotBytes = std::uint64_t(4) << 30;
+
 std::vector<std::uint8_t> encodeAot(std::span<const AotVariant> variants);
 /// Throws RuntimeError, saying what is wrong, for bytes that `encodeAot` did not make.
 std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes);

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -17,9 +20,7 @@ namespace flydsl::support {
 
 namespace {
 
-std::string why(const std::string &what, int error) {
-  return what + ": " + std::strerror(error);
-}
+std::string why(const std::string &what, int error) { return what + ": " + std::strerror(error); }
 std::string why(const char *what) { return why(std::string(what), errno); }
 
 const char *kindOf(mode_t mode) {
@@ -231,31 +232,6 @@ std::string replaceFile(const std::string &path, std::span<const std::uint8_t> d
 
 } // namespace
 
-//===-- whom to trust -----------------------------------------------------===//
-
-std::string distrust(const struct stat &info, const Trust &trust) {
-  if (trust.anybody)
-    return {};
-  const bool groups = trust.group && info.st_gid == *trust.group;
-  const std::string remedy = "; see \"Who owns the cache\" in docs/compiling-and-caching.md";
-  if (info.st_uid != ::geteuid() && info.st_uid != 0 && !groups)
-    return "it belongs to user " + std::to_string(info.st_uid) + ", this process runs as user " +
-           std::to_string(::geteuid()) + remedy;
-  if (info.st_mode & S_IWOTH)
-    return "everybody may write it (chmod o-w makes it its owner's)" + remedy;
-  if ((info.st_mode & S_IWGRP) && !groups)
-    return "its group may write it (chmod g-w makes it its owner's)" + remedy;
-  return {};
-}
-
-std::string distrust(const std::string &path, const Trust &trust) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0)
-    return {};
-  const std::string problem = distrust(info, trust);
-  return problem.empty() ? problem : path + ": " + problem;
-}
-
 //===-- reading -----------------------------------------------------------===//
 
 InputFile::InputFile(const std::string &path, const Trust &trust) {
@@ -310,8 +286,8 @@ FileContents readAll(const std::string &path, std::uint64_t most, const Trust &t
   if (!contents.problem.empty())
     return contents;
   if (file.size() > most) {
-    contents.problem = "it has " + std::to_string(file.size()) + " bytes; " +
-                       std::to_string(most) + " is the most for such a file";
+    contents.problem = "it has " + std::to_string(file.size()) + " bytes; " + std::to_string(most) +
+                       " is the most for such a file";
     return contents;
   }
   Bytes bytes(static_cast<std::size_t>(file.size()));
@@ -365,6 +341,36 @@ std::string writeFile(const std::string &path, std::span<const std::uint8_t> dat
 std::string writeFile(const std::string &path, std::string_view text, const WriteOptions &options) {
   return writeFile(
       path, std::span(reinterpret_cast<const std::uint8_t *>(text.data()), text.size()), options);
+}
+
+WriteOptions ownOptions(const Trust &trust) {
+  WriteOptions options;
+  options.existing = WriteOptions::Existing::replace;
+  options.ours = true;
+  options.group = trust.group;
+  options.makeFolders = true;
+  return options;
+}
+
+FolderLock::FolderLock(const std::string &path, unsigned seconds, std::string &problem) {
+  const std::string folder = folderOf(path);
+  fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return; // no locks on this file system
+    if (std::chrono::steady_clock::now() >= deadline) {
+      problem = "another process has held the lock on " + folder + " for " +
+                std::to_string(seconds) + " s";
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (fd_ >= 0)
+    ::close(fd_);
 }
 
 bool removeAbandoned(const std::string &path) {

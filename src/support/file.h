@@ -3,6 +3,8 @@
 // and dumps are read and written by these functions and by no others.
 #pragma once
 
+#include "support/trust.h"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,26 +12,9 @@
 #include <string_view>
 #include <vector>
 
-struct stat;
-
 namespace flydsl::support {
 
 using Bytes = std::vector<std::uint8_t>;
-
-//===-- whom to trust -----------------------------------------------------===//
-
-/// Whose files are believed. This user and root always are; what another user owns or may write is
-/// not, unless the file belongs to `group`.
-struct Trust {
-  bool anybody = false;          ///< the owner does not matter: the user named the file
-  std::optional<unsigned> group; ///< the id of a group whose members may own and write it too
-};
-
-/// Why a file or directory with this owner and mode is not believed, with the remedy ("it belongs to
-/// ..."); empty where it is.
-std::string distrust(const struct stat &info, const Trust &trust);
-/// The same for what `path` names, which the text begins with; empty where nothing is there.
-std::string distrust(const std::string &path, const Trust &trust);
 
 //===-- reading -----------------------------------------------------------===//
 
@@ -63,7 +48,8 @@ struct FileContents {
 };
 
 /// The whole file, where it has at most `most` bytes.
-FileContents readAll(const std::string &path, std::uint64_t most, const Trust &trust = {true, {}});
+FileContents readAll(const std::string &path, std::uint64_t most,
+                     const Trust &trust = Trust::named());
 
 //===-- writing -----------------------------------------------------------===//
 
@@ -84,8 +70,25 @@ std::string writeFile(const std::string &path, std::span<const std::uint8_t> dat
 std::string writeFile(const std::string &path, std::string_view text,
                       const WriteOptions &options = {});
 
+/// For what FlyDSL keeps by itself: this user's, and the group's of `trust`.
+WriteOptions ownOptions(const Trust &trust);
+
 /// Makes the folder and those above it that are not there, with `options`' mode. Empty on success.
 std::string makeFolders(const std::string &folder, const WriteOptions &options = {});
+
+/// Keeps other processes' FolderLock on the same folder waiting: for a file that is read, changed
+/// and written again. Nothing is left behind; where folders can't be locked it does nothing.
+class FolderLock {
+public:
+  /// The folder of `path`. Waits `seconds` at most; then `problem` says so.
+  FolderLock(const std::string &path, unsigned seconds, std::string &problem);
+  ~FolderLock();
+  FolderLock(const FolderLock &) = delete;
+  FolderLock &operator=(const FolderLock &) = delete;
+
+private:
+  int fd_;
+};
 
 /// What the name of a file that is being written ends in.
 inline constexpr std::string_view temporarySuffix = ".tmp";

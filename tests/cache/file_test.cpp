@@ -12,8 +12,8 @@
 using namespace flydsl;
 using namespace flydsl::cache::test;
 using support::readAll;
-using support::WriteOptions;
 using support::writeFile;
+using support::WriteOptions;
 
 namespace fs = std::filesystem;
 
@@ -162,8 +162,7 @@ TEST_CASE("The reason that is told is the first one: a folder that can't be made
   Scratch scratch;
   REQUIRE(chmod(scratch.path.c_str(), 0555) == 0);
   CHECK(asUser(12345, [&] {
-          const std::string made =
-              writeFile(scratch.path + "/a/b/file", "x", withFolders());
+          const std::string made = writeFile(scratch.path + "/a/b/file", "x", withFolders());
           const std::string file = writeFile(scratch.path + "/file", "x");
           return made.find("Permission denied") == made.npos ||
                  made.find(scratch.path + "/a") == made.npos ||
@@ -213,11 +212,13 @@ TEST_CASE("A writer that stands still keeps its file; a dead one's file goes") {
     kill(writer, SIGSTOP);
     waitpid(writer, nullptr, WUNTRACED);
     for (const auto &entry : fs::directory_iterator(scratch.path))
-      if (entry.path().extension() == support::temporarySuffix)
+      if (entry.path().extension() == support::temporarySuffix && entry.file_size() > 0)
         temporary = entry.path();
     if (temporary.empty()) {
       kill(writer, SIGKILL);
       wait(writer);
+      for (const auto &entry : fs::directory_iterator(scratch.path))
+        fs::remove(entry.path());
     }
   }
   CHECK_FALSE(support::removeAbandoned(temporary));
@@ -234,9 +235,11 @@ TEST_CASE("Text of unknown origin can't move a cursor, forge a line or end a com
   CHECK(printable("größe µ 矩阵") == "größe µ 矩阵");
   CHECK(printable("a\x1b[2Jb\r\nc\x7f") == "a\\x1b[2Jb\\x0d\\x0ac\\x7f");
   CHECK(printable("a\nb", "\n") == "a\nb");
-  CHECK(printable("\xc2\x9b" "31m") == "\\x9b31m"); // the one-character form of ESC [
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\x9b31m"); // the one-character form of ESC [
   CHECK(printable("\xff\xc3(\xe2\x82") == "\\xff\\xc3(\\xe2\\x82");
-  CHECK(printable("a\xe2\x80\xae" "b") == "a\\u202eb"); // right-to-left override
+  CHECK(printable("a\xe2\x80\xae"
+                  "b") == "a\\u202eb"); // right-to-left override
   CHECK(printable(std::string_view("a\0b", 3)) == "a\\x00b");
   CHECK(support::inComment("*/ int x; /*") == "* / int x; / *");
   CHECK(support::inComment("**//") == "** //");

@@ -65,8 +65,8 @@ TEST_CASE("A pipe, a device's link, a directory or a terabyte of holes in place 
     put();
     DiskCache cache(config);
     bool made = false;
-    const Blob blob =
-        cache.loadOrMake(keyOf(1), std::chrono::seconds(5), [] { return blobOf(1); }, made);
+    const Blob blob = cache.loadOrMake(
+        keyOf(1), std::chrono::seconds(5), [] { return blobOf(1); }, made);
     CHECK(made);
     CHECK(same(blob, blobOf(1)));
     CHECK(DiskCache(config).load(keyOf(1))); // replaced by a good one
@@ -94,7 +94,8 @@ TEST_CASE("A pipe in place of the lock does not block, nor does one in place of 
   fs::remove(entryPath(scratch.path, keyOf(1)));
   REQUIRE(mkfifo(lockPath(scratch.path, keyOf(1)).c_str(), 0600) == 0);
   bool made = false;
-  cache.loadOrMake(keyOf(1), std::chrono::seconds(60), [] { return blobOf(1); }, made);
+  cache.loadOrMake(
+      keyOf(1), std::chrono::seconds(60), [] { return blobOf(1); }, made);
   CHECK(made);
   CHECK(cache.load(keyOf(1)));
 
@@ -155,14 +156,14 @@ TEST_CASE("What killed writers left counts toward the limit, and goes") {
   large.payload.resize(48 << 20);
   std::uint64_t state = 1;
   for (std::uint8_t &byte : large.payload)
-    byte = static_cast<std::uint8_t>((state = state * 6364136223846793005u + 1442695040888963407u) >>
-                                     56);
+    byte = static_cast<std::uint8_t>(
+        (state = state * 6364136223846793005u + 1442695040888963407u) >> 56);
   const Bytes encoded = encodeEntry(keyOf(1), large);
   for (int tries = 0; tries < 50 && left < 3; ++tries) {
     const pid_t writer = start([&]() -> int {
       for (;;)
         (void)support::writeFile(entryPath(scratch.path, keyOf(1)), encoded,
-                                 entryOptions(config.trust));
+                                 support::ownOptions(config.trust));
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(30 + tries * 7 % 40));
     kill(writer, SIGKILL);
@@ -214,7 +215,8 @@ TEST_CASE("What others may write is not used: the entry, its folder, the directo
       CHECK_FALSE(cache.load(keyOf(1)));
       CHECK_FALSE(cache.store(keyOf(1), blobOf(1)));
       bool made = false;
-      cache.loadOrMake(keyOf(1), std::chrono::seconds(1), [] { return blobOf(1); }, made);
+      cache.loadOrMake(
+          keyOf(1), std::chrono::seconds(1), [] { return blobOf(1); }, made);
       CHECK(made);
       REQUIRE(chmod(folder.c_str(), 0700) == 0);
       CHECK(DiskCache(config).load(keyOf(1)));
@@ -240,8 +242,7 @@ TEST_CASE("What another user owns is not used, root's is") {
   REQUIRE(chown(config.directory.c_str(), somebody, somebody) == 0);
   CHECK_FALSE(DiskCache(config).load(keyOf(1)));
   CHECK_FALSE(DiskCache(config).store(keyOf(1), blobOf(1)));
-  CHECK_THAT(DiskCache(config).refused(config.directory),
-             Catch::Contains("belongs to user 12345"));
+  CHECK_THAT(DiskCache(config).refused(config.directory), Catch::Contains("belongs to user 12345"));
 
   // A fleet's directory: root's, readable by all. Another user's is refused.
   const std::string fleet = scratch.path + "/fleet";

@@ -19,6 +19,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace flydsl;
@@ -162,6 +163,10 @@ TEST_CASE(
   Scratch scratch;
   CHECK_THROWS_WITH(compileText(kernel("\"/nowhere/lib.bc\"")),
                     Catch::Contains("/nowhere/lib.bc: No such file"));
+  const std::string pipe = scratch.path / "pipe.bc";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(compileText(kernel(inQuotes(pipe))),
+                    Catch::Contains(pipe) && Catch::Contains("a pipe"));
   std::string text = scratch.file("text.bc", "not bitcode");
   CHECK_THROWS_WITH(compileText(kernel(inQuotes(text))),
                     Catch::Contains(text) && Catch::Contains("no LLVM bitcode"));

@@ -1,5 +1,6 @@
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
+#include "jit/dump.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>
@@ -12,7 +13,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace flydsl;
 using namespace flydsl::jit;
@@ -110,6 +114,38 @@ TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
   contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
   contains("05_final_isa.s", "global_load_dword");
   std::filesystem::remove_all(dir);
+}
+
+TEST_CASE("Dumps of two kernels have two folders, and nothing in them is waited for or written "
+          "through") {
+  namespace fs = std::filesystem;
+  std::string pattern = fs::temp_directory_path() / "flydsl-dump-XXXXXX";
+  const std::string root = mkdtemp(pattern.data());
+  alarm(30);
+  std::set<std::string> folders;
+  for (const char *name : {"a/b", "a b", "a_b",
+                           "a\x1b"
+                           "b",
+                           "../a", ".a"})
+    folders.insert(Dump(root, name).folder());
+  CHECK(folders.size() == 6);
+  for (const std::string &folder : folders)
+    CHECK(fs::path(folder).parent_path() == root);
+  const std::string first = root + "/plain/00_first.txt";
+  fs::create_directories(root + "/plain");
+  REQUIRE(mkfifo(first.c_str(), 0600) == 0);
+  const std::string elsewhere = root + "/elsewhere";
+  std::ofstream(elsewhere) << "kept";
+  fs::create_symlink(elsewhere, root + "/plain/01_second.txt");
+  Dump dump(root, "plain");
+  CHECK(dump.write("first", "txt", "one") == first);
+  CHECK(dump.write("second", "txt", "two") == root + "/plain/01_second.txt");
+  CHECK(fs::is_regular_file(fs::symlink_status(first)));
+  std::string kept;
+  std::ifstream(elsewhere) >> kept;
+  CHECK(kept == "kept");
+  alarm(0);
+  fs::remove_all(root);
 }
 
 TEST_CASE("Disassembly lists the kernel's instructions") {

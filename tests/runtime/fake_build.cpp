@@ -1,4 +1,5 @@
 #include "fake_params.h"
+#include "jit/build_id.h"
 #include "jit/launch/build.h"
 
 #include <mutex>
@@ -9,6 +10,11 @@ FakeBuild &fakeBuild() {
 }
 
 namespace flydsl::jit {
+
+const std::string &buildIdentity() {
+  static const std::string identity = "a build of its own";
+  return identity;
+}
 
 std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,
                                                      std::span<const detail::ArgType> types,

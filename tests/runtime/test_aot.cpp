@@ -13,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace fx = flydsl;
@@ -124,7 +126,7 @@ TEST_CASE("every byte of a file is checked") {
     REQUIRE_THROWS_AS(fx::load_aot(bad), fx::RuntimeError);
     REQUIRE_THROWS_AS(fx::load_aot(std::span(good).first(i)), fx::RuntimeError);
   }
-  CHECK_THROWS_WITH(fx::load_aot("/nowhere/x.flyaot"), Contains("can't open /nowhere/x.flyaot"));
+  CHECK_THROWS_WITH(fx::load_aot("/nowhere/x.flyaot"), Contains("can't read /nowhere/x.flyaot"));
 }
 
 TEST_CASE("a file that can't be written is an error with the user's line") {
@@ -135,4 +137,99 @@ TEST_CASE("a file that can't be written is an error with the user's line") {
     CHECK_THAT(error.what(), Contains("can't write /nowhere/x.flyaot"));
     CHECK_THAT(error.where().file, Contains("test_aot.cpp"));
   }
+}
+
+namespace {
+
+/// A folder of a test's own.
+struct Folder {
+  std::string path;
+  Folder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "flydsl-aot-XXXXXX";
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+void exportNamed(const char *name, const std::string &path, fx::AotConfig config) {
+  const fx::Kernel named{name, [](FakeInt32) {}};
+  config.archs = {"gfx942"};
+  named(0).export_aot(path, config);
+}
+
+} // namespace
+
+TEST_CASE("a file of kernels that is no regular file is refused, and nothing waits for it") {
+  Folder folder;
+  alarm(60);
+  const std::string pipe = folder.path + "/pipe", holes = folder.path + "/holes";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(fx::load_aot(pipe), Contains(pipe) && Contains("a pipe"));
+  CHECK_THROWS_WITH(exportNamed("k", pipe, {.append = true}), Contains("a pipe"));
+  CHECK_THROWS_WITH(fx::load_aot("/dev/zero"), Contains("a device"));
+  CHECK_THROWS_WITH(fx::load_aot(folder.path), Contains("a directory"));
+  CHECK_THROWS_WITH(fx::load_aot(folder.path + "/none"), Contains("No such file"));
+  std::ofstream(holes) << "FLYAOT";
+  REQUIRE(truncate(holes.c_str(), off_t(1) << 40) == 0);
+  CHECK_THROWS_WITH(fx::load_aot(holes), Contains("1099511627776"));
+  alarm(0);
+}
+
+TEST_CASE("an export writes through devices and links, and tells what they answer") {
+  Folder folder;
+  exportNamed("k", "/dev/null", {});
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  CHECK_THROWS_WITH(exportNamed("k", "/dev/full", {}), Contains("No space left"));
+  CHECK(std::filesystem::is_character_file("/dev/full"));
+  const std::string file = folder.path + "/file", link = folder.path + "/link";
+  std::filesystem::create_symlink("file", link);
+  exportNamed("k", link, {.header = "/dev/null"});
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(fx::load_aot(file).kernels() == std::vector<std::string>{"k"});
+  CHECK_THROWS_WITH(exportNamed("k", folder.path + "/none/file", {}), Contains("No such file"));
+}
+
+TEST_CASE("processes that add to one file lose none of each other's kernels") {
+  Folder folder;
+  const std::string file = folder.path + "/file";
+  constexpr int processes = 6, each = 5;
+  std::vector<pid_t> children;
+  for (int p = 0; p < processes; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        for (int k = 0; k < each; ++k)
+          exportNamed(("k" + std::to_string(p) + "_" + std::to_string(k)).c_str(), file,
+                      {.append = true});
+      } catch (const std::exception &) {
+        _exit(1);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(fx::load_aot(file).kernels().size() == processes * each);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto &entry : std::filesystem::directory_iterator(folder.path))
+    ++files;
+  CHECK(files == 1);
+}
+
+TEST_CASE("a kernel's name stays in the comment of the header") {
+  Folder folder;
+  const std::string header = folder.path + "/kernels.h";
+  exportNamed("evil */\n#error injected\nint injected; /*", folder.path + "/kernels.aot",
+              {.header = header});
+  const std::string source = folder.path + "/use.cpp";
+  std::ofstream(source) << "#include \"kernels.h\"\n"
+                           "int injected(); // fails where the name declared it as a variable\n"
+                           "static_assert(sizeof flydsl_aot_kernels > 1);\n";
+  CHECK(std::system((std::string(CXX_COMPILER) + " -std=c++20 -fsyntax-only -Wall -Werror -I " +
+                     folder.path + " " + source)
+                        .c_str()) == 0);
 }

@@ -4,6 +4,8 @@
 #include <flydsl/autotune.h>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -141,6 +143,38 @@ TEST_CASE("an artifact that can't be written is an error, and its winner is not 
   CHECK_THROWS_WITH(fx::autotune("unwritten", configs, {}, candidate),
                     Contains("no artifact written"));
   CHECK_FALSE(std::filesystem::exists(directories.root / "cache"));
+}
+
+TEST_CASE("a winner that is a pipe, or that others may write, is searched for again") {
+  namespace fs = std::filesystem;
+  Directories directories;
+  clockByBlock();
+  alarm(60);
+  auto source = [&] { return fx::autotune("guarded", configs, {}, candidate).source; };
+  using Source = fx::AutotuneResult::Source;
+  CHECK(source() == Source::search);
+  CHECK(source() == Source::cache);
+  const fs::path cache = directories.root / "cache";
+  const fs::path file = fs::directory_iterator(cache)->path();
+  CHECK(fs::status(cache).permissions() == fs::perms(0700));
+  CHECK(fs::status(file).permissions() == fs::perms(0600));
+
+  fs::remove(file);
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  CHECK(source() == Source::search);
+  CHECK(source() == Source::cache); // the pipe was replaced
+  fs::resize_file(file, std::uintmax_t(1) << 40);
+  CHECK(source() == Source::search);
+  CHECK(source() == Source::cache);
+  fs::permissions(file, fs::perms(0622));
+  CHECK(source() == Source::search);
+  CHECK(source() == Source::cache);
+  fs::permissions(cache, fs::perms(0777));
+  CHECK(source() == Source::search);
+  CHECK(source() == Source::search); // nothing is kept there either
+  fs::permissions(cache, fs::perms(0700));
+  CHECK(source() == Source::cache);
+  alarm(0);
 }
 
 TEST_CASE("configurations are read by name and type") {

@@ -244,8 +244,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "fly-cache: %s\n%s", shown(error.what()).c_str(), usage);
     return 2;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "fly-cache: %s\n",
-                 support::printable(error.what(), "\n\t").c_str());
+    std::fprintf(stderr, "fly-cache: %s\n", support::printable(error.what(), "\n\t").c_str());
     return 1;
   }
 }

@@ -1,6 +1,8 @@
 // Compiles modules of Fly IR for one or more targets, on all cores and through the cache: fills the
 // cache of a machine, or a directory that a fleet ships, before the first program asks for it.
 #include "progress.h"
+#include "support/file.h"
+#include "support/text.h"
 
 #include <flydsl/compile_async.h>
 #include <flydsl/compile_ir.h>
@@ -9,7 +11,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 using namespace flydsl;
@@ -104,6 +105,12 @@ std::string nameOf(const std::string &file) {
   return path.stem() == "00_origin" ? path.parent_path().filename().string() : path.stem().string();
 }
 
+/// Larger than any module that was dumped.
+constexpr std::uint64_t maxModuleBytes = std::uint64_t(1) << 30;
+
+/// Names and messages, for a terminal: they may come out of a file.
+std::string shown(std::string_view text) { return support::printable(text, "\n\t"); }
+
 /// One module for one target.
 struct Job {
   std::string file, target;
@@ -112,10 +119,10 @@ struct Job {
   std::string title() const { return target.empty() ? file : file + " for " + target; }
 
   Executable compile(const Options &options) const {
-    std::ifstream in(file, std::ios::binary);
-    const std::string module{std::istreambuf_iterator<char>(in), {}};
-    if (!in)
-      throw RuntimeError(file + ": it can't be read");
+    support::FileContents contents = support::readAll(file, maxModuleBytes);
+    if (!contents.bytes)
+      throw RuntimeError(file + ": it can't be read: " + contents.problem);
+    const std::string module(contents.bytes->begin(), contents.bytes->end());
     Executable executable =
         compile_ir(module, {.arch = target, .name = file, .hints = options.hints});
     if (!options.output.empty())
@@ -128,12 +135,10 @@ private:
     const std::string path =
         (std::filesystem::path(directory) / (nameOf(file) + "." + executable.target() + ".hsaco"))
             .string();
-    std::ofstream out(path, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char *>(executable.hsaco().data()),
-              static_cast<std::streamsize>(executable.hsaco().size()));
-    out.flush();
-    if (!out)
-      throw RuntimeError("can't write " + path);
+    const auto code = executable.hsaco();
+    if (std::string problem = support::writeFile(path, {code.data(), code.size()});
+        !problem.empty())
+      throw RuntimeError("can't write " + path + ": " + problem);
   }
 };
 
@@ -172,11 +177,11 @@ int run(const Options &options) {
       compile_all(std::move(requests), [&](const CompileOutcome &outcome, auto done, auto total) {
         if (outcome.error) {
           line.clear();
-          std::fprintf(stderr, "fly-compile: %s: %s\n", outcome.name.c_str(),
-                       what(outcome.error).c_str());
+          std::fprintf(stderr, "fly-compile: %s: %s\n", support::printable(outcome.name).c_str(),
+                       shown(what(outcome.error)).c_str());
         }
         if (!options.quiet)
-          line.show(progress_line(outcome, done, total));
+          line.show(support::printable(progress_line(outcome, done, total)));
       });
   line.clear();
 
@@ -190,8 +195,8 @@ int run(const Options &options) {
     const Executable &made = *outcome.executable;
     ++tiers[made.cache_tier()];
     std::printf("%s  %s  %s  %zu bytes, %u registers, %zu bytes of LDS%s\n", made.ir_hash().c_str(),
-                made.target().c_str(), made.name().c_str(), made.hsaco().size(), made.registers(),
-                made.shared_bytes(), made.spills() ? ", spills" : "");
+                made.target().c_str(), support::printable(made.name()).c_str(), made.hsaco().size(),
+                made.registers(), made.shared_bytes(), made.spills() ? ", spills" : "");
   }
   std::printf("%zu compiled, %zu were there, %zu failed\n", tiers[CacheTier::compiled],
               tiers[CacheTier::disk] + tiers[CacheTier::memory], failed);
@@ -208,10 +213,10 @@ int main(int argc, char **argv) {
     }
     return run(parse(argc, argv));
   } catch (const UsageError &error) {
-    std::fprintf(stderr, "fly-compile: %s\n%s", error.what(), usage);
+    std::fprintf(stderr, "fly-compile: %s\n%s", shown(error.what()).c_str(), usage);
     return 2;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "fly-compile: %s\n", error.what());
+    std::fprintf(stderr, "fly-compile: %s\n", shown(error.what()).c_str());
     return 1;
   }
 }

@@ -1,4 +1,5 @@
 #include "jit/autotune/winners.h"
+#include "jit/build_id.h"
 #include "support/env.h"
 #include "support/log.h"
 
@@ -6,9 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
 #include <thread>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -19,17 +17,6 @@ struct Attempt {
   Trial trial;
   std::optional<Candidate> candidate;
 };
-
-/// Changes whenever the library does: the file that this code is in, its size and time.
-std::string libraryBuild() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void *>(&autotune), &info) || !info.dli_fname)
-    return "unknown";
-  std::error_code code;
-  const auto size = std::filesystem::file_size(info.dli_fname, code);
-  const auto time = std::filesystem::last_write_time(info.dli_fname, code);
-  return std::to_string(size) + "-" + std::to_string(time.time_since_epoch().count());
-}
 
 std::string cacheDirectory() {
   if (auto named = support::env("FLYDSL_AUTOTUNE_CACHE_DIR"))
@@ -179,19 +166,20 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
     throw Error("autotune " + name + ": no configurations to choose from");
   const Device device = Device::current();
   jit::WinnerIdentity cached{
-      name, key, device.name(), device.arch(), device.compute_units(), libraryBuild()};
+      name, key, device.name(), device.arch(), device.compute_units(), jit::buildIdentity()};
   jit::WinnerIdentity shipped = cached;
   shipped.library.clear();
-  const std::string cacheDir = cacheDirectory();
-  const std::string artifactDir = support::env("FLYDSL_AUTOTUNE_CONFIG_DIR").value_or("");
+  const jit::WinnerDirectory cache{cacheDirectory(), support::Trust::ofCaches()};
+  const jit::WinnerDirectory artifacts{support::env("FLYDSL_AUTOTUNE_CONFIG_DIR").value_or(""),
+                                       support::Trust::named()};
   const bool forced = support::envFlag("FLYDSL_AUTOTUNE", false);
 
   AutotuneResult result;
   if (!forced) {
     std::optional<Config> known;
-    if (!cacheDir.empty() && (known = jit::readWinner(cacheDir, cached, configs)))
+    if (!cache.path.empty() && (known = jit::readWinner(cache, cached, configs)))
       result.source = AutotuneResult::Source::cache;
-    else if (!artifactDir.empty() && (known = jit::readWinner(artifactDir, shipped, configs)))
+    else if (!artifacts.path.empty() && (known = jit::readWinner(artifacts, shipped, configs)))
       result.source = AutotuneResult::Source::artifact;
     else if ((known = options.default_config))
       result.source = AutotuneResult::Source::default_config;
@@ -202,13 +190,12 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
   }
   result = search(name, configs, build, device, options);
   // The artifact first: where it can't be written, nothing is remembered of this search.
-  if (forced && !artifactDir.empty())
-    if (std::string why =
-            jit::writeWinner(artifactDir, shipped, result.config, result.milliseconds);
+  if (forced && !artifacts.path.empty())
+    if (std::string why = jit::writeWinner(artifacts, shipped, result.config, result.milliseconds);
         !why.empty())
       throw Error("autotune " + name + ": no artifact written: " + why);
-  if (!cacheDir.empty())
-    if (std::string why = jit::writeWinner(cacheDir, cached, result.config, result.milliseconds);
+  if (!cache.path.empty())
+    if (std::string why = jit::writeWinner(cache, cached, result.config, result.milliseconds);
         !why.empty())
       support::log().warn("autotune {}: the winner is not kept: {}", name, why);
   return result;

@@ -1,13 +1,12 @@
 #include "jit/autotune/winners.h"
 
+#include "support/file.h"
 #include "support/log.h"
+#include "support/text.h"
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <xxhash.h>
 
 namespace flydsl::jit {
@@ -52,29 +51,36 @@ Json identityJson(const WinnerIdentity &identity) {
 }
 
 /// A readable start and a digest of the whole identity.
-std::string fileName(const Json &identity, const std::string &name) {
+std::string pathOf(const WinnerDirectory &directory, const Json &identity,
+                   const std::string &name) {
   std::string readable;
   for (char c : name.substr(0, 40))
     readable += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  const std::string text = identity.dump();
+  const std::string text = identity.dump(-1, ' ', false, Json::error_handler_t::replace);
   char digest[17];
   std::snprintf(digest, sizeof digest, "%016llx",
                 static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return readable + "-" + digest + ".json";
+  return directory.path + "/" + readable + "-" + digest + ".json";
 }
+
+/// No winner comes near it.
+constexpr std::uint64_t maxWinnerBytes = 1 << 20;
 
 } // namespace
 
-std::optional<Config> readWinner(const std::string &directory, const WinnerIdentity &identity,
+std::optional<Config> readWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                                  const std::vector<Config> &configs) {
   const Json wanted = identityJson(identity);
-  const std::filesystem::path path =
-      std::filesystem::path(directory) / fileName(wanted, identity.name);
-  std::ifstream file(path);
-  if (!file)
-    return std::nullopt;
+  const std::string path = pathOf(directory, wanted, identity.name);
   try {
-    const Json json = Json::parse(file);
+    if (std::string problem = support::distrust(directory.path, directory.trust); !problem.empty())
+      throw Error(problem);
+    support::FileContents file = support::readAll(path, maxWinnerBytes, directory.trust);
+    if (file.absent)
+      return std::nullopt;
+    if (!file.bytes)
+      throw Error(file.problem);
+    const Json json = Json::parse(*file.bytes);
     if (json.at("identity") != wanted)
       throw Error("it is for something else");
     Config config = fromJson(json.at("config"));
@@ -82,35 +88,25 @@ std::optional<Config> readWinner(const std::string &directory, const WinnerIdent
       throw Error("its configuration " + config.str() + " is none of those to choose from");
     return config;
   } catch (const std::exception &error) {
-    support::log().warn("autotune {}: {} is not used: {}", identity.name, path.string(),
-                        error.what());
+    support::log().warn("autotune {}: {} is not used: {}", support::printable(identity.name), path,
+                        support::printable(error.what()));
     return std::nullopt;
   }
 }
 
-std::string writeWinner(const std::string &directory, const WinnerIdentity &identity,
+std::string writeWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                         const Config &winner, double milliseconds) {
   const Json wanted = identityJson(identity);
   const Json json = {
       {"identity", wanted}, {"config", toJson(winner)}, {"milliseconds", milliseconds}};
-  std::error_code code;
-  std::filesystem::create_directories(directory, code);
-  const std::filesystem::path path =
-      std::filesystem::path(directory) / fileName(wanted, identity.name);
-  const std::filesystem::path beside = path.string() + "." + std::to_string(std::random_device()());
-  {
-    std::ofstream file(beside);
-    file << json.dump(2) << "\n";
-    file.flush();
-    if (!file)
-      return "can't write " + beside.string();
-  }
-  std::filesystem::rename(beside, path, code);
-  if (code) {
-    std::filesystem::remove(beside, code);
-    return "can't rename to " + path.string();
-  }
-  return {};
+  if (std::string problem = support::distrust(directory.path, directory.trust); !problem.empty())
+    return problem;
+  support::WriteOptions options = support::ownOptions(directory.trust);
+  options.ours = !directory.trust.anybody;
+  const std::string path = pathOf(directory, wanted, identity.name);
+  const std::string problem = support::writeFile(
+      path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", options);
+  return problem.empty() ? problem : path + ": " + problem;
 }
 
 } // namespace flydsl::jit

@@ -1,6 +1,8 @@
 // Winners as files: one JSON document per name, key and device, in a directory.
 #pragma once
 
+#include "support/trust.h"
+
 #include <flydsl/autotune.h>
 
 #include <optional>
@@ -15,16 +17,22 @@ struct WinnerIdentity {
   std::string deviceName;
   std::string arch;
   int computeUnits = 0;
-  std::string library; ///< the library build; empty for artifacts, which outlive builds
+  std::string library; ///< buildIdentity(); empty for artifacts, which outlive builds
+};
+
+/// A directory of winners, and who may own and write it.
+struct WinnerDirectory {
+  std::string path;
+  support::Trust trust; ///< anybody: it ships with an application, and is written as any file is
 };
 
 /// The configuration, where the file is there, whole, and for this identity; what is wrong with one
 /// that is not goes to the log. Only one of `configs` is accepted.
-std::optional<Config> readWinner(const std::string &directory, const WinnerIdentity &identity,
+std::optional<Config> readWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                                  const std::vector<Config> &configs);
 
-/// Writes it by rename. Empty on success, else why not.
-std::string writeWinner(const std::string &directory, const WinnerIdentity &identity,
+/// Writes it whole. Empty on success, else why not.
+std::string writeWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                         const Config &winner, double milliseconds);
 
 } // namespace flydsl::jit

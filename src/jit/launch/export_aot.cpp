@@ -1,32 +1,37 @@
 #include "jit/launch/executable_state.h"
 #include "jit/launch/kernel_state.h"
 #include "runtime/aot_file.h"
+#include "support/file.h"
+#include "support/text.h"
 
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Whole or not at all: written beside its place and renamed.
-void writeFile(const std::string &path, const void *data, std::size_t size,
-               const std::source_location &where) {
-  const std::string beside = path + ".part";
-  {
-    std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-    file.write(static_cast<const char *>(data), static_cast<std::streamsize>(size));
-    file.flush();
-    if (!file)
-      throw RuntimeError("can't write " + beside, 0, where);
+void write(const std::string &path, std::span<const std::uint8_t> data,
+           const std::source_location &where) {
+  if (std::string problem = support::writeFile(path, data); !problem.empty())
+    throw RuntimeError("can't write " + path + ": " + problem, 0, where);
+}
+
+/// What is in the file already; nothing where there is none.
+std::vector<runtime::AotVariant> variantsIn(const std::string &path,
+                                            const std::source_location &where) {
+  support::FileContents file = support::readAll(path, runtime::maxAotBytes);
+  if (file.absent)
+    return {};
+  try {
+    if (!file.bytes)
+      throw RuntimeError(file.problem);
+    return runtime::decodeAot(*file.bytes);
+  } catch (const RuntimeError &error) {
+    throw RuntimeError("adding to " + path + ": " + error.what(), 0, where);
   }
-  std::error_code code;
-  std::filesystem::rename(beside, path, code);
-  if (code)
-    throw RuntimeError("can't rename " + beside + " to " + path + ": " + code.message(), 0, where);
 }
 
 std::string headerText(const std::string &path, const std::vector<runtime::AotVariant> &variants,
@@ -36,7 +41,8 @@ std::string headerText(const std::string &path, const std::vector<runtime::AotVa
     symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   std::string text = "/* Kernels compiled ahead of time, for flydsl::load_aot:\n";
   for (const runtime::AotVariant &v : variants) {
-    text += " *   " + v.facts.name + ", " + v.facts.target;
+    // A name may be any text; here it stays a comment.
+    text += " *   " + support::inComment(v.facts.name) + ", " + support::inComment(v.facts.target);
     if (v.facts.block[0])
       text += ", workgroups of " + std::to_string(v.facts.block[0]) + " x " +
               std::to_string(v.facts.block[1]) + " x " + std::to_string(v.facts.block[2]);
@@ -59,27 +65,32 @@ std::string headerText(const std::string &path, const std::vector<runtime::AotVa
 
 void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path, const AotConfig &config,
                const std::source_location &where) {
-  std::vector<runtime::AotVariant> variants;
-  if (config.append && std::filesystem::exists(path)) {
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-    try {
-      variants = runtime::decodeAot(bytes);
-    } catch (const RuntimeError &error) {
-      throw RuntimeError("adding to " + path + ": " + error.what(), 0, where);
-    }
-  }
+  std::vector<runtime::AotVariant> made;
   std::vector<std::string> archs = config.archs;
   if (archs.empty())
     archs.emplace_back(); // what `compile` finds
+  if (config.append)
+    (void)variantsIn(path, where); // what can't be added to is told before anything is compiled
   for (const std::string &arch : archs) {
     CompileConfig compileConfig;
     compileConfig.block = config.block;
     compileConfig.arch = arch;
     const Executable executable = compile(kernel, pack, compileConfig, where);
     const ExecutableState &state = *ExecutableAccess::state(executable);
-    runtime::AotVariant variant{state.facts, runtime::runtimeWords(pack.word(), pack.words()),
-                                state.object->bytes};
+    made.push_back(
+        {state.facts, runtime::runtimeWords(pack.word(), pack.words()), state.object->bytes});
+  }
+  // Two processes that add to one file do it one after the other; neither loses the other's.
+  std::optional<support::FolderLock> lock;
+  std::vector<runtime::AotVariant> variants;
+  if (config.append) {
+    std::string problem;
+    lock.emplace(path, 60, problem);
+    if (!problem.empty())
+      throw RuntimeError("adding to " + path + ": " + problem, 0, where);
+    variants = variantsIn(path, where);
+  }
+  for (runtime::AotVariant &variant : made) {
     // The same kernel for the same call and target replaces what was there.
     std::erase_if(variants, [&](const runtime::AotVariant &v) {
       return v.facts.name == variant.facts.name && v.facts.target == variant.facts.target &&
@@ -88,10 +99,11 @@ void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path, cons
     variants.push_back(std::move(variant));
   }
   const std::vector<std::uint8_t> bytes = runtime::encodeAot(variants);
-  writeFile(path, bytes.data(), bytes.size(), where);
+  write(path, bytes, where);
   if (!config.header.empty()) {
     const std::string text = headerText(path, variants, bytes);
-    writeFile(config.header, text.data(), text.size(), where);
+    write(config.header,
+          std::span(reinterpret_cast<const std::uint8_t *>(text.data()), text.size()), where);
   }
 }
 
