@@ -125,6 +125,22 @@ CoordTensorValue movedBy(const CoordTensorValue &tensor, const layout::IntTuple 
   return {layout::add(tensor.base, offset), linear};
 }
 
+MemRefValue decomposed(const MemRefValue &tensor) {
+  auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout);
+  if (!composed)
+    return tensor;
+  auto [linear, offset] = layout::decompose(*composed);
+  return {movedBy(tensor.iterator, offset), linear};
+}
+
+CoordTensorValue decomposed(const CoordTensorValue &tensor) {
+  auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout);
+  if (!composed)
+    return tensor;
+  auto [linear, offset] = layout::decompose(*composed);
+  return {layout::add(tensor.base, offset), linear};
+}
+
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//

@@ -66,6 +66,11 @@ MemRefValue movedBy(const MemRefValue &tensor, const flydsl::layout::IntTuple &o
 CoordTensorValue movedBy(const CoordTensorValue &tensor, const flydsl::layout::IntTuple &offset,
                          const flydsl::layout::Layout &linear);
 
+/// A tensor with a plain layout: of a composed one, the place of its origin and the linear layout
+/// from there.
+MemRefValue decomposed(const MemRefValue &tensor);
+CoordTensorValue decomposed(const CoordTensorValue &tensor);
+
 /// What an operation of the algebra computes from.
 struct AlgebraArgs {
   MLIRContext *context;

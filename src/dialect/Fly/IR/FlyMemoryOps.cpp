@@ -85,18 +85,12 @@ void ApplySwizzleOp::compute(const AlgebraArgs &args, Results &results) {
 }
 
 void DecompositionOp::compute(const AlgebraArgs &args, Results &results) {
-  layout::AnyLayout any = args.layout(0);
-  auto *composed = std::get_if<layout::ComposedLayout>(&any);
-  if (!composed) {
+  if (std::holds_alternative<layout::Layout>(args.layout(0)))
     results.push_back(args.operands[0]);
-    return;
-  }
-  auto [linear, offset] = layout::decompose(*composed);
-  if (auto *memref = std::get_if<MemRefValue>(&args.operands[0]))
-    results.push_back(MemRefValue{movedBy(memref->iterator, offset), linear});
+  else if (auto *memref = std::get_if<MemRefValue>(&args.operands[0]))
+    results.push_back(decomposed(*memref));
   else
-    results.push_back(
-        CoordTensorValue{layout::add(args.get<CoordTensorValue>(0).base, offset), linear});
+    results.push_back(decomposed(args.get<CoordTensorValue>(0)));
 }
 
 //===----------------------------------------------------------------------===//

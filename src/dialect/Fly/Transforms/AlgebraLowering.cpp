@@ -136,21 +136,6 @@ LogicalResult AlgebraLowering::evaluate(AlgebraOpInterface op) {
   return success();
 }
 
-FailureOr<SymbolicValue> AlgebraLowering::applyFn(AlgebraFn fn, Operation *user,
-                                                  ArrayRef<SymbolicValue> operands) {
-  SmallVector<AlgebraValue> values, results;
-  for (const SymbolicValue &operand : operands)
-    values.push_back(operand.value);
-  AlgebraArgs args{context, values, OpaqueProperties(nullptr)};
-  try {
-    fn(args, results);
-  } catch (const LayoutError &error) {
-    return user->emitOpError(error.what());
-  }
-  return SymbolicValue{
-      results.front(), isPointerLike(results.front()) ? baseOf(operands) : Value(), {}};
-}
-
 Value AlgebraLowering::materializeInt(OpBuilder &builder, Location loc, const Int &leaf) {
   return exprs.materializeAs(builder, loc, leaf.expr(), builder.getIntegerType(leaf.width()));
 }

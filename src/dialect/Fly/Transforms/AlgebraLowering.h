@@ -6,6 +6,7 @@
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
 
+#include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/ExprMaterializer.h"
 #include "layout/error.h"
@@ -48,12 +49,6 @@ public:
   /// replaced by arith.
   LogicalResult evaluate(AlgebraOpInterface op);
 
-  /// The operation `Op`, which has no attributes, on symbolic values. Errors go to `user`.
-  template <class Op>
-  FailureOr<SymbolicValue> apply(Operation *user, ArrayRef<SymbolicValue> operands) {
-    return applyFn(&Op::compute, user, operands);
-  }
-
   /// Operations that make `symbolic`, at the builder's place.
   FailureOr<Value> materialize(OpBuilder &builder, Location loc, const SymbolicValue &symbolic);
 
@@ -73,7 +68,6 @@ public:
 private:
   /// The last of the consecutive operations of `moves` that begin at `op`.
   Operation *endOfMoves(Operation *op);
-  FailureOr<SymbolicValue> applyFn(AlgebraFn fn, Operation *user, ArrayRef<SymbolicValue> operands);
   Value offsetPointer(OpBuilder &builder, Location loc, Value base, const PointerValue &pointer);
   Value addOffset(OpBuilder &builder, Location loc, Value pointer,
                   const flydsl::layout::Int &offset, bool early);
@@ -86,9 +80,6 @@ private:
   /// it.
   llvm::DenseMap<Operation *, Operation *> moves;
 };
-
-/// Atom calls, or accesses, that one operation becomes at most; more than that belongs into a loop.
-constexpr int64_t kMostCalls = 1 << 14;
 
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives
 /// one, else a FailureOr.
