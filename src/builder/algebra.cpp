@@ -6,6 +6,8 @@
 #include "builder/tracer.h"
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "layout/coord.h"
+#include "layout/error.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -61,9 +63,78 @@ std::string callText(const char *name, std::initializer_list<const Handle *> ope
 
 } // namespace
 
+/// Shape of what has one, the tuple of a tuple: what rank and depth are about.
+static layout::IntTuple profileOf(const Handle &handle, Loc loc) {
+  if (auto *tuple = hostAs<layout::IntTuple>(handle))
+    return *tuple;
+  HostValue view = builder::hostView(handle, loc);
+  if (auto *tuple = std::get_if<layout::IntTuple>(&view))
+    return *tuple;
+  if (auto *l = std::get_if<layout::Layout>(&view))
+    return l->shape();
+  if (auto *l = std::get_if<layout::ComposedLayout>(&view))
+    return l->shape();
+  if (handle.node()->trace) {
+    mlir::Type type = builder::tracedType(handle, loc);
+    if (auto t = mlir::dyn_cast<mlir::fly::IntTupleType>(type))
+      return t.getValue();
+    if (auto l = mlir::fly::getLayoutOf(type))
+      return layout::shapeOf(*l);
+  }
+  throw TraceError(builder::describe(handle) + " has no modes", loc);
+}
+
+/// A tuple as its type has it: what is dynamic is anonymous. Nothing where the handle is no tuple.
+static std::optional<layout::IntTuple> tupleOf(const Handle &handle, Loc loc) {
+  if (auto *tuple = hostAs<layout::IntTuple>(handle))
+    return *tuple;
+  if (handle.node()->trace)
+    if (auto type = mlir::dyn_cast<mlir::fly::IntTupleType>(builder::tracedType(handle, loc)))
+      return type.getValue();
+  return std::nullopt;
+}
+
+static bool hasShape(const Handle &handle, Loc loc) {
+  if (hostAs<layout::Layout>(handle) || hostAs<layout::ComposedLayout>(handle))
+    return true;
+  return handle.node()->trace &&
+         mlir::fly::getLayoutOf(builder::tracedType(handle, loc)).has_value();
+}
+
+/// A function of coordinates or indices is asked inside its domain, as far as that is known. (The
+/// algebra itself goes on past it, in the last mode.)
+static void expectInDomain(llvm::StringRef name, std::initializer_list<const Handle *> operands,
+                           Loc loc) {
+  const bool maps = name == "crd2idx", slices = name == "slice",
+             inverts = name == "idx2crd" || name == "get_flat_coord" || name == "get_1d_coord";
+  if (!maps && !slices && !inverts)
+    return;
+  const Handle &first = **operands.begin(), &second = **(operands.begin() + 1);
+  const Handle &layout = slices ? first : second, &at = slices ? second : first;
+  std::optional<layout::IntTuple> coord = tupleOf(at, loc);
+  if (!coord || !hasShape(layout, loc))
+    return;
+  if (!inverts) {
+    layout::expectInside(*coord, profileOf(layout, loc));
+    return;
+  }
+  HostValue view = builder::hostView(layout, loc);
+  auto *plain = std::get_if<layout::Layout>(&view);
+  if (!plain || !coord->isLeaf() || !coord->leaf().isStatic())
+    return;
+  const layout::Int reach = layout::cosize(*plain);
+  if (coord->leaf().value() < 0 || coord->leaf().value() >= reach.value())
+    layout::fail("the index ", *coord, " is none of ", *plain, ", whose indices are below ", reach);
+}
+
 Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
                const int *numbers, std::size_t count) {
   llvm::ArrayRef<int> ints(numbers, count);
+  try {
+    expectInDomain(name, operands, loc);
+  } catch (const layout::LayoutError &e) {
+    throw TraceError(callText(name, operands) + ": " + e.what(), loc);
+  }
   llvm::SmallVector<HostValue, 3> values;
   for (const Handle *h : operands) {
     values.push_back(viewOf(name, *h, loc));
@@ -110,27 +181,6 @@ Handle algebra(const char *name, std::initializer_list<const Handle *> operands,
 
 Handle sliceOf(const Handle &source, const Handle &coord, Loc loc) {
   return algebra("slice", {&source, &coord}, loc);
-}
-
-/// Shape of what has one, the tuple of a tuple: what rank and depth are about.
-static layout::IntTuple profileOf(const Handle &handle, Loc loc) {
-  if (auto *tuple = hostAs<layout::IntTuple>(handle))
-    return *tuple;
-  HostValue view = builder::hostView(handle, loc);
-  if (auto *tuple = std::get_if<layout::IntTuple>(&view))
-    return *tuple;
-  if (auto *l = std::get_if<layout::Layout>(&view))
-    return l->shape();
-  if (auto *l = std::get_if<layout::ComposedLayout>(&view))
-    return l->shape();
-  if (handle.node()->trace) {
-    mlir::Type type = builder::tracedType(handle, loc);
-    if (auto t = mlir::dyn_cast<mlir::fly::IntTupleType>(type))
-      return t.getValue();
-    if (auto l = mlir::fly::getLayoutOf(type))
-      return layout::shapeOf(*l);
-  }
-  throw TraceError(builder::describe(handle) + " has no modes", loc);
 }
 
 int rankOf(const Handle &handle, Loc loc) { return profileOf(handle, loc).rank(); }

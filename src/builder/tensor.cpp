@@ -4,8 +4,9 @@
 #include "builder/guard.h"
 #include "builder/tracer.h"
 #include "builder/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
-#include "layout/tuple_ops.h"
+#include "dialect/Fly/IR/FlyOps.h"
+#include "layout/coord.h"
+#include "layout/error.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -43,7 +44,8 @@ fly::PointerType pointerType(const Handle &handle, Loc loc) {
 
 } // namespace
 
-/// A coordinate has as many modes as the tensor, or is one number that counts through it.
+/// A coordinate has as many modes as the tensor, or is one number that counts through it; what is
+/// known of it is inside the shape.
 static void expectCoordinate(Tracer &t, const Handle &tensor, const Handle &coord, Loc loc) {
   auto layout = fly::getLayoutOf(builder::tracedType(tensor, loc));
   auto type = mlir::dyn_cast<fly::IntTupleType>(t.typeOf(coord, loc));
@@ -51,6 +53,12 @@ static void expectCoordinate(Tracer &t, const Handle &tensor, const Handle &coor
     throw TraceError("the coordinate " + type.getValue().str() + " does not fit the shape " +
                          layout::shapeOf(*layout).str() + " of " + builder::describe(tensor),
                      loc);
+  if (layout && type)
+    try {
+      layout::expectInside(type.getValue(), layout::shapeOf(*layout));
+    } catch (const layout::LayoutError &e) {
+      throw TraceError(std::string(e.what()) + " (in " + builder::describe(tensor) + ")", loc);
+    }
 }
 
 Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
@@ -85,6 +93,12 @@ Handle loadVector(const Handle &tensor, Loc loc) {
 void storeVector(const Handle &tensor, const Handle &vector, Loc loc) {
   Tracer &t = Tracer::require("a tensor's store", loc);
   DType type = dtypeOf(tensor, loc);
+  if (auto layout = fly::getLayoutOf(builder::tracedType(tensor, loc));
+      layout && std::holds_alternative<layout::ComposedLayout>(*layout))
+    throw TraceError("store of a vector to " + builder::describe(tensor) +
+                         ": its elements don't lie as a plain layout says; fx::copy writes "
+                         "through a swizzle",
+                     loc);
   HostValue size = builder::hostView(algebra("size", {&tensor}, loc), loc);
   auto *count = std::get_if<layout::IntTuple>(&size);
   if (!count || count->leaf().value() != vectorSize(vector, loc))
@@ -164,7 +178,36 @@ void Tensor::fill(const Numeric::Arg &value) const {
                       value.loc);
 }
 
+/// A view from where a fragment begins ends in the fragment: there is nothing behind registers.
+static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) {
+  if (!iter.handle().node()->trace)
+    return;
+  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(iter.handle(), loc));
+  mlir::Operation *begin =
+      mlir::Value::getFromOpaquePointer(iter.handle().node()->value).getDefiningOp();
+  auto made = mlir::dyn_cast_or_null<fly::GetIterOp>(begin);
+  if (!type || !type.isIn(fly::AddressSpace::Register) || !made)
+    return;
+  mlir::Value source = made->getOperand(0);
+  auto fragment = mlir::dyn_cast<fly::MemRefType>(source.getType());
+  if (!fragment ||
+      !mlir::isa_and_nonnull<fly::MemRefAllocaOp, fly::MakeFragmentLikeOp, fly::MmaMakeFragmentOp>(
+          source.getDefiningOp()))
+    return;
+  builder::guarded(loc, [&] {
+    detail::HostValue reach = builder::hostView(algebra("cosize", {&layout.handle()}, loc), loc);
+    auto *needed = std::get_if<layout::IntTuple>(&reach);
+    const layout::Int has = layout::cosize(layout::outermost(fragment.getLayout()));
+    if (needed && needed->isLeaf() && needed->leaf().isStatic() && has.isStatic() &&
+        needed->leaf().value() > has.value())
+      throw TraceError("the layout " + layout.str() + " reaches " + needed->str() +
+                           " elements of registers, the fragment has " + has.str(),
+                       loc);
+  });
+}
+
 Tensor make_view(const Pointer &iter, const Layout &layout, Loc loc) {
+  expectInFragment(iter, layout, loc);
   return Tensor(algebra("make_view", {&iter.handle(), &layout.handle()}, loc));
 }
 Tensor make_view(const Pointer &iter, const ComposedLayout &layout, Loc loc) {

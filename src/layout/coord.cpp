@@ -91,6 +91,46 @@ IntTuple crd2idx(const IntTuple &coord, const InnerFunction &function) {
       function);
 }
 
+/// Looks for a number outside of its extent; false with the path of modes to it.
+static bool isInside(const IntTuple &coord, const IntTuple &shape, ModePath &path) {
+  if (coord.isLeaf()) {
+    const Int &at = coord.leaf();
+    if (!at.isStatic() || at.hasBasis())
+      return true;
+    const Int extent = product(shape);
+    return at.value() >= 0 && (!extent.isStatic() || at.value() < extent.value());
+  }
+  if (shape.isLeaf() && coord.rank() == 1)
+    return isInside(coord.at(0), shape, path);
+  if (shape.isLeaf() || coord.rank() != shape.rank())
+    return true; // what takes the coordinate says so
+  for (int i = 0; i < coord.rank(); ++i) {
+    path.push_back(i);
+    if (!isInside(coord.at(i), shape.at(i), path))
+      return false;
+    path.pop_back();
+  }
+  return true;
+}
+
+void expectInside(const IntTuple &coord, const IntTuple &shape) {
+  ModePath path;
+  if (isInside(coord, shape, path))
+    return;
+  IntTuple at = coord;
+  std::string mode;
+  for (int i : path) {
+    at = at.at(i);
+    mode += (mode.empty() ? " of mode " : ".") + std::to_string(i);
+  }
+  while (!at.isLeaf()) // of one mode
+    at = at.at(0);
+  const IntTuple within = path.empty() ? shape : shape.at(path);
+  fail("the coordinate ", coord, " is outside of the shape ", shape, ": ", at, mode,
+       at.leaf().value() < 0 ? " is negative" : " is not below the extent ",
+       at.leaf().value() < 0 ? "" : product(within).str());
+}
+
 IntTuple crd2idxColMajor(const IntTuple &coord, const IntTuple &shape) {
   if (coord.isLeaf())
     return coord;

@@ -32,6 +32,10 @@ IntTuple crd2idx(const IntTuple &coord, const Layout &layout);
 IntTuple crd2idx(const IntTuple &coord, const ComposedLayout &layout);
 IntTuple crd2idx(const IntTuple &coord, const AnyLayout &layout);
 IntTuple crd2idx(const IntTuple &coord, const InnerFunction &function);
+/// A LayoutError where a static number of the coordinate is negative or not below the static extent
+/// that it stands for: of its mode, or of all modes together where it stands for a tuple. What is
+/// dynamic, and `*`, is taken as it is.
+void expectInside(const IntTuple &coord, const IntTuple &shape);
 /// The position of a coordinate in first-mode-fastest order, whatever the strides: (2,3) of (4,8)
 /// -> 14. A number is its own position.
 IntTuple crd2idxColMajor(const IntTuple &coord, const IntTuple &shape);
