@@ -82,7 +82,8 @@ public:
   }
 };
 
-/// The instruction for elements of a type, or of a width in bits.
+/// The instruction for elements of a type, or of a width in bits. An atom that was made for a type
+/// copies elements of its width only; one made for a width moves whatever has its bits.
 FLYDSL_API CopyAtom make_copy_atom(const CopyOp &op, DType type, Loc loc = Loc::current());
 FLYDSL_API CopyAtom make_copy_atom(const CopyOp &op, int bits, Loc loc = Loc::current());
 FLYDSL_API MmaAtom make_mma_atom(const MmaOp &op, Loc loc = Loc::current());

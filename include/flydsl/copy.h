@@ -20,9 +20,13 @@ public:
   Layout layout_tv_tiled(Loc loc = Loc::current()) const;
   Layout layout_src_tv_tiled(Loc loc = Loc::current()) const;
   Layout layout_dst_tv_tiled(Loc loc = Loc::current()) const;
-  /// One thread's part.
-  ThrCopy get_slice(const IntTuple &thread) const;
-  ThrCopy thr_slice(const IntTuple &thread) const;
+  /// The number of threads that copy a tile.
+  std::int64_t threads(Loc loc = Loc::current()) const;
+  /// One thread's part. TraceError for a number that is no thread of the copy, and for a plain
+  /// `thread_idx().x` of a block with another number of threads, unless an `fx::if_` around the
+  /// call chooses among them.
+  ThrCopy get_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
+  ThrCopy thr_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
 };
 
 /// One thread's part of a tiled copy.
@@ -34,6 +38,8 @@ public:
   const TiledCopy &tiled_copy() const { return *this; }
   const IntTuple &thr_idx() const { return thread_; }
   /// What the thread reads of a tile (M, N, ...): (values, repeats in M, repeats in N, ...).
+  /// TraceError where a tensor in shared memory or registers is no whole number of tiles; in global
+  /// memory the rest is for a predicate to leave out.
   Tensor partition_S(const Tensor &source, Loc loc = Loc::current()) const;
   /// What the thread writes of a tile.
   Tensor partition_D(const Tensor &destination, Loc loc = Loc::current()) const;
@@ -44,20 +50,19 @@ private:
   IntTuple thread_;
 };
 
-inline ThrCopy TiledCopy::get_slice(const IntTuple &thread) const { return {*this, thread}; }
-inline ThrCopy TiledCopy::thr_slice(const IntTuple &thread) const { return {*this, thread}; }
-
-/// The atom over `layout_tv`: (thread, value) -> element of the tile.
+/// The atom over `layout_tv`: (thread, value) -> element of the tile. TraceError where threads and
+/// values are no whole number of the atom's, or reach past the tile.
 FLYDSL_API TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv,
                                      const Tile &tile_mn, Loc loc = Loc::current());
-/// Each thread of `threads` (M, N) takes the values of `values` (M, N) beside one another. Both
-/// static.
+/// Each thread of `threads` (M, N) takes the values of `values` (M, N) beside one another. Both are
+/// static and count from 0 without gaps; `values` has a whole number of the atom's.
 FLYDSL_API TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads,
                                         const Layout &values, Loc loc = Loc::current());
 
 /// What a copy is given beside its sides; `{.pred = p}`.
 struct CopyOptions {
-  /// One boolean per atom call: whether it happens.
+  /// One boolean per atom call: whether it happens. Of the source's modes, the first one may be
+  /// left out.
   std::optional<Tensor> pred = {};
   /// Elements that a buffer copy adds to all addresses, a scalar of the whole wave.
   std::optional<Numeric> soffset = {};
@@ -66,7 +71,9 @@ struct CopyOptions {
 };
 
 /// Copies `source` to `destination`, atom call by atom call; both are (values, repeats...) of one
-/// thread.
+/// thread, of one element type (nothing is converted) and of shapes known while tracing. The values
+/// of a call are neighbours in memory: the stride of mode 0 is known to be 1 where an atom moves
+/// more than one element.
 FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                      Loc loc = Loc::current());
 FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,

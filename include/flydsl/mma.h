@@ -53,9 +53,13 @@ public:
   Layout tv_layout_B_tiled(Loc loc = Loc::current()) const;
   Layout tv_layout_C_tiled(Loc loc = Loc::current()) const;
 
-  /// One thread's part.
-  ThrMma get_slice(const IntTuple &thread) const;
-  ThrMma thr_slice(const IntTuple &thread) const;
+  /// The number of threads that work on a tile.
+  std::int64_t threads(Loc loc = Loc::current()) const;
+  /// One thread's part. TraceError for a number that is no thread of the mma, and for a plain
+  /// `thread_idx().x` of a block with another number of threads, unless an `fx::if_` around the
+  /// call chooses among them.
+  ThrMma get_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
+  ThrMma thr_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
 
   /// Registers for a thread's part of an operand's tile: A (M, K), B (N, K), C (M, N).
   Tensor make_fragment_A(const Tensor &a, FragmentOptions options = {},
@@ -73,6 +77,7 @@ public:
   /// The thread that it is a part for.
   const IntTuple &thr_idx() const { return thread_; }
   /// The thread's values of an operand's tile: (values, repeats in M or N, repeats in K or N).
+  /// TraceError where a tensor in shared memory or registers is no whole number of tiles.
   Tensor partition_A(const Tensor &a, Loc loc = Loc::current()) const;
   Tensor partition_B(const Tensor &b, Loc loc = Loc::current()) const;
   Tensor partition_C(const Tensor &c, Loc loc = Loc::current()) const;
@@ -81,11 +86,10 @@ private:
   IntTuple thread_;
 };
 
-inline ThrMma TiledMma::get_slice(const IntTuple &thread) const { return {*this, thread}; }
-inline ThrMma TiledMma::thr_slice(const IntTuple &thread) const { return {*this, thread}; }
-
 /// The atom over a layout of atoms in (M, N, K); `permutation` says which rows, columns and ks a
-/// thread's repeats take (a Layout or a length per mode, `fx::_` for none).
+/// thread's repeats take (a Layout or a length per mode, `fx::_` for none). TraceError where the
+/// layout gives two atoms to the same threads, or a mode of the permutation is no whole number of
+/// them.
 FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
                                    Loc loc = Loc::current());
 FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
@@ -109,7 +113,8 @@ struct GemmOptions {
 };
 
 /// D = A * B + C over fragments of one thread: A (V, M, K), B (V, N, K), C and D (V, M, N), atom
-/// call by atom call.
+/// call by atom call. The fragments are registers of the atom's element types; nothing is
+/// converted.
 FLYDSL_API void gemm(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b,
                      const Tensor &c, const GemmOptions &options = {}, Loc loc = Loc::current());
 FLYDSL_API void gemm(const TiledMma &mma, const Tensor &d, const Tensor &a, const Tensor &b,

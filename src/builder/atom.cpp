@@ -36,14 +36,18 @@ MmaOp UniversalFMA(DType type, Loc loc) {
   return MmaOp(staticOf("!fly.universal_fma<1x1x1, (" + t + ", " + t + ") -> " + t + ">", loc));
 }
 
-CopyAtom make_copy_atom(const CopyOp &op, int bits, Loc loc) {
+static CopyAtom copyAtomOf(const CopyOp &op, int bits, DType type, Loc loc) {
   return CopyAtom(staticOf("!fly.copy_atom<" + builder::staticText(op.handle()) + ", " +
                                std::to_string(bits) + ">",
-                           loc));
+                           loc, type));
+}
+
+CopyAtom make_copy_atom(const CopyOp &op, int bits, Loc loc) {
+  return copyAtomOf(op, bits, {}, loc);
 }
 
 CopyAtom make_copy_atom(const CopyOp &op, DType type, Loc loc) {
-  return make_copy_atom(op, type.bits(), loc);
+  return copyAtomOf(op, type.bits(), type, loc);
 }
 
 MmaAtom make_mma_atom(const MmaOp &op, Loc loc) {
@@ -59,7 +63,7 @@ Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc l
                       : value;
   mlir::Value v = t.emit("fly.atom.set_value", {t.use(atom, loc), t.use(number, loc)}, loc,
                          {t.named("field", t.string(field))});
-  return t.wrap(v, {}, loc);
+  return t.wrap(v, atom.node()->dtype, loc);
 }
 
 } // namespace detail

@@ -1,11 +1,14 @@
 // Tiled multiplications, their fragments and the gemm.
 #include <flydsl/mma.h>
 
+#include "builder/atom_operands.h"
 #include "builder/guard.h"
 #include "builder/static_types.h"
+#include "builder/tiling.h"
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
+#include "layout/coord.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -52,6 +55,18 @@ Layout TiledMma::tv_layout_C_tiled(Loc loc) const {
       *this, loc, [](const auto &m) { return layout::tiledLayout(m, layout::MmaOperand::C); }));
 }
 
+std::int64_t TiledMma::threads(Loc loc) const {
+  return builder::guarded(loc, [&] {
+    return layout::cosize(layout::thrLayoutVMNK(fly::toTiledMma(tiledMma(*this, loc)))).value();
+  });
+}
+
+ThrMma TiledMma::get_slice(const IntTuple &thread, Loc loc) const {
+  builder::expectThread("a tiled mma", thread.handle(), threads(loc), loc);
+  return {*this, thread};
+}
+ThrMma TiledMma::thr_slice(const IntTuple &thread, Loc loc) const { return get_slice(thread, loc); }
+
 static mlir::NamedAttribute operandAttribute(Tracer &t, MmaOperand operand) {
   return t.named("operand_id",
                  fly::MmaOperandAttr::get(t.context(), static_cast<fly::MmaOperand>(operand)));
@@ -86,6 +101,13 @@ Tensor TiledMma::make_fragment_C(const Tensor &c, FragmentOptions options, Loc l
 static Tensor partition(const TiledMma &mma, MmaOperand operand, const Tensor &tensor,
                         const IntTuple &thread, Loc loc) {
   Tracer &t = Tracer::require("a partition", loc);
+  builder::guarded(loc, [&] {
+    const layout::IntTuple sizes = layout::tileSizeMNK(fly::toTiledMma(tiledMma(mma, loc)));
+    const int first = operand == MmaOperand::B ? 1 : 0,
+              second = operand == MmaOperand::A || operand == MmaOperand::B ? 2 : 1;
+    builder::expectTilesFit("fly.tiled_mma.partition", tensor.handle(),
+                            layout::tup(sizes.at(first), sizes.at(second)), loc);
+  });
   mlir::Value v =
       t.emit("fly.tiled_mma.partition",
              {t.use(mma.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
@@ -105,6 +127,7 @@ Tensor ThrMma::partition_C(const Tensor &c, Loc loc) const {
 
 TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, const Tile &permutation,
                         Loc loc) {
+  builder::expectTiling(atom, atom_layout, permutation, loc);
   std::string text = builder::staticText(atom.handle());
   if (!text.empty() && atom_layout.is_static())
     return TiledMma(builder::staticOf("!fly.tiled_mma<" + text + ", !fly.layout<" +
@@ -146,6 +169,19 @@ TiledCopy make_tiled_copy_C(const CopyAtom &atom, const TiledMma &mma, Loc loc) 
   return copyOf(atom, mma, layout::MmaOperand::C, loc);
 }
 
+/// Scales that nobody gives are 0, which in a scale's type stands for 2^-127.
+static void expectScales(const Value &mma, mlir::Type type, const GemmOptions &options, Loc loc) {
+  auto tiled = mlir::dyn_cast<fly::TiledMmaType>(type);
+  auto atom = tiled ? tiled.getMmaAtom() : mlir::dyn_cast<fly::MmaAtomType>(type);
+  if (!atom || !atom.isStateful() || builder::staticText(mma.handle()).empty())
+    return; // nothing to set, or set by the kernel
+  if (!options.scale_a || !options.scale_b)
+    throw TraceError("the atom " + builder::typeText(atom.getMmaOp()) +
+                         " scales A and B: give .scale_a and .scale_b, four bytes of f8E8M0FNU "
+                         "each (0x7f7f7f7f scales by 1), or set them by atom.set_value",
+                     loc);
+}
+
 static void emitGemm(const Value &mma, const Tensor &d, const Tensor &a, const Tensor &b,
                      const Tensor &c, const GemmOptions &options, Loc loc) {
   Tracer &t = Tracer::require("gemm", loc);
@@ -157,7 +193,10 @@ static void emitGemm(const Value &mma, const Tensor &d, const Tensor &a, const T
   llvm::SmallVector<mlir::Value, 6> operands{t.use(atom, loc), t.use(d.handle(), loc),
                                              t.use(a.handle(), loc), t.use(b.handle(), loc),
                                              t.use(c.handle(), loc)};
-  builder::expectOnTarget(operands[0].getType(), loc);
+  const mlir::Type type = operands[0].getType();
+  builder::expectOnTarget(type, loc);
+  builder::MmaCheck{"gemm", type, d, a, b, c, &options, loc}.expectFits();
+  expectScales(mma, type, options, loc);
   llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
   if (options.order)
     attributes.push_back(t.named(
@@ -182,6 +221,8 @@ void mma_atom_call(const MmaAtom &atom, const Tensor &d, const Tensor &a, const 
   Tracer &t = Tracer::require("mma_atom_call", loc);
   mlir::Value instruction = t.use(atom.handle(), loc);
   builder::expectOnTarget(instruction.getType(), loc);
+  builder::MmaCheck{"mma_atom_call", instruction.getType(), d, a, b, c, nullptr, loc}.expectFits();
+  expectScales(atom, instruction.getType(), {}, loc);
   t.create("fly.mma_atom_call",
            {instruction, t.use(d.handle(), loc), t.use(a.handle(), loc), t.use(b.handle(), loc),
             t.use(c.handle(), loc)},

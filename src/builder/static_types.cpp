@@ -33,9 +33,9 @@ static mlir::Type parsed(const std::string &text, Loc loc) {
   return type;
 }
 
-Handle staticOf(const std::string &text, Loc loc) {
+Handle staticOf(const std::string &text, Loc loc, DType values) {
   parsed(text, loc);
-  return detail::hostHandle(detail::StaticType{text});
+  return detail::hostHandle(detail::StaticType{text}, values);
 }
 
 Handle staticOf(mlir::Type type, Loc loc) {

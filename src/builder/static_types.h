@@ -8,8 +8,8 @@
 namespace flydsl::builder {
 
 /// A value of the type with this text. A text that is no type, or that its verifier refuses, is a
-/// TraceError.
-Handle staticOf(const std::string &text, Loc loc);
+/// TraceError. `values` is the element type that an atom was made for, if any.
+Handle staticOf(const std::string &text, Loc loc, DType values = {});
 /// A value of this static type.
 Handle staticOf(mlir::Type type, Loc loc);
 /// The IR type of an atom or tiled operation, in the running trace's context, or in the host's.

@@ -1,0 +1,251 @@
+// Coordinates, tiles, threads and values that do not fit: refused where they are said.
+#include "errors_at.h"
+
+namespace fx = flydsl;
+using fx::_;
+using namespace trace_test;
+using Catch::Contains;
+
+TEST_CASE("a known coordinate past a known extent is refused") {
+  struct Row {
+    std::function<void()> body;
+    const char *part;
+  };
+  auto array = [] { return fx::make_rmem_tensor(4, fx::f32); };
+  auto tile = [] { return fx::make_rmem_tensor({4, 4}, fx::f32); };
+  auto identity = [] { return fx::make_identity_tensor({4, 4}); };
+  const Row rows[] = {
+      {[&] { array()(4) = 1.0f; }, "4 is not below the extent 4"},
+      {[&] { fx::Numeric x = array()(-1); }, "-1 is negative"},
+      {[&] { tile()(0, 5) = 1.0f; }, "(0,5) is outside of the shape (4,4): 5 of mode 1"},
+      {[&] { fx::Numeric x = tile()(4, 0); }, "4 of mode 0"},
+      {[&] { fx::Numeric x = tile()(16); }, "16 is not below the extent 16"},
+      {[&] { tile()(_, 4); }, "4 of mode 1"},
+      {[&] { tile()(7, _); }, "7 of mode 0"},
+      {[&] { fx::slice(tile(), fx::make_coord(_, -2)); }, "-2 of mode 1 is negative"},
+      {[&] { identity()(0, 4); }, "4 of mode 1"},
+      {[&] { identity()(4, _); }, "4 of mode 0"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(4, 0);
+       },
+       "4 of mode 0"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(_, 8);
+       },
+       "8 of mode 1"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(32);
+       },
+       "32 is not below the extent 32"},
+      // a nested mode, as one number and as a tuple
+      {[&] {
+         fx::make_layout({{2, 4}, 8})(8, 0);
+       },
+       "8 of mode 0 is not below the extent 8"},
+      {[&] {
+         fx::make_layout({{2, 4}, 8})(fx::make_coord(2, 0), 0);
+       },
+       "2 of mode 0.0"},
+      {[&] {
+         fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 8}))(8, 0);
+       },
+       "8 of mode 0"},
+      {[&] {
+         fx::crd2idx(fx::make_coord(0, 9), fx::make_layout({4, 8}));
+       },
+       "9 of mode 1"},
+      // the other way round
+      {[&] {
+         fx::idx2crd(32, fx::make_layout({4, 8}));
+       },
+       "the index 32 is none of"},
+      {[&] {
+         fx::get_1d_coord(-1, fx::make_layout({4, 8}));
+       },
+       "the index -1 is none of"},
+      // other memories, and vectors
+      {[&] { fx::SharedAllocator().allocate<fx::Array<fx::Float32, 64>>().view()(64) = 1.0f; },
+       "64 is not below the extent 64"},
+      {[&] { (void)array().load()[4]; }, "element 4 of a vector of 4"},
+      {[&] { (void)array().load()[-1]; }, "element -1 of a vector of 4"},
+      {[&] { fx::make_view(array().iter(), fx::make_layout(8, 1)); },
+       "reaches 8 elements of registers, the fragment has 4"},
+  };
+  for (const Row &row : rows)
+    CHECK_THAT(errorOf([&] { row.body(); }), Contains(row.part));
+}
+
+TEST_CASE("coordinates of which one part is dynamic are looked at as far as they are known") {
+  auto at = [](int column) {
+    return [column](fx::Tensor a, fx::Int32 n) { fx::Numeric x = a(n, column); };
+  };
+  const std::vector<ArgType> types{tensorArg(fx::f32, {dyn(), fix(8)}, {fix(8), fix(1)}),
+                                   scalarArg(fx::i32)};
+  CHECK(errorOf(at(7), types) == "no error");
+  CHECK_THAT(errorOf(at(8), types), Contains("8 of mode 1"));
+  // Of a dynamic extent nothing is known.
+  CHECK(errorOf(at(8), {matrixArg(fx::f32), scalarArg(fx::i32)}) == "no error");
+}
+
+TEST_CASE("what is inside stays allowed, and a larger shape goes on with the same strides") {
+  CHECK(fx::make_layout({4, 8}, {8, 1})(3, 7) == 31);
+  CHECK(fx::make_layout({4, 8}, {8, 1})(31) == 31);
+  CHECK(fx::make_layout({{2, 4}, 8})(7, 7) == 63);
+  CHECK(fx::make_layout({8, 8}, {8, 1})(4, 0) == 32);
+  CHECK(fx::idx2crd(31, fx::make_layout({4, 8})) == fx::make_coord(3, 7));
+  // Numbers that only mark modes are no coordinates.
+  CHECK(fx::dice(fx::make_layout({4, 8}, {8, 1}), fx::make_coord(9, _)).str() == "4:8");
+  CHECK(fx::slice(fx::make_shape(4, 8), fx::make_coord(9, _)) == 8);
+  CHECK_THROWS_WITH(fx::make_layout({4, 8})(4, 0), Contains("4 of mode 0"));
+}
+
+namespace {
+fx::TiledCopy copyBy(int rows, int columns) {
+  return fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32),
+                                fx::make_layout({rows, columns}), fx::make_layout({1, 1}));
+}
+fx::TiledMma waves(int m, int n) {
+  return fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32)),
+                            fx::make_layout({m, n, 1}));
+}
+} // namespace
+
+TEST_CASE("tiled operations say how many threads they are for") {
+  CHECK(copyBy(8, 8).threads() == 64);
+  CHECK(copyBy(12, 21).threads() == 252);
+  CHECK(waves(2, 2).threads() == 256);
+  CHECK(fx::make_tiled_copy_C(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32), waves(2, 1))
+            .threads() == 128);
+}
+
+TEST_CASE("a plain thread index is sliced in a block of as many threads") {
+  using Slice = std::function<void(const fx::Int32 &)>;
+  const Slice copy64 = [](const fx::Int32 &tid) { copyBy(8, 8).get_slice(tid); };
+  const Slice copy252 = [](const fx::Int32 &tid) { copyBy(12, 21).thr_slice(tid); };
+  const Slice four = [](const fx::Int32 &tid) { waves(2, 2).get_slice(tid); };
+  const Slice one = [](const fx::Int32 &tid) { waves(1, 1).thr_slice(tid); };
+  auto sliced = [](const Slice &slice, unsigned x, unsigned y = 1) {
+    return errorOf([&] { slice(fx::thread_idx().x); }, {}, {{x, y, 1}, "gfx942"});
+  };
+  CHECK(sliced(copy64, 64) == "no error");
+  CHECK(sliced(copy252, 252) == "no error");
+  CHECK(sliced(four, 256) == "no error");
+  CHECK(sliced(copy64, 64, 4) == "no error"); // each row of threads has a copy of its own
+  CHECK(sliced(copy64, 0) == "no error");     // any block
+  CHECK_THAT(
+      sliced(copy252, 256),
+      Contains("a tiled copy of 252 threads is sliced by thread_idx().x in a block of 256") &&
+          Contains(".block = 252"));
+  CHECK_THAT(sliced(copy64, 128), Contains("past the tile") && Contains("thread_idx().x % 64") &&
+                                      Contains("fx::if_(thread_idx().x < 64"));
+  CHECK_THAT(sliced(four, 128), Contains("a tiled mma of 256 threads") &&
+                                    Contains("in a block of 128") && Contains("left out"));
+  CHECK_THAT(sliced(one, 256), Contains("a tiled mma of 64 threads"));
+  CHECK_THAT(sliced(copy64, 16, 4), Contains("in a block of 16"));
+}
+
+TEST_CASE("threads that the kernel chooses are its own business") {
+  const TraceFor block256{{256, 1, 1}, "gfx942"};
+  CHECK(errorOf([] { copyBy(8, 8).get_slice(fx::thread_idx().x % 64); }, {}, block256) ==
+        "no error");
+  CHECK(errorOf([] { waves(1, 1).get_slice(fx::thread_idx().x - 64); }, {}, block256) ==
+        "no error");
+  CHECK(errorOf(
+            [] {
+              fx::if_(fx::thread_idx().x < 64, [&] { copyBy(8, 8).get_slice(fx::thread_idx().x); });
+            },
+            {}, block256) == "no error");
+  // No condition makes threads that are not there.
+  CHECK_THAT(errorOf(
+                 [] {
+                   fx::if_(fx::thread_idx().x < 512,
+                           [&] { copyBy(16, 32).get_slice(fx::thread_idx().x); });
+                 },
+                 {}, block256),
+             Contains("of 512 threads") && Contains("in a block of 256"));
+}
+
+TEST_CASE("a thread's number is one of the operation's") {
+  CHECK_THAT(errorOf([] { copyBy(8, 8).get_slice(64); }),
+             Contains("thread 64 of a tiled copy of 64 threads"));
+  CHECK_THAT(errorOf([] { waves(2, 2).get_slice(-1); }),
+             Contains("thread -1 of a tiled mma of 256 threads"));
+  CHECK(errorOf([] { waves(2, 2).get_slice(255); }) == "no error");
+}
+
+TEST_CASE("a tile that reaches past shared memory or registers is refused") {
+  struct Storage {
+    fx::Array<fx::Float32, 8 * 12> tile;
+  };
+  auto partition = [](int rows, int columns) {
+    return [=] {
+      auto tile = fx::SharedAllocator().allocate<Storage>().tile.view(
+          fx::make_ordered_layout({rows, columns}, {1, 0}));
+      auto thr = copyBy(8, 8).get_slice(fx::thread_idx().x);
+      thr.partition_D(tile);
+      thr.partition_S(tile);
+    };
+  };
+  CHECK(errorOf(partition(8, 8)) == "no error");
+  CHECK_THAT(errorOf(partition(8, 4)), Contains("partition_dst") && Contains("tiles of (8,8)") &&
+                                           Contains("mode 1 has 4 elements, no whole number of 8"));
+  CHECK_THAT(errorOf(partition(8, 12)), Contains("mode 1 has 12 elements"));
+  auto operands = [](int m, int k) {
+    return [=] {
+      auto tile = fx::make_view(fx::SharedAllocator().allocate(4096).recast(fx::f32),
+                                fx::make_layout({m, k}));
+      auto thr = waves(1, 1).get_slice(fx::thread_idx().x);
+      thr.partition_A(tile);
+      thr.partition_B(tile);
+    };
+  };
+  CHECK(errorOf(operands(16, 8)) == "no error");
+  CHECK_THAT(errorOf(operands(8, 8)), Contains("mode 0 has 8 elements, no whole number of 16"));
+  CHECK_THAT(errorOf(operands(16, 6)), Contains("mode 1 has 6 elements, no whole number of 4"));
+  // Of global memory the rest is for a predicate.
+  CHECK(errorOf(
+            [](fx::Tensor a) {
+              auto thr = copyBy(8, 8).get_slice(fx::thread_idx().x);
+              thr.partition_S(a);
+              thr.partition_S(fx::make_identity_tensor(a.shape()));
+            },
+            {tensorArg(fx::f32, {fix(10), fix(10)}, {fix(10), fix(1)})}) == "no error");
+}
+
+TEST_CASE("threads and values of a tiled copy make whole calls of its atom, and a whole tile") {
+  auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32);
+  auto tv = [&](const fx::Layout &threads, const fx::Layout &values) {
+    fx::make_tiled_copy_tv(atom, threads, values);
+  };
+  CHECK_THROWS_WITH(tv(fx::make_layout({8, 8}), fx::make_layout({1, 1})),
+                    Contains("gives 1 values to a thread, no whole number of 4"));
+  CHECK_THROWS_WITH(tv(fx::make_layout({8, 8}), fx::make_layout({1, 6})),
+                    Contains("no whole number of 4"));
+  CHECK_THROWS_WITH(tv(fx::make_layout({8, 8}, {1, 1}), fx::make_layout({1, 4})),
+                    Contains("the threads of a tiled copy are counted from 0 without gaps") &&
+                        Contains("(8,8):(1,1)"));
+  CHECK_THROWS_WITH(tv(fx::make_layout({8, 8}, {16, 1}), fx::make_layout({1, 4})),
+                    Contains("without gaps"));
+  CHECK_THROWS_WITH(tv(fx::make_layout({8, 8}), fx::make_layout({1, 4}, {0, 0})),
+                    Contains("the values of a tiled copy"));
+  CHECK_NOTHROW(tv(fx::make_layout({8, 8}, {8, 1}), fx::make_layout({2, 4}, {4, 1})));
+  auto over = [&](const fx::Layout &tvLayout, const fx::Tile &tile) {
+    fx::make_tiled_copy(atom, tvLayout, tile);
+  };
+  CHECK_THROWS_WITH(over(fx::make_layout({64, 4}, {4, 1}), fx::make_tile(8, 16)),
+                    Contains("reach element 255 of the tile [8|16], which has 128"));
+  CHECK_NOTHROW(over(fx::make_layout({64, 4}, {4, 1}), fx::make_tile(16, 16)));
+  // Threads that share elements are fine: the waves of a matrix product read the same operand.
+  CHECK_NOTHROW(over(fx::make_layout({{16, 4}, 4}, {{4, 0}, 1}), fx::make_tile(4, 16)));
+}
+
+TEST_CASE("a tiled mma has threads for each of its atoms, and whole atoms in each mode") {
+  auto atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32));
+  CHECK_THROWS_WITH(fx::make_tiled_mma(atom, fx::make_layout({2, 2, 1}, {1, 0, 0})),
+                    Contains("(2,2,1):(1,0,0)") && Contains("two atoms to the same threads"));
+  CHECK_THROWS_WITH(fx::make_tiled_mma(atom, fx::make_layout({2, 1, 1}), fx::make_tile(40, _, _)),
+                    Contains("mode M of the permutation") && Contains("40 elements") &&
+                        Contains("no whole number of 32"));
+  CHECK_NOTHROW(
+      fx::make_tiled_mma(atom, fx::make_layout({2, 2, 1}, {1, 2, 0}), fx::make_tile(64, _, 8)));
+}
