@@ -71,3 +71,26 @@ TEST_CASE("Missing pointers are refused, kernels without arguments need none") {
   KernelMetadata none;
   CHECK(packArguments(none, nullptr).empty());
 }
+
+TEST_CASE("Hidden arguments that point into the flat address space have its bases") {
+  KernelMetadata k;
+  k.name = "k";
+  k.kernargSize = 8;
+  k.arguments = {{"", "hidden_private_base", 0, 4}, {"", "hidden_shared_base", 4, 4}};
+  std::vector<uint8_t> segment(8);
+  fillHiddenArguments(k, {}, segment);
+  CHECK(read<uint32_t>(segment, 0) == 0x00020000);
+  CHECK(read<uint32_t>(segment, 4) == 0x00010000);
+}
+
+TEST_CASE("A hidden argument that is not known, or of another size, is refused by name") {
+  std::vector<uint8_t> segment(88);
+  KernelMetadata newer = kernel();
+  newer.arguments.push_back({"", "hidden_of_tomorrow", 40, 8});
+  CHECK_THROWS_WITH(fillHiddenArguments(newer, {}, segment),
+                    Catch::Contains("kernel k takes the hidden argument 'hidden_of_tomorrow'"));
+  KernelMetadata narrow = kernel();
+  narrow.arguments.push_back({"", "hidden_heap_v1", 40, 4});
+  CHECK_THROWS_WITH(fillHiddenArguments(narrow, {}, segment),
+                    Catch::Contains("'hidden_heap_v1' has 4 bytes, not 8"));
+}

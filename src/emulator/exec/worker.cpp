@@ -300,9 +300,11 @@ private:
       return;
     const nanoseconds elapsed = steady_clock::now() - launch.started;
     auto progress = [&](nanoseconds time) {
-      return std::to_string(duration_cast<seconds>(time).count()) + " s, and " +
-             std::to_string(launch.ended) + " of " + std::to_string(launch.groups) +
-             " workgroups have ended";
+      char text[32];
+      const double s = duration<double>(time).count();
+      std::snprintf(text, sizeof text, "%.*f", s < 10 ? 1 : 0, s);
+      return std::string(text) + " s, and " + std::to_string(launch.ended) + " of " +
+             std::to_string(launch.groups) + " workgroups have ended";
     };
     if (limited && elapsed >= options.timeLimit) {
       const Wave &w = someWave(slot.group);

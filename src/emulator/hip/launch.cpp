@@ -9,6 +9,19 @@ std::string dimensions(const std::array<uint32_t, 3> &value) {
   return std::to_string(value[0]) + "x" + std::to_string(value[1]) + "x" + std::to_string(value[2]);
 }
 
+/// Waves of a workgroup each have scratch for all their lanes, and those of one workgroup are there
+/// together.
+void checkScratch(const Function &function, uint64_t threads) {
+  const loader::KernelMetadata &kernel = function.kernel->metadata;
+  const uint64_t item = function.kernel->code.descriptor.privateSegmentFixedSize;
+  const uint64_t most = function.device->space().capacity();
+  if (item * ((threads + 63) / 64 * 64) > most)
+    fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(item) +
+                                           " bytes of scratch for each of " +
+                                           std::to_string(threads) +
+                                           " work-items; the device has " + std::to_string(most));
+}
+
 void checkShape(const Function &function, const loader::LaunchShape &shape) {
   const loader::KernelMetadata &kernel = function.kernel->metadata;
   const TargetInfo &info = function.device->info();
@@ -37,6 +50,7 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
     fail(hipErrorInvalidConfiguration,
          "kernel " + kernel.name + ": block " + dimensions(shape.block) +
              "; the kernel was compiled for " + dimensions(kernel.requiredWorkgroupSize) + " only");
+  checkScratch(function, threads);
   uint64_t lds = uint64_t(kernel.groupSegmentSize) + shape.dynamicLds;
   if (lds > static_cast<uint64_t>(info.ldsBytes))
     fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(lds) +

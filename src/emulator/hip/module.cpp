@@ -6,9 +6,12 @@
 #include "emulator/loader/offload_bundle.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <elf.h>
-#include <fstream>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace flyemu::hip {
@@ -32,16 +35,25 @@ size_t readMapped(const uint8_t *from, uint8_t *to, size_t size) {
   return done;
 }
 
-/// Grows \p bytes to the image's first \p size bytes.
+/// Grows \p bytes to the image's first \p size bytes, as far as they are mapped. Takes memory for
+/// what is there alone: \p size may be no more than a damaged header's claim.
+void fetchMapped(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
+  constexpr size_t step = size_t(1) << 20;
+  while (bytes.size() < size) {
+    const size_t have = bytes.size(), more = std::min(step, size - have);
+    bytes.resize(have + more);
+    const size_t got = readMapped(image + have, bytes.data() + have, more);
+    if (got < more)
+      return bytes.resize(have + got);
+  }
+}
+
+/// The same where all of them must be there.
 void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
-  size_t have = bytes.size();
-  if (size <= have)
-    return;
-  bytes.resize(size);
-  size_t got = readMapped(image + have, bytes.data() + have, size - have);
-  if (have + got < size)
+  fetchMapped(image, bytes, size);
+  if (bytes.size() < size)
     throw LoadError(LoadFailure::Malformed, "the image says that it has " + std::to_string(size) +
-                                                " bytes; only " + std::to_string(have + got) +
+                                                " bytes; only " + std::to_string(bytes.size()) +
                                                 " are mapped");
 }
 
@@ -50,12 +62,13 @@ void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
 /// taken, and nothing of a size that a header only claims.
 void fetchSections(const uint8_t *image, const Elf64_Ehdr &header, std::vector<uint8_t> &bytes) {
   constexpr uint64_t most = uint64_t(1) << 28;
+  const size_t segments = bytes.size();
   const uint64_t end = header.e_shoff + uint64_t(header.e_shnum) * header.e_shentsize;
-  if (header.e_shoff > most || end <= bytes.size() || end > bytes.size() + most)
+  if (header.e_shoff > most || end <= segments || end > segments + most)
     return;
-  std::vector<uint8_t> more(end - bytes.size());
-  if (readMapped(image + bytes.size(), more.data(), more.size()) == more.size())
-    bytes.insert(bytes.end(), more.begin(), more.end());
+  fetchMapped(image, bytes, end);
+  if (bytes.size() < end)
+    bytes.resize(segments);
 }
 
 } // namespace
@@ -94,10 +107,32 @@ std::vector<uint8_t> copyHostImage(const void *image) {
 }
 
 std::vector<uint8_t> readFile(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    fail(hipErrorFileNotFound, std::string("cannot read '") + path + "'");
-  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), {});
+  constexpr off_t most = off_t(1) << 32;
+  // Without waiting for a pipe's other end: it is refused just below.
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0)
+    fail(hipErrorFileNotFound,
+         std::string("cannot read '") + path + "': " + std::generic_category().message(errno));
+  const std::unique_ptr<const int, void (*)(const int *)> closed(&file,
+                                                                 [](const int *f) { close(*f); });
+  struct stat status;
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+    throw LoadError(LoadFailure::Malformed, std::string("'") + path + "' is no regular file");
+  if (status.st_size > most)
+    throw LoadError(LoadFailure::Malformed, std::string("'") + path + "' has " +
+                                                std::to_string(status.st_size) +
+                                                " bytes, more than a code object may have");
+  std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = read(file, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
   return bytes;
 }
 
@@ -147,7 +182,7 @@ std::shared_ptr<Module> Module::load(ByteView image, Device &device,
   if (loader::isOffloadBundle(image))
     image = loader::selectFromBundle(image, device.target(), expanded);
   try {
-    auto code = loader::CodeObject::load(image, device.target());
+    auto code = loader::CodeObject::load(image, device.target(), device.space().capacity());
     std::shared_ptr<Module> module(new Module(device, std::move(code)));
     module->connectManaged(managed);
     return module;

@@ -27,7 +27,9 @@ template <class T> std::string converted(const std::string &specifier, T value) 
 
 /// The text of the format that the metadata has under a hash: "0:0:<hash>,<text>".
 const char *formatOf(const loader::KernelMetadata &kernel, uint64_t hash) {
-  for (const std::string &entry : kernel.printfFormats) {
+  if (!kernel.printfFormats)
+    return nullptr;
+  for (const std::string &entry : *kernel.printfFormats) {
     size_t at = entry.find(':');
     at = at == std::string::npos ? at : entry.find(':', at + 1);
     if (at == std::string::npos)

@@ -4,6 +4,7 @@
 
 #include "emulator/loader/load_error.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,10 +46,11 @@ public:
     return value;
   }
 
-  /// The zero-terminated string at \p Offset.
-  std::string_view string(uint64_t offset, const char *what) const {
+  /// The zero-terminated string at \p Offset, of less than \p most bytes.
+  std::string_view string(uint64_t offset, const char *what, uint64_t most) const {
     ByteView rest = sub(offset, 0, what);
-    const void *end = size_ > offset ? std::memchr(rest.data(), 0, size_ - offset) : nullptr;
+    const uint64_t length = size_ > offset ? std::min<uint64_t>(size_ - offset, most) : 0;
+    const void *end = length ? std::memchr(rest.data(), 0, length) : nullptr;
     if (!end)
       throw LoadError(LoadFailure::Malformed, std::string(what) + " has no end");
     const char *begin = reinterpret_cast<const char *>(rest.data());

@@ -3,7 +3,9 @@
 #include "emulator/loader/elf_file.h"
 
 #include <algorithm>
+#include <string_view>
 #include <sys/mman.h>
+#include <unordered_map>
 
 namespace flyemu::loader {
 namespace {
@@ -24,6 +26,19 @@ enum AmdgpuRelocation : uint32_t {
 
 constexpr size_t PageSize = 4096;
 constexpr size_t DescriptorSize = 64;
+
+// Decoded code takes many times its bytes, so that more than any compiler makes is refused.
+constexpr size_t MaxCode = size_t(256) << 20;
+
+/// The most bytes of scratch that a wave can have (LLVM's GCNSubtarget::getMaxWaveScratchSize: the
+/// field of COMPUTE_TMPRING_SIZE times its unit).
+uint64_t maxWaveScratch(std::string_view processor) {
+  if (processor.starts_with("gfx12"))
+    return uint64_t(256 * 4) * ((1 << 18) - 1);
+  if (processor.starts_with("gfx11"))
+    return uint64_t(64 * 4) * ((1 << 15) - 1);
+  return uint64_t(256 * 4) * ((1 << 13) - 1);
+}
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -146,6 +161,8 @@ private:
 
   std::shared_ptr<CodeSegment> codeOf(const ElfSegment &segment) {
     std::shared_ptr<CodeSegment> &code = code_[&segment];
+    if (segment.bytes.size() > MaxCode)
+      malformed("a code segment of " + std::to_string(segment.bytes.size()) + " bytes");
     if (!code)
       code = std::make_shared<CodeSegment>(device_.processor, object_->base_ + segment.address,
                                            segment.bytes.size() / 4 * 4);
@@ -153,12 +170,15 @@ private:
   }
 
   void collectKernels(const Metadata &metadata) {
+    std::unordered_map<std::string_view, const ElfSymbol *> symbols;
+    for (const ElfSymbol &symbol : elf_.symbols())
+      if (symbol.defined)
+        symbols.emplace(symbol.name, &symbol);
     for (const KernelMetadata &kernel : metadata.kernels) {
-      auto symbol =
-          std::find_if(elf_.symbols().begin(), elf_.symbols().end(),
-                       [&](const ElfSymbol &s) { return s.defined && s.name == kernel.symbol; });
-      if (symbol == elf_.symbols().end())
+      auto found = symbols.find(kernel.symbol);
+      if (found == symbols.end())
         malformed("kernel " + kernel.name + " has no symbol " + kernel.symbol);
+      const ElfSymbol *symbol = found->second;
       if (!segmentOf(symbol->value, DescriptorSize))
         malformed("the descriptor of kernel " + kernel.name + " lies outside all segments");
       LoadedKernel loaded;
@@ -169,6 +189,12 @@ private:
         malformed("kernel " + kernel.name + ": the descriptor's kernarg size " +
                   std::to_string(loaded.code.descriptor.kernargSize) +
                   " is larger than the metadata's " + std::to_string(kernel.kernargSize));
+      const uint64_t lanes = kernel.wavefrontSize == 32 ? 32 : 64;
+      const uint64_t scratch = loaded.code.descriptor.privateSegmentFixedSize;
+      if (scratch * lanes > maxWaveScratch(device_.processor))
+        malformed("kernel " + kernel.name + " claims " + std::to_string(scratch) +
+                  " bytes of scratch for a work-item; on " + device_.processor + " the most is " +
+                  std::to_string(maxWaveScratch(device_.processor) / lanes));
       uint64_t entry = symbol->value + loaded.code.descriptor.entryOffset;
       const ElfSegment *segment = segmentOf(entry, 4);
       if (!segment || !segment->executable || entry % 4 || segment->address % 4)
@@ -203,8 +229,14 @@ std::shared_ptr<const Program> CodeSegment::program() {
   return program_;
 }
 
-std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device) {
+std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device,
+                                             uint64_t memory) {
   ElfFile elf = ElfFile::parse(file);
+  if (elf.imageSize() > memory)
+    throw LoadError(LoadFailure::OutOfMemory,
+                    "the code object of " + std::to_string(file.size()) + " bytes claims " +
+                        std::to_string(elf.imageSize()) + " in memory; the device has " +
+                        std::to_string(memory));
   return CodeObjectBuilder(file, elf, device).build();
 }
 

@@ -55,8 +55,10 @@ struct LoadedVariable {
 
 class CodeObject {
 public:
-  /// Loads the ELF image \p file for \p device. Throws LoadError, its message complete for people.
-  static std::shared_ptr<CodeObject> load(ByteView file, const TargetId &device);
+  /// Loads the ELF image \p file for \p device, which has \p memory bytes. Throws LoadError, its
+  /// message complete for people.
+  static std::shared_ptr<CodeObject> load(ByteView file, const TargetId &device,
+                                          uint64_t memory = uint64_t(1) << 32);
   ~CodeObject();
   CodeObject(const CodeObject &) = delete;
   CodeObject &operator=(const CodeObject &) = delete;

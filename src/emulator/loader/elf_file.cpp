@@ -12,6 +12,10 @@ constexpr unsigned NoteAmdgpuMetadata = 32;
 // A code object's image larger than this is taken for damage, not for a program.
 constexpr uint64_t MaxImageSize = uint64_t(1) << 32;
 constexpr uint64_t MaxSymbols = uint64_t(1) << 24;
+// Linkers write about ten program headers, and put segments next to each other.
+constexpr unsigned MaxProgramHeaders = 1024;
+constexpr uint64_t MaxGaps = uint64_t(64) << 20;
+constexpr uint64_t MaxSymbolName = uint64_t(1) << 20;
 
 [[noreturn]] void malformed(const std::string &message) {
   throw LoadError(LoadFailure::Malformed, message);
@@ -49,6 +53,8 @@ ElfFile ElfFile::parse(ByteView file) {
               " is not a shared object: link the code object first");
   if (eh.e_phnum == 0 || eh.e_phentsize != sizeof(Elf64_Phdr))
     malformed("no program headers, or of a wrong size");
+  if (eh.e_phnum > MaxProgramHeaders)
+    malformed("the header claims " + std::to_string(eh.e_phnum) + " program headers");
 
   ElfFile result;
   result.target_ = targetFromElfFlags(eh.e_flags, eh.e_ident[EI_ABIVERSION]);
@@ -99,6 +105,12 @@ void ElfFile::readSegments(ByteView file, uint64_t offset, unsigned count) {
   for (size_t i = 1; i < order.size(); ++i)
     if (order[i - 1]->address + order[i - 1]->memorySize > order[i]->address)
       malformed("two loadable segments overlap");
+  uint64_t used = 0;
+  for (const ElfSegment &segment : segments_)
+    used += segment.memorySize;
+  if (imageSize_ - used > MaxGaps)
+    malformed("segments of " + std::to_string(used) + " bytes are spread over " +
+              std::to_string(imageSize_));
 }
 
 void ElfFile::readNotes(ByteView notes, uint64_t align) {
@@ -216,7 +228,7 @@ void ElfFile::readSymbols(uint64_t symTab, uint64_t strTab, uint64_t strSize, ui
   for (uint64_t i = 0; i < count; ++i) {
     auto entry = table.read<Elf64_Sym>(i * sizeof(Elf64_Sym), "symbol");
     ElfSymbol symbol;
-    symbol.name = names.string(entry.st_name, "symbol name");
+    symbol.name = names.string(entry.st_name, "symbol name", MaxSymbolName);
     symbol.value = entry.st_value;
     symbol.size = entry.st_size;
     symbol.defined = entry.st_shndx != SHN_UNDEF;

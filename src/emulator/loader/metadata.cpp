@@ -8,6 +8,11 @@ namespace {
 
 using nlohmann::json;
 
+// What is beyond is taken for damage: a launch copies its segment, and each value of the note takes
+// many times its bytes while it is read.
+constexpr uint32_t MaxKernargSize = uint32_t(1) << 20;
+constexpr size_t MaxNote = size_t(64) << 20;
+
 [[noreturn]] void malformed(const std::string &message) {
   throw LoadError(LoadFailure::Malformed, "metadata: " + message);
 }
@@ -79,6 +84,10 @@ KernelMetadata parseKernel(const json &map) {
   if (result.name.empty() || result.symbol.empty())
     malformed("a kernel has no name or no symbol");
   result.kernargSize = number(map, ".kernarg_segment_size", 0);
+  if (result.kernargSize > MaxKernargSize)
+    malformed("kernel " + result.name + " claims a kernarg segment of " +
+              std::to_string(result.kernargSize) + " bytes; the most is " +
+              std::to_string(MaxKernargSize));
   result.kernargAlignment = number(map, ".kernarg_segment_align", 8);
   result.groupSegmentSize = number(map, ".group_segment_fixed_size", 0);
   result.privateSegmentSize = number(map, ".private_segment_fixed_size", 0);
@@ -128,6 +137,8 @@ uint32_t KernelMetadata::explicitSize() const {
 
 Metadata Metadata::parse(ByteView document) {
   const uint8_t *begin = document.data(), *end = begin + document.size();
+  if (document.size() > MaxNote)
+    malformed("a note of " + std::to_string(document.size()) + " bytes");
   DepthLimit limit;
   json root;
   if (document.size() && json::sax_parse(begin, end, &limit, json::input_format_t::msgpack))
@@ -143,11 +154,14 @@ Metadata Metadata::parse(ByteView document) {
     for (const json &kernel : *it)
       result.kernels.push_back(parseKernel(kernel));
   }
-  if (auto it = root.find("amdhsa.printf"); it != root.end() && it->is_array())
+  if (auto it = root.find("amdhsa.printf"); it != root.end() && it->is_array()) {
+    auto formats = std::make_shared<std::vector<std::string>>();
     for (const json &format : *it)
       if (format.is_string())
-        for (KernelMetadata &kernel : result.kernels)
-          kernel.printfFormats.push_back(format.get<std::string>());
+        formats->push_back(format.get<std::string>());
+    for (KernelMetadata &kernel : result.kernels)
+      kernel.printfFormats = formats;
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include "emulator/loader/byte_view.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,8 @@ struct KernelMetadata {
   uint32_t maxFlatWorkgroupSize = 1024;
   std::array<uint32_t, 3> requiredWorkgroupSize = {0, 0, 0}; ///< zeros: any
   bool usesDynamicStack = false;
-  std::vector<std::string> printfFormats; ///< amdhsa.printf of the code object
+  /// amdhsa.printf, of all kernels of the code object; null when it has none
+  std::shared_ptr<const std::vector<std::string>> printfFormats;
 
   /// One past the last byte of the arguments that the caller passes.
   uint32_t explicitSize() const;

@@ -33,8 +33,12 @@ struct CompressedHeader {
   uint64_t length = 0;   ///< of the header
 };
 
+constexpr uint64_t MaxSize = uint64_t(1) << 30;
+// zlib packs no bytes tighter than this; bundles by zstd, several targets' code in one stream, are
+// far from it too. What claims more is a few bytes that want a lot of memory.
+constexpr uint64_t MaxRatio = 1032;
+
 CompressedHeader readCompressedHeader(ByteView image) {
-  constexpr uint64_t MaxSize = uint64_t(1) << 30;
   CompressedHeader h;
   h.version = image.read<uint16_t>(4, "compressed bundle's version");
   h.method = image.read<uint16_t>(6, "compressed bundle's method");
@@ -60,26 +64,31 @@ CompressedHeader readCompressedHeader(ByteView image) {
 }
 
 /// The bundle within a compressed one.
-std::vector<uint8_t> expand(ByteView image) {
+void expand(ByteView image, std::vector<uint8_t> &bytes) {
   const CompressedHeader h = readCompressedHeader(image);
   const uint64_t end = h.fileSize ? std::min<uint64_t>(h.fileSize, image.size()) : image.size();
   if (end < h.length)
     throw LoadError(LoadFailure::Malformed, "a compressed offload bundle shorter than its header");
   const llvm::ArrayRef<uint8_t> packed(image.data() + h.length, end - h.length);
-  llvm::SmallVector<uint8_t, 0> bytes;
+  if (h.size > packed.size() * MaxRatio)
+    throw LoadError(LoadFailure::Malformed, "the compressed offload bundle of " +
+                                                std::to_string(packed.size()) +
+                                                " bytes claims to hold " + std::to_string(h.size));
   const bool zstd = h.method == 1;
   if (h.method > 1 ||
       !(zstd ? llvm::compression::zstd::isAvailable() : llvm::compression::zlib::isAvailable()))
     throw LoadError(LoadFailure::Unsupported,
                     "an offload bundle compressed by method " + std::to_string(h.method));
-  llvm::Error error = zstd ? llvm::compression::zstd::decompress(packed, bytes, h.size)
-                           : llvm::compression::zlib::decompress(packed, bytes, h.size);
+  bytes.resize(h.size);
+  size_t size = bytes.size();
+  llvm::Error error = zstd ? llvm::compression::zstd::decompress(packed, bytes.data(), size)
+                           : llvm::compression::zlib::decompress(packed, bytes.data(), size);
   if (error)
     throw LoadError(LoadFailure::Malformed, "the compressed offload bundle is damaged: " +
                                                 llvm::toString(std::move(error)));
+  bytes.resize(std::min<size_t>(size, bytes.size()));
   if (!startsWith(ByteView(bytes.data(), bytes.size()), Magic))
     throw LoadError(LoadFailure::Malformed, "what was compressed is no offload bundle");
-  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<Entry> readTable(ByteView image) {
@@ -122,7 +131,7 @@ bool isOffloadBundle(ByteView image) {
 
 ByteView selectFromBundle(ByteView image, const TargetId &device, std::vector<uint8_t> &storage) {
   if (startsWith(image, CompressedMagic)) {
-    storage = expand(image);
+    expand(image, storage);
     image = ByteView(storage.data(), storage.size());
   }
   const Entry *best = nullptr;
