@@ -68,3 +68,32 @@ func.func @gemm_order(%d: !fly.ptr<f32, register>, %a: !fly.ptr<f32, register>, 
   fly.gemm(%atom, %vd, %va, %vb, %vc) {traversalOrder = #fly<gemm_traversal_order kmn>} : (!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>, !fly.memref<f32, register, (1,2,1):(0,1,0)>, !fly.memref<f32, register, (1,2,2):(0,1,2)>, !fly.memref<f32, register, (1,1,2):(0,0,1)>, !fly.memref<f32, register, (1,2,1):(0,1,0)>) -> ()
   return
 }
+
+// -----
+
+// IR from elsewhere is taken at its word: values of one call are neighbours. (Tracing refuses such a copy.)
+// CHECK-LABEL: @copy_by_a_stride_of_the_launch
+// CHECK-COUNT-1: fly.copy_atom_call({{.*}}) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 4:?{i64}>, !fly.memref<f32, register, 4:1>) -> ()
+// CHECK-NOT: fly.copy
+func.func @copy_by_a_stride_of_the_launch(%p: !fly.ptr<f32, global>, %stride: i64, %dst: !fly.memref<f32, register, 4:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  %s = fly.make_int_tuple() : () -> !fly.int_tuple<4>
+  %d = fly.make_int_tuple(%stride) : (i64) -> !fly.int_tuple<?{i64}>
+  %l = fly.make_layout(%s, %d) : (!fly.int_tuple<4>, !fly.int_tuple<?{i64}>) -> !fly.layout<4:?{i64}>
+  %src = fly.make_view(%p, %l) : (!fly.ptr<f32, global>, !fly.layout<4:?{i64}>) -> !fly.memref<f32, global, 4:?{i64}>
+  fly.copy(%atom, %src, %dst) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 4:?{i64}>, !fly.memref<f32, register, 4:1>) -> ()
+  return
+}
+
+// -----
+
+// A predicate with a value for each call of one mode.
+// CHECK-LABEL: @copy_with_a_predicate_a_call
+// CHECK: fly.copy_atom_call({{.*}}, !fly.memref<i1, register, 1:0>) -> ()
+// CHECK: fly.copy_atom_call({{.*}}, !fly.memref<i1, register, 1:0>) -> ()
+// CHECK-NOT: fly.copy
+func.func @copy_with_a_predicate_a_call(%src: !fly.memref<f32, global, 8:1>, %dst: !fly.memref<f32, register, 8:1>, %pred: !fly.memref<i1, register, 2:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 8:1>, !fly.memref<f32, register, 8:1>, !fly.memref<i1, register, 2:1>) -> ()
+  return
+}

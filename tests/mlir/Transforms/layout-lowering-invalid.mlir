@@ -110,3 +110,12 @@ func.func @registers_too_large() -> !fly.memref<f32, register, 1048576:1> {
   %m = fly.memref.alloca(%l) : (!fly.layout<1048576:1>) -> !fly.memref<f32, register, 1048576:1>
   return %m : !fly.memref<f32, register, 1048576:1>
 }
+
+// -----
+
+func.func @predicate_of_elements(%src: !fly.memref<f32, global, 8:1>, %dst: !fly.memref<f32, register, 8:1>, %pred: !fly.memref<i1, register, 8:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+1 {{the predicate 8:1 has 8 values for 2 calls of an atom that copies 4 elements at once; it has one value a call}}
+  fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 8:1>, !fly.memref<f32, register, 8:1>, !fly.memref<i1, register, 8:1>) -> ()
+  return
+}
