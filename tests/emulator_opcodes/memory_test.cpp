@@ -542,25 +542,46 @@ TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache 
 }
 
 TEST_CASE("opcodes: gfx12: transposing loads give each lane a column") {
-  // Eight lanes' pieces are the rows of an 8 x 8 matrix.
   Machine m("gfx1201");
   const size_t wide = m.add("global_load_tr_b128 v[8:11], v[2:3], off"),
                bytes = m.add("global_load_tr_b64 v[12:13], v[2:3], off");
   m.build();
   scramble(m.memory, 21);
+  m.setExec(~u64(0));
+
+  // Halves: in each group of 8 lanes, lane n gets element n of each lane's piece, in lane order
+  // (programs that run on gfx1201 say so; one stands in for the load on gfx11 by doing just that).
   for (unsigned lane = 0; lane < 64; ++lane)
     setLane64(m, 2, lane, m.address() + 512 + offsetOf(lane));
-  m.setExec(~u64(0));
   CHECK(m.run(wide) == "");
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned e = 0; e < 8; ++e) {
+      uint16_t half;
+      std::memcpy(&half, &m.memory[512 + offsetOf(lane / 8 * 8 + e) + 2 * (lane % 8)], 2);
+      CHECK((m.row(8 + e / 2)[lane] >> 16 * (e % 2) & 0xffff) == half);
+    }
+
+  // Bytes, with lane l at 8 l: the place of element e of lane l, found on gfx1201 (llama.cpp's
+  // rdna4_fp8_gemm, global_load_tr_contract.md).
+  for (unsigned lane = 0; lane < 64; ++lane)
+    setLane64(m, 2, lane, m.address() + 512 + 8 * lane);
   CHECK(m.run(bytes) == "");
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned e = 0; e < 8; ++e) {
-      const uint8_t *piece = &m.memory[512 + offsetOf(lane / 8 * 8 + e)];
-      uint16_t half;
-      std::memcpy(&half, piece + 2 * (lane % 8), 2);
-      CHECK((m.row(8 + e / 2)[lane] >> 16 * (e % 2) & 0xffff) == half);
-      CHECK((m.row(12 + e / 4)[lane] >> 8 * (e % 4) & 0xff) == piece[lane % 8]);
+      const unsigned place = lane % 8 + lane / 8 % 2 * 32 + lane / 16 * 128 + e % 4 * 8 + e / 4 * 64;
+      CHECK((m.row(12 + e / 4)[lane] >> 8 * (e % 4) & 0xff) == m.memory[512 + place]);
     }
+
+  // The same as a program uses it: a 16 x 16 tile of rows of 16 bytes becomes an operand of WMMA,
+  // lane l holding rows 8 (l / 16) ... of column l % 16.
+  for (unsigned lane = 0; lane < 64; ++lane)
+    setLane64(m, 2, lane,
+              m.address() + 512 + 16 * (lane % 32 / 8 * 4 + lane % 4) + lane / 4 % 2 * 8);
+  CHECK(m.run(bytes) == "");
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned e = 0; e < 8; ++e)
+      CHECK((m.row(12 + e / 4)[lane] >> 8 * (e % 4) & 0xff) ==
+            m.memory[512 + 16 * (8 * (lane / 16) + e) + lane % 16]);
 }
 
 } // namespace flyemu::test

@@ -1,11 +1,14 @@
 // Transposing loads: LDS on gfx950, global memory on gfx12.
 //
-// The lanes form groups. In a group each lane reads one piece of memory, and the elements of all
-// pieces in lane order are a matrix with a row for each result element and a column for each lane:
-// lane n gets column n. gfx950 has groups of 16 lanes and pieces of 64 or 96 bits (CDNA4 ISA,
-// "LDS Transpose Reads"; the same maps as FlyDSL's thread-value layouts of the copy atom). gfx12
-// reads for WMMA operands whose lanes hold eight elements: 8 lanes, 8 x 8 elements; that of 8-bit
-// elements is not published and taken to be the same.
+// Each lane reads one piece of memory and gets one element of each of several lanes' pieces. gfx950
+// has groups of 16 lanes and pieces of 64 or 96 bits: the elements of all pieces in lane order are
+// a matrix with a row for each result element and a column for each lane (CDNA4 ISA, "LDS Transpose
+// Reads"; the same maps as FlyDSL's thread-value layouts of the copy atom).
+//
+// gfx12 reads eight elements a lane for WMMA operands. Of 16 bits: groups of 8 lanes are 8 x 8
+// elements, and lane n gets column n. Of 8 bits the lanes hold 16 x 16: lane l gets byte l % 8 of
+// the lanes that have bits 3 and 4 of l as their bits 2 and 4. Sources, both run on gfx1201: what
+// llama.cpp's rdna4_fp8_gemm found for the whole wave (trperm), and another program's addresses.
 #include "emulator/exec/flat_address.h"
 #include "emulator/exec/lds.h"
 #include "emulator/exec/tables.h"
@@ -31,16 +34,31 @@ struct Piece {
   }
 };
 
+/// An element of a piece.
+struct Source {
+  unsigned lane, element;
+};
+
+/// gfx950: element `e` of lane `lane`, where a piece has Elements.
+template <unsigned Elements> Source ofGroup16(unsigned lane, unsigned e) {
+  const unsigned at = e * 16 + lane % 16;
+  return {lane / 16 * 16 + at / Elements, at % Elements};
+}
+/// gfx12, 16 bits.
+Source ofGroup8(unsigned lane, unsigned e) { return {lane / 8 * 8 + e, lane % 8}; }
+/// gfx12, 8 bits.
+Source ofWave32(unsigned lane, unsigned e) {
+  return {(e & 3) | (lane >> 3 & 1) << 2 | (e >> 2 & 1) << 3 | (lane >> 4 & 1) << 4, lane % 8};
+}
+
 /// Stores the transposed pieces; lanes that are off gave zeros and get nothing.
-template <unsigned Group, unsigned PieceBits, unsigned Bits>
-void storeTransposed(Wave &w, const Inst &i, const Piece *pieces) {
-  constexpr unsigned kElements = PieceBits / Bits;
+template <unsigned PieceBits, unsigned Bits, class From>
+void storeTransposed(Wave &w, const Inst &i, const Piece *pieces, From from) {
   forLanes(w.exec(), [&](unsigned lane) {
-    const unsigned group = lane / Group * Group, n = lane % Group;
     Piece out;
-    for (unsigned e = 0; e < kElements; ++e) {
-      const unsigned element = e * Group + n;
-      out.put(e * Bits, pieces[group + element / kElements].get(element % kElements * Bits, Bits));
+    for (unsigned e = 0; e < PieceBits / Bits; ++e) {
+      const Source source = from(lane, e);
+      out.put(e * Bits, pieces[source.lane].get(source.element * Bits, Bits));
     }
     for (unsigned d = 0; d < PieceBits / 32; ++d)
       w.row(i.dst.index + d)[lane] = out.dwords[d];
@@ -55,7 +73,7 @@ template <unsigned PieceBits, unsigned Bits> void ldsRead(Wave &w, const Inst &i
     if (const uint8_t *p = ldsPlace(w, i, lane, at, PieceBits / 8, false))
       std::memcpy(pieces[lane].dwords, p, PieceBits / 8);
   });
-  storeTransposed<16, PieceBits, Bits>(w, i, pieces);
+  storeTransposed<PieceBits, Bits>(w, i, pieces, ofGroup16<PieceBits / Bits>);
   ldsDone(w, i);
 }
 
@@ -67,7 +85,7 @@ template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst
   forLanes(w.exec(), [&](unsigned lane) {
     std::memcpy(pieces[lane].dwords, address.at(lane, 0, PieceBits / 8, false), PieceBits / 8);
   });
-  storeTransposed<8, PieceBits, Bits>(w, i, pieces);
+  storeTransposed<PieceBits, Bits>(w, i, pieces, Bits == 8 ? ofWave32 : ofGroup8);
   if (w.probe)
     w.probe->accessesDone(w, i);
 }
