@@ -73,20 +73,31 @@ void reduce(const Case &c) {
   }
 }
 
-void matmul(const Case &c) {
+/// Element (k, j) of B is at `atB`.
+template <class AtB> void product(const Case &c, AtB atB) {
   const int M = c.size("M"), N = c.size("N"), K = c.size("K");
   const Vector &a = c.in.at("a"), &b = c.in.at("b");
   for (int i = 0; i < M; ++i)
     for (int j = 0; j < N; ++j) {
       double sum = 0;
       for (int k = 0; k < K; ++k)
-        sum += a[at(i * K + k)] * b[at(k * N + j)];
+        sum += a[at(i * K + k)] * b[at(atB(k, j))];
       c.out["c"][at(i * N + j)] = sum;
     }
 }
 
-/// B is (N, K), and both operands have a scale for each 32 in k.
-void scaledMatmul(const Case &c) {
+void matmul(const Case &c) {
+  product(c, [n = c.size("N")](int k, int j) { return k * n + j; });
+}
+
+/// B is (N, K).
+void matmulNT(const Case &c) {
+  product(c, [K = c.size("K")](int k, int j) { return j * K + k; });
+}
+
+/// Both operands have a scale for each 32 in k; elements (i, k) of A and (j, k) of B are at `atA`
+/// and `atB`.
+template <class AtA, class AtB> void scaledProduct(const Case &c, AtA atA, AtB atB) {
   const int M = c.size("M"), N = c.size("N"), K = c.size("K");
   const Vector &a = c.in.at("a"), &b = c.in.at("b"), &scaleA = c.in.at("a_scale"),
                &scaleB = c.in.at("b_scale");
@@ -94,10 +105,23 @@ void scaledMatmul(const Case &c) {
     for (int j = 0; j < N; ++j) {
       double sum = 0;
       for (int k = 0; k < K; ++k)
-        sum += a[at(i * K + k)] * scaleA[at(i * (K / 32) + k / 32)] * b[at(j * K + k)] *
+        sum += a[at(atA(i, k))] * scaleA[at(i * (K / 32) + k / 32)] * b[at(atB(j, k))] *
                scaleB[at(j * (K / 32) + k / 32)];
       c.out["c"][at(i * N + j)] = sum;
     }
+}
+
+/// A is (M, K), B is (N, K).
+void scaledMatmul(const Case &c) {
+  const auto along = [K = c.size("K")](int row, int k) { return row * K + k; };
+  scaledProduct(c, along, along);
+}
+
+/// A is (K, M), B is (K, N).
+void scaledMatmulTN(const Case &c) {
+  scaledProduct(
+      c, [M = c.size("M")](int i, int k) { return k * M + i; },
+      [N = c.size("N")](int j, int k) { return k * N + j; });
 }
 
 void transpose(const Case &c) {
@@ -212,7 +236,9 @@ const References &tensorReferences() {
       {"layer_norm", layerNorm},
       {"reduce", reduce},
       {"matmul", matmul},
+      {"matmul_nt", matmulNT},
       {"scaled_matmul", scaledMatmul},
+      {"scaled_matmul_tn", scaledMatmulTN},
       {"transpose", transpose},
       {"histogram", histogram},
       {"scan", scan},

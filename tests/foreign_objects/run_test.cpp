@@ -99,21 +99,24 @@ void launch(const json &entry, std::map<std::string, Buffer> &buffers) {
   HIP_OK(hipModuleLoad(&module, path.c_str()));
   hipFunction_t function = nullptr;
   HIP_OK(hipModuleGetFunction(&function, module, entry.at("kernel").get<std::string>().c_str()));
-  std::vector<std::uint64_t> words;
+  std::vector<std::vector<std::uint32_t>> arguments; // as 32-bit words
   for (const json &argument : entry.at("arguments")) {
+    std::uint64_t word = 0;
+    if (argument.contains("words")) {
+      arguments.push_back(argument["words"].get<std::vector<std::uint32_t>>());
+      continue;
+    }
     if (argument.contains("i32"))
-      words.push_back(static_cast<std::uint32_t>(argument["i32"].get<int>()));
+      word = static_cast<std::uint32_t>(argument["i32"].get<int>());
     else if (argument.contains("f32"))
-      words.push_back(encode(formatOf("f32"), argument["f32"].get<double>()));
-    else if (argument.at("buffer").is_null())
-      words.push_back(0);
-    else
-      words.push_back(reinterpret_cast<std::uint64_t>(
-          buffers.at(argument["buffer"].get<std::string>()).memory->data()));
+      word = encode(formatOf("f32"), argument["f32"].get<double>());
+    else if (const json &buffer = argument.at("buffer"); !buffer.is_null())
+      word = reinterpret_cast<std::uint64_t>(buffers.at(buffer.get<std::string>()).memory->data());
+    arguments.push_back({static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)});
   }
   std::vector<void *> pointers;
-  for (std::uint64_t &word : words)
-    pointers.push_back(&word);
+  for (std::vector<std::uint32_t> &argument : arguments)
+    pointers.push_back(argument.data());
   const auto grid = entry.at("grid").get<std::array<unsigned, 3>>(),
              block = entry.at("block").get<std::array<unsigned, 3>>();
   HIP_OK(hipModuleLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
@@ -175,7 +178,7 @@ void runEntry(const json &entry) {
 TEST_CASE("objects of other compilers compute what their source says") {
   const std::string target = targetOfDevice();
   int ran = 0;
-  for (const char *compiler : {"triton", "hip"}) {
+  for (const char *compiler : {"triton", "hip", "flydsl"}) {
     std::ifstream file(std::string(FOREIGN_OBJECTS) + "/" + compiler + "/manifest.json");
     REQUIRE(file);
     for (const json &entry : json::parse(file)) {

@@ -80,6 +80,12 @@ def cases():
                             "c": result("f32", (64 if size == 32 else 16) ** 2)},
                            {"M": 64 if size == 32 else 16, "N": 64 if size == 32 else 16, "K": 256},
                            targets=["gfx950"], options={"matrix_instr_nonkdim": size})
+    yield case("scaled_tn", "scaled_matmul_tn", [1, 1, 1], 4, {"BM": 64, "BN": 64, "BK": 128},
+               {"a": None, "a_scale": None, "b": None, "b_scale": None, "c": None, "M": 64, "N": 64, "K": 256},
+               "scaled_matmul_tn",
+               {"a": integers("f4E2M1FN", 64 * 256, -3, 3), "a_scale": integers("e8m0", 64 * 8, -2, 2),
+                "b": integers("f4E2M1FN", 64 * 256, -3, 3), "b_scale": integers("e8m0", 64 * 8, -2, 2),
+                "c": result("f32", 64 * 64)}, {"M": 64, "N": 64, "K": 256}, targets=["gfx950"])
     yield case("transpose", "transpose", [1, 1, 1], 4, {"M": 32, "N": 64}, {"x": None, "y": None}, "transpose",
                {"x": integers("f32", 2048, -1000, 1000), "y": result("f32", 2048)}, {"M": 32, "N": 64})
     yield case("transpose_f16", "transpose", [1, 1, 1], 8, {"M": 64, "N": 64}, {"x": None, "y": None}, "transpose",

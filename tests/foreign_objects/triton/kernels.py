@@ -76,6 +76,24 @@ def scaled_matmul(a, a_scale, b, b_scale, c, N, K, BM: tl.constexpr, BN: tl.cons
     tl.store(c + i[:, None] * N + j[None, :], sums)
 
 
+# The same of float4 alone, with neighbours in a row's or column's number in a byte: A is (K, M), B is (K, N).
+@triton.jit
+def scaled_matmul_tn(a, a_scale, b, b_scale, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = tl.arange(0, BM)
+    j = tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    block = tl.arange(0, BK // 32)
+    sums = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, K, BK):
+        left = tl.load(a + tl.arange(0, BM // 2)[:, None] + (first + k)[None, :] * (M // 2))
+        right = tl.load(b + tl.arange(0, BN // 2)[None, :] + (first + k)[:, None] * (N // 2))
+        left_scale = tl.load(a_scale + i[:, None] * (K // 32) + (first // 32 + block)[None, :])
+        right_scale = tl.load(b_scale + j[:, None] * (K // 32) + (first // 32 + block)[None, :])
+        sums = tl.dot_scaled(left, left_scale, "e2m1", right, right_scale, "e2m1", sums, lhs_k_pack=False,
+                             rhs_k_pack=False)
+    tl.store(c + i[:, None] * N + j[None, :], sums)
+
+
 @triton.jit
 def transpose(x, y, M: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, M)
