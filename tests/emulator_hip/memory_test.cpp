@@ -142,8 +142,13 @@ TEST_CASE("Pinned, registered and managed memory is the kernel's too") {
   CHECK(flags == hipHostMallocMapped);
   HIP_OK(hipHostUnregister(own.data()));
   CHECK(hipHostUnregister(own.data()) == hipErrorHostMemoryNotRegistered);
-  CHECK(hipFree(pinned) == hipErrorInvalidValue);
-  HIP_OK(hipHostFree(pinned));
+  // As HIP does: both free pinned memory, and memory of the device, once.
+  HIP_OK(hipFree(pinned));
+  CHECK(hipHostFree(pinned) == hipErrorInvalidValue);
+  void *onDevice;
+  HIP_OK(hipMalloc(&onDevice, 64));
+  HIP_OK(hipHostFree(onDevice));
+  CHECK(hipFree(onDevice) == hipErrorInvalidValue);
   HIP_OK(hipFree(managed));
   (void)hipGetLastError();
 }
@@ -186,5 +191,38 @@ TEST_CASE("Stream-ordered allocation is freed in order") {
   CHECK(back == std::vector<int>(64, 3));
   CHECK(hipFree(p) == hipErrorInvalidValue);
   HIP_OK(hipStreamDestroy(stream));
+  (void)hipGetLastError();
+}
+
+TEST_CASE("Devices that are not there are refused by copies between devices, prefetches and advice") {
+  void *managed;
+  HIP_OK(hipMallocManaged(&managed, 256, hipMemAttachGlobal));
+  CHECK(hipMemcpyPeer(managed, 99, managed, 0, 16) == hipErrorInvalidDevice);
+  CHECK(hipMemcpyPeer(managed, 0, managed, -1, 16) == hipErrorInvalidDevice);
+  CHECK(hipMemcpyPeerAsync(managed, 0, managed, 99, 16, nullptr) == hipErrorInvalidDevice);
+  CHECK(hipMemPrefetchAsync(managed, 256, 99, nullptr) == hipErrorInvalidDevice);
+  CHECK(hipMemPrefetchAsync(managed, 0, 0, nullptr) == hipErrorInvalidValue);
+  CHECK(hipMemPrefetchAsync(managed, 257, 0, nullptr) == hipErrorInvalidValue);
+  CHECK(hipMemAdvise(managed, 256, hipMemAdviseSetPreferredLocation, 99) == hipErrorInvalidDevice);
+  HIP_OK(hipMemAdvise(managed, 256, hipMemAdviseSetReadMostly, 99));
+  HIP_OK(hipMemPrefetchAsync(managed, 256, hipCpuDeviceId, nullptr));
+  HIP_OK(hipFree(managed));
+  (void)hipGetLastError();
+}
+
+extern "C" hipError_t hipMemset_spt(void *, int, size_t);
+extern "C" hipError_t hipMemcpy_spt(void *, const void *, size_t, hipMemcpyKind);
+extern "C" hipError_t hipStreamSynchronize_spt(hipStream_t);
+
+TEST_CASE("What a per-thread default stream is compiled to runs in the thread's own stream") {
+  DeviceBuffer<unsigned char> bytes(64);
+  HIP_OK(hipDeviceSynchronize());
+  HIP_OK(hipMemset_spt(bytes.data, 7, 64));
+  unsigned char back[64] = {};
+  HIP_OK(hipMemcpy_spt(back, bytes.data, 64, hipMemcpyDeviceToHost));
+  CHECK(back[0] == 7);
+  CHECK(back[63] == 7);
+  HIP_OK(hipStreamSynchronize_spt(nullptr));
+  CHECK(hipMemcpy_spt(back, bytes.data, 65, hipMemcpyDeviceToHost) == hipErrorInvalidValue);
   (void)hipGetLastError();
 }

@@ -17,6 +17,21 @@ hipError_t copy(const char *name, void *target, const void *source, size_t size,
   });
 }
 
+hipError_t checkDevices(const char *name, int target, int source) {
+  return api(name, [&] {
+    Runtime::get().device(target);
+    Runtime::get().device(source);
+  });
+}
+
+/// Memory to prefetch or to advise on, and the device it is about.
+void checkManaged(const void *pointer, size_t size, int device) {
+  require(pointer && size, "pointer is null or size is zero");
+  if (device != hipCpuDeviceId)
+    Runtime::get().device(device);
+  require(Runtime::get().space().covers(addressOf(pointer), size), "not managed memory");
+}
+
 hipError_t copy2D(const char *name, void *target, size_t targetPitch, const void *source,
                   size_t sourcePitch, size_t width, size_t height, hipMemcpyKind kind,
                   hipStream_t handle, bool wait) {
@@ -112,11 +127,16 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t target, hipDeviceptr_t source, size
 }
 // Device addresses are one space: a copy between devices is a copy. Peer access is a matter of
 // kernels.
-hipError_t hipMemcpyPeer(void *target, int, const void *source, int, size_t size) {
+hipError_t hipMemcpyPeer(void *target, int targetDevice, const void *source, int sourceDevice,
+                         size_t size) {
+  if (hipError_t status = checkDevices("hipMemcpyPeer", targetDevice, sourceDevice))
+    return status;
   return copy("hipMemcpyPeer", target, source, size, hipMemcpyDeviceToDevice, nullptr, true);
 }
-hipError_t hipMemcpyPeerAsync(void *target, int, const void *source, int, size_t size,
-                              hipStream_t stream) {
+hipError_t hipMemcpyPeerAsync(void *target, int targetDevice, const void *source, int sourceDevice,
+                              size_t size, hipStream_t stream) {
+  if (hipError_t status = checkDevices("hipMemcpyPeerAsync", targetDevice, sourceDevice))
+    return status;
   return copy("hipMemcpyPeerAsync", target, source, size, hipMemcpyDeviceToDevice, stream, false);
 }
 hipError_t hipMemcpy2D(void *target, size_t targetPitch, const void *source, size_t sourcePitch,
@@ -174,15 +194,17 @@ hipError_t hipMemset2DAsync(void *target, size_t pitch, int value, size_t width,
 }
 
 // Managed memory is the host's: there is nothing to move or to advise.
-hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int, hipStream_t handle) {
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t handle) {
   return api("hipMemPrefetchAsync", [&] {
     Runtime::get().stream(handle);
-    require(Runtime::get().space().covers(addressOf(pointer), size), "not managed memory");
+    checkManaged(pointer, size, device);
   });
 }
-hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise, int) {
+hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice, int device) {
   return api("hipMemAdvise", [&] {
-    require(Runtime::get().space().covers(addressOf(pointer), size), "not managed memory");
+    const bool readMostly =
+        advice == hipMemAdviseSetReadMostly || advice == hipMemAdviseUnsetReadMostly;
+    checkManaged(pointer, size, readMostly ? hipCpuDeviceId : device); // else it has no meaning
   });
 }
 

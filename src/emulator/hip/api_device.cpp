@@ -173,10 +173,10 @@ hipError_t hipChooseDevice(int *index, const hipDeviceProp_t *wanted) {
 hipError_t hipDeviceGetLimit(size_t *value, enum hipLimit_t limit) {
   return api("hipDeviceGetLimit", [&] {
     require(value, "no place for the result");
-    Runtime::get().currentDevice();
+    Device &device = Runtime::get().currentDevice();
     if (limit != hipLimitMallocHeapSize)
       fail(hipErrorUnsupportedLimit, "only the heap's size is known");
-    *value = 0; // there is no device heap
+    *value = device.space().capacity(); // malloc in kernels takes what the device has left
   });
 }
 

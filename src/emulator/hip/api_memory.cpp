@@ -29,6 +29,10 @@ void requireNoCapture() {
       forbidInCapture(*stream);
 }
 
+/// What programs allocate by themselves.
+constexpr std::initializer_list<MemoryKind> allocated = {MemoryKind::Device, MemoryKind::Managed,
+                                                         MemoryKind::Host};
+
 /// Freed memory may be in use by any device that sees it, so all work ends first.
 void release(void *pointer, std::initializer_list<MemoryKind> kinds) {
   if (!pointer)
@@ -137,8 +141,9 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
   });
 }
 
+// As in HIP, each of these frees what either kind of allocating call gave.
 hipError_t hipFree(void *pointer) {
-  return api("hipFree", [&] { release(pointer, {MemoryKind::Device, MemoryKind::Managed}); });
+  return api("hipFree", [&] { release(pointer, allocated); });
 }
 
 hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
@@ -154,10 +159,10 @@ hipError_t hipMemAllocHost(void **pointer, size_t size) {
   return hostMalloc("hipMemAllocHost", pointer, size, 0);
 }
 hipError_t hipHostFree(void *pointer) {
-  return api("hipHostFree", [&] { release(pointer, {MemoryKind::Host}); });
+  return api("hipHostFree", [&] { release(pointer, allocated); });
 }
 hipError_t hipFreeHost(void *pointer) {
-  return api("hipFreeHost", [&] { release(pointer, {MemoryKind::Host}); });
+  return api("hipFreeHost", [&] { release(pointer, allocated); });
 }
 
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {

@@ -18,6 +18,8 @@ int refuse(const char *function) {
 #define FLYEMU_UNSUPPORTED(name)                                                                   \
   extern "C" int name() { return refuse(#name); }
 
+FLYEMU_UNSUPPORTED(__hipRegisterSurface)
+FLYEMU_UNSUPPORTED(__hipRegisterTexture)
 FLYEMU_UNSUPPORTED(hipArray3DCreate)
 FLYEMU_UNSUPPORTED(hipArrayCreate)
 FLYEMU_UNSUPPORTED(hipArrayDestroy)
@@ -123,6 +125,9 @@ FLYEMU_UNSUPPORTED(hipMemSetAccess)
 FLYEMU_UNSUPPORTED(hipMemUnmap)
 FLYEMU_UNSUPPORTED(hipMemcpy2DFromArray)
 FLYEMU_UNSUPPORTED(hipMemcpy2DFromArrayAsync)
+FLYEMU_UNSUPPORTED(hipMemcpy2DFromArray_spt)
+FLYEMU_UNSUPPORTED(hipMemcpy2DToArray_spt)
+FLYEMU_UNSUPPORTED(hipMemset3D_spt)
 FLYEMU_UNSUPPORTED(hipMemcpy2DToArray)
 FLYEMU_UNSUPPORTED(hipMemcpy2DToArrayAsync)
 FLYEMU_UNSUPPORTED(hipMemcpyAtoH)

@@ -37,6 +37,11 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
       fail(hipErrorInvalidConfiguration,
            "kernel " + kernel.name + ": more than 2^32 - 1 work-items along an axis");
   }
+  // A workgroup's numbers along y and z share one register there (LLVM's AMDGPUUsage, TTMP7).
+  if (info.major >= 12 && (shape.grid[1] > 65536 || shape.grid[2] > 65536))
+    fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
+                                           dimensions(shape.grid) + "; along y and z the most on " +
+                                           info.processor + " is 65536");
   uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1];
   if (__builtin_mul_overflow(groups, uint64_t(shape.grid[2]), &groups))
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
