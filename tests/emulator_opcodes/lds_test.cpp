@@ -426,9 +426,16 @@ TEST_CASE("opcodes: gfx950: transposing reads give each lane a column") {
     const Read &r = kReads[i];
     prepare(m, 17);
     m.setExec(~u64(0));
+    auto place = [&](unsigned lane) {
+      return r.bits == 6 ? 64 + (lane * 13 % 64) * 32 : placeOf(lane);
+    };
+    if (r.bits == 6) // placeOf gives multiples of 8
+      CHECK(m.run(ids[i]).find("no multiple of 16") != std::string::npos);
+    for (unsigned lane = 0; lane < 64; ++lane)
+      m.row(2)[lane] = place(lane);
     CHECK(m.run(ids[i]) == "");
     auto bitOf = [&](unsigned lane, unsigned at) {
-      return m.lds[placeOf(lane) + at / 8] >> at % 8 & 1;
+      return m.lds[place(lane) + at / 8] >> at % 8 & 1;
     };
     for (unsigned lane = 0; lane < 64; ++lane)
       for (unsigned e = 0; e < r.pieceBits / r.bits; ++e)

@@ -70,6 +70,11 @@ template <unsigned PieceBits, unsigned Bits> void ldsRead(Wave &w, const Inst &i
   Piece pieces[kLanes];
   forLanes(w.exec(), [&](unsigned lane) {
     const uint64_t at = uint64_t(address[lane]) + static_cast<uint32_t>(i.offset);
+    // rocRoller pads the pieces of six-bit elements to 16 bytes for it (addF6LDSPadding).
+    if (PieceBits == 96 && at % 16)
+      throw WaveFault{"a transposing read of 96 bits at an LDS address that is no multiple of 16: "
+                      "each lane's 12 bytes take 16",
+                      static_cast<int>(lane)};
     if (const uint8_t *p = ldsPlace(w, i, lane, at, PieceBits / 8, false))
       std::memcpy(pieces[lane].dwords, p, PieceBits / 8);
   });
