@@ -17,8 +17,7 @@ struct Config {
   std::vector<std::string>
       readOnlyDirs; ///< FLYDSL_RUNTIME_CACHE_READONLY_DIRS, separated by ':'; looked up first
   std::uint64_t sizeLimit =
-      defaultSizeLimit; ///< FLYDSL_RUNTIME_CACHE_SIZE in bytes, K, M, G or T; 0: no limit
-  static constexpr std::uint64_t defaultSizeLimit = std::uint64_t(2) << 30;
+      std::uint64_t(2) << 30; ///< FLYDSL_RUNTIME_CACHE_SIZE in bytes; 0: no limit
   support::Trust trust; ///< whose entries are believed; its group is FLYDSL_RUNTIME_CACHE_GROUP
 
   /// Throws flydsl::Error, naming variable and value, for what can't be understood.

@@ -1,10 +1,6 @@
 #include "jit/compile_pool.h"
 
-#include "support/env.h"
-
-#include <flydsl/error.h>
-
-#include <charconv>
+#include "support/env_variables.h"
 
 namespace flydsl::jit {
 
@@ -26,15 +22,7 @@ CompilePool::~CompilePool() {
 }
 
 static unsigned threadsFromEnvironment() {
-  std::optional<std::string> value = support::env("FLYDSL_COMPILE_THREADS");
-  if (!value)
-    return std::thread::hardware_concurrency();
-  unsigned number = 0;
-  const char *end = value->data() + value->size();
-  auto [at, error] = std::from_chars(value->data(), end, number);
-  if (error != std::errc() || at != end || number < 1 || number > 1024)
-    throw Error("FLYDSL_COMPILE_THREADS=" + *value + ": expected a number from 1 to 1024");
-  return number;
+  return support::env::compileThreads.asked().value_or(std::thread::hardware_concurrency());
 }
 
 CompilePool &CompilePool::process() {

@@ -9,7 +9,7 @@
 #include "jit/link.h"
 #include "jit/pipeline.h"
 #include "jit/reproducer.h"
-#include "support/env.h"
+#include "support/env_variables.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
@@ -23,33 +23,16 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <atomic>
-#include <charconv>
 
 namespace flydsl::jit {
-
-static unsigned timeoutFromEnvironment(unsigned unset) {
-  std::optional<std::string> text = support::env("FLYDSL_COMPILE_TIMEOUT");
-  if (!text)
-    return unset;
-  unsigned seconds = 0;
-  const char *end = text->data() + text->size();
-  auto [at, error] = std::from_chars(text->data(), end, seconds);
-  if (error != std::errc() || at != end || seconds > 1'000'000)
-    throw Error("FLYDSL_COMPILE_TIMEOUT=" + *text + ": expected seconds, or 0 for no limit");
-  return seconds;
-}
 
 CompileOptions CompileOptions::fromEnvironment(const Target &target) {
   CompileOptions options;
   options.target = target;
-  if (auto level = support::env("FLYDSL_COMPILE_OPT_LEVEL")) {
-    if (level->size() != 1 || (*level)[0] < '0' || (*level)[0] > '3')
-      throw Error("FLYDSL_COMPILE_OPT_LEVEL=" + *level + ": expected 0, 1, 2 or 3");
-    options.optLevel = static_cast<unsigned>((*level)[0] - '0');
-  }
-  options.timeoutSeconds = timeoutFromEnvironment(options.timeoutSeconds);
-  options.lineTables = support::envFlag("FLYDSL_DEBUG_ENABLE_DEBUG_INFO", false);
-  options.verify = support::envFlag("FLYDSL_DEBUG_ENABLE_VERIFIER", true);
+  options.optLevel = support::env::optLevel.get();
+  options.timeoutSeconds = support::env::compileTimeout.get();
+  options.lineTables = support::env::debugInfo.get();
+  options.verify = support::env::verifier.get();
   options.dumpDir = dumpDirFromEnvironment();
   return options;
 }

@@ -1,6 +1,6 @@
 #include "jit/dump.h"
 
-#include "support/env.h"
+#include "support/env_variables.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -11,11 +11,13 @@
 namespace flydsl::jit {
 
 std::string dumpDirFromEnvironment() {
-  if (!support::envFlag("FLYDSL_DUMP_IR", false))
-    return {};
-  if (auto dir = support::env("FLYDSL_DUMP_DIR"))
+  return support::env::dumpIr.get() ? dumpDir() : std::string();
+}
+
+std::string dumpDir() {
+  if (auto dir = support::env::dumpDir.get())
     return *dir;
-  return support::env("HOME").value_or(".") + "/.flydsl/debug";
+  return support::env::home.get().value_or(".") + "/.flydsl/debug";
 }
 
 /// What is in the way of a dump is replaced: nothing of a dump directory is waited for or written

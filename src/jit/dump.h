@@ -9,6 +9,8 @@ namespace flydsl::jit {
 /// Where FLYDSL_DUMP_IR and FLYDSL_DUMP_DIR (default ~/.flydsl/debug) ask for dumps; empty for
 /// nowhere.
 std::string dumpDirFromEnvironment();
+/// FLYDSL_DUMP_DIR or its default, whether dumps are asked for or not: reproducers go there too.
+std::string dumpDir();
 
 /// Writes one file of a dump. Empty on success; else why not, which is in the log.
 std::string writeDump(const std::string &path, std::string_view text);

@@ -4,7 +4,6 @@
 #include "jit/dump.h"
 #include "jit/guard.h"
 #include "jit/pipeline.h"
-#include "support/env.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -41,11 +40,7 @@ static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &o
 
 std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options,
                             const std::string &kernel, llvm::Module *llvmModule) {
-  std::string root = options.dumpDir;
-  if (root.empty())
-    root = support::env("FLYDSL_DUMP_DIR")
-               .value_or(support::env("HOME").value_or(".") + "/.flydsl/debug");
-  Dump dump(root, kernel);
+  Dump dump(options.dumpDir.empty() ? dumpDir() : options.dumpDir, kernel);
   if (!dump.enabled())
     return {};
   std::string path = dump.folder() + "/reproducer.mlir";

@@ -1,7 +1,7 @@
 #include "runtime/hip_functions.h"
 
-#include "support/env.h"
-#include "support/env_names.h"
+#include "support/env_check.h"
+#include "support/env_variables.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
@@ -101,7 +101,7 @@ std::unique_ptr<HipFunctions> openHip(Attempts &attempts) {
 }
 
 std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
-  if (auto path = support::env("FLYDSL_EMULATOR_LIBRARY"))
+  if (auto path = support::env::emulatorLibrary.get())
     return open(*path, attempts);
   // Beside the library (or the program) that this code is in; in a build tree and an installation
   // alike.
@@ -120,27 +120,28 @@ std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
 }
 
 std::unique_ptr<HipFunctions> load() {
-  support::warnOfUnknownEnvironment();
-  const std::string kind = support::env("FLYDSL_RUNTIME_KIND").value_or("");
-  if (!kind.empty() && kind != "hip" && kind != "emulator")
-    throw RuntimeError("FLYDSL_RUNTIME_KIND=" + kind + ": expected hip or emulator");
+  using Kind = support::env::RuntimeKind;
+  support::checkEnvironment();
+  const Kind kind = support::env::runtimeKind.get();
   Attempts attempts;
   std::unique_ptr<HipFunctions> table;
   const char *why = "FLYDSL_RUNTIME_KIND asks for it";
-  if (kind == "emulator") {
+  if (kind == Kind::emulator) {
     table = openEmulator(attempts);
   } else {
     table = openHip(attempts);
-    if (kind.empty())
+    if (kind == Kind::any)
       why = "it reports a device";
-    if (!table && kind.empty()) {
+    if (!table && kind == Kind::any) {
       table = openEmulator(attempts);
       why = "no HIP library reports a device";
     }
   }
   if (!table)
-    throw RuntimeError("no device to run on" +
-                       (kind.empty() ? std::string() : " (FLYDSL_RUNTIME_KIND=" + kind + ")") +
+    throw RuntimeError(std::string("no device to run on") +
+                       (kind == Kind::any ? ""
+                        : kind == Kind::hip ? " (FLYDSL_RUNTIME_KIND=hip)"
+                                            : " (FLYDSL_RUNTIME_KIND=emulator)") +
                        "; tried:" + attempts.text);
   support::log().info("runtime: {} {} with {} device{}, as {}",
                       table->isEmulator ? "emulator" : "HIP", table->path, table->deviceCount,

@@ -1,24 +1,66 @@
 #include "support/log.h"
 
-#include "support/env.h"
+#include "support/env_variables.h"
+#include "support/text.h"
 
+#include <flydsl/error.h>
+
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 namespace flydsl::support {
 
 static spdlog::level::level_enum levelFromEnv() {
-  std::optional<std::string> value = env("FLYDSL_DEBUG_LOG_LEVEL");
-  if (!value)
+  switch (env::logLevel.get()) {
+  case env::LogLevel::off:
+    return spdlog::level::off;
+  case env::LogLevel::error:
+    return spdlog::level::err;
+  case env::LogLevel::warn:
     return spdlog::level::warn;
-  for (char &c : *value)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return spdlog::level::from_str(*value == "warning" ? "warn" : *value);
+  case env::LogLevel::info:
+    return spdlog::level::info;
+  case env::LogLevel::debug:
+    return spdlog::level::debug;
+  case env::LogLevel::trace:
+    return spdlog::level::trace;
+  }
+  return spdlog::level::warn;
 }
+
+namespace {
+
+/// Lines hold names of kernels, paths and texts out of files: none of them moves a cursor.
+class PrintableFormatter final : public spdlog::formatter {
+public:
+  void format(const spdlog::details::log_msg &message, spdlog::memory_buf_t &into) override {
+    const std::string clean =
+        printable({message.payload.data(), message.payload.size()}, "\n\t");
+    spdlog::details::log_msg shown = message;
+    shown.payload = clean;
+    pattern_.format(shown, into);
+  }
+  std::unique_ptr<formatter> clone() const override {
+    return std::make_unique<PrintableFormatter>();
+  }
+
+private:
+  spdlog::pattern_formatter pattern_;
+};
+
+} // namespace
 
 spdlog::logger &log() {
   static spdlog::logger logger = [] {
     spdlog::logger made("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made.set_level(levelFromEnv());
+    made.set_formatter(std::make_unique<PrintableFormatter>());
+    try {
+      made.set_level(levelFromEnv());
+    } catch (const Error &error) {
+      // Whoever logs can't be thrown at; `checkEnvironment` refuses it before anything is built.
+      made.set_level(spdlog::level::warn);
+      made.error("{}", error.what());
+    }
     return made;
   }();
   return logger;

@@ -1,10 +1,9 @@
 #include "support/trust.h"
 
-#include "support/env.h"
+#include "support/env_variables.h"
 
 #include <flydsl/error.h>
 
-#include <charconv>
 #include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,22 +13,19 @@ namespace flydsl::support {
 
 /// A group's number, by its name or the number itself.
 static unsigned groupId(const std::string &text) {
-  unsigned number = 0;
-  const char *end = text.data() + text.size();
-  if (auto [at, error] = std::from_chars(text.data(), end, number);
-      error == std::errc() && at == end)
-    return number;
+  if (const auto number = parseWholeNumber(text); number && *number < UINT32_MAX)
+    return static_cast<unsigned>(*number);
   struct group entry, *found = nullptr;
   std::vector<char> buffer(1 << 16);
   if (getgrnam_r(text.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || !found)
-    throw Error("FLYDSL_RUNTIME_CACHE_GROUP=" + text +
+    throw Error(std::string(env::cacheGroup.name()) + "=" + text +
                 ": expected the name or the number of a group of this machine");
   return found->gr_gid;
 }
 
 Trust Trust::ofCaches() {
   Trust trust;
-  if (auto group = env("FLYDSL_RUNTIME_CACHE_GROUP"))
+  if (auto group = env::cacheGroup.get())
     trust.group = groupId(*group);
   return trust;
 }

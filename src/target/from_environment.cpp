@@ -1,6 +1,6 @@
 #include "target/from_environment.h"
 
-#include "support/env.h"
+#include "support/env_variables.h"
 #include "target/processors.h"
 
 #include <flydsl/error.h>
@@ -26,14 +26,15 @@ static std::string fromVersion(const std::string &text) {
 }
 
 std::optional<Target> targetFromEnvironment() {
-  for (const char *name : {"ARCH", "FLYDSL_GPU_ARCH", "HSA_OVERRIDE_GFX_VERSION"}) {
-    std::optional<std::string> value = flydsl::support::env(name);
+  namespace env = flydsl::support::env;
+  for (const auto *variable : {&env::arch, &env::gpuArch, &env::hsaOverride}) {
+    const std::optional<std::string> value = variable->get();
     if (!value)
       continue;
     try {
       return Target::parse(fromVersion(*value));
     } catch (const CompileError &error) {
-      throw CompileError(std::string(name) + "=" + *value + ": " + error.what());
+      throw CompileError(std::string(variable->name()) + "=" + *value + ": " + error.what());
     }
   }
   return std::nullopt;

@@ -24,11 +24,21 @@ static int search() {
   return 0;
 }
 
-int main(int argc, char **) {
+static int run(int argc) {
   if (argc > 1)
     return search();
   const auto none = fx::tensor(static_cast<float *>(nullptr), {axpyBlock});
   const fx::Executable executable =
       makeAxpy("axpy_key")(none, none, 0.0f).compile({.block = axpyBlock, .arch = "gfx942"});
   std::printf("%s %s\n", executable.ir_hash().c_str(), executable.cache_tier_name());
+  return 0;
+}
+
+int main(int argc, char **) {
+  try {
+    return run(argc);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "cache_key: %s\n", error.what());
+    return 1;
+  }
 }

@@ -1,6 +1,6 @@
 // Rewrites the entries of a cache directory: valid in every byte, with metadata that do not fit the
-// kernel's calls.
-//   forge_entries DIRECTORY
+// kernel's calls, or with a kernel's name that clears a terminal.
+//   forge_entries DIRECTORY [name]
 #include "cache/disk_cache.h"
 #include "jit/code_object.h"
 
@@ -9,7 +9,7 @@
 using namespace flydsl;
 
 int main(int argc, char **argv) {
-  if (argc != 2)
+  if (argc != 2 && argc != 3)
     return 2;
   int forged = 0;
   for (const cache::EntryFile &entry : cache::listEntries(argv[1])) {
@@ -18,9 +18,13 @@ int main(int argc, char **argv) {
       return 1;
     jit::CodeObject object =
         jit::decodeMetadata(decoded.blob->metadata.data(), decoded.blob->metadata.size());
-    for (jit::KernelMetadata &kernel : object.kernels)
-      for (jit::KernelArgument &argument : kernel.arguments)
-        argument.offset += 8;
+    for (jit::KernelMetadata &kernel : object.kernels) {
+      if (argc == 3)
+        kernel.name = "evil\x1b[2J";
+      else
+        for (jit::KernelArgument &argument : kernel.arguments)
+          argument.offset += 8;
+    }
     decoded.blob->metadata = jit::encodeMetadata(object);
     if (!support::writeFile(entry.path, cache::encodeEntry(entry.key, *decoded.blob),
                             support::ownOptions({}))

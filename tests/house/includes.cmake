@@ -11,7 +11,7 @@ set(may_builder  builder dialect layout target support flydsl mlir llvm)
 set(may_runtime  runtime target support flydsl hip)
 set(may_cache    cache support flydsl)
 set(may_jit      jit builder cache runtime dialect layout target support flydsl mlir llvm lld amd_comgr)
-set(may_emulator emulator target hip llvm)   # and <flydsl/emulator.h>, the C interface that it implements
+set(may_emulator emulator target support hip llvm)   # and <flydsl/emulator.h>, the C interface that it implements
 set(may_include  flydsl)
 set(guarded support target layout dialect builder runtime cache jit emulator flydsl mlir llvm lld hip amd_comgr)
 

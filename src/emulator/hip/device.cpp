@@ -2,6 +2,7 @@
 
 #include "emulator/hip/graph.h"
 #include "emulator/hip/module.h"
+#include "support/env_variables.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,8 +11,6 @@
 
 namespace flyemu::hip {
 namespace {
-
-constexpr int MaxDevices = 64;
 
 std::string variable(const char *name) {
   const char *text = std::getenv(name);
@@ -58,30 +57,36 @@ thread_local int currentIndex = 0;
 } // namespace
 
 Configuration Configuration::fromEnvironment() {
+  namespace env = flydsl::support::env;
   Configuration result;
-  uint64_t number = 0;
-  auto readInto = [&](const char *name, auto &value, uint64_t least, uint64_t most) {
-    std::string text = variable(name);
-    if (text.empty())
-      return;
-    if (!readNumber(text, number) || number < least || number > most)
-      result.error = std::string(name) + "=" + text + " is no number from " +
-                     std::to_string(least) + " to " + std::to_string(most);
-    else
-      value = static_cast<std::remove_reference_t<decltype(value)>>(number);
+  // The first that is wrong is told; then there is no device.
+  auto readInto = [&](const auto &variable, auto &value) {
+    try {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(variable.get());
+    } catch (const std::exception &error) {
+      if (result.error.empty())
+        result.error = error.what();
+    }
   };
-  readInto("FLYDSL_EMULATOR_DEVICES", result.devices, 0, MaxDevices);
-  readInto("FLYDSL_EMULATOR_THREADS", result.threads, 0, 1024);
-  readInto("FLYDSL_EMULATOR_INSTRUCTION_LIMIT", result.instructionLimit, 0, UINT64_MAX);
-  uint64_t seconds = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(result.timeLimit).count());
-  readInto("FLYDSL_EMULATOR_TIMEOUT", seconds, 0, uint64_t(1) << 30);
+  readInto(env::emulatorDevices, result.devices);
+  readInto(env::emulatorThreads, result.threads);
+  readInto(env::emulatorInstructionLimit, result.instructionLimit);
+  uint64_t seconds = 0;
+  readInto(env::emulatorTimeout, seconds);
   result.timeLimit = std::chrono::seconds(seconds);
+  readInto(env::emulatorCounters, result.counters);
+  env::EmulatorLog log;
+  readInto(env::emulatorLog, log);
   uint64_t mebibytes = hostMemory() >> 21;
-  readInto("FLYDSL_EMULATOR_MEMORY", mebibytes, 1, uint64_t(1) << 30);
+  std::string memory = variable("FLYDSL_EMULATOR_MEMORY");
+  uint64_t number = 0;
+  if (!memory.empty()) {
+    if (!readNumber(memory, number) || number < 1 || number > uint64_t(1) << 30)
+      result.error = "FLYDSL_EMULATOR_MEMORY=" + memory + " is no number from 1 to 1073741824";
+    else
+      mebibytes = number;
+  }
   result.memoryBytes = mebibytes << 20;
-  result.counters =
-      !variable("FLYDSL_EMULATOR_COUNTERS").empty() && variable("FLYDSL_EMULATOR_COUNTERS") != "0";
   std::string checks = variable("FLYDSL_EMULATOR_CHECK");
   if (!readChecks(checks, result.checks))
     result.error =

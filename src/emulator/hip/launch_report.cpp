@@ -72,7 +72,7 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
       });
       text << "; estimate: " << static_cast<uint64_t>(guess.cycles) << " cycles, bound by "
            << guess.bound << ", " << guess.wavesPerSimd << " waves a SIMD";
-      log(LogLevel::Error, text.str());
+      log(LogLevel::Notice, text.str());
     }
   } else if (logs(LogLevel::Debug)) {
     log(LogLevel::Debug, "ran " + what);

@@ -1,6 +1,6 @@
 #include "jit/autotune/winners.h"
 #include "jit/build_id.h"
-#include "support/env.h"
+#include "support/env_variables.h"
 #include "support/log.h"
 
 #include <flydsl/device.h>
@@ -19,9 +19,9 @@ struct Attempt {
 };
 
 std::string cacheDirectory() {
-  if (auto named = support::env("FLYDSL_AUTOTUNE_CACHE_DIR"))
+  if (auto named = support::env::autotuneCacheDir.get())
     return *named;
-  if (auto home = support::env("HOME"))
+  if (auto home = support::env::home.get())
     return *home + "/.flydsl/autotune";
   return {};
 }
@@ -170,9 +170,9 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
   jit::WinnerIdentity shipped = cached;
   shipped.library.clear();
   const jit::WinnerDirectory cache{cacheDirectory(), support::Trust::ofCaches()};
-  const jit::WinnerDirectory artifacts{support::env("FLYDSL_AUTOTUNE_CONFIG_DIR").value_or(""),
+  const jit::WinnerDirectory artifacts{support::env::autotuneConfigDir.get().value_or(""),
                                        support::Trust::named()};
-  const bool forced = support::envFlag("FLYDSL_AUTOTUNE", false);
+  const bool forced = support::env::autotune.get();
 
   AutotuneResult result;
   if (!forced) {

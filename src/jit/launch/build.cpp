@@ -8,8 +8,8 @@
 #include "jit/launch/events.h"
 #include "runtime/hip_functions.h"
 #include "runtime/profiler_range.h"
-#include "support/env.h"
-#include "support/env_names.h"
+#include "support/env_check.h"
+#include "support/env_variables.h"
 #include "support/log.h"
 
 #include <mlir/IR/BuiltinOps.h>
@@ -152,8 +152,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 /// Whether findings of the emulator's checks will want the C++ lines of this code: they are on, and
 /// the emulator is what launches it. On a GPU the variable changes nothing, the key least of all.
 static bool linesForFindings() {
-  const std::string checks = support::env("FLYDSL_EMULATOR_CHECK").value_or("none");
-  if (checks == "none" || checks == "0" || support::env("FLYDSL_DEBUG_ENABLE_DEBUG_INFO"))
+  const std::string checks = support::env::emulatorCheck.get().value_or("none");
+  if (checks == "none" || checks == "0" || support::env::debugInfo.given())
     return false;
   try {
     return runtime::hip().isEmulator;
@@ -175,9 +175,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                                                      std::span<const detail::ArgType> types,
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr) {
-  support::warnOfUnknownEnvironment();
-  if (auto backend = support::env("FLYDSL_COMPILE_BACKEND"); backend && *backend != "rocm")
-    throw CompileError("FLYDSL_COMPILE_BACKEND=" + *backend + ": the one backend is rocm");
+  support::checkEnvironment();
   const std::string targetId = target.id();
   EventInfo event;
   event.kernel = spec.name;
@@ -188,7 +186,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
 
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
-  support::warnOfUnknownEnvironment();
+  support::checkEnvironment();
   const std::string kernel = kernelName(module), targetId = options.target.id();
   EventInfo event;
   event.kernel = kernel;

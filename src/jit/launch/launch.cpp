@@ -5,7 +5,7 @@
 #include "jit/launch/kernel_state.h"
 #include "runtime/device_info.h"
 #include "runtime/profiler_range.h"
-#include "support/env.h"
+#include "support/env_variables.h"
 #include "support/log.h"
 #include "target/from_environment.h"
 
@@ -13,7 +13,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-bool compile_only() { return support::envFlag("COMPILE_ONLY", false); }
+bool compile_only() { return support::env::compileOnly.get(); }
 
 namespace detail {
 using namespace flydsl::runtime;

@@ -1,22 +1,12 @@
-// Every environment variable that the library and its emulator read, with what it means: the one
-// list that the documentation, the tools and the check for misspelled names go by.
+// What is wrong with this process's environment: names that nothing reads, values that can't be read.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace flydsl::support {
-
-struct EnvName {
-  std::string_view name;
-  std::string_view meaning;
-};
-
-/// In the order of the documentation.
-std::span<const EnvName> knownEnvironment();
 
 /// The known name that `name` was probably meant to be: at most a third of its letters differ.
 std::optional<std::string_view> closestEnvironmentName(std::string_view name);
@@ -25,7 +15,11 @@ std::optional<std::string_view> closestEnvironmentName(std::string_view name);
 /// read by anything; did you mean FLYDSL_DUMP_IR?".
 std::vector<std::string> unknownEnvironment();
 
-/// Logs those warnings, once per process.
-void warnOfUnknownEnvironment();
+/// Throws flydsl::Error for the first known variable whose value can't be read.
+void checkEnvironmentValues();
+
+/// Once per process, before anything is built or launched: checks the values, and logs the unknown
+/// names. Where it throws, the next call looks again.
+void checkEnvironment();
 
 } // namespace flydsl::support

@@ -1,0 +1,7 @@
+/* A program of HIP's functions that has no libflydsl: succeeds where there is a device. */
+#include <hip/hip_runtime_api.h>
+
+int main(void) {
+  int count = 0;
+  return hipGetDeviceCount(&count) == hipSuccess && count > 0 ? 0 : 1;
+}
