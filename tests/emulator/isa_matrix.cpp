@@ -66,6 +66,25 @@ TEST_CASE("scaled MFMA of gfx950 takes its scales from the first half") {
   CHECK(asF32(w.outV[27][63]) == 128.0f);
 }
 
+TEST_CASE("a pattern of B's lanes is for the instructions that have one") {
+  // AMD's matrix instruction calculator says of each instruction whether BLGP is supported.
+  for (const char *text : {"v_mfma_f32_16x16x4_f32 v[8:11], v2, v3, v[8:11] blgp:3",
+                           "v_mfma_f32_16x16x4_4b_f16 v[8:23], v[2:3], v[4:5], v[8:23] blgp:5"}) {
+    WaveRun w;
+    INFO(text);
+    w.run(text);
+    CHECK(w.result.ok);
+  }
+  for (const char *text : {"v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[8:11] blgp:1",
+                           "v_mfma_i32_16x16x32_i8 v[8:11], v[2:3], v[4:5], v[8:11] blgp:4"}) {
+    WaveRun w;
+    INFO(text);
+    w.run(text, true);
+    REQUIRE(!w.result.ok);
+    CHECK(w.result.fault.message.find("form") != std::string::npos);
+  }
+}
+
 TEST_CASE("a broadcast of A's blocks stays within the instruction's blocks") {
   const std::string four = "v_mfma_f32_16x16x1_4b_f32 v[8:23], v2, v3, v[8:23] ";
   const std::string one = "v_mfma_f32_16x16x4_f32 v[8:11], v2, v3, v[8:11] ";

@@ -156,6 +156,9 @@ const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst 
     if ((inst.offset >> 4 & 15) >= group)
       return "a broadcast of a block that the matrix instruction does not share";
   }
+  if (op->family == matrix::Family::Cdna && !op->anyFormat && (inst.offset >> 8 & 7) &&
+      !matrix::hasLanePattern(*op, target.name))
+    return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
   if (op->scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);

@@ -143,6 +143,14 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_vie
   return op;
 }
 
+bool hasLanePattern(const MatrixOp &op, std::string_view target) {
+  if (op.family != Family::Cdna || op.sparse || op.anyFormat)
+    return false;
+  if (target.substr(0, 6) == "gfx90a")
+    return op.a != Elem::F64;
+  return op.blocks > 1 || op.a == Elem::F32 || op.a == Elem::F64;
+}
+
 std::optional<MatrixOp> withFormats(const MatrixOp &op, unsigned cbsz, unsigned blgp) {
   static constexpr Elem formats[] = {Elem::FP8, Elem::BF8, Elem::FP6, Elem::BF6, Elem::FP4};
   if (cbsz > 4 || blgp > 4)

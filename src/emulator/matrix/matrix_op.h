@@ -48,6 +48,11 @@ struct MatrixOp {
 /// formats. nullopt when the mnemonic is no matrix instruction of a family above.
 std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_view target);
 
+/// Whether BLGP of an MFMA permutes the lanes of B, or of f64 negates operands. Source: AMD's
+/// matrix instruction calculator ("BLGP bits supported"): all of CDNA2 but f64; of CDNA3 those of
+/// several blocks, f32 and f64. CDNA4 is taken to have kept that.
+bool hasLanePattern(const MatrixOp &op, std::string_view target);
+
 /// For an f8f6f4 instruction: the same with the formats that CBSZ (A) and BLGP (B) name: 0 fp8, 1
 /// bf8, 2 fp6, 3 bf6, 4 fp4. nullopt for another code.
 std::optional<MatrixOp> withFormats(const MatrixOp &op, unsigned cbsz, unsigned blgp);
