@@ -47,8 +47,9 @@ public:
   std::int64_t size() const;
 
   /// All extents dynamic, all strides but the leading mode's dynamic and multiples of
-  /// `divisibility` (elements). `leading_dim` -1: the mode with stride 1. Throws TraceError where
-  /// no mode, or not the named one, has stride 1, or a stride is not divisible.
+  /// `divisibility` (elements). `leading_dim` -1: the mode with stride 1; a named mode of extent 1
+  /// may have any. Throws TraceError where no mode, or not the named one, has stride 1, or a stride
+  /// is not divisible.
   TensorArg &mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
                                  std::source_location where = std::source_location::current());
   /// All extents and strides are compiled in: a kernel per shape.

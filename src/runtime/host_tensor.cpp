@@ -46,7 +46,6 @@ TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::sou
                      where);
   if (!dtype)
     throw TraceError("a tensor needs an element type", where);
-  bool rowMajor = true;
   std::int64_t compact = 1;
   for (int i = rank_ - 1; i >= 0; --i) {
     if (shape[i] < 0)
@@ -55,7 +54,6 @@ TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::sou
     shape_[i] = shape[i];
     stride_[i] = strides.empty() ? compact : strides[i];
     shapeDiv_[i] = strideDiv_[i] = 1;
-    rowMajor &= stride_[i] == compact;
     if (shape[i] != 0 && __builtin_mul_overflow(compact, shape[i], &compact))
       throw TraceError("the shape " + joined(shape) + " has more elements than 64 bits count",
                        where);
@@ -71,7 +69,7 @@ TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::sou
   // Compiled for any shape; the contiguous mode's stride stays static. A tensor without one is all
   // dynamic.
   shapeDynamic_ = strideDynamic_ = static_cast<std::uint8_t>((1u << rank_) - 1);
-  if (int unit = rowMajor ? rank_ - 1 : unitMode(); unit >= 0)
+  if (int unit = unitMode(); unit >= 0)
     strideDynamic_ &= static_cast<std::uint8_t>(~(1u << unit));
   encode();
 }
@@ -83,11 +81,24 @@ std::int64_t TensorArg::size() const {
   return count;
 }
 
+/// The mode whose neighbours are neighbours in memory. Where several modes have stride 1, an extent
+/// of 1 does not count, unless the tensor is row-major as a whole: its last mode leads, whatever
+/// the extents.
 int TensorArg::unitMode() const {
-  for (int i = 0; i < rank_; ++i)
-    if (stride_[i] == 1)
-      return i;
-  return -1;
+  bool rowMajor = true;
+  std::int64_t compact = 1;
+  for (int i = rank_ - 1; rowMajor && i >= 0; --i) {
+    rowMajor = stride_[i] == compact;
+    if (shape_[i] != 0)
+      compact *= shape_[i]; // the constructor has seen that it fits
+  }
+  if (rowMajor)
+    return rank_ - 1;
+  int unit = -1;
+  for (int i = rank_ - 1; i >= 0; --i)
+    if (stride_[i] == 1 && (unit < 0 || shape_[i] != 1 || shape_[unit] == 1))
+      unit = i;
+  return unit;
 }
 
 TensorArg &TensorArg::mark_layout_dynamic(int leading_dim, std::int64_t divisibility,
@@ -97,6 +108,8 @@ TensorArg &TensorArg::mark_layout_dynamic(int leading_dim, std::int64_t divisibi
     throw TraceError(
         "mark_layout_dynamic: no mode has stride 1 in the strides " + joined(strides()), where);
   checkDim(unit, where);
+  if (shape_[unit] == 1)
+    stride_[unit] = 1; // no element is a step along it
   if (stride_[unit] != 1)
     throw TraceError("mark_layout_dynamic: the leading mode " + std::to_string(unit) +
                          " must have stride 1; the strides are " + joined(strides()),

@@ -42,6 +42,21 @@ TEST_CASE("a row-major tensor keeps its signature when an extent happens to be 1
   CHECK(str(fx::tensor(storage, {1, 8})) == "tensor<f32, (?,?):(?{i64},1)>");
 }
 
+TEST_CASE("the leading mode may have extent 1") {
+  // B of (N, K) in columns, for N = 1 as for others: one signature.
+  auto columns = [](std::int64_t n, std::int64_t k) {
+    return fx::tensor(storage, {n, k}, {k, 1}).mark_layout_dynamic(0);
+  };
+  CHECK(str(columns(1, 8)) == "tensor<f32, (?,?):(1,?{i64})>");
+  CHECK(str(columns(1, 8)) == str(fx::tensor(storage, {4, 8}, {1, 4}).mark_layout_dynamic(0)));
+  CHECK_THAT(message([&] { columns(2, 8); }), Catch::Contains("must have stride 1"));
+  // Nobody names it: a mode of extent 1 does not lead where another one can.
+  CHECK(str(fx::tensor(storage, {1, 8, 4}, {1, 1, 8}).mark_layout_dynamic()) ==
+        "tensor<f32, (?,?,?):(?{i64},1,?{i64})>");
+  CHECK(str(fx::tensor(storage, {8, 1}).mark_layout_dynamic()) ==
+        str(fx::tensor(storage, {8, 4}).mark_layout_dynamic()));
+}
+
 TEST_CASE("what is static and what is dynamic can be said") {
   auto t = fx::tensor(storage, {4, 8});
   CHECK(str(fx::TensorArg(t).mark_layout_static()) == "tensor<f32, (4,8):(8,1)>");
