@@ -167,3 +167,42 @@ TEST_CASE("tiled mma: what a target does not have", "[tiled]") {
     gfx950_only(C).compile({.block = 64, .arch = "gfx942"});
   }));
 }
+
+// region: column
+/// Four numbers of a column, read by an atom of `bits`.
+const fx::Kernel column{"column", [](fx::Tensor A, fx::Tensor out, fx::Constexpr<int> bits) {
+  auto atom = fx::make_copy_atom(fx::UniversalCopy(bits), fx::f32);
+  auto down = fx::flat_divide(A, {4, 1})(_, 0, 0, 1); // (4)
+  auto r = fx::make_rmem_tensor(4, fx::f32);          // (4)
+  fx::copy(atom, down, r);
+  fx::copy(atom, r, fx::make_view(out.iter(), fx::make_layout(4, 1)));
+}};
+// endregion
+
+TEST_CASE("tiled copy: values of a call that are no neighbours", "[tiled]") {
+  std::vector<float> numbers(32);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = float(i);
+  fx::DeviceArray<float> A({4, 8}), out({4});
+  A.copy_from(numbers);
+  example::expectOutput("tiled-copy-neighbours.txt", example::messageOf<fx::TraceError>([&] {
+    column(A, out, 128).launch({});
+  }));
+  column(A, out, 32).launch({});
+  CHECK(out.to_host() == std::vector<float>{1, 9, 17, 25});
+}
+
+TEST_CASE("tiled copy: threads that do not fit the block", "[tiled]") {
+  // region: threads
+  const fx::Kernel few{"few", [](fx::Tensor A) {
+    auto atom = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);
+    auto copy = fx::make_tiled_copy_tv(atom, fx::make_layout({8, 8}), fx::make_layout({1, 1}));
+    auto part = copy.get_slice(fx::thread_idx().x).partition_D(A);
+    fx::copy(copy, fx::make_fragment_like(part), part);
+  }};
+  // endregion
+  fx::DeviceArray<float> A({8, 8});
+  example::expectOutput("tiled-copy-threads.txt", example::messageOf<fx::TraceError>([&] {
+    few(fx::TensorArg(A.tensor()).mark_layout_static()).launch({.block = 128});
+  }));
+}
