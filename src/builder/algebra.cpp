@@ -3,6 +3,7 @@
 
 #include "builder/algebra_host.h"
 #include "builder/guard.h"
+#include "builder/tiling.h"
 #include "builder/tracer.h"
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
@@ -132,6 +133,10 @@ Handle algebra(const char *name, std::initializer_list<const Handle *> operands,
   llvm::ArrayRef<int> ints(numbers, count);
   try {
     expectInDomain(name, operands, loc);
+    if (auto *tile = llvm::StringRef(name).ends_with("_divide")
+                         ? hostAs<layout::Tile>(**(operands.begin() + 1))
+                         : nullptr)
+      builder::expectDivides(name, **operands.begin(), *tile, loc);
   } catch (const layout::LayoutError &e) {
     throw TraceError(callText(name, operands) + ": " + e.what(), loc);
   }

@@ -87,24 +87,58 @@ void expectThread(const char *what, const detail::Handle &thread, std::int64_t t
       loc);
 }
 
+/// The type of a tensor in shared memory or registers: what lies behind it is another's.
+static fly::MemRefType boundedMemory(const detail::Handle &tensor, Loc loc) {
+  if (!tensor.node()->trace)
+    return {};
+  auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(tensor, loc));
+  const bool bounded =
+      type && (type.isIn(fly::AddressSpace::Shared) || type.isIn(fly::AddressSpace::Register));
+  return bounded ? type : fly::MemRefType();
+}
+
+static void expectMultiple(const char *op, const detail::Handle &tensor, const std::string &tile,
+                           const std::string &mode, const layout::Int &extent,
+                           const layout::Int &step, Loc loc) {
+  if (extent.isStatic() && step.isStatic() && step.value() > 0 &&
+      extent.value() % step.value() != 0)
+    throw TraceError(userName(op) + " of " + describe(tensor) + " by tiles of " + tile + ": " +
+                         mode + " has " + extent.str() + " elements, no whole number of " +
+                         step.str() +
+                         ", so the last tile reaches past it; make the tensor as large as the "
+                         "tile, or the tile smaller",
+                     loc);
+}
+
 void expectTilesFit(const char *op, const detail::Handle &tensor, const layout::IntTuple &tile,
                     Loc loc) {
-  auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(tensor, loc));
-  if (!type || !(type.isIn(fly::AddressSpace::Shared) || type.isIn(fly::AddressSpace::Register)))
+  fly::MemRefType type = boundedMemory(tensor, loc);
+  if (!type)
     return;
   const layout::IntTuple shape = layout::productEach(layout::shapeOf(type.getLayout()));
   const layout::IntTuple sizes = layout::productEach(tile);
-  for (int i = 0; i < std::min(shape.rank(), sizes.rank()); ++i) {
-    const layout::Int extent = shape.at(i).leaf(), step = sizes.at(i).leaf();
-    if (extent.isStatic() && step.isStatic() && step.value() > 0 &&
-        extent.value() % step.value() != 0)
-      throw TraceError(userName(op) + " of " + describe(tensor) + " by tiles of " + sizes.str() +
-                           ": mode " + std::to_string(i) + " has " + extent.str() +
-                           " elements, no whole number of " + step.str() +
-                           ", so the last tile reaches past it; make the tensor as large as the "
-                           "tile, or the tile smaller",
-                       loc);
+  for (int i = 0; i < std::min(shape.rank(), sizes.rank()); ++i)
+    expectMultiple(op, tensor, sizes.str(), "mode " + std::to_string(i), shape.at(i).leaf(),
+                   sizes.at(i).leaf(), loc);
+}
+
+void expectDivides(const char *op, const detail::Handle &tensor, const layout::Tile &tile,
+                   Loc loc) {
+  fly::MemRefType type = boundedMemory(tensor, loc);
+  if (!type)
+    return;
+  const layout::IntTuple &shape = layout::shapeOf(type.getLayout());
+  if (tile.isInt()) { // of the tensor as a whole
+    if (!tile.isWildcard())
+      expectMultiple(op, tensor, tile.str(), "it", layout::product(shape), tile.asInt(), loc);
+    return;
   }
+  if (tile.isLayout())
+    return;
+  for (int i = 0; i < std::min(shape.rank(), tile.rank()); ++i)
+    if (tile.at(i).isInt() && !tile.at(i).isWildcard())
+      expectMultiple(op, tensor, tile.str(), "mode " + std::to_string(i),
+                     layout::product(shape.at(i)), tile.at(i).asInt(), loc);
 }
 
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc) {

@@ -1,7 +1,7 @@
 // Threads, values and tiles that fit one another.
 #pragma once
 
-#include "layout/layout.h"
+#include "layout/tile.h"
 
 #include <flydsl/mma.h>
 
@@ -17,6 +17,9 @@ void expectThread(const char *what, const detail::Handle &thread, std::int64_t t
 /// left out by predicates, of a buffer by the hardware.)
 void expectTilesFit(const char *op, const detail::Handle &tensor, const layout::IntTuple &tile,
                     Loc loc);
+
+/// The same for a tensor that is divided by a tile, whose last one reached past it.
+void expectDivides(const char *op, const detail::Handle &tensor, const layout::Tile &tile, Loc loc);
 
 /// A TraceError where a layout does not count from 0 without gaps.
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc);

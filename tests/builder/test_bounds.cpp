@@ -202,6 +202,20 @@ TEST_CASE("a tile that reaches past shared memory or registers is refused") {
   CHECK(errorOf(operands(16, 8)) == "no error");
   CHECK_THAT(errorOf(operands(8, 8)), Contains("mode 0 has 8 elements, no whole number of 16"));
   CHECK_THAT(errorOf(operands(16, 6)), Contains("mode 1 has 6 elements, no whole number of 4"));
+  // Divided by hand, it is the same.
+  auto divided = [](const fx::Tile &tile) {
+    return [=] {
+      fx::flat_divide(fx::SharedAllocator().allocate<Storage>().tile.view(
+                          fx::make_ordered_layout({8, 12}, {1, 0})),
+                      tile);
+    };
+  };
+  CHECK(errorOf(divided(fx::make_tile(8, 4))) == "no error");
+  CHECK(errorOf(divided(fx::make_tile(2, 6))) == "no error");
+  CHECK_THAT(errorOf(divided(fx::make_tile(8, 8))),
+             Contains("flat_divide") && Contains("mode 1 has 12 elements, no whole number of 8"));
+  CHECK_THAT(errorOf([] { fx::logical_divide(fx::make_rmem_tensor(10, fx::f32), 4); }),
+             Contains("it has 10 elements, no whole number of 4"));
   // Of global memory the rest is for a predicate.
   CHECK(errorOf(
             [](fx::Tensor a) {
