@@ -48,6 +48,29 @@ const fx::Kernel clip{"clip", [](fx::Tensor x, fx::Tensor y, fx::Int32 n) {
 }};
 // endregion
 
+// region: exit
+const fx::Kernel roots{"roots", [](fx::Tensor x, fx::Tensor y, fx::Int32 n) {
+  auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+  fx::exit_if(i >= n); // the last block may reach past the end
+  y(i) = fx::math::sqrt(x(i));
+}};
+// endregion
+
+// region: wait
+// Block 0 makes something, and says so; block 1 waits for it.
+const fx::Kernel hand_over{"hand_over", [](fx::Tensor data, fx::Tensor ready, fx::Tensor out) {
+  auto i = fx::thread_idx().x;
+  fx::if_(fx::block_idx().x == 0, [&] {
+    data(i) = i * i;
+    fx::gpu::barrier();
+    fx::if_(i == 0, [&] { fx::atomic_store(ready.iter(), 1); }); // a release
+  }, [&] {
+    fx::while_([&] { return fx::atomic_load(ready.iter()) == 0; }, [] {}); // an acquire
+    out(i) = data(i);
+  });
+}};
+// endregion
+
 // region: select
 const fx::Kernel leaky{"leaky", [](fx::Tensor x, fx::Tensor y) {
   auto i = fx::thread_idx().x;
@@ -167,6 +190,23 @@ TEST_CASE("control flow: a loop that ends early", "[control-flow]") {
   }
 }
 
+TEST_CASE("control flow: an early end, and a wait", "[control-flow]") {
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(128, 4.0f), {128});
+  fx::DeviceArray<float> y({128});
+  y.fill(-1);
+  roots(x, y, 100).launch({.grid = 2, .block = 64});
+  const auto h = y.to_host();
+  for (std::size_t i = 0; i < 128; ++i)
+    CHECK(h[i] == (i < 100 ? 2 : -1));
+
+  fx::DeviceArray<int> data({64}), ready({1}), out({64});
+  ready.fill(0);
+  hand_over(data, ready, out).launch({.grid = 2, .block = 64});
+  const auto squares = out.to_host();
+  for (int i = 0; i < 64; ++i)
+    CHECK(squares[std::size_t(i)] == i * i);
+}
+
 TEST_CASE("control flow: what goes wrong", "[control-flow]") {
   // region: break
   auto leaves = [](fx::Tensor x) {
@@ -192,4 +232,12 @@ TEST_CASE("control flow: what goes wrong", "[control-flow]") {
   };
   // endregion
   example::expectOutput("control-flow-yield.txt", traceError(changes));
+  // region: exit-barrier
+  auto parts = [](fx::Tensor x) {
+    fx::exit_if(fx::thread_idx().x >= 50);
+    fx::gpu::barrier(); // where 14 threads of the last wave never arrive
+    x(fx::thread_idx().x) = 1;
+  };
+  // endregion
+  example::expectOutput("control-flow-exit.txt", traceError(parts));
 }

@@ -102,13 +102,13 @@ void run(const std::string &what) {
   // region: launch
   fx::Stream stream;
   if (what == "rank")
-    wrong_rank(x).launch({.stream = stream});
+    wrong_rank(x).launch({.block = 64, .stream = stream});
   if (what == "bounds")
     past_the_end(x).launch({.grid = 2, .block = 64, .stream = stream});
   // ...
   // endregion
   if (what == "shapes")
-    wrong_shape(x).launch({.stream = stream});
+    wrong_shape(x).launch({.block = 64, .stream = stream});
   if (what == "print")
     prints(x).launch({.block = 2, .stream = stream});
   if (what == "printf")

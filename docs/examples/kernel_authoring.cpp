@@ -228,7 +228,7 @@ TEST_CASE("kernel authoring: scalars", "[authoring]") {
     REQUIRE(out[i] == std::clamp(std::nearbyint(values[i] / 0.5f), -128.0f, 127.0f));
 
   fx::DeviceArray<int> t({6});
-  types(t, 7).launch({});
+  types(t, 7).launch({.block = 1});
   CHECK(t.to_host() == std::vector<int>{8, 3, 7, 0x3f800000, 307 % 256, 2});
 }
 

@@ -32,6 +32,9 @@ FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
 class FLYDSL_API AotKernel {
 public:
   explicit AotKernel(std::shared_ptr<detail::AotEntry> kernel);
+  // A move is a copy, so that no object is without its kernel.
+  AotKernel(const AotKernel &) = default;
+  AotKernel &operator=(const AotKernel &) = default;
 
   /// The kernel's name.
   const std::string &name() const;
@@ -57,6 +60,9 @@ public:
     template <class A> void packOne(std::size_t index, const A &argument) {
       pack_.beginArgument();
       if constexpr (std::is_convertible_v<const A &, const TensorArg &>) {
+        if constexpr (requires { argument.gone(); })
+          if (const char *why = argument.gone()) [[unlikely]]
+            return pack_.fail(why);
         pack_.tensor(argument);
       } else {
         static_assert(std::is_arithmetic_v<A>, "an exported kernel takes tensors and numbers");
@@ -90,6 +96,8 @@ private:
 class FLYDSL_API AotModule {
 public:
   explicit AotModule(std::shared_ptr<detail::AotState> state);
+  AotModule(const AotModule &) = default;
+  AotModule &operator=(const AotModule &) = default;
   /// The names of the kernels in the file.
   std::vector<std::string> kernels() const;
   /// Throws RuntimeError, listing the kernels that are there, for another name.

@@ -234,6 +234,9 @@ template <class P> struct ArgTraits {
     if constexpr (P::param_kind == Kind::tensor) {
       static_assert(std::is_convertible_v<const Host &, const TensorArg &>,
                     "a Tensor parameter takes a DeviceArray or fx::tensor(pointer, shape)");
+      if constexpr (requires { host.gone(); })
+        if (const char *why = host.gone()) [[unlikely]]
+          return to.fail(why);
       to.tensor(host);
     } else if constexpr (P::param_kind == Kind::scalar) {
       detail::packScalar<P::param_dtype.kind()>(to, host);

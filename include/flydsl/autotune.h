@@ -5,6 +5,7 @@
 #include <flydsl/executable.h>
 #include <flydsl/stream.h>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -28,10 +29,21 @@ public:
     Entry(std::string name, Value value) : name(std::move(name)), value(std::move(value)) {}
     Entry(std::string name, bool value) : Entry(std::move(name), Value(value)) {}
     Entry(std::string name, double value) : Entry(std::move(name), Value(value)) {}
-    Entry(std::string name, int value) : Entry(std::move(name), Value(std::int64_t{value})) {}
+    /// Of any integer type; throws Error for a number that 64 bits with a sign do not hold.
+    template <std::integral T>
+      requires(!std::same_as<T, bool>)
+    Entry(std::string name, T value) : Entry(std::move(name), Value(integerOf(value))) {}
     Entry(std::string name, const char *value)
         : Entry(std::move(name), Value(std::string(value))) {}
     friend bool operator==(const Entry &, const Entry &) = default;
+
+  private:
+    template <std::integral T> static std::int64_t integerOf(T value) {
+      if (!std::in_range<std::int64_t>(value))
+        throw Error("the value " + std::to_string(value) +
+                    " of a configuration is more than 63 bits hold");
+      return static_cast<std::int64_t>(value);
+    }
   };
 
   Config() = default;
@@ -64,8 +76,9 @@ struct Candidate {
 
 /// What became of one configuration.
 struct Trial {
-  /// Measured, or why it was not: registers spilled, the code does not fit the device, it threw.
-  enum class Outcome { measured, spills, too_large, failed };
+  /// Measured, or why it was not: registers spilled, the code does not fit the device, it threw,
+  /// its results are wrong.
+  enum class Outcome { measured, spills, too_large, failed, wrong };
   Config config;
   Outcome outcome = Outcome::failed;
   double milliseconds = 0; ///< `measured`: the median of a run; on the emulator an estimate
@@ -82,6 +95,12 @@ struct AutotuneOptions {
   unsigned threads = 0;
   /// Configurations whose registers spill are measured too.
   bool allow_spills = false;
+  /// Whether the results of a configuration are right. Called once for each that is built, on the
+  /// calling thread, after one run (iteration 0) that has ended and before anything is measured;
+  /// where it returns false or throws, the configuration is out, however fast. It clears what it has
+  /// looked at (DeviceArray::poison), so that the next one's results are its own. Not given: any
+  /// results are taken.
+  std::function<bool(const Config &config)> validate = {};
   /// Told after each configuration; on the calling thread.
   std::function<void(const Trial &trial, std::size_t done, std::size_t total)> progress = {};
 };
@@ -104,10 +123,11 @@ struct AutotuneResult {
 ///
 /// A search calls `build` for every configuration, several at a time, on threads of its own with
 /// the caller's device current; measures the candidates one after the other with events on a stream
-/// of its own; and remembers the fastest. A configuration that throws, spills or does not fit is
-/// reported and skipped. On the emulator the cost is not a time but Device::count_launches'
-/// estimate of one run, and the log says so. Throws Error where no configuration can be measured,
-/// naming the reasons.
+/// of its own; and remembers the fastest. A configuration that throws, spills, does not fit or gives
+/// wrong results is reported and skipped. On the emulator the cost is not a time but
+/// Device::count_launches' estimate of one run, and the log says so; a finding of a check
+/// (FLYDSL_EMULATOR_CHECK) counts as wrong results. Throws Error where no configuration can be
+/// measured, naming the reasons, and for options that can't be.
 FLYDSL_API AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
                                    const Config &key,
                                    const std::function<Candidate(const Config &)> &build,

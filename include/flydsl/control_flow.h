@@ -50,6 +50,8 @@ public:
   void close(std::initializer_list<const Handle *> yielded);
 };
 
+FLYDSL_API void exitIf(const Handle &condition, Loc loc);
+
 template <class T> struct ScalarOf {
   using type = T;
 };
@@ -139,7 +141,8 @@ template <class... T> std::tuple<detail::Carried<T>...> yield(const T &...values
 
 /// The rounds of a runtime loop: `for (fx::Int32 i : fx::range(lo, hi, step)) ...` traces its body
 /// once. The body changes memory and Vars; `break` and `return` out of it are a TraceError. Bounds
-/// are 32-bit integers, or 64-bit ones where one of them is; the step is positive.
+/// are 32-bit integers, or 64-bit ones where one of them is (or has 32 bits without a sign, which a
+/// loop can't count in); the step is positive.
 class Range {
 public:
   Range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, Loc loc)
@@ -193,9 +196,19 @@ auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tup
   }(std::index_sequence_for<T...>());
 }
 
-/// Runs `then` where the condition holds.
+/// Ends the kernel for the threads for which the condition holds; the others go on. It stands
+/// outside of loops and branches (TraceError otherwise). Threads that left take part in nothing any
+/// more: a barrier behind an exit whose condition comes from the thread's number is a TraceError.
+inline void exit_if(const Boolean &condition, Loc loc = Loc::current()) {
+  detail::exitIf(condition.handle(), loc);
+}
+
+/// Runs `then` where the condition holds. A `return` in it ends the body, not the kernel: `exit_if`
+/// does that.
 template <class Then> void if_(const Boolean &condition, Then then, Loc loc = Loc::current()) {
-  static_assert(std::is_void_v<decltype(then())>, "a branch without its opposite gives no value");
+  static_assert(std::is_void_v<decltype(then())>,
+                "a branch without its opposite gives no value: give both branches to fx::if_; a "
+                "return that shall end the kernel is fx::exit_if");
   detail::OpenIf branch(condition.handle(), loc);
   then();
   branch.close({});

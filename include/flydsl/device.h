@@ -50,6 +50,12 @@ public:
   /// Waits for all work on it; throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;
 
+  /// Waits for the device and puts it back to its beginning, as hipDeviceReset does; what a kernel
+  /// that failed has left is over. Memory, streams and events of the device are gone: to use one of
+  /// those objects is a RuntimeError, to destroy one does nothing. Kernels are loaded again here.
+  /// No other thread may use the device meanwhile.
+  void reset(std::source_location where = std::source_location::current()) const;
+
   /// Calls \p work, waits for the device, and gives the counters of each launch that ran on it
   /// meanwhile (of any thread; the last 1024), in the order in which they ended. On the emulator
   /// alone: throws RuntimeError on a GPU. Counted launches run slower.

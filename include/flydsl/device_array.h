@@ -22,16 +22,15 @@ class FLYDSL_API DeviceMemory {
 public:
   DeviceMemory(std::size_t bytes, const std::source_location &where);
   ~DeviceMemory();
-  DeviceMemory(DeviceMemory &&other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
+  DeviceMemory(DeviceMemory &&other) noexcept;
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept;
 
-  void *data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
+  /// They throw RuntimeError, as the functions below do, where the memory was moved from or its
+  /// device was reset.
+  void *data(const std::source_location &where) const;
+  std::size_t bytes(const std::source_location &where) const;
+  /// Why they throw; null where they do not.
+  const char *gone() const;
   void copyFrom(const void *host, std::size_t offset, std::size_t bytes,
                 const std::source_location &where);
   void copyTo(void *host, std::size_t offset, std::size_t bytes,
@@ -40,8 +39,13 @@ public:
 
 private:
   void checkRange(std::size_t offset, std::size_t bytes, const std::source_location &where) const;
+  void expectAlive(const std::source_location &where) const;
+  void free() noexcept;
   void *data_ = nullptr;
   std::size_t bytes_ = 0;
+  int device_ = 0;
+  unsigned resets_ = 0; ///< of the device, when the memory was allocated
+  bool moved_ = false;
 };
 
 /// The bytes of a shape's elements; throws TraceError for a shape that no tensor may have, or that
@@ -60,22 +64,24 @@ constexpr std::uint64_t randomBits(std::uint64_t seed, std::uint64_t index) {
 } // namespace detail
 
 /// A row-major array of T in device memory. T is a type with a DTypeOf. Passing it to a kernel
-/// passes `tensor()`; memory is not initialised unless said.
+/// passes `tensor()`; memory is not initialised unless said. To use an array that was moved from,
+/// or whose device was reset, is a RuntimeError.
 template <class T> class DeviceArray {
 public:
   static_assert(std::is_trivially_copyable_v<T>);
-  using Shape = std::vector<std::int64_t>;
+  using Shape = Extents;
 
-  explicit DeviceArray(Shape shape, std::source_location where = std::source_location::current())
+  explicit DeviceArray(const Shape &shape,
+                       std::source_location where = std::source_location::current())
       : memory_(detail::byteCount(shape, dtype_of<T>, sizeof(T), where), where),
-        tensor_(memory_.data(), dtype_of<T>, shape, {}, where) {}
+        tensor_(memory_.data(where), dtype_of<T>, shape, {}, where) {}
 
   /// Reproducible values: floating point uniform in [-1, 1), integers uniform over -8..7 (0..15
   /// where unsigned), bool a coin. The same seed gives the same values on every machine.
-  static DeviceArray random(Shape shape, std::uint64_t seed,
+  static DeviceArray random(const Shape &shape, std::uint64_t seed,
                             std::source_location where = std::source_location::current()) {
-    DeviceArray array(std::move(shape), where);
-    std::vector<T> host(array.size());
+    DeviceArray array(shape, where);
+    std::vector<T> host(array.size(where));
     for (std::size_t i = 0; i < host.size(); ++i) {
       const std::uint64_t bits = detail::randomBits(seed, i);
       if constexpr (std::is_same_v<T, bool>)
@@ -88,36 +94,44 @@ public:
     array.copy_from(host, where);
     return array;
   }
-  static DeviceArray from_host(std::span<const T> values, Shape shape,
+  static DeviceArray from_host(std::span<const T> values, const Shape &shape,
                                std::source_location where = std::source_location::current()) {
-    DeviceArray array(std::move(shape), where);
+    DeviceArray array(shape, where);
     array.copy_from(values, where);
     return array;
   }
 
   /// The device pointer, the number of elements, their size in bytes, and the extents.
-  T *data() const { return static_cast<T *>(memory_.data()); }
-  std::size_t size() const { return memory_.bytes() / sizeof(T); }
-  std::size_t bytes() const { return memory_.bytes(); }
-  TensorArg::Dims shape() const { return tensor_.shape(); }
+  T *data(std::source_location where = std::source_location::current()) const {
+    return static_cast<T *>(memory_.data(where));
+  }
+  std::size_t size(std::source_location where = std::source_location::current()) const {
+    return memory_.bytes(where) / sizeof(T);
+  }
+  std::size_t bytes(std::source_location where = std::source_location::current()) const {
+    return memory_.bytes(where);
+  }
+  TensorArg::Dims shape(std::source_location where = std::source_location::current()) const {
+    return tensor(where).shape();
+  }
 
   /// All elements from the host; throws RuntimeError where the sizes differ.
   void copy_from(std::span<const T> values,
                  std::source_location where = std::source_location::current()) {
-    if (values.size() != size())
+    if (values.size() != size(where))
       throw RuntimeError("copying " + std::to_string(values.size()) +
-                             " elements into an array of " + std::to_string(size()),
+                             " elements into an array of " + std::to_string(size(where)),
                          0, where);
-    memory_.copyFrom(values.data(), 0, bytes(), where);
+    memory_.copyFrom(values.data(), 0, bytes(where), where);
   }
   /// A copy on the host. It waits for nothing but itself: synchronise the stream that writes first.
   std::vector<T> to_host(std::source_location where = std::source_location::current()) const {
-    std::vector<T> values(size());
-    memory_.copyTo(values.data(), 0, bytes(), where);
+    std::vector<T> values(size(where));
+    memory_.copyTo(values.data(), 0, bytes(where), where);
     return values;
   }
   void fill(T value, std::source_location where = std::source_location::current()) {
-    copy_from(std::vector<T>(size(), value), where);
+    copy_from(std::vector<T>(size(where), value), where);
   }
   /// Every byte 0xff: not-a-number for floating point, -1 for integers. What a kernel does not
   /// write shows.
@@ -125,15 +139,37 @@ public:
     memory_.fillBytes(0xff, where);
   }
 
-  /// The array as a kernel's argument; mark a copy of it for another choice of static and dynamic.
-  const TensorArg &tensor() const { return tensor_; }
-  operator const TensorArg &() const { return tensor_; }
+  /// Why the array can't be used any more; null where it can.
+  const char *gone() const { return memory_.gone(); }
+  /// The array as a kernel's argument.
+  const TensorArg &tensor(std::source_location where = std::source_location::current()) const {
+    (void)memory_.bytes(where);
+    return tensor_;
+  }
+  operator const TensorArg &() const { return tensor({}); }
+  /// TensorArg's marks, each on a copy of `tensor()`: what is static and what is dynamic, and the
+  /// alignment that the kernel may rely on.
   TensorArg
   mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
                       std::source_location where = std::source_location::current()) const {
-    TensorArg copy = tensor_;
-    copy.mark_layout_dynamic(leading_dim, divisibility, where);
-    return copy;
+    return TensorArg(tensor(where)).mark_layout_dynamic(leading_dim, divisibility, where);
+  }
+  TensorArg mark_layout_static(std::source_location where = std::source_location::current()) const {
+    return TensorArg(tensor(where)).mark_layout_static();
+  }
+  TensorArg
+  mark_shape_dynamic(int dim, std::int64_t divisibility = 1,
+                     std::source_location where = std::source_location::current()) const {
+    return TensorArg(tensor(where)).mark_shape_dynamic(dim, divisibility, where);
+  }
+  TensorArg
+  mark_stride_dynamic(int dim, std::int64_t divisibility = 1,
+                      std::source_location where = std::source_location::current()) const {
+    return TensorArg(tensor(where)).mark_stride_dynamic(dim, divisibility, where);
+  }
+  TensorArg assume_aligned(std::size_t bytes,
+                           std::source_location where = std::source_location::current()) const {
+    return TensorArg(tensor(where)).assume_aligned(bytes, where);
   }
 
 private:

@@ -59,6 +59,11 @@ int64_t flydslEmulatorCountedLaunches(int32_t device);
    among the last 1024; -2 for a `size` that this library does not know. */
 int32_t flydslEmulatorGetLaunch(int32_t device, uint64_t index, flydslEmulatorLaunch *launch);
 
+/* How many findings the checks (FLYDSL_EMULATOR_CHECK) have made in the launches of a device since
+   the process started; -1 for a device that does not exist. The newest one is written to `text`, cut
+   to `size` bytes with the 0 at the end, where `text` is not NULL. */
+int64_t flydslEmulatorFindings(int32_t device, char *text, uint32_t size);
+
 #ifdef __cplusplus
 }
 #endif

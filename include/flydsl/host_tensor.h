@@ -5,12 +5,15 @@
 #include <flydsl/dtype.h>
 #include <flydsl/error.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <source_location>
 #include <span>
-#include <vector>
+#include <string>
+#include <utility>
 
 struct DLManagedTensor;
 
@@ -95,30 +98,67 @@ private:
       dynamic_[2 * maxRank * 8]; // the dynamic leaves, as the kernel's packed struct holds them
 };
 
+/// Extents or strides out of any integers: `{m, n}`, `{v.size()}`, or what holds a row of them (a
+/// vector, an array, a span). Throws TraceError for a number that 64 bits with a sign do not hold.
+class Extents {
+public:
+  /// A number between the braces.
+  class One {
+  public:
+    template <std::integral T>
+      requires(!std::same_as<T, bool>)
+    One(T value, std::source_location where = std::source_location::current())
+        : value_(static_cast<std::int64_t>(value)) {
+      if (!std::in_range<std::int64_t>(value)) [[unlikely]]
+        throw TraceError("an extent or a stride of " + std::to_string(value) +
+                             " is more than 63 bits hold",
+                         where);
+    }
+
+  private:
+    friend class Extents;
+    std::int64_t value_;
+  };
+
+  Extents() = default;
+  Extents(std::initializer_list<One> values) {
+    for (const One &one : values)
+      add(one);
+  }
+  template <class Row>
+    requires(!std::same_as<Row, Extents> &&
+             requires(const Row &r) {
+               { *std::data(r) } -> std::convertible_to<One>;
+               std::size(r);
+             })
+  Extents(const Row &row, std::source_location where = std::source_location::current()) {
+    for (std::size_t i = 0; i < std::size(row); ++i)
+      add(One(std::data(row)[i], where));
+  }
+
+  /// The numbers in a row.
+  operator TensorArg::Dims() const { return {values_, count_}; }
+
+private:
+  // One more than a tensor may have, which the tensor refuses.
+  static constexpr std::size_t room = TensorArg::maxRank + 1;
+  void add(const One &one) {
+    if (count_ < room)
+      values_[count_++] = one.value_;
+  }
+  std::size_t count_ = 0;
+  std::int64_t values_[room] = {};
+};
+
 /// A tensor over device memory at `data`, of a C++ element type; row-major unless strides (in
 /// elements) are given.
 template <class T>
-TensorArg tensor(T *data, std::initializer_list<std::int64_t> shape,
-                 std::initializer_list<std::int64_t> strides = {},
-                 std::source_location where = std::source_location::current()) {
-  return TensorArg(const_cast<std::remove_cv_t<T> *>(data), dtype_of<T>,
-                   {shape.begin(), shape.size()}, {strides.begin(), strides.size()}, where);
-}
-template <class T>
-TensorArg tensor(T *data, const std::vector<std::int64_t> &shape,
-                 const std::vector<std::int64_t> &strides = {},
+TensorArg tensor(T *data, const Extents &shape, const Extents &strides = {},
                  std::source_location where = std::source_location::current()) {
   return TensorArg(const_cast<std::remove_cv_t<T> *>(data), dtype_of<T>, shape, strides, where);
 }
 /// The same with the element type as a value, for memory that no C++ type describes.
-inline TensorArg tensor(void *data, DType dtype, std::initializer_list<std::int64_t> shape,
-                        std::initializer_list<std::int64_t> strides = {},
-                        std::source_location where = std::source_location::current()) {
-  return TensorArg(data, dtype, {shape.begin(), shape.size()}, {strides.begin(), strides.size()},
-                   where);
-}
-inline TensorArg tensor(void *data, DType dtype, const std::vector<std::int64_t> &shape,
-                        const std::vector<std::int64_t> &strides = {},
+inline TensorArg tensor(void *data, DType dtype, const Extents &shape, const Extents &strides = {},
                         std::source_location where = std::source_location::current()) {
   return TensorArg(data, dtype, shape, strides, where);
 }

@@ -81,6 +81,9 @@ template <class... Ps> class CompiledKernel<void(Ps...)> : public Executable {
 public:
   CompiledKernel(Executable executable, std::shared_ptr<detail::BoundExecutable> bound)
       : Executable(std::move(executable)), bound_(std::move(bound)) {}
+  // Copies share; a move is a copy, so that no object is without its code.
+  CompiledKernel(const CompiledKernel &) = default;
+  CompiledKernel &operator=(const CompiledKernel &) = default;
 
   class [[nodiscard]] Call {
   public:
@@ -126,6 +129,9 @@ public:
                                      std::apply(body, parameters);
                                    },
                                    hints, where})) {}
+  // A move is a copy, so that no object is without its kernel.
+  Kernel(const Kernel &) = default;
+  Kernel &operator=(const Kernel &) = default;
 
   class [[nodiscard]] Call {
   public:

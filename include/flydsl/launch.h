@@ -36,11 +36,17 @@ private:
 
 /// One launch. The workgroup size is known to the compiler: each size is a kernel of its own.
 struct LaunchConfig {
-  Dim3 grid = {};        ///< workgroups
-  Dim3 block = {};       ///< work-items of a workgroup; at most Target::max_block_size()
-  std::size_t smem = 0;  ///< bytes of dynamic shared memory, beside what the kernel declares
+  Dim3 grid = {}; ///< workgroups
+  /// Work-items of a workgroup; at most Target::max_block_size(). Where it is not given (0), the
+  /// size that the kernel was compiled for or its hint names; a TraceError where neither does.
+  Dim3 block = 0;
+  /// Bytes of dynamic shared memory, beside what the kernel declares. A TraceError where they are
+  /// fewer than the kernel was traced to use.
+  std::size_t smem = 0;
   StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; none: the default stream
   Dim3 cluster = {};     ///< workgroups of a cluster, on targets that have clusters
+  /// A grid with an extent of 0 is a launch of nothing; otherwise it is a TraceError.
+  bool allow_empty = false;
 };
 
 FLYDSL_NAMESPACE_END

@@ -328,7 +328,8 @@ template <detail::LayoutLike L>
 L composition(const L &outer, const Tiler &inner, Loc loc = Loc::current()) {
   return L(detail::algebra("composition", {&outer.handle(), &inner.handle()}, loc));
 }
-/// The indices below `codomain` that the layout does not reach, as a layout to go beside it.
+/// The indices below `codomain` that the layout does not reach, as a layout to go beside it. A
+/// codomain that is a tuple, a shape, stands for its size, the product of its numbers.
 FLYDSL_API Layout complement(const Layout &x, const IntTuple &codomain, Loc loc = Loc::current());
 FLYDSL_API Layout complement(const Layout &x, Loc loc = Loc::current());
 /// R with x(R(i)) == i for all i below its size.

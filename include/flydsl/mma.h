@@ -33,6 +33,21 @@ struct FragmentOptions {
   int stages = 0;
 };
 
+/// The tile that a fragment is made for.
+class FragmentTile {
+public:
+  FragmentTile(const Tensor &tile) : value_(tile) {}
+  FragmentTile(const Layout &tile) : value_(tile) {}
+  FragmentTile(const IntTuple &shape) : value_(shape) {}
+  FragmentTile(std::initializer_list<IntTuple> shape, Loc loc = Loc::current())
+      : value_(IntTuple(shape, loc)) {}
+  /// The tensor, layout or shape.
+  const detail::Handle &handle() const { return value_.handle(); }
+
+private:
+  Value value_;
+};
+
 /// An mma atom repeated over (M, N, K) by several waves and, through a permutation, over a larger
 /// tile.
 class FLYDSL_API TiledMma : public Value, public detail::StaticParam<TiledMma> {
@@ -61,12 +76,13 @@ public:
   ThrMma get_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
   ThrMma thr_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
 
-  /// Registers for a thread's part of an operand's tile: A (M, K), B (N, K), C (M, N).
-  Tensor make_fragment_A(const Tensor &a, FragmentOptions options = {},
+  /// Registers for a thread's part of an operand's tile: A (M, K), B (N, K), C (M, N). The tile is a
+  /// tensor, one of coordinates too, or its layout or shape.
+  Tensor make_fragment_A(const FragmentTile &a, FragmentOptions options = {},
                          Loc loc = Loc::current()) const;
-  Tensor make_fragment_B(const Tensor &b, FragmentOptions options = {},
+  Tensor make_fragment_B(const FragmentTile &b, FragmentOptions options = {},
                          Loc loc = Loc::current()) const;
-  Tensor make_fragment_C(const Tensor &c, FragmentOptions options = {},
+  Tensor make_fragment_C(const FragmentTile &c, FragmentOptions options = {},
                          Loc loc = Loc::current()) const;
 };
 

@@ -83,6 +83,7 @@ class FLYDSL_API Numeric : public Value,
                            public detail::Operators<detail::NumericArg, Numeric, Boolean> {
 public:
   using Value::Value;
+  FLYDSL_NO_CHANGES(Numeric)
   /// The element type.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
 
@@ -115,6 +116,7 @@ public:
     return Scalar(detail::wrapParam(param));
   }
 
+  FLYDSL_NO_CHANGES(Scalar)
   explicit Scalar(detail::Handle handle) : Numeric(static_cast<detail::Handle &&>(handle)) {}
   /// A constant. TraceError where the number does not fit.
   template <detail::HostNumeric T>

@@ -57,10 +57,13 @@ FLYDSL_API MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc = f3
 struct WmmaOptions {
   std::optional<bool> sign_a = {}, sign_b = {};
   bool clamp = false;
+  /// The target whose form it has ("gfx1100"); empty: the one that is traced for. Outside of a
+  /// kernel, as for a tiled mma that is made on the host, one is named.
+  std::string arch = {};
 };
-/// RDNA's and gfx1250's matrix instruction, in the form of the target that is traced for; `acc` not
-/// given is f32, or i32 for integers. TraceError where the target has none such; it lists what
-/// there is.
+/// RDNA's and gfx1250's matrix instruction, in the form of the target that is traced for or named;
+/// `acc` not given is f32, or i32 for integers. TraceError where the target has none such; it lists
+/// what there is.
 FLYDSL_API MmaOp WMMA(int m, int n, int k, DType ab, DType acc = {},
                       const WmmaOptions &options = {}, Loc loc = Loc::current());
 /// A and B of different types.

@@ -23,8 +23,9 @@ public:
   Stream(Stream &&other) noexcept;
   Stream &operator=(Stream &&other) noexcept;
 
-  /// The hipStream_t.
-  ihipStream_t *native() const { return native_; }
+  /// The hipStream_t. It throws RuntimeError, as the functions below do, where the stream was moved
+  /// from or its device was reset.
+  ihipStream_t *native(std::source_location where = std::source_location::current()) const;
   Device device() const { return device_; }
   /// Waits for the work in it; throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;
@@ -34,17 +35,21 @@ public:
   void wait(const Event &event, std::source_location where = std::source_location::current()) const;
 
 private:
+  void destroy() noexcept;
   ihipStream_t *native_ = nullptr;
   Device device_;
+  unsigned resets_ = 0; ///< of the device, when the stream was made
 };
 
 /// What a launch takes as its stream: an fx::Stream, a native hipStream_t of any origin, or nothing
-/// for the current device's default stream. It owns nothing.
+/// for the current device's default stream. It owns nothing. Of a Stream that was moved from, or
+/// whose device was reset, it is a RuntimeError.
 class StreamRef {
 public:
   constexpr StreamRef() = default;
   constexpr StreamRef(std::nullptr_t) {}
-  StreamRef(const Stream &stream) : native_(stream.native()), device_(stream.device().ordinal()) {}
+  StreamRef(const Stream &stream, std::source_location where = std::source_location::current())
+      : native_(stream.native(where)), device_(stream.device().ordinal()) {}
   constexpr StreamRef(ihipStream_t *native) : native_(native) {}
 
   /// The hipStream_t; null for the default stream.
@@ -65,8 +70,9 @@ public:
   Event(Event &&other) noexcept;
   Event &operator=(Event &&other) noexcept;
 
-  /// The hipEvent_t.
-  ihipEvent_t *native() const { return native_; }
+  /// The hipEvent_t. It throws RuntimeError, as the functions below do, where the event was moved
+  /// from or its device was reset.
+  ihipEvent_t *native(std::source_location where = std::source_location::current()) const;
   /// Marks the place behind all work that the stream has now; waits until that is reached; tells
   /// whether it is. Throw RuntimeError where HIP refuses.
   void record(StreamRef stream, std::source_location where = std::source_location::current());
@@ -77,7 +83,10 @@ public:
                            std::source_location where = std::source_location::current()) const;
 
 private:
+  void destroy() noexcept;
   ihipEvent_t *native_ = nullptr;
+  int device_ = 0;
+  unsigned resets_ = 0; ///< of the device, when the event was made
 };
 
 FLYDSL_NAMESPACE_END

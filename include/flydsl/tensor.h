@@ -77,8 +77,31 @@ public:
   void operator=(const Element &value) && {
     detail::storeElement(tensor_, coord_, handle_, value.handle(), detail::unknownPlace());
   }
+  /// `tensor(i, j) += x` and the like: reads, combines and writes. Threads that change one element
+  /// at the same time lose changes; `fx::atomic` does not. The result has the element's type.
+  void operator+=(const Numeric::Arg &v) && { change(detail::BinaryOp::add, v); }
+  void operator-=(const Numeric::Arg &v) && { change(detail::BinaryOp::sub, v); }
+  void operator*=(const Numeric::Arg &v) && { change(detail::BinaryOp::mul, v); }
+  void operator/=(const Numeric::Arg &v) && { change(detail::BinaryOp::div, v); }
+  void operator%=(const Numeric::Arg &v) && { change(detail::BinaryOp::rem, v); }
+  void operator&=(const Numeric::Arg &v) && { change(detail::BinaryOp::bitAnd, v); }
+  void operator|=(const Numeric::Arg &v) && { change(detail::BinaryOp::bitOr, v); }
+  void operator^=(const Numeric::Arg &v) && { change(detail::BinaryOp::bitXor, v); }
+  void operator<<=(const Numeric::Arg &v) && { change(detail::BinaryOp::shl, v); }
+  void operator>>=(const Numeric::Arg &v) && { change(detail::BinaryOp::shr, v); }
+#define FLYDSL_NAMED_ELEMENT                                                                       \
+  "a named element is the value that it had; only tensor(i, j) = x writes, and fx::Var holds "     \
+  "what changes"
+  FLYDSL_REFUSED(FLYDSL_NAMED_ELEMENT, void operator=(const Numeric::Arg &) &);
+  FLYDSL_REFUSED(FLYDSL_NAMED_ELEMENT, void operator=(const Element &) &);
+#undef FLYDSL_NAMED_ELEMENT
+  FLYDSL_CHANGES_REFUSED
 
 private:
+  void change(detail::BinaryOp op, const Numeric::Arg &v) {
+    detail::storeElement(tensor_, coord_, handle_, detail::binary(op, handle_, v.handle, v.loc),
+                         v.loc);
+  }
   detail::Handle tensor_, coord_;
 };
 

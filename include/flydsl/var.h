@@ -14,6 +14,7 @@ FLYDSL_API void varStore(const Handle &memory, const Handle &value, Loc loc);
 class NumericVar : public Operators<NumericArg, Numeric, Boolean> {
 public:
   const Handle &memory() const { return memory_; }
+  template <class Asked = void> explicit operator bool() const { return conditionOfCpp<Asked>(); }
 
 protected:
   NumericVar(const Handle &init, DType type, Loc loc) : memory_(varNew(init, type, loc)) {}
@@ -24,6 +25,7 @@ protected:
 class VectorVar : public Operators<VectorArg, Vector, Vector> {
 public:
   const Handle &memory() const { return memory_; }
+  template <class Asked = void> explicit operator bool() const { return conditionOfCpp<Asked>(); }
 
 protected:
   VectorVar(const Handle &init, DType type, Loc loc) : memory_(varNew(init, type, loc)) {}

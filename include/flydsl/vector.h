@@ -43,6 +43,7 @@ struct VectorArg {
 class FLYDSL_API Vector : public Value,
                           public detail::Operators<detail::VectorArg, Vector, Vector> {
 public:
+  FLYDSL_NO_CHANGES(Vector)
   using Value::Value;
   /// The element type, and the number of elements.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }

@@ -200,7 +200,7 @@ const llvm::StringMap<Fn> &table() {
        [](const Args &a) {
          std::optional<layout::Int> codomain;
          if (a.values.size() > 1)
-           codomain = a.tuple(1).leaf();
+           codomain = layout::product(a.tuple(1));
          return HostValue(layout::complement(a.plain(0), codomain));
        }},
       {"right_inverse", [](const Args &a) { return HostValue(layout::rightInverse(a.plain(0))); }},

@@ -97,6 +97,23 @@ static mlir::Value element(Tracer &t, const Handle &value, DType type, const cha
   return detail::operand(t, value, type, loc).value;
 }
 
+/// The scope by LLVM's name, whose empty one is the system (AMDGPUUsage, "Memory Scopes").
+static mlir::StringAttr scopeNamed(Tracer &t, const char *scope, Loc loc) {
+  static constexpr const char *known[] = {"agent",         "workgroup",        "wavefront",
+                                          "singlethread",  "agent-one-as",     "workgroup-one-as",
+                                          "wavefront-one-as", "singlethread-one-as", "one-as"};
+  const llvm::StringRef name = scope;
+  if (name.empty() || name == "system")
+    return {};
+  if (name == "system-one-as")
+    return t.string("one-as");
+  if (!llvm::is_contained(known, name))
+    throw TraceError("there is no memory scope " + name.str() +
+                         "; there are wavefront, workgroup, agent and system",
+                     loc);
+  return t.string(name);
+}
+
 Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, const char *scope) {
   Loc loc = value.loc;
   Tracer &t = Tracer::require("atomic", loc);
@@ -114,8 +131,8 @@ Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, c
   llvm::SmallVector<mlir::NamedAttribute, 3> attributes{
       t.named("bin_op", i64Attr(*kind)),
       t.named("ordering", i64Attr(llvmd::AtomicOrdering::monotonic))};
-  if (*scope)
-    attributes.push_back(t.named("syncscope", t.string(scope)));
+  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
+    attributes.push_back(t.named("syncscope", name));
   return Numeric(t.wrap(t.emit("llvm.atomicrmw", {address(t, pointer, "atomic", loc), operand}, loc,
                                attributes, operand.getType()),
                         type, loc));
@@ -139,14 +156,68 @@ Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
   auto order = b.getI64IntegerAttr(static_cast<std::int64_t>(llvmd::AtomicOrdering::monotonic));
   llvm::SmallVector<mlir::NamedAttribute, 3> attributes{t.named("success_ordering", order),
                                                         t.named("failure_ordering", order)};
-  if (*scope)
-    attributes.push_back(t.named("syncscope", t.string(scope)));
+  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
+    attributes.push_back(t.named("syncscope", name));
   mlir::Value both = t.emit(
       "llvm.cmpxchg", {address(t, pointer, "atomic_cas", loc), compared, written}, loc, attributes,
       llvmd::LLVMStructType::getLiteral(t.context(), {compared.getType(), b.getI1Type()}));
   mlir::Value old = t.emit("llvm.extractvalue", both, loc,
                            {t.named("position", b.getDenseI64ArrayAttr({0}))}, compared.getType());
   return Numeric(detail::bitcast(t.wrap(old, bits, loc), type, loc));
+}
+
+/// The type of the element's bits, as an atomic access moves it.
+static DType accessed(const Pointer &pointer, const char *what, Loc loc) {
+  const DType type = pointer.dtype(loc);
+  for (DType bits : {i8, i16, i32, i64})
+    if (type.bits() == bits.bits() && type.memory_bits() == bits.bits())
+      return bits;
+  throw TraceError(std::string(what) + " works on elements of 8, 16, 32 and 64 bits, not on " +
+                       std::string(type.name()),
+                   loc);
+}
+
+static llvm::SmallVector<mlir::NamedAttribute, 3>
+accessAttributes(Tracer &t, MemoryOrder order, const char *scope, DType bits, Loc loc) {
+  using Order = llvmd::AtomicOrdering;
+  static constexpr Order orders[] = {Order::monotonic, Order::acquire, Order::release,
+                                     Order::seq_cst};
+  mlir::OpBuilder &b = t.builder();
+  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{
+      t.named("ordering", b.getI64IntegerAttr(
+                              static_cast<std::int64_t>(orders[static_cast<int>(order)]))),
+      t.named("alignment", b.getI64IntegerAttr(bits.bytes()))};
+  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
+    attributes.push_back(t.named("syncscope", name));
+  return attributes;
+}
+
+Numeric atomic_load(const Pointer &pointer, MemoryOrder order, const char *scope, Loc loc) {
+  Tracer &t = Tracer::require("atomic_load", loc);
+  if (order == MemoryOrder::release)
+    throw TraceError("atomic_load has the order relaxed, acquire or seq_cst; a release is a store's",
+                     loc);
+  const DType type = pointer.dtype(loc), bits = accessed(pointer, "atomic_load", loc);
+  mlir::Value v =
+      t.emit("llvm.load", address(t, pointer, "atomic_load", loc), loc,
+             accessAttributes(t, order, scope, bits, loc), builder::elementType(bits, t.context()));
+  return Numeric(detail::bitcast(t.wrap(v, bits, loc), type, loc));
+}
+
+void atomic_store(const Pointer &pointer, const Numeric::Arg &value, MemoryOrder order,
+                  const char *scope) {
+  Loc loc = value.loc;
+  Tracer &t = Tracer::require("atomic_store", loc);
+  if (order == MemoryOrder::acquire)
+    throw TraceError("atomic_store has the order relaxed, release or seq_cst; an acquire is a "
+                     "load's",
+                     loc);
+  const DType type = pointer.dtype(loc), bits = accessed(pointer, "atomic_store", loc);
+  Handle number = t.wrap(element(t, value.handle, type, "atomic_store", loc), type, loc);
+  t.create("llvm.store",
+           {t.use(detail::bitcast(number, bits, loc), loc),
+            address(t, pointer, "atomic_store", loc)},
+           loc, accessAttributes(t, order, scope, bits, loc), mlir::TypeRange());
 }
 
 FLYDSL_NAMESPACE_END

@@ -145,9 +145,10 @@ Handle OpenRegion::result(std::size_t i) const {
 
 //===-- for ---------------------------------------------------------------===//
 
-static DType boundType(const Handle &scalar) {
+/// Whether a bound needs 64 bits: loops count with a sign, so 32 bits without one are too many too.
+static bool isWideBound(const Handle &scalar) {
   DType type = dtypeOf(scalar, Loc());
-  return type.bits() > 32 ? i64 : i32;
+  return type.bits() > 32 || (type.bits() == 32 && !type.is_signed());
 }
 
 OpenFor::OpenFor(const IntTuple &lo, const IntTuple &hi, const IntTuple &step,
@@ -159,7 +160,7 @@ OpenFor::OpenFor(const IntTuple &lo, const IntTuple &hi, const IntTuple &step,
   bool wide = false;
   for (const IntTuple *bound : {&lo, &hi, &step}) {
     bounds.push_back(scalarOfTuple(bound->handle(), loc));
-    wide |= boundType(bounds.back()) == i64;
+    wide |= isWideBound(bounds.back());
   }
   if (auto *number = hostAs<HostNumber>(bounds[2]); number && number->integer <= 0)
     throw TraceError("a loop's step is positive, not " + std::to_string(number->integer), loc);
@@ -233,6 +234,11 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
   mlir::Operation *typed = s.builder().create(op);
   s.op->erase();
   s.op = typed;
+}
+
+void exitIf(const Handle &condition, Loc loc) {
+  Tracer &t = Tracer::require("exit_if", loc);
+  t.exitIf(carriedValue(t, condition, boolean, loc), loc);
 }
 
 //===-- while -------------------------------------------------------------===//

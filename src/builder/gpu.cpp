@@ -23,7 +23,9 @@ Index3 grid_dim(Loc loc) { return dimensions("gpu.grid_dim", loc); }
 namespace gpu {
 
 void barrier(Loc loc) {
-  Tracer::require("gpu::barrier", loc).create("gpu.barrier", {}, loc, {}, mlir::TypeRange());
+  Tracer &t = Tracer::require("gpu::barrier", loc);
+  t.expectAllThreads("a barrier", loc);
+  t.create("gpu.barrier", {}, loc, {}, mlir::TypeRange());
 }
 
 Int32 lane_id(Loc loc) {

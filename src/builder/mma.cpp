@@ -9,6 +9,7 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 #include "layout/coord.h"
+#include "layout/make.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -72,29 +73,56 @@ static mlir::NamedAttribute operandAttribute(Tracer &t, MmaOperand operand) {
                  fly::MmaOperandAttr::get(t.context(), static_cast<fly::MmaOperand>(operand)));
 }
 
-static Tensor fragment(const TiledMma &mma, MmaOperand operand, const Tensor &input,
+/// The layout of a tile that is no memory: a layout's own; of coordinates and of a shape, that of
+/// the extents.
+static layout::Layout tileLayout(Tracer &t, const FragmentTile &tile, Loc loc) {
+  mlir::Type type = t.typeOf(tile.handle(), loc);
+  if (auto shape = mlir::dyn_cast<fly::IntTupleType>(type))
+    return layout::makeLayout(shape.getValue());
+  std::optional<layout::AnyLayout> any = fly::getLayoutOf(type);
+  if (!any)
+    throw TraceError("a fragment is made for a tensor, a layout or a shape, not for " +
+                         builder::describe(tile.handle()),
+                     loc);
+  return mlir::isa<fly::CoordTensorType>(type) ? layout::makeLayout(layout::shapeOf(*any))
+                                               : layout::outermost(*any);
+}
+
+static Tensor fragment(const TiledMma &mma, MmaOperand operand, const FragmentTile &input,
                        FragmentOptions options, Loc loc) {
   Tracer &t = Tracer::require("make_fragment", loc);
+  if (options.stages < 0)
+    throw TraceError("a fragment has no " + std::to_string(options.stages) + " stages", loc);
+  // The element type is the atom's: an accumulator is wider than what it is stored to.
+  const mlir::Type element =
+      tiledMma(mma, loc).getMmaAtom().getValType(static_cast<fly::MmaOperand>(operand));
+  DType dtype = input.handle().node()->dtype;
+  if (!dtype || element != builder::elementType(dtype, t.context()))
+    dtype = builder::dtypeOfElement(element);
+  if (!mlir::isa<fly::MemRefType>(t.typeOf(input.handle(), loc))) {
+    Handle registers = builder::guarded(loc, [&] {
+      return hostHandle(layout::fragmentLayout(fly::toTiledMma(tiledMma(mma, loc)),
+                                               static_cast<layout::MmaOperand>(operand),
+                                               tileLayout(t, input, loc), options.stages));
+    });
+    return make_rmem_tensor(Layout(registers), dtype, loc);
+  }
   llvm::SmallVector<mlir::NamedAttribute, 2> attributes{operandAttribute(t, operand)};
   if (options.stages)
     attributes.push_back(t.named("stages", t.builder().getI32IntegerAttr(options.stages)));
-  mlir::Value v = t.emit("fly.mma.make_fragment",
-                         {t.use(mma.handle(), loc), t.use(input.handle(), loc)}, loc, attributes);
-  // The element type is the atom's: an accumulator is wider than what it is stored to.
-  mlir::Type element = mlir::cast<fly::MemRefType>(v.getType()).getElemTy();
-  DType dtype = input.dtype(loc);
-  if (element != builder::elementType(dtype, t.context()))
-    dtype = builder::dtypeOfElement(element);
+  mlir::Value v =
+      t.emit("fly.mma.make_fragment",
+             {t.use(mma.handle(), loc), t.use(input.handle(), loc)}, loc, attributes);
   return Tensor(t.wrap(v, dtype, loc));
 }
 
-Tensor TiledMma::make_fragment_A(const Tensor &a, FragmentOptions options, Loc loc) const {
+Tensor TiledMma::make_fragment_A(const FragmentTile &a, FragmentOptions options, Loc loc) const {
   return fragment(*this, MmaOperand::A, a, options, loc);
 }
-Tensor TiledMma::make_fragment_B(const Tensor &b, FragmentOptions options, Loc loc) const {
+Tensor TiledMma::make_fragment_B(const FragmentTile &b, FragmentOptions options, Loc loc) const {
   return fragment(*this, MmaOperand::B, b, options, loc);
 }
-Tensor TiledMma::make_fragment_C(const Tensor &c, FragmentOptions options, Loc loc) const {
+Tensor TiledMma::make_fragment_C(const FragmentTile &c, FragmentOptions options, Loc loc) const {
   return fragment(*this, MmaOperand::C, c, options, loc);
 }
 

@@ -57,6 +57,8 @@ public:
   bool large = false;
   /// Where the value was made.
   Loc where;
+  /// Of a kernel's parameter, which has no place of its own: which one it is, of which kernel.
+  std::string origin;
 
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {

@@ -2,6 +2,8 @@
 #include "builder/operand.h"
 #include "builder/types.h"
 
+#include "llvm/ADT/APFloat.h"
+
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -40,9 +42,30 @@ static std::string numberText(const HostNumber &n) {
              : std::to_string(n.integer);
 }
 
+/// Whether a finite number would become infinite. Formats below 16 bits have rules of their own,
+/// which conversions follow.
+static bool overflows(const HostNumber &n, DType type) {
+  const llvm::fltSemantics *format = type == f16    ? &llvm::APFloat::IEEEhalf()
+                                     : type == bf16 ? &llvm::APFloat::BFloat()
+                                     : type == f32  ? &llvm::APFloat::IEEEsingle()
+                                                    : nullptr;
+  if (!format)
+    return false;
+  const double value = n.kind == HostNumber::Kind::floating ? n.floating
+                       : n.kind == HostNumber::Kind::unsignedInteger
+                           ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
+                           : static_cast<double>(n.integer);
+  llvm::APFloat number(value);
+  if (!number.isFinite())
+    return false;
+  bool lost = false;
+  number.convert(*format, llvm::APFloat::rmNearestTiesToEven, &lost);
+  return !number.isFinite();
+}
+
 bool fits(const HostNumber &n, DType type) {
   if (type.is_float())
-    return true;
+    return !overflows(n, type);
   if (n.kind == HostNumber::Kind::floating)
     return false;
   if (type == boolean)
@@ -59,7 +82,8 @@ bool fits(const HostNumber &n, DType type) {
 
 Handle typedConstant(const HostNumber &n, DType type, Loc loc) {
   if (!fits(n, type))
-    throw TraceError("the number " + numberText(n) + " does not fit " + std::string(type.name()),
+    throw TraceError("the number " + numberText(n) + " does not fit " + std::string(type.name()) +
+                         (type.is_float() ? "; it would become infinite" : ""),
                      loc);
   HostNumber kept = n;
   if (type.is_float() && n.kind != HostNumber::Kind::floating) {

@@ -199,6 +199,15 @@ Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
   return t.wrap(t.emit(name, {x.value, y.value}, loc, {}, x.value.getType()), type, loc);
 }
 
+/// A number as a condition: whether it is not 0.
+static Handle truthOf(const Handle &a, Loc loc) {
+  return dtypeOf(a, loc) == boolean ? a : binary(BinaryOp::ne, a, number(0, {}, loc), loc);
+}
+
+Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
+  return binary(op, truthOf(a, loc), truthOf(b, loc), loc);
+}
+
 Handle unary(UnaryOp op, const Handle &a, Loc loc) {
   Tracer &t = Tracer::require("arithmetic on kernel values", loc);
   DType type = dtypeOf(a, loc);

@@ -103,8 +103,23 @@ Handle impl::neutral(Reduction op, DType type, Loc loc) {
 
 Handle impl::number(int n, Loc loc) { return detail::constant(detail::hostNumber(n), i32, loc); }
 
+/// A reduction reads every lane of its group: where the block's size is known, all of them are there.
+static void expectFullGroups(int lanes, Loc loc) {
+  Tracer &t = Tracer::require("warp_reduce", loc);
+  t.expectAllThreads("a reduction across lanes", loc);
+  const std::array<unsigned, 3> &block = t.block();
+  const unsigned threads = block[0] * std::max(block[1], 1u) * std::max(block[2], 1u);
+  if (threads % static_cast<unsigned>(lanes))
+    throw TraceError("warp_reduce: a block of " + std::to_string(threads) +
+                         " threads is no whole number of groups of " + std::to_string(lanes) +
+                         " lanes, and the last group would read lanes that nobody runs; give a "
+                         "width that divides the block",
+                     loc);
+}
+
 Numeric warp_reduce(const Numeric &value, Reduction op, int width, Loc loc) {
   const int lanes = impl::groupWidth(width, loc);
+  expectFullGroups(lanes, loc);
   Handle sum = value.handle();
   for (int distance = lanes / 2; distance > 0; distance /= 2)
     sum = impl::combine(op, sum, shuffle_xor(Numeric(sum), distance, lanes, loc).handle(), loc);

@@ -1,6 +1,7 @@
 // Lanes, conversions and intrinsics of AMD's GPUs.
 #include <flydsl/rocdl_intrinsics.h>
 
+#include "builder/immediate.h"
 #include "builder/operand.h"
 #include "builder/types.h"
 
@@ -60,6 +61,7 @@ Numeric ds_bpermute(const Numeric &byte_index, const Numeric &x, Loc loc) {
 }
 
 Numeric ds_swizzle(const Numeric &x, int offset, Loc loc) {
+  builder::immediate("the offset of ds_swizzle", offset, 0xffff, loc);
   return on32Bits("ds_swizzle", x, loc, [&](const Handle &bits) {
     return impl::intrinsic("llvm.amdgcn.ds.swizzle", {i32}, {Numeric(bits), offset}, loc);
   });
@@ -90,6 +92,9 @@ Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_ma
                          std::string(old.dtype(loc).name()) + " and a new one of " +
                          std::string(x.dtype(loc).name()),
                      loc);
+  builder::immediate("the control of update_dpp", control, 0x1ff, loc);
+  builder::immediate("the row mask of update_dpp", row_mask, 15, loc);
+  builder::immediate("the bank mask of update_dpp", bank_mask, 15, loc);
   mlir::OpBuilder &b = t.builder();
   mlir::Value v = value(t, x.handle(), loc);
   return Numeric(t.wrap(t.emit("rocdl.update.dpp", {value(t, old.handle(), loc), v}, loc,

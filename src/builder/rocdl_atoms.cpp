@@ -2,6 +2,7 @@
 #include <flydsl/rocdl.h>
 
 #include "builder/static_types.h"
+#include "target/processors.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -78,8 +79,17 @@ MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, i
                      loc);
 }
 MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &o, Loc loc) {
-  const Target &target =
-      builder::Tracer::require("WMMA", loc).targetWith(Feature::wmma, "WMMA", loc);
+  if (o.arch.empty() && !builder::Tracer::current())
+    throw TraceError("WMMA outside of a kernel needs a target, whose form it has: "
+                     "WmmaOptions{.arch = \"gfx1100\"}",
+                     loc);
+  const Target target =
+      o.arch.empty() ? builder::Tracer::current()->targetWith(Feature::wmma, "WMMA", loc)
+                     : Target::parse(o.arch);
+  if (!target.has(Feature::wmma))
+    throw TraceError("there is no WMMA on " + target.name() + "; " +
+                         detail::processorsWith(Feature::wmma) + " have it",
+                     loc);
   const char *family = target.family() == Family::rdna3   ? "gfx11"
                        : target.family() == Family::rdna4 ? "gfx120x"
                                                           : "gfx1250";

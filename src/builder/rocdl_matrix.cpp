@@ -1,9 +1,11 @@
 // Raw matrix instructions: what each takes, and where it is.
 #include <flydsl/rocdl_intrinsics.h>
 
+#include "builder/immediate.h"
 #include "builder/intrinsic.h"
 #include "builder/operand.h"
 #include "builder/types.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
 #include <algorithm>
 
@@ -11,16 +13,16 @@ FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
 using detail::Handle;
+namespace fly_rocdl = mlir::fly_rocdl;
 
 namespace rocdl {
 namespace {
 
 /// Processors that have an instruction.
-enum : unsigned { gfx90a = 1, gfx942 = 2, gfx950 = 4, gfx11 = 8, gfx12 = 16, gfx1250 = 32 };
+enum : unsigned { gfx90a = 1, gfx942 = 2, gfx950 = 4 };
 constexpr unsigned cdna = gfx90a | gfx942 | gfx950, cdna3 = gfx942 | gfx950;
 constexpr std::pair<unsigned, const char *> processors[] = {
-    {gfx90a, "gfx90a"}, {gfx942, "gfx942"}, {gfx950, "gfx950"},
-    {gfx11, "gfx11"},   {gfx12, "gfx120"},  {gfx1250, "gfx1250"}};
+    {gfx90a, "gfx90a"}, {gfx942, "gfx942"}, {gfx950, "gfx950"}};
 
 /// An operand's elements; 0: a scalar.
 struct Operand {
@@ -37,7 +39,6 @@ struct Instruction {
   const char *name;
   unsigned where;
   Operand ab, acc;
-  bool isInteger = false; ///< of WMMA: takes signs
 };
 
 // A, B and C of a lane as LLVM's intrinsics take them (IntrinsicsAMDGPU.td).
@@ -57,6 +58,11 @@ constexpr Instruction mfmas[] = {
     {"f32_4x4x4bf16_1k", cdna, {i16, 4}, {f32, 4}},
     {"f32_32x32x8bf16_1k", cdna, {i16, 4}, {f32, 16}},
     {"f32_16x16x16bf16_1k", cdna, {i16, 4}, {f32, 4}},
+    {"f32_32x32x2bf16", gfx90a, {i16, 2}, {f32, 32}},
+    {"f32_16x16x2bf16", gfx90a, {i16, 2}, {f32, 16}},
+    {"f32_4x4x2bf16", gfx90a, {i16, 2}, {f32, 4}},
+    {"f32_32x32x4bf16", gfx90a, {i16, 2}, {f32, 16}},
+    {"f32_16x16x8bf16", gfx90a, {i16, 2}, {f32, 4}},
     {"i32_32x32x4i8", cdna, {i32, 0}, {i32, 32}},
     {"i32_16x16x4i8", cdna, {i32, 0}, {i32, 16}},
     {"i32_4x4x4i8", cdna, {i32, 0}, {i32, 4}},
@@ -84,72 +90,69 @@ constexpr Instruction mfmas[] = {
     {"i32_32x32x32_i8", gfx950, {i32, 4}, {i32, 16}},
 };
 
-// gfx11 gives each half of a wave all of A and B; gfx12 does not. A fragment of gfx11 is twice as
-// long.
-constexpr Instruction wmmas[] = {
-    {"f32_16x16x16_f16", gfx11, {f16, 16}, {f32, 8}},
-    {"f32_16x16x16_f16", gfx12, {f16, 8}, {f32, 8}},
-    {"f32_16x16x16_bf16", gfx11, {i16, 16}, {f32, 8}},
-    {"f32_16x16x16_bf16", gfx12, {i16, 8}, {f32, 8}},
-    {"i32_16x16x16_iu8", gfx11, {i32, 4}, {i32, 8}, true},
-    {"i32_16x16x16_iu8", gfx12, {i32, 2}, {i32, 8}, true},
-    {"i32_16x16x16_iu4", gfx11, {i32, 2}, {i32, 8}, true},
-    {"i32_16x16x16_iu4", gfx12, {i32, 0}, {i32, 8}, true},
-    {"i32_16x16x32_iu4", gfx12, {i32, 2}, {i32, 8}, true},
-    {"f32_16x16x16_fp8_fp8", gfx12, {i32, 2}, {f32, 8}},
-    {"f32_16x16x16_fp8_bf8", gfx12, {i32, 2}, {f32, 8}},
-    {"f32_16x16x16_bf8_fp8", gfx12, {i32, 2}, {f32, 8}},
-    {"f32_16x16x16_bf8_bf8", gfx12, {i32, 2}, {f32, 8}},
-    {"f32_16x16x64_fp8_fp8", gfx1250, {i32, 8}, {f32, 8}},
-    {"f32_16x16x128_fp8_fp8", gfx1250, {i32, 16}, {f32, 8}},
-};
-
 unsigned processorOf(llvm::StringRef target) {
   for (auto [bit, name] : processors)
-    if (target.starts_with(name) && !(bit == gfx12 && target.starts_with("gfx1250")))
+    if (target.starts_with(name))
       return bit;
   return 0;
 }
 
-template <std::size_t N>
-const Instruction &find(const Instruction (&table)[N], const char *family, const char *name,
-                        Tracer &t, Loc loc) {
+std::string joined(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// What is said where a target has no instruction of that name: who has it, and what it has.
+[[noreturn]] void refuse(const char *family, const char *name, const std::string &target,
+                         const std::vector<std::string> &others,
+                         const std::vector<std::string> &offered, Loc loc) {
+  throw TraceError("there is no " + std::string(family) + " " + name + " on " + target +
+                       (others.empty() ? "" : "; " + joined(others) + " have it") + "; " + target +
+                       (offered.empty() ? " has none" : " has " + joined(offered)),
+                   loc);
+}
+
+const Instruction &findMfma(const char *name, Tracer &t, Loc loc) {
   const std::string target = t.target(name, loc).name();
   const unsigned here = processorOf(target);
-  std::string offered, others;
-  for (const Instruction &i : table) {
+  std::vector<std::string> offered, others;
+  for (const Instruction &i : mfmas) {
     const bool isNamed = std::string_view(i.name) == name;
     if (isNamed && (i.where & here))
       return i;
     if (i.where & here)
-      offered += (offered.empty() ? "" : ", ") + std::string(i.name);
+      offered.push_back(i.name);
     if (isNamed)
       for (auto [bit, processor] : processors)
         if (i.where & bit)
-          others += (others.empty() ? "" : ", ") + std::string(processor);
+          others.push_back(processor);
   }
-  throw TraceError("there is no " + std::string(family) + " " + name + " on " + target +
-                       (others.empty() ? "" : "; " + others + " have it") + "; " + target +
-                       (offered.empty() ? " has none" : " has " + offered),
-                   loc);
+  refuse("MFMA", name, target, others, offered, loc);
 }
 
-mlir::Value fitted(Tracer &t, const Vector &value, const Operand &operand, const char *name,
-                   Loc loc) {
+/// A vector as the operand of that type: as many bits, a scalar out of a vector of one.
+mlir::Value fitted(Tracer &t, const Vector &value, mlir::Type type, const char *name, Loc loc) {
   mlir::Value v = t.use(value.handle(), loc);
-  if (value.size(loc) * value.dtype(loc).bits() != operand.bits())
-    throw TraceError(std::string(name) + " takes " + builder::typeText(operand.in(t.context())) +
+  auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+  const auto whole = vector ? vector : mlir::VectorType::get(1, type);
+  if (value.size(loc) * value.dtype(loc).bits() !=
+      whole.getNumElements() * whole.getElementTypeBitWidth())
+    throw TraceError(std::string(name) + " takes " + builder::typeText(type) +
                          " or as many bits of another type, not " + builder::typeText(v.getType()),
                      loc);
-  const auto whole = mlir::VectorType::get(std::max(operand.size, 1),
-                                           builder::elementType(operand.type, t.context()));
   if (v.getType() != whole)
     v = t.emit("vector.bitcast", v, loc, {}, whole);
-  if (operand.size)
+  if (vector)
     return v;
   return t.emit("vector.extract", v, loc,
                 {t.named("static_position", t.builder().getDenseI64ArrayAttr(0))},
                 whole.getElementType());
+}
+mlir::Value fitted(Tracer &t, const Vector &value, const Operand &operand, const char *name,
+                   Loc loc) {
+  return fitted(t, value, operand.in(t.context()), name, loc);
 }
 
 std::string intrinsicName(const char *prefix, const char *name) {
@@ -171,7 +174,10 @@ Vector result(Tracer &t, mlir::Value v, const Operand &acc, Loc loc) {
 Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const MfmaModifiers &m, Loc loc) {
   Tracer &t = Tracer::require("mfma", loc);
-  const Instruction &i = find(mfmas, "MFMA", name, t, loc);
+  const Instruction &i = findMfma(name, t, loc);
+  builder::immediate("cbsz of an MFMA", m.cbsz, 7, loc);
+  builder::immediate("abid of an MFMA", m.abid, 15, loc);
+  builder::immediate("blgp of an MFMA", m.blgp, 7, loc);
   mlir::Value operands[] = {fitted(t, a, i.ab, name, loc),  fitted(t, b, i.ab, name, loc),
                             fitted(t, c, i.acc, name, loc), t.constant(m.cbsz, i32, loc),
                             t.constant(m.abid, i32, loc),   t.constant(m.blgp, i32, loc)};
@@ -194,6 +200,7 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
   auto packed = [&](const ScaledOperand &o) {
     if (o.format < 0 || o.format > 4)
       throw TraceError("formats of scaled MFMA are 0 to 4, not " + std::to_string(o.format), loc);
+    builder::immediate("opsel of a scaled MFMA", o.opsel, 3, loc);
     return fitted(t, o.values, {i32, o.format < 2 ? 8 : o.format < 4 ? 6 : 4}, name, loc);
   };
   mlir::Value operands[] = {packed(a),
@@ -214,29 +221,31 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
 Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const WmmaOptions &options, Loc loc) {
   Tracer &t = Tracer::require("wmma", loc);
-  const Instruction &i = find(wmmas, "WMMA", name, t, loc);
-  llvm::SmallVector<mlir::Value, 6> operands;
-  auto flag = [&](bool value) {
-    return t.constant(mlir::cast<mlir::TypedAttr>(mlir::Attribute(t.builder().getBoolAttr(value))),
-                      loc);
-  };
-  mlir::Value x = fitted(t, a, i.ab, name, loc), y = fitted(t, b, i.ab, name, loc),
-              z = fitted(t, c, i.acc, name, loc);
-  if (i.isInteger)
-    operands = {flag(options.sign_a.value_or(false)),
-                x,
-                flag(options.sign_b.value_or(false)),
-                y,
-                z,
-                flag(options.clamp)};
-  else if (i.where & gfx1250)
-    operands = {x, y, t.constant(0, i16, loc), z, flag(false), flag(false)};
-  else
-    operands = {x, y, z};
-  return result(t,
-                builder::callIntrinsic(t, intrinsicName("llvm.amdgcn.wmma.", name), operands,
-                                       i.acc.in(t.context()), loc),
-                i.acc, loc);
+  const std::string target = t.target(name, loc).name();
+  const fly_rocdl::MatrixInstruction *row = fly_rocdl::findWmma(name, target);
+  if (!row)
+    refuse("WMMA", name, target, fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target), loc);
+  const fly_rocdl::WmmaRegisters made = fly_rocdl::wmmaRegisters(*row, t.context());
+  mlir::Value operands[] = {fitted(t, a, made.a, name, loc), fitted(t, b, made.b, name, loc),
+                            fitted(t, c, made.acc, name, loc)};
+  const bool isInteger = row->a[0] == 'i';
+  if (!isInteger && (options.sign_a || options.sign_b || options.clamp))
+    throw TraceError(std::string(name) + " multiplies floats; sign_a, sign_b and clamp are of "
+                                         "integers",
+                     loc);
+  llvm::SmallVector<mlir::NamedAttribute, 3> attributes;
+  if (isInteger)
+    for (auto [attribute, value] : {std::pair("signA", options.sign_a.value_or(false)),
+                                    std::pair("signB", options.sign_b.value_or(false)),
+                                    std::pair("clamp", options.clamp)})
+      attributes.push_back(t.named(attribute, t.builder().getBoolAttr(value)));
+  mlir::Value v = t.emit("rocdl." + row->name, operands, loc, attributes, made.acc);
+  const mlir::Type element = mlir::cast<mlir::VectorType>(made.acc).getElementType();
+  const DType type = row->acc == "bf16" ? bf16 : builder::dtypeOfElement(element);
+  if (mlir::Type wanted = builder::elementType(type, t.context()); wanted != element)
+    v = t.emit("vector.bitcast", v, loc, {},
+               mlir::VectorType::get(mlir::cast<mlir::VectorType>(made.acc).getShape(), wanted));
+  return Vector(t.wrap(v, type, loc));
 }
 
 } // namespace rocdl

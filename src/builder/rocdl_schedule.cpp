@@ -1,6 +1,7 @@
 // Hints to the scheduler, and waits.
 #include <flydsl/rocdl_intrinsics.h>
 
+#include "builder/immediate.h"
 #include "builder/tracer.h"
 #include "target/processors.h"
 
@@ -25,6 +26,8 @@ void sched_barrier(int mask, Loc loc) { emit("rocdl.sched.barrier", "mask", mask
 
 void sched_group_barrier(int mask, int size, int group, Loc loc) {
   Tracer &t = Tracer::require("sched_group_barrier", loc);
+  builder::immediate("the size of a sched_group_barrier", size, 0xffff, loc);
+  builder::immediate("the group of a sched_group_barrier", group, 0xffff, loc);
   mlir::OpBuilder &b = t.builder();
   t.create("rocdl.sched.group.barrier", {}, loc,
            {t.named("mask", b.getI32IntegerAttr(mask)), t.named("size", b.getI32IntegerAttr(size)),
@@ -37,17 +40,17 @@ void s_setprio(int priority, Loc loc) {
     throw TraceError("a wave's priority is 0 to 3, not " + std::to_string(priority), loc);
   emit("rocdl.s.setprio", "priority", priority, 16, loc);
 }
-void s_sleep(int count, Loc loc) { emit("rocdl.s.sleep", "count", count, 32, loc); }
+void s_sleep(int count, Loc loc) {
+  emit("rocdl.s.sleep", "count", builder::immediate("the time of s_sleep", count, 127, loc), 32, loc);
+}
 void s_barrier(Loc loc) {
-  Tracer::require("s_barrier", loc).create("rocdl.s.barrier", {}, loc, {}, mlir::TypeRange());
+  Tracer &t = Tracer::require("s_barrier", loc);
+  t.expectAllThreads("a barrier", loc);
+  t.create("rocdl.s.barrier", {}, loc, {}, mlir::TypeRange());
 }
 
 static int count(const char *name, std::optional<int> value, int most, Loc loc) {
-  if (value && (*value < 0 || *value > most))
-    throw TraceError(std::string(name) + " is 0 to " + std::to_string(most) + " here, not " +
-                         std::to_string(*value),
-                     loc);
-  return value.value_or(most);
+  return value ? builder::immediate(name, *value, most, loc) : most;
 }
 
 // Bits: gfx9 vmcnt [3:0] and [15:14], expcnt [6:4], lgkmcnt [11:8]; gfx11 and gfx120x expcnt [2:0],
@@ -72,16 +75,20 @@ void s_waitcnt(int bitfield, Loc loc) {
 
 void s_wait_asynccnt(int count, Loc loc) {
   Tracer::require("s_wait_asynccnt", loc).targetWith(Feature::async_lds, "s_wait_asynccnt", loc);
+  builder::immediate("the count of s_wait_asynccnt", count, 63, loc);
   impl::intrinsic("llvm.amdgcn.s.wait.asynccnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }
 
 void s_wait_tensorcnt(int count, Loc loc) {
   Tracer::require("s_wait_tensorcnt", loc)
       .targetWith(Feature::tensor_mover, "s_wait_tensorcnt", loc);
+  builder::immediate("the count of s_wait_tensorcnt", count, 63, loc);
   impl::intrinsic("llvm.amdgcn.s.wait.tensorcnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }
 
 void iglp_opt(int strategy, Loc loc) {
+  // LLVM's AMDGPUIGroupLP has these four, and no error for others.
+  builder::immediate("the strategy of iglp_opt", strategy, 3, loc);
   impl::intrinsic("llvm.amdgcn.iglp.opt", {}, {IntrinsicArg(strategy, loc)}, loc);
 }
 

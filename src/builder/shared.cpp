@@ -15,6 +15,11 @@ namespace detail {
 
 static thread_local SharedArena *filling = nullptr;
 
+/// The launch's dynamic shared memory reaches at least to `end`.
+static void useDynamic(Tracer &t, std::int64_t end) {
+  t.dynamicSharedBytes = std::max(t.dynamicSharedBytes, static_cast<std::size_t>(end));
+}
+
 static fly::PointerType sharedPointer(Tracer &t, DType type, std::int64_t alignment) {
   return fly::PointerType::get(builder::elementType(type, t.context()),
                                fly::AddressSpaceAttr::get(t.context(), fly::AddressSpace::Shared),
@@ -45,6 +50,7 @@ Handle sharedStatic(std::int64_t bytes, std::int64_t alignment, DType type, Loc 
 
 Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc) {
   Tracer &t = Tracer::require("shared memory", loc);
+  useDynamic(t, offset + type.bytes()); // an element at least; who knows more says so
   Handle base = t.wrap(t.emit("fly.get_dyn_shared", {}, loc), u8, loc);
   Handle by = staticLeaf(offset);
   Handle at = offset ? algebra("add_offset", {&base, &by}, loc) : base;
@@ -66,6 +72,8 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
   std::int64_t offset = (used_ + alignment - 1) / alignment * alignment;
   Handle pointer = static_ ? sharedStatic(bytes, alignment, type, loc)
                            : sharedDynamic(offset, alignment, type, loc);
+  if (!static_)
+    useDynamic(Tracer::require("shared memory", loc), offset + bytes);
   used_ = offset + bytes;
   return pointer;
 }

@@ -83,6 +83,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
 
   const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
   Tracer tracer(context, &body, spec.name, block, fastMath, target);
+  tracer.setOrigin(spec.where);
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {
@@ -98,6 +99,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   if (mlir::failed(mlir::verify(*result.module)))
     tracer.failVerification();
   result.staticSharedBytes = tracer.staticSharedBytes;
+  result.dynamicSharedBytes = tracer.dynamicSharedBytes;
   return result;
 }
 
@@ -112,6 +114,9 @@ Handle wrapParam(const ParamHandle &param) {
     Handle handle =
         t.wrap(mlir::Value::getFromOpaquePointer(param.value), param.type->dtype, Loc());
     handle.node()->large = param.type->large;
+    handle.node()->origin =
+        t.parameterName(mlir::cast<mlir::BlockArgument>(mlir::Value::getFromOpaquePointer(param.value))
+                            .getArgNumber());
     t.hasLargeTensor |= param.type->large;
     return handle;
   }

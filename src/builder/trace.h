@@ -20,6 +20,9 @@ struct TraceResult {
   std::string kernelName; ///< the symbol of the gpu.func
   /// Bytes of statically allocated shared memory that the body asked for.
   std::size_t staticSharedBytes = 0;
+  /// Bytes of dynamic shared memory that the body uses, as far as it says: a launch gives as many
+  /// or more.
+  std::size_t dynamicSharedBytes = 0;
 };
 
 /// Traces `spec` for arguments of `types` in `context`, whose dialects are loaded and which nobody

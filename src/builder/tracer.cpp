@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace flydsl::builder {
 
@@ -64,6 +65,11 @@ Tracer &Tracer::require(const char *what, Loc loc) {
   if (!running)
     throw TraceError(userName(what) + " needs a kernel that is being traced", loc);
   return *running;
+}
+
+std::string Tracer::parameterName(unsigned index) const {
+  return "parameter " + std::to_string(index) + " of kernel " + kernel_ +
+         (origin_.known() ? " of " + origin_.file + ":" + std::to_string(origin_.line) : "");
 }
 
 const Target &Tracer::target(const char *what, Loc loc) const {
@@ -140,7 +146,57 @@ void Tracer::failOn(llvm::StringRef name, mlir::ValueRange operands, Loc loc) {
   fail(userName(name) + "(" + operandTypes(operands) + ")", loc);
 }
 
+/// What comes out of thread numbers alone, through operations that touch no memory: whether a
+/// value is sure to differ between threads of a block is not known, but it is made to.
+static bool dependsOnThread(mlir::Value value) {
+  llvm::SmallVector<mlir::Value, 8> open{value};
+  llvm::SmallPtrSet<mlir::Operation *, 16> seen;
+  while (!open.empty()) {
+    mlir::Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    const llvm::StringRef name = op->getName().getStringRef();
+    if (name == "gpu.thread_id" || name == "gpu.lane_id" || name.starts_with("rocdl.mbcnt"))
+      return true;
+    if (op->getNumRegions() == 0 && !name.contains("load") && !name.contains("readfirstlane"))
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
+void Tracer::exitIf(mlir::Value condition, Loc loc) {
+  if (builder_.getInsertionBlock() != top())
+    throw TraceError("exit_if stands in a loop or a branch; the kernel ends early only from outside "
+                     "of those: keep the condition in a Var, and exit behind them",
+                     loc);
+  mlir::Value stays =
+      emit("arith.xori", {condition, constant(1, boolean, loc)}, loc, {}, condition.getType());
+  mlir::OperationState op(location(loc), "scf.if");
+  op.addOperands(stays);
+  op.addRegion()->push_back(new mlir::Block);
+  op.addRegion();
+  mlir::Operation *rest = builder_.create(op);
+  exits_.push_back({rest, loc, dependsOnThread(condition)});
+  builder_.setInsertionPointToEnd(&rest->getRegion(0).front());
+}
+
+void Tracer::expectAllThreads(const char *what, Loc loc) const {
+  for (const Exit &exit : exits_)
+    if (exit.mayDiffer)
+      throw TraceError(std::string(what) +
+                           " after an exit_if whose condition comes from the thread's number, at " +
+                           exit.loc.file_name() + ":" + std::to_string(exit.loc.line()) +
+                           ": threads that left do not arrive; exit behind the last barrier, or on "
+                           "a condition that is the same for the whole block",
+                       loc);
+}
+
 void Tracer::finish(mlir::Location loc) {
+  for (; !exits_.empty(); exits_.pop_back()) {
+    mlir::OperationState end(loc, "scf.yield");
+    builder_.create(end);
+    builder_.setInsertionPointAfter(exits_.back().rest);
+  }
   mlir::OperationState state(loc, "gpu.return");
   builder_.create(state);
 }
@@ -287,15 +343,21 @@ static mlir::Value valueOf(const Node &node) {
   return mlir::Value::getFromOpaquePointer(node.value);
 }
 
-static std::string placeOf(Loc loc) {
-  return std::string(loc.file_name()) + ":" + std::to_string(loc.line());
+/// ", made at file:line"; what a parameter is; nothing where nobody knows.
+static std::string originOf(const Node &node) {
+  if (!node.origin.empty())
+    return ", " + node.origin;
+  if (!node.where.line())
+    return "";
+  return ", made at " + std::string(node.where.file_name()) + ":" +
+         std::to_string(node.where.line());
 }
 
 void Tracer::check(const Node &node, Loc loc) {
   if (node.trace != id_)
-    throw TraceError("kernel " + kernel_ + " uses a value of another kernel, made at " +
-                         placeOf(node.where) +
-                         "; a traced value is good in the kernel that made it alone",
+    throw TraceError("kernel " + kernel_ + " uses a value of another kernel" + originOf(node) +
+                         "; a traced value is good in the kernel, and the trace of it, that made "
+                         "it alone",
                      loc);
   mlir::Block *home = valueOf(node).getParentBlock();
   for (mlir::Block *at = builder_.getInsertionBlock(); at;) {
@@ -305,8 +367,8 @@ void Tracer::check(const Node &node, Loc loc) {
     at = parent ? parent->getBlock() : nullptr;
   }
   throw TraceError("kernel " + kernel_ + " uses a value of type " +
-                       typeText(valueOf(node).getType()) + " made at " + placeOf(node.where) +
-                       " outside of the loop or branch that made it; carry it out of there, or "
+                       typeText(valueOf(node).getType()) + originOf(node) +
+                       ", outside of the loop or branch that made it; carry it out of there, or "
                        "keep it in a Var",
                    loc);
 }
@@ -371,6 +433,8 @@ mlir::Value Tracer::makeStateful(mlir::Type type, Loc loc) {
 }
 
 mlir::Type Tracer::typeOf(const Handle &handle, Loc loc) {
+  if (!handle)
+    throw TraceError("kernel " + kernel_ + " uses a value that was moved from", loc);
   const Node &node = *handle.node();
   if (node.trace) {
     check(node, loc);
@@ -430,7 +494,8 @@ mlir::Type tracedType(const Handle &handle, Loc loc) {
   const Node &node = *handle.node();
   Tracer *tracer = Tracer::current();
   if (!tracer || node.trace != tracer->id())
-    throw TraceError("a value made at " + placeOf(node.where) +
+    throw TraceError("a value" + originOf(node) +
+                         (originOf(node).empty() ? "" : ",") +
                          " is used outside of the kernel that made it",
                      loc);
   return valueOf(node).getType();

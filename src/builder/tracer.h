@@ -36,7 +36,13 @@ public:
   std::uint64_t id() const { return id_; }
   const std::string &kernel() const { return kernel_; }
   const std::array<unsigned, 3> &block() const { return block_; }
+  /// Where the kernel object is made.
+  void setOrigin(const SourceLocation &where) { origin_ = where; }
+  /// "parameter 0 of kernel x, of file:line", for messages.
+  std::string parameterName(unsigned index) const;
   std::size_t staticSharedBytes = 0;
+  /// The end of what the body has used of dynamic shared memory.
+  std::size_t dynamicSharedBytes = 0;
   /// What the trace is for; a TraceError that names `what` where that is not known.
   const Target &target(const char *what, Loc loc) const;
   /// The same, nullopt where it is not known.
@@ -98,6 +104,10 @@ public:
   /// The same for an operation that inference or its verifier refused.
   [[noreturn]] void failOn(llvm::StringRef name, mlir::ValueRange operands, Loc loc);
   std::string takeDiagnostics();
+  /// Where the condition holds, the kernel is over: what is traced from here on is in a branch.
+  void exitIf(mlir::Value condition, Loc loc);
+  /// A TraceError where an exit_if before may have taken a part of the block's threads.
+  void expectAllThreads(const char *what, Loc loc) const;
   /// Ends the kernel's body.
   void finish(mlir::Location loc);
   /// Throws what the verifier said of the whole module, at the place of the first offending
@@ -110,6 +120,16 @@ public:
                        mlir::ValueRange operands = {});
 
 private:
+  /// A branch that exit_if began, which ends with the kernel.
+  struct Exit {
+    mlir::Operation *rest;
+    Loc loc;
+    bool mayDiffer; ///< the condition comes from the thread's number
+  };
+  /// The block that is outside of loops and branches.
+  mlir::Block *top() const {
+    return exits_.empty() ? body_ : &exits_.back().rest->getRegion(0).front();
+  }
   mlir::Value makeStateful(mlir::Type type, Loc loc);
   mlir::Value useLazy(const detail::LazyIndex &lazy, Loc loc);
   mlir::Value useTuple(const Node &node, const layout::IntTuple &tuple, Loc loc);
@@ -119,6 +139,7 @@ private:
   mlir::OpBuilder builder_;
   mlir::Block *body_;
   mlir::Operation *lastPrologue_ = nullptr;
+  std::vector<Exit> exits_;
   std::string kernel_;
   std::array<unsigned, 3> block_;
   std::uint64_t id_;
@@ -129,6 +150,7 @@ private:
   unsigned fastMath_ = 0;
   mlir::Attribute fastMathAttr_; // null for none
   Loc last_;
+  SourceLocation origin_;
   std::optional<Target> target_;
   std::optional<TraceError> deferred_;
   llvm::DenseMap<mlir::Type, mlir::Value> statics_;

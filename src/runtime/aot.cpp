@@ -7,6 +7,8 @@
 
 #include <flydsl/aot.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -49,6 +51,10 @@ struct AotEntry {
   }
   const LoadedKernel &load(const ArgPack &pack, const LaunchConfig &config, int device,
                            const std::source_location &where);
+  const AotVariant &nearest(const ArgPack &pack) const;
+  /// The one workgroup size that the variants for these arguments were made for; zeros where there
+  /// are several, or one takes any.
+  std::array<unsigned, 3> onlyBlock(const ArgPack &pack) const;
 };
 
 struct AotState {
@@ -184,6 +190,37 @@ DType AotKernel::parameter(std::size_t index) const {
   return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
 }
 
+/// The variant that takes the most of the arguments from the first on.
+const AotVariant &AotEntry::nearest(const ArgPack &pack) const {
+  const std::vector<detail::ArgType> given = pack.types();
+  const AotVariant *best = nullptr;
+  std::size_t most = 0;
+  for (const auto &loaded : variants) {
+    const std::vector<detail::ArgType> made = detail::typesOf(loaded->variant.words);
+    std::size_t same = 0;
+    while (same < std::min(given.size(), made.size()) && detail::sameType(given[same], made[same]))
+      ++same;
+    if (!best || same > most) {
+      best = &loaded->variant;
+      most = same;
+    }
+  }
+  return *best;
+}
+
+std::array<unsigned, 3> AotEntry::onlyBlock(const ArgPack &pack) const {
+  std::array<unsigned, 3> only{};
+  for (const auto &loaded : variants) {
+    if (!loaded->takes(pack))
+      continue;
+    const std::array<unsigned, 3> &block = loaded->variant.facts.block;
+    if (!block[0] || (only[0] && only != block))
+      return {};
+    only = block;
+  }
+  return only;
+}
+
 /// The first launch of these types and this block on the device.
 const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &config, int device,
                                    const std::source_location &where) {
@@ -203,7 +240,7 @@ const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &conf
       break;
   }
   if (!typesFit)
-    refusePack(name, pack, where);
+    refuseTypes(name, pack, nearest(pack).words, where);
   if (!fitting)
     throw RuntimeError("kernel " + name + ": no code for " + arch + "; there is code for " +
                            joined(targets()),
@@ -222,6 +259,13 @@ void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
                        const std::source_location &where) const {
   if (pack.error()) [[unlikely]]
     refusePack(name(), pack, where);
+  if (!givesBlock(config)) [[unlikely]] {
+    if (const std::array<unsigned, 3> only = kernel_->onlyBlock(pack); only[0])
+      return launch(pack, withBlock(config, only), where);
+    KernelFacts facts;
+    facts.name = name();
+    checkBlock(config.block, facts, where);
+  }
   const int device = deviceOf(config.stream, hip());
   if (device >= AotLoaded::maxDevices) [[unlikely]]
     throw RuntimeError("kernel " + name() + ": device " + std::to_string(device) +

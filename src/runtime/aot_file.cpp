@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 constexpr char magic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
-constexpr std::uint16_t version = 2;
+constexpr std::uint16_t version = 3;
 
 class Writer {
 public:
@@ -71,6 +71,7 @@ std::vector<std::uint8_t> encodeAot(std::span<const AotVariant> variants) {
     w.array(v.facts.name.data(), v.facts.name.size());
     w.array(v.facts.target.data(), v.facts.target.size());
     w.number(std::uint64_t{v.facts.sharedBytes});
+    w.number(std::uint64_t{v.facts.dynamicBytes});
     w.number(std::uint64_t{v.facts.maxSharedBytes});
     w.number(std::uint32_t{v.facts.maxBlock});
     for (unsigned extent : v.facts.block)
@@ -106,6 +107,7 @@ std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes) {
     v.facts.name = r.array<std::string>();
     v.facts.target = r.array<std::string>();
     v.facts.sharedBytes = r.number<std::uint64_t>();
+    v.facts.dynamicBytes = r.number<std::uint64_t>();
     v.facts.maxSharedBytes = r.number<std::uint64_t>();
     v.facts.maxBlock = r.number<std::uint32_t>();
     for (unsigned &extent : v.facts.block)

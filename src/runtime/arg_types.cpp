@@ -10,11 +10,36 @@ namespace detail {
 using namespace flydsl::runtime;
 
 std::vector<ArgType> ArgPack::types() const {
+  std::vector<ArgType> types = typesOf({word_, words_});
+  unsigned nextStatic = 0;
+  for (ArgType &type : types)
+    if (type.kind == ArgType::Kind::staticValue)
+      type.staticArg.object = static_[nextStatic++];
+  return types;
+}
+
+bool sameType(const ArgType &a, const ArgType &b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride &&
+         a.alignment == b.alignment && a.large == b.large &&
+         a.staticArg.digest[0] == b.staticArg.digest[0] &&
+         a.staticArg.digest[1] == b.staticArg.digest[1] && a.bits == b.bits && a.text == b.text;
+}
+
+std::string signatureText(const ArgType &type) {
+  std::string text = type.str();
+  if (type.kind == ArgType::Kind::tensor)
+    text += " aligned to " + std::to_string(type.alignment);
+  return text;
+}
+
+std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
+  constexpr std::uint64_t tensorTag = ArgPack::tensorTag, scalarTag = ArgPack::scalarTag,
+                          staticTag = ArgPack::staticTag, constantTag = ArgPack::constantTag,
+                          textTag = ArgPack::textTag;
   std::vector<ArgType> types;
   std::size_t at = 1; // after the block
-  unsigned nextStatic = 0;
-  while (at < words_) {
-    const std::uint64_t head = word_[at++];
+  while (at < words.size()) {
+    const std::uint64_t head = words[at++];
     ArgType &type = types.emplace_back();
     switch (head & 15) {
     case tensorTag: {
@@ -25,7 +50,7 @@ std::vector<ArgType> ArgPack::types() const {
       const auto rank = static_cast<unsigned>(field(head, rankAt, 15));
       auto bit = [&](int mask, unsigned mode) { return field(head, mask, 0xff) >> mode & 1; };
       auto leaf = [&](int wordMask, unsigned mode) {
-        return bit(wordMask, mode) ? static_cast<std::int64_t>(word_[at++]) : std::int64_t{1};
+        return bit(wordMask, mode) ? static_cast<std::int64_t>(words[at++]) : std::int64_t{1};
       };
       for (unsigned i = 0; i < rank; ++i)
         type.shape.push_back({leaf(shapeWordAt, i), !bit(shapeMaskAt, i) ? 0
@@ -41,17 +66,17 @@ std::vector<ArgType> ArgPack::types() const {
       break;
     case staticTag:
       type.kind = ArgType::Kind::staticValue;
-      type.staticArg = {static_[nextStatic++], {word_[at], word_[at + 1]}};
+      type.staticArg = {nullptr, {words[at], words[at + 1]}};
       at += 2;
       break;
     case constantTag:
       type.kind = ArgType::Kind::constant;
-      type.bits = word_[at++];
+      type.bits = words[at++];
       break;
     case textTag: {
       type.kind = ArgType::Kind::constant;
       type.text.resize(head >> 4);
-      std::memcpy(type.text.data(), word_ + at, type.text.size());
+      std::memcpy(type.text.data(), words.data() + at, type.text.size());
       at += (type.text.size() + 7) / 8;
       break;
     }

@@ -1,9 +1,12 @@
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
+#include "runtime/loaded_kernel.h"
 
 #include <flydsl/device.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cctype>
 #include <cstring>
 #include <memory>
@@ -67,6 +70,15 @@ const DeviceInfo &deviceInfo(int ordinal) {
   if (!slot)
     slot = std::make_unique<DeviceInfo>(ask(ordinal));
   return *slot;
+}
+
+namespace {
+std::array<std::atomic<unsigned>, 64> resets{};
+} // namespace
+
+unsigned resetsOf(int device) {
+  const auto index = static_cast<std::size_t>(device);
+  return index < resets.size() ? resets[index].load(std::memory_order_relaxed) : 0;
 }
 
 DeviceScope::DeviceScope(int ordinal) {
@@ -134,6 +146,22 @@ void Device::make_current(std::source_location where) const {
 void Device::synchronize(std::source_location where) const {
   DeviceScope scope(ordinal_);
   check(hip().hipDeviceSynchronize(), "waiting for device " + std::to_string(ordinal_), where);
+}
+
+void Device::reset(std::source_location where) const {
+  const HipFunctions &functions = hip();
+  const std::string what = "resetting device " + std::to_string(ordinal_);
+  if (!functions.hipDeviceReset || static_cast<std::size_t>(ordinal_) >= resets.size())
+    throw RuntimeError(what + ": " + functions.path + " can't", 0, where);
+  DeviceScope scope(ordinal_);
+  (void)functions.hipDeviceSynchronize(); // it may report the failure that the reset is for
+  const KernelReload reload(ordinal_);
+  const hipError_t code = functions.hipDeviceReset();
+  if (code == hipSuccess)
+    ++resets[static_cast<std::size_t>(ordinal_)];
+  else
+    check(code, what, where);
+  reload.load(where);
 }
 
 FLYDSL_NAMESPACE_END

@@ -22,6 +22,10 @@ struct DeviceInfo {
 /// process.
 const DeviceInfo &deviceInfo(int ordinal);
 
+/// How often a device was reset: what was made on it before is gone. Zero for an ordinal past any
+/// device.
+unsigned resetsOf(int device);
+
 /// Makes a device current while in scope.
 class DeviceScope {
 public:

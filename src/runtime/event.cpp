@@ -1,3 +1,4 @@
+#include "runtime/device_info.h"
 #include "runtime/hip_error.h"
 
 #include <flydsl/stream.h>
@@ -7,32 +8,51 @@
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
 
-Event::Event(std::source_location where) {
+Event::Event(std::source_location where)
+    : device_(Device::current(where).ordinal()), resets_(resetsOf(device_)) {
   check(hip().hipEventCreateWithFlags(&native_, hipEventDefault), "creating an event", where);
 }
 
-Event::~Event() {
-  if (native_)
+Event::~Event() { destroy(); }
+
+/// An event of before a reset is gone with it.
+void Event::destroy() noexcept {
+  if (native_ && resets_ == resetsOf(device_))
     (void)hip().hipEventDestroy(native_);
 }
 
-Event::Event(Event &&other) noexcept : native_(std::exchange(other.native_, nullptr)) {}
+Event::Event(Event &&other) noexcept
+    : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
+      resets_(other.resets_) {}
 
 Event &Event::operator=(Event &&other) noexcept {
-  std::swap(native_, other.native_);
+  if (this == &other)
+    return *this;
+  destroy();
+  native_ = std::exchange(other.native_, nullptr);
+  device_ = other.device_;
+  resets_ = other.resets_;
   return *this;
 }
 
+ihipEvent_t *Event::native(std::source_location where) const {
+  if (!native_)
+    throw RuntimeError("an Event that was moved from is used", 0, where);
+  if (resets_ != resetsOf(device_))
+    throw RuntimeError("an Event is used whose device was reset after it was made", 0, where);
+  return native_;
+}
+
 void Event::record(StreamRef stream, std::source_location where) {
-  check(hip().hipEventRecord(native_, stream.native()), "recording an event", where);
+  check(hip().hipEventRecord(native(where), stream.native()), "recording an event", where);
 }
 
 void Event::synchronize(std::source_location where) const {
-  check(hip().hipEventSynchronize(native_), "waiting for an event", where);
+  check(hip().hipEventSynchronize(native(where)), "waiting for an event", where);
 }
 
 bool Event::reached(std::source_location where) const {
-  hipError_t code = hip().hipEventQuery(native_);
+  hipError_t code = hip().hipEventQuery(native(where));
   if (code == hipErrorNotReady)
     return false;
   check(code, "asking whether an event is reached", where);
@@ -41,7 +61,7 @@ bool Event::reached(std::source_location where) const {
 
 float Event::milliseconds_since(const Event &start, std::source_location where) const {
   float milliseconds = 0;
-  check(hip().hipEventElapsedTime(&milliseconds, start.native_, native_),
+  check(hip().hipEventElapsedTime(&milliseconds, start.native(where), native(where)),
         "timing between two events", where);
   return milliseconds;
 }

@@ -45,6 +45,7 @@ namespace flydsl::runtime {
 // Used where present; null otherwise.
 #define FLYDSL_HIP_OPTIONAL(X)                                                                     \
   X(hipDeviceGetName)                                                                              \
+  X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
   X(hipFuncSetAttribute)                                                                           \
   X(hipThreadExchangeStreamCaptureMode)
@@ -55,6 +56,7 @@ namespace flydsl::runtime {
   X(flydslEmulatorCountLaunches)                                                                   \
   X(flydslEmulatorCountedLaunches)                                                                 \
   X(flydslEmulatorGetLaunch)                                                                       \
+  X(flydslEmulatorFindings)                                                                        \
   X(flydslEmulatorErrorText)
 
 struct HipFunctions {

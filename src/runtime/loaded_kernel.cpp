@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 namespace flydsl::runtime {
 namespace {
@@ -25,6 +27,17 @@ void noteExit() {
 
 std::string text(const Dim3 &d) {
   return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
+}
+
+/// All loaded kernels, for a reset of their device. Never destroyed: kernels of static storage die
+/// late.
+struct Registry {
+  std::mutex mutex;
+  std::set<LoadedKernel *> kernels;
+};
+Registry &registry() {
+  static auto *const all = new Registry;
+  return *all;
 }
 
 /// The value of a feature in a target id: '+', '-' or 0 where the id does not fix it.
@@ -46,7 +59,7 @@ bool runsOn(const std::string &code, const std::string &device) {
 
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
                            const KernelFacts &facts, int device, const SourceLocation &where)
-    : device_(device), facts_(facts), owner_(std::move(owner)) {
+    : device_(device), facts_(facts), image_(image), owner_(std::move(owner)) {
   const HipFunctions &functions = hip();
   const DeviceInfo &info = deviceInfo(device);
   launch_ = functions.hipModuleLaunchKernel;
@@ -60,29 +73,59 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
     throw RuntimeError("kernel " + facts.name + " needs " + std::to_string(facts.sharedBytes) +
                            " bytes of LDS; " + info.arch + " has " + std::to_string(shared),
                        0, where);
-  maxDynamicShared_ = shared - facts.sharedBytes;
+  if (facts.dynamicBytes > shared - facts.sharedBytes)
+    throw RuntimeError("kernel " + facts.name + " needs " + std::to_string(facts.sharedBytes) +
+                           " bytes of LDS and " + std::to_string(facts.dynamicBytes) +
+                           " of dynamic shared memory; " + info.arch + " has " +
+                           std::to_string(shared),
+                       0, where);
+  dynamicRange_ = shared - facts.sharedBytes - facts.dynamicBytes;
+  loadModule(where);
+  std::lock_guard lock(registry().mutex);
+  registry().kernels.insert(this);
+}
 
-  DeviceScope scope(device);
+void LoadedKernel::loadModule(const SourceLocation &where) {
+  const HipFunctions &functions = hip();
+  DeviceScope scope(device_);
   // Loading allocates, which a capture of a graph on this thread would refuse.
   hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
   const auto exchange = functions.hipThreadExchangeStreamCaptureMode;
   if (exchange)
     (void)exchange(&mode);
-  hipError_t code = functions.hipModuleLoadData(&module_, image.data());
+  hipError_t code = functions.hipModuleLoadData(&module_, image_.data());
   if (exchange)
     (void)exchange(&mode);
-  check(code, "loading kernel " + facts.name + " on device " + std::to_string(device), where);
+  check(code, "loading kernel " + facts_.name + " on device " + std::to_string(device_), where);
   noteExit();
-  code = functions.hipModuleGetFunction(&function_, module_, facts.name.c_str());
+  code = functions.hipModuleGetFunction(&function_, module_, facts_.name.c_str());
   if (code != hipSuccess) {
-    (void)functions.hipModuleUnload(module_);
-    check(code, "finding kernel " + facts.name + " in its module", where);
+    (void)functions.hipModuleUnload(std::exchange(module_, nullptr));
+    check(code, "finding kernel " + facts_.name + " in its module", where);
   }
 }
 
 LoadedKernel::~LoadedKernel() {
-  if (!exiting.load(std::memory_order_relaxed))
+  {
+    std::lock_guard lock(registry().mutex);
+    registry().kernels.erase(this);
+  }
+  if (module_ && !exiting.load(std::memory_order_relaxed))
     (void)hip().hipModuleUnload(module_);
+}
+
+KernelReload::KernelReload(int device) : lock_(registry().mutex) {
+  for (LoadedKernel *kernel : registry().kernels)
+    if (kernel->device_ == device) {
+      kernels_.push_back(kernel);
+      if (kernel->module_)
+        (void)hip().hipModuleUnload(std::exchange(kernel->module_, nullptr));
+    }
+}
+
+void KernelReload::load(const SourceLocation &where) const {
+  for (LoadedKernel *kernel : kernels_)
+    kernel->loadModule(where);
 }
 
 void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
@@ -91,21 +134,35 @@ void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgP
   launchHere(config, pack, where);
 }
 
-void LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {
+bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {
   const std::string who = "kernel " + facts_.name + ": ";
-  for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z})
-    if (extent < 1)
-      throw TraceError(who + "the grid " + text(config.grid) + " has a dimension below 1", where);
-  if (config.smem > maxDynamicShared_)
+  bool empty = false;
+  for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z}) {
+    if (extent < 0 || (extent == 0 && !config.allow_empty))
+      throw TraceError(who + "the grid " + text(config.grid) + " has a dimension below 1" +
+                           (extent == 0 ? "; with .allow_empty = true it is a launch of nothing"
+                                        : ""),
+                       where);
+    empty |= extent == 0;
+  }
+  if (config.smem < facts_.dynamicBytes)
+    throw TraceError(who + "it uses " + std::to_string(facts_.dynamicBytes) +
+                         " bytes of dynamic shared memory or more, the launch gives " +
+                         std::to_string(config.smem) + "; .smem = " +
+                         std::to_string(facts_.dynamicBytes) + " is the least",
+                     where);
+  if (const std::size_t most = dynamicRange_ + facts_.dynamicBytes; config.smem > most)
     throw TraceError(who + std::to_string(config.smem) + " bytes of dynamic shared memory and " +
                          std::to_string(facts_.sharedBytes) + " of its own are over the " +
-                         std::to_string(maxDynamicShared_ + facts_.sharedBytes) +
+                         std::to_string(most + facts_.sharedBytes) +
                          " that a workgroup may have on " + facts_.target,
                      where);
   if (config.cluster != Dim3())
     throw RuntimeError(who + "clusters of workgroups " + text(config.cluster) +
                            " need a launch function that " + hip().path + " does not have",
                        0, where);
+  if (empty)
+    return true;
   throw TraceError(who + "the grid " + text(config.grid) + " of blocks " + text(config.block) +
                        " has 2^32 work-items or more in a dimension",
                    where);
@@ -118,11 +175,31 @@ void LoadedKernel::fail(hipError_t code, const std::source_location &where) cons
 
 void refusePack(const std::string &kernel, const detail::ArgPack &pack,
                 const std::source_location &where) {
-  const std::string who = "kernel " + kernel + ": ";
+  throw TraceError("kernel " + kernel + ": argument " + std::to_string(pack.errorArgument()) +
+                       ": " + pack.error(),
+                   where);
+}
+
+void refuseTypes(const std::string &kernel, const detail::ArgPack &pack,
+                 std::span<const std::uint64_t> made, const std::source_location &where) {
   if (pack.error())
-    throw TraceError(who + "argument " + std::to_string(pack.errorArgument()) + ": " + pack.error(),
+    refusePack(kernel, pack, where);
+  const std::string who = "kernel " + kernel + ": ";
+  const std::vector<detail::ArgType> given = pack.types(), wanted = detail::typesOf(made);
+  for (std::size_t i = 0; i < std::min(given.size(), wanted.size()); ++i) {
+    if (detail::sameType(given[i], wanted[i]))
+      continue;
+    const std::string now = detail::signatureText(given[i]),
+                      then = detail::signatureText(wanted[i]);
+    throw TraceError(who + "argument " + std::to_string(i) + " is " +
+                         (now == then ? "another " + now : now) + ", it was compiled for " + then +
+                         "; compile or export it for these arguments too, or launch the fx::Kernel "
+                         "itself, which compiles for each new type",
                      where);
-  throw TraceError(who + "the arguments are of other types than it was compiled for", where);
+  }
+  throw TraceError(who + std::to_string(given.size()) + " arguments, it was compiled for " +
+                       std::to_string(wanted.size()),
+                   where);
 }
 
 /// The most work-items that a workgroup may have on the target; on any, where it is not known.
@@ -136,6 +213,11 @@ static std::int64_t largestBlock(const std::string &target) {
 }
 
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where) {
+  if (block == Dim3(0))
+    throw TraceError("kernel " + facts.name +
+                         ": the launch gives no block; .block = {x, y, z} says how many threads a "
+                         "workgroup has, .block = 1 where one is meant",
+                     where);
   const std::string who = "kernel " + facts.name + ": the block " + text(block) + " ";
   const std::int64_t most = largestBlock(facts.target);
   for (std::int64_t extent : {block.x, block.y, block.z}) {

@@ -11,8 +11,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace flydsl::runtime {
 
@@ -21,6 +23,7 @@ struct KernelFacts {
   std::string name;
   std::string target;             ///< target id of the code object
   std::size_t sharedBytes = 0;    ///< static LDS
+  std::size_t dynamicBytes = 0;   ///< the least dynamic LDS that a launch must give
   std::size_t maxSharedBytes = 0; ///< the target's limit of LDS for a workgroup; 0: ask the device
   unsigned maxBlock = 0; ///< most work-items that the code was made for; 0: the target's most
   std::array<unsigned, 3> block = {0, 0,
@@ -61,9 +64,10 @@ private:
     // Unsigned: a zero wraps to the largest number, and a negative one is large. A block has passed
     // `checkBlock`, so the products do not wrap once the grid is in range.
     if (gx - 1 >= limit || gy - 1 >= limit || gz - 1 >= limit || gx * bx > limit ||
-        gy * by > limit || gz * bz > limit || config.smem > maxDynamicShared_ ||
-        config.cluster != Dim3()) [[unlikely]]
-      refuse(config, where);
+        gy * by > limit || gz * bz > limit ||
+        config.smem - facts_.dynamicBytes > dynamicRange_ || config.cluster != Dim3()) [[unlikely]]
+      if (refuse(config, where))
+        return;
     std::size_t size = pack.byteCount();
     void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(pack.bytes()),
                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
@@ -77,26 +81,56 @@ private:
 
   void launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
                       const std::source_location &where) const;
-  [[noreturn]] void refuse(const LaunchConfig &config, const std::source_location &where) const;
+  /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for.
+  bool refuse(const LaunchConfig &config, const std::source_location &where) const;
+  void loadModule(const SourceLocation &where);
   [[noreturn]] void fail(hipError_t code, const std::source_location &where) const;
 
   decltype(&::hipModuleLaunchKernel) launch_;
   hipFunction_t function_ = nullptr;
-  std::size_t maxDynamicShared_ = 0;
+  std::size_t dynamicRange_ = 0; // from the least dynamic LDS to the most
   hipModule_t module_ = nullptr;
   int device_;
   bool severalDevices_;
   KernelFacts facts_;
+  std::span<const std::uint8_t> image_;
   std::shared_ptr<const void> owner_; // HIP may read the image for as long as the module lives
+  friend class KernelReload;
+};
+
+/// Takes all kernels off a device, for a reset of it; `load` puts them back. Nothing else may use
+/// the device or make kernels meanwhile.
+class KernelReload {
+public:
+  explicit KernelReload(int device);
+  void load(const SourceLocation &where) const;
+
+private:
+  std::unique_lock<std::mutex> lock_;
+  std::vector<LoadedKernel *> kernels_;
 };
 
 /// Whether code for the target id `code` runs on a device that reports `device`: the same
 /// processor, and each feature that the code fixes set as on the device.
 bool runsOn(const std::string &code, const std::string &device);
 
-/// Throws TraceError for arguments that can't be packed, or else are not of the kernel's types.
+/// Throws TraceError for arguments that can't be packed.
 [[noreturn]] void refusePack(const std::string &kernel, const detail::ArgPack &pack,
                              const std::source_location &where);
+/// Throws TraceError for arguments that can't be packed, or else says which argument is not of the
+/// types whose signature words are `made`.
+[[noreturn]] void refuseTypes(const std::string &kernel, const detail::ArgPack &pack,
+                              std::span<const std::uint64_t> made,
+                              const std::source_location &where);
+
+/// The launch with the workgroup size that its code was made for.
+inline LaunchConfig withBlock(const LaunchConfig &config, const std::array<unsigned, 3> &block) {
+  LaunchConfig filled = config;
+  filled.block = Dim3(block[0], block[1] ? block[1] : 1, block[2] ? block[2] : 1);
+  return filled;
+}
+/// Whether a launch gives a workgroup size.
+inline bool givesBlock(const LaunchConfig &config) { return config.block != Dim3(0); }
 
 /// Throws TraceError where a workgroup of `block` can't be on the facts' target (on any target,
 /// where they name none), or is not what the code was made for.

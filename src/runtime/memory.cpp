@@ -1,28 +1,74 @@
+#include "runtime/device_info.h"
 #include "runtime/hip_error.h"
 
 #include <flydsl/device_array.h>
 
 #include <limits>
 #include <string>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
 
 namespace detail {
 
-DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where) : bytes_(bytes) {
+DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
+    : bytes_(bytes), device_(Device::current(where).ordinal()), resets_(resetsOf(device_)) {
   if (bytes)
     check(hip().hipMalloc(&data_, bytes),
           "allocating " + std::to_string(bytes) + " bytes of device memory", where);
 }
 
-DeviceMemory::~DeviceMemory() {
-  if (data_)
+DeviceMemory::~DeviceMemory() { free(); }
+
+/// What was allocated before a reset is gone with it, and its address may be another's.
+void DeviceMemory::free() noexcept {
+  if (data_ && resets_ == resetsOf(device_))
     (void)hip().hipFree(data_);
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
+      device_(other.device_), resets_(other.resets_), moved_(std::exchange(other.moved_, true)) {}
+
+DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
+  if (this == &other)
+    return *this;
+  free();
+  data_ = std::exchange(other.data_, nullptr);
+  bytes_ = std::exchange(other.bytes_, 0);
+  device_ = other.device_;
+  resets_ = other.resets_;
+  moved_ = std::exchange(other.moved_, true);
+  return *this;
+}
+
+const char *DeviceMemory::gone() const {
+  if (moved_)
+    return "the array was moved from";
+  if (resets_ != resetsOf(device_))
+    return "the array's device was reset after it was made";
+  return nullptr;
+}
+
+void DeviceMemory::expectAlive(const std::source_location &where) const {
+  if (const char *why = gone()) [[unlikely]]
+    throw RuntimeError(std::string("a DeviceArray can't be used: ") + why, 0, where);
+}
+
+void *DeviceMemory::data(const std::source_location &where) const {
+  expectAlive(where);
+  return data_;
+}
+
+std::size_t DeviceMemory::bytes(const std::source_location &where) const {
+  expectAlive(where);
+  return bytes_;
 }
 
 void DeviceMemory::checkRange(std::size_t offset, std::size_t bytes,
                               const std::source_location &where) const {
+  expectAlive(where);
   if (offset > bytes_ || bytes > bytes_ - offset)
     throw RuntimeError(std::to_string(bytes) + " bytes from byte " + std::to_string(offset) +
                            " on, of an allocation of " + std::to_string(bytes_),
@@ -47,6 +93,7 @@ void DeviceMemory::copyTo(void *host, std::size_t offset, std::size_t bytes,
 }
 
 void DeviceMemory::fillBytes(int value, const std::source_location &where) {
+  expectAlive(where);
   if (!bytes_)
     return;
   check(hip().hipMemset(data_, value, bytes_), "filling device memory", where);

@@ -10,31 +10,48 @@ using namespace flydsl::runtime;
 
 Stream::Stream(std::source_location where) : Stream(Device::current(where), where) {}
 
-Stream::Stream(Device device, std::source_location where) : device_(device) {
+Stream::Stream(Device device, std::source_location where)
+    : device_(device), resets_(resetsOf(device.ordinal())) {
   DeviceScope scope(device.ordinal());
   check(hip().hipStreamCreateWithFlags(&native_, hipStreamNonBlocking), "creating a stream", where);
 }
 
-Stream::~Stream() {
-  if (native_)
+Stream::~Stream() { destroy(); }
+
+/// A stream of before a reset is gone with it.
+void Stream::destroy() noexcept {
+  if (native_ && resets_ == resetsOf(device_.ordinal()))
     (void)hip().hipStreamDestroy(native_);
 }
 
 Stream::Stream(Stream &&other) noexcept
-    : native_(std::exchange(other.native_, nullptr)), device_(other.device_) {}
+    : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
+      resets_(other.resets_) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
-  std::swap(native_, other.native_);
-  std::swap(device_, other.device_);
+  if (this == &other)
+    return *this;
+  destroy();
+  native_ = std::exchange(other.native_, nullptr);
+  device_ = other.device_;
+  resets_ = other.resets_;
   return *this;
 }
 
+ihipStream_t *Stream::native(std::source_location where) const {
+  if (!native_) [[unlikely]]
+    throw RuntimeError("a Stream that was moved from is used", 0, where);
+  if (resets_ != resetsOf(device_.ordinal())) [[unlikely]]
+    throw RuntimeError("a Stream is used whose device was reset after it was made", 0, where);
+  return native_;
+}
+
 void Stream::synchronize(std::source_location where) const {
-  check(hip().hipStreamSynchronize(native_), "waiting for a stream", where);
+  check(hip().hipStreamSynchronize(native(where)), "waiting for a stream", where);
 }
 
 bool Stream::idle(std::source_location where) const {
-  hipError_t code = hip().hipStreamQuery(native_);
+  hipError_t code = hip().hipStreamQuery(native(where));
   if (code == hipErrorNotReady)
     return false;
   check(code, "asking a stream whether it is idle", where);
@@ -42,8 +59,8 @@ bool Stream::idle(std::source_location where) const {
 }
 
 void Stream::wait(const Event &event, std::source_location where) const {
-  check(hip().hipStreamWaitEvent(native_, event.native(), 0), "making a stream wait for an event",
-        where);
+  check(hip().hipStreamWaitEvent(native(where), event.native(where), 0),
+        "making a stream wait for an event", where);
 }
 
 FLYDSL_NAMESPACE_END

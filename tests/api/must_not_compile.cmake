@@ -1,4 +1,5 @@
-# COMPILER, INCLUDE, SNIPPETS: each snippet compiles as it stands, and does not with -DMISUSE.
+# COMPILER, INCLUDE, SNIPPETS: each snippet compiles as it stands, and does not with -DMISUSE; a line
+# `// says: TEXT` in it asks for TEXT in an error of the compiler's.
 file(GLOB snippets "${SNIPPETS}/*.cpp")
 if(NOT snippets)
   message(FATAL_ERROR "no snippets in ${SNIPPETS}")
@@ -10,8 +11,18 @@ foreach(snippet IN LISTS snippets)
     message(SEND_ERROR "${snippet} should compile:\n${errors}")
   endif()
   execute_process(COMMAND "${COMPILER}" ${flags} -DMISUSE "${snippet}" RESULT_VARIABLE bad
-    ERROR_QUIET)
+    ERROR_VARIABLE errors)
   if(NOT bad)
     message(SEND_ERROR "${snippet} compiles with MISUSE")
   endif()
+  file(STRINGS "${snippet}" asked REGEX "^// says: ")
+  foreach(line IN LISTS asked)
+    string(REPLACE "// says: " "" text "${line}")
+    # Compilers show lines of source below their errors: those do not count.
+    string(REGEX MATCHALL "error: [^\n]*" said "${errors}")
+    string(FIND "${said}" "${text}" at)
+    if(at EQUAL -1)
+      message(SEND_ERROR "no error of ${snippet} with MISUSE says \"${text}\":\n${errors}")
+    endif()
+  endforeach()
 endforeach()

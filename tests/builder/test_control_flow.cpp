@@ -230,3 +230,70 @@ TEST_CASE("an exception out of a loop's body passes through") {
                     "mine");
   CHECK_IR(traceText([] {}), "gpu.return");
 }
+
+TEST_CASE("exit_if puts the rest of the kernel behind its condition") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Int32 n) {
+        fx::Numeric before = n + 1;
+        fx::exit_if(n > 3);
+        a(n) = before;
+        fx::exit_if(before == 7);
+        for (fx::Int32 i : fx::range(n))
+          a(i) = 2;
+        fx::gpu::barrier();
+      },
+      {arrayArg(fx::i32, 8), scalarArg(fx::i32)});
+  CHECK_IR(ir, "arith.addi", "arith.cmpi sgt", "arith.xori", "scf.if", "fly.memref.store", "arith.xori",
+           "scf.if", "scf.for", "gpu.barrier", "gpu.return");
+}
+
+TEST_CASE("exit_if stands outside of loops and branches") {
+  auto refused = [](auto body) {
+    return errorOf([body](fx::Tensor a, fx::Int32 n) { body(a, n); });
+  };
+  CHECK_THAT(refused([](fx::Tensor a, fx::Int32 n) {
+               fx::if_(n > 1, [&] { fx::exit_if(n > 2); });
+             }),
+             Catch::Contains("exit_if stands in a loop or a branch") &&
+                 Catch::Contains("test_control_flow.cpp"));
+  CHECK_THAT(refused([](fx::Tensor a, fx::Int32 n) {
+               for (fx::Int32 i : fx::range(n))
+                 fx::exit_if(i > 2);
+             }),
+             Catch::Contains("exit_if stands in a loop or a branch"));
+}
+
+TEST_CASE("no barrier behind an exit of some threads") {
+  auto traced = [](auto exit, auto after) {
+    return errorOf([=](fx::Tensor a, fx::Int32 n) {
+      exit(n);
+      after(a);
+    });
+  };
+  auto byThread = [](fx::Int32 n) { fx::exit_if(fx::thread_idx().x * 4 + 1 >= n); };
+  auto byLane = [](fx::Int32 n) { fx::exit_if(n > 1 && fx::gpu::lane_id() == 0); };
+  auto byBlock = [](fx::Int32 n) { fx::exit_if(fx::block_idx().x >= n); };
+  auto barrier = [](fx::Tensor) { fx::gpu::barrier(); };
+  auto bare = [](fx::Tensor) { fx::rocdl::s_barrier(); };
+  auto reduce = [](fx::Tensor a) {
+    fx::SharedAllocator shared;
+    a(0) = fx::gpu::block_reduce(a(1), fx::Reduction::add, shared);
+  };
+  for (auto said : {traced(byThread, barrier), traced(byLane, barrier), traced(byThread, bare),
+                    traced(byThread, reduce)})
+    CHECK_THAT(said, Catch::Contains(" after an exit_if whose condition comes from the "
+                                     "thread's number, at ") &&
+                         Catch::Contains("test_control_flow.cpp"));
+  CHECK(traced(byBlock, barrier) == "no error");
+  CHECK(traced(byThread, [](fx::Tensor a) { a(0) = 1; }) == "no error");
+}
+
+TEST_CASE("a bound of 32 bits without a sign counts in 64") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::UInt32 n) {
+        for (fx::Int64 i : fx::range(n))
+          a(i) = 1;
+      },
+      {tensorArg(fx::i32, {dyn(64)}, {fix(1)}), scalarArg(fx::u32)});
+  CHECK_IR(ir, "arith.extui", "i32 to i64", "scf.for", ": i64");
+}

@@ -49,6 +49,35 @@ TEST_CASE("a value of one kernel is refused in another and on the host") {
   CHECK_THROWS_WITH(fx::make_layout({*kept, 2}, {2, 1}), Catch::Contains("outside of the kernel"));
 }
 
+TEST_CASE("a parameter that leaves its kernel is told by its number and its kernel") {
+  std::optional<fx::Int32> kept;
+  std::optional<fx::Tensor> tensor;
+  traceText(
+      [&](fx::Tensor t, fx::Int32 n) {
+        tensor.emplace(t);
+        kept.emplace(n);
+      },
+      {arrayArg(fx::f32, 4), scalarArg(fx::i32)});
+  std::string e = errorOf([&](fx::Int32 n) { fx::Numeric x = n + *kept; }, {scalarArg(fx::i32)});
+  CHECK_THAT(e, Catch::Contains("uses a value of another kernel, parameter 1 of kernel k;"));
+  e = errorOf([&](fx::Int32 n) { fx::Numeric x = (*tensor)(n); }, {scalarArg(fx::i32)});
+  CHECK_THAT(e, Catch::Contains("parameter 0 of kernel k"));
+  CHECK_THROWS_WITH(fx::make_layout({*kept, 2}, {2, 1}),
+                    Catch::Contains("a value, parameter 1 of kernel k, is used outside of the "
+                                    "kernel that made it"));
+
+  // A kernel object knows its own place too.
+  std::optional<fx::Int32> first;
+  traceSpec({"leaky",
+             [&](fx::ParamReader &from) { first.emplace(fx::ArgTraits<fx::Int32>::make(from)); },
+             {},
+             std::source_location::current()},
+            {scalarArg(fx::i32)}, {64, 1, 1}, false);
+  e = errorOf([&](fx::Int32 n) { fx::Numeric x = n + *first; }, {scalarArg(fx::i32)});
+  CHECK_THAT(e, Catch::Contains("parameter 0 of kernel leaky of ") &&
+                    Catch::Contains("test_errors.cpp:" + std::to_string(__LINE__ - 4)));
+}
+
 TEST_CASE("a static argument with a kernel's value in it is refused") {
   std::string e = errorOf([](fx::Int32 n) { fx::make_layout({n, 2}, {2, 1}).static_arg(); },
                           {scalarArg(fx::i32)});

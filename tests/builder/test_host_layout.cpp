@@ -1,4 +1,6 @@
 // The algebra outside any kernel, on static values.
+#include "trace_text.h"
+
 #include <catch2/catch.hpp>
 #include <flydsl/flydsl.h>
 #include <flydsl/picture.h>
@@ -45,6 +47,9 @@ TEST_CASE("the algebra works on the host") {
   CHECK(fx::coalesce(fx::make_layout({2, 4}, {1, 2})).str() == "8:1");
   CHECK(fx::composition(l, fx::make_layout({2, 2}, {1, 4})).str() == "(2,2):(8,1)");
   CHECK(fx::complement(fx::make_layout(4, 2), 16).str() == "(2,2):(1,8)");
+  // A shape stands for its size, whether its numbers are known while tracing or not.
+  CHECK(fx::complement(fx::make_layout(4, 2), {4, 4}).str() == "(2,2):(1,8)");
+  CHECK(fx::complement(fx::make_layout(4, 2), {2, {2, 4}}).str() == "(2,2):(1,8)");
   CHECK(fx::right_inverse(l).str() == "(8,4):(4,1)");
   CHECK(fx::flat_divide(l, {2, 4}).str() == "(2,4,2,2):(8,1,16,4)");
   CHECK(fx::zipped_divide(l, {2, 4}).str() == "((2,4),(2,2)):((8,1),(16,4))");
@@ -104,4 +109,17 @@ TEST_CASE("pictures of layouts and of who moves what") {
                              fx::make_ordered_layout({2, 2}, {1, 0}), fx::make_layout({1, 2}));
   CHECK_THAT(fx::picture(copy), Catch::Contains("1 | T2 V0 T2 V1 T3 V0 T3 V1"));
   CHECK_THROWS_AS(fx::picture(fx::make_layout({2, 2, 2})), fx::TraceError);
+}
+
+TEST_CASE("a complement to a shape is the same with a number that only the GPU knows") {
+  using namespace trace_test;
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Int32 n) {
+        auto known = fx::complement(fx::make_layout(4, 2), {4, 4});
+        CHECK(known.str() == "(2,2):(1,8)");
+        auto rest = fx::complement(fx::make_layout(4, 2), {4, n});
+        out(0) = fx::Int32(fx::size(rest));
+      },
+      {arrayArg(fx::i32, 1), scalarArg(fx::i32)});
+  CHECK_IR(ir, "fly.complement", "!fly.layout<(2,?):(1,8)>");
 }

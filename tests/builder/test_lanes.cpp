@@ -115,3 +115,25 @@ TEST_CASE("gather, scatter and atomics") {
            "!fly.ptr<i1, register>", "fly.copy(", "fly.copy(", "llvm.atomicrmw fadd",
            "syncscope(\"agent\")");
 }
+
+TEST_CASE("a reduction reads full groups of lanes") {
+  auto traced = [](std::array<unsigned, 3> block, int width) {
+    return traceText(
+        [width](fx::Tensor a) { a(0) = fx::gpu::warp_reduce(a(1), fx::Reduction::add, width); },
+        {arrayArg(fx::f32, 4)}, false, block);
+  };
+  CHECK_THROWS_WITH(traced({100, 1, 1}, 0),
+                    Catch::Contains("test_lanes.cpp") &&
+                        Catch::Contains("a block of 100 threads is no whole number of groups of 64"));
+  CHECK_THROWS_WITH(traced({32, 1, 1}, 64), Catch::Contains("give a width that divides the block"));
+  traced({32, 1, 1}, 32);
+  traced({32, 6, 1}, 0);
+  traced({0, 0, 0}, 0); // a block that is not known is the author's promise
+  CHECK_THROWS_WITH(traceText(
+                        [](fx::Tensor a) {
+                          fx::exit_if(fx::thread_idx().x > 40);
+                          a(0) = fx::gpu::warp_reduce(a(1), fx::Reduction::add);
+                        },
+                        {arrayArg(fx::f32, 4)}),
+                    Catch::Contains("a reduction across lanes after an exit_if"));
+}

@@ -43,6 +43,53 @@ TEST_CASE("WMMA takes the target's form") {
   CHECK_THAT(form("gfx1201"), Catch::Contains("gfx120x.wmma<16x16x16"));
 }
 
+TEST_CASE("WMMA and its tiled mma are made on the host for a named target") {
+  CHECK_THROWS_WITH(fx::rocdl::WMMA(16, 16, 16, fx::f16),
+                    Catch::Contains("test_mma.cpp") && Catch::Contains(".arch = "));
+  auto op = fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1100"});
+  CHECK_THAT(op.str(), Catch::Contains("gfx11.wmma<16x16x16, (f16, f16) -> f32"));
+  auto mma = fx::make_tiled_mma(fx::make_mma_atom(op), fx::make_layout({2, 2, 1}, {1, 2, 0}));
+  CHECK(mma.tile_size_mnk() == fx::make_shape(32, 32, 16));
+  CHECK(fx::size(mma.thr_layout_vmnk()) == 128);
+  CHECK_THROWS_WITH(fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1250"}),
+                    Catch::Contains("16x16x32"));
+  CHECK_THROWS_WITH(fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx942"}),
+                    Catch::Contains("no WMMA on gfx942"));
+  // Made for one target, used on another.
+  auto use = [&](const char *target) {
+    traceText([&] { mma.make_fragment_C(fx::make_shape(32, 32)); }, {}, false, {128, 1, 1}, {},
+              target);
+  };
+  use("gfx1100");
+  CHECK_THROWS_WITH(traceText([&] { fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1100"}); },
+                              {}, false, {32, 1, 1}, {}, "gfx1201"),
+                    Catch::Contains("not on gfx1201"));
+}
+
+TEST_CASE("a fragment is made for a tensor, a layout, a shape or coordinates") {
+  traceText(
+      [](fx::Tensor c, fx::Tensor a) {
+        auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
+                                      fx::make_layout({2, 2, 1}, {1, 2, 0}));
+        auto memory = mma.make_fragment_C(c);
+        CHECK(mma.make_fragment_C({64, 32}).layout().str() == memory.layout().str());
+        CHECK(mma.make_fragment_C(fx::make_shape(64, 32)).layout().str() == memory.layout().str());
+        CHECK(mma.make_fragment_C(fx::make_layout({64, 32}, {1, 64})).layout().str() == memory.layout().str());
+        CHECK(mma.make_fragment_C(fx::make_identity_tensor({64, 32})).layout().str() == memory.layout().str());
+        CHECK(mma.make_fragment_C({64, 32}).dtype() == fx::f32);
+        CHECK(mma.make_fragment_A({64, 16}).layout().str() == mma.make_fragment_A(a).layout().str());
+        CHECK(mma.make_fragment_A({64, 16}).dtype() == fx::f16);
+        CHECK(mma.make_fragment_B({32, 16}, {.stages = 2}).layout().rank() == 4);
+        CHECK_THROWS_WITH(mma.make_fragment_C({64, 32}, {.stages = -1}),
+                          Catch::Contains("test_mma.cpp") && Catch::Contains("-1 stages"));
+        fx::Int32 n = fx::thread_idx().x;
+        CHECK_THROWS_WITH(mma.make_fragment_C({64, n}), Catch::Contains("test_mma.cpp"));
+      },
+      {tensorArg(fx::f16, {fix(64), fix(32)}, {fix(1), fix(64)}),
+       tensorArg(fx::f16, {fix(64), fix(16)}, {fix(1), fix(64)})},
+      false, {256, 1, 1});
+}
+
 TEST_CASE("a gemm of one block, as FlyDSL's third example") {
   std::string ir = traceText(
       [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC) {

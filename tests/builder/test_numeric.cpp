@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <limits>
+
 namespace fx = flydsl;
 using namespace trace_test;
 
@@ -124,6 +126,51 @@ TEST_CASE("functions, classes and bits") {
            "f16 to f32", "f32 to f4E2M1FN");
 }
 
+TEST_CASE("&& and || of numbers ask whether they are not 0, as C++ does") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Int32 a, fx::Float32 f) {
+        out(0) = fx::select(a && f, 1.0f, 2.0f);
+        out(1) = fx::select(a > 1 || true, 1.0f, 2.0f);
+      },
+      {arrayArg(fx::f32, 2), scalarArg(fx::i32), scalarArg(fx::f32)});
+  CHECK_IR(ir, "arith.cmpi ne", "arith.cmpf une", "arith.andi", ": i1", "arith.cmpi sgt",
+           "arith.ori", ": i1");
+}
+
+TEST_CASE("an element changes in place, read once and written once") {
+  std::string ir = traceText(
+      [](fx::Tensor out, fx::Int32 i) {
+        out(i) += 2;
+        out(i) -= out(0);
+        out(i) *= 1.5f;
+      },
+      {arrayArg(fx::f32, 4), scalarArg(fx::i32)});
+  CHECK_IR(ir, "fly.memref.load", "arith.addf", "fly.memref.store", "arith.subf",
+           "fly.memref.store", "arith.mulf", "fly.memref.store");
+  CHECK(countOf(ir, "fly.memref.load") == 4);
+  CHECK(countOf(ir, "fly.memref.store") == 3);
+  ir = traceText(
+      [](fx::Tensor out, fx::Int32 i) {
+        out(i) /= 3;
+        out(i) %= 5;
+        out(i) &= 6;
+        out(i) |= i;
+        out(i) ^= 1;
+        out(i) <<= 2;
+        out(i) >>= 1;
+      },
+      {arrayArg(fx::i32, 4), scalarArg(fx::i32)});
+  CHECK_IR(ir, "arith.divsi", "arith.remsi", "arith.andi", "arith.ori", "arith.xori", "arith.shli",
+           "arith.shrsi");
+  // The result has the element's type, or the way out is told.
+  CHECK_THROWS_WITH(traceText([](fx::Tensor out, fx::Float32 f) { out(0) += f; },
+                              {arrayArg(fx::f16, 4), scalarArg(fx::f32)}),
+                    Catch::Contains("test_numeric.cpp:") &&
+                        Catch::Contains("an element of f16 is given f32; .to(fx::f16) converts"));
+  CHECK_THROWS_WITH(traceText([](fx::Tensor out) { out(0) |= 1; }, {arrayArg(fx::f32, 4)}),
+                    Catch::Contains("operator | takes integers, not f32"));
+}
+
 TEST_CASE("wrong numbers are refused") {
   auto refuses = [](auto body, const char *what) {
     CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::f32, 4), scalarArg(fx::i32)}),
@@ -133,6 +180,10 @@ TEST_CASE("wrong numbers are refused") {
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32 f = a; },
           "expected a scalar of f32, got i32");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Int8 b = 300; }, "300 does not fit i8");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float16 b = 70000; },
+          "70000 does not fit f16; it would become infinite");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float16(1) * 1e6f; }, "does not fit f16");
+  refuses([](fx::Tensor out, fx::Int32 a) { out.fill(-1e39); }, "does not fit f32");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32(1.0f) & 3; }, "takes integers");
   refuses([](fx::Tensor out, fx::Int32 a) { out.store(out.load().to(fx::f16)); }, "f16");
   refuses([](fx::Tensor out, fx::Int32 a) { out.load().at(4); }, "element 4");
@@ -141,4 +192,16 @@ TEST_CASE("wrong numbers are refused") {
   refuses([](fx::Tensor out, fx::Int32 a) { fx::math::exp(a); }, "exp takes floats, not i32");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::math::ctlz(out(0)); }, "ctlz takes integers");
   refuses([](fx::Tensor out, fx::Int32 a) { a.to(fx::f8E5M2) + 1; }, "for storage");
+}
+
+TEST_CASE("infinities and the largest numbers are numbers of a float's type") {
+  std::string ir = traceText(
+      [](fx::Tensor out) {
+        out(0) = std::numeric_limits<float>::infinity();
+        out(1) = 65504.0f;
+        out(2) = 65519; // rounds to 65504
+        out(3) = std::numeric_limits<double>::quiet_NaN();
+      },
+      {arrayArg(fx::f16, 4)});
+  CHECK_IR(ir, "0x7C00 : f16", "6.550400e+04 : f16");
 }

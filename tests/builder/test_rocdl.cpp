@@ -95,16 +95,16 @@ const Case cases[] = {
        rocdl::mfma_scale_f32_32x32x64_f8f6f4({splat(fx::i32, 8), 0, n},
                                              {splat(fx::i32, 4), 4, n, 1}, splat(fx::f32, 16));
      }},
-    {"gfx1100", "llvm.amdgcn.wmma.f32.16x16x16.f16", "gfx950",
+    {"gfx1100", "rocdl.wmma.f32.16x16x16.f16", "gfx950",
      [](auto, auto, auto) {
        rocdl::wmma("f32_16x16x16_f16", splat(fx::f16, 16), splat(fx::f16, 16), splat(fx::f32, 8));
      }},
-    {"gfx1201", "llvm.amdgcn.wmma.i32.16x16x16.iu8", "gfx1250",
+    {"gfx1201", "rocdl.wmma.i32.16x16x16.iu8", "gfx1250",
      [](auto, auto, auto) {
        rocdl::wmma("i32_16x16x16_iu8", splat(fx::i8, 8), splat(fx::i8, 8), splat(fx::i32, 8),
                    {.sign_a = true});
      }},
-    {"gfx1250", "llvm.amdgcn.wmma.f32.16x16x128.fp8.fp8", "gfx1201",
+    {"gfx1250", "rocdl.wmma.f32.16x16x128.fp8_fp8", "gfx1201",
      [](auto, auto, auto) {
        rocdl::wmma("f32_16x16x128_fp8_fp8", splat(fx::i32, 16), splat(fx::i32, 16),
                    splat(fx::f32, 8));
@@ -231,4 +231,95 @@ TEST_CASE("printf takes a value for each place") {
   CHECK_THROWS_WITH(
       trace([](fx::Tensor, fx::Float32, fx::Int32 n) { fx::printf("{} {}\n", n); }, "gfx942"),
       Catch::Contains("2 places for 1 values") && Catch::Contains("test_rocdl.cpp:"));
+}
+
+TEST_CASE("raw WMMA offers what the target's atoms have") {
+  auto offered = [](const char *target) -> std::string {
+    try {
+      trace([](auto, auto, auto) {
+        rocdl::wmma("f32_1x1x1_f16", splat(fx::f16, 8), splat(fx::f16, 8), splat(fx::f32, 8));
+      }, target);
+    } catch (const fx::TraceError &e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK_THAT(offered("gfx1250"),
+             Catch::Contains("f32_16x16x4_f32") && Catch::Contains("f16_16x16x32_f16") &&
+                 Catch::Contains("bf16_16x16x32_bf16") && Catch::Contains("i32_16x16x64_iu8") &&
+                 Catch::Contains("f16_16x16x128_bf8_fp8"));
+  CHECK_THAT(offered("gfx1100"), Catch::Contains("f16_16x16x16_f16") &&
+                                     !Catch::Contains("fp8"));
+  CHECK_THAT(offered("gfx1201"), Catch::Contains("f32_16x16x16_bf8_fp8"));
+  CHECK_THROWS_WITH(trace([](auto, auto, auto) {
+                      rocdl::wmma("f32_16x16x16_f16", splat(fx::f16, 8), splat(fx::f16, 8),
+                                  splat(fx::f32, 8));
+                    }, "gfx1250"),
+                    Catch::Contains("gfx11, gfx120x have it; gfx1250 has"));
+  CHECK_THROWS_WITH(trace([](auto, auto, auto) {
+                      rocdl::wmma("f32_16x16x32_f16", splat(fx::f16, 16), splat(fx::f16, 16),
+                                  splat(fx::f32, 8), {.clamp = true});
+                    }, "gfx1250"),
+                    Catch::Contains("sign_a, sign_b and clamp are of integers"));
+}
+
+TEST_CASE("atomic accesses carry their order and scope") {
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Tensor h, fx::Int32 n) {
+        fx::Numeric x = fx::atomic_load(a.iter());
+        fx::Numeric y = fx::atomic_load(a.iter(), fx::MemoryOrder::relaxed, "workgroup");
+        fx::Numeric z = fx::atomic_load(a.iter(), fx::MemoryOrder::seq_cst, "system");
+        fx::atomic_store(a.iter(), x + y + z);
+        fx::atomic_store(a.iter() + 1, 5, fx::MemoryOrder::relaxed, "");
+        fx::atomic_store(h.iter(), fx::atomic_load(h.iter()));
+      },
+      {arrayArg(fx::i32, 8), arrayArg(fx::bf16, 8), scalarArg(fx::i32)});
+  CHECK_IR(ir, "llvm.load %", "atomic syncscope(\"agent\") acquire {alignment = 4",
+           "atomic syncscope(\"workgroup\") monotonic", "atomic seq_cst",
+           "llvm.store", "atomic syncscope(\"agent\") release", "llvm.store", "atomic monotonic",
+           "acquire {alignment = 2", "-> i16", "i16 to bf16", "bf16 to i16", "llvm.store");
+  auto refuses = [](auto body, const char *what) {
+    CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::i32, 8), arrayArg(fx::f8E4M3FN, 8)}),
+                      Catch::Contains(what) && Catch::Contains("test_rocdl.cpp:"));
+  };
+  using Order = fx::MemoryOrder;
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic_load(a.iter(), Order::release); },
+          "a release is a store's");
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic_store(a.iter(), 1, Order::acquire); },
+          "an acquire is a load's");
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic_load(a.iter(), Order::acquire, "block"); },
+          "there is no memory scope block");
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic(fx::AtomicOp::add, a.iter(), 1, "grid"); },
+          "there is no memory scope grid");
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic_cas(a.iter(), 1, 2, "warp"); },
+          "there is no memory scope warp");
+  refuses([](fx::Tensor a, fx::Tensor) { fx::atomic_store(a.iter(), 1.5f); }, "1.5");
+  refuses([](fx::Tensor, fx::Tensor) { fx::atomic_load(fx::make_rmem_tensor(4, fx::i32).iter()); },
+          "not on");
+}
+
+TEST_CASE("numbers that an instruction has no room for are refused") {
+  auto refuses = [](const Body &body, const char *what, const char *target = "gfx942") {
+    CHECK_THROWS_WITH(trace(body, target),
+                      Catch::Contains(what) && Catch::Contains("test_rocdl.cpp:"));
+  };
+  refuses([](auto, auto, auto) { rocdl::s_sleep(128); }, "the time of s_sleep is 0 to 127");
+  refuses([](auto, auto, auto) { rocdl::iglp_opt(4); }, "the strategy of iglp_opt is 0 to 3");
+  refuses([](auto, auto, auto) { rocdl::sched_dsrd(-1); }, "sched_group_barrier is 0 to");
+  refuses([](auto, auto, auto) { rocdl::s_wait_asynccnt(64); }, "is 0 to 63", "gfx1250");
+  refuses([](auto, auto x, auto) { rocdl::ds_swizzle(x, 1 << 16); }, "ds_swizzle is 0 to 65535");
+  refuses([](auto, auto x, auto) { rocdl::update_dpp(x, x, 512); }, "update_dpp is 0 to 511");
+  refuses([](auto, auto x, auto) { rocdl::update_dpp(x, x, 0x111, 16); }, "row mask");
+  refuses(
+      [](auto, auto, auto) {
+        rocdl::mfma_f32_32x32x8f16(splat(fx::f16, 4), splat(fx::f16, 4), splat(fx::f32, 16),
+                                   {.cbsz = 8});
+      },
+      "cbsz of an MFMA is 0 to 7");
+  refuses(
+      [](auto, auto, auto n) {
+        rocdl::mfma_scale_f32_32x32x64_f8f6f4({splat(fx::i32, 8), 0, n, 4},
+                                              {splat(fx::i32, 4), 4, n}, splat(fx::f32, 16));
+      },
+      "opsel of a scaled MFMA is 0 to 3", "gfx950");
 }

@@ -102,6 +102,15 @@ private:
   static bool isConstructor(const std::string &scope, const std::string &name) {
     return scope.ends_with("::" + name.substr(0, name.find('<')) + "::");
   }
+  /// Whether a function is there to be refused by the compiler, as a deleted one is.
+  static bool refused(const json &node) {
+    if (!node.contains("inner"))
+      return false;
+    const bool isTemplate = node.value("kind", "") == "FunctionTemplateDecl";
+    return std::any_of(node["inner"].begin(), node["inner"].end(), [&](const json &child) {
+      return child.value("kind", "") == "UnavailableAttr" || (isTemplate && refused(child));
+    });
+  }
   static bool wanted(const json &node, const std::string &kind, const std::string &name) {
     static const std::set<std::string> kinds = {
         "FunctionDecl",  "FunctionTemplateDecl", "CXXMethodDecl",
@@ -112,7 +121,7 @@ private:
     if (!kinds.count(kind) || name.empty() || node.value("isImplicit", false) ||
         node.contains("previousDecl") || node.contains("explicitlyDefaulted") ||
         node.contains("explicitlyDeleted") || name == "operator=" || plumbing.count(name) ||
-        name[0] == '<')
+        name[0] == '<' || refused(node))
       return false;
     return kind == "ClassTemplateDecl"
                ? std::any_of(node["inner"].begin(), node["inner"].end(),

@@ -133,3 +133,73 @@ TEST_CASE("a search on the emulator ranks by estimated cycles, skips what is unf
   CHECK(artifact.source == Source::artifact);
   CHECK(artifact.config == configs[4]);
 }
+
+TEST_CASE("a configuration whose results are wrong is out, however fast") {
+  Directories directories;
+  auto x = fx::DeviceArray<float>::random({n}, 1);
+  fx::DeviceArray<float> y({n});
+  const auto in = x.to_host();
+  // Of the two that copy, the dearer one; the cheapest leaves out what it should do.
+  const fx::Kernel part{"copy_a_part", [](fx::Tensor x, fx::Tensor y) {
+                          auto i = fx::block_idx().x * block + fx::thread_idx().x;
+                          y(i) = x(i);
+                        }};
+  auto build = [&](const fx::Config &config) {
+    const bool all = config.flag("all");
+    auto compiled = part(x, y).compile({.block = block});
+    return fx::Candidate{compiled, [=, &x, &y](fx::StreamRef stream, int) {
+                           compiled(x, y).launch(
+                               {.grid = n / block / (all ? 1 : 8), .block = block, .stream = stream});
+                         }};
+  };
+  const std::vector<fx::Config> configs = {{{"all", true}}, {{"all", false}}};
+  CHECK(fx::autotune("unchecked", configs, {{"n", n}}, build).config == configs[1]);
+
+  fx::AutotuneOptions options;
+  std::vector<fx::Config> asked;
+  options.validate = [&](const fx::Config &config) {
+    asked.push_back(config);
+    const auto out = y.to_host();
+    y.poison();
+    return out == in;
+  };
+  y.poison();
+  fx::AutotuneResult found = fx::autotune("checked", configs, {{"n", n}}, build, options);
+  CHECK(found.config == configs[0]);
+  CHECK(asked == configs); // once each, in their order
+  CHECK(found.trials[1].outcome == Outcome::wrong);
+  CHECK_THAT(found.trials[1].reason, Catch::Contains("its results are wrong"));
+
+  options.validate = [](const fx::Config &) -> bool { throw fx::Error("off by 3 at 17"); };
+  CHECK_THROWS_WITH(fx::autotune("none_right", configs, {{"n", n}}, build, options),
+                    Catch::Contains("no configuration can be measured") &&
+                        Catch::Contains("off by 3 at 17"));
+}
+
+// Run by itself, with FLYDSL_EMULATOR_CHECK=race.
+TEST_CASE("a finding of a check fails the candidate", "[.checks]") {
+  Directories directories;
+  fx::DeviceArray<float> x({128});
+  x.fill(1);
+  const fx::Kernel turn{"turn", [](fx::Tensor x, fx::Constexpr<bool> waits) {
+                          auto i = fx::thread_idx().x;
+                          auto s = fx::SharedAllocator().allocate<fx::Array<fx::Float32, 128>>();
+                          s.view()(i) = x(i);
+                          if (waits)
+                            fx::gpu::barrier();
+                          x(i) = s.view()(127 - i);
+                        }};
+  auto build = [&](const fx::Config &config) {
+    const bool waits = config.flag("waits");
+    auto compiled = turn(x, waits).compile({.block = 128});
+    return fx::Candidate{compiled, [=, &x](fx::StreamRef stream, int) {
+                           compiled(x, waits).launch({.stream = stream});
+                         }};
+  };
+  const std::vector<fx::Config> configs = {{{"waits", false}}, {{"waits", true}}};
+  fx::AutotuneResult found = fx::autotune("turn", configs, {}, build);
+  CHECK(found.config == configs[1]);
+  CHECK(found.trials[0].outcome == Outcome::wrong);
+  CHECK_THAT(found.trials[0].reason, Catch::Contains("a check of the emulator found: "));
+  CHECK(found.trials[1].outcome == Outcome::measured);
+}

@@ -4,6 +4,7 @@
 
 #include <flydsl/flydsl.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <utility>
@@ -38,7 +39,7 @@ struct DeviceToLose {
   }
   ~DeviceToLose() {
     unsetenv("FLYDSL_DEBUG_ENABLE_DEBUG_INFO");
-    (void)HIP(hipDeviceReset)();
+    device.reset();
     fx::Device(0).make_current();
   }
   fx::Device device{1};
@@ -84,7 +85,7 @@ TEST_CASE("every call that meets a fault tells its kernel, its place and the all
     CHECK_THAT(text, Catch::Contains("kernel 'reaches_far'"));
     CHECK_THAT(text, Catch::Contains("workgroup (0, 0, 0), wave 0, lane 4"));
     CHECK_THAT(text, Catch::Contains("0 bytes past the end of allocation"));
-    CHECK_THAT(text, Catch::Contains("source: ") && Catch::Contains("test_engine_faults.cpp:16"));
+    CHECK_THAT(text, Catch::Contains("source: ") && Catch::Contains("test_engine_faults.cpp:17"));
   }
 
   // The other device is well.
@@ -105,13 +106,89 @@ TEST_CASE("a trap names its kernel and line; after a reset it is forgotten") {
     const std::string text = errorOf([&] { (void)x.to_host(); });
     CHECK_THAT(text, Catch::Contains("hipErrorLaunchFailure") &&
                          Catch::Contains("kernel 'traps'") && Catch::Contains("trap") &&
-                         Catch::Contains("test_engine_faults.cpp:18"));
+                         Catch::Contains("test_engine_faults.cpp:19"));
   }
   fx::Device(1).make_current();
   fx::DeviceArray<float> x({64});
   x.fill(3);
   CHECK(x.to_host() == std::vector<float>(64, 3.0f));
   fx::Device(0).make_current();
+}
+
+TEST_CASE("a fault without line tables says how the line is had") {
+  DeviceToLose lost;
+  unsetenv("FLYDSL_DEBUG_ENABLE_DEBUG_INFO");
+  const fx::Kernel far{"far_without_lines",
+                       [](fx::Tensor x) { x(fx::thread_idx().x + 1000) = 1.0f; }};
+  fx::DeviceArray<float> x({64});
+  far(x).launch({.block = 64});
+  CHECK_THAT(errorOf([&] { lost.device.synchronize(); }),
+             Catch::Contains("hipErrorIllegalAddress") &&
+                 Catch::Contains("FLYDSL_DEBUG_ENABLE_DEBUG_INFO=1") &&
+                 !Catch::Contains("source: "));
+}
+
+TEST_CASE("after a reset the device works again, and what it had is gone") {
+  fx::Device device(1);
+  device.make_current();
+  const fx::Kernel fill{"fill_after_reset",
+                        [](fx::Tensor x, fx::Int32 at) { x(fx::thread_idx().x + at) = 5.0f; }};
+  fx::DeviceArray<float> x({64});
+  fx::Stream stream;
+  fill(x, 0).launch({.block = 64, .stream = stream});
+  stream.synchronize();
+  fill(x, 1 << 20).launch({.block = 64, .stream = stream});
+  CHECK_THAT(errorOf([&] { device.synchronize(); }), Catch::Contains("hipErrorIllegalAddress"));
+  CHECK_THAT(errorOf([&] { fill(x, 0).launch({.block = 64, .stream = stream}); }),
+             Catch::Contains("hipErrorIllegalAddress"));
+
+  device.reset();
+  CHECK_THROWS_WITH(stream.synchronize(), Catch::Contains("whose device was reset"));
+  CHECK_THROWS_WITH(x.to_host(), Catch::Contains("the array's device was reset"));
+  CHECK_THROWS_WITH(fill(x, 0).launch({.block = 64}), Catch::Contains("argument 0: the array's"));
+  fx::DeviceArray<float> y({64});
+  y.fill(1);
+  fx::Stream again;
+  fill(y, 0).launch({.block = 64, .stream = again}); // the kernel that was loaded before
+  again.synchronize();
+  CHECK(y.to_host() == std::vector<float>(64, 5.0f));
+  {
+    // The old array goes; the new one, which may be at its address, stays.
+    fx::DeviceArray<float> gone = std::move(x);
+  }
+  CHECK(y.to_host() == std::vector<float>(64, 5.0f));
+  fx::Device(0).make_current();
+}
+
+TEST_CASE("a forgotten block and forgotten shared memory are errors") {
+  const fx::Kernel reverse{"reverse_dynamic", [](fx::Tensor x) {
+                             auto i = fx::thread_idx().x;
+                             fx::SharedAllocator shared(fx::SharedPlacement::dynamic);
+                             auto s = shared.allocate<fx::Array<fx::Float32, 64>>().view();
+                             s(i) = x(i);
+                             fx::gpu::barrier();
+                             x(i) = s(63 - i);
+                           }};
+  auto x = fx::DeviceArray<float>::random({64}, 1);
+  auto expected = x.to_host();
+  std::reverse(expected.begin(), expected.end());
+  CHECK_THROWS_WITH(reverse(x).launch({.grid = 1, .smem = 256}),
+                    Catch::Contains("kernel reverse_dynamic: the launch gives no block"));
+  CHECK_THROWS_WITH(reverse(x).launch({.grid = 1, .block = 64}),
+                    Catch::Contains("it uses 256 bytes of dynamic shared memory or more, the "
+                                    "launch gives 0; .smem = 256 is the least"));
+  reverse(x).launch({.grid = 1, .block = 64, .smem = 256});
+  CHECK(x.to_host() == expected);
+
+  // Memory that the kernel takes without saying how much.
+  const fx::Kernel raw{"raw_dynamic", [](fx::Tensor x) {
+                         auto s = fx::make_view(fx::get_dyn_shared(fx::f32), fx::make_layout(64, 1));
+                         s(fx::thread_idx().x) = 1.0f;
+                         x(fx::thread_idx().x) = s(fx::thread_idx().x);
+                       }};
+  CHECK_THROWS_WITH(raw(x).launch({.block = 64}), Catch::Contains(".smem = 4 is the least"));
+  raw(x).launch({.block = 64, .smem = 256});
+  CHECK(x.to_host() == std::vector<float>(64, 1.0f));
 }
 
 TEST_CASE("a refused call says why") {

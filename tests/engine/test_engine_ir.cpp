@@ -50,6 +50,20 @@ TEST_CASE("IR is compiled for the target and the hints that are given with it") 
   CHECK_THAT(fx::compile_ir(module).target(), Catch::StartsWith("gfx942:"));
 }
 
+TEST_CASE("hints that would be passed over are refused") {
+  const std::string module = traced("axpy_ir_refused").print_ir();
+  CHECK_THAT(error(module, {.arch = "gfx942", .hints = {.known_block_size = {64}}}),
+             Catch::Contains("known_block_size of its gpu.func"));
+  auto compiled = [](fx::KernelHints hints) {
+    const fx::Kernel hinted{"hinted_wrongly", [](fx::Tensor x) { x(0) = 1.0f; }, hints};
+    hinted(fx::tensor(static_cast<float *>(nullptr), {64})).compile({.arch = "gfx942"});
+  };
+  CHECK_THROWS_WITH(compiled({.known_block_size = {0, 4}}),
+                    Catch::Contains("test_engine_ir.cpp") && Catch::Contains("(0, 4, 0) has no x"));
+  CHECK_THROWS_WITH(compiled({.waves_per_eu = 21}),
+                    Catch::Contains("waves_per_eu is 1 to 20, not 21"));
+}
+
 TEST_CASE("compiles of IR are told of as others are") {
   const std::string module = traced("axpy_ir_events").print_ir();
   std::vector<fx::EventInfo::Kind> kinds;

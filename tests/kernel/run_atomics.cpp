@@ -144,3 +144,84 @@ TEST_CASE("atomic atoms count a histogram") {
   kernel(counts).launch({.grid = 1, .block = 64});
   CHECK(counts.to_host() == std::vector<int>{16 + 32, 16 + 32, 16, 16});
 }
+
+TEST_CASE("a block waits for a flag that another one sets") {
+  // Both ways, so that one of them waits for a block that starts after it.
+  for (int waiter : {0, 1}) {
+    const fx::Kernel handshake{
+        "handshake", [waiter](fx::Tensor data, fx::Tensor flag, fx::Tensor out) {
+          auto i = fx::thread_idx().x;
+          fx::if_(
+              fx::block_idx().x == waiter,
+              [&] {
+                fx::while_([&] { return fx::atomic_load(flag.iter()) == 0; },
+                           [] { fx::rocdl::s_sleep(1); });
+                out(i) = data(i);
+              },
+              [&] {
+                data(i) = i * 3 + 1;
+                fx::gpu::barrier();
+                fx::if_(i == 0, [&] { fx::atomic_store(flag.iter(), 1); });
+              });
+        }};
+    fx::DeviceArray<int> data({64}), flag({1}), out({64});
+    data.fill(0);
+    flag.fill(0);
+    out.poison();
+    handshake(data, flag, out).launch({.grid = 2, .block = 64});
+    const auto h = out.to_host();
+    for (int i = 0; i < 64; ++i)
+      CHECK(h[std::size_t(i)] == i * 3 + 1);
+  }
+}
+
+TEST_CASE("atomic accesses of every width, of global and of shared memory") {
+  auto check = [](auto one) {
+    using T = decltype(one);
+    const fx::Kernel copy{"atomic_copy", [](fx::Tensor in, fx::Tensor out) {
+                            auto i = fx::thread_idx().x;
+                            const fx::DType type = in.dtype();
+                            auto at = fx::SharedAllocator().allocate(64 * type.bytes(), 8).recast(type);
+                            fx::atomic_store(at + i, fx::atomic_load(in.iter() + i),
+                                             fx::MemoryOrder::relaxed, "workgroup");
+                            fx::gpu::barrier();
+                            fx::atomic_store(out.iter() + i,
+                                             fx::atomic_load(at + (63 - i), fx::MemoryOrder::seq_cst,
+                                                             "workgroup"),
+                                             fx::MemoryOrder::seq_cst, "system");
+                          }};
+    auto in = fx::DeviceArray<T>::random({64}, 5);
+    fx::DeviceArray<T> out({64});
+    out.poison();
+    copy(in, out).launch({.grid = 1, .block = 64});
+    auto expected = in.to_host();
+    std::reverse(expected.begin(), expected.end());
+    CHECK(out.to_host() == expected);
+  };
+  check(std::int8_t());
+  check(std::int16_t());
+  check(std::int32_t());
+  check(std::uint64_t());
+  check(float());
+  check(double());
+}
+
+TEST_CASE("the order and the scope of an atomic access are in the machine code") {
+  auto isaOf = [](fx::MemoryOrder order, const char *scope) {
+    const fx::Kernel wait{"waits", [=](fx::Tensor flag, fx::Tensor out) {
+                            fx::while_([&] { return fx::atomic_load(flag.iter(), order, scope) == 0; },
+                                       [] {});
+                            out(0) = flag(1);
+                          }};
+    auto flag = fx::tensor(static_cast<int *>(nullptr), {2});
+    return wait(flag, flag).compile({.block = 64, .arch = "gfx942"}).isa();
+  };
+  // As LLVM's AMDGPU guide has it ("Memory Model GFX942"): a load at agent scope goes past the
+  // wave's cache by sc1, at system scope by sc0 and sc1; an acquire invalidates behind it.
+  using Catch::Contains;
+  const std::string acquire = isaOf(fx::MemoryOrder::acquire, "agent");
+  CHECK_THAT(acquire, Contains(" sc1") && Contains("buffer_inv sc1") && Contains("s_cbranch"));
+  CHECK_THAT(isaOf(fx::MemoryOrder::acquire, "system"), Contains("buffer_inv sc0 sc1"));
+  const std::string relaxed = isaOf(fx::MemoryOrder::relaxed, "agent");
+  CHECK_THAT(relaxed, Contains(" sc1") && !Contains("buffer_inv") && Contains("s_cbranch"));
+}

@@ -146,3 +146,70 @@ TEST_CASE("continue ends a round, and a C++ if while tracing chooses what is tra
   });
   CHECK(h[0] == 6 + 6 + 8);
 }
+
+TEST_CASE("exit_if ends the kernel for the threads that it says") {
+  const fx::Kernel scale{"exits", [](fx::Tensor out, fx::Int32 n) {
+                           auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+                           fx::exit_if(i >= n);
+                           fx::Var<fx::Int32> sum(0);
+                           for (fx::Int32 k : fx::range(i % 5 + 1))
+                             sum += k;
+                           out(i) = sum;
+                           fx::exit_if(i % 2 == 0);
+                           out(i) += 100;
+                         }};
+  fx::DeviceArray<int> out({256});
+  out.fill(-1);
+  scale(out, 200).launch({.grid = 4, .block = 64});
+  const auto h = out.to_host();
+  for (int i = 0; i < 256; ++i) {
+    const int m = i % 5;
+    CHECK(h[std::size_t(i)] == (i >= 200 ? -1 : m * (m + 1) / 2 + (i % 2 ? 100 : 0)));
+  }
+}
+
+TEST_CASE("whole blocks leave before a barrier") {
+  const fx::Kernel turn{"blocks_leave", [](fx::Tensor out) {
+                          auto i = fx::thread_idx().x, b = fx::block_idx().x;
+                          fx::exit_if(b % 2 == 1);
+                          auto s = fx::SharedAllocator().allocate<fx::Array<fx::Int32, 128>>();
+                          s.view()(i) = i;
+                          fx::gpu::barrier();
+                          out(b * 128 + i) = s.view()(127 - i);
+                        }};
+  fx::DeviceArray<int> out({4 * 128});
+  out.fill(-1);
+  turn(out).launch({.grid = 4, .block = 128});
+  const auto h = out.to_host();
+  for (int i = 0; i < 4 * 128; ++i)
+    CHECK(h[std::size_t(i)] == (i / 128 % 2 ? -1 : 127 - i % 128));
+}
+
+TEST_CASE("elements change in place") {
+  auto h = run::values<int>("in_place", 64, 2, [](fx::Tensor out, fx::Int32 tid) {
+    out(tid, 0) = tid;
+    out(tid, 0) += 5;
+    out(tid, 0) *= out(tid, 0);
+    out(tid, 0) -= 1;
+    out(tid, 1) = 7;
+    out(tid, 1) <<= 3;
+    out(tid, 1) |= 1;
+    out(tid, 1) %= 10;
+  });
+  for (std::size_t t = 0; t < 64; ++t) {
+    CHECK(h[2 * t] == int((t + 5) * (t + 5) - 1));
+    CHECK(h[2 * t + 1] == 57 % 10);
+  }
+}
+
+TEST_CASE("conditions of numbers are those of C++") {
+  auto h = run::values<int>("truths", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Int32 two = tid % 4 * 2; // 2 & 4 is 0, 2 && 4 is true
+    out(tid, 0) = fx::select(two && 4, 1, 0) + fx::select((tid & 8) || two, 2, 0) +
+                  fx::select(!two, 4, 0);
+  });
+  for (int t = 0; t < 64; ++t) {
+    const int two = t % 4 * 2;
+    CHECK(h[std::size_t(t)] == (two && 4 ? 1 : 0) + ((t & 8) || two ? 2 : 0) + (!two ? 4 : 0));
+  }
+}

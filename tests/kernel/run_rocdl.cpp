@@ -117,3 +117,53 @@ TEST_CASE("raw matrix instructions") {
     wrong += v != 96;
   CHECK(wrong == 0);
 }
+
+TEST_CASE("every raw WMMA instruction of a target is in its machine code") {
+  // Names as LLVM has them; their operands in elements of A and B, and of the sum, a lane.
+  struct Raw {
+    const char *name;
+    fx::DType ab;
+    int sizeAB;
+    fx::DType acc;
+    int sizeAcc;
+  };
+  auto check = [](const char *arch, const std::vector<Raw> &all) {
+    const fx::Kernel kernel{"raw_wmma", [&all](fx::Tensor x) {
+                              for (const Raw &raw : all) {
+                                auto a = fx::Vector::splat(1, raw.sizeAB, raw.ab),
+                                     c = fx::Vector::splat(1, raw.sizeAcc, raw.acc);
+                                auto d = fx::rocdl::wmma(raw.name, a, a, c);
+                                x(fx::thread_idx().x) += d[0].to(fx::f32);
+                              }
+                            }};
+    float *nowhere = nullptr;
+    const std::string isa =
+        kernel(fx::tensor(nowhere, {64})).compile({.block = 32, .arch = arch}).isa();
+    for (const Raw &raw : all)
+      CHECK_THAT(isa, Catch::Contains("v_wmma_" + std::string(raw.name)));
+  };
+  check("gfx1250", {{"f32_16x16x4_f32", fx::f32, 2, fx::f32, 8},
+                    {"f32_16x16x32_f16", fx::f16, 16, fx::f32, 8},
+                    {"f32_16x16x32_bf16", fx::bf16, 16, fx::f32, 8},
+                    {"f16_16x16x32_f16", fx::f16, 16, fx::f16, 8},
+                    {"bf16_16x16x32_bf16", fx::bf16, 16, fx::bf16, 8},
+                    {"i32_16x16x64_iu8", fx::i8, 32, fx::i32, 8},
+                    {"f32_16x16x64_fp8_bf8", fx::i8, 32, fx::f32, 8},
+                    {"f16_16x16x64_bf8_fp8", fx::i8, 32, fx::f16, 8},
+                    {"f32_16x16x128_bf8_bf8", fx::i32, 16, fx::f32, 8},
+                    {"f16_16x16x128_fp8_fp8", fx::i32, 16, fx::f16, 8}});
+  check("gfx1201", {{"f32_16x16x16_f16", fx::f16, 8, fx::f32, 8},
+                    {"f32_16x16x16_bf16", fx::bf16, 8, fx::f32, 8},
+                    {"f16_16x16x16_f16", fx::f16, 8, fx::f16, 8},
+                    {"bf16_16x16x16_bf16", fx::bf16, 8, fx::bf16, 8},
+                    {"i32_16x16x16_iu8", fx::i8, 8, fx::i32, 8},
+                    {"i32_16x16x16_iu4", fx::i32, 1, fx::i32, 8},
+                    {"i32_16x16x32_iu4", fx::i32, 2, fx::i32, 8},
+                    {"f32_16x16x16_fp8_bf8", fx::i8, 8, fx::f32, 8}});
+  check("gfx1100", {{"f32_16x16x16_f16", fx::f16, 16, fx::f32, 8},
+                    {"f32_16x16x16_bf16", fx::bf16, 16, fx::f32, 8},
+                    {"f16_16x16x16_f16", fx::f16, 16, fx::f16, 16},
+                    {"bf16_16x16x16_bf16", fx::bf16, 16, fx::bf16, 16},
+                    {"i32_16x16x16_iu8", fx::i8, 16, fx::i32, 8},
+                    {"i32_16x16x16_iu4", fx::i32, 2, fx::i32, 8}});
+}

@@ -46,6 +46,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   state->facts.name = spec.name;
   state->facts.target = object->target;
   state->facts.sharedBytes = fake.sharedBytes;
+  state->facts.dynamicBytes = fake.dynamicBytes;
   state->facts.maxSharedBytes = target.lds_bytes();
   state->facts.maxBlock = fake.maxBlock;
   state->facts.block = block;

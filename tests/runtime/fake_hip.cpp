@@ -72,6 +72,10 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t) {
   return hipSuccess;
 }
 hipError_t hipDeviceSynchronize() { return hipSuccess; }
+hipError_t hipDeviceReset() {
+  ++state.resets;
+  return hipSuccess;
+}
 hipError_t hipMalloc(void **pointer, size_t bytes) {
   if (hipError_t code = failure())
     return code;
@@ -105,6 +109,7 @@ hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned) {
 }
 hipError_t hipStreamDestroy(hipStream_t stream) {
   delete reinterpret_cast<char *>(stream);
+  ++state.streamsDestroyed;
   return hipSuccess;
 }
 hipError_t hipStreamSynchronize(hipStream_t) { return failure(); }

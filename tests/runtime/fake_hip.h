@@ -28,6 +28,7 @@ struct FakeHip {
   std::vector<FakeLaunch> launches;
   int modulesLoaded = 0, modulesUnloaded = 0;
   int allocations = 0;
+  int streamsDestroyed = 0, resets = 0;
   std::function<float()> elapsed; ///< milliseconds between any two events
 };
 

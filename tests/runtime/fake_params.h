@@ -35,7 +35,7 @@ struct FakeStatic {
 struct FakeBuild {
   std::atomic<int> builds{0};
   unsigned maxBlock = 1024; ///< what the made code says of itself
-  std::size_t sharedBytes = 0;
+  std::size_t sharedBytes = 0, dynamicBytes = 0;
   unsigned spills = 0;
   std::string target;             ///< empty: the one that was asked for
   std::vector<std::string> types; ///< of the last build

@@ -60,11 +60,18 @@ TEST_CASE("an exported kernel launches with its runtime arguments alone") {
   int number = 0;
   std::memcpy(&number, launch.arguments.data() + 24, 4);
   CHECK(number == 43);
+  loaded(x, 1, 1.5).launch({.grid = 2}); // the block is the one that it was exported for
+  CHECK(fake().launches.back().block[0] == 128);
+  loaded(x, 1, 1.5).launch({.grid = 0, .allow_empty = true});
+  CHECK(fake().launches.back().grid[0] == 2);
 
   // Wrong in type, rank, range, block.
   fx::DeviceArray<int> wrong({16, 4});
-  CHECK_THROWS_WITH(loaded(wrong, 1, 1.5).launch({.block = 128}), Contains("of other types than"));
-  CHECK_THROWS_WITH(loaded(x, 1).launch({.block = 128}), Contains("of other types than"));
+  CHECK_THROWS_WITH(loaded(wrong, 1, 1.5).launch({.block = 128}),
+                    Contains("argument 0 is tensor<i32, ") &&
+                        Contains("it was compiled for tensor<f32, "));
+  CHECK_THROWS_WITH(loaded(x, 1).launch({.block = 128}),
+                    Contains("2 arguments, it was compiled for 3"));
   CHECK_THROWS_WITH(loaded(x, std::int64_t{1} << 40, 1.5).launch({.block = 128}),
                     Contains("argument 1: the integer is out of the parameter's range"));
   CHECK_THROWS_WITH(loaded(x, 1.5, 1.5).launch({.block = 128}),
@@ -95,6 +102,30 @@ TEST_CASE("exports add up in one file, and a block picks its variant") {
   loaded(x, 1, 1.5).launch({.block = 256});
   CHECK(fake().launches.back().block[0] == 256);
   CHECK_THROWS_AS(loaded(x, 1, 1.5).launch({.block = 128}), fx::TraceError);
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({}), Contains("the launch gives no block"));
+}
+
+TEST_CASE("the file knows how much dynamic shared memory a kernel uses") {
+  TemporaryFile file;
+  fakeBuild().dynamicBytes = 512;
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}});
+  fakeBuild().dynamicBytes = 0;
+  fx::AotKernel loaded = fx::load_aot(file.path).kernel("exported");
+  fx::DeviceArray<float> x({16, 4});
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({}), Contains(".smem = 512 is the least"));
+  loaded(x, 1, 1.5).launch({.smem = 512});
+}
+
+TEST_CASE("an exported kernel that was moved from is still there") {
+  TemporaryFile file;
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}});
+  fx::AotModule module = fx::load_aot(file.path), other = std::move(module);
+  fx::AotKernel loaded = module.kernel("exported"), taken = std::move(loaded);
+  fx::DeviceArray<float> x({16, 4});
+  loaded(x, 1, 1.5).launch({});
+  taken(x, 1, 1.5).launch({});
+  fx::DeviceArray<float> y = std::move(x);
+  CHECK_THROWS_WITH(taken(x, 1, 1.5).launch({}), Contains("argument 0: the array was moved from"));
 }
 
 TEST_CASE("the C header holds the same bytes") {

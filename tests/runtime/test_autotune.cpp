@@ -188,3 +188,44 @@ TEST_CASE("configurations are read by name and type") {
   CHECK_THROWS_WITH(config.flag("n"), Contains("the value n of a configuration is no flag"));
   CHECK_THROWS_WITH(fx::autotune("none", {}, {}, candidate), Contains("no configurations"));
 }
+
+TEST_CASE("validate is asked once for each configuration, after one run of it") {
+  Directories directories;
+  clockByBlock();
+  fx::AutotuneOptions options;
+  std::vector<std::pair<std::int64_t, unsigned>> asked;
+  options.validate = [&](const fx::Config &config) {
+    std::lock_guard<std::mutex> lock(fake().mutex);
+    asked.emplace_back(config.integer("block"), fake().launches.back().block[0]);
+    return config.integer("block") != 128; // the fastest is wrong
+  };
+  auto result = fx::autotune("validated", configs, {}, candidate, options);
+  CHECK(asked == decltype(asked){{64, 64u}, {128, 128u}, {256, 256u}});
+  CHECK(result.config != configs[1]);
+  CHECK(result.trials[1].outcome == fx::Trial::Outcome::wrong);
+  CHECK(result.trials[1].reason == "validate says that its results are wrong");
+
+  auto nothing = [](const fx::Config &config) { return fx::Candidate{candidate(config).executable, {}}; };
+  CHECK_THROWS_WITH(fx::autotune("no_run", configs, {}, nothing),
+                    Contains("the candidate has no function that runs it"));
+  options.repeat = 0;
+  CHECK_THROWS_WITH(fx::autotune("no_repeat", configs, {}, candidate, options),
+                    Contains("0 measured runs after 3; one is the least"));
+  options.repeat = 1;
+  options.warmup = -1;
+  CHECK_THROWS_WITH(fx::autotune("negative", configs, {}, candidate, options),
+                    Contains("after -1"));
+}
+
+TEST_CASE("a configuration's numbers are of any integer type") {
+  const std::int64_t n = std::int64_t(1) << 40;
+  const std::size_t size = 7;
+  const fx::Config config{{"n", n}, {"size", size}, {"small", short(-3)}, {"flag", true}, {"x", 0.5}};
+  CHECK(config.integer("n") == n);
+  CHECK(config.integer("size") == 7);
+  CHECK(config.integer("small") == -3);
+  CHECK(config.flag("flag"));
+  CHECK(fx::Config{{"n", std::int64_t(3)}}.integer("n") == 3);
+  CHECK_THROWS_WITH((fx::Config{{"n", ~std::size_t(0)}}),
+                    Contains("18446744073709551615") && Contains("63 bits"));
+}

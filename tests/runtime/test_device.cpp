@@ -1,5 +1,6 @@
 #include "fake.h"
 
+#include <flydsl/device_array.h>
 #include <flydsl/stream.h>
 
 #include <catch2/catch.hpp>
@@ -57,8 +58,58 @@ TEST_CASE("streams and events") {
   fake().failNext = 600; // hipErrorNotReady
   CHECK_FALSE(stream.idle());
   fx::Stream other = std::move(stream);
-  CHECK(stream.native() == nullptr);
   CHECK(other.native() != nullptr);
+}
+
+TEST_CASE("a stream or an event that was moved from is an error with the user's line") {
+  fx::Stream stream, other = std::move(stream);
+  fx::Event event, later = std::move(event);
+  using Catch::Contains;
+#define MOVED Contains("test_device.cpp") && Contains("a Stream that was moved from is used")
+  CHECK_THROWS_WITH(stream.native(), MOVED);
+  CHECK_THROWS_WITH(stream.synchronize(), MOVED);
+  CHECK_THROWS_WITH(stream.idle(), MOVED);
+  CHECK_THROWS_WITH(stream.wait(later), MOVED);
+  CHECK_THROWS_WITH(fx::StreamRef(stream), MOVED);
+  CHECK_THROWS_WITH(later.record(stream), MOVED);
+#undef MOVED
+#define MOVED Contains("test_device.cpp") && Contains("an Event that was moved from is used")
+  CHECK_THROWS_WITH(event.native(), MOVED);
+  CHECK_THROWS_WITH(event.record(other), MOVED);
+  CHECK_THROWS_WITH(event.synchronize(), MOVED);
+  CHECK_THROWS_WITH(event.reached(), MOVED);
+  CHECK_THROWS_WITH(later.milliseconds_since(event), MOVED);
+  CHECK_THROWS_WITH(event.milliseconds_since(later), MOVED);
+  CHECK_THROWS_WITH(other.wait(event), MOVED);
+#undef MOVED
+
+  stream = std::move(other); // as good as new
+  stream.synchronize();
+  event = std::move(later);
+  event.record(stream);
+}
+
+TEST_CASE("a reset takes what the device had, and that alone") {
+  fx::Stream first{fx::Device(0)}, second{fx::Device(1)};
+  fx::Event event;
+  fx::DeviceArray<int> array({4});
+  const int destroyed = fake().streamsDestroyed, allocations = fake().allocations;
+  fx::Device(0).reset();
+  CHECK(fake().resets == 1);
+  using Catch::Contains;
+  CHECK_THROWS_WITH(first.synchronize(), Contains("whose device was reset"));
+  CHECK_THROWS_WITH(fx::StreamRef(first), Contains("whose device was reset"));
+  CHECK_THROWS_WITH(event.synchronize(), Contains("whose device was reset"));
+  CHECK_THROWS_WITH(array.to_host(), Contains("the array's device was reset"));
+  CHECK_THROWS_WITH(array.tensor(), Contains("the array's device was reset"));
+  second.synchronize();
+  // What is gone is not given back a second time: its address may be another's.
+  first = fx::Stream(fx::Device(0));
+  first.synchronize();
+  array = fx::DeviceArray<int>({4});
+  array.fill(1);
+  CHECK(fake().streamsDestroyed == destroyed);
+  CHECK(fake().allocations == allocations + 1);
 }
 
 TEST_CASE("an error of HIP carries its code, its name and what was being done") {

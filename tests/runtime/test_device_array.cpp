@@ -1,5 +1,6 @@
 #include "fake.h"
 
+#include <flydsl/args.h>
 #include <flydsl/device_array.h>
 
 #include <catch2/catch.hpp>
@@ -75,6 +76,67 @@ TEST_CASE("out of memory names the size and the user's line") {
     CHECK(error.where().line == line);
     CHECK_THAT(error.what(), Catch::Contains("allocating 4096 bytes"));
   }
+}
+
+TEST_CASE("an array that was moved from is an error with the user's line") {
+  fx::DeviceArray<float> a({2, 3});
+  fx::DeviceArray<float> b = std::move(a);
+  using Catch::Contains;
+#define MOVED Contains("test_device_array.cpp") && Contains("the array was moved from")
+  CHECK_THROWS_WITH(a.data(), MOVED);
+  CHECK_THROWS_WITH(a.size(), MOVED);
+  CHECK_THROWS_WITH(a.bytes(), MOVED);
+  CHECK_THROWS_WITH(a.shape(), MOVED);
+  CHECK_THROWS_WITH(a.to_host(), MOVED);
+  CHECK_THROWS_WITH(a.copy_from({}), MOVED);
+  CHECK_THROWS_WITH(a.fill(1), MOVED);
+  CHECK_THROWS_WITH(a.poison(), MOVED);
+  CHECK_THROWS_WITH(a.tensor(), MOVED);
+  CHECK_THROWS_WITH(a.mark_layout_static(), MOVED);
+  // An assignment frees what was there; the other side is empty, not swapped.
+  const int allocations = fake().allocations;
+  fx::DeviceArray<float> c({5});
+  c = std::move(b);
+  CHECK(fake().allocations == allocations);
+  CHECK(c.size() == 6);
+  CHECK(c.shape()[1] == 3);
+  CHECK_THROWS_WITH(b.size(), MOVED);
+#undef MOVED
+}
+
+TEST_CASE("an array has all marks of a tensor") {
+  fx::DeviceArray<float> a({4, 8});
+  auto str = [](const fx::TensorArg &t) {
+    fx::ArgPack pack;
+    pack.tensor(t);
+    return pack.types().at(0);
+  };
+  CHECK(str(a).str() == "tensor<f32, (?,?):(?{i64},1)>");
+  CHECK(str(a.mark_layout_dynamic(1, 8)).str() == "tensor<f32, (?,?):(?{i64 div=8},1)>");
+  CHECK(str(a.mark_layout_static()).str() == "tensor<f32, (4,8):(8,1)>");
+  CHECK(str(a.mark_shape_dynamic(1, 4)).str() == "tensor<f32, (?,?{div=4}):(?{i64},1)>");
+  CHECK(str(a.mark_stride_dynamic(0, 2)).str() == "tensor<f32, (?,?):(?{i64 div=2},1)>");
+  CHECK(str(a.assume_aligned(64)).alignment == 64);
+  CHECK_THROWS_AS(a.mark_shape_dynamic(1, 3), fx::TraceError);
+  CHECK(str(a).str() == "tensor<f32, (?,?):(?{i64},1)>"); // marks are of copies
+}
+
+TEST_CASE("extents are any integers that 63 bits hold") {
+  const std::vector<float> v(6);
+  fx::DeviceArray<float> a({v.size()}), b({2, v.size() / 2}), c(std::vector<int>{3, 2});
+  CHECK(a.size() == 6);
+  CHECK(b.shape()[1] == 3);
+  CHECK(c.shape()[0] == 3);
+  CHECK(fx::tensor(a.data(), {v.size()}).size() == 6);
+  CHECK(fx::tensor(a.data(), {2, v.size() / 2}, {v.size() / 2, 1u}).strides()[0] == 3);
+  CHECK(fx::tensor(a.data(), b.shape()).shape()[1] == 3);
+  const int row[] = {2, 3};
+  CHECK(fx::tensor(a.data(), row).shape()[1] == 3);
+  using Catch::Contains;
+  CHECK_THROWS_WITH(fx::tensor(a.data(), {std::size_t(-1)}),
+                    Contains("test_device_array.cpp") && Contains("18446744073709551615") &&
+                        Contains("63 bits"));
+  CHECK_THROWS_WITH(fx::DeviceArray<float>({std::size_t(1) << 63}), Contains("63 bits"));
 }
 
 TEST_CASE("a negative extent is refused before anything is allocated") {

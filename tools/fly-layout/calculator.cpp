@@ -150,7 +150,7 @@ const std::map<std::string, Operation> &operations() {
        {1, 2, "(layout [, codomain])  what the layout leaves out",
         [](const Arguments &a, Rendering) {
           return complement(a.layout(0),
-                            a.size() > 1 ? std::optional(a.tuple(1).leaf()) : std::nullopt)
+                            a.size() > 1 ? std::optional(product(a.tuple(1))) : std::nullopt)
               .str();
         }}},
       {"right_inverse",

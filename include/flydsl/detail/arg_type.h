@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,15 @@ struct ArgType {
   /// "memref<f32, (?,?):(?{i64},1)>", "i32", "static", "constant 3": for messages.
   FLYDSL_API std::string str() const;
 };
+
+/// The types that signature words say; the first word is the launch's. Static values have no
+/// object.
+FLYDSL_API std::vector<ArgType> typesOf(std::span<const std::uint64_t> words);
+/// Whether two types are the same code.
+FLYDSL_API bool sameType(const ArgType &a, const ArgType &b);
+/// A type with all that tells it from others in a signature, where `str` leaves out a tensor's
+/// alignment.
+FLYDSL_API std::string signatureText(const ArgType &type);
 
 /// One parameter as the traced body gets it. A class of the eDSL that may be a kernel's parameter
 /// declares

@@ -9,6 +9,19 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
+// A function that is there to be refused by the compiler, with the way out. (`= delete` has no
+// room for a text before C++26; compilers without the attribute delete.)
+#if defined(__has_attribute)
+#if __has_attribute(unavailable)
+#define FLYDSL_REFUSED(reason, ...) __attribute__((unavailable(reason))) __VA_ARGS__
+#endif
+#endif
+#ifndef FLYDSL_REFUSED
+#define FLYDSL_REFUSED(reason, ...) __VA_ARGS__ = delete
+#endif
+#define FLYDSL_NOT_ASSIGNED                                                                        \
+  "a value of a kernel stands for one thing for ever; fx::Var holds what changes"
+
 /// Where the user made a call. Every function that traces takes it as its last, defaulted
 /// parameter.
 using Loc = std::source_location;
@@ -51,6 +64,16 @@ FLYDSL_API Handle wrapParam(const ParamHandle &param);
 /// object.
 FLYDSL_API StaticArg staticArg(const Handle &handle, Loc loc);
 
+/// What C++'s `if` asks of a value of a kernel. It compiles nowhere: the number is not known while
+/// C++ runs.
+template <class Asked> constexpr bool conditionOfCpp() {
+  static_assert(!sizeof(Asked *),
+                "a value of a kernel is not known while C++ runs: in place of if, ?:, while, for, "
+                "std::max and std::min use fx::if_, fx::select, fx::while_, fx::range, fx::max and "
+                "fx::min");
+  return false;
+}
+
 } // namespace detail
 
 /// Base of all values of the eDSL. A value stands for one thing for ever: it can be copied and
@@ -62,7 +85,10 @@ public:
       : handle_(static_cast<detail::Handle &&>(handle)) {}
   Value(const Value &) = default;
   Value(Value &&) = default;
-  Value &operator=(const Value &) = delete;
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, Value &operator=(const Value &));
+  template <class Asked = void> explicit operator bool() const {
+    return detail::conditionOfCpp<Asked>();
+  }
 
   const detail::Handle &handle() const { return handle_; }
   /// Static values print as layouts are written ("(8,16):(1,8)"); traced ones as their IR type.

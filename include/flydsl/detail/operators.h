@@ -3,6 +3,8 @@
 
 #include <flydsl/detail/handle.h>
 
+#include <concepts>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -36,8 +38,10 @@ FLYDSL_API Handle unary(UnaryOp op, const Handle &a, Loc loc);
 
 /// Friends that only arguments with this base find. `Arg` is an operand with the place of its
 /// expression, `R` the class of results, `B` that of comparisons. A shift to the right is
-/// arithmetic for signed types, logical for unsigned ones; && and || evaluate both sides.
+/// arithmetic for signed types, logical for unsigned ones.
 template <class Arg, class R, class B> struct Operators {
+  using OperandOf = Arg;
+  using TruthOf = B;
 #define FLYDSL_OPERATOR(Result, symbol, op)                                                        \
   friend Result operator symbol(const Arg &a, const Arg &b) {                                      \
     return Result(binary(BinaryOp::op, a.handle, b.handle, a.loc));                                \
@@ -58,13 +62,81 @@ template <class Arg, class R, class B> struct Operators {
   FLYDSL_OPERATOR(B, >=, ge)
   FLYDSL_OPERATOR(B, ==, eq)
   FLYDSL_OPERATOR(B, !=, ne)
-  FLYDSL_OPERATOR(B, &&, bitAnd)
-  FLYDSL_OPERATOR(B, ||, bitOr)
 #undef FLYDSL_OPERATOR
   friend R operator-(const Arg &a) { return R(unary(UnaryOp::neg, a.handle, a.loc)); }
   friend R operator~(const Arg &a) { return R(unary(UnaryOp::bitNot, a.handle, a.loc)); }
-  friend B operator!(const Arg &a) { return B(unary(UnaryOp::logicalNot, a.handle, a.loc)); }
 };
 
+// What a value does not have, for a class of values: each is refused with the way out.
+#define FLYDSL_CHANGE(symbol)                                                                      \
+  template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &)&);
+#define FLYDSL_CHANGES_REFUSED                                                                     \
+  FLYDSL_CHANGE(+=)                                                                                \
+  FLYDSL_CHANGE(-=)                                                                                \
+  FLYDSL_CHANGE(*=)                                                                                \
+  FLYDSL_CHANGE(/=)                                                                                \
+  FLYDSL_CHANGE(%=)                                                                                \
+  FLYDSL_CHANGE(&=)                                                                                \
+  FLYDSL_CHANGE(|=)                                                                                \
+  FLYDSL_CHANGE(^=)                                                                                \
+  FLYDSL_CHANGE(<<=)                                                                               \
+  FLYDSL_CHANGE(>>=)                                                                               \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator++());                                          \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator--());
+#define FLYDSL_NO_CHANGES(Class)                                                                   \
+  Class(const Class &) = default;                                                                  \
+  Class(Class &&) = default;                                                                       \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, Class &operator=(const Class &));                            \
+  FLYDSL_CHANGES_REFUSED
+
+/// What has these operators: scalars and vectors, and the variables that hold them.
+template <class T>
+concept Operated = requires { typename T::OperandOf; };
+
+template <class T> struct OperandIn {
+  using type = Loc; // what no value converts to
+};
+template <Operated T> struct OperandIn<T> {
+  using type = typename T::OperandOf;
+};
+
+/// && and || of truths, which both are evaluated; a number is true where it is not 0.
+FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
+
 } // namespace detail
+
+// &&, || and ! are templates, so that they fit a value better than C++'s own, which would take it
+// for a bool. The operand on the right brings the place of the expression.
+#define FLYDSL_LOGICAL(symbol, op)                                                                 \
+  template <detail::Operated L>                                                                    \
+  typename L::TruthOf operator symbol(const L &a, const typename L::OperandOf &b) {                \
+    return typename L::TruthOf(detail::logical(                                                    \
+        detail::BinaryOp::op, typename L::OperandOf(a, b.loc).handle, b.handle, b.loc));           \
+  }                                                                                                \
+  template <detail::Operated L, class R>                                                           \
+    requires(!detail::Operated<R> && std::convertible_to<const R &, typename L::OperandOf>)        \
+  typename L::TruthOf operator symbol(const L &a, const R &b) {                                    \
+    const Loc loc = detail::unknownPlace();                                                        \
+    return typename L::TruthOf(                                                                    \
+        detail::logical(detail::BinaryOp::op, typename L::OperandOf(a, loc).handle,                \
+                        typename L::OperandOf(b, loc).handle, loc));                               \
+  }                                                                                                \
+  template <class L, detail::Operated R>                                                           \
+    requires(std::convertible_to<const L &, typename R::OperandOf> &&                              \
+             (!detail::Operated<L> ||                                                              \
+              !std::convertible_to<const R &, typename detail::OperandIn<L>::type>))               \
+  typename R::TruthOf operator symbol(const L &a, const R &b) {                                    \
+    const Loc loc = detail::unknownPlace();                                                        \
+    return typename R::TruthOf(                                                                    \
+        detail::logical(detail::BinaryOp::op, typename R::OperandOf(a, loc).handle,                \
+                        typename R::OperandOf(b, loc).handle, loc));                               \
+  }
+FLYDSL_LOGICAL(&&, bitAnd)
+FLYDSL_LOGICAL(||, bitOr)
+#undef FLYDSL_LOGICAL
+template <detail::Operated T> typename T::TruthOf operator!(const T &a) {
+  const Loc loc = detail::unknownPlace();
+  return typename T::TruthOf(
+      detail::unary(detail::UnaryOp::logicalNot, typename T::OperandOf(a, loc).handle, loc));
+}
 FLYDSL_NAMESPACE_END

@@ -57,6 +57,9 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
     if (!out.source.empty())
       out.message += ", source: " + out.source;
   }
+  if (out.source.empty())
+    out.message += "; the line of its source is named where the code has line tables: "
+                   "FLYDSL_DEBUG_ENABLE_DEBUG_INFO=1, or -gline-tables-only";
   return out;
 }
 

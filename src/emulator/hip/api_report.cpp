@@ -3,6 +3,8 @@
 
 #include <flydsl/emulator.h>
 
+#include <cstdio>
+#include <string>
 #include <vector>
 
 using namespace flyemu;
@@ -61,5 +63,16 @@ int32_t flydslEmulatorGetLaunch(int32_t device, uint64_t index, flydslEmulatorLa
   if (launch->size != sizeof(flydslEmulatorLaunch))
     return -2;
   return history->get(index, *launch) ? 0 : -1;
+}
+
+int64_t flydslEmulatorFindings(int32_t device, char *text, uint32_t size) {
+  LaunchHistory *history = historyOf(device);
+  if (!history)
+    return -1;
+  std::string newest;
+  const int64_t count = static_cast<int64_t>(history->findings(newest));
+  if (text && size)
+    std::snprintf(text, size, "%s", newest.c_str());
+  return count;
 }
 }

@@ -33,4 +33,16 @@ bool LaunchHistory::get(uint64_t index, flydslEmulatorLaunch &launch) const {
   return true;
 }
 
+void LaunchHistory::noteFinding(const std::string &message) {
+  std::lock_guard lock(mutex_);
+  ++findings_;
+  newestFinding_ = message;
+}
+
+uint64_t LaunchHistory::findings(std::string &newest) const {
+  std::lock_guard lock(mutex_);
+  newest = newestFinding_;
+  return findings_;
+}
+
 } // namespace flyemu::hip

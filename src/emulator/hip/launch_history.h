@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <string>
 
 namespace flyemu::hip {
 
@@ -21,12 +22,19 @@ public:
   /// False if the launch does not exist or is kept no more.
   bool get(uint64_t index, flydslEmulatorLaunch &launch) const;
 
+  /// Findings of checks are counted in launches that are not.
+  void noteFinding(const std::string &message);
+  /// How many there were, and the newest one.
+  uint64_t findings(std::string &newest) const;
+
 private:
   static constexpr size_t kMost = 1024;
   std::atomic<int> counting_{0};
   mutable std::mutex mutex_;
   std::deque<flydslEmulatorLaunch> launches_;
   uint64_t size_ = 0;
+  uint64_t findings_ = 0;
+  std::string newestFinding_;
 };
 
 } // namespace flyemu::hip

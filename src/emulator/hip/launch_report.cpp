@@ -44,8 +44,10 @@ void keep(const KernelOperation &operation, const DispatchResult &result, const 
 
 void reportLaunch(const KernelOperation &operation, const DispatchResult &result,
                   const Options &options, Device &device) {
-  for (const Finding &finding : result.findings)
+  for (const Finding &finding : result.findings) {
     log(LogLevel::Error, "check: " + finding.message);
+    device.history.noteFinding(finding.message);
+  }
   if (!result.ok) {
     switch (result.fault.kind) {
     case FaultKind::Address:

@@ -1,5 +1,6 @@
 #include "jit/autotune/winners.h"
 #include "jit/build_id.h"
+#include "runtime/findings.h"
 #include "support/env_variables.h"
 #include "support/log.h"
 
@@ -76,7 +77,7 @@ double timeOf(const Candidate &candidate, const AutotuneOptions &options) {
   for (int i = 0; i < options.warmup; ++i)
     candidate.run(stream, iteration++);
   stream.synchronize();
-  for (int i = 0; i < std::max(1, options.repeat); ++i) {
+  for (int i = 0; i < options.repeat; ++i) {
     start.record(stream);
     candidate.run(stream, iteration++);
     stop.record(stream);
@@ -98,6 +99,43 @@ double estimateOf(const Candidate &candidate, const Device &device) {
        }))
     microseconds += launch.estimate.microseconds;
   return microseconds / 1e3;
+}
+
+/// One run, and why its results are wrong; empty where nobody says so.
+std::string wrongOf(const Attempt &attempt, const Device &device, const AutotuneOptions &options) {
+  runtime::Findings findings(device.ordinal());
+  {
+    Stream stream;
+    attempt.candidate->run(stream, 0);
+    stream.synchronize();
+  }
+  if (std::string found = findings.newest(); !found.empty())
+    return "a check of the emulator found: " + found;
+  try {
+    if (options.validate && !options.validate(attempt.trial.config))
+      return "validate says that its results are wrong";
+  } catch (const std::exception &error) {
+    return std::string("validate: ") + error.what();
+  }
+  return {};
+}
+
+/// Drops a candidate that does not run, or runs and is wrong. All are asked before the first is
+/// measured: the run that follows one question is the one that the next is about, and no result of
+/// another configuration is taken for its own.
+void validate(Attempt &attempt, const Device &device, const AutotuneOptions &options) {
+  Trial &trial = attempt.trial;
+  try {
+    if (!attempt.candidate->run)
+      throw Error("the candidate has no function that runs it");
+    trial.reason = wrongOf(attempt, device, options);
+    trial.outcome = Trial::Outcome::wrong;
+  } catch (const std::exception &error) {
+    trial.reason = error.what();
+    trial.outcome = Trial::Outcome::failed;
+  }
+  if (!trial.reason.empty())
+    attempt.candidate.reset();
 }
 
 void measure(Attempt &attempt, const Device &device, const AutotuneOptions &options) {
@@ -126,6 +164,9 @@ AutotuneResult search(const std::string &name, const std::vector<Config> &config
   buildAll(attempts, builder, device, options);
 
   AutotuneResult result;
+  for (Attempt &attempt : attempts)
+    if (attempt.candidate)
+      validate(attempt, device, options);
   const Trial *best = nullptr;
   std::size_t done = 0;
   for (Attempt &attempt : attempts) {
@@ -164,6 +205,9 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
                         const AutotuneOptions &options) {
   if (configs.empty())
     throw Error("autotune " + name + ": no configurations to choose from");
+  if (options.repeat < 1 || options.warmup < 0)
+    throw Error("autotune " + name + ": " + std::to_string(options.repeat) + " measured runs after " +
+                std::to_string(options.warmup) + "; one is the least, after none");
   const Device device = Device::current();
   jit::WinnerIdentity cached{
       name, key, device.name(), device.arch(), device.compute_units(), jit::buildIdentity()};

@@ -65,6 +65,22 @@ EventInfo::Kind eventOf(CacheTier tier) {
   return EventInfo::Kind::compiled;
 }
 
+/// What LLVM would pass over without a word.
+void checkHints(const detail::KernelSpec &spec) {
+  const KernelHints &hints = spec.hints;
+  const auto &block = hints.known_block_size;
+  if (!block[0] && (block[1] || block[2]))
+    throw TraceError("kernel " + spec.name + ": the hint known_block_size (0, " +
+                         std::to_string(block[1]) + ", " + std::to_string(block[2]) +
+                         ") has no x; it is 1 where the block has one column",
+                     spec.where);
+  // The most waves of any execution unit, gfx10's.
+  if (hints.waves_per_eu > 20)
+    throw TraceError("kernel " + spec.name + ": the hint waves_per_eu is 1 to 20, not " +
+                         std::to_string(hints.waves_per_eu),
+                     spec.where);
+}
+
 /// The kernel of that name; without a name, the first. Throws CompileError where there is none.
 const KernelMetadata &kernelOf(const CodeObject &object, const std::string &name) {
   const KernelMetadata *kernel = !name.empty()            ? object.find(name)
@@ -138,6 +154,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
                   checkRequiredBlock(kernel, block);
                 });
   }
+  state->facts.dynamicBytes = traced.dynamicSharedBytes;
   checkArgumentLayout(*state->kernel, types);
   state->block = block;
   reportCompiled(event, *state);
@@ -176,6 +193,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr) {
   support::checkEnvironment();
+  checkHints(spec);
   const std::string targetId = target.id();
   EventInfo event;
   event.kernel = spec.name;

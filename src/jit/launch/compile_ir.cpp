@@ -12,6 +12,10 @@ FLYDSL_NAMESPACE_BEGIN
 
 Executable compile_ir(std::string_view module, const CompileIrConfig &config,
                       const std::source_location &where) {
+  if (const auto &block = config.hints.known_block_size; block[0] || block[1] || block[2])
+    throw CompileError("compile_ir takes no hint known_block_size: a module says the size itself, "
+                       "by known_block_size of its gpu.func",
+                       where);
   const Target target = jit::chooseTarget(config.arch, where);
   jit::ContextLease context;
   auto read = jit::readModule(module, config.name, *context);

@@ -44,9 +44,11 @@ std::uint64_t blockWord(const Dim3 &b) {
          static_cast<std::uint64_t>(b.z) << 32;
 }
 
+/// Whether every extent is 1 or more (unsigned, what is below wraps to the largest numbers) and in
+/// the word's range.
 bool plausible(const Dim3 &b) {
-  return (static_cast<std::uint64_t>(b.x) | static_cast<std::uint64_t>(b.y) |
-          static_cast<std::uint64_t>(b.z)) < 0x10000;
+  return ((static_cast<std::uint64_t>(b.x) - 1) | (static_cast<std::uint64_t>(b.y) - 1) |
+          (static_cast<std::uint64_t>(b.z) - 1)) < 0x8000;
 }
 
 /// Before anything is compiled. An empty `target` stands for any.
@@ -104,8 +106,11 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
             const std::source_location &where) {
   if (pack.error()) [[unlikely]]
     refusePack(kernel.spec.name, pack, where);
-  if (!plausible(config.block)) [[unlikely]]
+  if (!plausible(config.block)) [[unlikely]] {
+    if (const auto &known = kernel.spec.hints.known_block_size; !givesBlock(config) && known[0])
+      return launch(kernel, pack, withBlock(config, known), where);
     checkBlockFor(kernel.spec, config.block, {}, where);
+  }
   pack.setBlock(blockWord(config.block));
   // A signature that is in the table was launched before: its device exists, its block was checked.
   if (jit::SignatureEntry *entry = kernel.table.find(pack)) [[likely]] {
@@ -150,10 +155,13 @@ std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, con
 void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &config,
                  const std::source_location &where) {
   if (pack.error() || !bound.entry.sameTypes(pack)) [[unlikely]]
-    refusePack(bound.executable->facts.name, pack, where);
+    refuseTypes(bound.executable->facts.name, pack, bound.entry.words(), where);
   if (bound.block == noBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
-      [[unlikely]]
+      [[unlikely]] {
+    if (const auto &made = bound.executable->facts.block; !givesBlock(config) && made[0])
+      return launchBound(bound, pack, withBlock(config, made), where);
     checkBlock(config.block, bound.executable->facts, where);
+  }
   const HipFunctions &functions = hip();
   const int device = deviceOf(config.stream, functions);
   if (device >= BoundExecutable::maxDevices) [[unlikely]]

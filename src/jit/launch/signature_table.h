@@ -25,6 +25,7 @@ public:
     return words_[0] == pack.block() && sameTypes(pack);
   }
   std::uint64_t hash() const { return hash_; }
+  std::span<const std::uint64_t> words() const { return {words_.get(), count_}; }
   /// Null until loaded on that device.
   const runtime::LoadedKernel *loaded(int device) const {
     return loaded_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);

@@ -1,4 +1,5 @@
 // tensor(i) = x writes; a named element is a value.
+// says: fx::Var holds what changes
 #include <flydsl/tensor.h>
 void f(flydsl::Tensor t) {
   auto e = t(0);

@@ -1,4 +1,5 @@
 // A value stands for one thing for ever.
+// says: fx::Var holds what changes
 #include <flydsl/gpu.h>
 void f() {
   flydsl::Int32 x = flydsl::thread_idx().x;

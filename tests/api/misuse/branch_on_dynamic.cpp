@@ -1,4 +1,5 @@
 // A condition that is known only at run time is no C++ condition.
+// says: fx::if_
 #include <flydsl/gpu.h>
 int f() {
   flydsl::Int32 x = flydsl::thread_idx().x;

@@ -159,18 +159,14 @@ struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
                                              ? MatrixFamily::GFX120X
                                              : MatrixFamily::GFX1250;
 
-  /// `count` values as the operations want them: before gfx1250 they take bf16 as 16-bit integers.
-  static Type registersOf(Type elemTy, int64_t count) {
-    if (elemTy.getIntOrFloatBitWidth() < 16)
-      return wordType(elemTy.getContext(), count * elemTy.getIntOrFloatBitWidth());
-    if (elemTy.isBF16() && family != MatrixFamily::GFX1250)
-      return valuesType(IntegerType::get(elemTy.getContext(), 16), count);
-    return valuesType(elemTy, count);
-  }
+  /// A fragment of the sum is packed: RDNA3's halves are spread over registers at the call.
   static Instruction instruction(WMMAType mma) {
-    int64_t perThread = rdna3 ? mma.getK() : mma.getM() * mma.getK() / 32;
-    return {denseName(family, mma), registersOf(mma.getElemTyA(), perThread),
-            registersOf(mma.getElemTyB(), perThread), registersOf(mma.getElemTyAcc(), 8)};
+    const MatrixInstruction &row =
+        *findMatrixInstruction(family, mma.getM(), mma.getN(), mma.getK(), mma.getElemTyA(),
+                               mma.getElemTyB(), mma.getElemTyAcc());
+    WmmaRegisters made = wmmaRegisters(row, mma.getContext());
+    auto acc = cast<VectorType>(made.acc);
+    return {"rocdl." + row.name, made.a, made.b, valuesType(acc.getElementType(), 8)};
   }
   Type getRegisterType(Type type, MmaOperand operand) const {
     return instruction(cast<WMMAType>(type)).of(operand);

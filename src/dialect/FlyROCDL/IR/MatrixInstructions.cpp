@@ -5,13 +5,13 @@
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <optional>
-#include <vector>
+#include <algorithm>
 
 namespace mlir::fly_rocdl {
 
@@ -155,7 +155,7 @@ static unsigned mfmaTarget(StringRef target) {
       .Default(0);
 }
 
-static std::optional<MatrixFamily> familyOf(StringRef target) {
+std::optional<MatrixFamily> matrixFamilyOf(StringRef target) {
   if (mfmaTarget(target))
     return MatrixFamily::MFMA;
   StringRef cpu = processor(target);
@@ -166,6 +166,69 @@ static std::optional<MatrixFamily> familyOf(StringRef target) {
   if (cpu.starts_with("gfx11"))
     return MatrixFamily::GFX11;
   return std::nullopt;
+}
+
+/// "wmma.f32.16x16x16.fp8_bf8" is "f32_16x16x16_fp8_bf8".
+static std::string wmmaName(const MatrixInstruction &row) {
+  std::string name = row.name.substr(row.name.find('.') + 1);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+static constexpr std::pair<MatrixFamily, const char *> kWmmaFamilies[] = {
+    {MatrixFamily::GFX11, "gfx11"},
+    {MatrixFamily::GFX120X, "gfx120x"},
+    {MatrixFamily::GFX1250, "gfx1250"}};
+
+const MatrixInstruction *findWmma(StringRef name, StringRef target) {
+  std::optional<MatrixFamily> family = matrixFamilyOf(target);
+  std::string wanted = name.str();
+  std::replace(wanted.begin(), wanted.end(), '.', '_');
+  if (family && *family != MatrixFamily::MFMA)
+    for (const MatrixInstruction &row : table())
+      if (row.family == *family && wmmaName(row) == wanted)
+        return &row;
+  return nullptr;
+}
+
+std::vector<std::string> wmmaNames(StringRef target) {
+  std::vector<std::string> names;
+  std::optional<MatrixFamily> family = matrixFamilyOf(target);
+  if (family && *family != MatrixFamily::MFMA)
+    for (const MatrixInstruction &row : table())
+      if (row.family == *family)
+        names.push_back(wmmaName(row));
+  return names;
+}
+
+std::vector<std::string> wmmaTargets(StringRef name) {
+  std::vector<std::string> targets;
+  for (auto [family, target] : kWmmaFamilies)
+    if (findWmma(name, target))
+      targets.push_back(target);
+  return targets;
+}
+
+WmmaRegisters wmmaRegisters(const MatrixInstruction &row, MLIRContext *context) {
+  constexpr int64_t kWave = 32;
+  const bool rdna3 = row.family == MatrixFamily::GFX11;
+  auto registers = [&](const std::string &element, int64_t count) -> Type {
+    Type type = parseType(element, context);
+    const int64_t bits = type.getIntOrFloatBitWidth();
+    if (bits < 16) {
+      count = count * bits / 32;
+      type = IntegerType::get(context, 32);
+    } else if (type.isBF16() && row.family != MatrixFamily::GFX1250) {
+      type = IntegerType::get(context, 16);
+    }
+    return count == 1 ? type : Type(VectorType::get({count}, type));
+  };
+  auto operand = [&](const std::string &element, int64_t rows) {
+    return registers(element, rdna3 ? row.k : rows * row.k / kWave);
+  };
+  const bool half = rdna3 && (row.acc == "f16" || row.acc == "bf16");
+  return {operand(row.a, row.m), operand(row.b, row.n),
+          registers(row.acc, half ? 16 : int64_t(row.m) * row.n / kWave)};
 }
 
 std::string offeredInstructions(MatrixFamily family, StringRef target) {
@@ -231,7 +294,7 @@ static StringRef targetsOf(Type type) {
 }
 
 std::string missingOn(Type instruction, StringRef target) {
-  std::optional<MatrixFamily> family = familyOf(target);
+  std::optional<MatrixFamily> family = matrixFamilyOf(target);
   if (!family)
     return "";
   std::string cpu = processor(target).str();

@@ -6,7 +6,9 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir::fly_rocdl {
 
@@ -29,6 +31,24 @@ enum MfmaTarget : unsigned { kGfx90a = 1, kGfx942 = 2, kGfx950 = 4 };
 /// Null where no target has such an instruction.
 const MatrixInstruction *findMatrixInstruction(MatrixFamily family, int32_t m, int32_t n, int32_t k,
                                                Type a, Type b, Type acc);
+
+/// The family of a target's matrix instructions; none where it has no such.
+std::optional<MatrixFamily> matrixFamilyOf(llvm::StringRef target);
+/// Of a target with WMMA, the instruction with LLVM's name ("f32_16x16x32_f16", points or
+/// underscores); null where the target has none.
+const MatrixInstruction *findWmma(llvm::StringRef name, llvm::StringRef target);
+/// The names of all WMMA instructions that a target has, as `findWmma` takes them.
+std::vector<std::string> wmmaNames(llvm::StringRef target);
+/// The targets, as messages call them, that have a WMMA instruction of that name.
+std::vector<std::string> wmmaTargets(llvm::StringRef name);
+
+/// What a lane hands to a WMMA operation of the ROCDL dialect, as vectors (words for elements below
+/// 16 bits; before gfx1250, bf16 as 16-bit integers). RDNA3 holds a sum of 16 bits in the low half
+/// of a register each, so `acc` has 16 such values there.
+struct WmmaRegisters {
+  Type a, b, acc;
+};
+WmmaRegisters wmmaRegisters(const MatrixInstruction &instruction, MLIRContext *context);
 
 /// All of a family that a target ("gfx942", features ignored) has, by element types: "f16, f16 ->
 /// f32: 32x32x8, 16x16x16; ...". With no target, those of any.

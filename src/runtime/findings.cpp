@@ -1,0 +1,22 @@
+#include "runtime/findings.h"
+
+#include "runtime/hip_functions.h"
+
+namespace flydsl::runtime {
+
+static std::int64_t countOf(int device, char *text, std::uint32_t size) {
+  const auto count = hip().flydslEmulatorFindings;
+  return count ? count(device, text, size) : 0;
+}
+
+Findings::Findings(int device) : device_(device), before_(countOf(device, nullptr, 0)) {}
+
+std::string Findings::newest() const {
+  char text[1024] = "";
+  const std::int64_t found = countOf(device_, text, sizeof text) - before_;
+  if (found <= 0)
+    return {};
+  return text + (found == 1 ? std::string() : " (the last of " + std::to_string(found) + ")");
+}
+
+} // namespace flydsl::runtime

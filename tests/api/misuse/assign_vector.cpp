@@ -1,0 +1,10 @@
+// A value stands for one thing for ever; a Var changes.
+// says: fx::Var holds what changes
+#include <flydsl/var.h>
+void f(flydsl::Vector x) {
+  flydsl::Var v(x);
+  v = x + 1;
+#ifdef MISUSE
+  x = x + 1;
+#endif
+}

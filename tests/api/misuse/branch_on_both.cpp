@@ -1,0 +1,12 @@
+// && of two conditions of a kernel is one, and no C++ condition.
+// says: fx::if_
+#include <flydsl/gpu.h>
+int f() {
+  flydsl::Int32 x = flydsl::thread_idx().x;
+  flydsl::Boolean b = (x < 3 && x != 1) || !(x == 5) || false;
+#ifdef MISUSE
+  if (b && x < 2)
+    return 1;
+#endif
+  return 0;
+}

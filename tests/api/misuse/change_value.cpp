@@ -1,0 +1,12 @@
+// A value stands for one thing for ever; a Var changes.
+// says: fx::Var holds what changes
+#include <flydsl/control_flow.h>
+#include <flydsl/gpu.h>
+void f() {
+  flydsl::Int32 x = flydsl::thread_idx().x;
+  flydsl::Var v(x);
+  v += 1;
+#ifdef MISUSE
+  x += 1;
+#endif
+}

@@ -1,0 +1,10 @@
+// C++'s ?: picks while the kernel is traced.
+// says: fx::select
+#include <flydsl/gpu.h>
+void f() {
+  flydsl::Int32 x = flydsl::thread_idx().x;
+  flydsl::Numeric y = flydsl::select(x < 3, x, 0);
+#ifdef MISUSE
+  flydsl::Numeric z = x < 3 ? y : y + 1;
+#endif
+}

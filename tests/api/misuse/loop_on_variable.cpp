@@ -1,0 +1,11 @@
+// A variable of a kernel is no C++ condition either.
+// says: fx::while_
+#include <flydsl/control_flow.h>
+void f(flydsl::Boolean first) {
+  flydsl::Var going(first);
+  flydsl::while_([&] { return going.get(); }, [&] { going = going && first; });
+#ifdef MISUSE
+  while (going)
+    going = first;
+#endif
+}

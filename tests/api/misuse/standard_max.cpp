@@ -1,0 +1,12 @@
+// std::max compares while the kernel is traced.
+// says: fx::max
+#include <flydsl/gpu.h>
+
+#include <algorithm>
+void f() {
+  flydsl::Int32 x = flydsl::thread_idx().x, y = flydsl::block_idx().x;
+  flydsl::Numeric m = flydsl::max(x, y);
+#ifdef MISUSE
+  flydsl::Numeric n = std::max(x, y);
+#endif
+}
