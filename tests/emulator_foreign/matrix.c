@@ -89,6 +89,7 @@ KERNEL mfma_bf16(GLOBAL const short *a, GLOBAL const short *b, GLOBAL float *c, 
     c[(block * 4 + r) * 16 + row] = sum[r];
 }
 
+#ifndef __gfx90a__ /* which has the product of bytes in other shapes */
 KERNEL mfma_i8(GLOBAL const signed char *a, GLOBAL const signed char *b, GLOBAL int *c, int k) {
   int row = lane_id() & 15, block = lane_id() >> 4;
   i32x4 sum = {0, 0, 0, 0};
@@ -103,6 +104,7 @@ KERNEL mfma_i8(GLOBAL const signed char *a, GLOBAL const signed char *b, GLOBAL 
   for (int r = 0; r < 4; ++r)
     c[(block * 4 + r) * 16 + row] = sum[r];
 }
+#endif
 
 /* Double precision: result register r is row 4 * r + l / 16. */
 KERNEL mfma_f64(GLOBAL const double *a, GLOBAL const double *b, GLOBAL double *c, int k) {

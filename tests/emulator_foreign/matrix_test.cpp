@@ -122,7 +122,7 @@ void smallProducts(const std::string &prefix) {
 }
 } // namespace
 
-TEST_CASE("MFMA on half precision, bfloat16 and bytes", "[mfma]") { smallProducts("mfma"); }
+TEST_CASE("MFMA on half precision, bfloat16 and bytes", "[mfma][bytes]") { smallProducts("mfma"); }
 
 TEST_CASE("WMMA on half precision, bfloat16 and bytes", "[.][wmma]") { smallProducts("wmma"); }
 

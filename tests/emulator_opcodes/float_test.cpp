@@ -31,6 +31,16 @@ u64 unfused(u64 a, u64 b, u64 c) {
   return out(kF16, sum<kF16>(valueOf(kF16, product), in(kF16, c)));
 }
 
+/// The same of singles, where denormals count as zeros whatever the mode says.
+template <bool Legacy> u64 unfusedNormal(u64 a, u64 b, u64 c) {
+  auto normal = [](u64 x) { return isDenormal(kF32, x) ? x & 0x80000000 : x; };
+  const u64 x = normal(a), y = normal(b);
+  const bool zero = Legacy && (valueOf(kF32, x) == 0 || valueOf(kF32, y) == 0);
+  auto rounds = [&](Quad v) { return normal(roundTo(kF32, v, env.round32)); };
+  const u64 product = zero ? 0 : rounds(valueOf(kF32, x) * valueOf(kF32, y));
+  return rounds(sum<kF32>(valueOf(kF32, product), valueOf(kF32, normal(c))));
+}
+
 /// Minimum, maximum: a number rather than a NaN, except for signalling ones in IEEE mode.
 template <Format F, bool Max> u64 extreme(u64 a, u64 b, u64) {
   a = flushed(F, a);
@@ -222,6 +232,11 @@ TEST_CASE("opcodes: single-precision arithmetic") {
       {"v_fmac_f32", "f:fff", fused<kF32>, kAcc},
       {"v_fmamk_f32", "f:fff", fused<kF32>, kB},
       {"v_fmaak_f32", "f:fff", fused<kF32>, kC},
+      {"v_mad_f32", "f:fff", unfusedNormal<false>},
+      {"v_mac_f32", "f:fff", unfusedNormal<false>, kAcc},
+      {"v_madmk_f32", "f:fff", unfusedNormal<false>, kB},
+      {"v_madak_f32", "f:fff", unfusedNormal<false>, kC},
+      {"v_mad_legacy_f32", "f:fff", unfusedNormal<true>},
       {"v_fma_dx9_zero_f32 v_fma_legacy_f32", "f:fff", legacyFused},
       {"v_fmac_dx9_zero_f32 v_fmac_legacy_f32", "f:fff", legacyFused, kAcc},
       {"v_min_f32 v_min_num_f32", "f:ff", extreme<kF32, false>},

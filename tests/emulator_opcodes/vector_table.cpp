@@ -649,7 +649,9 @@ const std::vector<uint64_t> &edgesOf(char kind) {
 }
 
 void runVectorTable(const std::vector<VectorOp> &table) {
-  for (const char *target : kTargets) {
+  std::vector<const char *> targets = {"gfx90a"};
+  targets.insert(targets.end(), std::begin(kTargets), std::end(kTargets));
+  for (const char *target : targets) {
     struct Entry {
       const VectorOp *def;
       std::string name;

@@ -67,6 +67,7 @@ struct Excluded {
   std::string_view name, reason;
 };
 constexpr Excluded kExcluded[] = {
+    {"buffer_store_lds_dword", "stores LDS through a buffer, which no compiler makes"},
     {"ds_bvh_stack", "ray traversal, of use with image instructions only"},
     {"ds_gws_init",
      "sets up a barrier of all workgroups, as the runtime of a cooperative launch does"},

@@ -9,6 +9,18 @@ namespace flyemu {
 namespace {
 inline float legacyMul(float a, float b) { return a == 0 || b == 0 ? 0.0f : mul(a, b); }
 
+// The multiply-adds of gfx90a that are not fused: the product is rounded first, and denormals count
+// as zeros whatever MODE says (Vega ISA, V_MAD_F32).
+inline float keepNormal(float x) { return asFloat(flushBits(bitsOf(x))); }
+inline float mulNormal(float a, float b) { return keepNormal(mul(keepNormal(a), keepNormal(b))); }
+inline float mad(float a, float b, float c) {
+  return keepNormal(add(mulNormal(a, b), keepNormal(c)));
+}
+inline float madLegacy(float a, float b, float c) {
+  const bool zero = keepNormal(a) == 0 || keepNormal(b) == 0;
+  return keepNormal(add(zero ? 0.0f : mulNormal(a, b), keepNormal(c)));
+}
+
 // The cube-map helpers: which of x, y, z is the major axis.
 inline int cubeAxis(float x, float y, float z) {
   float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
@@ -69,6 +81,12 @@ constexpr OpDef kOps[] = {
                              }),
     lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); }),
     lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_mad_f32", [](float a, float b, float c) { return mad(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_madmk_f32", [](float a, float b, float c) { return mad(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_madak_f32", [](float a, float b, float c) { return mad(a, b, c); }),
+    laneAcc<F32, F32, F32>("v_mac_f32", [](float a, float b, float c) { return mad(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_mad_legacy_f32",
+                             [](float a, float b, float c) { return madLegacy(a, b, c); }),
     laneAcc<F32, F32, F32>(
         "v_fmac_dx9_zero_f32",
         [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
