@@ -1,8 +1,8 @@
 #include "emulator/exec/op.h"
 
 #include "emulator/exec/tables.h"
+#include "emulator/matrix/simd_level.h"
 
-#include <cstdlib>
 #include <string>
 #include <unordered_map>
 
@@ -17,20 +17,15 @@ const OpTable *laneTables_avx512(unsigned &n);
 #endif
 
 namespace {
-/// The best level that both the build and the machine have; FLYDSL_EMULATOR_SIMD (base, avx2,
-/// avx512) lowers it.
+/// The tables of the process's level, or of the best below it that the build has.
 const OpTable *laneTables(unsigned &n) {
-  const char *wish = std::getenv("FLYDSL_EMULATOR_SIMD");
-  [[maybe_unused]] std::string_view level = wish ? wish : "";
+  [[maybe_unused]] const SimdLevel level = simdLevel();
 #ifdef FLYEMU_HAS_AVX512
-  if ((level.empty() || level == "avx512") && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
+  if (level >= SimdLevel::Avx512)
     return laneTables_avx512(n);
 #endif
 #ifdef FLYEMU_HAS_AVX2
-  if (level != "base" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c"))
+  if (level >= SimdLevel::Avx2)
     return laneTables_avx2(n);
 #endif
   return laneTables_base(n);

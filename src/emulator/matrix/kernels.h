@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/matrix/element.h"
+#include "emulator/matrix/simd_level.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +47,9 @@ struct Kernels {
   void (*dotInteger)(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc);
 };
 
-/// The widest level that this CPU runs; FLYDSL_EMULATOR_SIMD=plain|avx2|avx512 asks for a narrower
-/// one.
+/// Those of a level.
+const Kernels &kernels(SimdLevel level);
+/// Those of this process's level (simd_level.h).
 const Kernels &kernels();
 
 } // namespace flyemu::matrix
