@@ -21,6 +21,10 @@ bool contains(std::string_view name, std::string_view part) {
 bool isStore(const Inst &i) {
   return contains(i.op->name, "_store_") || contains(i.op->name, "_write");
 }
+/// DS instructions that move values between lanes, without memory.
+bool isLaneMove(const Inst &i) {
+  return contains(i.op->name, "permute_") || contains(i.op->name, "_swizzle_");
+}
 } // namespace
 
 void InitCheck::beginGroup(const Group &group) {
@@ -161,16 +165,10 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   auto &u = s.undefined;
   const uint64_t exec = w.exec();
   const bool buffer = i.enc == Enc::Mubuf || i.enc == Enc::Mtbuf;
-  bool addressed = !buffer || i.flags & (kOffen | kIdxen);
-  if (i.enc == Enc::Scratch)
-    addressed = i.flags & kVaddr;
-  const unsigned addressRows = (i.enc == Enc::Flat || i.enc == Enc::Global) && !(i.flags & kSaddr)
-                                   ? 2
-                               : buffer && (i.flags & kOffen) && (i.flags & kIdxen) ? 2
-                                                                                    : 1;
-  if (addressed && i.op->name != "ds_nop")
-    if (uint64_t m = undefinedOf(w, s, i.src[0], addressRows))
-      report("a register that nobody has written is used as an address", m);
+  // A swizzle's one operand is what it moves.
+  const bool addressed = i.rows.address && !contains(i.op->name, "_swizzle_");
+  if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
+    report("a register that nobody has written is used as an address", m);
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
   const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
   if ((i.enc != Enc::Ds &&
@@ -180,19 +178,19 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     report("a scalar register that nobody has written is used as an address", 0);
   if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
     report("a lane is on by a condition that nobody has written", m);
-  const unsigned rows = std::max(1u, (i.op->info & kBytesMask) / 4);
-  if (!isStore(i)) {
-    // What a load from scratch brings is looked at where its lanes are.
-    define(u, i.dst.index, i.op->info ? std::max(rows, i.enc == Enc::Ds ? 2 * rows : rows) : 4,
-           exec, 0);
-  } else if (i.op->info && i.enc != Enc::Scratch && i.enc != Enc::Flat &&
-             !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
-    uint64_t m = undefinedOf(w, s, i.src[1], rows);
-    if (i.enc == Enc::Ds)
-      m |= undefinedOf(w, s, i.src[2], rows);
-    if (m)
+  // What goes to scratch moves on with its lanes; flat stores are looked at where they are known to
+  // go elsewhere.
+  const bool flatStore = i.enc == Enc::Flat && isStore(i);
+  if (i.enc != Enc::Scratch && !flatStore &&
+      !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
+    uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
+    m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
+    if (m && !isLaneMove(i))
       report("a register that nobody has written is used as stored data", m);
   }
+  // What a load from scratch brings is looked at where its lanes are.
+  if (i.rows.result)
+    define(u, i.dst.index, i.rows.result, exec, 0);
 }
 
 void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,

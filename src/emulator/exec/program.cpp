@@ -189,6 +189,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     } else {
       const char *bad = info->family == Family::Gfx9 ? decodeGfx9(*info, words + at, inst)
                                                      : decodeGfx11(*info, words + at, inst);
+      inst.rows = memoryRows(mc, inst);
       if (!bad && inst.op->cls == Class::Mfma)
         bad = prepareMatrix(*info, words + at, inst);
       inst.fn = bad ? unsupportedForm : inst.op->fn;

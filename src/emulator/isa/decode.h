@@ -5,6 +5,7 @@
 
 #include "emulator/exec/op.h"
 #include "emulator/isa/inst.h"
+#include "emulator/isa/mc.h"
 #include "emulator/isa/target.h"
 
 namespace flyemu {
@@ -13,6 +14,9 @@ namespace flyemu {
 /// null, or a reason why the fields cannot be represented.
 const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
 const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
+
+/// Which vector registers a memory instruction has, as LLVM lists them. inst has been decoded.
+MemoryRows memoryRows(const McInstruction &mc, const Inst &inst);
 
 /// SOP1, SOP2, SOPC, SOPK and SOPP, which all families share.
 const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst);

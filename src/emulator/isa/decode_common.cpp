@@ -1,5 +1,8 @@
 #include "emulator/isa/decode.h"
 
+#include <iterator>
+#include <utility>
+
 namespace flyemu {
 
 namespace {
@@ -54,6 +57,31 @@ Operand scalarDestination(const TargetInfo &target, unsigned code) {
   if (target.nullSgpr && code == target.nullSgpr)
     return sgpr(128);
   return sgpr(code);
+}
+
+MemoryRows memoryRows(const McInstruction &mc, const Inst &inst) {
+  MemoryRows rows;
+  const bool buffer = inst.enc == Enc::Mubuf || inst.enc == Enc::Mtbuf;
+  const bool loads = inst.op->cls == Class::VmemRead;
+  const std::string_view name = inst.op->name;
+  auto named = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  // In LLVM's order: of buffers the data come first, else the address.
+  uint8_t *slots[] = {&rows.address, &rows.data, &rows.second};
+  unsigned next =
+      named("addtid") || named("_gws_") || (inst.enc == Enc::Scratch && !(inst.flags & kVaddr)) ? 1
+                                                                                                : 0;
+  if (buffer && !loads)
+    std::swap(slots[0], slots[1]);
+  for (unsigned k = 0; k < mc.vectorCount; ++k) {
+    const McVectorOperand &v = mc.vectors[k];
+    if (v.written)
+      rows.result = v.dwords;
+    else if (v.tied && !(buffer && !loads)) // a part of the register is kept
+      continue;
+    else if (next < std::size(slots))
+      *slots[next++] = v.dwords;
+  }
+  return rows;
 }
 
 const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst) {

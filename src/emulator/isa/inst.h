@@ -80,6 +80,10 @@ enum InstFlag : uint16_t {
 /// Dpp and Sdwa: how the lanes of the first operands are rearranged before the base operation runs.
 enum class Permute : uint8_t { None, Dpp, Sdwa };
 
+struct MemoryRows {
+  uint8_t address = 0, data = 0, second = 0, result = 0;
+};
+
 /// 96 bytes. One entry for each dword of code, so that a program counter is an index.
 struct Inst {
   Handler fn = nullptr;
@@ -99,6 +103,9 @@ struct Inst {
   uint16_t dppCtrl = 0;
   uint8_t dppMasks = 0; ///< bank mask in bits 0-3, row mask in bits 4-7
   uint8_t dppFlags = 0; ///< 1: bound_ctrl (zero), 2: fetch inactive
+  /// Of memory instructions: the vector dwords of address, data, second data and result; 0 where
+  /// the instruction has none, whatever is in the field.
+  MemoryRows rows;
   uint32_t sdwa =
       0; ///< dst_sel 0-2, dst_unused 3-4, src0_sel 5-7, src1_sel 8-10; DPP8: the selectors
   union {

@@ -38,6 +38,7 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
   std::vector<uint16_t> trapTemporaries; ///< of each of LLVM's registers, a bit for each
+  std::vector<uint8_t> vectorDwords;     ///< of each of LLVM's registers, 0: no vector register
 };
 
 namespace {
@@ -52,6 +53,18 @@ std::vector<uint16_t> findTrapTemporaries(const llvm::MCRegisterInfo &registers)
       found[r] = static_cast<uint16_t>(found[r] | 1u << (number & 15));
       name.consume_front("_");
     }
+  }
+  return found;
+}
+
+/// The dwords of each of LLVM's vector registers, whose names are as "VGPR4_VGPR5", "AGPR3",
+/// "VGPR7_HI16".
+std::vector<uint8_t> findVectorDwords(const llvm::MCRegisterInfo &registers) {
+  std::vector<uint8_t> found(registers.getNumRegs());
+  for (unsigned r = 0; r < registers.getNumRegs(); ++r) {
+    llvm::StringRef name(registers.getName(r));
+    if (name.starts_with("VGPR") || name.starts_with("AGPR"))
+      found[r] = static_cast<uint8_t>(name.count("VGPR") + name.count("AGPR"));
   }
   return found;
 }
@@ -107,6 +120,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.cpu = cpu;
   i.instructions.reset(target->createMCInstrInfo());
   i.trapTemporaries = findTrapTemporaries(*i.registers);
+  i.vectorDwords = findVectorDwords(*i.registers);
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
@@ -129,11 +143,19 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
   if (status != llvm::MCDisassembler::Success)
     return {};
   McInstruction result{inst.getOpcode(), static_cast<unsigned>(size)};
-  const unsigned defs = impl->instructions->get(inst.getOpcode()).getNumDefs();
-  for (unsigned k = 0; k < inst.getNumOperands(); ++k)
-    if (inst.getOperand(k).isReg())
-      (k < defs ? result.trapWrites : result.trapReads) |=
-          impl->trapTemporaries[inst.getOperand(k).getReg().id()];
+  const llvm::MCInstrDesc &description = impl->instructions->get(inst.getOpcode());
+  for (unsigned k = 0; k < inst.getNumOperands(); ++k) {
+    if (!inst.getOperand(k).isReg())
+      continue;
+    const bool written = k < description.getNumDefs();
+    const unsigned id = inst.getOperand(k).getReg().id();
+    (written ? result.trapWrites : result.trapReads) |= impl->trapTemporaries[id];
+    if (impl->vectorDwords[id] && result.vectorCount < result.vectors.size())
+      result.vectors[result.vectorCount++] = {
+          impl->vectorDwords[id], written,
+          !written && k < description.getNumOperands() &&
+              description.getOperandConstraint(k, llvm::MCOI::TIED_TO) != -1};
+  }
   return result;
 }
 

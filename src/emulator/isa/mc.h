@@ -2,6 +2,7 @@
 // headers, and nothing else does.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,12 +12,21 @@
 
 namespace flyemu {
 
+/// A vector register operand as LLVM names it.
+struct McVectorOperand {
+  uint8_t dwords = 0;
+  bool written = false;
+  bool tied = false; ///< read, and it is the register that is written
+};
+
 /// What LLVM's disassembler says of the bytes at one place.
 struct McInstruction {
   unsigned opcode = 0; ///< LLVM's number; name with McTarget::opcodeName
   unsigned size = 0;   ///< bytes; 0 if the bytes are no instruction of the target
   /// The trap temporaries (TTMP0-TTMP15, a bit for each) that it reads and writes.
   uint16_t trapReads = 0, trapWrites = 0;
+  std::array<McVectorOperand, 6> vectors = {}; ///< in LLVM's order
+  unsigned vectorCount = 0;
 };
 
 /// A disassembler and instruction printer. Not safe for concurrent use; make one per user.
