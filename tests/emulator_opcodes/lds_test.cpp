@@ -406,6 +406,22 @@ TEST_CASE("opcodes: permutes through LDS's crossbar") {
   }
 }
 
+TEST_CASE("opcodes: gfx11: every access of global data share is refused") {
+  Machine m("gfx1100");
+  std::vector<size_t> ids;
+  for (const char *text :
+       {"ds_load_b32 v8, v2 gds", "ds_store_b32 v2, v4 gds", "ds_load_2addr_b32 v[8:9], v2 gds",
+        "ds_add_u32 v2, v4 gds", "ds_append v8 gds", "ds_consume v8 gds",
+        "ds_storexchg_2addr_rtn_b32 v[8:9], v2, v4, v5 gds"})
+    ids.push_back(m.add(text));
+  m.build();
+  for (size_t id : ids) {
+    INFO(m.text(id));
+    REQUIRE(m.accepted(id));
+    CHECK(m.run(id) == "global data share does not exist");
+  }
+}
+
 TEST_CASE("opcodes: gfx950: transposing reads give each lane a column") {
   // Groups of 16 lanes. Counting elements through the lanes' pieces in their order, lane n of the
   // group gets the elements n, n + 16, n + 32 ...

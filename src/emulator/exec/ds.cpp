@@ -10,13 +10,7 @@
 namespace flyemu {
 
 namespace {
-void refuseGds(const Inst &i) {
-  if (i.flags & kGds)
-    throw WaveFault{"global data share does not exist"};
-}
-
 void dsRead(Wave &w, const Inst &i) {
-  refuseGds(i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
@@ -43,7 +37,6 @@ void dsRead(Wave &w, const Inst &i) {
 }
 
 void dsWrite(Wave &w, const Inst &i) {
-  refuseGds(i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
@@ -131,7 +124,6 @@ void gridBarrier(Wave &w, const Inst &i) {
 }
 
 template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
-  refuseGds(i);
   const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index),
                  *data2 = w.row(i.src[2].index);
   uint32_t *out = w.row(i.dst.index);
