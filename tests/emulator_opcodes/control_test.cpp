@@ -1,6 +1,8 @@
 // Program flow, messages, barriers, hardware registers; scalar memory.
 #include "machine.h"
 
+#include "emulator/exec/kernel_descriptor.h"
+
 #include "emulator/exec/atomics.h"
 
 #include <catch2/catch.hpp>
@@ -316,6 +318,138 @@ TEST_CASE("opcodes: mode registers") {
       CHECK(m.run(get) == "");
       CHECK(m.s(20) == 0x6a);
     }
+  }
+}
+
+TEST_CASE("opcodes: hardware registers have a meaning, or are refused by name") {
+  struct Case {
+    const char *targets, *name;
+    uint32_t value, mask = ~0u;
+    const char *fault = nullptr;
+  };
+  // The wave is the sixth of eight of the 84th workgroup, with 1,000 bytes of LDS; the descriptor
+  // says 5 granules of vector registers, accumulation registers from the 12th quad, 3 of scalar
+  // ones.
+  const Case cases[] = {
+      {"gfx90a gfx942 gfx950 gfx1100", "HW_REG_STATUS", 1 | 1 << 11 | 1 << 16, ~(1u << 10)},
+      {"gfx1201", "HW_REG_WAVE_STATUS", 1 << 11 | 1 << 16, ~(1u << 10)},
+      {"gfx1201", "HW_REG_WAVE_STATE_PRIV", 1 << 9},
+      // 83 is die 3, then 10 of that: engine 2, unit 2, first group. Wave 5: SIMD 1, slot 1.
+      {"gfx942 gfx950", "HW_REG_HW_ID", 1 | 1 << 4 | 2 << 8 | 2 << 13},
+      {"gfx942 gfx950", "HW_REG_XCC_ID", 3},
+      // Without dies: engine 3, unit 4, third group.
+      {"gfx90a", "HW_REG_HW_ID", 1 | 1 << 4 | 4 << 8 | 3 << 13 | 2 << 16},
+      {"gfx1100", "HW_REG_HW_ID1", 2 | 1 << 8 | 4 << 10 | 3 << 18},
+      {"gfx1100", "HW_REG_HW_ID2", 2 << 16},
+      {"gfx1201", "HW_REG_WAVE_HW_ID1", 2 | 1 << 8 | 4 << 10 | 3 << 18},
+      {"gfx1201", "HW_REG_WAVE_HW_ID2", 2 << 16},
+      {"gfx90a gfx942 gfx950", "HW_REG_GPR_ALLOC", 5 << 6 | 11 << 12 | 3 << 24},
+      {"gfx1100", "HW_REG_GPR_ALLOC", 5 << 12},
+      {"gfx1201", "HW_REG_WAVE_GPR_ALLOC", 5 << 12},
+      {"gfx90a gfx942 gfx1100", "HW_REG_LDS_ALLOC", 2 << 12},
+      {"gfx950", "HW_REG_LDS_ALLOC", 1 << 12},
+      {"gfx1201", "HW_REG_WAVE_LDS_ALLOC", 2 << 12},
+      {"gfx90a gfx942 gfx950 gfx1100 gfx1201", "HW_REG_IB_STS", 0},
+      {"gfx90a gfx942 gfx950 gfx1100", "HW_REG_SH_MEM_BASES", 2 | 1 << 16},
+      {"gfx1100", "HW_REG_SHADER_CYCLES", 0, 0xfff00000},
+      {"gfx1201", "HW_REG_SHADER_CYCLES_LO", 0, 0},
+      {"gfx1201", "HW_REG_SHADER_CYCLES_HI", 0, 0},
+      {"gfx1201", "HW_REG_WAVE_SCHED_MODE", 0},
+      {"gfx1201", "HW_REG_WAVE_EXCP_FLAG_PRIV", 0},
+      {"gfx1201", "HW_REG_WAVE_TRAP_CTRL", 0},
+      {"gfx90a gfx942 gfx950 gfx1100", "HW_REG_TRAPSTS", 0, ~0u, "TRAPSTS"},
+      {"gfx90a gfx942 gfx950 gfx1100", "HW_REG_TRAPSTS, 28, 1", 0},
+      {"gfx1201", "HW_REG_WAVE_EXCP_FLAG_USER", 0, ~0u, "WAVE_EXCP_FLAG_USER"},
+      {"gfx1201", "HW_REG_WAVE_DVGPR_ALLOC_LO", 0, ~0u, "WAVE_DVGPR_ALLOC_LO"},
+      {"gfx90a gfx942", "HW_REG_TBA_LO", 0, ~0u, "TBA_LO"},
+      {"gfx942", "HW_REG_SQ_PERF_SNAPSHOT_DATA", 0, ~0u, "PERF_SNAPSHOT"},
+      {"gfx1201", "HW_REG_PERF_SNAPSHOT_DATA1", 0, ~0u, "PERF_SNAPSHOT"},
+      {"gfx1100", "4", 0, ~0u, "gfx1100 does not have"},
+      {"gfx90a", "20", 0, ~0u, "gfx90a does not have"},
+      {"gfx1201", "3", 0, ~0u, "gfx1201 does not have"},
+  };
+  KernelDescriptor descriptor;
+  descriptor.rsrc1 = 5 | 3 << 6;
+  descriptor.rsrc3 = 11;
+  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}) {
+    Machine m(target);
+    std::vector<std::pair<const Case *, size_t>> ids;
+    for (const Case &c : cases)
+      if ((std::string(c.targets) + " ").find(std::string(target) + " ") != std::string::npos)
+        ids.push_back({&c, m.add(std::string("s_getreg_b32 s20, hwreg(") + c.name + ")")});
+    m.build();
+    m.wave.descriptor = &descriptor;
+    m.wave.group->waves.resize(8);
+    m.wave.group->number = 83;
+    m.wave.index = 5;
+    m.wave.ldsSize = 1000;
+    m.wave.scc = 1;
+    for (const auto &[c, id] : ids) {
+      INFO(target << ": " << m.text(id));
+      REQUIRE(m.accepted(id));
+      const std::string fault = m.run(id);
+      if (c->fault)
+        CHECK_THAT(fault, Catch::Contains(c->fault));
+      else
+        CHECK((fault + std::to_string(m.s(20) & c->mask)) == std::to_string(c->value));
+    }
+  }
+}
+
+TEST_CASE("opcodes: the shader's clock goes on") {
+  for (const char *target : {"gfx1100", "gfx1201"}) {
+    Machine m(target);
+    const size_t clock = m.add(m.gfx12 ? "s_getreg_b32 s20, hwreg(HW_REG_SHADER_CYCLES_LO)\n"
+                                         "s_getreg_b32 s21, hwreg(HW_REG_SHADER_CYCLES_HI)"
+                                       : "s_getreg_b32 s20, hwreg(HW_REG_SHADER_CYCLES, 0, 20)\n"
+                                         "s_mov_b32 s21, 0"),
+                 real = m.add("s_sendmsg_rtn_b64 s[22:23], sendmsg(MSG_RTN_GET_REALTIME)"),
+                 doorbell = m.add("s_sendmsg_rtn_b32 s22, sendmsg(MSG_RTN_GET_DOORBELL)");
+    m.build();
+    u64 last = 0;
+    bool moved = false;
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(m.run(clock) == "");
+      moved |= i > 0 && m.s64(20) != last;
+      last = m.s64(20);
+    }
+    CHECK(moved);
+    CHECK(m.run(real) == "");
+    const u64 first = m.s64(22);
+    CHECK(m.run(real) == "");
+    CHECK(m.s64(22) - first < 100000000);
+    CHECK_THAT(m.run(doorbell), Catch::Contains("doorbell"));
+  }
+}
+
+TEST_CASE("opcodes: writes of hardware registers take effect or are refused") {
+  const std::tuple<const char *, const char *, const char *> cases[] = {
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1", ""},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 7), 0", ""},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 7), 1", "MODE"},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1", "register indexing"},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS, 0, 7), 0", ""},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS, 0, 7), 4", "TRAPSTS"},
+      {"gfx942", "s_setreg_imm32_b32 hwreg(HW_REG_STATUS, 0, 1), 1", "does not write"},
+      {"gfx1100", "s_setreg_imm32_b32 hwreg(HW_REG_HW_ID1, 0, 1), 1", "does not write"},
+      {"gfx1201",
+       "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 2\n"
+       "s_getreg_b32 s20, hwreg(HW_REG_WAVE_SCHED_MODE)\ns_sub_u32 s21, s20, 2",
+       ""},
+      {"gfx1201", "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_TRAP_CTRL, 0, 7), 1", "WAVE_TRAP_CTRL"},
+  };
+  for (const auto &[target, text, fault] : cases) {
+    Machine m(target);
+    const size_t id = m.add(text);
+    m.build();
+    INFO(target << ": " << text);
+    REQUIRE(m.accepted(id));
+    m.s(21) = 0;
+    const std::string got = m.run(id);
+    if (*fault)
+      CHECK_THAT(got, Catch::Contains(fault));
+    else
+      CHECK((got.empty() && m.s(21) == 0));
   }
 }
 

@@ -1,11 +1,13 @@
 // Program flow, waits, messages, hardware registers: SOPP, SOPK's register access, SOP1's jumps.
 #include "emulator/exec/group.h"
+#include "emulator/exec/hardware_register.h"
 #include "emulator/exec/scalar.h"
 #include "emulator/exec/tables.h"
 
 #include <bit>
-#include <chrono>
 #include <iterator>
+#include <string>
+#include <utility>
 
 namespace flyemu {
 
@@ -15,68 +17,21 @@ void branchIf(Wave &w, const Inst &i, bool taken) {
     w.ip = &i + 1 + i.offset;
 }
 
-uint32_t modeBits(const Wave &w) {
-  const Mode &m = w.mode;
-  return m.rest | m.round32 | m.round64 << 2 | m.denorm32 << 4 | m.denorm64 << 6 |
-         uint32_t(m.dx10Clamp) << 8 | uint32_t(m.ieee) << 9 | uint32_t(m.fp16Ovfl) << 23;
-}
-
-void setModeBits(Wave &w, uint32_t x) {
-  Mode &m = w.mode;
-  m.round32 = x & 3;
-  m.round64 = x >> 2 & 3;
-  m.denorm32 = x >> 4 & 3;
-  m.denorm64 = x >> 6 & 3;
-  if (w.target->family != Family::Gfx12) {
-    m.dx10Clamp = x >> 8 & 1;
-    m.ieee = x >> 9 & 1;
-  }
-  m.fp16Ovfl = x >> 23 & 1;
-  m.rest = x & ~uint32_t(0x8003ff);
-  w.plainFloat = (x & 255) == 0xf0;
-}
-
-constexpr unsigned kRegMode = 1, kRegStatus = 2, kRegHwId = 4, kRegLdsAlloc = 6,
-                   kRegShMemBases = 15, kRegXccId = 20;
-
-uint32_t hardwareRegister(Wave &w, unsigned id) {
-  switch (id) {
-  case kRegMode:
-    return modeBits(w);
-  case kRegStatus:
-    return w.scc | uint32_t(w.exec() == 0) << 9 | uint32_t(w.vcc() == 0) << 10;
-  case kRegHwId:
-    return w.index;
-  case kRegLdsAlloc:
-    return (w.ldsSize + 511) / 512 << 12;
-  case kRegShMemBases:
-    return static_cast<uint32_t>(kPrivateAperture >> 48 | kSharedAperture >> 48 << 16);
-  case kRegXccId:
-    return 0;
-  default:
-    throw WaveFault{"hardware register " + std::to_string(id) +
-                    " is not part of the emulated state"};
-  }
+uint32_t fieldMask(unsigned imm) {
+  const unsigned size = (imm >> 11) + 1, offset = imm >> 6 & 31;
+  return (size == 32 ? ~0u : (1u << size) - 1) << offset;
 }
 
 void getRegister(Wave &w, const Inst &i) {
-  unsigned imm = static_cast<uint16_t>(i.offset), size = (imm >> 11) + 1;
-  uint32_t x = hardwareRegister(w, imm & 63) >> (imm >> 6 & 31);
-  writeScalar<uint32_t>(w, i.dst, size == 32 ? x : x & ((1u << size) - 1));
+  const unsigned imm = static_cast<uint16_t>(i.offset);
+  const uint32_t field = fieldMask(imm);
+  writeScalar<uint32_t>(w, i.dst,
+                        (readHardwareRegister(w, imm & 63, field) & field) >> (imm >> 6 & 31));
 }
 
 void setRegister(Wave &w, const Inst &i, uint32_t value) {
-  unsigned imm = static_cast<uint16_t>(i.offset), size = (imm >> 11) + 1, offset = imm >> 6 & 31,
-           id = imm & 63;
-  if (id != kRegMode)
-    throw WaveFault{"writing hardware register " + std::to_string(id) +
-                    " is not part of the emulated state"};
-  uint32_t field = (size == 32 ? ~0u : (1u << size) - 1) << offset;
-  setModeBits(w, (modeBits(w) & ~field) | (value << offset & field));
-}
-
-uint64_t clockTicks() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const unsigned imm = static_cast<uint16_t>(i.offset);
+  writeHardwareRegister(w, imm & 63, fieldMask(imm), value << (imm >> 6 & 31));
 }
 
 /// MODE's stack pointer of divergent branches: the four-register slot that the next fork uses.
@@ -167,13 +122,24 @@ bool signal(Wave &w, const Inst &i) {
   return first;
 }
 
+/// What s_sendmsg_rtn asks for (LLVM, SIDefines.h, SendMsg::Id).
+constexpr std::pair<uint32_t, const char *> kReturned[] = {
+    {0x80, "the doorbell"},         {0x81, "the draw's number"},
+    {0x82, "the trap handler's memory"}, {0x83, "the real time"},
+    {0x84, "permission to save the wave"}, {0x85, "the trap handler's address"},
+    {0x86, "the trap handler's address"}, {0x87, "the shader engine's number"}};
+
 /// The message is the operand's code itself, which the decoder takes for an inline constant.
-uint64_t returnedMessage(Wave &w, const Inst &i) {
+uint64_t returnedMessage(const Inst &i) {
   const Operand &o = i.src[0];
   const uint32_t id = o.kind == Kind::Imm ? 128 + o.value : o.index;
-  if (id == 0x83) // the real-time clock
-    return clockTicks() / 10;
-  throw WaveFault{"message " + std::to_string(id) + " has no receiver"};
+  if (id == 0x83)
+    return realTime();
+  std::string what = "message " + std::to_string(id);
+  for (const auto &[number, text] : kReturned)
+    if (number == id)
+      what += ", " + std::string(text) + ",";
+  throw WaveFault{what + " has no receiver"};
 }
 
 constexpr auto kNothing = [](Wave &, const Inst &) {};
@@ -313,12 +279,12 @@ constexpr OpDef kOps[] = {
     plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32),
     plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); }),
     plain("s_memrealtime", Class::Smem,
-          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks() / 10); }),
+          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); }),
     plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(w, i)));
+      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
     }, Type::B32),
     plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint64_t>(w, i.dst, returnedMessage(w, i));
+      writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
     }, Type::B32),
 };
 } // namespace

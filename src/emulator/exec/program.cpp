@@ -69,6 +69,9 @@ void unknownInstruction(Wave &, const Inst &) {
 void unsupportedForm(Wave &, const Inst &) {
   throw WaveFault{"the emulator does not implement this form of the instruction"};
 }
+void globalDataShare(Wave &, const Inst &) {
+  throw WaveFault{"global data share does not exist"};
+}
 void trapTemporary(Wave &, const Inst &) {
   throw WaveFault{"a trap temporary register that the launch of a kernel does not set: only a trap "
                   "handler has a use for it"};
@@ -197,6 +200,9 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
         inst.base = inst.op->fn;
         inst.fn = bad ? unsupportedForm : inst.permute == Permute::Dpp ? runDpp : runSdwa;
       }
+      // The global wave sync has the same bit.
+      if (inst.flags & kGds && inst.op->name.find("_gws_") == std::string_view::npos)
+        inst.fn = globalDataShare;
       // A branch target outside the segment must not become a wild pointer.
       if (inst.op->cls == Class::Branch && (inst.enc == Enc::Sopp || inst.enc == Enc::Sopk)) {
         int64_t to = static_cast<int64_t>(at) + 1 + inst.offset;

@@ -13,6 +13,7 @@
 namespace flyemu {
 
 struct Group;
+struct KernelDescriptor;
 
 /// What kind of mistake ends a launch.
 enum class FaultKind : uint8_t {
@@ -69,6 +70,8 @@ struct alignas(64) Wave {
   const MemoryMap *memory = nullptr;
   Probe *probe = nullptr;
   Group *group = nullptr;
+  const KernelDescriptor *descriptor = nullptr; ///< of the kernel
+  uint8_t schedMode = 0;                        ///< SCHED_MODE of gfx12, which has no effect here
   uint8_t *lds = nullptr;
   uint32_t ldsSize = 0;
   uint8_t *scratch = nullptr; ///< lane i at i * scratchSize

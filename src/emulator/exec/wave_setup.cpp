@@ -119,6 +119,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   const bool architectedScratch = t.flatScratch == 0 || t.gfx940;
   if (index == 0)
     w.group->barrierSignals = 0;
+  w.descriptor = &k;
   Scalars s(w);
   if (k.privateSegmentBuffer()) {
     if (architectedScratch)

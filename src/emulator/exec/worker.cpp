@@ -259,6 +259,7 @@ private:
     slot.group.id = {static_cast<uint32_t>(number % grid[0]),
                      static_cast<uint32_t>(number / grid[0] % grid[1]),
                      static_cast<uint32_t>(number / grid[0] / grid[1])};
+    slot.group.number = number;
     slot.running = launch.wavesOfGroup;
     slot.atBarrier = 0;
     slot.waiting = false;
