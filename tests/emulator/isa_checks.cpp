@@ -1,6 +1,8 @@
 // Planted mistakes that the checks find, and code that they have nothing to say about.
 #include "operands.h"
 
+#include <tuple>
+
 using namespace flyemu;
 using namespace flyemu::test;
 
@@ -53,6 +55,7 @@ TEST_CASE("a race in LDS names both instructions") {
   w.run("ds_write_b32 v1, v2\nds_read_b32 v3, v1\n");
   INFO(all(w));
   CHECK(found(w, kCheckRace, "ds_write_b32 v1, v2"));
+  CHECK(found(w, kCheckRace, "read and write"));
   w.run("v_lshrrev_b32 v5, 6, v0\nv_cmp_eq_u32 vcc, 0, v5\ns_and_saveexec_b64 s[20:21], vcc\n"
         "ds_write_b32 v1, v2\ns_mov_b64 exec, s[20:21]\nds_read_b32 v3, v1\n");
   INFO(all(w));
@@ -60,6 +63,92 @@ TEST_CASE("a race in LDS names both instructions") {
   CHECK(found(w, kCheckRace, "write and read"));
   w.run("ds_add_u32 v1, v2\n"); // atomics do not race with each other
   CHECK(w.result.findings.empty());
+}
+
+TEST_CASE("waves that write the same value are a class of their own") {
+  WaveRun w;
+  w.waves = 2;
+  w.lds = 256;
+  w.memory.resize(4096);
+  w.v = {{1, iota(0, 4)}, {2, iota(7)}};
+  const std::string same = "ds_write_b32 v1, v2\n",
+                    other = "v_add_u32 v9, v0, v2\nds_write_b32 v1, v9\n",
+                    half = "v_lshrrev_b32 v9, 6, v0\nv_lshlrev_b32 v9, 24, v9\n"
+                           "v_or_b32 v9, v9, v2\nds_write_b32 v1, v9\n";
+  w.checks = kCheckRace;
+  w.run(same);
+  CHECK(w.result.findings.empty());
+  w.run(other);
+  CHECK(found(w, kCheckRace, "write and write"));
+  w.run(half); // the upper byte alone differs
+  CHECK(found(w, kCheckRace, "write and write"));
+  w.checks = kCheckRaceSame;
+  w.run(same);
+  CHECK(found(w, kCheckRaceSame, "both write the same value"));
+  w.run(other);
+  CHECK(w.result.findings.empty());
+  w.checks = kCheckRace | kCheckRaceSame;
+  w.run(same + "s_barrier\n" + other);
+  CHECK(w.result.findings.size() == 2);
+  // The first wave has read what the second one writes.
+  w.checks = kCheckRace;
+  w.run(same + "ds_read_b32 v3, v1\n");
+  CHECK(found(w, kCheckRace, "read and write"));
+}
+
+TEST_CASE("the operands of memory instructions are those that they have") {
+  constexpr const char *kData = "used as stored data", *kAddress = "used as an address";
+  // v1, v[4:5] and v[10:13] have values; v[14:21] have none, nor has v0, which is the second data
+  // operand's field of what has no second operand.
+  const std::tuple<const char *, const char *, const char *> cases[] = {
+      {"gfx942", "ds_write_b64 v1, v[4:5]", nullptr},
+      {"gfx942", "ds_write_b128 v1, v[10:13]", nullptr},
+      {"gfx942", "ds_write_b64 v1, v[14:15]", kData},
+      {"gfx942", "ds_write2_b32 v1, v4, v14", kData},
+      {"gfx942", "ds_write2_b32 v1, v4, v5 offset1:1", nullptr},
+      {"gfx942", "ds_write2st64_b64 v1, v[4:5], v[14:15]", kData},
+      {"gfx942", "ds_add_u32 v1, v14", kData},
+      {"gfx942", "ds_cmpst_b32 v1, v4, v14", kData},
+      {"gfx942", "ds_cmpst_rtn_b32 v16, v1, v4, v5\nglobal_store_dword v1, v16, s[2:3]", nullptr},
+      {"gfx942", "ds_read_b64 v[14:15], v1\nglobal_store_dword v1, v16, s[2:3]", kData},
+      {"gfx942", "ds_read_b64 v[14:15], v1\nglobal_store_dwordx2 v1, v[14:15], s[2:3]", nullptr},
+      {"gfx942", "ds_read2_b32 v[14:15], v1 offset1:1\nglobal_store_dwordx2 v1, v[14:15], s[2:3]",
+       nullptr},
+      {"gfx942", "ds_read_b32 v4, v14", kAddress},
+      {"gfx942", "ds_swizzle_b32 v4, v14 offset:0x8055", nullptr},
+      {"gfx942", "ds_bpermute_b32 v4, v1, v14", nullptr},
+      {"gfx942", "ds_bpermute_b32 v4, v14, v1", kAddress},
+      {"gfx942", "global_atomic_add v1, v14, s[2:3]", kData},
+      {"gfx942", "global_atomic_cmpswap v1, v[4:5], s[2:3]", nullptr},
+      {"gfx942", "global_atomic_cmpswap v1, v[14:15], s[2:3]", kData},
+      {"gfx942", "global_atomic_add v1, v4, s[2:3]\nglobal_store_dword v1, v14, s[2:3]", kData},
+      {"gfx942", "global_atomic_add v14, v1, v4, s[2:3] sc0\nglobal_store_dword v1, v14, s[2:3]",
+       nullptr},
+      {"gfx942", "global_load_short_d16 v4, v1, s[2:3]", nullptr},
+      {"gfx1100", "ds_store_b128 v1, v[10:13]", nullptr},
+      {"gfx1201", "ds_store_b128 v1, v[10:13]", nullptr},
+      {"gfx1201", "ds_store_2addr_b32 v1, v4, v14", kData},
+      {"gfx1201", "global_atomic_add_u32 v1, v14, s[2:3]", kData},
+  };
+  for (const auto &[target, text, message] : cases) {
+    WaveRun w(target);
+    w.checks = kCheckInit;
+    w.lds = 8192;
+    w.memory.resize(4096);
+    w.v = {{1, iota(0, 16)}};
+    for (unsigned r : {4, 5, 10, 11, 12, 13})
+      w.v[r] = iota(r);
+    const bool gfx12 = w.target == "gfx1201";
+    const std::string wait = gfx12 ? "s_wait_dscnt 0\n" : "s_waitcnt lgkmcnt(0)\n";
+    // What is read from LDS is written first.
+    w.run("ds_" + std::string(w.target == "gfx942" ? "write" : "store") + "_b128 v1, v[10:13]\n" +
+          wait + text + "\n");
+    INFO(target << ": " << text << "\n" << all(w));
+    if (message)
+      CHECK(found(w, kCheckInit, message));
+    else
+      CHECK(w.result.findings.empty());
+  }
 }
 
 TEST_CASE("reads of what nobody wrote") {

@@ -7,7 +7,9 @@
 #include "emulator/exec/written_bytes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 
 namespace flyemu {
@@ -16,17 +18,19 @@ namespace {
 /// Whether an instruction takes part in the order between workgroups.
 enum class Sync : uint8_t { Unknown, No, Yes };
 
+constexpr unsigned kAnyRace = kCheckRace | kCheckRaceSame;
+
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
       : state(s), checks(s.checks), program(s.findings.program()),
-        sync(checks & kCheckRace ? program.insts.size() : 0) {}
+        sync(checks & kAnyRace ? program.insts.size() : 0) {}
 
   void beginGroup(Group &g) override {
     group = state.findings.beginGroup(g);
     order = {};
     epoch = 1;
-    if (checks & kCheckRace)
+    if (checks & kAnyRace)
       if (const uint64_t bytes = g.waves.empty() ? 0 : g.waves[0].ldsSize; lds.size() != bytes)
         lds = Histories(bytes);
     startMask.clear();
@@ -37,6 +41,7 @@ public:
   }
 
   void before(Wave &w, const Inst &i) override {
+    judge();
     flush();
     if (checks & kCheckSync)
       checkBarrier(w, i);
@@ -46,7 +51,7 @@ public:
       };
       init.before(w, i, std::ref(report));
     }
-    if (checks & kCheckRace && synchronizes(i))
+    if (checks & kAnyRace && synchronizes(i))
       state.races.synchronize(group, order);
   }
 
@@ -67,12 +72,13 @@ public:
       if (space == Space::Global)
         checkWritten(w, i, lane, address, bytes, write, atomic);
     }
-    if (checks & kCheckRace)
+    if (checks & kAnyRace)
       checkRace(w, i, lane, space, address, bytes, write, atomic);
   }
   void accessesDone(Wave &, const Inst &) override { flush(); }
 
   void barrier(Group &g) override {
+    judge();
     flush();
     ++epoch;
     if (!(checks & kCheckSync))
@@ -96,11 +102,17 @@ public:
     }
   }
   void passedGridBarrier(Wave &) override {
-    if (checks & kCheckRace)
+    if (checks & kAnyRace)
       state.races.synchronize(group, order);
   }
-  void endGroup(Group &) override { flush(); }
-  void finish(DispatchResult &) override { flush(); }
+  void endGroup(Group &) override {
+    judge();
+    flush();
+  }
+  void finish(DispatchResult &) override {
+    judge();
+    flush();
+  }
 
 private:
   // Reports are passed by reference (std::ref): what is called for each lane must not allocate.
@@ -118,6 +130,27 @@ private:
     for (const Pending &p : pending)
       state.findings.add(p.check, p.what, *p.wave, *p.inst, p.lanes);
     pending.clear();
+  }
+
+  /// Two writes that nothing orders are told apart by what the second one leaves, so they wait for
+  /// it to happen. `place` is where it goes to.
+  void suspect(const std::string &what, Wave &w, const Inst &i, uint64_t lanes,
+               const uint8_t *place, uint64_t bytes) {
+    Suspect s{{kCheckRace, what, &w, &i, lanes}, place, {}, 0};
+    s.bytes = static_cast<unsigned>(std::min<uint64_t>(bytes, s.old.size()));
+    std::memcpy(s.old.data(), place, s.bytes);
+    suspects.push_back(std::move(s));
+  }
+  /// Called when the instruction of the suspects has run.
+  void judge() {
+    for (Suspect &s : suspects) {
+      const bool same = std::memcmp(s.old.data(), s.place, s.bytes) == 0;
+      const Check check = same ? kCheckRaceSame : kCheckRace;
+      if (checks & check)
+        pend(check, s.found.what + (same ? "; both write the same value" : ""), *s.found.wave,
+             *s.found.inst, s.found.lanes);
+    }
+    suspects.clear();
   }
 
   void checkLds(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes) {
@@ -161,11 +194,15 @@ private:
     now.group = group;
     now.wave = static_cast<uint8_t>(w.index);
     now.lane = static_cast<uint8_t>(lane);
-    auto tell = [&](const Touch &other, bool wrote, const std::string &where) {
-      pend(kCheckRace,
-           std::string(wrote ? "write" : "read") + " and " + (write ? "write" : "read") + " of " +
-               where + " are not ordered: the other is " + state.findings.who(other),
-           w, i, bit);
+    auto tell = [&](const Touch &other, bool wrote, const std::string &where, const uint8_t *place,
+                    uint64_t rest) {
+      const std::string what = std::string(wrote ? "write" : "read") + " and " +
+                               (write ? "write" : "read") + " of " + where +
+                               " are not ordered: the other is " + state.findings.who(other);
+      if (wrote && write && place)
+        suspect(what, w, i, bit, place, rest);
+      else if (checks & kCheckRace)
+        pend(kCheckRace, what, w, i, bit);
     };
     if (space == Space::Global) {
       if (state.exchange.contains(address, bytes))
@@ -174,7 +211,12 @@ private:
       now.time = state.races.now();
       now.atomic = atomic || synchronizes(i);
       auto report = [&](const Touch &other, bool wrote, uint64_t at) {
-        tell(other, wrote, "global memory (" + state.findings.describe(at) + ")");
+        // A wild address, which is told before it is found to be one, is not looked at.
+        MemoryRange range;
+        const uint64_t rest = address + bytes - at;
+        const bool mapped = w.memory->find(at, range) && range.contains(at, rest);
+        tell(other, wrote, "global memory (" + state.findings.describe(at) + ")",
+             mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, rest);
       };
       state.races.access(now, order, address, bytes, write, std::ref(report));
     } else if (space == Space::Lds && address + bytes <= lds.size()) {
@@ -182,10 +224,12 @@ private:
       now.time = epoch;
       now.atomic = atomic;
       lds.each(address, address + bytes, [&](History &h, uint64_t at) {
-        for (const Touch *t : {&h.write, &h.read, &h.otherRead})
+        // Reads first: with them it is a race whatever is written.
+        for (const Touch *t : {&h.read, &h.otherRead, &h.write})
           if ((write || t == &h.write) && t->group == group && t->time == epoch &&
               t->wave != w.index && races(*t, t == &h.write, now, write)) {
-            tell(*t, t == &h.write, "LDS byte " + std::to_string(at));
+            tell(*t, t == &h.write, "LDS byte " + std::to_string(at), w.lds + at,
+                 address + bytes - at);
             break;
           }
         h.note(now, write, h.read.group == group && h.read.wave == w.index);
@@ -237,6 +281,12 @@ private:
     const Inst *inst;
     uint64_t lanes;
   };
+  struct Suspect {
+    Pending found;
+    const uint8_t *place;
+    std::array<uint8_t, 16> old;
+    unsigned bytes;
+  };
   CheckState &state;
   const unsigned checks;
   const Program &program;
@@ -244,6 +294,7 @@ private:
   const Inst *lastAccess = nullptr;
   bool lastIsAtomic = false; ///< by its name
   std::vector<Pending> pending;
+  std::vector<Suspect> suspects; ///< of the instruction that runs
   InitCheck init;
   std::shared_ptr<WrittenBytes> known; ///< of the allocation touched last
   Histories lds;

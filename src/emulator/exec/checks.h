@@ -1,4 +1,4 @@
-// The checks of a launch: memory, race, init, sync (Options::checks).
+// The checks of a launch: memory, race, race-same, init, sync (Options::checks).
 #pragma once
 
 #include "emulator/exec/findings.h"

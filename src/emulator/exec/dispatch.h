@@ -62,8 +62,8 @@ struct Dispatch {
       0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
   uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none
   uint64_t dispatchId = 0;
-  /// The most workgroups in execution at a time; 0: kDefaultResidentGroups. Workgroups that wait for others in
-  /// a loop take turns with them up to this number.
+  /// The most workgroups in execution at a time; 0: kDefaultResidentGroups. Workgroups that wait
+  /// for others in a loop take turns with them up to this number.
   uint64_t residentGroups = 0;
   bool cooperative = false; ///< all workgroups are in execution together and share a barrier
 };
@@ -75,6 +75,7 @@ enum Check : unsigned {
   kCheckRace = 2,
   kCheckInit = 4,
   kCheckSync = 8,
+  kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
 };
 
 struct Options {
@@ -89,8 +90,8 @@ struct Options {
   std::chrono::nanoseconds noticeAfter = std::chrono::seconds(10);
   unsigned checks = kCheckNone;
   bool counters = false;
-  /// Memory through which waves and host exchange what `serve` is about. Its users know how to share
-  /// it, so the race check leaves it out.
+  /// Memory through which waves and host exchange what `serve` is about. Its users know how to
+  /// share it, so the race check leaves it out.
   MemoryRange exchange;
   /// What the host does for waves that wait for it (printf, malloc): called by each thread of the
   /// launch after every turn of a workgroup, so that none can wait for ever. Says whether it did

@@ -41,10 +41,13 @@ void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t a
       Histories &places =
           (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
       places.each(at - base, stop - base, [&](History &h, uint64_t offset) {
-        if (!other.group) {
-          for (const Touch *t : {&h.write, &h.read, &h.otherRead})
+        // A read beside a write is a race whatever is written; two writes may leave the same.
+        if (!other.group || (wrote && write)) {
+          for (const Touch *t : {&h.read, &h.otherRead, &h.write})
             if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
                 !ordered(*t, order)) {
+              if (other.group && t == &h.write)
+                break; // known already
               other = *t;
               wrote = t == &h.write;
               where = base + offset;
