@@ -95,7 +95,7 @@ inline constexpr Env<std::string> emulatorArch{
 inline constexpr Env<unsigned> emulatorDevices{"FLYDSL_EMULATOR_DEVICES", 1, 0, 64,
                                                "number of emulated devices, 0 to 64 (1)"};
 inline constexpr Env<std::string> emulatorMemory{
-    "FLYDSL_EMULATOR_MEMORY", "MiB of memory of an emulated device (half of the host's)"};
+    "FLYDSL_EMULATOR_MEMORY", "MiB of memory of an emulated device; M, G and T may follow (half of the host's)"};
 inline constexpr Env<unsigned> emulatorThreads{
     "FLYDSL_EMULATOR_THREADS", 0, 0, 1024,
     "threads that execute workgroups; 0: as many as the host has (0)"};
@@ -103,7 +103,7 @@ inline constexpr Env<std::string> emulatorSimd{
     "FLYDSL_EMULATOR_SIMD",
     "instruction set of the host to use: base, avx2 or avx512 (the best there is)"};
 inline constexpr Env<std::string> emulatorCheck{"FLYDSL_EMULATOR_CHECK",
-                                                "memory, race, init, sync or all"};
+                                                "a list of memory, race, init, sync, all, race-same"};
 inline constexpr Env<bool> emulatorCounters{"FLYDSL_EMULATOR_COUNTERS", false,
                                             "1: count instructions and transactions"};
 inline constexpr Env<std::uint64_t> emulatorInstructionLimit{

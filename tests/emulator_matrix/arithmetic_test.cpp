@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 using namespace flyemu::matrix;
@@ -103,6 +104,24 @@ TEST_CASE("the group model by hand") {
   uint32_t big[8] = {0x7f00}, other[8] = {0x7f00};
   CHECK(groupTruncateScalar(Elem::BF16, Elem::BF16, big, other, 8, 0.0f) ==
         std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("The variable lowers all levels alike, and garbage is an error") {
+  using namespace flyemu;
+  CHECK(chooseSimd("base").level == SimdLevel::Base);
+  CHECK(chooseSimd("base").error.empty());
+  CHECK(&kernels(SimdLevel::Base) == &kernels_plain);
+  CHECK(&kernels(SimdLevel::Avx2) == &kernels_avx2);
+  CHECK(chooseSimd(nullptr).error.empty());
+  CHECK(chooseSimd("").level == chooseSimd(nullptr).level);
+  for (const char *garbage : {"plain", "sse", "AVX2", "avx512 ", "1"}) {
+    const std::string error = chooseSimd(garbage).error;
+    CHECK(error.find(garbage) != std::string::npos);
+    CHECK(error.find("base") != std::string::npos);
+  }
+  if (const char *asked = std::getenv("FLYDSL_EMULATOR_SIMD");
+      asked && std::string(asked) == "base")
+    CHECK(&kernels() == &kernels_plain);
 }
 
 TEST_CASE("SIMD levels give the scalar model's bits") {

@@ -26,7 +26,8 @@ constexpr const char *Usage =
                           buf:SOURCE[=>SINK]     a buffer; its pointer is passed
         SOURCE            zero,BYTES  poison,BYTES  iota,TYPE,COUNT  random,TYPE,COUNT[,SEED]  file,PATH
         SINK              file,PATH  show,TYPE[,COUNT]
-    --check LIST          memory, race, init, sync, all: what to look for beside faults
+    --check LIST          memory, race, init, sync, all, race-same: what to look for
+                          beside faults
     --counters            print the launch's counters
     --trace               print each executed instruction
     --threads N           host threads (as many as there are)
@@ -66,6 +67,8 @@ unsigned parseChecks(const std::string &text) {
       checks |= kCheckMemory;
     else if (word == "race")
       checks |= kCheckRace;
+    else if (word == "race-same")
+      checks |= kCheckRaceSame;
     else if (word == "init")
       checks |= kCheckInit;
     else if (word == "sync")

@@ -2,6 +2,7 @@
 
 #include "emulator/hip/graph.h"
 #include "emulator/hip/module.h"
+#include "emulator/matrix/simd_level.h"
 #include "support/env_variables.h"
 
 #include <algorithm>
@@ -24,6 +25,29 @@ bool readNumber(const std::string &text, uint64_t &value) {
   return true;
 }
 
+/// Bytes: a number of MiB, or one followed by M, G or T.
+bool readMemory(std::string text, uint64_t &bytes) {
+  unsigned shift = 20;
+  if (!text.empty() && std::string_view("MGT").find(text.back()) != std::string_view::npos) {
+    shift = text.back() == 'M' ? 20 : text.back() == 'G' ? 30 : 40;
+    text.pop_back();
+  }
+  constexpr uint64_t kMost = uint64_t(1) << 50;
+  uint64_t number = 0;
+  if (!readNumber(text, number) || number == 0 || number > kMost >> shift)
+    return false;
+  bytes = number << shift;
+  return true;
+}
+
+/// "gfx90a, gfx942": the processors that a device can have.
+std::string knownProcessors() {
+  std::string known;
+  for (const char *name : declaredProcessors())
+    known += std::string(known.empty() ? "" : ", ") + name;
+  return known;
+}
+
 /// A list such as "memory,race" or "all" as Check bits; false when a word is unknown.
 bool readChecks(const std::string &text, unsigned &checks) {
   checks = kCheckNone;
@@ -35,6 +59,8 @@ bool readChecks(const std::string &text, unsigned &checks) {
       checks |= kCheckMemory;
     else if (word == "race")
       checks |= kCheckRace;
+    else if (word == "race-same")
+      checks |= kCheckRaceSame;
     else if (word == "init")
       checks |= kCheckInit;
     else if (word == "sync")
@@ -77,32 +103,28 @@ Configuration Configuration::fromEnvironment() {
   readInto(env::emulatorCounters, result.counters);
   env::EmulatorLog log;
   readInto(env::emulatorLog, log);
-  uint64_t mebibytes = hostMemory() >> 21;
-  std::string memory = variable("FLYDSL_EMULATOR_MEMORY");
-  uint64_t number = 0;
-  if (!memory.empty()) {
-    if (!readNumber(memory, number) || number < 1 || number > uint64_t(1) << 30)
-      result.error = "FLYDSL_EMULATOR_MEMORY=" + memory + " is no number from 1 to 1073741824";
-    else
-      mebibytes = number;
-  }
-  result.memoryBytes = mebibytes << 20;
+  result.memoryBytes = hostMemory() >> 21 << 20;
+  if (std::string text = variable("FLYDSL_EMULATOR_MEMORY");
+      !text.empty() && !readMemory(text, result.memoryBytes))
+    result.error = "FLYDSL_EMULATOR_MEMORY=" + text +
+                   " is no number of MiB from 1 to 2^30, nor one followed by M, G or T";
+  if (const SimdChoice &simd = simdChoice(); !simd.error.empty())
+    result.error = simd.error;
   std::string checks = variable("FLYDSL_EMULATOR_CHECK");
   if (!readChecks(checks, result.checks))
-    result.error =
-        "FLYDSL_EMULATOR_CHECK=" + checks + " is no list of memory, race, init, sync, all, none";
+    result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
+                   " is no list of memory, race, race-same, init, sync, all, none";
 
+  // ARCH says what is compiled for, which may be more than can be run here.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");
-  if (asked.empty())
-    asked = variable("ARCH");
+  const std::string compiled = variable("ARCH");
+  if (asked.empty() && findTargetInfo(compiled.substr(0, compiled.find(':'))))
+    asked = compiled;
   result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
   result.info = findTargetInfo(result.processor);
-  if (!result.info) {
-    std::string known;
-    for (const char *name : declaredProcessors())
-      known += std::string(known.empty() ? "" : ", ") + name;
-    result.error = "unknown target '" + asked + "'; the emulator knows " + known;
-  }
+  if (!result.info)
+    result.error = "FLYDSL_EMULATOR_ARCH=" + asked +
+                   ": the emulator does not run this target; it runs " + knownProcessors();
   return result;
 }
 

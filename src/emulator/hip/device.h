@@ -24,14 +24,14 @@ struct GraphNode;
 /// What the environment asks for.
 struct Configuration {
   int devices = 1;       ///< FLYDSL_EMULATOR_DEVICES
-  std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH, else gfx942
+  std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
   const TargetInfo *info = nullptr;
   unsigned checks = 0;           ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
   unsigned threads = 0;          ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
   uint64_t instructionLimit = 0; ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
   /// FLYDSL_EMULATOR_TIMEOUT (seconds); zero: launches may take any time
   std::chrono::nanoseconds timeLimit = std::chrono::hours(1);
-  uint64_t memoryBytes = 0;      ///< FLYDSL_EMULATOR_MEMORY (MiB); default: half of the host's
+  uint64_t memoryBytes = 0;      ///< FLYDSL_EMULATOR_MEMORY; default: half of the host's
   bool counters = false;         ///< FLYDSL_EMULATOR_COUNTERS: log them after each launch
   std::string error;             ///< why there is no device, when there is none
 
