@@ -1,5 +1,5 @@
-// Every environment variable that the library and its emulator read. The registry at the end is what
-// docs/environment.md, the check for misspelled names and the check for wrong values go by.
+// Every environment variable that the library and its emulator read. The registry at the end is
+// what docs/environment.md, the check for misspelled names and the check for wrong values go by.
 #pragma once
 
 #include "support/env.h"
@@ -15,8 +15,8 @@ namespace env {
 inline constexpr Env<std::string> arch{
     "ARCH", "target to compile for, such as gfx942; otherwise the device's own"};
 inline constexpr Env<std::string> gpuArch{"FLYDSL_GPU_ARCH", "the same, looked at after ARCH"};
-inline constexpr Env<std::string> hsaOverride{
-    "HSA_OVERRIDE_GFX_VERSION", "the same as ROCm's loader reads it, looked at last"};
+inline constexpr Env<std::string> hsaOverride{"HSA_OVERRIDE_GFX_VERSION",
+                                              "the same as ROCm's loader reads it, looked at last"};
 
 //===-- compiling ---------------------------------------------------------===//
 
@@ -42,8 +42,7 @@ inline constexpr EnvWord<RuntimeKind> runtimeKinds[] = {{"hip", RuntimeKind::hip
 inline constexpr Env<RuntimeKind> runtimeKind{
     "FLYDSL_RUNTIME_KIND", RuntimeKind::any, runtimeKinds,
     "hip or emulator; unset: HIP where it reports a device"};
-inline constexpr Env<bool> enableCache{"FLYDSL_RUNTIME_ENABLE_CACHE", true,
-                                       "0: no cache on disk"};
+inline constexpr Env<bool> enableCache{"FLYDSL_RUNTIME_ENABLE_CACHE", true, "0: no cache on disk"};
 inline constexpr Env<std::string> cacheDir{"FLYDSL_RUNTIME_CACHE_DIR",
                                            "directory of the cache (~/.flydsl/cache)"};
 inline constexpr Env<std::string> cacheReadOnlyDirs{
@@ -53,7 +52,8 @@ inline constexpr Env<std::string> cacheGroup{
     "a group, by name or number, whose members may own and write the cache; otherwise this user "
     "and root alone"};
 inline constexpr Env<ByteSize> cacheSize{
-    "FLYDSL_RUNTIME_CACHE_SIZE", {std::uint64_t(2) << 30},
+    "FLYDSL_RUNTIME_CACHE_SIZE",
+    {std::uint64_t(2) << 30},
     "limit of the cache in bytes; K, M, G and T may follow; 0: no limit (2G)"};
 inline constexpr Env<bool> runOnly{"FLYDSL_RUNTIME_RUN_ONLY", false,
                                    "1: a kernel that no cache has is an error"};
@@ -64,8 +64,9 @@ inline constexpr Env<bool> dumpIr{"FLYDSL_DUMP_IR", false, "1: write the IR of e
 inline constexpr Env<std::string> dumpDir{"FLYDSL_DUMP_DIR", "where to write it (~/.flydsl/debug)"};
 enum class LogLevel { off, error, warn, info, debug, trace };
 inline constexpr EnvWord<LogLevel> logLevels[] = {
-    {"off", LogLevel::off},   {"error", LogLevel::error},  {"warn", LogLevel::warn},
-    {"info", LogLevel::info}, {"debug", LogLevel::debug}, {"trace", LogLevel::trace}, {"warning", LogLevel::warn}};
+    {"off", LogLevel::off},     {"error", LogLevel::error}, {"warn", LogLevel::warn},
+    {"info", LogLevel::info},   {"debug", LogLevel::debug}, {"trace", LogLevel::trace},
+    {"warning", LogLevel::warn}};
 inline constexpr Env<LogLevel> logLevel{"FLYDSL_DEBUG_LOG_LEVEL", LogLevel::warn, logLevels,
                                         "off, error, warn, info, debug or trace (warn)"};
 inline constexpr Env<bool> debugInfo{
@@ -83,27 +84,27 @@ inline constexpr Env<bool> autotune{"FLYDSL_AUTOTUNE", false,
 inline constexpr Env<std::string> autotuneCacheDir{"FLYDSL_AUTOTUNE_CACHE_DIR",
                                                    "where winners are kept (~/.flydsl/autotune)"};
 inline constexpr Env<std::string> autotuneConfigDir{
-    "FLYDSL_AUTOTUNE_CONFIG_DIR",
-    "winners shipped with an application, looked at after the cache"};
+    "FLYDSL_AUTOTUNE_CONFIG_DIR", "winners shipped with an application, looked at after the cache"};
 
 //===-- emulator ----------------------------------------------------------===//
 
 inline constexpr Env<std::string> emulatorLibrary{
     "FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not beside libflydsl"};
-inline constexpr Env<std::string> emulatorArch{
-    "FLYDSL_EMULATOR_ARCH", "target that the emulator's devices have (gfx942)"};
+inline constexpr Env<std::string> emulatorArch{"FLYDSL_EMULATOR_ARCH",
+                                               "target that the emulator's devices have (gfx942)"};
 inline constexpr Env<unsigned> emulatorDevices{"FLYDSL_EMULATOR_DEVICES", 1, 0, 64,
                                                "number of emulated devices, 0 to 64 (1)"};
 inline constexpr Env<std::string> emulatorMemory{
-    "FLYDSL_EMULATOR_MEMORY", "MiB of memory of an emulated device; M, G and T may follow (half of the host's)"};
+    "FLYDSL_EMULATOR_MEMORY",
+    "MiB of memory of an emulated device; M, G and T may follow (half of the host's)"};
 inline constexpr Env<unsigned> emulatorThreads{
     "FLYDSL_EMULATOR_THREADS", 0, 0, 1024,
     "threads that execute workgroups; 0: as many as the host has (0)"};
 inline constexpr Env<std::string> emulatorSimd{
     "FLYDSL_EMULATOR_SIMD",
     "instruction set of the host to use: base, avx2 or avx512 (the best there is)"};
-inline constexpr Env<std::string> emulatorCheck{"FLYDSL_EMULATOR_CHECK",
-                                                "a list of memory, race, init, sync, all, race-same"};
+inline constexpr Env<std::string> emulatorCheck{
+    "FLYDSL_EMULATOR_CHECK", "a list of memory, race, init, sync, all, race-same"};
 inline constexpr Env<bool> emulatorCounters{"FLYDSL_EMULATOR_COUNTERS", false,
                                             "1: count instructions and transactions"};
 inline constexpr Env<std::uint64_t> emulatorInstructionLimit{
