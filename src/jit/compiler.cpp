@@ -194,6 +194,8 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
            std::to_string(compile.options.timeoutSeconds) + " s and was given up" +
            (outcome.message.empty() ? "" : "; " + outcome.message);
     break;
+  case GuardOutcome::exiting:
+    throw CompileError("compiling kernel '" + compile.kernel + "' was given up: the process exits");
   }
   // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
   bool readable = outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;

@@ -1,5 +1,7 @@
 #include "jit/context_pool.h"
 
+#include "support/fork.h"
+
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -27,7 +29,11 @@ struct Pool {
 };
 
 Pool &pool() {
-  static auto *instance = new Pool; // not destroyed: threads may hold leases while the process ends
+  static auto *instance = [] {
+    auto *made = new Pool; // not destroyed: threads may hold leases while the process ends
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
   return *instance;
 }
 
@@ -43,16 +49,16 @@ ContextLease::ContextLease() {
       return;
     }
   }
+  CompilerUse making;
   mlir::DialectRegistry registry;
   registerDialects(registry);
   context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
   context_->loadAllAvailableDialects();
   uses_ = 1;
+  noteCompilerRan();
   std::lock_guard lock(pool().mutex);
   pool().kept[context_.get()];
 }
-
-ContextLease::ContextLease(ContextLease &&other) noexcept = default;
 
 ContextLease::~ContextLease() {
   if (!context_)

@@ -2,6 +2,8 @@
 // compiling a small kernel.
 #pragma once
 
+#include "jit/compiler_use.h"
+
 #include <memory>
 
 namespace mlir {
@@ -17,19 +19,21 @@ void registerDialects(mlir::DialectRegistry &registry);
 void registerPasses();
 
 /// A context that no other thread uses while this is held; all dialects are loaded, MLIR's own
-/// threading is off. Returned to the pool at the end.
+/// threading is off. Returned to the pool at the end. Throws CompileError where the compiler can't
+/// be used any more (see compiler_use.h).
 class ContextLease {
 public:
   ContextLease();
   ~ContextLease();
-  ContextLease(ContextLease &&) noexcept;
-  ContextLease &operator=(ContextLease &&) = delete;
+  ContextLease(const ContextLease &) = delete;
+  ContextLease &operator=(const ContextLease &) = delete;
 
   mlir::MLIRContext &operator*() const { return *context_; }
   mlir::MLIRContext *operator->() const { return context_.get(); }
   mlir::MLIRContext *get() const { return context_.get(); }
 
 private:
+  ContextUse use_;
   std::unique_ptr<mlir::MLIRContext> context_;
   unsigned uses_ = 0;
 };

@@ -1,8 +1,12 @@
 #include "jit/guard.h"
 
+#include "jit/compiler_use.h"
 #include "jit/interrupt.h"
+#include "jit/recovery.h"
+#include "jit/shared_signal.h"
+#include "support/exiting.h"
+#include "support/fork.h"
 
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <condition_variable>
@@ -23,6 +27,9 @@ namespace {
 
 constexpr std::size_t stackBytes = std::size_t(256)
                                    << 20; // reserved, not touched, until something recurses
+
+/// Signals that end the work they hit; all are below 128.
+constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
 constexpr int timedOutCode = 0x7e17;
 constexpr int fatalCode = 0x7efa;
 
@@ -34,6 +41,7 @@ struct Job {
   std::optional<pthread_t> thread; ///< that runs it; it lives at least until `done`
   std::mutex mutex;
   std::condition_variable finished;
+  CompilerUse use; ///< ends with the work, or when it is abandoned
 
   Job(std::function<void(Guard &)> work, Guard::Clock::time_point deadline)
       : work(std::move(work)), guard(deadline) {}
@@ -43,54 +51,37 @@ struct Job {
 thread_local std::string *fatalMessage = nullptr;
 
 void onFatalError(void *, const char *reason, bool) {
-  llvm::CrashRecoveryContext *recovery = llvm::CrashRecoveryContext::GetCurrent();
+  Recovery *recovery = Recovery::current();
   if (!fatalMessage || !recovery)
     return; // not ours: LLVM goes on as if there were no handler
   *fatalMessage = reason ? reason : "unknown";
-  recovery->HandleExit(fatalCode);
+  recovery->leave(fatalCode);
 }
 
-/// LLVM's crash handlers, installed while at least one job runs. They run on the alternate stack,
-/// so that a stack overflow is caught as well.
-class Handlers {
-public:
-  void enter() {
-    std::lock_guard lock(mutex_);
-    if (count_++ > 0)
-      return;
-    if (!fatalInstalled_) {
-      llvm::install_fatal_error_handler(onFatalError);
-      fatalInstalled_ = true;
-    }
-    llvm::CrashRecoveryContext::Enable();
-    for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP}) {
-      struct sigaction action;
-      if (sigaction(signal, nullptr, &action) == 0 && !(action.sa_flags & SA_ONSTACK)) {
-        action.sa_flags |= SA_ONSTACK;
-        sigaction(signal, &action, nullptr);
-      }
-    }
-  }
-  void leave() {
-    std::lock_guard lock(mutex_);
-    if (--count_ == 0)
-      llvm::CrashRecoveryContext::Disable();
-  }
+/// Ours is what the guarded work of this very thread did: a fault, or abort(), which sends the
+/// signal to its own thread.
+bool claimFault(int signal, siginfo_t *info, void *) {
+  Recovery *recovery = Recovery::current();
+  if (!recovery)
+    return false;
+  if (!isFault(signal, info) && (info->si_code != SI_TKILL || info->si_pid != getpid()))
+    return false;
+  recovery->leave(signal);
+}
 
-private:
-  std::mutex mutex_;
-  unsigned count_ = 0;
-  bool fatalInstalled_ = false;
-};
-
-Handlers &handlers() {
-  static auto *instance = new Handlers; // never destroyed: abandoned work may outlive main()
-  return *instance;
+void watchFaults() {
+  static const bool once = [] {
+    llvm::install_fatal_error_handler(onFatalError);
+    return true;
+  }();
+  (void)once;
+  for (int signal : faults)
+    claimSignal(signal, claimFault);
 }
 
 /// False if the thread should not be used again.
 bool runJob(Job &job) {
-  handlers().enter();
+  watchFaults();
   {
     std::lock_guard lock(job.mutex);
     job.thread = pthread_self();
@@ -98,8 +89,8 @@ bool runJob(Job &job) {
   std::string fatal;
   fatalMessage = &fatal;
   GuardOutcome outcome;
-  llvm::CrashRecoveryContext recovery;
-  bool survived = recovery.RunSafely([&] {
+  Recovery recovery;
+  bool survived = recovery.run([&] {
     try {
       InterruptTarget target(timedOutCode);
       job.work(job.guard);
@@ -109,24 +100,23 @@ bool runJob(Job &job) {
     }
   });
   fatalMessage = nullptr;
-  handlers().leave();
+  noteCompilerRan();
   if (!survived) {
-    if (recovery.RetCode == timedOutCode) {
+    if (recovery.code() == timedOutCode) {
       outcome.kind = GuardOutcome::timedOut;
-    } else if (recovery.RetCode == fatalCode) {
+    } else if (recovery.code() == fatalCode) {
       outcome.kind = GuardOutcome::fatal;
       outcome.message = fatal;
     } else {
       outcome.kind = GuardOutcome::crashed;
-      int signal = recovery.RetCode > 128 ? recovery.RetCode - 128 : 0;
-      const char *name = signal ? sigdescr_np(signal) : nullptr;
-      outcome.message = name ? name : "exit with code " + std::to_string(recovery.RetCode);
+      outcome.message = sigdescr_np(recovery.code());
     }
   }
   {
     std::lock_guard lock(job.mutex);
     job.outcome = std::move(outcome);
     job.done = true;
+    job.use.end();
     job.finished.notify_all();
   }
   return survived;
@@ -136,7 +126,7 @@ bool runJob(Job &job) {
 /// as many are kept for the next ones as the machine has cores.
 class Workers {
 public:
-  Workers() : owner_(getpid()), keep_(std::max(2L, sysconf(_SC_NPROCESSORS_ONLN))) {}
+  Workers() : keep_(std::max(2L, sysconf(_SC_NPROCESSORS_ONLN))) {}
 
   void submit(std::shared_ptr<Job> job) {
     bool start;
@@ -149,7 +139,21 @@ public:
     if (start)
       startThread();
   }
-  pid_t owner() const { return owner_; }
+  /// Asks every job that may be interrupted to end now.
+  void interruptAll() {
+    std::vector<std::shared_ptr<Job>> jobs;
+    {
+      std::lock_guard lock(mutex_);
+      for (const std::weak_ptr<Job> &weak : running_)
+        if (std::shared_ptr<Job> job = weak.lock())
+          jobs.push_back(std::move(job));
+    }
+    for (const std::shared_ptr<Job> &job : jobs) {
+      std::lock_guard lock(job->mutex);
+      if (!job->done && job->thread && job->guard.interruptible())
+        interrupt(*job->thread);
+    }
+  }
 
 private:
   void startThread() {
@@ -176,7 +180,7 @@ private:
     stack.ss_sp = alternate.data();
     stack.ss_size = alternate.size();
     sigaltstack(&stack, nullptr);
-    allowInterrupts();
+    blockSignalsOfTheHost();
     bool usable = true;
     while (usable) {
       std::shared_ptr<Job> job;
@@ -189,6 +193,8 @@ private:
         --idle_;
         job = std::move(queue_.front());
         queue_.pop_front();
+        std::erase_if(running_, [](const std::weak_ptr<Job> &weak) { return weak.expired(); });
+        running_.push_back(job);
       }
       usable = runJob(*job);
     }
@@ -196,22 +202,38 @@ private:
     sigaltstack(&stack, nullptr);
   }
 
-  const pid_t owner_;
+  /// The host's handlers run on the host's threads. Profilers sample these too.
+  static void blockSignalsOfTheHost() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal : faults)
+      sigdelset(&blocked, signal);
+    for (int signal : {interruptSignal(), SIGPROF, SIGVTALRM})
+      sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  }
+
   const std::size_t keep_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Job>> queue_;
+  std::vector<std::weak_ptr<Job>> running_;
   std::size_t idle_ = 0;
 };
 
-/// A forked child has none of its parent's threads and starts with new ones.
+std::atomic<Workers *> current{nullptr};
+
+/// A forked child has none of its parent's threads and starts with new ones. What its parent had is
+/// left as it is, as it may have been in use. Nothing is destroyed at exit, where work may go on.
 Workers &workers() {
-  static std::mutex mutex;
-  static Workers *instance = nullptr;
-  std::lock_guard lock(mutex);
-  if (!instance || instance->owner() != getpid())
-    instance = new Workers;
-  return *instance;
+  static const bool once = [] {
+    current.store(new Workers);
+    support::atFork(support::ForkOrder::work, {nullptr, nullptr, [] { current.store(new Workers); }});
+    stopWorkAtExit([] { current.load()->interruptAll(); });
+    return true;
+  }();
+  (void)once;
+  return *current.load();
 }
 
 } // namespace
@@ -219,22 +241,28 @@ Workers &workers() {
 void Guard::checkDeadline() const {
   if (Clock::now() < deadline_)
     return;
-  if (llvm::CrashRecoveryContext *recovery = llvm::CrashRecoveryContext::GetCurrent())
-    recovery->HandleExit(timedOutCode);
+  if (Recovery *recovery = Recovery::current())
+    recovery->leave(timedOutCode);
 }
 
 /// Interrupts the job until it is done, for a while; the lock is the job's. The work is left
 /// without unwinding, so it is not done where the work says that it holds something.
 static bool stop(Job &job, std::unique_lock<std::mutex> &lock) {
   constexpr std::chrono::milliseconds pause{5}, patience{2000};
-  Interrupter interrupter;
   const auto end = Guard::Clock::now() + patience;
   while (!job.done && Guard::Clock::now() < end) {
     if (job.thread && job.guard.interruptible())
-      interrupter.ask(*job.thread);
+      interrupt(*job.thread);
     job.finished.wait_for(lock, pause, [&] { return job.done; });
   }
   return job.done;
+}
+
+static GuardOutcome outcomeOf(const Job &job) {
+  GuardOutcome outcome = job.outcome;
+  if (outcome.kind == GuardOutcome::timedOut && support::exiting())
+    outcome.kind = GuardOutcome::exiting;
+  return outcome;
 }
 
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds) {
@@ -246,14 +274,16 @@ GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSecon
   auto isDone = [&] { return job->done; };
   if (!timeoutSeconds) {
     job->finished.wait(lock, isDone);
-    return job->outcome;
+    return outcomeOf(*job);
   }
   while (!job->finished.wait_until(lock, deadline, isDone) && !stop(*job, lock)) {
-    if (job->guard.abandonable())
+    if (job->guard.abandonable()) {
+      job->use.end();
       return {GuardOutcome::timedOut, "its thread could not be stopped and goes on", nullptr};
+    }
     deadline = Guard::Clock::now() + std::chrono::milliseconds(100);
   }
-  return job->outcome;
+  return outcomeOf(*job);
 }
 
 } // namespace flydsl::jit

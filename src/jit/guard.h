@@ -1,6 +1,5 @@
-// Runs code generation so that nothing in it takes the process down: on a thread of its own with a
-// deep stack, with signals, LLVM's fatal errors and exits caught. Signal handlers are installed
-// only while something runs.
+// Runs LLVM and MLIR so that nothing in them takes the process down: on a thread of its own with a
+// deep stack, with faults and LLVM's fatal errors caught. Faults of other threads are the host's.
 #pragma once
 
 #include <atomic>
@@ -36,7 +35,7 @@ private:
 };
 
 struct GuardOutcome {
-  enum Kind { finished, threw, fatal, crashed, timedOut } kind = finished;
+  enum Kind { finished, threw, fatal, crashed, timedOut, exiting } kind = finished;
   std::string message;      ///< for fatal, crashed and timedOut: what happened, where that is known
   std::exception_ptr error; ///< for threw
 };
@@ -45,7 +44,8 @@ struct GuardOutcome {
 /// stopped in its middle, at a moment when its thread executes the compiler's own code. If no such
 /// moment comes, its thread is left to itself once the work allows that it is abandoned, and waited
 /// for until then. After a crash or a stop what the work had allocated is lost, and its thread
-/// ends; the process goes on.
+/// ends; the process goes on. When the process exits, work is stopped in the same way. Throws
+/// CompileError where the compiler can't be used any more (see compiler_use.h).
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds);
 
 } // namespace flydsl::jit

@@ -1,20 +1,20 @@
 #include "jit/interrupt.h"
 
+#include "jit/recovery.h"
+#include "jit/shared_signal.h"
+
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <csignal>
 #include <cstdint>
 #include <link.h>
-#include <mutex>
 #include <ucontext.h>
+#include <unistd.h>
 
 namespace flydsl::jit {
 
 namespace {
-
-constexpr int interruptSignal = SIGURG;
 
 /// The executable segment of the object that holds an address.
 struct Code {
@@ -64,17 +64,19 @@ const CompilerCode &compilerCode() {
         llvm::LogicalResult (*)(llvm::StringRef, mlir::OpPassManager &, llvm::raw_ostream &);
     Parse mlirFunction = &mlir::parsePassPipeline;
     return CompilerCode{
-        {Code::around(reinterpret_cast<const void *>(&allowInterrupts)),
+        {Code::around(reinterpret_cast<const void *>(&interrupt)),
          Code::around(reinterpret_cast<const void *>(&llvm::install_fatal_error_handler)),
          Code::around(reinterpret_cast<const void *>(mlirFunction))}};
   }();
   return code;
 }
 
-/// What the recovery context of this thread's work is to return; 0 where no work runs.
-thread_local volatile int exitCodeHere = 0;
+/// What this thread's work is to be left with; 0 where no work runs. In the static part of the
+/// thread's storage, as signal handlers look at it.
+thread_local volatile int codeHere __attribute__((tls_model("initial-exec"))) = 0;
 
-struct sigaction previous;
+/// Its address marks our signals.
+char mark;
 
 std::uintptr_t programCounter(const void *context) {
   const auto &machine = static_cast<const ucontext_t *>(context)->uc_mcontext;
@@ -88,61 +90,31 @@ std::uintptr_t programCounter(const void *context) {
 #endif
 }
 
-void onInterrupt(int signal, siginfo_t *info, void *context) {
-  int code = exitCodeHere;
-  if (!code) {
-    if (previous.sa_flags & SA_SIGINFO)
-      previous.sa_sigaction(signal, info, context);
-    else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
-      previous.sa_handler(signal);
-    return;
-  }
-  llvm::CrashRecoveryContext *recovery = llvm::CrashRecoveryContext::GetCurrent();
-  if (!recovery || !compilerCode().holds(programCounter(context)))
-    return;
-  sigset_t mask;
-  sigemptyset(&mask);
-  sigaddset(&mask, signal);
-  pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
-  recovery->HandleExit(code);
+bool claimInterrupt(int, siginfo_t *info, void *context) {
+  if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &mark || info->si_pid != getpid())
+    return false;
+  Recovery *recovery = Recovery::current();
+  if (recovery && codeHere && compilerCode().holds(programCounter(context)))
+    recovery->leave(codeHere);
+  return true; // too late, or not here
 }
-
-std::mutex installMutex;
-unsigned installCount = 0;
 
 } // namespace
 
-InterruptTarget::InterruptTarget(int exitCode) : exitCode_(exitCode) {
+InterruptTarget::InterruptTarget(int code) {
   compilerCode(); // not to be made in a signal handler
-  exitCodeHere = exitCode_;
+  codeHere = code;
 }
 
-InterruptTarget::~InterruptTarget() { exitCodeHere = 0; }
+InterruptTarget::~InterruptTarget() { codeHere = 0; }
 
-Interrupter::Interrupter() {
-  std::lock_guard lock(installMutex);
-  if (installCount++ > 0)
-    return;
-  struct sigaction action{};
-  action.sa_sigaction = onInterrupt;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(interruptSignal, &action, &previous);
+void interrupt(pthread_t thread) {
+  claimSignal(SIGURG, claimInterrupt);
+  sigval value{};
+  value.sival_ptr = &mark;
+  pthread_sigqueue(thread, SIGURG, value);
 }
 
-Interrupter::~Interrupter() {
-  std::lock_guard lock(installMutex);
-  if (--installCount == 0)
-    sigaction(interruptSignal, &previous, nullptr);
-}
-
-void Interrupter::ask(pthread_t thread) const { pthread_kill(thread, interruptSignal); }
-
-void allowInterrupts() {
-  sigset_t mask;
-  sigemptyset(&mask);
-  sigaddset(&mask, interruptSignal);
-  pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
-}
+int interruptSignal() { return SIGURG; }
 
 } // namespace flydsl::jit

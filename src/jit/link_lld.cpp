@@ -1,4 +1,5 @@
 #include "jit/link.h"
+#include "jit/llvm_recovery.h"
 
 #include <flydsl/error.h>
 
@@ -94,8 +95,10 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
       const char *arguments[] = {
           "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
           "-o",     outputPath.c_str(), inputPath.c_str()};
-      result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
-      usable = result.canRunAgain;
+      // A crash that is no fault of the input may come outside of LLD's own recovery.
+      const bool returned = runUnderLlvmRecovery(
+          [&] { result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}}); });
+      usable = returned && result.canRunAgain;
     }
   }
   writeEnd.close();

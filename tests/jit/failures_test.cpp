@@ -336,11 +336,3 @@ TEST_CASE("Work that takes too long is given up") {
   CHECK_THAT(deaf.message, Catch::Contains("goes on"));
   *stop = true;
 }
-
-TEST_CASE("The host's signal handlers are there again after a compile") {
-  struct sigaction before, after;
-  sigaction(SIGSEGV, nullptr, &before);
-  CHECK(runGuarded([](Guard &) {}, 60).kind == GuardOutcome::finished);
-  sigaction(SIGSEGV, nullptr, &after);
-  CHECK(before.sa_handler == after.sa_handler);
-}
