@@ -4,6 +4,7 @@
 #include "builder/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "support/fork.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -19,7 +20,11 @@ static mlir::Type parsed(const std::string &text, Loc loc) {
     return type;
   }
   // Diagnostic handlers belong to the context, so one thread asks at a time.
-  static std::mutex *mutex = new std::mutex;
+  static std::mutex *mutex = [] {
+    auto *made = new std::mutex;
+    support::holdAtFork(*made);
+    return made;
+  }();
   std::lock_guard lock(*mutex);
   mlir::MLIRContext &context = hostContext();
   std::string message;

@@ -9,6 +9,7 @@
 #include "cache/entry.h"
 #include "cache/file_lock.h"
 #include "support/file.h"
+#include "support/fork.h"
 
 #include <atomic>
 #include <functional>
@@ -43,6 +44,9 @@ public:
   /// another process `timeout` at most. Throws what `make` throws.
   Blob loadOrMake(const Key &key, std::chrono::milliseconds timeout,
                   const std::function<Blob()> &make, bool &made);
+
+  /// For a cache that is never destroyed: its lock is held while the process forks.
+  void holdAtFork() { support::holdAtFork(mutex_); }
 
   const Config &config() const { return config_; }
   /// The directories that are looked into, in order.

@@ -3,6 +3,7 @@
 
 #include "cache/key.h"
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,14 @@ public:
   void erase(const Key &key) {
     std::lock_guard lock(mutex_);
     table_.erase(key);
+  }
+  /// Locked while the process forks (see support/fork.h).
+  std::mutex &mutex() { return mutex_; }
+  /// In a forked child: what other threads of the parent were making is not made here.
+  void dropUnfinished() {
+    std::erase_if(table_, [](const auto &entry) {
+      return entry.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    });
   }
   std::size_t size() const {
     std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 // No MLIR and no LLVM here: a hit touches neither.
 #include "jit/kernel_cache.h"
 
+#include "support/fork.h"
 #include "support/log.h"
 #include "support/text.h"
 
@@ -20,8 +21,22 @@ static double since(Clock::time_point start) {
 }
 
 KernelCache &KernelCache::process() {
-  static auto *instance = new KernelCache(cache::Config::fromEnvironment());
+  static auto *instance = [] {
+    auto *made = new KernelCache(cache::Config::fromEnvironment());
+    made->surviveForks();
+    return made;
+  }();
   return *instance;
+}
+
+void KernelCache::surviveForks() {
+  static KernelCache *cache = nullptr;
+  cache = this;
+  disk_.holdAtFork();
+  support::holdAtFork(mutex_);
+  support::holdAtFork(memory_.mutex());
+  support::atFork(support::ForkOrder::tables,
+                  {nullptr, nullptr, [] { cache->memory_.dropUnfinished(); }});
 }
 
 /// Null, and a line in the log, for a blob that the compiler of this build did not make for this

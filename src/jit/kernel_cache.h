@@ -55,6 +55,7 @@ public:
   void forget() { memory_.clear(); }
 
 private:
+  void surviveForks();
   std::shared_ptr<const CodeObject> decode(cache::Blob blob, const cache::Key &key,
                                            const Target &target, const Check &check);
   std::shared_ptr<const CodeObject> compiled(const Compiler &compiler);

@@ -1,6 +1,7 @@
 #include "jit/codegen.h"
 #include "jit/llvm_target.h"
 #include "jit/target_init.h"
+#include "support/fork.h"
 
 #include <flydsl/error.h>
 
@@ -33,7 +34,11 @@ struct Pool {
 };
 
 Pool &pool() {
-  static auto *instance = new Pool; // not destroyed: leases may outlive main()
+  static auto *instance = [] {
+    auto *made = new Pool; // not destroyed: leases may outlive main()
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
   return *instance;
 }
 

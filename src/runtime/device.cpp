@@ -1,6 +1,7 @@
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
 #include "runtime/loaded_kernel.h"
+#include "support/fork.h"
 
 #include <flydsl/device.h>
 
@@ -58,17 +59,28 @@ DeviceInfo ask(int ordinal) {
 } // namespace
 
 const DeviceInfo &deviceInfo(int ordinal) {
-  static std::mutex mutex;
+  static std::mutex &mutex = *[] {
+    auto *made = new std::mutex;
+    support::holdAtFork(*made);
+    return made;
+  }();
   static auto &infos = *new std::vector<std::unique_ptr<DeviceInfo>>();
   const int count = hip().deviceCount;
   if (ordinal < 0 || ordinal >= count)
     throw RuntimeError("device " + std::to_string(ordinal) + " does not exist; there " +
                        (count == 1 ? "is 1" : "are " + std::to_string(count)));
+  const auto at = static_cast<std::size_t>(ordinal);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    infos.resize(static_cast<std::size_t>(count));
+    if (infos[at])
+      return *infos[at];
+  }
+  auto asked = std::make_unique<DeviceInfo>(ask(ordinal)); // no lock is held over HIP's calls
   std::lock_guard<std::mutex> lock(mutex);
-  infos.resize(static_cast<std::size_t>(count));
-  auto &slot = infos[static_cast<std::size_t>(ordinal)];
+  auto &slot = infos[at];
   if (!slot)
-    slot = std::make_unique<DeviceInfo>(ask(ordinal));
+    slot = std::move(asked);
   return *slot;
 }
 
@@ -90,8 +102,8 @@ DeviceScope::DeviceScope(int ordinal) {
 }
 
 DeviceScope::~DeviceScope() {
-  if (changed_)
-    (void)hip().hipSetDevice(before_);
+  if (const HipFunctions *functions = changed_ ? hipToLetGo() : nullptr)
+    (void)functions->hipSetDevice(before_);
 }
 
 } // namespace flydsl::runtime

@@ -17,8 +17,8 @@ Event::~Event() { destroy(); }
 
 /// An event of before a reset is gone with it.
 void Event::destroy() noexcept {
-  if (native_ && resets_ == resetsOf(device_))
-    (void)hip().hipEventDestroy(native_);
+  if (const HipFunctions *functions = native_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_))
+    (void)functions->hipEventDestroy(native_);
 }
 
 Event::Event(Event &&other) noexcept

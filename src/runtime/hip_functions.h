@@ -84,8 +84,13 @@ struct HipFunctions {
 
 /// The loaded library. The first call loads it; throws RuntimeError, saying what was tried, where
 /// no library has a device. Which one: FLYDSL_RUNTIME_KIND = "hip", "emulator", or unset: HIP if it
-/// reports a device, else the emulator. The log says which and why.
+/// reports a device, else the emulator. The log says which and why. Throws RuntimeError in a process
+/// that was forked after its parent had used HIP.
 const HipFunctions &hip();
+
+/// For destructors, whose object exists because `hip()` had succeeded: null in a forked child that
+/// can't use HIP, where there is nothing to let go.
+const HipFunctions *hipToLetGo();
 
 /// Whether `hip()` has succeeded in this process.
 bool hipLoaded();

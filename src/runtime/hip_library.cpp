@@ -2,6 +2,7 @@
 
 #include "support/env_check.h"
 #include "support/env_variables.h"
+#include "support/fork.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
@@ -150,13 +151,33 @@ std::unique_ptr<HipFunctions> load() {
 }
 
 std::atomic<const HipFunctions *> loadedTable{nullptr};
+std::atomic<bool> forkedFromHip{false};
+
+/// HIP's runtime has threads and queues of a process, and its driver knows the process: a child has
+/// none of it. The emulator's library starts its threads again.
+void surviveFork() {
+  const HipFunctions *table = loadedTable.load(std::memory_order_relaxed);
+  if (!table || table->isEmulator)
+    return;
+  forkedFromHip.store(true);
+  loadedTable.store(nullptr);
+}
 
 } // namespace
 
 const HipFunctions &hip() {
   if (const HipFunctions *table = loadedTable.load(std::memory_order_acquire))
     return *table;
-  static std::mutex mutex;
+  static std::mutex &mutex = *[] {
+    auto *made = new std::mutex;
+    support::holdAtFork(*made);
+    support::atFork(support::ForkOrder::tables, {nullptr, nullptr, surviveFork});
+    return made;
+  }();
+  if (forkedFromHip)
+    throw RuntimeError("this process was forked after its parent had used HIP: devices, memory, "
+                       "streams and kernels can't be used in it; fork before the first use of a "
+                       "device, or execute a program in the child");
   std::lock_guard<std::mutex> lock(mutex);
   if (const HipFunctions *table = loadedTable.load(std::memory_order_relaxed))
     return *table;
@@ -164,6 +185,10 @@ const HipFunctions &hip() {
   const HipFunctions *table = load().release();
   loadedTable.store(table, std::memory_order_release);
   return *table;
+}
+
+const HipFunctions *hipToLetGo() {
+  return forkedFromHip ? nullptr : &hip();
 }
 
 bool hipLoaded() { return loadedTable.load(std::memory_order_acquire) != nullptr; }

@@ -2,24 +2,22 @@
 
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
+#include "support/exiting.h"
 #include "target/processors.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
+
 namespace flydsl::runtime {
 namespace {
-
-std::atomic<bool> exiting{false};
 
 /// Kernels are often objects with static storage, and HIP may be gone when those die. Registered
 /// after them, at the first load, this runs before they are destroyed.
 void noteExit() {
   static const bool once = [] {
-    std::atexit([] { exiting = true; });
+    support::noteExitBeforeStatics();
     return true;
   }();
   (void)once;
@@ -110,8 +108,8 @@ LoadedKernel::~LoadedKernel() {
     std::lock_guard lock(registry().mutex);
     registry().kernels.erase(this);
   }
-  if (module_ && !exiting.load(std::memory_order_relaxed))
-    (void)hip().hipModuleUnload(module_);
+  if (const HipFunctions *functions = module_ && !support::exiting() ? hipToLetGo() : nullptr)
+    (void)functions->hipModuleUnload(module_);
 }
 
 KernelReload::KernelReload(int device) : lock_(registry().mutex) {

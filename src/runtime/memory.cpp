@@ -23,8 +23,8 @@ DeviceMemory::~DeviceMemory() { free(); }
 
 /// What was allocated before a reset is gone with it, and its address may be another's.
 void DeviceMemory::free() noexcept {
-  if (data_ && resets_ == resetsOf(device_))
-    (void)hip().hipFree(data_);
+  if (const HipFunctions *functions = data_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_))
+    (void)functions->hipFree(data_);
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept

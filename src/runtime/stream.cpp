@@ -20,8 +20,8 @@ Stream::~Stream() { destroy(); }
 
 /// A stream of before a reset is gone with it.
 void Stream::destroy() noexcept {
-  if (native_ && resets_ == resetsOf(device_.ordinal()))
-    (void)hip().hipStreamDestroy(native_);
+  if (const HipFunctions *functions = native_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_.ordinal()))
+    (void)functions->hipStreamDestroy(native_);
 }
 
 Stream::Stream(Stream &&other) noexcept

@@ -1,10 +1,12 @@
 #include "support/log.h"
 
 #include "support/env_variables.h"
+#include "support/fork.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
 
+#include <spdlog/details/console_globals.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -51,19 +53,21 @@ private:
 } // namespace
 
 spdlog::logger &log() {
-  static spdlog::logger logger = [] {
-    spdlog::logger made("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made.set_formatter(std::make_unique<PrintableFormatter>());
+  // Never destroyed: other threads may write while the process exits.
+  static spdlog::logger *logger = [] {
+    auto *made = new spdlog::logger("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_formatter(std::make_unique<PrintableFormatter>());
+    holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's
     try {
-      made.set_level(levelFromEnv());
+      made->set_level(levelFromEnv());
     } catch (const Error &error) {
       // Whoever logs can't be thrown at; `checkEnvironment` refuses it before anything is built.
-      made.set_level(spdlog::level::warn);
-      made.error("{}", error.what());
+      made->set_level(spdlog::level::warn);
+      made->error("{}", error.what());
     }
     return made;
   }();
-  return logger;
+  return *logger;
 }
 
 } // namespace flydsl::support

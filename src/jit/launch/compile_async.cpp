@@ -6,9 +6,11 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-void detail::submit(std::function<void()> task) {
-  jit::CompilePool::process().submit(std::move(task));
+void detail::submit(std::function<void()> task, std::function<void()> givenUp) {
+  jit::CompilePool::process().enqueue(std::move(task), std::move(givenUp));
 }
+
+std::exception_ptr detail::lostByFork() { return jit::CompilePool::lostByFork(); }
 
 std::vector<CompileOutcome>
 compile_all(std::vector<CompileRequest> requests,
@@ -36,6 +38,10 @@ compile_all(std::vector<CompileRequest> requests,
     ++done;
     if (progress)
       progress(shared->outcomes[i], done, total);
+  }, [shared](std::size_t i) {
+    shared->outcomes[i].name = shared->requests[i].name;
+    shared->outcomes[i].executable.reset();
+    shared->outcomes[i].error = detail::lostByFork();
   });
   return std::move(shared->outcomes);
 }

@@ -1,6 +1,20 @@
 #include "jit/launch/signature_table.h"
 
+#include "support/fork.h"
+
+#include <mutex>
+
 namespace flydsl::jit {
+
+/// For changes of all tables, which take no time; so a fork has one lock to hold.
+static std::mutex &changes() {
+  static std::mutex *mutex = [] {
+    auto *made = new std::mutex;
+    support::holdAtFork(*made);
+    return made;
+  }();
+  return *mutex;
+}
 
 SignatureEntry::SignatureEntry(const detail::ArgPack &pack, int deviceCount)
     : hash_(SignatureTable::hashOf(pack)), count_(pack.words()),
@@ -12,7 +26,7 @@ SignatureEntry::SignatureEntry(const detail::ArgPack &pack, int deviceCount)
 
 const runtime::LoadedKernel &
 SignatureEntry::publish(int device, std::unique_ptr<runtime::LoadedKernel> kernel) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<std::mutex> lock(changes());
   auto &slot = loaded_[static_cast<std::size_t>(device)];
   if (const runtime::LoadedKernel *first = slot.load(std::memory_order_relaxed))
     return *first;
@@ -36,7 +50,7 @@ SignatureTable::SignatureTable() {
 SignatureTable::~SignatureTable() = default;
 
 SignatureEntry &SignatureTable::insert(const detail::ArgPack &pack, int deviceCount) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<std::mutex> lock(changes());
   if (SignatureEntry *entry = find(pack))
     return *entry;
   entries_.push_back(std::make_unique<SignatureEntry>(pack, deviceCount));

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <bit>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace flydsl::jit {
@@ -38,7 +37,6 @@ private:
   std::size_t count_;
   std::unique_ptr<std::uint64_t[]> words_;
   std::unique_ptr<std::atomic<const runtime::LoadedKernel *>[]> loaded_;
-  std::mutex mutex_;
   std::vector<std::unique_ptr<runtime::LoadedKernel>> owned_;
 };
 
@@ -78,7 +76,6 @@ private:
   };
 
   std::atomic<const Index *> index_;
-  std::mutex mutex_;
   std::vector<std::unique_ptr<Index>> indices_; // the last one is in use
   std::vector<std::unique_ptr<SignatureEntry>> entries_;
 };
