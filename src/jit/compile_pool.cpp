@@ -137,9 +137,11 @@ void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::size_t> finished;
+    std::vector<bool> done; ///< what has been in `finished`
 
     void finish(std::size_t i) {
       std::lock_guard lock(mutex);
+      done[i] = true;
       finished.push_back(i);
       changed.notify_one();
     }
@@ -147,7 +149,7 @@ void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t
     void lose(std::size_t i) {
       new (&mutex) std::mutex;
       new (&changed) std::condition_variable;
-      if (std::find(finished.begin(), finished.end(), i) != finished.end())
+      if (done[i])
         return;
       if (lost)
         lost(i);
@@ -157,6 +159,7 @@ void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t
   auto shared = std::make_shared<Shared>();
   shared->work = std::move(work);
   shared->lost = std::move(lost);
+  shared->done.resize(count);
   for (std::size_t i = 0; i < count; ++i)
     pool.enqueue(
         [shared, i] {

@@ -27,6 +27,19 @@ struct State {
 std::atomic<State *> current{nullptr};
 thread_local unsigned contextsHere = 0;
 
+/// MLIR keeps caches that belong to a thread. They die with the thread's own objects, of which
+/// exit() destroys those of its thread first.
+thread_local bool cachesGone = false;
+struct NotesEndOfThread {
+  ~NotesEndOfThread() { cachesGone = true; }
+};
+
+void noteThread() {
+  // Made before MLIR's, so that it dies after them.
+  static thread_local NotesEndOfThread here;
+  (void)here;
+}
+
 void beforeFork() {
   State &state = *current.load();
   std::unique_lock lock(state.mutex);
@@ -63,9 +76,9 @@ State &state() {
 }
 
 void refuseIfOver(const State &state) {
-  if (support::exiting())
-    throw CompileError("the process exits: kernels are compiled before exit() is called or main() "
-                       "returns");
+  if (support::exiting() || cachesGone)
+    throw CompileError("the process exits, or this thread has ended: kernels are compiled before "
+                       "exit() is called or main() returns");
   if (state.forkedInside)
     throw CompileError("this process was forked while another thread of its parent compiled and "
                        "did not end within " +
@@ -117,6 +130,7 @@ ContextUse::ContextUse() {
   State &now = state();
   std::lock_guard lock(now.mutex);
   refuseIfOver(now);
+  noteThread();
   ++now.contexts;
   ++contextsHere;
 }

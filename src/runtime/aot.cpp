@@ -3,6 +3,7 @@
 #include "runtime/device_info.h"
 #include "runtime/hip_error.h"
 #include "runtime/tensor_words.h"
+#include "support/exiting.h"
 #include "support/file.h"
 
 #include <flydsl/aot.h>
@@ -128,7 +129,7 @@ std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
 
 AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
                const std::source_location &where) {
-  auto state = std::make_shared<AotState>();
+  auto state = support::makeOutlivingExit<AotState>();
   try {
     for (AotVariant &variant : decodeAot(bytes)) {
       AotEntry &kernel = state->kernels[variant.facts.name];

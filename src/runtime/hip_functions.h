@@ -89,7 +89,8 @@ struct HipFunctions {
 const HipFunctions &hip();
 
 /// For destructors, whose object exists because `hip()` had succeeded: null in a forked child that
-/// can't use HIP, where there is nothing to let go.
+/// can't use HIP, where there is nothing to let go, and while the process exits, when threads may still
+/// use it and HIP may be gone.
 const HipFunctions *hipToLetGo();
 
 /// Whether `hip()` has succeeded in this process.

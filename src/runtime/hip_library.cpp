@@ -2,6 +2,7 @@
 
 #include "support/env_check.h"
 #include "support/env_variables.h"
+#include "support/exiting.h"
 #include "support/fork.h"
 #include "support/log.h"
 
@@ -188,7 +189,7 @@ const HipFunctions &hip() {
 }
 
 const HipFunctions *hipToLetGo() {
-  return forkedFromHip ? nullptr : &hip();
+  return forkedFromHip || support::exiting() ? nullptr : &hip();
 }
 
 bool hipLoaded() { return loadedTable.load(std::memory_order_acquire) != nullptr; }

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-
 namespace flydsl::runtime {
 namespace {
 
@@ -108,7 +107,7 @@ LoadedKernel::~LoadedKernel() {
     std::lock_guard lock(registry().mutex);
     registry().kernels.erase(this);
   }
-  if (const HipFunctions *functions = module_ && !support::exiting() ? hipToLetGo() : nullptr)
+  if (const HipFunctions *functions = module_ ? hipToLetGo() : nullptr)
     (void)functions->hipModuleUnload(module_);
 }
 

@@ -17,6 +17,10 @@ inline auto makeAxpy(const char *name) {
                     }};
 }
 
+inline flydsl::DeviceArray<float> onDevice(const std::vector<float> &values) {
+  return flydsl::DeviceArray<float>::from_host(values, {static_cast<std::int64_t>(values.size())});
+}
+
 /// Whether `y` holds a * x + before, as one or two roundings give it.
 inline bool isAxpy(const std::vector<float> &y, float a, const std::vector<float> &x,
                    const std::vector<float> &before) {

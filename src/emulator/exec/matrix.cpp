@@ -99,7 +99,9 @@ Type typeOfRegisters(unsigned n) {
 } // namespace
 
 const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target) {
-  static std::map<std::pair<std::string, const TargetInfo *>, std::unique_ptr<MatrixDef>> defs;
+  // Not destroyed: streams may run while the process exits.
+  static auto &defs =
+      *new std::map<std::pair<std::string, const TargetInfo *>, std::unique_ptr<MatrixDef>>;
   // One record for each pair of formats: the formats are the instruction's fields, not its name.
   std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos
                                             ? std::string::npos
@@ -131,9 +133,8 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target)
 }
 
 const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst &inst) {
-  static std::map<std::tuple<const OpDef *, unsigned, unsigned>,
-                  std::unique_ptr<matrix::MatrixPlan>>
-      plans;
+  static auto &plans = *new std::map<std::tuple<const OpDef *, unsigned, unsigned>,
+                                     std::unique_ptr<matrix::MatrixPlan>>; // nor is this
   auto op = matrix::parseMatrixOp(inst.op->name, target.name);
   if (!op)
     return "an unknown matrix instruction";

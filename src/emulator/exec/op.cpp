@@ -52,7 +52,7 @@ Map makeMap() {
 } // namespace
 
 const OpDef *findOp(std::string_view mnemonic) {
-  static const Map map = makeMap();
+  static const Map &map = *new Map(makeMap()); // not destroyed: streams may run at exit
   auto it = map.find(mnemonic);
   return it == map.end() ? nullptr : it->second;
 }

@@ -67,7 +67,7 @@ const LaneMap &laneMap(const Wave &w, unsigned ctrl) {
     LaneMap of[2][0x200];
     bool known[2][0x200];
   };
-  static const std::unique_ptr<Maps> maps = [] {
+  static const Maps *const maps = [] { // not destroyed: streams may run at exit
     auto m = std::make_unique<Maps>();
     for (unsigned size = 0; size < 2; ++size)
       for (unsigned c = 0; c < 0x200; ++c) {
@@ -82,7 +82,7 @@ const LaneMap &laneMap(const Wave &w, unsigned ctrl) {
           map.valid |= uint64_t(from >= 0) << lane;
         }
       }
-    return m;
+    return m.release();
   }();
   const unsigned size = w.lanes == 64;
   if (!maps->known[size][ctrl & 0x1ff])

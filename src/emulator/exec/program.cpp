@@ -52,7 +52,8 @@ struct TargetDecoder {
 
 TargetDecoder &decoderOf(const TargetInfo &target) {
   static std::mutex mutex;
-  static std::map<const TargetInfo *, std::unique_ptr<TargetDecoder>> decoders;
+  // Not destroyed: streams may run while the process exits. So are the other tables here.
+  static auto &decoders = *new std::map<const TargetInfo *, std::unique_ptr<TargetDecoder>>;
   std::lock_guard lock(mutex);
   auto &d = decoders[&target];
   if (!d)

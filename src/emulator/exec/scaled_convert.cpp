@@ -34,7 +34,7 @@ struct Conversion {
 };
 
 std::vector<Conversion> &conversions() {
-  static std::vector<Conversion> all;
+  static auto &all = *new std::vector<Conversion>; // not destroyed: streams may run at exit
   return all;
 }
 
@@ -173,7 +173,7 @@ Type typeOfBits(unsigned bits) {
 }
 
 std::vector<OpDef> makeTable() {
-  static std::deque<std::string> names;
+  static auto &names = *new std::deque<std::string>;
   std::vector<OpDef> ops;
   auto add = [&](const std::string &name, Conversion c) {
     const unsigned fromBits = infoOf(c.from).bits * c.count, toBits = infoOf(c.to).bits * c.count;
@@ -229,7 +229,7 @@ std::vector<OpDef> makeTable() {
 } // namespace
 
 OpTable tableScaledConvert() {
-  static const std::vector<OpDef> ops = makeTable();
+  static const auto &ops = *new std::vector<OpDef>(makeTable());
   return {ops.data(), ops.data() + ops.size()};
 }
 

@@ -1,35 +1,34 @@
 // A one-shot signal: some enqueued work has ended.
 #pragma once
 
+#include "emulator/hip/presence.h"
+
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 namespace flyemu::hip {
 
+/// It has no lock, so that a forked child finds it whole whoever waited for it.
 class Completion {
 public:
   void finish() {
-    {
-      std::lock_guard lock(mutex_);
-      done_.store(true, std::memory_order_release);
-    }
-    condition_.notify_all();
+    done_.store(1, std::memory_order_release);
+    done_.notify_all();
   }
 
-  bool done() const { return done_.load(std::memory_order_acquire); }
+  bool done() const { return done_.load(std::memory_order_acquire) != 0; }
 
   /// Blocks until finish().
-  void wait() {
-    std::unique_lock lock(mutex_);
-    condition_.wait(lock, [&] { return done(); });
+  void wait() const {
+    if (done())
+      return;
+    Outside waiting;
+    while (!done())
+      done_.wait(0, std::memory_order_acquire);
   }
 
 private:
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  std::atomic<bool> done_{false};
+  std::atomic<int> done_{0};
 };
 
 using CompletionRef = std::shared_ptr<Completion>;

@@ -150,6 +150,12 @@ std::vector<StreamRef> Device::streams() const {
   return streams_;
 }
 
+void Device::restartAfterFork() {
+  defaultStream_->restart();
+  for (const StreamRef &stream : streams())
+    stream->restart();
+}
+
 std::vector<CompletionRef> Device::implicitDependencies(const Stream &stream) {
   std::vector<CompletionRef> result;
   auto take = [&](const Stream &other) {
@@ -218,6 +224,10 @@ Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
                                           configuration_.checks & kCheckInit);
   for (int i = 0; i < count; ++i)
     devices_.push_back(std::make_unique<Device>(i, configuration_, *space_));
+  restartAfterFork([] {
+    for (const auto &device : get().devices_)
+      device->restartAfterFork();
+  });
 }
 
 Device &Runtime::device(int index) {

@@ -60,6 +60,8 @@ public:
   /// and the blocking streams wait for each other.
   std::vector<CompletionRef> implicitDependencies(const Stream &stream);
 
+  /// In a forked child: its streams have no threads.
+  void restartAfterFork();
   /// Waits until all streams are done.
   void synchronize();
 

@@ -87,6 +87,7 @@ public:
 
   void operator()(const HostOperation &host) {
     try {
+      Outside running;
       host.call(device_.fault());
     } catch (...) {
       fail(hipErrorUnknown, "a host function in a stream threw an exception");
@@ -126,6 +127,7 @@ public:
         __atomic_store_n(static_cast<uint64_t *>(word), operation.value, __ATOMIC_SEQ_CST);
       return;
     }
+    Outside waiting;
     while (
         !holds(operation, operation.bytes == 4
                               ? __atomic_load_n(static_cast<uint32_t *>(word), __ATOMIC_SEQ_CST)
@@ -135,7 +137,10 @@ public:
     }
   }
 
-  void operator()(const GraphOperation &graph) { runGraph(*graph.plan, device_); }
+  void operator()(const GraphOperation &graph) {
+    StayInside whole;
+    runGraph(*graph.plan, device_);
+  }
 
 private:
   /// What the hardware would hold at a time; a cooperative launch is known to fit.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/hip/log.h"
+#include "emulator/hip/presence.h"
 #include "emulator/loader/load_error.h"
 
 #include <hip/hip_runtime_api.h>
@@ -61,6 +62,10 @@ hipError_t statusOf(const loader::LoadError &error);
 /// becomes a status. No exception leaves.
 template <typename Body> hipError_t api(const char *function, Body &&body) noexcept {
   try {
+    Inside inside;
+    if (lostByFork())
+      fail(hipErrorNotInitialized, "the process was forked while the emulator ran an operation that "
+                                   "did not end within 10 s: no device can be used in it");
     if constexpr (std::is_void_v<decltype(body())>) {
       body();
       return hipSuccess;

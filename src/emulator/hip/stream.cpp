@@ -1,6 +1,9 @@
 #include "emulator/hip/stream.h"
 
 #include "emulator/hip/device.h"
+#include "emulator/hip/presence.h"
+
+#include <new>
 
 namespace flyemu::hip {
 
@@ -16,10 +19,12 @@ Stream::~Stream() {
   if (!thread_.joinable())
     return;
   // The last owner may be an operation that this very stream's thread lets go of.
-  if (thread_.get_id() == std::this_thread::get_id())
+  if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
-  else
-    thread_.join();
+    return;
+  }
+  Outside waiting;
+  thread_.join();
 }
 
 CompletionRef Stream::enqueue(Operation operation, std::vector<CompletionRef> after) {
@@ -29,10 +34,23 @@ CompletionRef Stream::enqueue(Operation operation, std::vector<CompletionRef> af
     queue_.push_back({std::move(operation), std::move(after), completion});
     last_ = completion;
     if (!thread_.joinable())
-      thread_ = std::thread([this] { serve(); });
+      startThread();
   }
   condition_.notify_one();
   return completion;
+}
+
+void Stream::startThread() {
+  thread_ = std::thread([this] { serve(); });
+}
+
+void Stream::restart() {
+  // The thread may have held the lock for a look at the queue, which it changes only inside.
+  new (&mutex_) std::mutex;
+  new (&condition_) std::condition_variable;
+  new (&thread_) std::thread;
+  if (!queue_.empty())
+    startThread();
 }
 
 CompletionRef Stream::last() const {
@@ -52,18 +70,27 @@ bool Stream::idle() const {
 
 void Stream::serve() {
   for (;;) {
-    Item item;
     {
       std::unique_lock lock(mutex_);
       condition_.wait(lock, [&] { return closing_ || !queue_.empty(); });
       if (queue_.empty())
         return;
-      item = std::move(queue_.front());
+    }
+    Inside inside;
+    Item *first;
+    {
+      std::lock_guard lock(mutex_);
+      first = &queue_.front(); // stays where it is while others are put behind it
+    }
+    for (const CompletionRef &completion : first->after)
+      completion->wait();
+    execute(first->operation, device_);
+    Item item;
+    {
+      std::lock_guard lock(mutex_);
+      item = std::move(*first);
       queue_.pop_front();
     }
-    for (const CompletionRef &completion : item.after)
-      completion->wait();
-    execute(item.operation, device_);
     // The operation's references go before anyone who waits may look for them.
     item.operation = EmptyOperation();
     item.completion->finish();

@@ -37,6 +37,9 @@ public:
   int priority() const { return priority_; }
   bool isBlocking() const { return !(flags_ & hipStreamNonBlocking); }
 
+  /// In a forked child: its thread is not there. Starts another where something is queued.
+  void restart();
+
   /// Set while the stream records into a graph instead of running; the state belongs to capture.h.
   std::atomic<bool> capturing{false};
   std::shared_ptr<CaptureState> captureState;
@@ -48,13 +51,14 @@ private:
     CompletionRef completion;
   };
   void serve();
+  void startThread();
 
   Device &device_;
   unsigned flags_;
   int priority_;
   mutable std::mutex mutex_;
   std::condition_variable condition_;
-  std::deque<Item> queue_;
+  std::deque<Item> queue_; ///< the first is under way; it goes when it has ended
   CompletionRef last_;
   bool closing_ = false;
   std::thread thread_;

@@ -6,6 +6,7 @@
 #include "runtime/device_info.h"
 #include "runtime/profiler_range.h"
 #include "support/env_variables.h"
+#include "support/exiting.h"
 #include "support/log.h"
 #include "target/from_environment.h"
 
@@ -30,7 +31,7 @@ public:
 };
 
 std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
-  return std::make_shared<KernelState>(std::move(spec));
+  return support::makeOutlivingExit<KernelState>(std::move(spec));
 }
 
 namespace {
@@ -149,7 +150,7 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
 }
 
 std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, const ArgPack &pack) {
-  return std::make_shared<BoundExecutable>(ExecutableAccess::state(executable), pack);
+  return support::makeOutlivingExit<BoundExecutable>(ExecutableAccess::state(executable), pack);
 }
 
 void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &config,

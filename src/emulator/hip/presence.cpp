@@ -1,0 +1,98 @@
+#include "emulator/hip/presence.h"
+
+#include <atomic>
+#include <mutex>
+#include <pthread.h>
+#include <thread>
+
+namespace flyemu::hip {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A thread that waits for a fork may hold a lock of the program's for which the fork waits, in
+/// another library's handler: after this it goes on.
+constexpr std::chrono::seconds kHeldUp{2};
+
+std::atomic<unsigned> threadsInside{0};
+std::atomic<bool> forking{false}, restartDue{false}, lost{false};
+std::atomic<void (*)()> restarter{nullptr};
+thread_local unsigned depth = 0, pinned = 0;
+
+void beforeFork() {
+  forking.store(true);
+  const auto end = Clock::now() + forkPatience;
+  const unsigned own = depth ? 1 : 0;
+  while (threadsInside.load() > own && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+void inParent() { forking.store(false); }
+
+void inChild() {
+  const unsigned own = depth ? 1 : 0;
+  if (threadsInside.load() > own)
+    lost.store(true);
+  threadsInside.store(own);
+  forking.store(false);
+  restartDue.store(true);
+}
+
+void watchForks() {
+  static const bool once = [] {
+    pthread_atfork(beforeFork, inParent, inChild);
+    return true;
+  }();
+  (void)once;
+}
+
+void enter() {
+  watchForks();
+  for (const auto end = Clock::now() + kHeldUp;;) {
+    threadsInside.fetch_add(1);
+    if (!forking.load() || Clock::now() >= end)
+      return;
+    threadsInside.fetch_sub(1);
+    while (forking.load() && Clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+} // namespace
+
+Inside::Inside() {
+  if (depth++ == 0) {
+    enter();
+    if (restartDue.load(std::memory_order_relaxed) && restartDue.exchange(false) && !lost.load())
+      if (void (*restart)() = restarter.load())
+        restart();
+  }
+}
+
+Inside::~Inside() {
+  if (--depth == 0)
+    threadsInside.fetch_sub(1);
+}
+
+Outside::Outside() : depth_(pinned ? 0 : depth) {
+  if (depth_) {
+    depth = 0;
+    threadsInside.fetch_sub(1);
+  }
+}
+
+Outside::~Outside() {
+  if (depth_) {
+    enter();
+    depth = depth_;
+  }
+}
+
+StayInside::StayInside() { ++pinned; }
+StayInside::~StayInside() { --pinned; }
+
+bool lostByFork() { return lost.load(std::memory_order_relaxed); }
+
+void restartAfterFork(void (*restart)()) { restarter.store(restart); }
+
+} // namespace flyemu::hip
