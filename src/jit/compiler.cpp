@@ -23,6 +23,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <atomic>
+#include <new>
 
 namespace flydsl::jit {
 
@@ -179,6 +180,10 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   case GuardOutcome::threw:
     try {
       std::rethrow_exception(outcome.error);
+    } catch (const std::bad_alloc &) { // thrown through MLIR, which was not made for it
+      what = std::string(compile.phase) + " failed: there is not enough memory";
+      if (compile.inMlir)
+        abandonContext(*source.getContext());
     } catch (const std::exception &error) {
       what = std::string(compile.phase) + " failed: " + error.what();
     }

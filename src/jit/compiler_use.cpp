@@ -65,9 +65,14 @@ void inChild() {
   old.mutex.unlock();
 }
 
+void onExit();
+
 State &state() {
   static const bool once = [] {
     current.store(new State);
+    // Where the first use comes while another thread is in exit(), that thread comes here next.
+    if (std::atexit(onExit) != 0)
+      support::noteExit();
     support::atFork(support::ForkOrder::work, {beforeFork, inParent, inChild});
     return true;
   }();
@@ -89,6 +94,8 @@ void refuseIfOver(const State &state) {
 /// LLVM's and MLIR's statics that were made before die after this, as exit() goes backwards.
 void onExit() {
   support::noteExit();
+  if (!current.load())
+    return;
   State &state = *current.load();
   const auto end = std::chrono::steady_clock::now() + exitPatience;
   std::unique_lock lock(state.mutex);
@@ -102,6 +109,11 @@ void onExit() {
     state.changed.wait_for(lock, std::chrono::milliseconds(5), ended);
   }
 }
+
+/// The library is loaded after LLVM, so this runs before LLVM's own statics die, whatever else does.
+struct AtLoad {
+  AtLoad() { std::atexit(onExit); }
+} atLoad;
 
 } // namespace
 

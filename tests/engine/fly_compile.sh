@@ -33,6 +33,20 @@ grep -q "^0 compiled, 1 were there, 2 failed" out || fail "bytecode is not the s
 grep -q "wrong.mlir:1: .*fly.nonsense" err || fail "the wrong line is not named"
 grep -q "none.mlir: it can't be read" err || fail "the missing file is not named"
 grep -q "^compiling" err && fail "--quiet shows progress"
+# So are a module that crashes MLIR's parser, ones that nest without end, and damaged bytecode.
+echo 'module attributes {x = array<index: 0>} { }' >crash.mlir
+awk 'BEGIN { for (i = 0; i < 10000; i++) printf "module { "; for (i = 0; i < 10000; i++) printf "} " }' >deep.mlir
+awk 'BEGIN { printf "module attributes {x = "; for (i = 0; i < 10000; i++) printf "[" }' >brackets.mlir
+head -c 300 bytes.mlirbc >short.mlirbc
+FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --arch "$target" crash.mlir deep.mlir brackets.mlir short.mlirbc bytes.mlirbc \
+  >out 2>err
+[ $? = 1 ] || fail "damaged modules must be an exit status of 1"
+grep -q "^0 compiled, 1 were there, 4 failed" out || fail "damaged modules stop another, or count wrongly"
+grep -q "^fly-compile: crash.mlir for .*MLIR crashed while reading it" err || fail "the crash is not named"
+grep -q "^fly-compile: deep.mlir for .*deep.mlir:1: brackets nest deeper than 512" err || fail "nested modules are not named"
+grep -q "^fly-compile: brackets.mlir for .*brackets nest deeper than 512" err || fail "nested brackets are not named"
+grep -q "^fly-compile: short.mlirbc for .*bytecode" err || fail "damaged bytecode is not named"
+FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --trusted --arch "$target" bytes.mlirbc >out 2>err || fail "--trusted"
 "$fly_compile" --max-registers none "$dump" >out 2>err
 [ $? = 2 ] || fail "a wrong option must be an exit status of 2"
 exit 0

@@ -28,6 +28,8 @@ const char *usage =
     "  -o DIRECTORY               writes the code objects there too, as NAME.TARGET.hsaco\n"
     "  --waves-per-eu N, --max-registers N, --fast-math\n"
     "                             the kernel's hints, which the IR does not hold\n"
+    "  --trusted                  reads bytecode in this process; else each file of it is read by\n"
+    "                             fly-opt, which a damaged one may crash\n"
     "  --quiet                    no progress\n"
     "FLYDSL_COMPILE_THREADS modules compile at a time, else one a core. A module that fails is\n"
     "reported and stops no other; the exit status is then 1.\n";
@@ -41,7 +43,7 @@ struct Options {
   std::vector<std::string> targets;
   std::string output;
   KernelHints hints;
-  bool quiet = false;
+  bool quiet = false, trusted = false;
 };
 
 unsigned number(const std::string &option, const std::string &text) {
@@ -84,6 +86,8 @@ Options parse(int argc, char **argv) {
       options.hints.max_registers = number(name, value());
     else if (name == "--fast-math")
       options.hints.fast_math = true;
+    else if (name == "--trusted")
+      options.trusted = true;
     else if (name == "--quiet")
       options.quiet = true;
     else if (name.starts_with("-"))
@@ -124,7 +128,7 @@ struct Job {
       throw RuntimeError(file + ": it can't be read: " + contents.problem);
     const std::string module(contents.bytes->begin(), contents.bytes->end());
     Executable executable =
-        compile_ir(module, {.arch = target, .name = file, .hints = options.hints});
+        compile_ir(module, {.arch = target, .name = file, .hints = options.hints, .trusted = options.trusted});
     if (!options.output.empty())
       write(executable, options.output);
     return executable;

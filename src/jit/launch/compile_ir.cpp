@@ -1,3 +1,4 @@
+#include "jit/bytecode_reader.h"
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
 #include "jit/launch/build.h"
@@ -17,9 +18,13 @@ Executable compile_ir(std::string_view module, const CompileIrConfig &config,
                        "by known_block_size of its gpu.func",
                        where);
   const Target target = jit::chooseTarget(config.arch, where);
+  const jit::CompileOptions options = jit::optionsFor(target, config.hints);
+  std::string text;
+  if (jit::isMlirBytecode(module) && !config.trusted)
+    module = text = jit::bytecodeAsText(module, config.name, options.timeoutSeconds);
   jit::ContextLease context;
-  auto read = jit::readModule(module, config.name, *context);
-  return Executable(jit::buildModule(*read, jit::optionsFor(target, config.hints)));
+  auto read = jit::readModule(module, config.name, *context, options.timeoutSeconds);
+  return Executable(jit::buildModule(*read, options));
 }
 
 FLYDSL_NAMESPACE_END

@@ -13,6 +13,8 @@ namespace layout = flydsl::layout;
 
 #include "dialect/Fly/IR/FlyAlgebraInterface.cpp.inc"
 
+#include <new>
+
 namespace mlir::fly {
 
 namespace {
@@ -185,8 +187,14 @@ bool runAlgebra(AlgebraFn fn, const AlgebraArgs &args, SmallVectorImpl<AlgebraVa
   try {
     fn(args, results);
     return true;
-  } catch (const std::exception &e) {
+  } catch (const std::bad_alloc &) { // no word of it is about layouts
+    error = "there is not enough memory for it";
+    return false;
+  } catch (const layout::LayoutError &e) {
     error = e.what();
+    return false;
+  } catch (const std::exception &e) { // a defect of ours, which must not go through MLIR
+    error = std::string("internal error: ") + e.what();
     return false;
   }
 }

@@ -18,6 +18,8 @@ void FlyDialect::registerMemoryOps() {
   addOperations<
 #define GET_OP_LIST
 #include "dialect/Fly/IR/FlyMemoryOps.cpp.inc"
+
+#include <new>
       >();
 }
 
@@ -157,8 +159,12 @@ LogicalResult MemRefLoadVecOp::inferReturnTypes(MLIRContext *context,
         layout::fail("expected a tensor of numbers, found coordinates ", value);
       width = value.leaf().width();
     }
-  } catch (const std::exception &e) {
+  } catch (const std::bad_alloc &) {
+    error = "there is not enough memory for it";
+  } catch (const layout::LayoutError &e) {
     error = e.what();
+  } catch (const std::exception &e) { // a defect of ours, which must not go through MLIR
+    error = std::string("internal error: ") + e.what();
   }
   if (!error.empty())
     return emitOptionalError(location, "'fly.memref.load_vec' op ", error, " in ",
