@@ -25,4 +25,3 @@ expect atexit-after 3 '^compiled$' "$refused"
 expect static-alone 2 '^compiled$'
 expect background 8 '^compiled$'
 expect launch 20 '^compiled$'
-expect first-launch 12 '^compiled$'
