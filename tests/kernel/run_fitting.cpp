@@ -81,13 +81,13 @@ TEST_CASE("a column of a row-major matrix is no row") {
     numbers[i] = float(i);
   fx::DeviceArray<float> in({4, 8}), out({4});
   in.copy_from(numbers);
-  CHECK_THROWS_WITH(column(in, out, 128).launch({}),
+  CHECK_THROWS_WITH(column(in, out, 128).launch({.block = 1}),
                     Catch::Contains("those of the source's mode 0, 4:?{i64}"));
-  column(in, out, 32).launch({});
+  column(in, out, 32).launch({.block = 1});
   CHECK(out.to_host() == std::vector<float>{1, 9, 17, 25});
   // Column-major, the same line is a row of memory.
   auto turned = fx::tensor(in.data(), {4, 8}, {1, 4});
-  column(turned.mark_layout_dynamic(0), out, 128).launch({});
+  column(turned.mark_layout_dynamic(0), out, 128).launch({.block = 1});
   CHECK(out.to_host() == std::vector<float>{4, 5, 6, 7});
 }
 
