@@ -30,15 +30,6 @@ thread_local unsigned contextsHere = 0;
 /// MLIR keeps caches that belong to a thread. They die with the thread's own objects, of which
 /// exit() destroys those of its thread first.
 thread_local bool cachesGone = false;
-struct NotesEndOfThread {
-  ~NotesEndOfThread() { cachesGone = true; }
-};
-
-void noteThread() {
-  // Made before MLIR's, so that it dies after them.
-  static thread_local NotesEndOfThread here;
-  (void)here;
-}
 
 void beforeFork() {
   State &state = *current.load();
@@ -78,6 +69,34 @@ State &state() {
   }();
   (void)once;
   return *current.load();
+}
+
+/// The end of a thread, from before MLIR's caches die, which takes MLIR's locks, until after.
+struct EndBegins {
+  ~EndBegins();
+};
+struct EndIsOver {
+  ~EndIsOver();
+};
+thread_local bool endHasBegun = false;
+
+EndBegins::~EndBegins() {
+  State &now = state();
+  std::unique_lock lock(now.mutex);
+  now.changed.wait(lock, [&] { return !now.forking; });
+  ++now.uses;
+  endHasBegun = true;
+}
+
+EndIsOver::~EndIsOver() {
+  cachesGone = true;
+  if (!endHasBegun)
+    return;
+  State &now = state();
+  std::lock_guard lock(now.mutex);
+  if (now.uses)
+    --now.uses;
+  now.changed.notify_all();
 }
 
 void refuseIfOver(const State &state) {
@@ -142,17 +161,28 @@ ContextUse::ContextUse() {
   State &now = state();
   std::lock_guard lock(now.mutex);
   refuseIfOver(now);
-  noteThread();
+  beforeMlir();
   ++now.contexts;
   ++contextsHere;
 }
 
 ContextUse::~ContextUse() {
+  afterMlir();
   State &now = state();
   std::lock_guard lock(now.mutex);
   --now.contexts;
   --contextsHere;
   now.changed.notify_all();
+}
+
+// Each is made when its line is reached; what is made first dies last.
+void beforeMlir() {
+  static thread_local EndIsOver here;
+  (void)here;
+}
+void afterMlir() {
+  static thread_local EndBegins here;
+  (void)here;
 }
 
 void noteCompilerRan() {

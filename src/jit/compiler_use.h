@@ -37,6 +37,11 @@ public:
   ContextUse &operator=(const ContextUse &) = delete;
 };
 
+/// Called on a thread before its first use of MLIR, and after a use: MLIR's caches of the thread die
+/// between the two when the thread ends, under locks of MLIR's, and a fork waits for that as well.
+void beforeMlir();
+void afterMlir();
+
 /// Called after the compiler has run: what it left to be destroyed at exit is destroyed after
 /// exit() has been noticed here.
 void noteCompilerRan();

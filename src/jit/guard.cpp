@@ -82,6 +82,7 @@ void watchFaults() {
 /// False if the thread should not be used again.
 bool runJob(Job &job) {
   watchFaults();
+  beforeMlir();
   {
     std::lock_guard lock(job.mutex);
     job.thread = pthread_self();
@@ -100,6 +101,7 @@ bool runJob(Job &job) {
     }
   });
   fatalMessage = nullptr;
+  afterMlir();
   noteCompilerRan();
   if (!survived) {
     if (recovery.code() == timedOutCode) {

@@ -17,7 +17,8 @@ Event::~Event() { destroy(); }
 
 /// An event of before a reset is gone with it.
 void Event::destroy() noexcept {
-  if (const HipFunctions *functions = native_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_))
+  const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
+  if (functions && resets_ == resetsOf(device_))
     (void)functions->hipEventDestroy(native_);
 }
 

@@ -23,7 +23,8 @@ DeviceMemory::~DeviceMemory() { free(); }
 
 /// What was allocated before a reset is gone with it, and its address may be another's.
 void DeviceMemory::free() noexcept {
-  if (const HipFunctions *functions = data_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_))
+  const HipFunctions *functions = data_ ? hipToLetGo() : nullptr;
+  if (functions && resets_ == resetsOf(device_))
     (void)functions->hipFree(data_);
 }
 

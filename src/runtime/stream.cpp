@@ -20,7 +20,8 @@ Stream::~Stream() { destroy(); }
 
 /// A stream of before a reset is gone with it.
 void Stream::destroy() noexcept {
-  if (const HipFunctions *functions = native_ ? hipToLetGo() : nullptr; functions && resets_ == resetsOf(device_.ordinal()))
+  const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
+  if (functions && resets_ == resetsOf(device_.ordinal()))
     (void)functions->hipStreamDestroy(native_);
 }
 

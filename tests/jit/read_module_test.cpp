@@ -135,7 +135,7 @@ TEST_CASE("Bytecode of unknown origin is read by a process of its own, and is th
   int accepted = 0, refused = 0;
   for (int i = 0; i < 24; ++i)
     try {
-      read(bytecodeAsText(mutated(bytes, random), "foreign", 60));
+      read(bytecodeAsText(mutated(bytes, random), "foreign", 5));
       ++accepted;
     } catch (const CompileError &error) {
       ++refused;
