@@ -73,7 +73,7 @@ TEST_CASE("opcodes: branches") {
 }
 
 TEST_CASE("opcodes: gfx9: forks and joins run both sides") {
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     // The join's operand is the depth before the fork; lanes with a condition get 10, others 20.
     Machine m(target);
     const size_t immediate = m.add("s_cbranch_i_fork s[30:31], 3\n" // to the side that passed
@@ -105,7 +105,7 @@ TEST_CASE("opcodes: gfx9: forks and joins run both sides") {
 }
 
 TEST_CASE("opcodes: gfx9: vector instructions are skipped while VSKIP is on") {
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     const size_t id = m.add("v_mov_b32 v8, 1\ns_setvskip 1, 0\nv_mov_b32 v8, 2\ns_mov_b32 s20, 3\n"
                             "s_setvskip 0, 0\nv_add_u32 v8, v8, 4");
@@ -119,7 +119,7 @@ TEST_CASE("opcodes: gfx9: vector instructions are skipped while VSKIP is on") {
 }
 
 TEST_CASE("opcodes: gfx9: register indexing") {
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     const size_t read = m.add("s_set_gpr_idx_on s8, gpr_idx(SRC0)\nv_mov_b32 v8, v2\n"
                               "s_set_gpr_idx_off"),
@@ -371,7 +371,7 @@ TEST_CASE("opcodes: hardware registers have a meaning, or are refused by name") 
   KernelDescriptor descriptor;
   descriptor.rsrc1 = 5 | 3 << 6;
   descriptor.rsrc3 = 11;
-  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}) {
+  for (const char *target : kTargets) {
     Machine m(target);
     std::vector<std::pair<const Case *, size_t>> ids;
     for (const Case &c : cases)
@@ -602,7 +602,7 @@ TEST_CASE("opcodes: scalar atomics") {
       {"inc", [](u64 m, u64 x, u64, unsigned) { return m >= x ? 0 : m + 1; }},
       {"dec", [](u64 m, u64 x, u64, unsigned) { return m == 0 || m > x ? x : m - 1; }},
   };
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     struct Entry {
       const Atomic *a;

@@ -264,7 +264,7 @@ TEST_CASE("opcodes: gfx12: functions of a scalar") {
 }
 
 TEST_CASE("opcodes: gfx9: accumulation registers, truth tables") {
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     const size_t write = m.add("v_accvgpr_write_b32 a3, v2"),
                  read = m.add("v_accvgpr_read_b32 v8, a3"),

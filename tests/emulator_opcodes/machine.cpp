@@ -9,7 +9,7 @@
 
 namespace flyemu::test {
 
-const char *const kTargets[4] = {"gfx942", "gfx950", "gfx1100", "gfx1201"};
+const char *const kTargets[5] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
 
 std::set<std::string> &executedOn(const std::string &target) {
   static std::map<std::string, std::set<std::string>> executed;
@@ -18,7 +18,8 @@ std::set<std::string> &executedOn(const std::string &target) {
 
 Machine::Machine(const std::string &cpu)
     : target(cpu), gfx9(cpu[3] == '9'), gfx11(cpu.substr(0, 5) == "gfx11"),
-      gfx12(cpu.substr(0, 5) == "gfx12"), gfx950(cpu == "gfx950"), lanes(gfx9 ? 64 : 32),
+      gfx12(cpu.substr(0, 5) == "gfx12"), gfx940(cpu == "gfx942" || cpu == "gfx950"), gfx950(cpu == "gfx950"),
+      lanes(gfx9 ? 64 : 32),
       scratch(256 * kLanes),
       file(static_cast<uint32_t *>(std::aligned_alloc(64, kFileRows * kLanes * 4))) {
   std::fill_n(file.get(), kFileRows * kLanes, 0);
@@ -32,6 +33,8 @@ Machine::Machine(const std::string &cpu)
   wave.scratch = scratch.data();
   wave.scratchSize = 256;
   group.waves.resize(1);
+  if (gfx9 && !gfx940) // kernels set it, from what the launch gives them
+    wave.setS64(wave.target->flatScratch, reinterpret_cast<uint64_t>(scratch.data()));
   setMode(0x1f0);
   setExec(~uint64_t(0));
 }

@@ -15,7 +15,7 @@
 namespace flyemu::test {
 
 /// The processors that the tables run on.
-extern const char *const kTargets[4];
+extern const char *const kTargets[5];
 
 /// Base mnemonics of the instructions that any machine of the target has executed.
 std::set<std::string> &executedOn(const std::string &target);
@@ -25,7 +25,7 @@ public:
   explicit Machine(const std::string &target);
 
   const std::string target;
-  const bool gfx9, gfx11, gfx12, gfx950;
+  const bool gfx9, gfx11, gfx12, gfx940, gfx950; ///< gfx940: gfx942 and gfx950
   const unsigned lanes; ///< of the wave
 
   /// Adds a snippet, of one line or several; returns its number.

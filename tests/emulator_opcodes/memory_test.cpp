@@ -433,7 +433,7 @@ TEST_CASE("opcodes: loads to LDS") {
       {"buffer_load_dwordx4 v13, s[16:19], 0 offen offset:4 lds", 16, false},
       {"buffer_load_format_x v13, s[16:19], 0 offen offset:4 lds", 4, false},
   };
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     std::vector<size_t> ids;
     for (const Form &f : kForms)
@@ -442,7 +442,7 @@ TEST_CASE("opcodes: loads to LDS") {
     for (size_t i = 0; i < std::size(kForms); ++i) {
       INFO(target << ": " << kForms[i].text);
       if (!m.accepted(ids[i])) {
-        CHECK((kForms[i].bytes > 4 && !m.gfx950));
+        CHECK(((kForms[i].bytes > 4 && !m.gfx950) || (!m.gfx940 && kForms[i].text[0] != 'b')));
         continue;
       }
       scramble(m.memory, 7);
@@ -532,12 +532,19 @@ TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache 
           CHECK(m.row(64 + r)[lane] == m.row(32 + r)[lane]);
         }
   }
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
-    const size_t ids[] = {m.add("buffer_wbl2"), m.add("buffer_inv")};
+    std::vector<size_t> ids = {m.add("buffer_wbl2")};
+    if (m.gfx940)
+      ids.push_back(m.add("buffer_inv"));
+    else
+      for (const char *text : {"buffer_invl2", "buffer_wbinvl1", "buffer_wbinvl1_vol"})
+        ids.push_back(m.add(text));
     m.build();
-    for (size_t id : ids)
+    for (size_t id : ids) {
+      INFO(target << ": " << m.text(id));
       CHECK((m.accepted(id) && m.run(id).empty()));
+    }
   }
 }
 

@@ -206,7 +206,7 @@ TEST_CASE("opcodes: pairs of floats") {
        }},
       {"v_pk_mov_b32", 2, nullptr},
   };
-  for (const char *target : {"gfx942", "gfx950"}) {
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     std::vector<std::tuple<const PairOp *, const Selectors *, size_t>> entries;
     for (const PairOp &op : kOps)

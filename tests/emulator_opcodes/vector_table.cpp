@@ -649,9 +649,7 @@ const std::vector<uint64_t> &edgesOf(char kind) {
 }
 
 void runVectorTable(const std::vector<VectorOp> &table) {
-  std::vector<const char *> targets = {"gfx90a"};
-  targets.insert(targets.end(), std::begin(kTargets), std::end(kTargets));
-  for (const char *target : targets) {
+  for (const char *target : kTargets) {
     struct Entry {
       const VectorOp *def;
       std::string name;
