@@ -1,6 +1,7 @@
 // Counters of small cases computed by hand, and the cycles of matrix instructions.
 #include "operands.h"
 
+#include "emulator/isa/machine.h"
 #include "emulator/matrix/passes.h"
 
 using namespace flyemu;
@@ -155,12 +156,14 @@ TEST_CASE("cycles of matrix instructions") {
   };
   for (const Case &c : cases) {
     INFO(c.target << " " << c.name);
-    auto op = matrix::parseMatrixOp(c.name, c.target);
+    const Processor &target = *findMachine(c.target)->processor;
+    auto op = matrix::parseMatrixOp(c.name, target);
     REQUIRE(op);
-    CHECK(matrix::cyclesOf(*op, c.target) == c.cycles);
+    CHECK(matrix::cyclesOf(*op, target) == c.cycles);
   }
+  const Processor &gfx950 = *findMachine("gfx950")->processor;
   auto four =
-      matrix::withFormats(*matrix::parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", "gfx950"), 4, 4);
+      matrix::withFormats(*matrix::parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", gfx950), 4, 4);
   REQUIRE(four);
-  CHECK(matrix::cyclesOf(*four, "gfx950") == 16);
+  CHECK(matrix::cyclesOf(*four, gfx950) == 16);
 }

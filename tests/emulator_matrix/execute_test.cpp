@@ -1,6 +1,7 @@
 // Whole instructions over registers, against a plain matrix product of the same elements.
 #include "emulator/matrix/execute.h"
 #include "emulator/matrix/group_scalar.h"
+#include "processor.h"
 
 #include <catch2/catch.hpp>
 
@@ -128,7 +129,7 @@ TEST_CASE("dense instructions multiply") {
         {"v_wmma_i32_16x16x16_iu4", "gfx1100"},      {"v_wmma_f32_16x16x16_bf16", "gfx1201"},
         {"v_wmma_bf16_16x16x16_bf16", "gfx1201"},    {"v_wmma_f32_16x16x16_fp8_bf8", "gfx1201"},
         {"v_wmma_i32_16x16x32_iu4", "gfx1201"}}) {
-    MatrixOp op = parseMatrixOp(test.mnemonic, test.target).value();
+    MatrixOp op = parseMatrixOp(test.mnemonic, processor(test.target)).value();
     runDense(test.mnemonic, test.target, op.a, op.b, op, 11);
   }
 }
@@ -137,15 +138,18 @@ TEST_CASE("f8f6f4 in every pair of formats") {
   for (const char *mnemonic : {"v_mfma_f32_16x16x128_f8f6f4", "v_mfma_f32_32x32x64_f8f6f4"})
     for (unsigned cbsz = 0; cbsz < 5; ++cbsz)
       for (unsigned blgp = 0; blgp < 5; ++blgp) {
-        MatrixOp op = withFormats(parseMatrixOp(mnemonic, "gfx950").value(), cbsz, blgp).value();
+        MatrixOp op =
+            withFormats(parseMatrixOp(mnemonic, processor("gfx950")).value(), cbsz, blgp).value();
         runDense(mnemonic, "gfx950", op.a, op.b, op, 100 + 5 * cbsz + blgp);
       }
-  CHECK_FALSE(withFormats(parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", "gfx950").value(), 5, 0));
+  CHECK_FALSE(withFormats(
+      parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 5, 0));
 }
 
 TEST_CASE("block scales") {
   MatrixOp op =
-      withFormats(parseMatrixOp("v_mfma_scale_f32_16x16x128_f8f6f4", "gfx950").value(), 4, 4)
+      withFormats(
+          parseMatrixOp("v_mfma_scale_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 4, 4)
           .value();
   REQUIRE(op.scaled);
   MatrixPlan plan(op);
@@ -186,7 +190,7 @@ TEST_CASE("sparse: the index register says which k") {
                     {"v_smfmac_f32_32x32x32_fp8_bf8", "gfx942", 2},
                     {"v_swmmac_f32_16x16x32_f16", "gfx1201", 1}}) {
     CAPTURE(test.mnemonic);
-    MatrixOp op = parseMatrixOp(test.mnemonic, test.target).value();
+    MatrixOp op = parseMatrixOp(test.mnemonic, processor(test.target)).value();
     MatrixPlan plan(op);
     OperandMaps maps = mapOperands(op);
     std::mt19937 rng(3);
@@ -237,7 +241,7 @@ TEST_CASE("sparse: the index register says which k") {
 }
 
 TEST_CASE("NaN stays in its row and column; infinities keep their sign") {
-  MatrixOp op = parseMatrixOp("v_mfma_f32_16x16x16_f16", "gfx942").value();
+  MatrixOp op = parseMatrixOp("v_mfma_f32_16x16x16_f16", processor("gfx942")).value();
   MatrixPlan plan(op);
   OperandMaps maps = mapOperands(op);
   RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
@@ -263,7 +267,7 @@ TEST_CASE("NaN stays in its row and column; infinities keep their sign") {
 
 TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") {
   SECTION("CBSZ and ABID share a block of A") {
-    MatrixOp op = parseMatrixOp("v_mfma_f32_4x4x4_16b_f16", "gfx942").value();
+    MatrixOp op = parseMatrixOp("v_mfma_f32_4x4x4_16b_f16", processor("gfx942")).value();
     OperandMaps maps = mapOperands(op);
     RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
     for (unsigned block = 0; block < 16; ++block)
@@ -281,7 +285,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
       CHECK(value(Elem::F32, d.get(maps.d[block * 16], 32)) == 4.0 * (block / 4 * 4 + 3));
   }
   SECTION("BLGP 3 rotates the lanes of B by 16") {
-    MatrixOp op = parseMatrixOp("v_mfma_f32_16x16x4_f32", "gfx942").value();
+    MatrixOp op = parseMatrixOp("v_mfma_f32_16x16x4_f32", processor("gfx942")).value();
     OperandMaps maps = mapOperands(op);
     RegisterBlock a(1), b(1), c(4), d(4);
     for (unsigned lane = 0; lane < 64; ++lane) {
@@ -296,7 +300,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
     CHECK(value(Elem::F32, d.get(maps.d[5], 32)) == 37.0); // lane 16 + 5, rotated: 32 + 5
   }
   SECTION("f64 negates by BLGP") {
-    MatrixOp op = parseMatrixOp("v_mfma_f64_16x16x4_f64", "gfx942").value();
+    MatrixOp op = parseMatrixOp("v_mfma_f64_16x16x4_f64", processor("gfx942")).value();
     OperandMaps maps = mapOperands(op);
     RegisterBlock a(2), b(2), c(8), d(8);
     for (Slot slot : maps.a)
@@ -313,7 +317,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
     CHECK(value(Elem::F64, d.get(maps.d[17], 64)) == -25.0);
   }
   SECTION("integer results wrap, or saturate with CLAMP") {
-    MatrixOp op = parseMatrixOp("v_mfma_i32_16x16x32_i8", "gfx942").value();
+    MatrixOp op = parseMatrixOp("v_mfma_i32_16x16x32_i8", processor("gfx942")).value();
     OperandMaps maps = mapOperands(op);
     RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
     std::fill(a.words.begin(), a.words.end(), 0x7f7f7f7fu);
@@ -329,7 +333,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
     CHECK(d.words[0] == 0x7fffffffu);
   }
   SECTION("iu8 is signed where NEG says so") {
-    MatrixOp op = parseMatrixOp("v_wmma_i32_16x16x16_iu8", "gfx1201").value();
+    MatrixOp op = parseMatrixOp("v_wmma_i32_16x16x16_iu8", processor("gfx1201")).value();
     OperandMaps maps = mapOperands(op);
     RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
     std::fill(a.words.begin(), a.words.end(), 0xffffffffu);

@@ -1,6 +1,7 @@
 // Where elements sit in registers: single facts as AMD's matrix instruction calculator prints them.
 #include "emulator/matrix/matrix_op.h"
 #include "layouts.h"
+#include "processor.h"
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +25,7 @@ struct Mapped {
   MatrixOp op;
   OperandMaps maps;
   Mapped(const char *mnemonic, const char *target)
-      : op(parseMatrixOp(mnemonic, target).value()), maps(mapOperands(op)) {}
+      : op(parseMatrixOp(mnemonic, processor(target)).value()), maps(mapOperands(op)) {}
   Place a(unsigned row, unsigned k, unsigned block = 0) const {
     return place(maps.a[(block * op.m + row) * maps.storedK + k]);
   }
@@ -115,7 +116,9 @@ TEST_CASE("WMMA of RDNA3 and RDNA4") {
 }
 
 TEST_CASE("gfx90a's names imply the block count") {
-  auto blocks = [](const char *name) { return parseMatrixOp(name, "gfx90a").value().blocks; };
+  auto blocks = [](const char *name) {
+    return parseMatrixOp(name, processor("gfx90a")).value().blocks;
+  };
   CHECK(blocks("v_mfma_f32_32x32x1f32") == 2);
   CHECK(blocks("v_mfma_f32_32x32x2f32") == 1);
   CHECK(blocks("v_mfma_f32_16x16x4f32") == 1);
@@ -127,8 +130,8 @@ TEST_CASE("gfx90a's names imply the block count") {
   CHECK(blocks("v_mfma_f32_16x16x16bf16_1k") == 1);
   CHECK(blocks("v_mfma_i32_16x16x4i8") == 4);
   CHECK(blocks("v_mfma_f64_4x4x4f64") == 4);
-  CHECK_FALSE(parseMatrixOp("v_add_f32", "gfx90a"));
-  CHECK_FALSE(parseMatrixOp("v_mfma_f32_16x16", "gfx90a"));
+  CHECK_FALSE(parseMatrixOp("v_add_f32", processor("gfx90a")));
+  CHECK_FALSE(parseMatrixOp("v_mfma_f32_16x16", processor("gfx90a")));
 }
 
 namespace {
@@ -162,7 +165,7 @@ TEST_CASE("operands are where the sources outside say, of every instruction and 
         if (!matrix_layouts::has(row, target))
           continue;
         CAPTURE(target, name, row.a.bits);
-        MatrixOp op = parseMatrixOp(name, target).value();
+        MatrixOp op = parseMatrixOp(name, processor(target)).value();
         if (op.anyFormat) { // cbsz and blgp: fp8, fp6, fp4
           const unsigned format = row.a.bits == 8 ? 0 : row.a.bits == 6 ? 2 : 4;
           op = withFormats(op, format, format).value();

@@ -10,7 +10,7 @@ namespace flyemu {
 /// Whether a descriptor is that of the wave's scratch, which targets without architected flat
 /// scratch get from the launch (wave_setup.cpp).
 inline bool isScratchBuffer(const Wave &w, const uint32_t *descriptor) {
-  if (!w.target->flatScratch || w.target->gfx940 || !w.scratch)
+  if (w.target->architectedScratch || !w.scratch)
     return false;
   const uint64_t base = descriptor[0] | uint64_t(descriptor[1] & 0xffff) << 32;
   const bool swizzled = descriptor[1] >> 31 && descriptor[3] >> 23 & 1;
@@ -38,7 +38,7 @@ struct BufferAddress {
     base = static_cast<uint64_t>(
         static_cast<int64_t>((d[0] | uint64_t(d[1] & 0xffff) << 32) << 16) >> 16);
     stride = d[1] >> 16 & 0x3fff;
-    swizzle = w.target->family == Family::Gfx9 ? d[1] >> 31 : (d[1] >> 30 & 3) != 0;
+    swizzle = w.target->encoding == Encoding::Gfx9 ? d[1] >> 31 : (d[1] >> 30 & 3) != 0;
     records = d[2];
     indexStride = 8u << (d[3] >> 21 & 3);
     addTid = d[3] >> 23 & 1;

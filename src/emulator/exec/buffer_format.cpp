@@ -100,8 +100,8 @@ uint32_t toSmallFloat(float x, unsigned bits) {
 }
 } // namespace
 
-BufferFormat bufferFormat(const TargetInfo &target, unsigned code) {
-  if (target.family == Family::Gfx9) {
+BufferFormat bufferFormat(const Machine &target, unsigned code) {
+  if (target.encoding == Encoding::Gfx9) {
     const unsigned shape = code & 15, kind = code >> 4 & 7;
     if (kind == 6 || kShapes[shape].count == 0)
       return {};

@@ -1,7 +1,7 @@
 // Element formats of typed buffer instructions.
 #pragma once
 
-#include "emulator/isa/target.h"
+#include "emulator/isa/machine.h"
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ struct BufferFormat {
 /// The format of a code. gfx9: data format in bits 0-3, number format in bits 4-6 (CDNA3 ISA,
 /// "Buffer Resource Descriptor"); gfx11 and gfx12: the unified code (RDNA3 ISA, "Data Formats").
 /// `count` is 0 where the code has no format.
-BufferFormat bufferFormat(const TargetInfo &target, unsigned code);
+BufferFormat bufferFormat(const Machine &target, unsigned code);
 
 /// A component's bits as the register receives them: a float's bits, or an integer.
 uint32_t fromComponent(NumberKind kind, unsigned bits, uint32_t x);

@@ -115,24 +115,24 @@ void walk(const Format (&formats)[N], const McTarget &mc, std::set<std::string> 
 } // namespace
 
 Coverage coverage(std::string_view target) {
-  const TargetInfo *info = findTarget(target);
+  const Machine *info = findMachine(target);
   if (!info)
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
-  McTarget mc(info->name, info->features);
+  McTarget mc(info->processor->name, info->disassembler);
   std::set<std::string> names;
-  switch (info->family) {
-  case Family::Gfx9:
+  switch (info->encoding) {
+  case Encoding::Gfx9:
     walk(kGfx9, mc, names);
     break;
-  case Family::Gfx11:
+  case Encoding::Gfx11:
     walk(kGfx11, mc, names);
     break;
-  case Family::Gfx12:
+  case Encoding::Gfx12:
     walk(kGfx12, mc, names);
     break;
   }
   // Scaled matrix instructions: a half with the scales before the instruction proper.
-  if (info->gfx950)
+  if (info->has(flydsl::Feature::mfma_scale))
     for (uint32_t product : {0xd3ad0818u, 0xd3ae0820u}) {
       const uint32_t words[4] = {0xd3ac0000, 0x00020702, product,
                                  product == 0xd3ad0818 ? 0x04622108u : 0x04822108u};

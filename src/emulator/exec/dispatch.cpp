@@ -81,22 +81,22 @@ private:
   MemoryRange packet;
 };
 
-std::string checkGeometry(const Dispatch &d, const TargetInfo &t) {
+std::string checkGeometry(const Dispatch &d, const Machine &t) {
   uint64_t items = uint64_t(d.block[0]) * d.block[1] * d.block[2];
   for (unsigned axis = 0; axis < 3; ++axis)
     if (d.grid[axis] == 0 || d.block[axis] == 0)
       return "a grid or block dimension is zero";
-  if (t.family == Family::Gfx12)
-    for (unsigned axis = 1; axis < 3; ++axis)
-      if (d.grid[axis] > 0x10000)
-        return "a grid of " + std::to_string(d.grid[axis]) + " workgroups along " + "xyz"[axis] +
-               "; " + std::string(t.name) + " has 16 bits for a workgroup's number there";
-  if (items > 1024 || d.block[0] > 1024 || d.block[1] > 1024 || d.block[2] > 1024)
-    return "a workgroup of more than 1024 work-items";
+  for (unsigned axis = 1; axis < 3; ++axis)
+    if (d.grid[axis] > t.maxGridYz)
+      return "a grid of " + std::to_string(d.grid[axis]) + " workgroups along " + "xyz"[axis] +
+             "; " + t.name() + " has 16 bits for a workgroup's number there";
+  const auto most = static_cast<uint64_t>(t.processor->maxBlockSize);
+  if (items > most || d.block[0] > most || d.block[1] > most || d.block[2] > most)
+    return "a workgroup of more than " + std::to_string(most) + " work-items";
   uint64_t lds = uint64_t(d.kernel->descriptor.groupSegmentFixedSize) + d.dynamicLds;
-  if (lds > t.ldsBytes)
-    return std::to_string(lds) + " bytes of LDS, and " + std::string(t.name) + " has " +
-           std::to_string(t.ldsBytes);
+  if (lds > t.processor->ldsBytes)
+    return std::to_string(lds) + " bytes of LDS, and " + t.name() + " has " +
+           std::to_string(t.processor->ldsBytes);
   return {};
 }
 } // namespace

@@ -136,7 +136,7 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
       // LDS compare-and-store has the comparand first and the new value second before gfx11.
       T a = readLane<T>(data, lane), b = F::kCompare ? readLane<T>(data2, lane) : 0;
       constexpr bool kMaskFirst = requires { F::kMaskFirst; };
-      bool swapped = F::kCompare && (kMaskFirst || w.target->family == Family::Gfx9);
+      bool swapped = F::kCompare && (kMaskFirst || w.target->encoding == Encoding::Gfx9);
       T now = F::apply(old, swapped ? b : a, swapped ? a : b);
       std::memcpy(p, &now, sizeof(T));
     }

@@ -60,7 +60,7 @@ template <Enc Segment> struct FlatAddress {
   }
 
   uint8_t *scratchAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {
-    const unsigned base = w.target->gfx940 ? 0 : w.target->flatScratch;
+    const unsigned base = w.target->architectedScratch ? 0 : w.target->flatScratch;
     if (base && w.s64(base) != reinterpret_cast<uint64_t>(w.scratch))
       throw WaveFault{"flat access to scratch, and FLAT_SCRATCH does not hold its address",
                       static_cast<int>(lane)};

@@ -35,14 +35,14 @@ uint32_t statePriv(const Wave &w) { return w.scc << 9; }
 
 // Where a wave is: as on a device that has nothing else to do, which gives workgroups to its
 // accelerator dies in turn, then to their shader engines, then to the compute units of these.
-constexpr unsigned kDies = 8, kEngines = 4, kUnits = 8, kSimds = 4;
+constexpr unsigned kEngines = 4, kUnits = 8, kSimds = 4;
 struct Place {
   uint32_t die, engine, unit, group, simd, slot;
 };
 Place placeOf(const Wave &w) {
-  const uint64_t n = w.group->number, inDie = w.target->gfx940 ? n / kDies : n;
-  const unsigned simds = w.target->family == Family::Gfx9 ? kSimds : 2;
-  return {w.target->gfx940 ? static_cast<uint32_t>(n % kDies) : 0,
+  const uint64_t n = w.group->number, dies = w.target->dies, inDie = n / dies;
+  const unsigned simds = w.target->encoding == Encoding::Gfx9 ? kSimds : 2;
+  return {static_cast<uint32_t>(n % dies),
           static_cast<uint32_t>(inDie % kEngines),
           static_cast<uint32_t>(inDie / kEngines % kUnits),
           static_cast<uint32_t>(inDie / kEngines / kUnits),
@@ -65,8 +65,8 @@ uint32_t gprAlloc9(const Wave &w) { // VGPR_SIZE, ACCV_OFFSET, SGPR_SIZE; the ba
   return k.vgprGranules() << 6 | (k.rsrc3 & 63) << 12 | k.sgprGranules() << 24;
 }
 uint32_t gprAlloc11(const Wave &w) { return descriptorOf(w).vgprGranules() << 12; }
-uint32_t ldsAlloc(const Wave &w) { // LDS_SIZE in units of 128 dwords, on gfx950 of 320
-  const uint32_t unit = w.target->gfx950 ? 1280 : 512;
+uint32_t ldsAlloc(const Wave &w) { // LDS_SIZE in units that LDS is allocated in
+  const uint32_t unit = w.target->ldsGranule;
   return (w.ldsSize + unit - 1) / unit << 12;
 }
 uint32_t memoryBases(const Wave &) {
@@ -165,20 +165,20 @@ constexpr Register kGfx12[] = {
 };
 
 const Register &find(const Wave &w, unsigned id) {
-  const TargetInfo &t = *w.target;
+  const Machine &t = *w.target;
   auto among = [&](std::span<const Register> table) -> const Register * {
     for (const Register &r : table)
       if (r.id == id)
         return &r;
     return nullptr;
   };
-  const Register *found = t.family == Family::Gfx9    ? among(kGfx9)
-                          : t.family == Family::Gfx11 ? among(kGfx11)
+  const Register *found = t.encoding == Encoding::Gfx9    ? among(kGfx9)
+                          : t.encoding == Encoding::Gfx11 ? among(kGfx11)
                                                       : among(kGfx12);
-  if (!found && t.gfx940)
+  if (!found && t.dies > 1)
     found = among(kGfx940);
   if (!found)
-    throw WaveFault{"hardware register " + std::to_string(id) + ", which " + std::string(t.name) +
+    throw WaveFault{"hardware register " + std::to_string(id) + ", which " + t.name() +
                     " does not have"};
   return *found;
 }
@@ -192,8 +192,8 @@ std::string named(const Register &r) {
 /// divergent branches, which have instructions of their own.
 uint32_t fixedMode(const Wave &w) {
   constexpr uint32_t kExceptions = 0x1ff000, kIndexing = 0xf8000000;
-  return w.target->family == Family::Gfx9    ? kExceptions | kIndexing
-         : w.target->family == Family::Gfx11 ? kExceptions
+  return w.target->encoding == Encoding::Gfx9    ? kExceptions | kIndexing
+         : w.target->encoding == Encoding::Gfx11 ? kExceptions
                                              : 0;
 }
 } // namespace
@@ -203,7 +203,7 @@ uint32_t modeBits(const Wave &w) {
   const uint32_t bits = m.rest | m.round32 | m.round64 << 2 | m.denorm32 << 4 | m.denorm64 << 6 |
                         uint32_t(m.fp16Ovfl) << 23;
   // On gfx12 these two are no part of it: NaNs are clamped to zero, and no instruction is IEEE's.
-  return w.target->family == Family::Gfx12
+  return w.target->encoding == Encoding::Gfx12
              ? bits
              : bits | uint32_t(m.dx10Clamp) << 8 | uint32_t(m.ieee) << 9;
 }
@@ -214,7 +214,7 @@ void setModeBits(Wave &w, uint32_t x) {
   m.round64 = x >> 2 & 3;
   m.denorm32 = x >> 4 & 3;
   m.denorm64 = x >> 6 & 3;
-  if (w.target->family != Family::Gfx12) {
+  if (w.target->encoding != Encoding::Gfx12) {
     m.dx10Clamp = x >> 8 & 1;
     m.ieee = x >> 9 & 1;
   }

@@ -98,10 +98,10 @@ Type typeOfRegisters(unsigned n) {
 }
 } // namespace
 
-const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target) {
+const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target) {
   // Not destroyed: streams may run while the process exits.
   static auto &defs =
-      *new std::map<std::pair<std::string, const TargetInfo *>, std::unique_ptr<MatrixDef>>;
+      *new std::map<std::pair<std::string, const Machine *>, std::unique_ptr<MatrixDef>>;
   // One record for each pair of formats: the formats are the instruction's fields, not its name.
   std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos
                                             ? std::string::npos
@@ -109,7 +109,7 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target)
   std::lock_guard lock(tableMutex);
   auto &d = defs[{name, &target}];
   if (!d) {
-    auto op = matrix::parseMatrixOp(name, target.name);
+    auto op = matrix::parseMatrixOp(name, *target.processor);
     if (!op)
       return nullptr;
     d = std::make_unique<MatrixDef>();
@@ -132,10 +132,10 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target)
   return d->op.lanes() ? &d->def : nullptr;
 }
 
-const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &inst) {
   static auto &plans = *new std::map<std::tuple<const OpDef *, unsigned, unsigned>,
                                      std::unique_ptr<matrix::MatrixPlan>>; // nor is this
-  auto op = matrix::parseMatrixOp(inst.op->name, target.name);
+  auto op = matrix::parseMatrixOp(inst.op->name, *target.processor);
   if (!op)
     return "an unknown matrix instruction";
   unsigned formatA = 0, formatB = 0;
@@ -158,7 +158,7 @@ const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst 
       return "a broadcast of a block that the matrix instruction does not share";
   }
   if (op->family == matrix::Family::Cdna && !op->anyFormat && (inst.offset >> 8 & 7) &&
-      !matrix::hasLanePattern(*op, target.name))
+      !matrix::hasLanePattern(*op, *target.processor))
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
   if (op->scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/exec/op.h"
-#include "emulator/isa/target.h"
+#include "emulator/isa/machine.h"
 
 #include <string>
 
@@ -10,10 +10,10 @@ namespace flyemu {
 
 /// The definition of a matrix instruction of the target; null if the mnemonic is none. The
 /// definition lives as long as the process.
-const OpDef *findMatrixOp(const std::string &mnemonic, const TargetInfo &target);
+const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target);
 
 /// Makes a decoded matrix instruction ready: its plan, and the handler that runs it. Returns null,
 /// or why it cannot be run.
-const char *prepareMatrix(const TargetInfo &target, const uint32_t *words, Inst &inst);
+const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &inst);
 
 } // namespace flyemu

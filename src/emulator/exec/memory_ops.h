@@ -24,7 +24,7 @@ enum MemoryInfo : uint32_t {
 
 /// The LDS address in M0: 16 bits, and as many more as an LDS of more than 64 KB needs.
 inline uint32_t ldsBase(Wave &w) {
-  return w.m0() & (w.target->ldsBytes > 0x10000 ? 0x3ffffu : 0xffffu);
+  return w.m0() & (w.target->processor->ldsBytes > 0x10000 ? 0x3ffffu : 0xffffu);
 }
 
 template <class F> void forLanes(uint64_t mask, F f) {

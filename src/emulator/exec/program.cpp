@@ -19,8 +19,8 @@ namespace flyemu {
 namespace {
 /// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
 struct TargetDecoder {
-  explicit TargetDecoder(const TargetInfo &t)
-      : target(t), mc(t.name, t.features), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+  explicit TargetDecoder(const Machine &t)
+      : target(t), mc(t.processor->name, t.disassembler), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
 
   const OpDef *op(unsigned opcode) {
     if (!known[opcode]) {
@@ -43,17 +43,17 @@ struct TargetDecoder {
     return {single(name.substr(0, colon)), single(name.substr(colon + 1))};
   }
 
-  const TargetInfo &target;
+  const Machine &target;
   std::mutex mutex;
   McTarget mc;
   std::vector<const OpDef *> ops;
   std::vector<bool> known;
 };
 
-TargetDecoder &decoderOf(const TargetInfo &target) {
+TargetDecoder &decoderOf(const Machine &target) {
   static std::mutex mutex;
   // Not destroyed: streams may run while the process exits. So are the other tables here.
-  static auto &decoders = *new std::map<const TargetInfo *, std::unique_ptr<TargetDecoder>>;
+  static auto &decoders = *new std::map<const Machine *, std::unique_ptr<TargetDecoder>>;
   std::lock_guard lock(mutex);
   auto &d = decoders[&target];
   if (!d)
@@ -83,8 +83,8 @@ void outsideCode(Wave &, const Inst &) {
 
 /// The trap temporaries that a kernel may read: those that hold its workgroup's coordinates and its
 /// wave's number (wave_setup.cpp).
-uint16_t readableTrapTemporaries(const TargetInfo &target) {
-  return target.family == Family::Gfx12 ? 1u << 7 | 1u << 8 | 1u << 9 : 0;
+uint16_t readableTrapTemporaries(const Machine &target) {
+  return target.encoding == Encoding::Gfx12 ? 1u << 7 | 1u << 8 | 1u << 9 : 0;
 }
 
 /// Registers that an operand covers, for the size of the register file.
@@ -138,12 +138,12 @@ void decodeDual(TargetDecoder &d, Program &p, size_t at, unsigned opcode, const 
 }
 } // namespace
 
-bool isTargetSupported(std::string_view target) { return findTarget(target) != nullptr; }
+bool isTargetSupported(std::string_view target) { return findMachine(target) != nullptr; }
 
 std::vector<std::string> supportedTargets() {
   std::vector<std::string> names;
-  for (const TargetInfo *t = targetsBegin(); t != targetsEnd(); ++t)
-    names.emplace_back(t->name);
+  for (const Machine &machine : machines())
+    names.push_back(machine.name());
   return names;
 }
 
@@ -158,7 +158,7 @@ std::string Program::text(size_t i) const {
 
 std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code,
                                              size_t size) {
-  const TargetInfo *info = findTarget(target);
+  const Machine *info = findMachine(target);
   if (!info)
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
   if (size % 4 || reinterpret_cast<uintptr_t>(code) % 4)
@@ -186,12 +186,12 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     }
     inst.dwords = static_cast<uint8_t>(mc.size / 4);
     inst.op = d.op(mc.opcode);
-    if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->family != Family::Gfx9) {
+    if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->encoding != Encoding::Gfx9) {
       decodeDual(d, *p, at, mc.opcode, words + at);
     } else if (!inst.op) {
       inst.fn = unknownInstruction;
     } else {
-      const char *bad = info->family == Family::Gfx9 ? decodeGfx9(*info, words + at, inst)
+      const char *bad = info->encoding == Encoding::Gfx9 ? decodeGfx9(*info, words + at, inst)
                                                      : decodeGfx11(*info, words + at, inst);
       inst.rows = memoryRows(mc, inst);
       if (!bad && inst.op->cls == Class::Mfma)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/isa/inst.h"
-#include "emulator/isa/target.h"
+#include "emulator/isa/machine.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace flyemu {
 /// be run carry a handler that reports why.
 class Program {
 public:
-  const TargetInfo *target = nullptr;
+  const Machine *target = nullptr;
   uint64_t address = 0; ///< host address of the first instruction
   size_t bytes = 0;
   std::vector<Inst> insts;

@@ -8,7 +8,7 @@
 
 namespace flyemu {
 
-TimingFigures timingFigures(const TargetInfo &target, unsigned lanes) {
+TimingFigures timingFigures(const Machine &target, unsigned lanes) {
   // Issue: CDNA's SIMDs are 16 lanes wide and have double precision at full rate; RDNA's are 32
   // wide and have it at 1/32 (ISA manuals; AMD's published peak rates). Which other classes are
   // slower, and by how much, is from LLVM's scheduling models: from gfx90a on CDNA has integer
@@ -16,7 +16,7 @@ TimingFigures timingFigures(const TargetInfo &target, unsigned lanes) {
   // double-precision functions of CDNA are those of quarter rate, of RDNA little slower than its
   // sums. Latencies are of the order that published measurements give for an access that the L2
   // cache serves.
-  if (target.family == Family::Gfx9)
+  if (target.encoding == Encoding::Gfx9)
     return {4, 16, 4, 16, 4, 16, 4, 500, 200, 64, 2};
   const unsigned passes = lanes == 64 ? 2 : 1;
   return {passes, 4 * passes, 4 * passes, passes, 32 * passes, 34 * passes, 1, 400, 160, 32, 2};
@@ -105,7 +105,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
     c.pace = Pace::Matrix;
     if (inst.plan)
       c.cycles = static_cast<uint16_t>(matrix::cyclesOf(
-          static_cast<const matrix::MatrixPlan *>(inst.plan)->op(), wave.target->name));
+          static_cast<const matrix::MatrixPlan *>(inst.plan)->op(), *wave.target->processor));
     break;
   case Class::VmemRead:
     c.pace = Pace::Load;
@@ -151,7 +151,7 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(clock.vector, figures_.memoryLatency);
     break;
   case Pace::Store:
-    start(wave.target->family == Family::Gfx9 ? clock.vector : clock.store, figures_.memoryLatency);
+    start(wave.target->encoding == Encoding::Gfx9 ? clock.vector : clock.store, figures_.memoryLatency);
     break;
   case Pace::Lds:
     start(clock.lds, figures_.ldsLatency);
@@ -179,7 +179,7 @@ void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counter) {
   const auto value = static_cast<uint32_t>(inst.offset);
   if (counter & kPacked) {
     // The fields of s_waitcnt (LLVM AMDGPUUsage).
-    const bool gfx9 = program_.target->family == Family::Gfx9;
+    const bool gfx9 = program_.target->encoding == Encoding::Gfx9;
     until(clock.vector, gfx9 ? (value & 15) | (value >> 10 & 0x30) : value >> 10 & 63);
     until(clock.lds, gfx9 ? value >> 8 & 15 : value >> 4 & 63);
   } else if (counter == (kVector | kLds) || counter == (kStore | kLds)) {

@@ -26,7 +26,7 @@ struct TimingFigures {
   unsigned ldsLatency;    ///< from an LDS access to its data, before its own cycles
   unsigned lineCycles;    ///< that one cache line keeps the vector memory path busy
 };
-TimingFigures timingFigures(const TargetInfo &target, unsigned lanes);
+TimingFigures timingFigures(const Machine &target, unsigned lanes);
 
 /// How an instruction moves its wave's clock.
 enum class Pace : uint8_t { Unknown, Vector, Matrix, Scalar, Load, Store, Lds, ScalarLoad, Wait };

@@ -10,7 +10,7 @@ constexpr uint32_t kCmpx = 0x100;
 
 void writeResult(Wave &w, const Inst &i, uint64_t bits) {
   if (i.op->info & kCmpx) {
-    if (w.target->family == Family::Gfx9)
+    if (w.target->encoding == Encoding::Gfx9)
       w.setMask(i.sdst.index, bits);
     w.setExec(bits);
   } else {

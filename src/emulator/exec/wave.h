@@ -3,7 +3,7 @@
 
 #include "emulator/exec/memory_map.h"
 #include "emulator/isa/inst.h"
-#include "emulator/isa/target.h"
+#include "emulator/isa/machine.h"
 
 #include <array>
 #include <cstdint>
@@ -66,7 +66,7 @@ struct alignas(64) Wave {
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;
   uint8_t barrierState = 0;
-  const TargetInfo *target = nullptr;
+  const Machine *target = nullptr;
   const MemoryMap *memory = nullptr;
   Probe *probe = nullptr;
   Group *group = nullptr;

@@ -6,8 +6,8 @@
 namespace flyemu {
 
 unsigned waveLanes(const KernelCode &kernel) {
-  const TargetInfo &t = *kernel.program->target;
-  if (t.family == Family::Gfx9)
+  const Machine &t = *kernel.program->target;
+  if (t.encoding == Encoding::Gfx9)
     return 64;
   return kernel.descriptor.wave32() ? 32 : 64;
 }
@@ -79,7 +79,7 @@ void specialRegisters(Scalars &s, const Wave &w, const KernelDescriptor &k,
   constexpr unsigned kXnackMask = 104;
   for (unsigned half : {0u, 1u}) {
     s.set(kExec + half, w.s[kExec + half]);
-    if (w.target->family == Family::Gfx9)
+    if (w.target->encoding == Encoding::Gfx9)
       s.set(kXnackMask + half, 0); // no lane waits for a page
   }
   if (w.target->flatScratch && architectedScratch && k.hasPrivateSegment()) {
@@ -95,7 +95,7 @@ void specialRegisters(Scalars &s, const Wave &w, const KernelDescriptor &k,
 /// loadInputValue and legalizeWaveID).
 void workgroupIds(Scalars &s, const Wave &w, const KernelDescriptor &k,
                   const std::array<uint32_t, 3> &group, unsigned index) {
-  if (w.target->family == Family::Gfx12) {
+  if (w.target->encoding == Encoding::Gfx12) {
     s.set(kTtmp + 9, k.workgroupId(0) ? group[0] : 0);
     s.set(kTtmp + 7,
           (k.workgroupId(1) ? group[1] & 0xffff : 0) | (k.workgroupId(2) ? group[2] << 16 : 0));
@@ -113,10 +113,10 @@ void workgroupIds(Scalars &s, const Wave &w, const KernelDescriptor &k,
 void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group, unsigned index,
                uint64_t packet) {
   const KernelDescriptor &k = d.kernel->descriptor;
-  const TargetInfo &t = *w.target;
+  const Machine &t = *w.target;
   // CDNA3, RDNA3 and later set FLAT_SCRATCH themselves; before, the kernel is told where its
   // scratch is, as a buffer and as an address, and what to add for the wave.
-  const bool architectedScratch = t.flatScratch == 0 || t.gfx940;
+  const bool architectedScratch = t.architectedScratch;
   if (index == 0)
     w.group->barrierSignals = 0;
   w.descriptor = &k;
@@ -124,7 +124,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   if (k.privateSegmentBuffer()) {
     if (architectedScratch)
       throw WaveFault{"the descriptor asks for a buffer of the private segment, which " +
-                      std::string(t.name) + " does not have"};
+                      t.name() + " does not have"};
     scratchBuffer(s, w);
   }
   if (k.dispatchPtr())
@@ -142,7 +142,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   if (k.flatScratchInit()) {
     if (architectedScratch)
       throw WaveFault{"the descriptor asks for the address of flat scratch, which " +
-                      std::string(t.name) + " sets itself"};
+                      t.name() + " sets itself"};
     s.put64(reinterpret_cast<uint64_t>(w.scratch));
   }
   if (k.privateSegmentSize())
@@ -150,8 +150,8 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   uint64_t entry = d.kernel->entry;
   if (unsigned length = k.preloadLength()) {
     unsigned offset = k.preloadOffset();
-    if (!t.gfx90a)
-      throw WaveFault{"the descriptor preloads arguments, which " + std::string(t.name) +
+    if (!t.kernargPreload)
+      throw WaveFault{"the descriptor preloads arguments, which " + t.name() +
                       " does not do"};
     if (s.next + length > kUserRegisters)
       throw WaveFault{"the descriptor preloads more arguments than there are user registers"};
@@ -170,7 +170,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     throw WaveFault{"the descriptor enables more user registers than it counts"};
   if (k.userSgprCount() > kUserRegisters)
     throw WaveFault{"the descriptor counts " + std::to_string(k.userSgprCount()) +
-                    " user registers; " + std::string(t.name) + " has " +
+                    " user registers; " + t.name() + " has " +
                     std::to_string(kUserRegisters)};
   s.next = k.userSgprCount();
   workgroupIds(s, w, k, group, index);

@@ -73,7 +73,7 @@ hipError_t hipDeviceGetName(char *name, int length, hipDevice_t index) {
 hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t index) {
   return api("hipDeviceComputeCapability", [&] {
     require(major && minor, "no place for the result");
-    const TargetInfo &info = Runtime::get().device(index).info();
+    const DeviceFigures &info = Runtime::get().device(index).figures();
     *major = info.major;
     *minor = info.minor;
   });

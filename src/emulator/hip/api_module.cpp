@@ -170,7 +170,7 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipF
       *value = static_cast<int>(kernel.vgprCount);
       break;
     case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *value = function->device->info().ldsBytes - static_cast<int>(kernel.groupSegmentSize);
+      *value = function->device->figures().ldsBytes() - static_cast<int>(kernel.groupSegmentSize);
       break;
     case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA:
@@ -179,7 +179,7 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipF
       break;
     case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
     case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = function->device->info().major * 10 + function->device->info().minor;
+      *value = function->device->figures().major * 10 + function->device->figures().minor;
       break;
     default:
       fail(hipErrorInvalidValue, "unknown attribute");

@@ -22,9 +22,9 @@ void requireFlags(unsigned flags) {
 /// The most work-items of a workgroup that keep the most waves resident, as HIP suggests them. A
 /// limit that is no block of the device is none.
 void suggestBlock(const Function &function, size_t dynamicLds, int limit, int *grid, int *block) {
-  const TargetInfo &info = function.device->info();
+  const DeviceFigures &info = function.device->figures();
   const flyemu::loader::KernelMetadata &kernel = function.kernel->metadata;
-  int most = std::min<int>(kernel.maxFlatWorkgroupSize, 1024);
+  int most = std::min(static_cast<int>(kernel.maxFlatWorkgroupSize), info.maxBlockSize());
   if (limit > 0)
     most = std::min(most, limit);
   const int wave = static_cast<int>(kernel.wavefrontSize);

@@ -111,10 +111,10 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *result, const void *hostFunct
     result->localSizeBytes = kernel.privateSegmentSize;
     result->sharedSizeBytes = kernel.groupSegmentSize;
     result->maxDynamicSharedSizeBytes =
-        device.info().ldsBytes - static_cast<int>(kernel.groupSegmentSize);
+        device.figures().ldsBytes() - static_cast<int>(kernel.groupSegmentSize);
     result->maxThreadsPerBlock = static_cast<int>(kernel.maxFlatWorkgroupSize);
     result->numRegs = static_cast<int>(kernel.vgprCount);
-    result->binaryVersion = device.info().major * 10 + device.info().minor;
+    result->binaryVersion = device.figures().major * 10 + device.figures().minor;
     result->ptxVersion = result->binaryVersion;
   });
 }
@@ -125,7 +125,7 @@ hipError_t hipFuncSetAttribute(const void *hostFunction, hipFuncAttribute attrib
     Device &device = Runtime::get().currentDevice();
     registeredFunction(hostFunction, device);
     if (attribute == hipFuncAttributeMaxDynamicSharedMemorySize)
-      require(value >= 0 && value <= device.info().ldsBytes, "more LDS than the device has");
+      require(value >= 0 && value <= device.figures().ldsBytes(), "more LDS than the device has");
   });
 }
 hipError_t hipFuncSetCacheConfig(const void *, hipFuncCache_t) { return hipSuccess; }

@@ -43,8 +43,8 @@ bool readMemory(std::string text, uint64_t &bytes) {
 /// "gfx90a, gfx942": the processors that a device can have.
 std::string knownProcessors() {
   std::string known;
-  for (const char *name : declaredProcessors())
-    known += std::string(known.empty() ? "" : ", ") + name;
+  for (const DeviceFigures &figures : allDeviceFigures())
+    known += (known.empty() ? "" : ", ") + figures.name();
   return known;
 }
 
@@ -118,11 +118,11 @@ Configuration Configuration::fromEnvironment() {
   // ARCH says what is compiled for, which may be more than can be run here.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");
   const std::string compiled = variable("ARCH");
-  if (asked.empty() && findTargetInfo(compiled.substr(0, compiled.find(':'))))
+  if (asked.empty() && findDeviceFigures(compiled.substr(0, compiled.find(':'))))
     asked = compiled;
   result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
-  result.info = findTargetInfo(result.processor);
-  if (!result.info)
+  result.figures = findDeviceFigures(result.processor);
+  if (!result.figures)
     result.error = "FLYDSL_EMULATOR_ARCH=" + asked +
                    ": the emulator does not run this target; it runs " + knownProcessors();
   return result;

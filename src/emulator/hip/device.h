@@ -7,7 +7,7 @@
 #include "emulator/hip/launch_history.h"
 #include "emulator/hip/memory.h"
 #include "emulator/hip/stream.h"
-#include "emulator/hip/target_info.h"
+#include "emulator/hip/device_figures.h"
 #include "emulator/loader/target_id.h"
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct GraphNode;
 struct Configuration {
   int devices = 1;       ///< FLYDSL_EMULATOR_DEVICES
   std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
-  const TargetInfo *info = nullptr;
+  const DeviceFigures *figures = nullptr; ///< of the processor
   unsigned checks = 0;           ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
   unsigned threads = 0;          ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
   uint64_t instructionLimit = 0; ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
@@ -43,7 +43,7 @@ public:
   Device(int index, const Configuration &configuration, AddressSpace &space);
 
   int index() const { return index_; }
-  const TargetInfo &info() const { return *configuration_.info; }
+  const DeviceFigures &figures() const { return *configuration_.figures; }
   const Configuration &configuration() const { return configuration_; }
   const loader::TargetId &target() const { return target_; }
   AddressSpace &space() const { return space_; }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/exec/counters.h"
-#include "emulator/hip/target_info.h"
+#include "emulator/hip/device_figures.h"
 #include "emulator/loader/kernarg.h"
 #include "emulator/loader/metadata.h"
 
@@ -21,7 +21,7 @@ struct Estimate {
 /// The model (docs/emulator.md, "The estimate"): a multiprocessor runs its share of the workgroups;
 /// each of its parts needs its cycles, and the workgroups' own time alone, latencies included, is
 /// spread over those that are resident. The parts overlap but not wholly: their 4-norm.
-Estimate estimate(const Counters &counters, const Timing &timing, const TargetInfo &info,
+Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
                   const loader::KernelMetadata &kernel, const loader::LaunchShape &shape);
 
 } // namespace flyemu::hip

@@ -24,7 +24,7 @@ void checkScratch(const Function &function, uint64_t threads) {
 
 void checkShape(const Function &function, const loader::LaunchShape &shape) {
   const loader::KernelMetadata &kernel = function.kernel->metadata;
-  const TargetInfo &info = function.device->info();
+  const DeviceFigures &info = function.device->figures();
   uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (!shape.grid[axis] || !shape.block[axis])
@@ -37,16 +37,16 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
       fail(hipErrorInvalidConfiguration,
            "kernel " + kernel.name + ": more than 2^32 - 1 work-items along an axis");
   }
-  // A workgroup's numbers along y and z share one register there (LLVM's AMDGPUUsage, TTMP7).
-  if (info.major >= 12 && (shape.grid[1] > 65536 || shape.grid[2] > 65536))
+  const uint32_t mostYz = info.machine->maxGridYz;
+  if (shape.grid[1] > mostYz || shape.grid[2] > mostYz)
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
                                            dimensions(shape.grid) + "; along y and z the most on " +
-                                           info.processor + " is 65536");
+                                           info.name() + " is " + std::to_string(mostYz));
   uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1];
   if (__builtin_mul_overflow(groups, uint64_t(shape.grid[2]), &groups))
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
                                            dimensions(shape.grid) + " has 2^64 workgroups or more");
-  uint32_t limit = std::min<uint32_t>(kernel.maxFlatWorkgroupSize, 1024);
+  uint32_t limit = std::min(kernel.maxFlatWorkgroupSize, static_cast<uint32_t>(info.maxBlockSize()));
   if (threads > limit)
     fail(hipErrorInvalidConfiguration,
          "kernel " + kernel.name + ": block " + dimensions(shape.block) + " has " +
@@ -57,10 +57,10 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
              "; the kernel was compiled for " + dimensions(kernel.requiredWorkgroupSize) + " only");
   checkScratch(function, threads);
   uint64_t lds = uint64_t(kernel.groupSegmentSize) + shape.dynamicLds;
-  if (lds > static_cast<uint64_t>(info.ldsBytes))
+  if (lds > static_cast<uint64_t>(info.ldsBytes()))
     fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(lds) +
-                                           " bytes of LDS; a " + info.processor +
-                                           " workgroup has " + std::to_string(info.ldsBytes));
+                                           " bytes of LDS; a " + info.name() +
+                                           " workgroup has " + std::to_string(info.ldsBytes()));
 }
 
 /// HIP's list of key and value pairs that describes a packed argument buffer.
@@ -111,7 +111,7 @@ KernelOperation makeCooperativeLaunch(std::shared_ptr<Function> function,
   const Function &f = *operation.function;
   const uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
-  const int units = f.device->info().computeUnits;
+  const int units = f.device->figures().computeUnits;
   const int each = activeWorkgroups(f, threads, shape.dynamicLds);
   if (groups > static_cast<uint64_t>(each) * static_cast<uint64_t>(units))
     fail(hipErrorCooperativeLaunchTooLarge,

@@ -63,7 +63,7 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
                            dimensions(operation.shape.block);
   if (options.counters) {
     const Estimate guess =
-        estimate(result.counters, result.timing, device.info(), kernel, operation.shape);
+        estimate(result.counters, result.timing, device.figures(), kernel, operation.shape);
     keep(operation, result, guess, device);
     if (device.configuration().counters) {
       std::ostringstream text;

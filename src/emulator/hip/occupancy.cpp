@@ -4,14 +4,14 @@
 
 namespace flyemu::hip {
 
-int residentWorkgroups(const TargetInfo &info, const loader::KernelMetadata &kernel,
+int residentWorkgroups(const DeviceFigures &info, const loader::KernelMetadata &kernel,
                        uint64_t threads, uint64_t dynamicLds) {
   if (!threads || threads > kernel.maxFlatWorkgroupSize)
     return 0;
   const uint64_t lanes =
-      kernel.wavefrontSize ? kernel.wavefrontSize : static_cast<uint64_t>(info.waveSize);
+      kernel.wavefrontSize ? kernel.wavefrontSize : static_cast<uint64_t>(info.waveSize());
   // The register file is that of waves of the target's own size; wider waves take twice as much.
-  const uint64_t width = std::max<uint64_t>(lanes / static_cast<uint64_t>(info.waveSize), 1);
+  const uint64_t width = std::max<uint64_t>(lanes / static_cast<uint64_t>(info.waveSize()), 1);
   const auto granule = static_cast<uint64_t>(info.registerGranule);
   const uint64_t registers =
       (std::max<uint64_t>(kernel.vgprCount, 1) + granule - 1) / granule * granule * width;
@@ -20,7 +20,7 @@ int residentWorkgroups(const TargetInfo &info, const loader::KernelMetadata &ker
   const uint64_t waves = (threads + lanes - 1) / lanes;
   uint64_t groups = wavesOfSimd * static_cast<uint64_t>(info.simdsPerUnit) / waves;
   if (uint64_t lds = kernel.groupSegmentSize + dynamicLds)
-    groups = std::min(groups, static_cast<uint64_t>(info.ldsBytes) / lds);
+    groups = std::min(groups, static_cast<uint64_t>(info.ldsBytes()) / lds);
   return static_cast<int>(groups);
 }
 

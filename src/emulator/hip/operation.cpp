@@ -151,7 +151,7 @@ private:
     const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
     return static_cast<uint64_t>(
         std::max(activeWorkgroups(*operation.function, threads, shape.dynamicLds), 1) *
-        device_.info().computeUnits);
+        device_.figures().computeUnits);
   }
 
   static bool holds(const ValueOperation &operation, uint64_t word) {

@@ -6,12 +6,11 @@
 namespace flyemu::hip {
 namespace {
 
-constexpr int MaxBlock = 1024;
 constexpr int MaxGrid = 2147483647;
 constexpr int MaxGridYZ = 65536; // what HIP reports for y and z
 
 std::string deviceName(const Device &device) {
-  return std::string("FlyDSL emulator (") + device.info().processor + ", as " + device.info().part +
+  return std::string("FlyDSL emulator (") + device.figures().name() + ", as " + device.figures().part +
          ")";
 }
 
@@ -35,19 +34,19 @@ hipDeviceArch_t archFlags() {
 
 /// What both layouts call by the same names.
 template <typename Properties> void fillCommon(const Device &device, Properties &p) {
-  const TargetInfo &info = device.info();
+  const DeviceFigures &info = device.figures();
   std::memset(&p, 0, sizeof(p));
   std::snprintf(p.name, sizeof(p.name), "%s", deviceName(device).c_str());
   std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s", device.target().str().c_str());
   p.totalGlobalMem = device.space().capacity();
-  p.sharedMemPerBlock = info.ldsBytes;
-  p.maxSharedMemoryPerMultiProcessor = info.ldsBytes;
+  p.sharedMemPerBlock = info.ldsBytes();
+  p.maxSharedMemoryPerMultiProcessor = info.ldsBytes();
   p.regsPerBlock = info.registersPerBlock;
-  p.warpSize = info.waveSize;
+  p.warpSize = info.waveSize();
   p.memPitch = 2147483647;
-  p.maxThreadsPerBlock = MaxBlock;
+  p.maxThreadsPerBlock = info.maxBlockSize();
   for (int &limit : p.maxThreadsDim)
-    limit = MaxBlock;
+    limit = info.maxBlockSize();
   p.maxGridSize[0] = MaxGrid;
   p.maxGridSize[1] = p.maxGridSize[2] = MaxGridYZ;
   p.clockRate = info.clockKhz;
@@ -77,7 +76,7 @@ template <typename Properties> void fillCommon(const Device &device, Properties 
 
 void fillProperties(const Device &device, hipDeviceProp_t &result) {
   fillCommon(device, result);
-  std::string digits = std::string(device.info().processor).substr(3);
+  std::string digits = device.figures().name().substr(3);
   result.gcnArch = static_cast<int>(std::strtol(digits.c_str(), nullptr, 16));
 }
 
@@ -86,15 +85,15 @@ void fillProperties(const Device &device, PropertiesR0600 &result) {
   static_assert(sizeof(PropertiesR0600) == 1472, "the layout of HIP 6");
   fillCommon(device, result);
   std::snprintf(result.uuid, sizeof(result.uuid), "flyemu%d", device.index());
-  result.sharedMemPerMultiprocessor = device.info().ldsBytes;
-  result.sharedMemPerBlockOptin = device.info().ldsBytes;
-  result.regsPerMultiprocessor = device.info().registersPerBlock;
+  result.sharedMemPerMultiprocessor = device.figures().ldsBytes();
+  result.sharedMemPerBlockOptin = device.figures().ldsBytes();
+  result.regsPerMultiprocessor = device.figures().registersPerBlock;
   result.unifiedAddressing = 1;
   result.streamPrioritiesSupported = 1;
   result.hostNativeAtomicSupported = 1;
   result.canUseHostPointerForRegisteredMem = 1;
   result.hostRegisterSupported = 1;
-  result.maxBlocksPerMultiProcessor = device.info().threadsPerUnit / device.info().waveSize;
+  result.maxBlocksPerMultiProcessor = device.figures().threadsPerUnit / device.figures().waveSize();
 }
 
 int deviceAttribute(const Device &device, hipDeviceAttribute_t attribute) {
@@ -150,12 +149,12 @@ int deviceAttribute(const Device &device, hipDeviceAttribute_t attribute) {
   case hipDeviceAttributeComputeCapabilityMinor:
     return p.minor;
   case hipDeviceAttributeMaxBlocksPerMultiProcessor:
-    return device.info().threadsPerUnit / device.info().waveSize;
+    return device.figures().threadsPerUnit / device.figures().waveSize();
   case hipDeviceAttributeMaxBlockDimX:
   case hipDeviceAttributeMaxBlockDimY:
   case hipDeviceAttributeMaxBlockDimZ:
   case hipDeviceAttributeMaxThreadsPerBlock:
-    return MaxBlock;
+    return p.maxThreadsPerBlock;
   case hipDeviceAttributeMaxGridDimX:
     return MaxGrid;
   case hipDeviceAttributeMaxGridDimY:

@@ -6,30 +6,30 @@
 #include "emulator/exec/op.h"
 #include "emulator/isa/inst.h"
 #include "emulator/isa/mc.h"
-#include "emulator/isa/target.h"
+#include "emulator/isa/machine.h"
 
 namespace flyemu {
 
 /// Fills the operands of `inst` from `words`, whose number is inst.dwords. inst.op is set. Returns
 /// null, or a reason why the fields cannot be represented.
-const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst);
-const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst);
+const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst);
+const char *decodeGfx11(const Machine &target, const uint32_t *words, Inst &inst);
 
 /// Which vector registers a memory instruction has, as LLVM lists them. inst has been decoded.
 MemoryRows memoryRows(const McInstruction &mc, const Inst &inst);
 
 /// SOP1, SOP2, SOPC, SOPK and SOPP, which all families share.
-const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst);
+const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &inst);
 
 /// The two halves of a dual instruction. x.op, y.op and x.dwords are set.
-const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y);
+const char *decodeVopd(const Machine &target, const uint32_t *words, Inst &x, Inst &y);
 
 /// A 9-bit source field (or an 8-bit scalar one) as an operand of type `type`; `literal` is the
 /// dword that a code of 255 stands for.
-Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal);
+Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t literal);
 
 /// A scalar destination; the null register becomes a place that nobody reads.
-Operand scalarDestination(const TargetInfo &target, unsigned code);
+Operand scalarDestination(const Machine &target, unsigned code);
 
 inline Operand vgpr(unsigned row) { return {Kind::Vgpr, 0, static_cast<uint16_t>(row), 0}; }
 inline Operand sgpr(unsigned code) { return {Kind::Sgpr, 0, static_cast<uint16_t>(code), 0}; }
@@ -45,6 +45,6 @@ void implicitOperands(Inst &inst, uint32_t literal);
 void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1);
 
 /// Fills src[], neg, neg_hi, op_sel of a packed instruction.
-void vop3pFields(const TargetInfo &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal);
+void vop3pFields(const Machine &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal);
 
 } // namespace flyemu

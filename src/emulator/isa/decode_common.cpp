@@ -22,7 +22,7 @@ bool is64(Type t) { return t == Type::B64 || t == Type::F64; }
 bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
 } // namespace
 
-Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_t literal) {
+Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t literal) {
   if (code >= 256)
     return vgpr(code - 256);
   if (code < 128) {
@@ -53,7 +53,7 @@ Operand decodeSource(const TargetInfo &target, unsigned code, Type type, uint32_
   return {Kind::Special, 0, static_cast<uint16_t>(code), 0};
 }
 
-Operand scalarDestination(const TargetInfo &target, unsigned code) {
+Operand scalarDestination(const Machine &target, unsigned code) {
   if (target.nullSgpr && code == target.nullSgpr)
     return sgpr(128);
   return sgpr(code);
@@ -84,7 +84,7 @@ MemoryRows memoryRows(const McInstruction &mc, const Inst &inst) {
   return rows;
 }
 
-const char *decodeScalar(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], literal = inst.dwords > 1 ? words[1] : 0;
   auto source = [&](unsigned k, unsigned low) {
@@ -150,7 +150,7 @@ void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {
       inst.src[k].flags |= kNeg;
 }
 
-void vop3pFields(const TargetInfo &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal) {
+void vop3pFields(const Machine &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal) {
   inst.dst = vgpr(bitField(w0, 0, 8));
   if (bitField(w0, 15, 1))
     inst.flags |= kClamp;

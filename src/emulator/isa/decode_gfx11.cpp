@@ -21,7 +21,7 @@ Operand shortVgpr(unsigned row, Type type) {
 }
 
 struct Vop {
-  const TargetInfo &target;
+  const Machine &target;
   const uint32_t *words;
   Inst &inst;
   unsigned extra; ///< the dword with the literal or the permute controls
@@ -64,7 +64,7 @@ struct Vop {
   }
 };
 
-void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w0 = words[0], w1 = words[1];
   const OpDef &op = *inst.op;
   const unsigned opcode = bitField(w0, 16, 10);
@@ -100,7 +100,7 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
 }
 
 /// One half of a dual instruction, as an instruction of its own.
-void vopdHalf(const TargetInfo &target, Inst &half, unsigned src0, unsigned src1, unsigned dst,
+void vopdHalf(const Machine &target, Inst &half, unsigned src0, unsigned src1, unsigned dst,
               uint32_t literal) {
   half.enc = Enc::Vopd;
   half.dst = vgpr(dst);
@@ -119,7 +119,7 @@ Enc segmentOf(unsigned segment) {
   return segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
 }
 
-void flat11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void flat11(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
   inst.enc = segmentOf(bitField(w, 16, 2));
   memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 24, 8));
@@ -135,7 +135,7 @@ void flat11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
     inst.flags |= kGlc;
 }
 
-void flat12(const TargetInfo &target, const uint32_t *words, Inst &inst, unsigned segment) {
+void flat12(const Machine &target, const uint32_t *words, Inst &inst, unsigned segment) {
   const uint32_t w1 = words[1], w2 = words[2];
   inst.enc = segmentOf(segment);
   memoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 23, 8), bitField(w1, 0, 8));
@@ -151,7 +151,7 @@ void flat12(const TargetInfo &target, const uint32_t *words, Inst &inst, unsigne
     inst.flags |= kGlc;
 }
 
-void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
   inst.enc = w >> 26 == 0x3a ? Enc::Mtbuf : Enc::Mubuf;
   inst.dppCtrl = static_cast<uint16_t>(bitField(w, 19, 7)); // MTBUF: the format
@@ -163,7 +163,7 @@ void buffer11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
                 (bitField(w, 14, 1) ? kGlc : 0);
 }
 
-void buffer12(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void buffer12(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w1 = words[1], w2 = words[2];
   inst.enc = inst.op->name[0] == 't' ? Enc::Mtbuf : Enc::Mubuf;
   inst.dppCtrl = static_cast<uint16_t>(bitField(w1, 23, 7)); // the format of typed ones
@@ -175,12 +175,12 @@ void buffer12(const TargetInfo &target, const uint32_t *words, Inst &inst) {
                 (bitField(w1, 20, 1) ? kGlc : 0);
 }
 
-void scalarMemory(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
   inst.enc = Enc::Smem;
   inst.sdst = scalarDestination(target, bitField(w, 6, 7));
   inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
-  inst.offset = target.family == Family::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8
+  inst.offset = target.encoding == Encoding::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8
                                                : static_cast<int32_t>(w1 << 11) >> 11;
   unsigned soffset = bitField(w1, 25, 7);
   if (soffset != target.nullSgpr)
@@ -188,7 +188,7 @@ void scalarMemory(const TargetInfo &target, const uint32_t *words, Inst &inst) {
 }
 } // namespace
 
-const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x, Inst &y) {
+const char *decodeVopd(const Machine &target, const uint32_t *words, Inst &x, Inst &y) {
   const uint32_t w0 = words[0], w1 = words[1], literal = x.dwords > 2 ? words[2] : 0;
   const unsigned dstX = bitField(w1, 24, 8), dstY = bitField(w1, 17, 7) << 1 | (~dstX & 1);
   vopdHalf(target, x, bitField(w0, 0, 9), bitField(w0, 9, 8), dstX, literal);
@@ -201,7 +201,7 @@ const char *decodeVopd(const TargetInfo &target, const uint32_t *words, Inst &x,
   return nullptr;
 }
 
-const char *decodeGfx11(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+const char *decodeGfx11(const Machine &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
 

@@ -7,7 +7,7 @@ namespace {
 constexpr unsigned kSdwaCode = 249, kDppCode = 250;
 
 struct Vop {
-  const TargetInfo &target;
+  const Machine &target;
   const uint32_t *words;
   Inst &inst;
 
@@ -65,7 +65,7 @@ struct Vop {
   }
 };
 
-void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   uint32_t w0 = words[0], w1 = words[1];
   const OpDef &op = *inst.op;
   unsigned opcode = bitField(w0, 16, 10);
@@ -107,7 +107,7 @@ void vop3(const TargetInfo &target, const uint32_t *words, Inst &inst) {
     inst.flags |= kKeepHigh;
 }
 
-void mai(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+void mai(const Machine &target, const uint32_t *words, Inst &inst) {
   uint32_t w0 = words[0], w1 = words[1];
   inst.enc = Enc::Vop3p;
   inst.dst = vgpr(bitField(w0, 0, 8) + (bitField(w0, 15, 1) ? 256 : 0));
@@ -130,7 +130,7 @@ void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
 }
 } // namespace
 
-const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &inst) {
+const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
   Vop vop{target, words, inst};
@@ -218,7 +218,9 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
       inst.flags |= kSaddr;
       inst.src[2] = sgpr(saddr);
     }
-    if (segment == 1 && (target.gfx940 ? bitField(w, 13, 1) : saddr == 0x7f))
+    // CDNA3 has a bit for the scratch access' vector address where CDNA2 has that of loads to LDS.
+    const bool addressBit = target.processor->family != flydsl::Family::cdna2;
+    if (segment == 1 && (addressBit ? bitField(w, 13, 1) : saddr == 0x7f))
       inst.flags |= kVaddr;
     if (segment == 0)
       inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
@@ -226,7 +228,7 @@ const char *decodeGfx9(const TargetInfo &target, const uint32_t *words, Inst &in
       inst.offset = static_cast<int32_t>(w << 19) >> 19;
     if (bitField(w, 16, 1))
       inst.flags |= kGlc;
-    if (!target.gfx940 && bitField(w, 13, 1))
+    if (!addressBit && bitField(w, 13, 1))
       inst.flags |= kToLds;
     return nullptr;
   }

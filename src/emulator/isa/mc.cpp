@@ -27,7 +27,7 @@ void LLVMInitializeAMDGPUDisassembler();
 namespace flyemu {
 
 struct McTarget::Impl {
-  std::string cpu;
+  bool gfx9 = false; ///< the generation by LLVM's features
   llvm::Triple triple{"amdgcn-amd-amdhsa"};
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -72,9 +72,7 @@ std::vector<uint8_t> findVectorDwords(const llvm::MCRegisterInfo &registers) {
 /// Whether LLVM 22's disassembler would crash on an instruction: where it misses the four bytes of
 /// a literal, it writes a message to a stream that it has just taken away. The 64-bit encodings of
 /// gfx9 have no room for literals, so these bytes are no instruction.
-bool lacksItsLiteral(std::string_view cpu, const uint32_t *words) {
-  if (cpu.substr(0, 4) != "gfx9")
-    return false;
+bool lacksItsLiteral(const uint32_t *words) {
   constexpr uint32_t kLiteral = 255;
   const uint32_t encoding = words[0] >> 26, second = words[1];
   if (encoding == 0x34) // VOP3, VOP3P
@@ -86,7 +84,7 @@ bool lacksItsLiteral(std::string_view cpu, const uint32_t *words) {
 /// Decodes with the bytes after the end taken as zeros: a literal that is not there is met too late
 /// as well.
 llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler,
-                                             std::string_view cpu, const void *code, size_t bytes,
+                                             bool gfx9, const void *code, size_t bytes,
                                              uint64_t address, llvm::MCInst &inst, uint64_t &size) {
   constexpr size_t kLongest = 32; // no instruction is longer
   uint8_t padded[kLongest] = {};
@@ -94,7 +92,7 @@ llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disasse
   std::memcpy(padded, code, given);
   uint32_t words[2];
   std::memcpy(words, padded, sizeof words);
-  if (given < 4 || lacksItsLiteral(cpu, words))
+  if (given < 4 || (gfx9 && lacksItsLiteral(words)))
     return llvm::MCDisassembler::Fail;
   auto status = disassembler.getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
                                             address, llvm::nulls());
@@ -117,7 +115,6 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
     throw std::invalid_argument(error);
   i.registers.reset(target->createMCRegInfo(i.triple));
   i.asmInfo.reset(target->createMCAsmInfo(*i.registers, i.triple, i.options));
-  i.cpu = cpu;
   i.instructions.reset(target->createMCInstrInfo());
   i.trapTemporaries = findTrapTemporaries(*i.registers);
   i.vectorDwords = findVectorDwords(*i.registers);
@@ -127,6 +124,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.subtarget.reset(
       target->createMCSubtargetInfo(i.triple, llvm::StringRef(cpu.data(), cpu.size()),
                                     llvm::StringRef(features.data(), features.size())));
+  i.gfx9 = i.subtarget->checkFeatures("+gfx9");
   i.context = std::make_unique<llvm::MCContext>(i.triple, i.asmInfo.get(), i.registers.get(),
                                                 i.subtarget.get());
   i.disassembler.reset(target->createMCDisassembler(*i.subtarget, *i.context));
@@ -139,7 +137,7 @@ McTarget::~McTarget() = default;
 McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl->disassembler, impl->cpu, code, bytes, address, inst, size);
+  auto status = decodeOne(*impl->disassembler, impl->gfx9, code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
   McInstruction result{inst.getOpcode(), static_cast<unsigned>(size)};
@@ -162,7 +160,7 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
 std::string McTarget::print(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl->disassembler, impl->cpu, code, bytes, address, inst, size);
+  auto status = decodeOne(*impl->disassembler, impl->gfx9, code, bytes, address, inst, size);
   if (status == llvm::MCDisassembler::Fail)
     return {};
   std::string text;

@@ -1,5 +1,6 @@
 #include "emulator/loader/code_object.h"
 
+#include "emulator/isa/machine.h"
 #include "emulator/loader/elf_file.h"
 
 #include <algorithm>
@@ -29,16 +30,6 @@ constexpr size_t DescriptorSize = 64;
 
 // Decoded code takes many times its bytes, so that more than any compiler makes is refused.
 constexpr size_t MaxCode = size_t(256) << 20;
-
-/// The most bytes of scratch that a wave can have (LLVM's GCNSubtarget::getMaxWaveScratchSize: the
-/// field of COMPUTE_TMPRING_SIZE times its unit).
-uint64_t maxWaveScratch(std::string_view processor) {
-  if (processor.starts_with("gfx12"))
-    return uint64_t(256 * 4) * ((1 << 18) - 1);
-  if (processor.starts_with("gfx11"))
-    return uint64_t(64 * 4) * ((1 << 15) - 1);
-  return uint64_t(256 * 4) * ((1 << 13) - 1);
-}
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -72,7 +63,8 @@ private:
       throw LoadError(LoadFailure::OtherTarget, "code object for " + elf_.target().str() +
                                                     " cannot run on a " + device_.str() +
                                                     " device");
-    if (!isTargetSupported(device_.processor))
+    machine_ = findMachine(device_.processor);
+    if (!machine_)
       throw LoadError(LoadFailure::OtherTarget,
                       "the emulator declares " + device_.processor + " and does not run its code");
     object_->target_ = elf_.target();
@@ -191,10 +183,10 @@ private:
                   " is larger than the metadata's " + std::to_string(kernel.kernargSize));
       const uint64_t lanes = kernel.wavefrontSize == 32 ? 32 : 64;
       const uint64_t scratch = loaded.code.descriptor.privateSegmentFixedSize;
-      if (scratch * lanes > maxWaveScratch(device_.processor))
+      if (scratch * lanes > machine_->maxWaveScratch)
         malformed("kernel " + kernel.name + " claims " + std::to_string(scratch) +
                   " bytes of scratch for a work-item; on " + device_.processor + " the most is " +
-                  std::to_string(maxWaveScratch(device_.processor) / lanes));
+                  std::to_string(machine_->maxWaveScratch / lanes));
       uint64_t entry = symbol->value + loaded.code.descriptor.entryOffset;
       const ElfSegment *segment = segmentOf(entry, 4);
       if (!segment || !segment->executable || entry % 4 || segment->address % 4)
@@ -220,6 +212,7 @@ private:
 
   const ElfFile &elf_;
   const TargetId &device_;
+  const Machine *machine_ = nullptr; ///< the device's
   std::shared_ptr<CodeObject> object_;
   std::map<const ElfSegment *, std::shared_ptr<CodeSegment>> code_;
 };

@@ -26,7 +26,8 @@ struct Mach {
 };
 
 // Which processors have the features, and which generic target covers them: LLVM's AMDGPUUsage,
-// "Processors" and "Generic processor code objects".
+// "Processors" and "Generic processor code objects". XNACK is always on on gfx1250 and gfx1251, so
+// that their target ids have no word for it.
 constexpr Mach Machs[] = {
     {0x2c, "gfx900", "gfx9-generic", true, false},
     {0x2f, "gfx906", "gfx9-generic", true, true},
@@ -48,8 +49,8 @@ constexpr Mach Machs[] = {
     {0x58, "gfx1153", "gfx11-generic", false, false},
     {0x48, "gfx1200", "gfx12-generic", false, false},
     {0x4e, "gfx1201", "gfx12-generic", false, false},
-    {0x49, "gfx1250", nullptr, true, false},
-    {0x5a, "gfx1251", nullptr, true, false},
+    {0x49, "gfx1250", nullptr, false, false},
+    {0x5a, "gfx1251", nullptr, false, false},
     {0x51, "gfx9-generic", nullptr, true, false},
     {0x5f, "gfx9-4-generic", nullptr, true, true},
     {0x52, "gfx10-1-generic", nullptr, true, false},

@@ -25,10 +25,8 @@ std::optional<unsigned> number(std::string_view &text) {
   return result;
 }
 
-bool usesFnuz(std::string_view target) { return target.substr(0, 5) == "gfx94"; }
-
-std::optional<Elem> element(std::string_view &text, std::string_view target) {
-  bool fnuz = usesFnuz(target);
+std::optional<Elem> element(std::string_view &text, const Processor &target) {
+  const bool fnuz = target.features.has(flydsl::Feature::fnuz_fp8);
   struct Name {
     std::string_view text;
     Elem elem;
@@ -50,13 +48,13 @@ std::optional<Elem> element(std::string_view &text, std::string_view target) {
   return std::nullopt;
 }
 
-void chooseArithmetic(MatrixOp &op, std::string_view target) {
+void chooseArithmetic(MatrixOp &op, const Processor &target) {
   if (isInteger(op.a)) {
     op.arithmetic = Arithmetic::Integer;
   } else if (op.family == Family::Cdna && (op.a == Elem::F32 || op.a == Elem::F64)) {
     op.arithmetic = Arithmetic::FmaChain;
   } else if (op.family == Family::Cdna && !op.anyFormat && !op.sparse &&
-             (usesFnuz(target) || target.substr(0, 6) == "gfx950")) {
+             target.family != flydsl::Family::cdna2) {
     // Measured on CDNA3 only; CDNA4's dense forms are taken to sum the same way.
     op.arithmetic = Arithmetic::GroupTruncate;
     if (op.a == Elem::XF32)
@@ -81,7 +79,7 @@ uint16_t impliedBlocks(const MatrixOp &op, bool wideBF16) {
 
 } // namespace
 
-std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_view target) {
+std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor &target) {
   std::string lower(mnemonic);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -92,9 +90,9 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_vie
   } else if (consume(text, "v_smfmac_")) {
     op.sparse = true;
   } else if (consume(text, "v_swmmac_") || consume(text, "v_wmma_")) {
-    op.family = target.substr(0, 5) == "gfx11" ? Family::Rdna3 : Family::Rdna4;
+    op.family = target.family == flydsl::Family::rdna3 ? Family::Rdna3 : Family::Rdna4;
     op.sparse = lower.starts_with("v_swmmac_");
-    if (target.substr(0, 6) == "gfx125") // wider WMMA with its own layouts
+    if (target.family == flydsl::Family::gfx1250) // wider WMMA with its own layouts
       return std::nullopt;
   } else if (!consume(text, "v_mfma_")) {
     return std::nullopt;
@@ -143,10 +141,10 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_vie
   return op;
 }
 
-bool hasLanePattern(const MatrixOp &op, std::string_view target) {
+bool hasLanePattern(const MatrixOp &op, const Processor &target) {
   if (op.family != Family::Cdna || op.sparse || op.anyFormat)
     return false;
-  if (target.substr(0, 6) == "gfx90a")
+  if (target.family == flydsl::Family::cdna2)
     return op.a != Elem::F64;
   return op.blocks > 1 || op.a == Elem::F32 || op.a == Elem::F64;
 }

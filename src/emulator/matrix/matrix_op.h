@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/matrix/element.h"
+#include "target/processors.h"
 
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace flyemu::matrix {
+
+using Processor = flydsl::detail::Processor;
 
 enum class Family : uint8_t {
   Cdna,  ///< MFMA and SMFMAC, 64 lanes
@@ -44,14 +47,13 @@ struct MatrixOp {
 /// Reads a mnemonic such as "v_mfma_f32_32x32x8_f16", "v_smfmac_f32_16x16x64_fp8_bf8" or
 /// "v_wmma_f32_16x16x16_f16", upper or lower case, also in gfx90a's spelling
 /// ("v_mfma_f32_32x32x8f16",
-/// "..bf16_1k") and with an encoding suffix. `target` ("gfx942") decides between the FNUZ and OCP
-/// formats. nullopt when the mnemonic is no matrix instruction of a family above.
-std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, std::string_view target);
+/// "..bf16_1k") and with an encoding suffix. `target` decides between the FNUZ and OCP formats. nullopt when the mnemonic is no matrix instruction of a family above.
+std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor &target);
 
 /// Whether BLGP of an MFMA permutes the lanes of B, or of f64 negates operands. Source: AMD's
 /// matrix instruction calculator ("BLGP bits supported"): all of CDNA2 but f64; of CDNA3 those of
 /// several blocks, f32 and f64. CDNA4 is taken to have kept that.
-bool hasLanePattern(const MatrixOp &op, std::string_view target);
+bool hasLanePattern(const MatrixOp &op, const Processor &target);
 
 /// For an f8f6f4 instruction: the same with the formats that CBSZ (A) and BLGP (B) name: 0 fp8, 1
 /// bf8, 2 fp6, 3 bf6, 4 fp4. nullopt for another code.

@@ -2,19 +2,18 @@
 
 namespace flyemu::matrix {
 
-unsigned cyclesOf(const MatrixOp &op, std::string_view target) {
+unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
   if (op.family == Family::Rdna3)
     return bitsOf(op.a) == 4 ? 16 : 32;
   if (op.family == Family::Rdna4)
     return bitsOf(op.a) <= 8 ? 8 : 16;
-  const bool gfx90a = target.substr(0, 6) == "gfx90a", gfx950 = target.substr(0, 6) == "gfx950";
   unsigned base = op.m >= 32 ? 32 : op.m >= 16 ? 16 : 8;
   if (op.a == Elem::F64)
     // MI355X halves the double rate of MI300X.
-    return (op.m == 4 ? 16 : 32) * (gfx950 ? 2 : 1);
+    return (op.m == 4 ? 16 : 32) * (target.family == flydsl::Family::cdna4 ? 2 : 1);
   if (op.m == 4)
     return base;
-  if (gfx90a)
+  if (target.family == flydsl::Family::cdna2)
     return base * 2;
   // The forms of several blocks and those on f32 run at the rate of CDNA2.
   if (op.blocks > 1 || op.a == Elem::F32)

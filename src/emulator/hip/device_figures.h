@@ -1,19 +1,20 @@
 // What the emulated parts look like from outside: the figures that HIP's device properties report.
 #pragma once
 
-#include <cstdint>
+#include "emulator/isa/machine.h"
+
+#include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace flyemu::hip {
 
-struct TargetInfo {
-  const char *processor; ///< "gfx942"
+/// The figures of one product with one of the machines.
+struct DeviceFigures {
+  const Machine *machine;
   const char *part;      ///< the product whose figures these are
   int major, minor;      ///< HIP's compute capability
   int computeUnits;      ///< multiprocessors as HIP counts them (work-group processors on RDNA)
-  int waveSize;          ///< work-items of a wave
-  int ldsBytes;          ///< of a workgroup and of a multiprocessor
   int registersPerBlock; ///< 32-bit vector registers
   int threadsPerUnit;    ///< resident work-items of a multiprocessor
   int simdsPerUnit;      ///< SIMDs of a multiprocessor
@@ -26,12 +27,18 @@ struct TargetInfo {
   int l2Bytes;           ///< L2 cache
   int memoryGigabytes;   ///< peak memory bandwidth in 10^9 bytes a second
   int l2BytesPerClock;   ///< of all channels of all L2 caches together
+
+  std::string name() const { return machine->name(); } ///< "gfx942"
+  int waveSize() const { return machine->processor->waveSize; }
+  /// Of a workgroup and of a multiprocessor.
+  int ldsBytes() const { return static_cast<int>(machine->processor->ldsBytes); }
+  int maxBlockSize() const { return machine->processor->maxBlockSize; }
 };
 
 /// The figures of a processor; null for one that the emulator does not declare.
-const TargetInfo *findTargetInfo(std::string_view processor);
+const DeviceFigures *findDeviceFigures(std::string_view processor);
 
-/// All processors that can be declared.
-std::vector<const char *> declaredProcessors();
+/// All parts that can be declared.
+std::span<const DeviceFigures> allDeviceFigures();
 
 } // namespace flyemu::hip
