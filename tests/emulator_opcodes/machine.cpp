@@ -25,7 +25,7 @@ Machine::Machine(const std::string &cpu)
   std::fill_n(file.get(), kFileRows * kLanes, 0);
   wave.v = file.get();
   wave.lanes = lanes;
-  wave.target = findTarget(target);
+  wave.target = findMachine(target);
   wave.memory = this;
   wave.group = &group;
   wave.lds = lds.data();
