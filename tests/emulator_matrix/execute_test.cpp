@@ -142,14 +142,14 @@ TEST_CASE("f8f6f4 in every pair of formats") {
             withFormats(parseMatrixOp(mnemonic, processor("gfx950")).value(), cbsz, blgp).value();
         runDense(mnemonic, "gfx950", op.a, op.b, op, 100 + 5 * cbsz + blgp);
       }
-  CHECK_FALSE(withFormats(
-      parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 5, 0));
+  CHECK_FALSE(
+      withFormats(parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 5, 0));
 }
 
 TEST_CASE("block scales") {
   MatrixOp op =
-      withFormats(
-          parseMatrixOp("v_mfma_scale_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 4, 4)
+      withFormats(parseMatrixOp("v_mfma_scale_f32_16x16x128_f8f6f4", processor("gfx950")).value(),
+                  4, 4)
           .value();
   REQUIRE(op.scaled);
   MatrixPlan plan(op);

@@ -18,7 +18,7 @@ BufferFormat formatOf(const Wave &w, const Inst &i) {
   if (!(i.op->info & kFromInstruction)) {
     const uint32_t word = w.s[i.src[2].index + 3];
     code = w.target->encoding == Encoding::Gfx9 ? (word >> 15 & 15) | (word >> 12 & 7) << 4
-                                            : word >> 12 & 63;
+                                                : word >> 12 & 63;
   }
   BufferFormat f = bufferFormat(*w.target, code);
   if (f.count == 0)

@@ -174,7 +174,7 @@ const Register &find(const Wave &w, unsigned id) {
   };
   const Register *found = t.encoding == Encoding::Gfx9    ? among(kGfx9)
                           : t.encoding == Encoding::Gfx11 ? among(kGfx11)
-                                                      : among(kGfx12);
+                                                          : among(kGfx12);
   if (!found && t.dies > 1)
     found = among(kGfx940);
   if (!found)
@@ -194,7 +194,7 @@ uint32_t fixedMode(const Wave &w) {
   constexpr uint32_t kExceptions = 0x1ff000, kIndexing = 0xf8000000;
   return w.target->encoding == Encoding::Gfx9    ? kExceptions | kIndexing
          : w.target->encoding == Encoding::Gfx11 ? kExceptions
-                                             : 0;
+                                                 : 0;
 }
 } // namespace
 

@@ -20,7 +20,8 @@ namespace {
 /// One target's disassembler, and the operation of each of LLVM's opcodes, found when first met.
 struct TargetDecoder {
   explicit TargetDecoder(const Machine &t)
-      : target(t), mc(t.processor->name, t.disassembler), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+      : target(t), mc(t.processor->name, t.disassembler), ops(mc.numOpcodes()),
+        known(mc.numOpcodes()) {}
 
   const OpDef *op(unsigned opcode) {
     if (!known[opcode]) {
@@ -192,7 +193,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       inst.fn = unknownInstruction;
     } else {
       const char *bad = info->encoding == Encoding::Gfx9 ? decodeGfx9(*info, words + at, inst)
-                                                     : decodeGfx11(*info, words + at, inst);
+                                                         : decodeGfx11(*info, words + at, inst);
       inst.rows = memoryRows(mc, inst);
       if (!bad && inst.op->cls == Class::Mfma)
         bad = prepareMatrix(*info, words + at, inst);

@@ -151,7 +151,8 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(clock.vector, figures_.memoryLatency);
     break;
   case Pace::Store:
-    start(wave.target->encoding == Encoding::Gfx9 ? clock.vector : clock.store, figures_.memoryLatency);
+    start(wave.target->encoding == Encoding::Gfx9 ? clock.vector : clock.store,
+          figures_.memoryLatency);
     break;
   case Pace::Lds:
     start(clock.lds, figures_.ldsLatency);

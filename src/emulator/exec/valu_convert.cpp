@@ -45,8 +45,12 @@ inline u32 unorm16(float x) {
   return r != r ? 0 : r >= 65535.0 ? 65535 : r <= 0.0 ? 0 : static_cast<u32>(r);
 }
 
-const Fp8Format &e4m3(const Wave &w) { return w.target->has(flydsl::Feature::ocp_fp8) ? kE4m3 : kE4m3Fnuz; }
-const Fp8Format &e5m2(const Wave &w) { return w.target->has(flydsl::Feature::ocp_fp8) ? kE5m2 : kE5m2Fnuz; }
+const Fp8Format &e4m3(const Wave &w) {
+  return w.target->has(flydsl::Feature::ocp_fp8) ? kE4m3 : kE4m3Fnuz;
+}
+const Fp8Format &e5m2(const Wave &w) {
+  return w.target->has(flydsl::Feature::ocp_fp8) ? kE5m2 : kE5m2Fnuz;
+}
 template <bool Bf8> const Fp8Format &formatOf(const Wave &w) { return Bf8 ? e5m2(w) : e4m3(w); }
 
 template <class F> void eachLane(const Wave &w, F f) {

@@ -46,7 +46,8 @@ template <Form F> Operand part(const Inst &i, unsigned k, bool high) {
 template <class T, Form F> void dot2(Wave &w, const Inst &i) {
   FloatScope<false, false> scope(w);
   const uint64_t exec = w.exec();
-  const bool addLast = std::is_same_v<T, Bfloat> && F == Form::Packed && w.target->processor->family == flydsl::Family::cdna4;
+  const bool addLast = std::is_same_v<T, Bfloat> && F == Form::Packed &&
+                       w.target->processor->family == flydsl::Family::cdna4;
   for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
     const uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk));
     if (!m)

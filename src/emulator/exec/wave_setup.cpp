@@ -123,8 +123,8 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   Scalars s(w);
   if (k.privateSegmentBuffer()) {
     if (architectedScratch)
-      throw WaveFault{"the descriptor asks for a buffer of the private segment, which " +
-                      t.name() + " does not have"};
+      throw WaveFault{"the descriptor asks for a buffer of the private segment, which " + t.name() +
+                      " does not have"};
     scratchBuffer(s, w);
   }
   if (k.dispatchPtr())
@@ -141,8 +141,8 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     s.put64(d.dispatchId);
   if (k.flatScratchInit()) {
     if (architectedScratch)
-      throw WaveFault{"the descriptor asks for the address of flat scratch, which " +
-                      t.name() + " sets itself"};
+      throw WaveFault{"the descriptor asks for the address of flat scratch, which " + t.name() +
+                      " sets itself"};
     s.put64(reinterpret_cast<uint64_t>(w.scratch));
   }
   if (k.privateSegmentSize())
@@ -151,8 +151,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   if (unsigned length = k.preloadLength()) {
     unsigned offset = k.preloadOffset();
     if (!t.kernargPreload)
-      throw WaveFault{"the descriptor preloads arguments, which " + t.name() +
-                      " does not do"};
+      throw WaveFault{"the descriptor preloads arguments, which " + t.name() + " does not do"};
     if (s.next + length > kUserRegisters)
       throw WaveFault{"the descriptor preloads more arguments than there are user registers"};
     if (uint64_t(offset + length) * 4 > d.kernargSize)
@@ -170,8 +169,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     throw WaveFault{"the descriptor enables more user registers than it counts"};
   if (k.userSgprCount() > kUserRegisters)
     throw WaveFault{"the descriptor counts " + std::to_string(k.userSgprCount()) +
-                    " user registers; " + t.name() + " has " +
-                    std::to_string(kUserRegisters)};
+                    " user registers; " + t.name() + " has " + std::to_string(kUserRegisters)};
   s.next = k.userSgprCount();
   workgroupIds(s, w, k, group, index);
   // Each wave's scratch has a base of its own here, so that nothing is to be added to it.

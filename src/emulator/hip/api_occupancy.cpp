@@ -24,7 +24,8 @@ void requireFlags(unsigned flags) {
 void suggestBlock(const Function &function, size_t dynamicLds, int limit, int *grid, int *block) {
   const DeviceFigures &info = function.device->figures();
   const flyemu::loader::KernelMetadata &kernel = function.kernel->metadata;
-  int most = std::min(static_cast<int>(kernel.maxFlatWorkgroupSize), info.maxBlockSize());
+  int most = static_cast<int>(
+      std::min(kernel.maxFlatWorkgroupSize, static_cast<uint32_t>(info.maxBlockSize())));
   if (limit > 0)
     most = std::min(most, limit);
   const int wave = static_cast<int>(kernel.wavefrontSize);

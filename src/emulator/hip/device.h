@@ -2,12 +2,12 @@
 #pragma once
 
 #include "emulator/exec/dispatch.h"
+#include "emulator/hip/device_figures.h"
 #include "emulator/hip/device_heap.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/launch_history.h"
 #include "emulator/hip/memory.h"
 #include "emulator/hip/stream.h"
-#include "emulator/hip/device_figures.h"
 #include "emulator/loader/target_id.h"
 
 #include <atomic>

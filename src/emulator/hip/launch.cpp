@@ -46,7 +46,8 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
   if (__builtin_mul_overflow(groups, uint64_t(shape.grid[2]), &groups))
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
                                            dimensions(shape.grid) + " has 2^64 workgroups or more");
-  uint32_t limit = std::min(kernel.maxFlatWorkgroupSize, static_cast<uint32_t>(info.maxBlockSize()));
+  uint32_t limit =
+      std::min(kernel.maxFlatWorkgroupSize, static_cast<uint32_t>(info.maxBlockSize()));
   if (threads > limit)
     fail(hipErrorInvalidConfiguration,
          "kernel " + kernel.name + ": block " + dimensions(shape.block) + " has " +
@@ -59,8 +60,8 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
   uint64_t lds = uint64_t(kernel.groupSegmentSize) + shape.dynamicLds;
   if (lds > static_cast<uint64_t>(info.ldsBytes()))
     fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(lds) +
-                                           " bytes of LDS; a " + info.name() +
-                                           " workgroup has " + std::to_string(info.ldsBytes()));
+                                           " bytes of LDS; a " + info.name() + " workgroup has " +
+                                           std::to_string(info.ldsBytes()));
 }
 
 /// HIP's list of key and value pairs that describes a packed argument buffer.

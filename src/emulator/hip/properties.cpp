@@ -10,8 +10,8 @@ constexpr int MaxGrid = 2147483647;
 constexpr int MaxGridYZ = 65536; // what HIP reports for y and z
 
 std::string deviceName(const Device &device) {
-  return std::string("FlyDSL emulator (") + device.figures().name() + ", as " + device.figures().part +
-         ")";
+  return std::string("FlyDSL emulator (") + device.figures().name() + ", as " +
+         device.figures().part + ")";
 }
 
 hipDeviceArch_t archFlags() {

@@ -5,8 +5,8 @@
 
 #include "emulator/exec/op.h"
 #include "emulator/isa/inst.h"
-#include "emulator/isa/mc.h"
 #include "emulator/isa/machine.h"
+#include "emulator/isa/mc.h"
 
 namespace flyemu {
 

@@ -181,7 +181,7 @@ void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.sdst = scalarDestination(target, bitField(w, 6, 7));
   inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
   inst.offset = target.encoding == Encoding::Gfx12 ? static_cast<int32_t>(w1 << 8) >> 8
-                                               : static_cast<int32_t>(w1 << 11) >> 11;
+                                                   : static_cast<int32_t>(w1 << 11) >> 11;
   unsigned soffset = bitField(w1, 25, 7);
   if (soffset != target.nullSgpr)
     inst.src[2] = sgpr(soffset);

@@ -1,5 +1,5 @@
-// The machines that the emulator runs: what decoding and execution ask of a processor beyond its row
-// in target/processors.h.
+// The machines that the emulator runs: what decoding and execution ask of a processor beyond its
+// row in target/processors.h.
 #pragma once
 
 #include "target/processors.h"
@@ -22,16 +22,16 @@ struct Machine {
   /// LLVM's features that its disassembler needs to know all instructions of the processor.
   std::string_view disassembler = {};
   Encoding encoding;
-  uint16_t m0;                     ///< the scalar operand code of M0
-  uint16_t nullSgpr = 0;           ///< the scalar operand code of NULL, 0 if there is none
-  uint16_t flatScratch = 0;        ///< the scalar operand code of FLAT_SCRATCH_LO, 0 if it is hidden
+  uint16_t m0;              ///< the scalar operand code of M0
+  uint16_t nullSgpr = 0;    ///< the scalar operand code of NULL, 0 if there is none
+  uint16_t flatScratch = 0; ///< the scalar operand code of FLAT_SCRATCH_LO, 0 if it is hidden
   bool architectedScratch = false; ///< hardware sets FLAT_SCRATCH, not the kernel
   bool kernargPreload = false;     ///< the packet processor can load arguments into registers
   uint16_t ldsBanks;
-  uint16_t ldsGranule;                 ///< bytes: LDS is allocated to workgroups in multiples
-  uint32_t maxGridYz = UINT32_MAX;     ///< the most workgroups along y and along z
-  uint64_t maxWaveScratch;             ///< the most bytes of scratch that a wave can have
-  uint8_t dies = 1;                    ///< accelerator dies that share the workgroups of a launch
+  uint16_t ldsGranule;             ///< bytes: LDS is allocated to workgroups in multiples
+  uint32_t maxGridYz = UINT32_MAX; ///< the most workgroups along y and along z
+  uint64_t maxWaveScratch;         ///< the most bytes of scratch that a wave can have
+  uint8_t dies = 1;                ///< accelerator dies that share the workgroups of a launch
 
   std::string name() const { return std::string(processor->name); }
   bool has(flydsl::Feature feature) const { return processor->features.has(feature); }

@@ -83,9 +83,9 @@ bool lacksItsLiteral(const uint32_t *words) {
 
 /// Decodes with the bytes after the end taken as zeros: a literal that is not there is met too late
 /// as well.
-llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler,
-                                             bool gfx9, const void *code, size_t bytes,
-                                             uint64_t address, llvm::MCInst &inst, uint64_t &size) {
+llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler, bool gfx9,
+                                             const void *code, size_t bytes, uint64_t address,
+                                             llvm::MCInst &inst, uint64_t &size) {
   constexpr size_t kLongest = 32; // no instruction is longer
   uint8_t padded[kLongest] = {};
   const size_t given = bytes < kLongest ? bytes : kLongest;

@@ -47,7 +47,8 @@ struct MatrixOp {
 /// Reads a mnemonic such as "v_mfma_f32_32x32x8_f16", "v_smfmac_f32_16x16x64_fp8_bf8" or
 /// "v_wmma_f32_16x16x16_f16", upper or lower case, also in gfx90a's spelling
 /// ("v_mfma_f32_32x32x8f16",
-/// "..bf16_1k") and with an encoding suffix. `target` decides between the FNUZ and OCP formats. nullopt when the mnemonic is no matrix instruction of a family above.
+/// "..bf16_1k") and with an encoding suffix. `target` decides between the FNUZ and OCP formats.
+/// nullopt when the mnemonic is no matrix instruction of a family above.
 std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor &target);
 
 /// Whether BLGP of an MFMA permutes the lanes of B, or of f64 negates operands. Source: AMD's
