@@ -108,7 +108,7 @@ void printCounters(const DispatchResult &result, const loader::KernelMetadata &k
   forEachCounter(result.counters, [](const char *name, uint64_t value, const char *) {
     std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
   });
-  const hip::TargetInfo *info = hip::findTargetInfo(options.target);
+  const hip::DeviceFigures *info = hip::findDeviceFigures(options.target);
   if (!info)
     return;
   const hip::Estimate guess =
