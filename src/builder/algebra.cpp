@@ -1,7 +1,6 @@
 // The algebra's entry: static operands are computed with, others leave an operation.
 #include <flydsl/layout.h>
 
-#include "builder/algebra_host.h"
 #include "builder/guard.h"
 #include "builder/tiling.h"
 #include "builder/tracer.h"
@@ -9,8 +8,9 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
 #include "layout/error.h"
+#include "layout/operations.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -21,38 +21,74 @@ Handle treeMode(const Handle &tuple, int mode, Loc loc);
 
 namespace {
 
-/// Operations that look at a tensor's layout alone.
-bool observesLayout(llvm::StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"size", "cosize", "coshape", "coprofile", "get_shape", "get_stride", "get_layout"},
-             true)
-      .Default(false);
+/// True for operations that look at a tensor's layout alone.
+bool observesLayout(const layout::Operation &operation) {
+  return operation.most == 1 && operation.numbers == layout::Numbers::none &&
+         operation.answer == layout::Answer::value &&
+         (operation.operands[0] == layout::Kind::any_layout ||
+          operation.operands[0] == layout::Kind::tuple_or_any);
 }
 
-HostValue viewOf(llvm::StringRef name, const Handle &handle, Loc loc) {
+HostValue viewOf(const layout::Operation &operation, const Handle &handle, Loc loc) {
   HostValue view = builder::hostView(handle, loc);
-  if (std::holds_alternative<std::monostate>(view) && handle.node()->trace && observesLayout(name))
+  if (std::holds_alternative<std::monostate>(view) && handle.node()->trace &&
+      observesLayout(operation))
     if (auto layout = mlir::fly::getLayoutOf(builder::tracedType(handle, loc));
         layout && layout::isStatic(*layout))
       return std::visit([](const auto &l) { return HostValue(l); }, *layout);
   return view;
 }
 
-llvm::SmallVector<mlir::NamedAttribute, 2> attributesOf(Tracer &t, llvm::StringRef name,
+/// The operation's numbers as its attributes in the IR.
+llvm::SmallVector<mlir::NamedAttribute, 2> attributesOf(Tracer &t,
+                                                        const layout::Operation &operation,
                                                         llvm::ArrayRef<int> numbers) {
   mlir::OpBuilder &b = t.builder();
   auto i32 = [&](unsigned i) { return b.getI32IntegerAttr(numbers[i]); };
-  if (name == "get")
+  switch (operation.numbers) {
+  case layout::Numbers::none:
+    return {};
+  case layout::Numbers::path:
     return {t.named("mode", b.getDenseI32ArrayAttr(numbers))};
-  if (name == "select")
+  case layout::Numbers::modes:
     return {t.named("indices", b.getDenseI32ArrayAttr(numbers))};
-  if (name == "take" || name == "group")
+  case layout::Numbers::range:
     return {t.named("begin", i32(0)), t.named("end", i32(1))};
-  if ((name == "append" || name == "prepend") && !numbers.empty())
+  case layout::Numbers::rank:
+    if (numbers.empty())
+      return {};
     return {t.named("n", i32(0))};
-  if (name == "recast_layout")
+  case layout::Numbers::bits:
     return {t.named("new_type_bits", i32(0)), t.named("old_type_bits", i32(1))};
+  }
   return {};
+}
+
+/// The value as the algebra's operations take it; nullopt for numbers and atoms.
+std::optional<layout::Value> algebraValue(const HostValue &value) {
+  return std::visit(
+      [](const auto &v) -> std::optional<layout::Value> {
+        if constexpr (std::is_constructible_v<layout::Value, decltype(v)>)
+          return layout::Value(v);
+        else
+          return std::nullopt;
+      },
+      value);
+}
+
+/// The answer where all operands are known while tracing; nullopt where one is not.
+std::optional<Handle> computed(const layout::Operation &operation,
+                               std::initializer_list<const Handle *> operands,
+                               llvm::ArrayRef<int> numbers, Loc loc) {
+  llvm::SmallVector<layout::Value, 3> values;
+  for (const Handle *h : operands) {
+    std::optional<layout::Value> value = algebraValue(viewOf(operation, *h, loc));
+    if (!value)
+      return std::nullopt;
+    values.push_back(std::move(*value));
+  }
+  layout::Value answer = operation({values, numbers});
+  return hostHandle(std::visit([](auto &v) { return HostValue(std::move(v)); }, answer));
 }
 
 std::string callText(const char *name, std::initializer_list<const Handle *> operands) {
@@ -131,29 +167,19 @@ static void expectInDomain(llvm::StringRef name, std::initializer_list<const Han
 Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
                const int *numbers, std::size_t count) {
   llvm::ArrayRef<int> ints(numbers, count);
+  // Operations on pointers have no row.
+  const layout::Operation *operation = layout::findOperation(name);
   try {
     expectInDomain(name, operands, loc);
     if (auto *tile = llvm::StringRef(name).ends_with("_divide")
                          ? hostAs<layout::Tile>(**(operands.begin() + 1))
                          : nullptr)
       builder::expectDivides(name, **operands.begin(), *tile, loc);
+    if (operation)
+      if (std::optional<Handle> answer = computed(*operation, operands, ints, loc))
+        return *answer;
   } catch (const layout::LayoutError &e) {
     throw TraceError(callText(name, operands) + ": " + e.what(), loc);
-  }
-  llvm::SmallVector<HostValue, 3> values;
-  for (const Handle *h : operands) {
-    values.push_back(viewOf(name, *h, loc));
-    if (std::holds_alternative<std::monostate>(values.back()))
-      break;
-  }
-  if (!std::holds_alternative<std::monostate>(values.back())) {
-    try {
-      HostValue answer = builder::evaluateHost(name, values, ints);
-      if (!std::holds_alternative<std::monostate>(answer))
-        return hostHandle(std::move(answer));
-    } catch (const layout::LayoutError &e) {
-      throw TraceError(callText(name, operands) + ": " + e.what(), loc);
-    }
   }
 
   const Handle &first = **operands.begin();
@@ -169,7 +195,9 @@ Handle algebra(const char *name, std::initializer_list<const Handle *> operands,
   for (const Handle *h : operands)
     inputs.push_back(t.use(*h, loc));
   std::string op = "fly." + std::string(name);
-  auto attributes = attributesOf(t, name, ints);
+  llvm::SmallVector<mlir::NamedAttribute, 2> attributes;
+  if (operation)
+    attributes = attributesOf(t, *operation, ints);
   mlir::Type type = t.infer(op, inputs, loc, attributes)[0];
   // An answer that run-time operands can't change is no operation either.
   if (HostValue answer = builder::valueOfStaticType(type);

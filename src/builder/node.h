@@ -38,7 +38,8 @@ struct DynamicLeaf {
 /// What a value is before (or without) being traced.
 using HostValue =
     std::variant<std::monostate, layout::IntTuple, layout::Layout, layout::ComposedLayout,
-                 layout::Tile, layout::Swizzle, HostNumber, StaticType, LazyIndex>;
+                 layout::Tile, layout::Swizzle, HostNumber, StaticType, LazyIndex,
+                 layout::CoordSwizzle>;
 
 /// A value. Shared by handles; its content does not change once it is made.
 class Node {

@@ -84,6 +84,8 @@ mlir::Type staticType(const detail::HostValue &value, mlir::MLIRContext *c) {
     return fly::TileType::get(c, *t);
   if (auto *s = std::get_if<layout::Swizzle>(&value))
     return fly::SwizzleType::get(c, *s);
+  if (auto *s = std::get_if<layout::CoordSwizzle>(&value))
+    return fly::CoordSwizzleType::get(c, *s);
   if (auto *s = std::get_if<detail::StaticType>(&value))
     return mlir::parseType(s->text, c);
   return {};
@@ -102,6 +104,8 @@ detail::HostValue valueOfStaticType(mlir::Type type) {
   if (auto t = dyn_cast<fly::TileType>(type))
     return t.getValue();
   if (auto t = dyn_cast<fly::SwizzleType>(type))
+    return t.getValue();
+  if (auto t = dyn_cast<fly::CoordSwizzleType>(type))
     return t.getValue();
   return {};
 }

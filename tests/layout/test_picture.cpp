@@ -83,7 +83,7 @@ TEST_CASE("the calculator", "[layout][calculator]") {
   CHECK(calculate("select((2,3,4), (2,0))") == "(4,2)");
   CHECK(calculate("picture(3:2)").rfind("3:2\n", 0) == 0);
   CHECK(calculate("picture(3:2)", Rendering::Svg).rfind("<svg", 0) == 0);
-  CHECK(operationsHelp().find("raked_product(block, tiler)") != std::string::npos);
+  CHECK(operationsHelp().find("raked_product(layout, layout)") != std::string::npos);
   CHECK_THROWS_AS(calculate("frobnicate(4:1)"), LayoutError);
   CHECK_THROWS_AS(calculate("size(4:1, 4:1)"), LayoutError);
   CHECK_THROWS_AS(calculate("size 4:1"), LayoutError);

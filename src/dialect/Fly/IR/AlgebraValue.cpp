@@ -159,8 +159,7 @@ layout::AnyLayout AlgebraArgs::layout(unsigned i) const {
       operands[i]);
 }
 
-AlgebraValue AlgebraArgs::withLinear(unsigned i, const layout::Layout &linear) const {
-  layout::AnyLayout changed = layout::withOutermost(layout(i), linear);
+AlgebraValue AlgebraArgs::withLayout(unsigned i, const layout::AnyLayout &changed) const {
   if (auto *memref = std::get_if<MemRefValue>(&operands[i]))
     return MemRefValue{memref->iterator, changed};
   if (auto *tensor = std::get_if<CoordTensorValue>(&operands[i]))
@@ -224,6 +223,53 @@ LogicalResult evaluateWith(AlgebraFn fn, Operation *op, ArrayRef<AlgebraValue> o
   if (runAlgebra(fn, {op->getContext(), operands, properties}, results, error))
     return success();
   return op->emitOpError(error);
+}
+
+static layout::Value plainLayout(const layout::AnyLayout &any) {
+  return std::visit([](const auto &l) { return layout::Value(l); }, any);
+}
+
+const layout::Operation &rowOf(StringRef operation) {
+  operation.consume_front("fly.");
+  const layout::Operation *row = layout::findOperation(operation);
+  assert(row && "layout/operations.cpp has no row for this operation");
+  return *row;
+}
+
+/// An operand as the algebra of layouts knows it, a tensor by its layout.
+static layout::Value plainValue(const AlgebraArgs &args, unsigned i) {
+  return std::visit(Overloaded{[&](const auto &v) -> layout::Value {
+                                 if constexpr (std::is_constructible_v<layout::Value, decltype(v)>)
+                                   return v;
+                                 else
+                                   args.badOperand(i);
+                               },
+                               [](const MemRefValue &v) { return plainLayout(v.layout); },
+                               [](const CoordTensorValue &v) { return plainLayout(v.layout); }},
+                    args.operands[i]);
+}
+
+void computeByRow(const layout::Operation &row, ArrayRef<int32_t> numbers, const AlgebraArgs &args,
+                  SmallVectorImpl<AlgebraValue> &results) {
+  SmallVector<layout::Value, 3> values;
+  for (unsigned i = 0; i < args.operands.size(); ++i)
+    values.push_back(plainValue(args, i));
+  const layout::Value answer = row({values, numbers});
+  if (row.answer == layout::Answer::truth) {
+    results.push_back(ScalarValue{std::get<layout::IntTuple>(answer).leaf(), 1});
+    return;
+  }
+  results.push_back(std::visit(
+      [&](const auto &v) -> AlgebraValue {
+        using T = std::decay_t<decltype(v)>;
+        constexpr bool isLayout = std::is_constructible_v<layout::AnyLayout, T>;
+        if constexpr (isLayout && !std::is_same_v<T, layout::IntTuple>) {
+          if (row.answer == layout::Answer::view)
+            return args.withLayout(0, v);
+        }
+        return v;
+      },
+      answer));
 }
 
 LogicalResult evaluateMakeTuple(Operation *op, IntTupleType type, ArrayRef<AlgebraValue> operands,

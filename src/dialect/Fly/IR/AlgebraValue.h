@@ -7,6 +7,8 @@
 
 #include "dialect/Fly/IR/FlyTypes.h"
 
+#include "layout/operations.h"
+
 #include "mlir/IR/OpDefinition.h"
 
 #include <variant>
@@ -92,8 +94,8 @@ struct AlgebraArgs {
   }
   /// The layout of operand `i`, whatever has one.
   flydsl::layout::AnyLayout layout(unsigned i) const;
-  /// Operand `i` with `linear` for its linear layout.
-  AlgebraValue withLinear(unsigned i, const flydsl::layout::Layout &linear) const;
+  /// Operand `i` with another layout: of a tensor a tensor, of a layout that layout.
+  AlgebraValue withLayout(unsigned i, const flydsl::layout::AnyLayout &layout) const;
   /// The attributes of the operation.
   template <class Op> const typename Op::Properties &props() const {
     return *properties.as<typename Op::Properties *>();
@@ -123,6 +125,39 @@ LogicalResult evaluateWith(AlgebraFn fn, Operation *op, ArrayRef<AlgebraValue> o
 LogicalResult evaluateMakeTuple(Operation *op, IntTupleType type, ArrayRef<AlgebraValue> operands,
                                 SmallVectorImpl<AlgebraValue> &results);
 LogicalResult verifyMakeTuple(Operation *op, IntTupleType type, ValueRange operands);
+
+/// The row of layout/operations.h that an operation is ("fly.logical_divide").
+const flydsl::layout::Operation &rowOf(StringRef operation);
+/// Computes by a row: tensors stand for their layouts, and where the row's answer is a view of its
+/// first operand, a tensor stays one.
+void computeByRow(const flydsl::layout::Operation &row, ArrayRef<int32_t> numbers,
+                  const AlgebraArgs &args, SmallVectorImpl<AlgebraValue> &results);
+
+/// The numbers of an operation's attributes, in the order of layout::Numbers.
+template <class Properties> SmallVector<int32_t, 2> numbersOf(const Properties &p) {
+  auto number = [](IntegerAttr attr) { return static_cast<int32_t>(attr.getInt()); };
+  if constexpr (requires { p.mode; })
+    return llvm::to_vector<2>(ArrayRef<int32_t>(p.mode));
+  else if constexpr (requires { p.indices; })
+    return llvm::to_vector<2>(ArrayRef<int32_t>(p.indices));
+  else if constexpr (requires { p.begin; p.end; })
+    return {number(p.begin), number(p.end)};
+  else if constexpr (requires { p.new_type_bits; p.old_type_bits; })
+    return {number(p.new_type_bits), number(p.old_type_bits)};
+  else if constexpr (requires { p.n; })
+    return p.n ? SmallVector<int32_t, 2>{number(p.n)} : SmallVector<int32_t, 2>{};
+  else
+    return {};
+}
+
+template <class Op>
+void computeByRow(const AlgebraArgs &args, SmallVectorImpl<AlgebraValue> &results) {
+  static const flydsl::layout::Operation &row = rowOf(Op::getOperationName());
+  SmallVector<int32_t, 2> numbers;
+  if (row.numbers != flydsl::layout::Numbers::none)
+    numbers = numbersOf(args.props<Op>());
+  computeByRow(row, numbers, args, results);
+}
 
 template <class Op>
 LogicalResult evaluateAlgebra(Op op, ArrayRef<AlgebraValue> operands,

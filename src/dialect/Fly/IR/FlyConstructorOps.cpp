@@ -30,31 +30,11 @@ LogicalResult StaticOp::verify() {
 OpFoldResult StaticOp::fold(FoldAdaptor) { return TypeAttr::get(getType()); }
 
 void MakeLayoutOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(Layout(args.get<IntTuple>(0), args.get<IntTuple>(1)));
-}
-
-void MakeLayoutLikeOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::makeLayoutLike(args.get<Layout>(0)));
-}
-
-void MakeOrderedLayoutOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::makeOrderedLayout(args.get<IntTuple>(0), args.get<IntTuple>(1)));
+  detail::computeByRow<MakeLayoutOp>(args, results);
 }
 
 void MakeComposedLayoutOp::compute(const AlgebraArgs &args, Results &results) {
-  const AlgebraValue &first = args.operands[0];
-  layout::InnerFunction inner = [&]() -> layout::InnerFunction {
-    if (auto *swizzle = std::get_if<layout::Swizzle>(&first))
-      return *swizzle;
-    if (auto *swizzle = std::get_if<layout::CoordSwizzle>(&first))
-      return *swizzle;
-    return std::visit([](const auto &v) -> layout::InnerFunction { return v; }, args.layout(0));
-  }();
-  results.push_back(layout::ComposedLayout(inner, args.get<IntTuple>(1), args.layout(2)));
-}
-
-void MakeIdentityLayoutOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::makeIdentityLayout(args.get<IntTuple>(0)));
+  detail::computeByRow<MakeComposedLayoutOp>(args, results);
 }
 
 void MakeViewOp::compute(const AlgebraArgs &args, Results &results) {
@@ -62,10 +42,6 @@ void MakeViewOp::compute(const AlgebraArgs &args, Results &results) {
     results.push_back(CoordTensorValue{*base, args.layout(1)});
   else
     results.push_back(MemRefValue{args.get<PointerValue>(0), args.layout(1)});
-}
-
-void MakeFragmentLayoutLikeOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::makeFragmentLayout(layout::outermost(args.layout(0))));
 }
 
 LogicalResult MakeFragmentLikeOp::inferReturnTypes(MLIRContext *context,

@@ -40,13 +40,13 @@ def Fly_MakeLayoutOp : Fly_AlgebraOp<"make_layout"> {
   let results = (outs Fly_Layout:$result);
 }
 
-def Fly_MakeLayoutLikeOp : Fly_FoldedAlgebraOp<"make_layout_like"> {
+def Fly_MakeLayoutLikeOp : Fly_RowOp<"make_layout_like"> {
   let summary = "a compact layout of the same shape, its modes in the order of the given strides";
   let arguments = (ins Fly_Layout:$ref);
   let results = (outs Fly_Layout:$result);
 }
 
-def Fly_MakeOrderedLayoutOp : Fly_FoldedAlgebraOp<"make_ordered_layout"> {
+def Fly_MakeOrderedLayoutOp : Fly_RowOp<"make_ordered_layout"> {
   let summary = "a compact layout whose modes grow in the given order";
   let arguments = (ins Fly_IntTuple:$shape, Fly_IntTuple:$order);
   let results = (outs Fly_Layout:$result);
@@ -59,7 +59,7 @@ def Fly_MakeComposedLayoutOp : Fly_AlgebraOp<"make_composed_layout"> {
   let results = (outs Fly_ComposedLayout:$result);
 }
 
-def Fly_MakeIdentityLayoutOp : Fly_FoldedAlgebraOp<"make_identity_layout"> {
+def Fly_MakeIdentityLayoutOp : Fly_RowOp<"make_identity_layout"> {
   let summary = "the layout that gives each coordinate itself";
   let arguments = (ins Fly_IntTuple:$shape);
   let results = (outs Fly_Layout:$result);
@@ -71,7 +71,7 @@ def Fly_MakeViewOp : Fly_AlgebraOp<"make_view"> {
   let results = (outs Fly_Tensor:$result);
 }
 
-def Fly_MakeFragmentLayoutLikeOp : Fly_FoldedAlgebraOp<"make_fragment_layout_like"> {
+def Fly_MakeFragmentLayoutLikeOp : Fly_RowOp<"make_fragment_layout_like"> {
   let summary = "the compact layout of a thread's registers for the values of a view";
   let arguments = (ins AnyTypeOf<[Fly_Layout, Fly_MemRef]>:$src);
   let results = (outs Fly_Layout:$result);

@@ -7,9 +7,7 @@
 #include "dialect/Fly/IR/FlyExtractOps.cpp.inc"
 
 namespace layout = flydsl::layout;
-using layout::ComposedLayout;
 using layout::IntTuple;
-using layout::Layout;
 
 namespace mlir::fly {
 
@@ -21,10 +19,6 @@ void FlyDialect::registerExtractOps() {
 }
 
 using Results = SmallVectorImpl<AlgebraValue>;
-
-static AlgebraValue anyLayout(const layout::AnyLayout &any) {
-  return std::visit([](const auto &v) -> AlgebraValue { return v; }, any);
-}
 
 /// A leaf as a number; its basis modes are left behind.
 static ScalarValue scalar(const layout::Int &leaf) {
@@ -75,38 +69,11 @@ LogicalResult GetLeavesOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &fold
   return success();
 }
 
-void GetShapeOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::shapeOf(args.layout(0)));
-}
-
-void GetStrideOp::compute(const AlgebraArgs &args, Results &results) {
-  layout::AnyLayout any = args.layout(0);
-  if (auto *plain = std::get_if<Layout>(&any))
-    results.push_back(plain->stride());
-  else
-    layout::fail("a composed layout has no stride: ", layout::str(any));
-}
-
-void GetLayoutOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(anyLayout(args.layout(0)));
-}
-
 void GetIterOp::compute(const AlgebraArgs &args, Results &results) {
   if (auto *tensor = std::get_if<CoordTensorValue>(&args.operands[0]))
     results.push_back(tensor->base);
   else
     results.push_back(args.get<MemRefValue>(0).iterator);
-}
-
-void ComposedGetInnerOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(std::visit([](const auto &v) -> AlgebraValue { return v; },
-                               args.get<ComposedLayout>(0).inner()));
-}
-void ComposedGetOffsetOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(args.get<ComposedLayout>(0).offset());
-}
-void ComposedGetOuterOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(anyLayout(args.get<ComposedLayout>(0).outer()));
 }
 
 } // namespace mlir::fly

@@ -18,17 +18,17 @@ def Fly_GetLeavesOp : Fly_AlgebraOp<"get_leaves"> {
   let hasFolder = 1;
 }
 
-def Fly_GetShapeOp : Fly_FoldedAlgebraOp<"get_shape"> {
+def Fly_GetShapeOp : Fly_RowOp<"get_shape"> {
   let arguments = (ins Fly_LayoutLike:$layout);
   let results = (outs Fly_IntTuple:$result);
 }
 
-def Fly_GetStrideOp : Fly_FoldedAlgebraOp<"get_stride"> {
+def Fly_GetStrideOp : Fly_RowOp<"get_stride"> {
   let arguments = (ins Fly_LayoutLike:$layout);
   let results = (outs Fly_IntTuple:$result);
 }
 
-def Fly_GetLayoutOp : Fly_FoldedAlgebraOp<"get_layout"> {
+def Fly_GetLayoutOp : Fly_RowOp<"get_layout"> {
   let arguments = (ins Fly_Tensor:$memref);
   let results = (outs Fly_NarrowLayout:$result);
 }
@@ -38,17 +38,17 @@ def Fly_GetIterOp : Fly_FoldedAlgebraOp<"get_iter"> {
   let results = (outs Fly_Iterator:$result);
 }
 
-def Fly_ComposedGetInnerOp : Fly_FoldedAlgebraOp<"composed_get_inner"> {
+def Fly_ComposedGetInnerOp : Fly_RowOp<"composed_get_inner"> {
   let arguments = (ins Fly_ComposedLayout:$input);
   let results = (outs AnyType:$result);
 }
 
-def Fly_ComposedGetOffsetOp : Fly_FoldedAlgebraOp<"composed_get_offset"> {
+def Fly_ComposedGetOffsetOp : Fly_RowOp<"composed_get_offset"> {
   let arguments = (ins Fly_ComposedLayout:$input);
   let results = (outs Fly_IntTuple:$result);
 }
 
-def Fly_ComposedGetOuterOp : Fly_FoldedAlgebraOp<"composed_get_outer"> {
+def Fly_ComposedGetOuterOp : Fly_RowOp<"composed_get_outer"> {
   let arguments = (ins Fly_ComposedLayout:$input);
   let results = (outs Fly_NarrowLayout:$result);
 }

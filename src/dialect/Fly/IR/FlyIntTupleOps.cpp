@@ -22,55 +22,8 @@ void FlyDialect::registerIntTupleOps() {
 using Results = SmallVectorImpl<AlgebraValue>;
 
 //===----------------------------------------------------------------------===//
-// Arithmetic
-//===----------------------------------------------------------------------===//
-
-using Binary = IntTuple (*)(const IntTuple &, const IntTuple &);
-
-static void binary(Binary fn, const AlgebraArgs &args, Results &results) {
-  results.push_back(fn(args.get<IntTuple>(0), args.get<IntTuple>(1)));
-}
-
-void IntTupleAddOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::add, args, results);
-}
-void IntTupleSubOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::sub, args, results);
-}
-void IntTupleMulOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::mul, args, results);
-}
-void IntTupleDivOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::div, args, results);
-}
-void IntTupleModOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::mod, args, results);
-}
-void ShapeDivOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::shapeDiv, args, results);
-}
-void CeilDivOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::ceilDiv, args, results);
-}
-void IntTupleProductLikeOp::compute(const AlgebraArgs &args, Results &results) {
-  binary(&layout::productLike, args, results);
-}
-void IntTupleProductOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(IntTuple(layout::product(args.get<IntTuple>(0))));
-}
-void IntTupleProductEachOp::compute(const AlgebraArgs &args, Results &results) {
-  results.push_back(layout::productEach(args.get<IntTuple>(0)));
-}
-
-//===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
-
-using Compare = layout::Int (*)(const IntTuple &, const IntTuple &);
-
-static void compare(Compare fn, const AlgebraArgs &args, Results &results) {
-  results.push_back(ScalarValue{fn(args.get<IntTuple>(0), args.get<IntTuple>(1)), 1});
-}
 
 /// The answer, where the operands' types settle it.
 static OpFoldResult foldCompare(AlgebraFn fn, Operation *op) {
@@ -87,12 +40,12 @@ static OpFoldResult foldCompare(AlgebraFn fn, Operation *op) {
 }
 
 void ElemLessOp::compute(const AlgebraArgs &args, Results &results) {
-  compare(&layout::elemLess, args, results);
+  detail::computeByRow<ElemLessOp>(args, results);
 }
 OpFoldResult ElemLessOp::fold(FoldAdaptor) { return foldCompare(&ElemLessOp::compute, *this); }
 
 void EqualOp::compute(const AlgebraArgs &args, Results &results) {
-  compare(&layout::equal, args, results);
+  detail::computeByRow<EqualOp>(args, results);
 }
 OpFoldResult EqualOp::fold(FoldAdaptor) { return foldCompare(&EqualOp::compute, *this); }
 
@@ -100,89 +53,20 @@ OpFoldResult EqualOp::fold(FoldAdaptor) { return foldCompare(&EqualOp::compute, 
 // Modes
 //===----------------------------------------------------------------------===//
 
-/// The same change to a tuple, or to shape and stride of whatever has a layout.
-template <class Fn> static AlgebraValue onModes(const AlgebraArgs &args, unsigned i, Fn fn) {
-  if (auto *tuple = std::get_if<IntTuple>(&args.operands[i]))
-    return fn(*tuple);
-  Layout linear = layout::outermost(args.layout(i));
-  return args.withLinear(i, Layout(fn(linear.shape()), fn(linear.stride())));
-}
-
-void GetOp::compute(const AlgebraArgs &args, Results &results) {
-  ArrayRef<int32_t> mode = args.props<GetOp>().mode;
-  layout::ModePath path(mode.begin(), mode.end());
-  results.push_back(onModes(args, 0, [&](const IntTuple &t) { return t.at(path); }));
-}
-
-void TakeOp::compute(const AlgebraArgs &args, Results &results) {
-  auto &props = args.props<TakeOp>();
-  results.push_back(onModes(args, 0, [&](const IntTuple &t) {
-    return layout::take(t, static_cast<int>(props.begin.getInt()),
-                        static_cast<int>(props.end.getInt()));
-  }));
-}
-
-void SelectOp::compute(const AlgebraArgs &args, Results &results) {
-  ArrayRef<int32_t> indices = args.props<SelectOp>().indices;
-  std::vector<int32_t> modes(indices.begin(), indices.end());
-  results.push_back(onModes(args, 0, [&](const IntTuple &t) { return layout::select(t, modes); }));
-}
-
-void GroupOp::compute(const AlgebraArgs &args, Results &results) {
-  auto &props = args.props<GroupOp>();
-  results.push_back(onModes(args, 0, [&](const IntTuple &t) {
-    return layout::group(t, static_cast<int>(props.begin.getInt()),
-                         static_cast<int>(props.end.getInt()));
-  }));
-}
-
-using Extend = IntTuple (*)(const IntTuple &, const IntTuple &, int);
-
-static void extend(Extend fn, IntegerAttr n, const AlgebraArgs &args, Results &results) {
-  int rank = n ? static_cast<int>(n.getInt()) : -1;
-  if (auto *tuple = std::get_if<IntTuple>(&args.operands[0])) {
-    results.push_back(fn(*tuple, args.get<IntTuple>(1), rank));
-    return;
-  }
-  Layout linear = layout::outermost(args.layout(0));
-  const Layout &mode = args.get<Layout>(1);
-  results.push_back(args.withLinear(
-      0, Layout(fn(linear.shape(), mode.shape(), rank), fn(linear.stride(), mode.stride(), rank))));
-}
-void AppendOp::compute(const AlgebraArgs &args, Results &results) {
-  extend(&layout::append, args.props<AppendOp>().n, args, results);
-}
-void PrependOp::compute(const AlgebraArgs &args, Results &results) {
-  extend(&layout::prepend, args.props<PrependOp>().n, args, results);
-}
-
 void SliceOp::compute(const AlgebraArgs &args, Results &results) {
+  // A tensor of a plain layout moves to the coordinate. Of a composed one, the layout itself does.
+  const bool isTensor = std::holds_alternative<MemRefValue>(args.operands[0]) ||
+                        std::holds_alternative<CoordTensorValue>(args.operands[0]);
+  if (!isTensor || std::holds_alternative<layout::ComposedLayout>(args.layout(0)))
+    return detail::computeByRow<SliceOp>(args, results);
   const IntTuple &coord = args.get<IntTuple>(1);
-  if (auto *tuple = std::get_if<IntTuple>(&args.operands[0])) {
-    results.push_back(layout::slice(*tuple, coord));
-    return;
-  }
-  Layout linear = layout::outermost(args.layout(0));
-  Layout kept(layout::slice(linear.shape(), coord), layout::slice(linear.stride(), coord));
-  if (std::holds_alternative<Layout>(args.operands[0])) {
-    results.push_back(kept);
-    return;
-  }
-  IntTuple offset = layout::crd2idx(coord, linear);
-  if (auto *memref = std::get_if<MemRefValue>(&args.operands[0])) {
+  const Layout linear = layout::outermost(args.layout(0));
+  const Layout kept = layout::slice(linear, coord);
+  const IntTuple offset = layout::crd2idx(coord, linear);
+  if (auto *memref = std::get_if<MemRefValue>(&args.operands[0]))
     results.push_back(movedBy(*memref, offset, kept));
-  } else if (auto *tensor = std::get_if<CoordTensorValue>(&args.operands[0])) {
-    results.push_back(movedBy(*tensor, offset, kept));
-  } else {
-    // A composed layout moves as the layout of a tensor does.
-    CoordTensorValue moved = movedBy(CoordTensorValue{0, args.layout(0)}, offset, kept);
-    results.push_back(std::get<layout::ComposedLayout>(moved.layout));
-  }
-}
-
-void DiceOp::compute(const AlgebraArgs &args, Results &results) {
-  const IntTuple &coord = args.get<IntTuple>(1);
-  results.push_back(onModes(args, 0, [&](const IntTuple &t) { return layout::dice(t, coord); }));
+  else
+    results.push_back(movedBy(args.get<CoordTensorValue>(0), offset, kept));
 }
 
 } // namespace mlir::fly

@@ -4,11 +4,11 @@
 
 include "dialect/Fly/IR/FlyOpBase.td"
 
-class Fly_UnaryTupleOp<string mnemonic> : Fly_FoldedAlgebraOp<mnemonic> {
+class Fly_UnaryTupleOp<string mnemonic> : Fly_RowOp<mnemonic> {
   let arguments = (ins Fly_IntTuple:$input);
   let results = (outs Fly_IntTuple:$result);
 }
-class Fly_BinaryTupleOp<string mnemonic> : Fly_FoldedAlgebraOp<mnemonic> {
+class Fly_BinaryTupleOp<string mnemonic> : Fly_RowOp<mnemonic> {
   let arguments = (ins Fly_IntTuple:$lhs, Fly_IntTuple:$rhs);
   let results = (outs Fly_IntTuple:$result);
 }
@@ -39,28 +39,28 @@ def Fly_ElemLessOp : Fly_CompareTupleOp<"elem_less"> {
 }
 def Fly_EqualOp : Fly_CompareTupleOp<"equal">;
 
-def Fly_GetOp : Fly_FoldedAlgebraOp<"get"> {
+def Fly_GetOp : Fly_RowOp<"get"> {
   let summary = "the mode at a path";
   let arguments = (ins Fly_IntTupleLike:$input, DenseI32ArrayAttr:$mode);
   let results = (outs Fly_IntTupleLike:$result);
 }
-def Fly_TakeOp : Fly_FoldedAlgebraOp<"take"> {
+def Fly_TakeOp : Fly_RowOp<"take"> {
   let summary = "the modes in [begin, end)";
   let arguments = (ins Fly_IntTupleLike:$tuple, I32Attr:$begin, I32Attr:$end);
   let results = (outs Fly_IntTupleLike:$result);
 }
-def Fly_SelectOp : Fly_FoldedAlgebraOp<"select"> {
+def Fly_SelectOp : Fly_RowOp<"select"> {
   let summary = "the modes at the given places, in that order";
   let arguments = (ins Fly_IntTupleLike:$tuple, DenseI32ArrayAttr:$indices);
   let results = (outs Fly_IntTupleLike:$result);
 }
-def Fly_GroupOp : Fly_FoldedAlgebraOp<"group"> {
+def Fly_GroupOp : Fly_RowOp<"group"> {
   let summary = "the modes in [begin, end) as one mode";
   let arguments = (ins Fly_IntTupleLike:$tuple, I32Attr:$begin, I32Attr:$end);
   let results = (outs Fly_IntTupleLike:$result);
 }
 
-class Fly_ExtendOp<string mnemonic> : Fly_FoldedAlgebraOp<mnemonic> {
+class Fly_ExtendOp<string mnemonic> : Fly_RowOp<mnemonic> {
   let arguments = (ins AnyTypeOf<[Fly_IntTuple, Fly_NarrowLayout]>:$tuple,
                        AnyTypeOf<[Fly_IntTuple, Fly_Layout]>:$elem, OptionalAttr<I32Attr>:$n);
   let results = (outs AnyTypeOf<[Fly_IntTuple, Fly_NarrowLayout]>:$result);
@@ -79,7 +79,7 @@ def Fly_SliceOp : Fly_FoldedAlgebraOp<"slice"> {
   let arguments = (ins Fly_IntTupleLike:$src, Fly_IntTuple:$coord);
   let results = (outs Fly_IntTupleLike:$result);
 }
-def Fly_DiceOp : Fly_FoldedAlgebraOp<"dice"> {
+def Fly_DiceOp : Fly_RowOp<"dice"> {
   let summary = "the modes where the coordinate is not `*`";
   let arguments = (ins AnyTypeOf<[Fly_IntTuple, Fly_Layout]>:$src, Fly_IntTuple:$coord);
   let results = (outs AnyTypeOf<[Fly_IntTuple, Fly_Layout]>:$result);

@@ -47,9 +47,20 @@ class Fly_AlgebraOp<string mnemonic, list<Trait> traits = []>
 class Fly_FoldedAlgebraOp<string mnemonic, list<Trait> traits = []>
     : Fly_AlgebraOp<mnemonic, traits> {
   let hasFolder = 1;
-  let extraClassDefinition = algebraDefinition # [{
+  code foldedDefinition = algebraDefinition # [{
     ::mlir::OpFoldResult $cppClass::fold(FoldAdaptor) {
       return ::mlir::fly::detail::foldStatic(getResult().getType());
+    }
+  }];
+  let extraClassDefinition = foldedDefinition;
+}
+
+// One whose meaning is the row of the same name in layout/operations.h.
+class Fly_RowOp<string mnemonic, list<Trait> traits = []> : Fly_FoldedAlgebraOp<mnemonic, traits> {
+  let extraClassDefinition = foldedDefinition # [{
+    void $cppClass::compute(const ::mlir::fly::AlgebraArgs &args,
+                            ::llvm::SmallVectorImpl<::mlir::fly::AlgebraValue> &results) {
+      ::mlir::fly::detail::computeByRow<$cppClass>(args, results);
     }
   }];
 }

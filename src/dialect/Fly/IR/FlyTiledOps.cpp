@@ -99,7 +99,7 @@ void TiledCopyRetileOp::compute(const AlgebraArgs &args, Results &results) {
   if (!plain)
     layout::fail("a fragment has a plain layout, not ", layout::str(fragment));
   results.push_back(
-      args.withLinear(1, layout::retile(toTiledCopy(args.type<TiledCopyType>(0)), *plain)));
+      args.withLayout(1, layout::retile(toTiledCopy(args.type<TiledCopyType>(0)), *plain)));
 }
 
 void TiledMmaPartitionOp::compute(const AlgebraArgs &args, Results &results) {
