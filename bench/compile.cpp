@@ -11,6 +11,7 @@
 
 #include <benchmark/benchmark.h>
 
+using namespace flydsl;
 using namespace flydsl::jit;
 
 static void report(benchmark::State &state, const CompileTimes &sum, double runs) {
