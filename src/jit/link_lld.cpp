@@ -1,3 +1,4 @@
+#include "jit/compiler_use.h"
 #include "jit/link.h"
 #include "jit/llvm_recovery.h"
 
@@ -112,8 +113,12 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
 
 Bytes link(std::span<const char> object, const Target &target) {
   std::optional<Bytes> linked = linkWithLld(object, target);
-  if (!linked)
+  if (!linked) {
+    // LLD does not come through exit(), and comgr must not be loaded then: its LLVM would register
+    // itself while ours is taken down.
+    requireCompiler();
     linked = linkWithComgr(object, target);
+  }
   if (!linked)
     throw CompileError("linking for " + target.id() +
                        " failed: LLD is out of use after an earlier crash, and no comgr that lists "

@@ -90,21 +90,24 @@ inline constexpr Env<std::string> autotuneConfigDir{
 
 inline constexpr Env<std::string> emulatorLibrary{
     "FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not beside libflydsl"};
-inline constexpr Env<std::string> emulatorArch{"FLYDSL_EMULATOR_ARCH",
-                                               "target that the emulator's devices have (gfx942)"};
+inline constexpr Env<std::string> emulatorArch{
+    "FLYDSL_EMULATOR_ARCH", "target that the emulator's devices have: gfx90a, gfx942, "
+                            "gfx950, gfx1100, gfx1200 or gfx1201 (gfx942)"};
 inline constexpr Env<unsigned> emulatorDevices{"FLYDSL_EMULATOR_DEVICES", 1, 0, 64,
                                                "number of emulated devices, 0 to 64 (1)"};
 inline constexpr Env<std::string> emulatorMemory{
     "FLYDSL_EMULATOR_MEMORY",
-    "MiB of memory of an emulated device; M, G and T may follow (half of the host's)"};
+    "MiB of memory of an emulated device, or a number with M, G or T (half of the host's)"};
 inline constexpr Env<unsigned> emulatorThreads{
     "FLYDSL_EMULATOR_THREADS", 0, 0, 1024,
     "threads that execute workgroups; 0: as many as the host has (0)"};
-inline constexpr Env<std::string> emulatorSimd{
-    "FLYDSL_EMULATOR_SIMD",
-    "instruction set of the host to use: base, avx2 or avx512 (the best there is)"};
+inline constexpr Env<std::string> emulatorSimd{"FLYDSL_EMULATOR_SIMD",
+                                               "instruction set of the host to use: base, avx2 or "
+                                               "avx512 (the best there is); what the host does "
+                                               "not have is an error"};
 inline constexpr Env<std::string> emulatorCheck{
-    "FLYDSL_EMULATOR_CHECK", "a list of memory, race, init, sync, all, race-same"};
+    "FLYDSL_EMULATOR_CHECK",
+    "a list of memory, race, init and sync, or all of these; race-same is a class of its own"};
 inline constexpr Env<bool> emulatorCounters{"FLYDSL_EMULATOR_COUNTERS", false,
                                             "1: count instructions and transactions"};
 inline constexpr Env<std::uint64_t> emulatorInstructionLimit{
