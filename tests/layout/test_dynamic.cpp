@@ -392,9 +392,16 @@ Operands randomOperands(Random &r, const Operation &operation, Symbols &symbols)
   Operands out;
   const Layout first = randomCompact(r, tiny());
   const bool wildcards = operation.name == "slice" || operation.name == "dice";
-  auto add = [&](const auto &value) {
+  auto add = [&](const IntTuple &value) {
     out.fixed.push_back(value);
     out.symbolic.push_back(symbols(value));
+  };
+  auto addLayout = [&](const Layout &value) {
+    out.fixed.push_back(value);
+    // A mode whose extent is not known counts as one that moves, so an extent of 1 stays known.
+    const IntTuple shape = value.shape().mapLeaves(
+        [&](const Int &extent) { return extent.isStatic(1) ? extent : symbols(extent); });
+    out.symbolic.push_back(Layout(shape, symbols(value.stride())));
   };
   const auto count = static_cast<unsigned>(r.between(operation.least, operation.most));
   for (unsigned i = 0; i < count; ++i) {
@@ -417,7 +424,7 @@ Operands randomOperands(Random &r, const Operation &operation, Symbols &symbols)
       out.fixed.push_back(Tile::list(sizes));
       out.symbolic.push_back(Tile::list(sizes));
     } else {
-      add(i == 0 ? first : randomCompact(r, tiny()));
+      addLayout(i == 0 ? first : randomCompact(r, tiny()));
     }
   }
   switch (operation.numbers) {
