@@ -24,7 +24,7 @@ class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
       : state(s), checks(s.checks), program(s.findings.program()),
-        sync(checks & kAnyRace ? program.insts.size() : 0) {}
+        sync(checks & kAnyRace ? program.insts.size() : 0), init(program) {}
 
   void beginGroup(Group &g) override {
     group = state.findings.beginGroup(g);
@@ -59,7 +59,7 @@ public:
               bool write, bool atomic) override {
     if (&i != lastAccess) {
       lastAccess = &i;
-      lastIsAtomic = i.op->name.find("_atomic_") != std::string_view::npos;
+      lastIsAtomic = program.isAtomic(i);
     }
     atomic |= lastIsAtomic;
     if (checks & kCheckMemory && space == Space::Lds)
@@ -259,7 +259,7 @@ private:
         return true;
     if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)
       return false;
-    if (has(name, "_atomic_"))
+    if (program.isAtomic(i))
       return true;
     const std::string text = program.text(static_cast<size_t>(&i - program.insts.data()));
     return has(text, " sc1") || has(text, " glc") || has(text, "scope:SCOPE_DEV") ||
@@ -292,7 +292,7 @@ private:
   const Program &program;
   std::vector<Sync> sync; ///< by instruction
   const Inst *lastAccess = nullptr;
-  bool lastIsAtomic = false; ///< by its name
+  bool lastIsAtomic = false;
   std::vector<Pending> pending;
   std::vector<Suspect> suspects; ///< of the instruction that runs
   InitCheck init;

@@ -18,9 +18,8 @@ void define(std::vector<uint64_t> &undefined, unsigned row, unsigned rows, uint6
 bool contains(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
-bool isStore(const Inst &i) {
-  return contains(i.op->name, "_store_") || contains(i.op->name, "_write");
-}
+/// Atomic operations load too, and their data is looked at like that of an address.
+bool isStore(unsigned effects) { return (effects & (kLoads | kStores)) == kStores; }
 /// DS instructions that move values between lanes, without memory.
 bool isLaneMove(const Inst &i) {
   return contains(i.op->name, "permute_") || contains(i.op->name, "_swizzle_");
@@ -39,12 +38,12 @@ void InitCheck::beginGroup(const Group &group) {
   lds_.assign(group.waves.empty() ? 0 : group.waves[0].ldsSize, 0);
 }
 
-const ScalarRule &InitCheck::ruleOf(const Wave &w, const Inst &i) {
+const ScalarRule &InitCheck::ruleOf(const Inst &i) {
   if (rules_.empty())
-    rules_.resize(static_cast<size_t>(w.codeEnd - w.codeBegin) + 1);
-  ScalarRule &rule = rules_[static_cast<size_t>(&i - w.codeBegin)];
+    rules_.resize(program_.insts.size());
+  ScalarRule &rule = rules_[static_cast<size_t>(&i - program_.insts.data())];
   if (rule.effect == ScalarRule::Effect::Unknown)
-    rule = scalarRule(i);
+    rule = scalarRule(i, program_.effectsOf(i));
   return rule;
 }
 
@@ -69,7 +68,7 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
   case Enc::Sopk:
   case Enc::Sopp:
   case Enc::Smem:
-    s.scalars.before(w, i, ruleOf(w, i), [&](const std::string &what) { report(what, 0); });
+    s.scalars.before(w, i, ruleOf(i), [&](const std::string &what) { report(what, 0); });
     break;
   case Enc::Vop1:
   case Enc::Vop2:
@@ -106,9 +105,17 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   auto &u = s.undefined;
   const uint64_t exec = w.exec();
   auto of = [&](unsigned k, unsigned rows) { return undefinedOf(w, s, i.src[k], rows); };
-  const ScalarRule &rule = ruleOf(w, i);
+  const ScalarRule &rule = ruleOf(i);
   if (rule.laneMove)
     return laneMove(w, i, s);
+  if (rule.swaps && i.src[0].isVgpr() && i.dst.isVgpr()) {
+    // Between lanes, as v_permlane32_swap does it, it is not followed.
+    const bool sameLane = i.op->name.starts_with("v_swap_");
+    const uint64_t a = sameLane ? u[i.dst.index] : 0, b = sameLane ? u[i.src[0].index] : 0;
+    define(u, i.dst.index, 1, exec, b);
+    define(u, i.src[0].index, 1, exec, a);
+    return;
+  }
   // What a permute brings from other lanes, and what a matrix instruction sums, is not followed.
   const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
   uint64_t bad = 0;
@@ -121,8 +128,10 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     for (unsigned k = 0; k < 3; ++k)
       bad |= of(k, std::max(1u, dwordsOf(i.op->src[k])));
   }
+  if (followed && rule.readsVcc && i.op->src[2] != Type::Mask)
+    bad |= s.scalars.lanes(w, kVcc) & exec;
   if (i.op->dst == Type::Mask) { // lanes that are off get zeros
-    if (i.op->name.starts_with("v_cmpx"))
+    if (rule.writesExec)
       s.scalars.setLanes(w, kExec, bad);
     if (i.sdst.kind == Kind::Sgpr)
       s.scalars.setLanes(w, i.sdst.index, bad);
@@ -135,7 +144,10 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   const uint64_t badLow = rule.lowAlone ? of(0, 1) | of(1, 1) | of(2, 1) : 0;
   if (rule.carryOut && i.sdst.kind == Kind::Sgpr)
     s.scalars.setLanes(w, i.sdst.index, bad);
-  define(u, i.dst.index, std::max(1u, dwordsOf(i.op->dst)),
+  // The registers that LLVM lists; of a dual instruction, each half writes one. The result of a
+  // relative move is none of its operands.
+  const bool one = i.enc == Enc::Vopd || i.op->name.starts_with("v_movrel");
+  define(u, i.dst.index, one ? 1 : i.rows.result,
          i.op->cls == Class::Mfma ? ~uint64_t(0) : exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
@@ -180,7 +192,7 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     report("a lane is on by a condition that nobody has written", m);
   // What goes to scratch moves on with its lanes; flat stores are looked at where they are known to
   // go elsewhere.
-  const bool flatStore = i.enc == Enc::Flat && isStore(i);
+  const bool flatStore = i.enc == Enc::Flat && isStore(program_.effectsOf(i));
   if (i.enc != Enc::Scratch && !flatStore &&
       !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
     uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
@@ -211,21 +223,24 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
   }
   if (!i.op || (space != Space::Scratch && i.enc != Enc::Flat))
     return;
+  const bool stores = isStore(program_.effectsOf(i));
   const unsigned dwords = std::max(1u, bytes / 4);
   for (unsigned d = 0; d < dwords; ++d) {
     const uint64_t place = address / 4 + d;
-    const unsigned row = (isStore(i) ? i.src[1].index : i.dst.index) + d;
+    const unsigned row = (stores ? i.src[1].index : i.dst.index) + d;
     if (row >= s.undefined.size())
       break;
     const bool bad = s.undefined[row] & bit;
     if (space != Space::Scratch) {
-      if (isStore(i) && bad)
+      if (stores && bad)
         report("a register that nobody has written is used as stored data", bit);
     } else if (place < s.scratch.size()) {
       if (write)
         s.scratch[place] = (s.scratch[place] & ~bit) | (bad ? bit : 0);
-      else if (s.scratch[place] & bit)
+      else if (s.scratch[place] & bit && i.rows.result)
         s.undefined[row] |= bit;
+      else if (s.scratch[place] & bit) // a load to LDS
+        report("scratch that nobody has written is used as stored data", bit);
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include "emulator/exec/group.h"
 #include "emulator/exec/probe.h"
+#include "emulator/exec/program.h"
 #include "emulator/exec/scalar_init.h"
 
 #include <functional>
@@ -18,6 +19,8 @@ class InitCheck {
 public:
   /// Told what is wrong, and the lanes in which it is.
   using Report = std::function<void(const std::string &what, uint64_t lanes)>;
+
+  explicit InitCheck(const Program &program) : program_(program) {}
 
   void beginGroup(const Group &group);
   /// Before the instruction runs.
@@ -35,12 +38,13 @@ private:
   /// Lanes of an operand, of `rows` dwords, that EXEC has on and that have no value.
   uint64_t undefinedOf(const Wave &wave, const WaveState &state, const Operand &operand,
                        unsigned rows) const;
-  const ScalarRule &ruleOf(const Wave &wave, const Inst &inst);
+  const ScalarRule &ruleOf(const Inst &inst);
   void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
   /// Values that go from vector to scalar registers or back, a lane of them.
   void laneMove(const Wave &wave, const Inst &inst, WaveState &state);
   void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
 
+  const Program &program_;
   std::vector<WaveState> waves_;
   std::vector<uint8_t> lds_;      ///< 1: bytes that somebody has written
   std::vector<ScalarRule> rules_; ///< by instruction

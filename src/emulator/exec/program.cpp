@@ -169,6 +169,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
   p->address = reinterpret_cast<uint64_t>(code);
   p->bytes = size;
   p->insts.resize(size / 4 + 1);
+  p->effects.resize(p->insts.size());
   for (Inst &i : p->insts)
     i.fn = invalidInstruction;
   p->insts.back().fn = outsideCode;
@@ -186,6 +187,8 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       continue;
     }
     inst.dwords = static_cast<uint8_t>(mc.size / 4);
+    // Of a dual instruction, the next entry is its second half.
+    std::fill_n(p->effects.begin() + static_cast<ptrdiff_t>(at), inst.dwords, mc.effects);
     inst.op = d.op(mc.opcode);
     if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->encoding != Encoding::Gfx9) {
       decodeDual(d, *p, at, mc.opcode, words + at);

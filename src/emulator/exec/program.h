@@ -1,8 +1,10 @@
 // A code object's instructions, decoded.
 #pragma once
 
+#include "emulator/exec/op.h"
 #include "emulator/isa/inst.h"
 #include "emulator/isa/machine.h"
+#include "emulator/isa/mc.h"
 
 #include <memory>
 #include <string>
@@ -18,8 +20,19 @@ public:
   uint64_t address = 0; ///< host address of the first instruction
   size_t bytes = 0;
   std::vector<Inst> insts;
+  std::vector<uint16_t> effects; ///< what LLVM says of each entry: McEffect
   unsigned vgprs = 0;    ///< the highest vector register used, plus one
   unsigned accVgprs = 0; ///< as vgprs, of the accumulation registers
+
+  uint16_t effectsOf(const Inst &inst) const {
+    return effects[static_cast<size_t>(&inst - insts.data())];
+  }
+  /// Whether it reads and writes one place of memory, in one step. (A load to LDS reads and writes
+  /// two.)
+  bool isAtomic(const Inst &inst) const {
+    const unsigned both = kLoads | kStores;
+    return inst.op && inst.op->cls != Class::VmemRead && (effectsOf(inst) & both) == both;
+  }
 
   /// The disassembled text of the instruction at index `i`.
   std::string text(size_t i) const;

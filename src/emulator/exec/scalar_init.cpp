@@ -1,6 +1,7 @@
 #include "emulator/exec/scalar_init.h"
 
 #include "emulator/exec/op.h"
+#include "emulator/isa/mc.h"
 
 #include <algorithm>
 #include <bit>
@@ -81,9 +82,16 @@ unsigned destinationDwords(const Inst &i) {
   return dwordsOf(i.op->dst);
 }
 
-ScalarRule salu(const Inst &inst) {
+ScalarRule salu(const Inst &inst, unsigned effects) {
   const std::string_view name = inst.op->name;
   ScalarRule rule;
+  rule.readsScc = effects & kReadsScc;
+  rule.writesScc = effects & kWritesScc;
+  rule.writesDestination = effects & kWritesScalar;
+  // In LLVM's records of the real instructions s_bitset's register is not tied to the one that it
+  // changes, and s_cmpk has its first operand in the field of a destination.
+  rule.readsDestination = effects & kReadsDestination || name.starts_with("s_bitset") ||
+                          (inst.enc == Enc::Sopk && !rule.writesDestination);
   rule.effect = Effect::Any;
   for (const LogicName &l : kLogic)
     if (name.starts_with(l.name)) {
@@ -116,22 +124,12 @@ ScalarRule salu(const Inst &inst) {
   } else if (startsWithAny(name, {"s_movrel", "s_setreg", "s_cbranch_", "s_subvector", "s_setvskip",
                                   "s_barrier", "s_sleep", "s_alloc", "s_wakeup"})) {
     rule.effect = Effect::None;
-  } else {
-    rule.readsDestination =
-        startsWithAny(name, {"s_addk", "s_mulk", "s_cmpk", "s_bitset", "s_fmac"});
-    rule.readsScc = startsWithAny(name, {"s_addc_", "s_subb_"});
-    rule.writesScc =
-        inst.enc == Enc::Sopc || name.starts_with("s_cmpk") ||
-        (startsWithAny(name, {"s_add", "s_sub", "s_min_", "s_max_", "s_ashr", "s_absdiff", "s_lshl",
-                              "s_wqm", "s_bcnt", "s_quadmask", "s_abs"}) &&
-         !startsWithAny(name, {"s_add_u64", "s_sub_u64"}) && !name.ends_with("_f32") &&
-         !name.ends_with("_f16"));
   }
   return rule;
 }
 } // namespace
 
-ScalarRule scalarRule(const Inst &inst) {
+ScalarRule scalarRule(const Inst &inst, unsigned effects) {
   const std::string_view name = inst.op->name;
   ScalarRule rule;
   rule.effect = Effect::None;
@@ -140,7 +138,7 @@ ScalarRule scalarRule(const Inst &inst) {
   case Enc::Sop2:
   case Enc::Sopc:
   case Enc::Sopk:
-    return salu(inst);
+    return salu(inst, effects);
   case Enc::Sopp:
     rule.effect = name.starts_with("s_cbranch_scc")    ? Effect::BranchScc
                   : name.starts_with("s_cbranch_vcc")  ? Effect::BranchVcc
@@ -158,9 +156,11 @@ ScalarRule scalarRule(const Inst &inst) {
     rule.laneMove =
         startsWithAny(name, {"v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32"});
     rule.lowAlone = name.ends_with("_u64_u32") || name.ends_with("_i64_i32");
-    rule.carryOut =
-        name.find("_co_") != std::string_view::npos ||
-        startsWithAny(name, {"v_addc", "v_subb", "v_div_scale", "v_mad_u64_u32", "v_mad_i64_i32"});
+    rule.carryOut = effects & (kWritesScalar | kWritesVcc);
+    rule.writesExec = effects & kWritesExec;
+    // A dual instruction has the effects of both halves, and only selects by VCC, an operand.
+    rule.readsVcc = effects & kReadsVcc && inst.enc != Enc::Vopd;
+    rule.swaps = effects & kWritesTwoVectors && inst.enc != Enc::Vopd;
     return rule;
   }
 }
@@ -212,7 +212,10 @@ void ScalarInit::before(const Wave &w, const Inst &i, const ScalarRule &rule,
                         const Report &report) {
   switch (rule.effect) {
   case Effect::Unknown:
+    return;
   case Effect::None:
+    if (rule.writesScc)
+      scc_ = false;
     return;
   case Effect::Load:
   case Effect::Store:
@@ -302,7 +305,7 @@ void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule
   }
   const bool bad =
       ua || ub || (rule.readsDestination && undefined(w, to, dwords)) || (rule.readsScc && scc_);
-  if (i.enc != Enc::Sopc && !i.op->name.starts_with("s_cmpk"))
+  if (rule.writesDestination)
     write(w, to, dwords, bad ? ~uint64_t(0) : 0);
   if (rule.writesScc)
     scc_ = bad;

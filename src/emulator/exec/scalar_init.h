@@ -9,7 +9,8 @@
 
 namespace flyemu {
 
-/// What the check must know of an instruction; decided by its name, once.
+/// What the check must know of an instruction: what it computes, by its name, and what else it reads
+/// and writes, by LLVM's tables. Decided once.
 struct ScalarRule {
   enum class Effect : uint8_t {
     Unknown,  ///< not decided yet
@@ -40,10 +41,12 @@ struct ScalarRule {
   Effect effect = Effect::Unknown;
   Function function = Function::And;
   bool complemented = false; ///< Logic: the result is inverted
-  bool readsDestination = false, readsScc = false, writesScc = false;
+  bool readsDestination = false, writesDestination = false, readsScc = false, writesScc = false;
   // Of vector arithmetic:
   bool laneMove = false; ///< a lane of a register goes to a scalar one, or comes from it
   bool carryOut = false; ///< writes a mask beside its result
+  bool readsVcc = false, writesExec = false;
+  bool swaps = false; ///< two registers
   bool lowAlone = false; ///< the result's low half does not depend on the operands' high halves
 };
 
@@ -86,7 +89,7 @@ private:
   bool scc_ = false;
 };
 
-/// The rule of an instruction that has an operation.
-ScalarRule scalarRule(const Inst &inst);
+/// The rule of an instruction that has an operation; `effects` are what LLVM says of it (McEffect).
+ScalarRule scalarRule(const Inst &inst, unsigned effects);
 
 } // namespace flyemu

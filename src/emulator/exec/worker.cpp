@@ -90,7 +90,7 @@ void runWaveObserved(Wave &w, Observer &o) {
 /// Whether the wave is in a small loop that reads memory and changes nothing that others see: what
 /// a wait for another workgroup looks like. Looks at the code from the next instruction to the
 /// branch back.
-bool looksWaiting(const Wave &w) {
+bool looksWaiting(const Program &program, const Wave &w) {
   constexpr int64_t kMost = 256; ///< dwords of such a loop
   const int64_t at = w.ip - w.codeBegin, end = w.codeEnd - w.codeBegin;
   int64_t first = -1, last = -1;
@@ -111,7 +111,7 @@ bool looksWaiting(const Wave &w) {
     const Inst &inst = w.codeBegin[i];
     if (!inst.op)
       return false;
-    const bool atomic = inst.op->name.find("_atomic_") != std::string_view::npos;
+    const bool atomic = program.isAtomic(inst);
     reads |= inst.op->cls == Class::VmemRead || inst.op->cls == Class::Smem || atomic;
     if (inst.op->cls == Class::Mfma ||
         (inst.op->cls == Class::VmemWrite && !atomic && inst.enc != Enc::Scratch))
@@ -312,7 +312,7 @@ private:
     };
     if (limited && elapsed >= options.timeLimit) {
       const Wave &w = someWave(slot.group);
-      const bool waits = w.stop != Stop::End && looksWaiting(w);
+      const bool waits = w.stop != Stop::End && looksWaiting(launch.program, w);
       return fail(slot.group, w,
                   {"the launch exceeded its limit of " + progress(options.timeLimit) + "; a wave " +
                        (waits ? "is in a loop that waits for memory to change," : "is"),
@@ -372,7 +372,7 @@ private:
              {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
                   " instructions" +
                   (w.gridTarget      ? ", at a barrier of the grid where others do not come"
-                   : looksWaiting(w) ? ", in a loop that waits for memory to change"
+                   : looksWaiting(launch.program, w) ? ", in a loop that waits for memory to change"
                                      : ""),
               -1, 0, FaultKind::Limit});
         return;
@@ -393,9 +393,9 @@ private:
       slot.waiting = false;
       return;
     }
-    slot.waiting = std::all_of(slot.group.waves.begin(), slot.group.waves.end(), [](const Wave &w) {
+    slot.waiting = std::all_of(slot.group.waves.begin(), slot.group.waves.end(), [this](const Wave &w) {
       return w.stop == Stop::End || w.stop == Stop::Barrier || w.stop == Stop::Yield ||
-             looksWaiting(w);
+             looksWaiting(launch.program, w);
     });
   }
 

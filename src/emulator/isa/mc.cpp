@@ -39,6 +39,7 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCInstPrinter> printer;
   std::vector<uint16_t> trapTemporaries; ///< of each of LLVM's registers, a bit for each
   std::vector<uint8_t> vectorDwords;     ///< of each of LLVM's registers, 0: no vector register
+  std::vector<uint16_t> effects;         ///< of each opcode
 };
 
 namespace {
@@ -65,6 +66,35 @@ std::vector<uint8_t> findVectorDwords(const llvm::MCRegisterInfo &registers) {
     llvm::StringRef name(registers.getName(r));
     if (name.starts_with("VGPR") || name.starts_with("AGPR"))
       found[r] = static_cast<uint8_t>(name.count("VGPR") + name.count("AGPR"));
+  }
+  return found;
+}
+
+/// The effects of each opcode. SCC, VCC, EXEC and M0 are named so, with an ending for their halves
+/// ("VCC_LO") and for targets where their number is another.
+std::vector<uint16_t> findEffects(const llvm::MCInstrInfo &instructions,
+                                  const llvm::MCRegisterInfo &registers) {
+  struct Implicit {
+    llvm::StringRef name;
+    uint16_t read, written;
+  };
+  static constexpr Implicit kImplicit[] = {{"SCC", kReadsScc, kWritesScc},
+                                           {"VCC", kReadsVcc, kWritesVcc},
+                                           {"EXEC", kReadsExec, kWritesExec},
+                                           {"M0", kReadsM0, kWritesM0}};
+  std::vector<uint16_t> found(instructions.getNumOpcodes());
+  for (unsigned opcode = 0; opcode < found.size(); ++opcode) {
+    const llvm::MCInstrDesc &d = instructions.get(opcode);
+    unsigned effects = (d.mayLoad() ? kLoads : 0u) | (d.mayStore() ? kStores : 0u);
+    for (const Implicit &i : kImplicit) {
+      for (llvm::MCPhysReg r : d.implicit_uses())
+        if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
+          effects |= i.read;
+      for (llvm::MCPhysReg r : d.implicit_defs())
+        if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
+          effects |= i.written;
+    }
+    found[opcode] = static_cast<uint16_t>(effects);
   }
   return found;
 }
@@ -118,6 +148,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.instructions.reset(target->createMCInstrInfo());
   i.trapTemporaries = findTrapTemporaries(*i.registers);
   i.vectorDwords = findVectorDwords(*i.registers);
+  i.effects = findEffects(*i.instructions, *i.registers);
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
@@ -140,7 +171,9 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
   auto status = decodeOne(*impl->disassembler, impl->gfx9, code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
-  McInstruction result{inst.getOpcode(), static_cast<unsigned>(size)};
+  McInstruction result{inst.getOpcode(), static_cast<unsigned>(size),
+                       impl->effects[inst.getOpcode()]};
+  unsigned vectorsWritten = 0;
   const llvm::MCInstrDesc &description = impl->instructions->get(inst.getOpcode());
   for (unsigned k = 0; k < inst.getNumOperands(); ++k) {
     if (!inst.getOperand(k).isReg())
@@ -148,12 +181,16 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
     const bool written = k < description.getNumDefs();
     const unsigned id = inst.getOperand(k).getReg().id();
     (written ? result.trapWrites : result.trapReads) |= impl->trapTemporaries[id];
+    const bool tied = !written && k < description.getNumOperands() &&
+                      description.getOperandConstraint(k, llvm::MCOI::TIED_TO) != -1;
+    if (!impl->vectorDwords[id])
+      result.effects |= written ? kWritesScalar : tied ? kReadsDestination : 0;
+    vectorsWritten += written && impl->vectorDwords[id];
     if (impl->vectorDwords[id] && result.vectorCount < result.vectors.size())
-      result.vectors[result.vectorCount++] = {
-          impl->vectorDwords[id], written,
-          !written && k < description.getNumOperands() &&
-              description.getOperandConstraint(k, llvm::MCOI::TIED_TO) != -1};
+      result.vectors[result.vectorCount++] = {impl->vectorDwords[id], written, tied};
   }
+  if (vectorsWritten == 2)
+    result.effects |= kWritesTwoVectors;
   return result;
 }
 

@@ -19,10 +19,30 @@ struct McVectorOperand {
   bool tied = false; ///< read, and it is the register that is written
 };
 
+/// What LLVM's instruction tables say that an opcode does besides computing, as bits.
+enum McEffect : uint16_t {
+  kLoads = 1, ///< from memory, LDS or scratch; atomic operations load and store
+  kStores = 2,
+  // Implicit operands, which the assembler's text may not show:
+  kReadsScc = 4,
+  kWritesScc = 8,
+  kReadsVcc = 16,
+  kWritesVcc = 32,
+  kReadsExec = 64,
+  kWritesExec = 128,
+  kReadsM0 = 256,
+  kWritesM0 = 512,
+  // Of the operands:
+  kWritesScalar = 1024,      ///< a scalar register
+  kReadsDestination = 2048,  ///< the scalar register that is written is read too
+  kWritesTwoVectors = 4096,  ///< two vector registers change places
+};
+
 /// What LLVM's disassembler says of the bytes at one place.
 struct McInstruction {
   unsigned opcode = 0; ///< LLVM's number; name with McTarget::opcodeName
   unsigned size = 0;   ///< bytes; 0 if the bytes are no instruction of the target
+  uint16_t effects = 0; ///< McEffect
   /// The trap temporaries (TTMP0-TTMP15, a bit for each) that it reads and writes.
   uint16_t trapReads = 0, trapWrites = 0;
   std::array<McVectorOperand, 6> vectors = {}; ///< in LLVM's order

@@ -1,0 +1,443 @@
+// What the emulator takes an instruction to read and write, against LLVM's tables of instructions:
+// the classes of its operation tables, what its checks know of each operation, and what running it
+// does to SCC, VCC, EXEC, M0 and the scalar registers.
+#include "machine.h"
+
+#include "emulator/exec/dispatch.h"
+#include "emulator/exec/memory_ops.h"
+#include "emulator/exec/op.h"
+#include "emulator/exec/scalar_init.h"
+#include "emulator/isa/encodings.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flyemu::test {
+
+namespace {
+using Effect = ScalarRule::Effect;
+
+/// One of LLVM's opcodes that the emulator has, decoded from an encoding of it.
+struct Case {
+  std::string record; ///< LLVM's name
+  EncodingWords words;
+  McInstruction mc;
+  std::shared_ptr<const Program> program;
+  const Inst &inst() const { return program->insts[0]; }
+  unsigned effects() const { return program->effects[0]; }
+  std::string_view name() const { return inst().op->name; }
+};
+
+/// An encoding of the same instruction whose operands are apart from each other; the given one
+/// where there is no such.
+EncodingWords spread(const McTarget &mc, const EncodingWords &given, const McInstruction &i) {
+  EncodingWords w = given;
+  if (given[0] >> 23 == 0x17d) // SOP1: s32, s2
+    w[0] = (w[0] & ~0x7f00ffu) | 32 << 16 | 2;
+  else if (given[0] >> 23 == 0x17e) // SOPC: s2, s4
+    w[0] = (w[0] & ~0xffffu) | 4 << 8 | 2;
+  else if (given[0] >> 30 == 2 && given[0] >> 28 != 0xb) // SOP2: s32, s2, s4
+    w[0] = (w[0] & ~0x7fffffu) | 32 << 16 | 4 << 8 | 2;
+  return mc.decode(w.data(), sizeof w).opcode == i.opcode ? w : given;
+}
+
+std::vector<Case> casesOf(const std::string &target) {
+  const TargetInfo &info = *findTarget(target);
+  const McTarget mc(info.name, info.features);
+  std::map<unsigned, Case> cases;
+  eachEncoding(info, mc, [&](const EncodingWords &words, const McInstruction &i) {
+    if (!cases.count(i.opcode)) {
+      const EncodingWords apart = spread(mc, words, i);
+      cases.emplace(i.opcode, Case{std::string(mc.opcodeName(i.opcode)), apart,
+                                   mc.decode(apart.data(), sizeof apart), nullptr});
+    }
+  });
+  std::vector<Case> all;
+  for (auto &[opcode, c] : cases) {
+    all.push_back(std::move(c));
+    all.back().program = decodeProgram(target, all.back().words.data(), sizeof(EncodingWords));
+    if (!all.back().inst().op)
+      all.pop_back();
+  }
+  return all;
+}
+
+/// Where LLVM's tables say something else with reason; by the beginning of a base mnemonic.
+struct Exception {
+  std::string_view name, reason;
+};
+bool isAmong(std::span<const Exception> exceptions, std::string_view name) {
+  for (const Exception &e : exceptions)
+    if (name.starts_with(e.name))
+      return true;
+  return false;
+}
+
+constexpr Exception kMemory[] = {
+    {"s_prefetch_", "LLVM keeps the order of prefetches, which bring nothing"},
+    {"s_buffer_prefetch_", "LLVM keeps the order of prefetches, which bring nothing"},
+    {"s_waitcnt_", "LLVM keeps the order of memory around the waits of one counter"},
+    {"s_wakeup", "LLVM keeps the order of signals to other waves"},
+};
+
+/// What the classes of the operation tables say of memory: McEffect, or nothing of what is open.
+std::optional<unsigned> memoryOf(const Case &c) {
+  const Inst &i = c.inst();
+  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
+  switch (i.op->cls) {
+  case Class::VmemRead:
+    return toLds ? kLoads | kStores : kLoads;
+  case Class::VmemWrite: // atomic operations among them
+    return c.effects() & kLoads ? kLoads | kStores : kStores;
+  case Class::Lds:
+  case Class::Smem:
+    return std::nullopt;
+  default:
+    return 0;
+  }
+}
+
+/// What the names of memory instructions say, as people read them.
+std::optional<unsigned> memoryByName(std::string_view name) {
+  auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("_load_lds_") || (has("_load_") && name.ends_with("_lds")))
+    return kLoads | kStores;
+  if (has("_atomic_"))
+    return kLoads | kStores;
+  if (has("_load_") || name.starts_with("ds_read"))
+    return kLoads;
+  if (has("_store_") || name.starts_with("ds_write"))
+    return kStores;
+  if (has("permute_") || has("_swizzle_") || name == "ds_nop" || has("cache_") || has("time") ||
+      has("probe") || has("_inv") || has("_wb"))
+    return 0;
+  return name.starts_with("ds_") ? std::optional<unsigned>(kLoads | kStores) : std::nullopt;
+}
+} // namespace
+
+TEST_CASE("effects: what loads and stores is of a class that does") {
+  for (const char *target : kTargets) {
+    size_t compared = 0;
+    for (const Case &c : casesOf(target)) {
+      INFO(target << ": " << c.record);
+      if (isAmong(kMemory, c.name()))
+        continue;
+      const unsigned memory = c.effects() & (kLoads | kStores);
+      if (const auto expected = memoryOf(c)) {
+        CHECK(memory == *expected);
+        ++compared;
+      }
+      if (const Enc e = c.inst().enc; e >= Enc::Ds || e == Enc::Smem)
+        if (const auto expected = memoryByName(c.name()))
+          CHECK(memory == *expected);
+    }
+    CHECK(compared > 1000);
+  }
+}
+
+TEST_CASE("effects: the rules of the check for values that nobody has written are LLVM's") {
+  static constexpr Exception kScc[] = {
+      {"s_setvskip", "SOPC's other instructions write SCC; this one sets a bit of MODE"},
+  };
+  for (const char *target : kTargets) {
+    size_t scalar = 0;
+    for (const Case &c : casesOf(target)) {
+      INFO(target << ": " << c.record);
+      const Inst &i = c.inst();
+      const unsigned e = c.effects();
+      const ScalarRule rule = scalarRule(i, e);
+      if (i.enc == Enc::Sopp) {
+        CHECK((rule.effect == Effect::BranchScc) == bool(e & kReadsScc));
+        CHECK((rule.effect == Effect::BranchVcc) == bool(e & kReadsVcc));
+        CHECK((rule.effect == Effect::BranchExec) == bool(e & kReadsExec && !(e & kReadsM0)));
+        continue;
+      }
+      if (i.enc == Enc::Smem) {
+        if (!isAmong(kMemory, c.name())) {
+          CHECK((rule.effect == Effect::Load || rule.effect == Effect::Atomic) == bool(e & kLoads));
+          CHECK((rule.effect == Effect::Store || rule.effect == Effect::Atomic) ==
+                bool(e & kStores));
+        }
+        // Of the others, a clock has a result.
+        if (rule.effect == Effect::Defines || rule.effect == Effect::None)
+          CHECK((rule.effect == Effect::Defines) == bool(e & kWritesScalar));
+        continue;
+      }
+      if (i.enc != Enc::Sop1 && i.enc != Enc::Sop2 && i.enc != Enc::Sopc && i.enc != Enc::Sopk)
+        continue;
+      ++scalar;
+      switch (rule.effect) { // those that set SCC, or look at it, whatever the rule's bits say
+      case Effect::Logic:
+      case Effect::SaveExec:
+      case Effect::WriteExec:
+      case Effect::ShiftLeft:
+      case Effect::ShiftRight:
+      case Effect::Extract:
+      case Effect::Equal:
+      case Effect::BitTest:
+        CHECK(e & kWritesScc);
+        CHECK_FALSE(e & kReadsScc);
+        break;
+      case Effect::Select:
+      case Effect::MoveIf:
+        CHECK(e & kReadsScc);
+        CHECK_FALSE(e & kWritesScc);
+        break;
+      case Effect::Move:
+      case Effect::Defines:
+      case Effect::Jump:
+        CHECK_FALSE(e & (kReadsScc | kWritesScc));
+        break;
+      case Effect::None:
+        CHECK((!(e & kWritesScc) || rule.writesScc || isAmong(kScc, c.name())));
+        break;
+      default:
+        CHECK(rule.writesScc == bool(e & kWritesScc));
+        CHECK(rule.readsScc == bool(e & kReadsScc));
+        break;
+      }
+      // These have results by their rules; the others by LLVM's word.
+      const bool result = rule.effect == Effect::Move || rule.effect == Effect::MoveIf ||
+                          rule.effect == Effect::Select || rule.effect == Effect::Logic ||
+                          rule.effect == Effect::SaveExec || rule.effect == Effect::WriteExec ||
+                          rule.effect == Effect::ShiftLeft || rule.effect == Effect::ShiftRight ||
+                          rule.effect == Effect::Extract || rule.effect == Effect::Defines;
+      if (result)
+        CHECK(e & kWritesScalar);
+      if (rule.effect == Effect::Equal || rule.effect == Effect::BitTest)
+        CHECK_FALSE(e & kWritesScalar);
+      const bool exec = rule.effect == Effect::SaveExec || rule.effect == Effect::WriteExec;
+      if (!c.name().starts_with("s_subvector_loop")) // branches of waves of 64 on RDNA, which fault
+        CHECK(exec == bool(e & kWritesExec));
+    }
+    CHECK(scalar > 140);
+  }
+}
+
+// Where the tables have other results than LLVM, which the checks therefore take from LLVM.
+constexpr Exception kWidths[] = {
+    {"v_nop", "has no result"},
+    {"v_clrexcp", "has no result"},
+    {"v_pipeflush", "has no result"},
+    {"v_cvt_scalef32_", "the tables have no type of six registers, and eight stand for them"},
+    {"v_swap", "LLVM takes these bits for a swap with a scalar register, which there is not"},
+    {"v_permlane16_swap_", "LLVM takes these bits for a swap with a scalar register"},
+    {"v_permlane32_swap_", "LLVM takes these bits for a swap with a scalar register"},
+    {"v_movreld_", "the result is M0 registers away from what LLVM lists as an operand"},
+    {"v_movrelsd_", "the result is M0 registers away from what LLVM lists as an operand"},
+};
+
+TEST_CASE("effects: vector arithmetic has the operands that LLVM lists, of their widths") {
+  for (const char *target : kTargets) {
+    size_t compared = 0;
+    for (const Case &c : casesOf(target)) {
+      const Inst &i = c.inst();
+      const unsigned e = c.effects();
+      if (i.op->cls != Class::Valu || (i.enc != Enc::Vop1 && i.enc != Enc::Vop2 &&
+                                       i.enc != Enc::Vopc && i.enc != Enc::Vop3 &&
+                                       i.enc != Enc::Vop3p))
+        continue;
+      INFO(target << ": " << c.record);
+      ++compared;
+      const ScalarRule rule = scalarRule(i, e);
+      const bool mask = i.op->dst == Type::Mask;
+      CHECK(mask == (c.name().starts_with("v_cmp") || bool(e & kWritesExec)));
+      if (mask)
+        CHECK(e & (kWritesExec | kWritesVcc | kWritesScalar));
+      else if (rule.carryOut && i.dst.isVgpr() && !rule.laneMove && !isAmong(kWidths, c.name()))
+        CHECK(i.sdst.kind == Kind::Sgpr);
+      if (i.enc == Enc::Vop2)
+        CHECK((i.op->src[2] == Type::Mask) == bool(e & kReadsVcc));
+      unsigned written = 0, expected = 0;
+      std::multiset<unsigned> read, taken;
+      for (unsigned k = 0; k < c.mc.vectorCount; ++k) {
+        const McVectorOperand &v = c.mc.vectors[k];
+        if (v.written)
+          written += v.dwords;
+        else if (!v.tied)
+          read.insert(v.dwords);
+      }
+      if (isAmong(kWidths, c.name()))
+        continue;
+      const bool toScalar = rule.laneMove && e & kWritesScalar; // the row is a scalar's number
+      if (i.dst.isVgpr() && !mask && !toScalar)
+        expected = std::max(1u, dwordsOf(i.op->dst));
+      for (unsigned k = 0; k < 3; ++k)
+        if (i.src[k].isVgpr())
+          taken.insert(std::max(1u, dwordsOf(i.op->src[k])));
+      CHECK(written == expected);
+      CHECK(read == taken);
+    }
+    CHECK(compared > 500);
+  }
+}
+
+namespace {
+/// A state for a run: scalars, SCC, the first vector registers.
+struct State {
+  std::array<uint32_t, 128> s;
+  bool scc;
+  std::vector<uint32_t> rows;
+};
+constexpr unsigned kRows = 48;
+
+/// What a run leaves; nothing where it faults.
+std::optional<State> runOn(Machine &m, const Case &c, const State &before) {
+  std::copy(before.s.begin(), before.s.end(), m.wave.s);
+  m.wave.scc = before.scc;
+  std::copy(before.rows.begin(), before.rows.end(), m.row(0));
+  m.setMode(0x1f0);
+  m.wave.stop = Stop::None;
+  m.wave.fuel = 100;
+  m.wave.codeBegin = c.program->insts.data();
+  m.wave.codeEnd = m.wave.codeBegin + c.program->insts.size() - 1;
+  m.wave.codeAddress = c.program->address;
+  m.wave.current = m.wave.codeBegin;
+  m.wave.ip = m.wave.codeBegin + c.inst().dwords;
+  try {
+    c.inst().fn(m.wave, c.inst());
+  } catch (const WaveFault &) {
+    return std::nullopt;
+  }
+  State after;
+  std::copy_n(m.wave.s, after.s.size(), after.s.begin());
+  after.scc = m.wave.scc;
+  after.rows.assign(m.row(0), m.row(0) + kRows * kLanes);
+  return after;
+}
+
+/// A register with implicit uses: how it is changed, and where it is among the scalar registers.
+struct Special {
+  const char *name;
+  unsigned reads, writes;
+  unsigned first, count; ///< no registers: SCC
+  uint32_t flip;         ///< M0 is an index: it stays one
+};
+
+bool covers(const Operand &o, const Special &x) {
+  return o.kind == Kind::Sgpr && x.count && o.index + 1u >= x.first && o.index < x.first + x.count;
+}
+} // namespace
+
+TEST_CASE("effects: running an instruction reads and writes what LLVM says of SCC, VCC, EXEC, M0") {
+  // What LLVM lists and no run shows.
+  static constexpr Exception kUnseen[] = {
+      {"s_setvskip", "SOPC's other instructions write SCC; this one sets a bit of MODE"},
+      {"s_set_gpr_idx_", "a part of M0 stays, which makes it an operand, of itself alone"},
+      {"v_movrelsd_b32", "the encoding at hand moves a register to itself"},
+      {"v_cmpx_t_", "leaves EXEC as it is"},
+      {"v_cmpx_tru_", "leaves EXEC as it is"},
+  };
+  // What runs show and LLVM does not list.
+  static constexpr Exception kUnlisted[] = {
+      {"s_movreld_", "the result is M0 registers away from what LLVM lists as an operand"},
+      {"v_movrelsd_2_", "LLVM leaves EXEC out; its lanes are on or off as for any other move"},
+      {"v_swaprel_", "LLVM leaves EXEC out; its lanes are on or off as for any other move"},
+  };
+  for (const char *target : kTargets) {
+    Machine m(target);
+    const unsigned m0 = m.wave.target->m0;
+    const Special kSpecials[] = {{"SCC", kReadsScc, kWritesScc, 0, 0, 0},
+                                 {"VCC", kReadsVcc, kWritesVcc, 106, 2, ~0u},
+                                 {"EXEC", kReadsExec, kWritesExec, 126, m.lanes / 32, ~0u},
+                                 {"M0", kReadsM0, kWritesM0, m0, 1, 3}};
+    size_t runs = 0;
+    std::string wrong;
+    for (const Case &c : casesOf(target)) {
+      const Inst &i = c.inst();
+      const bool scalar = i.enc == Enc::Sop1 || i.enc == Enc::Sop2 || i.enc == Enc::Sopc ||
+                          i.enc == Enc::Sopk;
+      const bool vector = i.enc == Enc::Vop1 || i.enc == Enc::Vop2 || i.enc == Enc::Vopc ||
+                          i.enc == Enc::Vop3 || i.enc == Enc::Vop3p;
+      if ((!scalar && !vector) || (i.op->cls != Class::Salu && i.op->cls != Class::Valu))
+        continue;
+      const unsigned e = c.effects();
+      unsigned seen = 0;
+      std::set<std::string> told;
+      auto tell = [&](const std::string &what) {
+        if (told.insert(what).second)
+          wrong += c.record + ": " + what + "\n";
+      };
+      uint32_t seed = 12345;
+      auto next = [&] { return seed = seed * 1664525 + 1013904223, seed ^ seed >> 15; };
+      // Small numbers, which are equal now and then, NaNs of each size, and any bits.
+      auto value = [&](unsigned round) {
+        static constexpr uint32_t kSome[] = {0, 1, 0x7fff7fff, 0x3c003c00};
+        return round % 4 == 0 ? next() & 1 : round % 4 == 1 ? kSome[next() >> 8 & 3] : next();
+      };
+      for (unsigned round = 0; round < 16; ++round) {
+        State before;
+        for (uint32_t &x : before.s)
+          x = value(round);
+        before.s[m0] = next() & 3;
+        if (m.wave.target->nullSgpr)
+          before.s[m.wave.target->nullSgpr] = 0;
+        before.s[126] = next();
+        before.s[127] = m.lanes == 32 ? 0 : next();
+        before.scc = round & 1;
+        before.rows.resize(kRows * kLanes);
+        for (uint32_t &x : before.rows)
+          x = value(round);
+        const auto after = runOn(m, c, before);
+        if (!after)
+          continue;
+        ++runs;
+        auto differs = [&](const State &a, const State &b, const Special &x) {
+          bool d = !x.count && a.scc != b.scc;
+          for (unsigned r = x.first; r < x.first + x.count; ++r)
+            d |= a.s[r] != b.s[r];
+          return d;
+        };
+        for (const Special &x : kSpecials) {
+          if (differs(before, *after, x)) {
+            seen |= x.writes;
+            if (!(e & x.writes) && !isAmong(kUnlisted, c.name()) && !covers(i.dst, x) && !covers(i.sdst, x))
+              tell(std::string("writes ") + x.name);
+          }
+          State other = before;
+          if (!x.count)
+            other.scc = !other.scc;
+          for (unsigned r = x.first; r < x.first + x.count; ++r)
+            other.s[r] ^= x.flip;
+          const auto otherAfter = runOn(m, c, other);
+          bool read = !otherAfter || otherAfter->rows != after->rows;
+          for (const Special &y : kSpecials)
+            read |= otherAfter && &y != &x && differs(*otherAfter, *after, y);
+          for (unsigned r = 0; otherAfter && r < 106; ++r)
+            read |= otherAfter->s[r] != after->s[r];
+          if (!read)
+            continue;
+          seen |= x.reads;
+          if (!(e & x.reads) && !isAmong(kUnlisted, c.name()) && !covers(i.src[0], x) && !covers(i.src[1], x) &&
+              !covers(i.src[2], x) && !covers(i.dst, x) && !covers(i.sdst, x))
+            tell(std::string("reads ") + x.name);
+        }
+        // Other scalar registers change where LLVM lists a result.
+        for (unsigned r = 0; r < 106; ++r)
+          if (before.s[r] != after->s[r] && !(e & kWritesScalar) &&
+              !isAmong(kUnlisted, c.name()))
+            tell("writes s" + std::to_string(r));
+      }
+      if (!isAmong(kUnseen, c.name()))
+        for (const Special &x : kSpecials) {
+          if (e & x.writes & ~seen)
+            tell(std::string("never writes ") + x.name);
+          if (e & x.reads & ~seen && (scalar || x.reads != kReadsExec))
+            tell(std::string("never reads ") + x.name);
+        }
+    }
+    INFO(target << ":\n" << wrong);
+    CHECK(wrong.empty());
+    CHECK(runs > 10000);
+  }
+}
+
+} // namespace flyemu::test
