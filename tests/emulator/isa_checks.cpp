@@ -228,6 +228,19 @@ TEST_CASE("scalar registers that nobody wrote") {
        "s_cbranch_scc0 past\npast:",
        nullptr},
       {"v_readfirstlane_b32 s20, v20\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 past\npast:", kBranch},
+      // What instructions read and write besides the operands of their text.
+      {"s_mov_b64 vcc, s[30:31]\nv_div_fmas_f32 v9, v1, v1, v1\nglobal_store_dword v1, v9, s[2:3]",
+       kData},
+      {"s_mov_b64 vcc, 0\nv_div_fmas_f32 v9, v1, v1, v1\nglobal_store_dword v1, v9, s[2:3]",
+       nullptr},
+      {"v_mov_b32 v0, v20\nv_nop\nglobal_store_dword v1, v0, s[2:3]", kData},
+      {"v_mov_b32 v9, v1\nv_swap_b32 v9, v20\nglobal_store_dword v1, v20, s[2:3]", nullptr},
+      {"v_mov_b32 v9, v1\nv_swap_b32 v9, v20\nglobal_store_dword v1, v9, s[2:3]", kData},
+      {"s_mov_b32 s0, s30\ns_set_gpr_idx_idx s8\ns_cmp_lg_u32 s0, 0\ns_cbranch_scc0 past\npast:",
+       kBranch},
+      {"s_and_b32 s20, s30, 1\ns_set_gpr_idx_on s8, gpr_idx()\ns_set_gpr_idx_off\n"
+       "s_cbranch_scc0 past\npast:",
+       kBranch},
   };
   for (const auto &[text, message] : cases) {
     WaveRun w;
@@ -244,6 +257,17 @@ TEST_CASE("scalar registers that nobody wrote") {
     else
       CHECK(w.result.findings.empty());
   }
+}
+
+TEST_CASE("a barrier that says whose signal was first writes SCC") {
+  WaveRun w("gfx1201");
+  w.checks = kCheckInit;
+  w.run("s_cmp_gt_u32 s30, 5\ns_barrier_signal_isfirst -1\ns_barrier_wait -1\n"
+        "s_cbranch_scc0 past\npast:\n");
+  INFO(all(w));
+  CHECK(w.result.findings.empty());
+  w.run("s_cmp_gt_u32 s30, 5\ns_cbranch_scc0 past\npast:\n");
+  CHECK(found(w, kCheckInit, "a branch is decided by a value that nobody has written"));
 }
 
 TEST_CASE("bounds and alignment of LDS") {

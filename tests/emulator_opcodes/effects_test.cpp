@@ -50,8 +50,8 @@ EncodingWords spread(const McTarget &mc, const EncodingWords &given, const McIns
 }
 
 std::vector<Case> casesOf(const std::string &target) {
-  const TargetInfo &info = *findTarget(target);
-  const McTarget mc(info.name, info.features);
+  const flyemu::Machine &info = *findMachine(target);
+  const McTarget mc(info.name(), info.disassembler);
   std::map<unsigned, Case> cases;
   eachEncoding(info, mc, [&](const EncodingWords &words, const McInstruction &i) {
     if (!cases.count(i.opcode)) {
@@ -360,6 +360,7 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
       if ((!scalar && !vector) || (i.op->cls != Class::Salu && i.op->cls != Class::Valu))
         continue;
       const unsigned e = c.effects();
+      const bool unlisted = isAmong(kUnlisted, c.name());
       unsigned seen = 0;
       std::set<std::string> told;
       auto tell = [&](const std::string &what) {
@@ -399,7 +400,7 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
         for (const Special &x : kSpecials) {
           if (differs(before, *after, x)) {
             seen |= x.writes;
-            if (!(e & x.writes) && !isAmong(kUnlisted, c.name()) && !covers(i.dst, x) && !covers(i.sdst, x))
+            if (!(e & x.writes) && !unlisted && !covers(i.dst, x) && !covers(i.sdst, x))
               tell(std::string("writes ") + x.name);
           }
           State other = before;
@@ -416,14 +417,13 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
           if (!read)
             continue;
           seen |= x.reads;
-          if (!(e & x.reads) && !isAmong(kUnlisted, c.name()) && !covers(i.src[0], x) && !covers(i.src[1], x) &&
+          if (!(e & x.reads) && !unlisted && !covers(i.src[0], x) && !covers(i.src[1], x) &&
               !covers(i.src[2], x) && !covers(i.dst, x) && !covers(i.sdst, x))
             tell(std::string("reads ") + x.name);
         }
         // Other scalar registers change where LLVM lists a result.
         for (unsigned r = 0; r < 106; ++r)
-          if (before.s[r] != after->s[r] && !(e & kWritesScalar) &&
-              !isAmong(kUnlisted, c.name()))
+          if (before.s[r] != after->s[r] && !(e & kWritesScalar) && !unlisted)
             tell("writes s" + std::to_string(r));
       }
       if (!isAmong(kUnseen, c.name()))

@@ -9,8 +9,8 @@
 
 namespace flyemu {
 
-/// What the check must know of an instruction: what it computes, by its name, and what else it reads
-/// and writes, by LLVM's tables. Decided once.
+/// What the check must know of an instruction: what it computes, by its name, and what else it
+/// reads and writes, by LLVM's tables. Decided once.
 struct ScalarRule {
   enum class Effect : uint8_t {
     Unknown,  ///< not decided yet

@@ -393,7 +393,8 @@ private:
       slot.waiting = false;
       return;
     }
-    slot.waiting = std::all_of(slot.group.waves.begin(), slot.group.waves.end(), [this](const Wave &w) {
+    const auto &waves = slot.group.waves;
+    slot.waiting = std::all_of(waves.begin(), waves.end(), [this](const Wave &w) {
       return w.stop == Stop::End || w.stop == Stop::Barrier || w.stop == Stop::Yield ||
              looksWaiting(launch.program, w);
     });
