@@ -229,7 +229,8 @@ TEST_CASE("scalar registers that nobody wrote") {
        nullptr},
       {"v_readfirstlane_b32 s20, v20\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 past\npast:", kBranch},
       // What instructions read and write besides the operands of their text.
-      {"s_mov_b64 vcc, s[30:31]\nv_div_fmas_f32 v9, v1, v1, v1\nglobal_store_dword v1, v9, s[2:3]",
+      {"s_mov_b64 vcc, s[30:31]\nv_div_fmas_f32 v9, v1, v1, v1\ns_mov_b64 vcc, 0\n"
+       "global_store_dword v1, v9, s[2:3]",
        kData},
       {"s_mov_b64 vcc, 0\nv_div_fmas_f32 v9, v1, v1, v1\nglobal_store_dword v1, v9, s[2:3]",
        nullptr},
