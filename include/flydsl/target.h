@@ -33,6 +33,7 @@ enum class Feature : std::uint8_t {
   accumulation_registers, ///< accumulation registers beside the vector registers
   xf32,                   ///< MFMA of f32 operands with 10 bits of mantissa
   mfma_scale,             ///< MFMA of 8-, 6- and 4-bit floats with block scales
+  wmma_scale,             ///< WMMA of 8-, 6- and 4-bit floats with block scales
   fp8_conversions,        ///< instructions that convert f32 to 8-bit floats and back
   fnuz_fp8,               ///< 8-bit floats of instructions are E4M3FNUZ and E5M2FNUZ
   ocp_fp8,                ///< 8-bit floats of instructions are OCP's E4M3FN and E5M2

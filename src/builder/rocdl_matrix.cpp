@@ -92,7 +92,7 @@ constexpr Instruction mfmas[] = {
 
 unsigned processorOf(llvm::StringRef target) {
   for (auto [bit, name] : processors)
-    if (target.starts_with(name))
+    if (target == name)
       return bit;
   return 0;
 }
@@ -221,10 +221,10 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
 Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const WmmaOptions &options, Loc loc) {
   Tracer &t = Tracer::require("wmma", loc);
-  const std::string target = t.target(name, loc).name();
+  const Target &target = t.target(name, loc);
   const fly_rocdl::MatrixInstruction *row = fly_rocdl::findWmma(name, target);
   if (!row)
-    refuse("WMMA", name, target, fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target), loc);
+    refuse("WMMA", name, target.name(), fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target), loc);
   const fly_rocdl::WmmaRegisters made = fly_rocdl::wmmaRegisters(*row, t.context());
   mlir::Value operands[] = {fitted(t, a, made.a, name, loc), fitted(t, b, made.b, name, loc),
                             fitted(t, c, made.acc, name, loc)};

@@ -71,7 +71,7 @@ void expectOnTarget(mlir::Type type, Loc loc) {
   Tracer *t = Tracer::current();
   if (!t || !t->targetIfKnown())
     return;
-  std::string missing = mlir::fly_rocdl::missingOn(instructionOf(type), t->targetIfKnown()->name());
+  std::string missing = mlir::fly_rocdl::missingOn(instructionOf(type), *t->targetIfKnown());
   if (!missing.empty())
     throw TraceError(missing, loc);
 }

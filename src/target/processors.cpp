@@ -90,8 +90,8 @@ constexpr std::array kProcessors = {
         .ldsBytes = 320 * kKib,
         .maxBlockSize = 1024,
         .switches = {},
-        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
-                     Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
+        .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions,
+                     Feature::ocp_fp8, Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
                      Feature::clusters, Feature::async_lds, Feature::tensor_mover},
     },
 };
@@ -106,6 +106,7 @@ constexpr std::array kFeatures = {
     NamedFeature{Feature::accumulation_registers, "accumulation_registers"},
     NamedFeature{Feature::xf32, "xf32"},
     NamedFeature{Feature::mfma_scale, "mfma_scale"},
+    NamedFeature{Feature::wmma_scale, "wmma_scale"},
     NamedFeature{Feature::fp8_conversions, "fp8_conversions"},
     NamedFeature{Feature::fnuz_fp8, "fnuz_fp8"},
     NamedFeature{Feature::ocp_fp8, "ocp_fp8"},

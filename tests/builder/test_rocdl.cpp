@@ -255,7 +255,7 @@ TEST_CASE("raw WMMA offers what the target's atoms have") {
                       rocdl::wmma("f32_16x16x16_f16", splat(fx::f16, 8), splat(fx::f16, 8),
                                   splat(fx::f32, 8));
                     }, "gfx1250"),
-                    Catch::Contains("gfx11, gfx120x have it; gfx1250 has"));
+                    Catch::Contains("gfx1100, gfx1200, gfx1201 have it; gfx1250 has"));
   CHECK_THROWS_WITH(trace([](auto, auto, auto) {
                       rocdl::wmma("f32_16x16x32_f16", splat(fx::f16, 16), splat(fx::f16, 16),
                                   splat(fx::f32, 8), {.clamp = true});

@@ -4,9 +4,6 @@
 # up whole; reading that a text is a target id at all ("gfx", no digit) is no decision.
 cmake_minimum_required(VERSION 3.25)
 
-# Files that still decide by names.
-set(exempt src/dialect/FlyROCDL/IR/MatrixInstructions.cpp)
-
 set(name "\"gfx[0-9]")
 set(comparisons
   "(substr|compare|find|startsWith|starts_with|startswith|consume|consume_front|equals|strcmp|strncmp|memcmp)\\([^\"]*${name}"
@@ -22,9 +19,6 @@ endif()
 set(bad "")
 foreach(file IN LISTS files)
   file(RELATIVE_PATH shown "${ROOT}" "${file}")
-  if(shown IN_LIST exempt)
-    continue()
-  endif()
   file(STRINGS "${file}" lines REGEX "${name}")
   foreach(line IN LISTS lines)
     foreach(comparison IN LISTS comparisons)

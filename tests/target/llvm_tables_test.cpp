@@ -46,6 +46,7 @@ const std::vector<Counterpart> counterparts = {
     {Feature::accumulation_registers, {"mai-insts"}},
     {Feature::xf32, {"xf32-insts"}},
     {Feature::mfma_scale, {"gfx950-insts"}},
+    {Feature::wmma_scale, {"gfx1250-insts"}},
     {Feature::fp8_conversions, {"fp8-conversion-insts"}},
     {Feature::fp4_conversions, {"fp4-cvt-scale-insts"}},
     {Feature::bf16_conversions, {"bf16-cvt-insts"}},

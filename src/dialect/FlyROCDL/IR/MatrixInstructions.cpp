@@ -4,10 +4,10 @@
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "target/processors.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,6 +15,9 @@
 
 namespace mlir::fly_rocdl {
 
+using flydsl::Family;
+using flydsl::Feature;
+using flydsl::Target;
 using llvm::StringRef;
 using Table = std::vector<MatrixInstruction>;
 
@@ -145,27 +148,37 @@ const MatrixInstruction *findMatrixInstruction(MatrixFamily family, int32_t m, i
 // Targets
 //===----------------------------------------------------------------------===//
 
-static StringRef processor(StringRef target) { return target.split(':').first; }
-
-static unsigned mfmaTarget(StringRef target) {
-  return llvm::StringSwitch<unsigned>(processor(target))
-      .Case("gfx90a", kGfx90a)
-      .Cases({"gfx940", "gfx941", "gfx942"}, kGfx942)
-      .Case("gfx950", kGfx950)
-      .Default(0);
+/// The bit of MfmaTarget; 0 for targets without MFMA.
+static unsigned mfmaTarget(const Target &target) {
+  switch (target.family()) {
+  case Family::cdna2:
+    return kGfx90a;
+  case Family::cdna3:
+    return kGfx942;
+  case Family::cdna4:
+    return kGfx950;
+  case Family::rdna3:
+  case Family::rdna4:
+  case Family::gfx1250:
+    return 0;
+  }
+  return 0;
 }
 
-std::optional<MatrixFamily> matrixFamilyOf(StringRef target) {
-  if (mfmaTarget(target))
+static MatrixFamily matrixFamilyOf(const Target &target) {
+  switch (target.family()) {
+  case Family::cdna2:
+  case Family::cdna3:
+  case Family::cdna4:
     return MatrixFamily::MFMA;
-  StringRef cpu = processor(target);
-  if (cpu.starts_with("gfx1250"))
-    return MatrixFamily::GFX1250;
-  if (cpu.starts_with("gfx120"))
-    return MatrixFamily::GFX120X;
-  if (cpu.starts_with("gfx11"))
+  case Family::rdna3:
     return MatrixFamily::GFX11;
-  return std::nullopt;
+  case Family::rdna4:
+    return MatrixFamily::GFX120X;
+  case Family::gfx1250:
+    return MatrixFamily::GFX1250;
+  }
+  llvm_unreachable("a family of processors that the table of instructions does not know");
 }
 
 /// "wmma.f32.16x16x16.fp8_bf8" is "f32_16x16x16_fp8_bf8".
@@ -175,37 +188,31 @@ static std::string wmmaName(const MatrixInstruction &row) {
   return name;
 }
 
-static constexpr std::pair<MatrixFamily, const char *> kWmmaFamilies[] = {
-    {MatrixFamily::GFX11, "gfx11"},
-    {MatrixFamily::GFX120X, "gfx120x"},
-    {MatrixFamily::GFX1250, "gfx1250"}};
-
-const MatrixInstruction *findWmma(StringRef name, StringRef target) {
-  std::optional<MatrixFamily> family = matrixFamilyOf(target);
+const MatrixInstruction *findWmma(StringRef name, const Target &target) {
+  const MatrixFamily family = matrixFamilyOf(target);
   std::string wanted = name.str();
   std::replace(wanted.begin(), wanted.end(), '.', '_');
-  if (family && *family != MatrixFamily::MFMA)
+  if (target.has(Feature::wmma))
     for (const MatrixInstruction &row : table())
-      if (row.family == *family && wmmaName(row) == wanted)
+      if (row.family == family && wmmaName(row) == wanted)
         return &row;
   return nullptr;
 }
 
-std::vector<std::string> wmmaNames(StringRef target) {
+std::vector<std::string> wmmaNames(const Target &target) {
   std::vector<std::string> names;
-  std::optional<MatrixFamily> family = matrixFamilyOf(target);
-  if (family && *family != MatrixFamily::MFMA)
+  if (target.has(Feature::wmma))
     for (const MatrixInstruction &row : table())
-      if (row.family == *family)
+      if (row.family == matrixFamilyOf(target))
         names.push_back(wmmaName(row));
   return names;
 }
 
 std::vector<std::string> wmmaTargets(StringRef name) {
   std::vector<std::string> targets;
-  for (auto [family, target] : kWmmaFamilies)
+  for (const Target &target : Target::all())
     if (findWmma(name, target))
-      targets.push_back(target);
+      targets.push_back(target.name());
   return targets;
 }
 
@@ -231,8 +238,8 @@ WmmaRegisters wmmaRegisters(const MatrixInstruction &row, MLIRContext *context) 
           registers(row.acc, half ? 16 : int64_t(row.m) * row.n / kWave)};
 }
 
-std::string offeredInstructions(MatrixFamily family, StringRef target) {
-  unsigned bit = target.empty() ? ~0u : mfmaTarget(target);
+std::string offeredInstructions(MatrixFamily family, const Target &target) {
+  unsigned bit = target ? mfmaTarget(target) : ~0u;
   std::vector<std::pair<std::string, std::string>> byTypes;
   for (const MatrixInstruction &row : table()) {
     if (row.family != family || (row.targets && !(row.targets & bit)))
@@ -280,40 +287,37 @@ static std::optional<Dense> dense(Type type) {
       .Default([](Type) { return std::nullopt; });
 }
 
-/// Of the other instructions, the targets that have them; empty: all.
-static StringRef targetsOf(Type type) {
-  return llvm::TypeSwitch<Type, StringRef>(type)
-      .Case<CopyOpCDNA4LdsReadTransposeType, CopyOpCDNA4BufferLoadAsyncLDSType,
-            CopyOpCDNA4GlobalLoadAsyncLDSType, MmaOpCDNA4_MFMAScaleType>(
-          [](auto) { return "gfx950"; })
-      .Case([](CopyOpCDNA3BufferCopyLDSType t) {
-        return t.getBitSize() == 32 ? "gfx90a, gfx942, gfx950" : "gfx950";
+/// Of the other instructions, the feature that they need; nothing: every target has them.
+static std::optional<Feature> featureOf(Type type) {
+  using Needed = std::optional<Feature>;
+  return llvm::TypeSwitch<Type, Needed>(type)
+      .Case([](CopyOpCDNA4LdsReadTransposeType) -> Needed { return Feature::lds_transpose_read; })
+      .Case<CopyOpCDNA4BufferLoadAsyncLDSType, CopyOpCDNA4GlobalLoadAsyncLDSType>(
+          [](auto) -> Needed { return Feature::buffer_to_lds_wide; })
+      .Case([](CopyOpCDNA3BufferCopyLDSType t) -> Needed {
+        return t.getBitSize() == 32 ? Feature::buffer_to_lds : Feature::buffer_to_lds_wide;
       })
-      .Case<MmaOpGFX1250_WMMAScaleType, CopyOpGFX1250TDMType>([](auto) { return "gfx1250"; })
-      .Default([](Type) { return ""; });
+      .Case([](MmaOpCDNA4_MFMAScaleType) -> Needed { return Feature::mfma_scale; })
+      .Case([](MmaOpGFX1250_WMMAScaleType) -> Needed { return Feature::wmma_scale; })
+      .Case([](CopyOpGFX1250TDMType) -> Needed { return Feature::tensor_mover; })
+      .Default([](Type) -> Needed { return std::nullopt; });
 }
 
-std::string missingOn(Type instruction, StringRef target) {
-  std::optional<MatrixFamily> family = matrixFamilyOf(target);
-  if (!family)
-    return "";
-  std::string cpu = processor(target).str();
+std::string missingOn(Type instruction, const Target &target) {
+  const MatrixFamily family = matrixFamilyOf(target);
   if (std::optional<Dense> mma = dense(instruction)) {
-    bool there = mma->family == *family && mma->row &&
+    bool there = mma->family == family && mma->row &&
                  (!mma->row->targets || (mma->row->targets & mfmaTarget(target)));
     if (there)
       return "";
-    return typeText(instruction) + " is not on " + cpu + ", which has these " +
-           familyName(*family) + ": " + offeredInstructions(*family, target);
+    return typeText(instruction) + " is not on " + target.name() + ", which has these " +
+           familyName(family) + ": " + offeredInstructions(family, target);
   }
-  StringRef targets = targetsOf(instruction);
-  SmallVector<StringRef> names;
-  targets.split(names, ", ");
-  if (targets.empty() || llvm::is_contained(names, cpu))
+  const std::optional<Feature> needed = featureOf(instruction);
+  if (!needed || target.has(*needed))
     return "";
-  if (cpu.starts_with("gfx94") && llvm::is_contained(names, "gfx942"))
-    return "";
-  return typeText(instruction) + " is not on " + cpu + ", but on " + targets.str();
+  return typeText(instruction) + " is not on " + target.name() + ", but on " +
+         flydsl::detail::processorsWith(*needed);
 }
 
 } // namespace mlir::fly_rocdl

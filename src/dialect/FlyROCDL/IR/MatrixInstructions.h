@@ -2,6 +2,8 @@
 // calls them. Verifiers, diagnostics and the lowering all ask here.
 #pragma once
 
+#include <flydsl/target.h>
+
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -32,14 +34,12 @@ enum MfmaTarget : unsigned { kGfx90a = 1, kGfx942 = 2, kGfx950 = 4 };
 const MatrixInstruction *findMatrixInstruction(MatrixFamily family, int32_t m, int32_t n, int32_t k,
                                                Type a, Type b, Type acc);
 
-/// The family of a target's matrix instructions; none where it has no such.
-std::optional<MatrixFamily> matrixFamilyOf(llvm::StringRef target);
 /// Of a target with WMMA, the instruction with LLVM's name ("f32_16x16x32_f16", points or
 /// underscores); null where the target has none.
-const MatrixInstruction *findWmma(llvm::StringRef name, llvm::StringRef target);
+const MatrixInstruction *findWmma(llvm::StringRef name, const flydsl::Target &target);
 /// The names of all WMMA instructions that a target has, as `findWmma` takes them.
-std::vector<std::string> wmmaNames(llvm::StringRef target);
-/// The targets, as messages call them, that have a WMMA instruction of that name.
+std::vector<std::string> wmmaNames(const flydsl::Target &target);
+/// The processors that have a WMMA instruction of that name.
 std::vector<std::string> wmmaTargets(llvm::StringRef name);
 
 /// What a lane hands to a WMMA operation of the ROCDL dialect, as vectors (words for elements below
@@ -50,12 +50,12 @@ struct WmmaRegisters {
 };
 WmmaRegisters wmmaRegisters(const MatrixInstruction &instruction, MLIRContext *context);
 
-/// All of a family that a target ("gfx942", features ignored) has, by element types: "f16, f16 ->
-/// f32: 32x32x8, 16x16x16; ...". With no target, those of any.
-std::string offeredInstructions(MatrixFamily family, llvm::StringRef target = "");
+/// All of a family that a target has, by element types: "f16, f16 -> f32: 32x32x8, 16x16x16; ...".
+/// With no target, those of any.
+std::string offeredInstructions(MatrixFamily family, const flydsl::Target &target = {});
 
 /// Why the instruction of a copy or mma atom is not on a target, and what the target has in its
-/// place; empty where it is there, or where the target is none that this library knows.
-std::string missingOn(Type instruction, llvm::StringRef target);
+/// place; empty where it is there.
+std::string missingOn(Type instruction, const flydsl::Target &target);
 
 } // namespace mlir::fly_rocdl
