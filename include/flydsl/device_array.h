@@ -2,6 +2,7 @@
 // its own allocator hands pointers to fx::tensor instead.
 #pragma once
 
+#include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
 #include <flydsl/host_tensor.h>
 
@@ -27,10 +28,22 @@ public:
 
   /// They throw RuntimeError, as the functions below do, where the memory was moved from or its
   /// device was reset.
-  void *data(const std::source_location &where) const;
-  std::size_t bytes(const std::source_location &where) const;
+  void *data(const std::source_location &where) const {
+    expectAlive(where);
+    return data_;
+  }
+  std::size_t bytes(const std::source_location &where) const {
+    expectAlive(where);
+    return bytes_;
+  }
+  void expectAlive(const std::source_location &where) const {
+    if (const char *why = gone()) [[unlikely]]
+      refuse(why, where);
+  }
   /// Why they throw; null where they do not.
-  const char *gone() const;
+  const char *gone() const {
+    return !moved_ && seen_ == allResets.load(std::memory_order_relaxed) ? nullptr : reasonGone();
+  }
   void copyFrom(const void *host, std::size_t offset, std::size_t bytes,
                 const std::source_location &where);
   void copyTo(void *host, std::size_t offset, std::size_t bytes,
@@ -39,12 +52,14 @@ public:
 
 private:
   void checkRange(std::size_t offset, std::size_t bytes, const std::source_location &where) const;
-  void expectAlive(const std::source_location &where) const;
+  [[noreturn]] static void refuse(const char *why, const std::source_location &where);
+  const char *reasonGone() const;
   void free() noexcept;
   void *data_ = nullptr;
   std::size_t bytes_ = 0;
   int device_ = 0;
-  unsigned resets_ = 0; ///< of the device, when the memory was allocated
+  unsigned seen_ = 0;   ///< allResets when the memory was allocated
+  unsigned resets_ = 0; ///< of the device, then
   bool moved_ = false;
 };
 
@@ -143,7 +158,7 @@ public:
   const char *gone() const { return memory_.gone(); }
   /// The array as a kernel's argument.
   const TensorArg &tensor(std::source_location where = std::source_location::current()) const {
-    (void)memory_.bytes(where);
+    memory_.expectAlive(where);
     return tensor_;
   }
   operator const TensorArg &() const { return tensor({}); }

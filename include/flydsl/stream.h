@@ -1,6 +1,7 @@
 // Streams and events: HIP's own, owned or borrowed.
 #pragma once
 
+#include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
 
 #include <source_location>
@@ -25,7 +26,11 @@ public:
 
   /// The hipStream_t. It throws RuntimeError, as the functions below do, where the stream was moved
   /// from or its device was reset.
-  ihipStream_t *native(std::source_location where = std::source_location::current()) const;
+  ihipStream_t *native(std::source_location where = std::source_location::current()) const {
+    if (native_ && seen_ == detail::allResets.load(std::memory_order_relaxed)) [[likely]]
+      return native_;
+    return checkedNative(where);
+  }
   Device device() const { return device_; }
   /// Waits for the work in it; throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;
@@ -35,10 +40,12 @@ public:
   void wait(const Event &event, std::source_location where = std::source_location::current()) const;
 
 private:
+  ihipStream_t *checkedNative(const std::source_location &where) const;
   void destroy() noexcept;
   ihipStream_t *native_ = nullptr;
   Device device_;
-  unsigned resets_ = 0; ///< of the device, when the stream was made
+  unsigned seen_ = 0;   ///< allResets when the stream was made
+  unsigned resets_ = 0; ///< of the device, then
 };
 
 /// What a launch takes as its stream: an fx::Stream, a native hipStream_t of any origin, or nothing

@@ -204,8 +204,9 @@ private:
     fly::CopyOperands whole{valueOf(src_), valueOf(dst_), std::nullopt};
     if (check_.pred)
       whole.pred = valueOf(predType());
+    // What the walk gives is the failure that ends it at the first call.
     inAlgebra([&] {
-      return fly::forEachCall(atom_, whole, [&](const fly::CopyOperands &call) {
+      (void)fly::forEachCall(atom_, whole, [&](const fly::CopyOperands &call) {
         expectNeighbours(call.src, "source");
         expectNeighbours(call.dst, "destination");
         return mlir::failure(); // the others are like it

@@ -3,6 +3,7 @@
 #include "runtime/loaded_kernel.h"
 #include "support/fork.h"
 
+#include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
 
 #include <algorithm>
@@ -109,6 +110,10 @@ DeviceScope::~DeviceScope() {
 } // namespace flydsl::runtime
 
 FLYDSL_NAMESPACE_BEGIN
+
+namespace detail {
+std::atomic<unsigned> allResets{0};
+} // namespace detail
 using namespace flydsl::runtime;
 
 Device::Device(int ordinal, std::source_location where) : ordinal_(ordinal) {
@@ -169,10 +174,12 @@ void Device::reset(std::source_location where) const {
   (void)functions.hipDeviceSynchronize(); // it may report the failure that the reset is for
   const KernelReload reload(ordinal_);
   const hipError_t code = functions.hipDeviceReset();
-  if (code == hipSuccess)
+  if (code == hipSuccess) {
     ++resets[static_cast<std::size_t>(ordinal_)];
-  else
+    ++detail::allResets;
+  } else {
     check(code, what, where);
+  }
   reload.load(where);
 }
 

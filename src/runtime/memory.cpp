@@ -13,7 +13,8 @@ using namespace flydsl::runtime;
 namespace detail {
 
 DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
-    : bytes_(bytes), device_(Device::current(where).ordinal()), resets_(resetsOf(device_)) {
+    : bytes_(bytes), device_(Device::current(where).ordinal()), seen_(allResets),
+      resets_(resetsOf(device_)) {
   if (bytes)
     check(hip().hipMalloc(&data_, bytes),
           "allocating " + std::to_string(bytes) + " bytes of device memory", where);
@@ -30,7 +31,8 @@ void DeviceMemory::free() noexcept {
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
-      device_(other.device_), resets_(other.resets_), moved_(std::exchange(other.moved_, true)) {}
+      device_(other.device_), seen_(other.seen_), resets_(other.resets_),
+      moved_(std::exchange(other.moved_, true)) {}
 
 DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
   if (this == &other)
@@ -40,11 +42,12 @@ DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
   bytes_ = std::exchange(other.bytes_, 0);
   device_ = other.device_;
   resets_ = other.resets_;
+  seen_ = other.seen_;
   moved_ = std::exchange(other.moved_, true);
   return *this;
 }
 
-const char *DeviceMemory::gone() const {
+const char *DeviceMemory::reasonGone() const {
   if (moved_)
     return "the array was moved from";
   if (resets_ != resetsOf(device_))
@@ -52,19 +55,8 @@ const char *DeviceMemory::gone() const {
   return nullptr;
 }
 
-void DeviceMemory::expectAlive(const std::source_location &where) const {
-  if (const char *why = gone()) [[unlikely]]
-    throw RuntimeError(std::string("a DeviceArray can't be used: ") + why, 0, where);
-}
-
-void *DeviceMemory::data(const std::source_location &where) const {
-  expectAlive(where);
-  return data_;
-}
-
-std::size_t DeviceMemory::bytes(const std::source_location &where) const {
-  expectAlive(where);
-  return bytes_;
+void DeviceMemory::refuse(const char *why, const std::source_location &where) {
+  throw RuntimeError(std::string("a DeviceArray can't be used: ") + why, 0, where);
 }
 
 void DeviceMemory::checkRange(std::size_t offset, std::size_t bytes,

@@ -11,7 +11,7 @@ using namespace flydsl::runtime;
 Stream::Stream(std::source_location where) : Stream(Device::current(where), where) {}
 
 Stream::Stream(Device device, std::source_location where)
-    : device_(device), resets_(resetsOf(device.ordinal())) {
+    : device_(device), seen_(detail::allResets), resets_(resetsOf(device.ordinal())) {
   DeviceScope scope(device.ordinal());
   check(hip().hipStreamCreateWithFlags(&native_, hipStreamNonBlocking), "creating a stream", where);
 }
@@ -27,7 +27,7 @@ void Stream::destroy() noexcept {
 
 Stream::Stream(Stream &&other) noexcept
     : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
-      resets_(other.resets_) {}
+      seen_(other.seen_), resets_(other.resets_) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
   if (this == &other)
@@ -35,11 +35,12 @@ Stream &Stream::operator=(Stream &&other) noexcept {
   destroy();
   native_ = std::exchange(other.native_, nullptr);
   device_ = other.device_;
+  seen_ = other.seen_;
   resets_ = other.resets_;
   return *this;
 }
 
-ihipStream_t *Stream::native(std::source_location where) const {
+ihipStream_t *Stream::checkedNative(const std::source_location &where) const {
   if (!native_) [[unlikely]]
     throw RuntimeError("a Stream that was moved from is used", 0, where);
   if (resets_ != resetsOf(device_.ordinal())) [[unlikely]]
