@@ -16,6 +16,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 extern "C" {
@@ -25,6 +26,51 @@ void LLVMInitializeAMDGPUDisassembler();
 }
 
 namespace flyemu {
+
+namespace {
+/// What is asked of one of LLVM's registers.
+struct RegisterFacts {
+  uint16_t trapTemporaries = 0; ///< a bit for each
+  uint8_t vectorDwords = 0;     ///< 0: no vector register
+};
+
+/// The names of trap temporaries are as "TTMP8_TTMP9_gfx9plus", those of vector registers as
+/// "VGPR4_VGPR5", "AGPR3", "VGPR7_HI16".
+RegisterFacts findFacts(llvm::StringRef name) {
+  RegisterFacts found;
+  if (name.starts_with("VGPR") || name.starts_with("AGPR"))
+    found.vectorDwords = static_cast<uint8_t>(name.count("VGPR") + name.count("AGPR"));
+  unsigned number = 0;
+  while (name.consume_front("TTMP") && !name.consumeInteger(10, number)) {
+    found.trapTemporaries = static_cast<uint16_t>(found.trapTemporaries | 1u << (number & 15));
+    name.consume_front("_");
+  }
+  return found;
+}
+
+/// The effects of an opcode. SCC, VCC, EXEC and M0 are named so, with an ending for their halves
+/// ("VCC_LO") and for targets where their number is another.
+uint16_t findEffects(const llvm::MCInstrDesc &d, const llvm::MCRegisterInfo &registers) {
+  struct Implicit {
+    llvm::StringRef name;
+    uint16_t read, written;
+  };
+  static constexpr Implicit kImplicit[] = {{"SCC", kReadsScc, kWritesScc},
+                                           {"VCC", kReadsVcc, kWritesVcc},
+                                           {"EXEC", kReadsExec, kWritesExec},
+                                           {"M0", kReadsM0, kWritesM0}};
+  unsigned effects = (d.mayLoad() ? kLoads : 0u) | (d.mayStore() ? kStores : 0u);
+  for (const Implicit &i : kImplicit) {
+    for (llvm::MCPhysReg r : d.implicit_uses())
+      if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
+        effects |= i.read;
+    for (llvm::MCPhysReg r : d.implicit_defs())
+      if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
+        effects |= i.written;
+  }
+  return static_cast<uint16_t>(effects);
+}
+} // namespace
 
 struct McTarget::Impl {
   bool gfx9 = false; ///< the generation by LLVM's features
@@ -37,68 +83,23 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  std::vector<uint16_t> trapTemporaries; ///< of each of LLVM's registers, a bit for each
-  std::vector<uint8_t> vectorDwords;     ///< of each of LLVM's registers, 0: no vector register
-  std::vector<uint16_t> effects;         ///< of each opcode
+  // What programs ask for; LLVM has 30,000 opcodes and 10,000 registers, and a program uses few.
+  std::vector<std::optional<RegisterFacts>> registerFacts;
+  std::vector<std::optional<uint16_t>> effects;
+
+  const RegisterFacts &factsOf(unsigned reg) {
+    if (!registerFacts[reg])
+      registerFacts[reg] = findFacts(registers->getName(reg));
+    return *registerFacts[reg];
+  }
+  uint16_t effectsOf(unsigned opcode) {
+    if (!effects[opcode])
+      effects[opcode] = findEffects(instructions->get(opcode), *registers);
+    return *effects[opcode];
+  }
 };
 
 namespace {
-/// The trap temporaries that each of LLVM's registers covers. Their names are as
-/// "TTMP8_TTMP9_gfx9plus".
-std::vector<uint16_t> findTrapTemporaries(const llvm::MCRegisterInfo &registers) {
-  std::vector<uint16_t> found(registers.getNumRegs());
-  for (unsigned r = 0; r < registers.getNumRegs(); ++r) {
-    llvm::StringRef name(registers.getName(r));
-    unsigned number = 0;
-    while (name.consume_front("TTMP") && !name.consumeInteger(10, number)) {
-      found[r] = static_cast<uint16_t>(found[r] | 1u << (number & 15));
-      name.consume_front("_");
-    }
-  }
-  return found;
-}
-
-/// The dwords of each of LLVM's vector registers, whose names are as "VGPR4_VGPR5", "AGPR3",
-/// "VGPR7_HI16".
-std::vector<uint8_t> findVectorDwords(const llvm::MCRegisterInfo &registers) {
-  std::vector<uint8_t> found(registers.getNumRegs());
-  for (unsigned r = 0; r < registers.getNumRegs(); ++r) {
-    llvm::StringRef name(registers.getName(r));
-    if (name.starts_with("VGPR") || name.starts_with("AGPR"))
-      found[r] = static_cast<uint8_t>(name.count("VGPR") + name.count("AGPR"));
-  }
-  return found;
-}
-
-/// The effects of each opcode. SCC, VCC, EXEC and M0 are named so, with an ending for their halves
-/// ("VCC_LO") and for targets where their number is another.
-std::vector<uint16_t> findEffects(const llvm::MCInstrInfo &instructions,
-                                  const llvm::MCRegisterInfo &registers) {
-  struct Implicit {
-    llvm::StringRef name;
-    uint16_t read, written;
-  };
-  static constexpr Implicit kImplicit[] = {{"SCC", kReadsScc, kWritesScc},
-                                           {"VCC", kReadsVcc, kWritesVcc},
-                                           {"EXEC", kReadsExec, kWritesExec},
-                                           {"M0", kReadsM0, kWritesM0}};
-  std::vector<uint16_t> found(instructions.getNumOpcodes());
-  for (unsigned opcode = 0; opcode < found.size(); ++opcode) {
-    const llvm::MCInstrDesc &d = instructions.get(opcode);
-    unsigned effects = (d.mayLoad() ? kLoads : 0u) | (d.mayStore() ? kStores : 0u);
-    for (const Implicit &i : kImplicit) {
-      for (llvm::MCPhysReg r : d.implicit_uses())
-        if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
-          effects |= i.read;
-      for (llvm::MCPhysReg r : d.implicit_defs())
-        if (llvm::StringRef(registers.getName(r)).starts_with(i.name))
-          effects |= i.written;
-    }
-    found[opcode] = static_cast<uint16_t>(effects);
-  }
-  return found;
-}
-
 /// Whether LLVM 22's disassembler would crash on an instruction: where it misses the four bytes of
 /// a literal, it writes a message to a stream that it has just taken away. The 64-bit encodings of
 /// gfx9 have no room for literals, so these bytes are no instruction.
@@ -146,9 +147,8 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.registers.reset(target->createMCRegInfo(i.triple));
   i.asmInfo.reset(target->createMCAsmInfo(*i.registers, i.triple, i.options));
   i.instructions.reset(target->createMCInstrInfo());
-  i.trapTemporaries = findTrapTemporaries(*i.registers);
-  i.vectorDwords = findVectorDwords(*i.registers);
-  i.effects = findEffects(*i.instructions, *i.registers);
+  i.registerFacts.resize(i.registers->getNumRegs());
+  i.effects.resize(i.instructions->getNumOpcodes());
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
@@ -172,7 +172,7 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
   if (status != llvm::MCDisassembler::Success)
     return {};
   McInstruction result{inst.getOpcode(), static_cast<unsigned>(size),
-                       impl->effects[inst.getOpcode()]};
+                       impl->effectsOf(inst.getOpcode())};
   unsigned vectorsWritten = 0;
   const llvm::MCInstrDesc &description = impl->instructions->get(inst.getOpcode());
   for (unsigned k = 0; k < inst.getNumOperands(); ++k) {
@@ -180,14 +180,15 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
       continue;
     const bool written = k < description.getNumDefs();
     const unsigned id = inst.getOperand(k).getReg().id();
-    (written ? result.trapWrites : result.trapReads) |= impl->trapTemporaries[id];
+    const RegisterFacts &facts = impl->factsOf(id);
+    (written ? result.trapWrites : result.trapReads) |= facts.trapTemporaries;
     const bool tied = !written && k < description.getNumOperands() &&
                       description.getOperandConstraint(k, llvm::MCOI::TIED_TO) != -1;
-    if (!impl->vectorDwords[id])
+    if (!facts.vectorDwords)
       result.effects |= written ? kWritesScalar : tied ? kReadsDestination : 0;
-    vectorsWritten += written && impl->vectorDwords[id];
-    if (impl->vectorDwords[id] && result.vectorCount < result.vectors.size())
-      result.vectors[result.vectorCount++] = {impl->vectorDwords[id], written, tied};
+    vectorsWritten += written && facts.vectorDwords;
+    if (facts.vectorDwords && result.vectorCount < result.vectors.size())
+      result.vectors[result.vectorCount++] = {facts.vectorDwords, written, tied};
   }
   if (vectorsWritten == 2)
     result.effects |= kWritesTwoVectors;
