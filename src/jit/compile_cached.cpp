@@ -1,6 +1,5 @@
 // The one place where the cache meets the compiler.
-#include "jit/context_pool.h"
-#include "jit/guard.h"
+#include "jit/compiler_use.h"
 #include "jit/ir_key.h"
 #include "jit/kernel_cache.h"
 #include "jit/kernel_module.h"
@@ -14,26 +13,15 @@
 
 namespace flydsl::jit {
 
-/// The key, made under the guard: a module that was read may hold what MLIR does not stand.
-static cache::Key guardedKey(mlir::ModuleOp module, const CompileOptions &options) {
-  auto key = std::make_shared<cache::Key>();
-  GuardOutcome outcome = runGuarded(
-      [key, module, options](Guard &) { *key = irKey(module, options); }, options.timeoutSeconds);
-  if (outcome.kind == GuardOutcome::finished)
-    return *key;
-  if (outcome.kind == GuardOutcome::threw)
-    std::rethrow_exception(outcome.error);
-  abandonContext(*module.getContext());
-  throw CompileError("the module can't be written as bytecode, which its key in the cache is made "
-                     "of: " + (outcome.message.empty() ? "it takes too long" : outcome.message));
-}
-
 CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &asked,
                                   const Check &check) {
   CompileOptions options = asked;
   options.bitcode = readLinkedBitcode(module);
   auto start = std::chrono::steady_clock::now();
-  cache::Key key = guardedKey(module, options);
+  cache::Key key = [&] {
+    CompilerUse use; // a fork waits for it
+    return irKey(module, options);
+  }();
   double hashMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::string kernel = kernelName(module);

@@ -6,10 +6,12 @@
 #include "jit/guard.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <memory>
 
@@ -77,6 +79,10 @@ struct Reading {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, name), {});
     module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+    // The key in the cache is made of the module as bytecode. What MLIR does not stand there is met
+    // here, where a crash is survived.
+    if (module)
+      (void)mlir::writeBytecodeToFile(*module, llvm::nulls());
   }
 };
 
