@@ -105,13 +105,7 @@ struct BufferAddress {
                           " bytes, which is no dword of each lane",
                       static_cast<int>(lane)};
     offset += fixed / kLanes;
-    if (offset + bytes > w.scratchSize)
-      throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
-                          std::to_string(offset) + " of " + std::to_string(w.scratchSize),
-                      static_cast<int>(lane), offset};
-    if (w.probe)
-      w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
-    return w.scratch + uint64_t(lane) * w.scratchSize + offset;
+    return laneScratch(w, i, lane, offset, bytes, write);
   }
 };
 

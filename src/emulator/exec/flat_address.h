@@ -64,13 +64,7 @@ template <Enc Segment> struct FlatAddress {
     if (base && w.s64(base) != reinterpret_cast<uint64_t>(w.scratch))
       throw WaveFault{"flat access to scratch, and FLAT_SCRATCH does not hold its address",
                       static_cast<int>(lane)};
-    if (offset + bytes > w.scratchSize)
-      throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
-                          std::to_string(offset) + " of " + std::to_string(w.scratchSize),
-                      static_cast<int>(lane), offset};
-    if (w.probe)
-      w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
-    return w.scratch + uint64_t(lane) * w.scratchSize + offset;
+    return laneScratch(w, i, lane, offset, bytes, write);
   }
 
   uint8_t *ldsAt(unsigned lane, uint64_t offset, unsigned bytes, bool write) const {

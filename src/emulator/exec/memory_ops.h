@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <cstring>
+#include <string>
 
 namespace flyemu {
 
@@ -25,6 +26,18 @@ enum MemoryInfo : uint32_t {
 /// The LDS address in M0: 16 bits, and as many more as an LDS of more than 64 KB needs.
 inline uint32_t ldsBase(Wave &w) {
   return w.m0() & (w.target->processor->ldsBytes > 0x10000 ? 0x3ffffu : 0xffffu);
+}
+
+/// Bytes of a lane's scratch, which is kept lane by lane. Throws WaveFault past its end.
+inline uint8_t *laneScratch(Wave &w, const Inst &i, unsigned lane, uint64_t offset, unsigned bytes,
+                            bool write) {
+  if (offset + bytes > w.scratchSize)
+    throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
+                        std::to_string(offset) + " of " + std::to_string(w.scratchSize),
+                    static_cast<int>(lane), offset};
+  if (w.probe)
+    w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
+  return w.scratch + uint64_t(lane) * w.scratchSize + offset;
 }
 
 template <class F> void forLanes(uint64_t mask, F f) {
