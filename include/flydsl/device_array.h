@@ -42,7 +42,7 @@ public:
   }
   /// Why they throw; null where they do not.
   const char *gone() const {
-    return !moved_ && seen_ == allResets.load(std::memory_order_relaxed) ? nullptr : reasonGone();
+    return !moved_ && made_.isThere() ? nullptr : reasonGone();
   }
   void copyFrom(const void *host, std::size_t offset, std::size_t bytes,
                 const std::source_location &where);
@@ -57,9 +57,7 @@ private:
   void free() noexcept;
   void *data_ = nullptr;
   std::size_t bytes_ = 0;
-  int device_ = 0;
-  unsigned seen_ = 0;   ///< allResets when the memory was allocated
-  unsigned resets_ = 0; ///< of the device, then
+  MadeOn made_;
   bool moved_ = false;
 };
 

@@ -27,9 +27,9 @@ public:
   /// The hipStream_t. It throws RuntimeError, as the functions below do, where the stream was moved
   /// from or its device was reset.
   ihipStream_t *native(std::source_location where = std::source_location::current()) const {
-    if (native_ && seen_ == detail::allResets.load(std::memory_order_relaxed)) [[likely]]
+    if (native_ && made_.isThere()) [[likely]]
       return native_;
-    return checkedNative(where);
+    refuse(where);
   }
   Device device() const { return device_; }
   /// Waits for the work in it; throws the error of a kernel that failed.
@@ -40,12 +40,11 @@ public:
   void wait(const Event &event, std::source_location where = std::source_location::current()) const;
 
 private:
-  ihipStream_t *checkedNative(const std::source_location &where) const;
+  [[noreturn]] void refuse(const std::source_location &where) const;
   void destroy() noexcept;
   ihipStream_t *native_ = nullptr;
   Device device_;
-  unsigned seen_ = 0;   ///< allResets when the stream was made
-  unsigned resets_ = 0; ///< of the device, then
+  detail::MadeOn made_;
 };
 
 /// What a launch takes as its stream: an fx::Stream, a native hipStream_t of any origin, or nothing
@@ -92,8 +91,7 @@ public:
 private:
   void destroy() noexcept;
   ihipEvent_t *native_ = nullptr;
-  int device_ = 0;
-  unsigned resets_ = 0; ///< of the device, when the event was made
+  detail::MadeOn made_;
 };
 
 FLYDSL_NAMESPACE_END

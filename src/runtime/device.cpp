@@ -113,6 +113,10 @@ FLYDSL_NAMESPACE_BEGIN
 
 namespace detail {
 std::atomic<unsigned> allResets{0};
+
+MadeOn::MadeOn(int device)
+    : device_(device), seen_(allResets), resets_(runtime::resetsOf(device)) {}
+bool MadeOn::wasNotReset() const { return resets_ == runtime::resetsOf(device_); }
 } // namespace detail
 using namespace flydsl::runtime;
 

@@ -9,7 +9,7 @@ FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
 
 Event::Event(std::source_location where)
-    : device_(Device::current(where).ordinal()), resets_(resetsOf(device_)) {
+    : made_(Device::current(where).ordinal()) {
   check(hip().hipEventCreateWithFlags(&native_, hipEventDefault), "creating an event", where);
 }
 
@@ -18,28 +18,26 @@ Event::~Event() { destroy(); }
 /// An event of before a reset is gone with it.
 void Event::destroy() noexcept {
   const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
-  if (functions && resets_ == resetsOf(device_))
+  if (functions && made_.isThere())
     (void)functions->hipEventDestroy(native_);
 }
 
 Event::Event(Event &&other) noexcept
-    : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
-      resets_(other.resets_) {}
+    : native_(std::exchange(other.native_, nullptr)), made_(other.made_) {}
 
 Event &Event::operator=(Event &&other) noexcept {
   if (this == &other)
     return *this;
   destroy();
   native_ = std::exchange(other.native_, nullptr);
-  device_ = other.device_;
-  resets_ = other.resets_;
+  made_ = other.made_;
   return *this;
 }
 
 ihipEvent_t *Event::native(std::source_location where) const {
   if (!native_)
     throw RuntimeError("an Event that was moved from is used", 0, where);
-  if (resets_ != resetsOf(device_))
+  if (!made_.isThere())
     throw RuntimeError("an Event is used whose device was reset after it was made", 0, where);
   return native_;
 }

@@ -13,8 +13,7 @@ using namespace flydsl::runtime;
 namespace detail {
 
 DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
-    : bytes_(bytes), device_(Device::current(where).ordinal()), seen_(allResets),
-      resets_(resetsOf(device_)) {
+    : bytes_(bytes), made_(Device::current(where).ordinal()) {
   if (bytes)
     check(hip().hipMalloc(&data_, bytes),
           "allocating " + std::to_string(bytes) + " bytes of device memory", where);
@@ -25,14 +24,13 @@ DeviceMemory::~DeviceMemory() { free(); }
 /// What was allocated before a reset is gone with it, and its address may be another's.
 void DeviceMemory::free() noexcept {
   const HipFunctions *functions = data_ ? hipToLetGo() : nullptr;
-  if (functions && resets_ == resetsOf(device_))
+  if (functions && made_.isThere())
     (void)functions->hipFree(data_);
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
-      device_(other.device_), seen_(other.seen_), resets_(other.resets_),
-      moved_(std::exchange(other.moved_, true)) {}
+      made_(other.made_), moved_(std::exchange(other.moved_, true)) {}
 
 DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
   if (this == &other)
@@ -40,9 +38,7 @@ DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
   free();
   data_ = std::exchange(other.data_, nullptr);
   bytes_ = std::exchange(other.bytes_, 0);
-  device_ = other.device_;
-  resets_ = other.resets_;
-  seen_ = other.seen_;
+  made_ = other.made_;
   moved_ = std::exchange(other.moved_, true);
   return *this;
 }
@@ -50,7 +46,7 @@ DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
 const char *DeviceMemory::reasonGone() const {
   if (moved_)
     return "the array was moved from";
-  if (resets_ != resetsOf(device_))
+  if (!made_.isThere())
     return "the array's device was reset after it was made";
   return nullptr;
 }

@@ -11,7 +11,7 @@ using namespace flydsl::runtime;
 Stream::Stream(std::source_location where) : Stream(Device::current(where), where) {}
 
 Stream::Stream(Device device, std::source_location where)
-    : device_(device), seen_(detail::allResets), resets_(resetsOf(device.ordinal())) {
+    : device_(device), made_(device.ordinal()) {
   DeviceScope scope(device.ordinal());
   check(hip().hipStreamCreateWithFlags(&native_, hipStreamNonBlocking), "creating a stream", where);
 }
@@ -21,13 +21,13 @@ Stream::~Stream() { destroy(); }
 /// A stream of before a reset is gone with it.
 void Stream::destroy() noexcept {
   const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
-  if (functions && resets_ == resetsOf(device_.ordinal()))
+  if (functions && made_.isThere())
     (void)functions->hipStreamDestroy(native_);
 }
 
 Stream::Stream(Stream &&other) noexcept
     : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
-      seen_(other.seen_), resets_(other.resets_) {}
+      made_(other.made_) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
   if (this == &other)
@@ -35,17 +35,14 @@ Stream &Stream::operator=(Stream &&other) noexcept {
   destroy();
   native_ = std::exchange(other.native_, nullptr);
   device_ = other.device_;
-  seen_ = other.seen_;
-  resets_ = other.resets_;
+  made_ = other.made_;
   return *this;
 }
 
-ihipStream_t *Stream::checkedNative(const std::source_location &where) const {
-  if (!native_) [[unlikely]]
-    throw RuntimeError("a Stream that was moved from is used", 0, where);
-  if (resets_ != resetsOf(device_.ordinal())) [[unlikely]]
-    throw RuntimeError("a Stream is used whose device was reset after it was made", 0, where);
-  return native_;
+void Stream::refuse(const std::source_location &where) const {
+  throw RuntimeError(native_ ? "a Stream is used whose device was reset after it was made"
+                             : "a Stream that was moved from is used",
+                     0, where);
 }
 
 void Stream::synchronize(std::source_location where) const {
