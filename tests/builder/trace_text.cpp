@@ -1,7 +1,7 @@
 #include "trace_text.h"
 
-#include "builder/dialects.h"
-#include "builder/trace.h"
+#include "builder/trace/dialects.h"
+#include "builder/trace/trace.h"
 
 #include "mlir/IR/MLIRContext.h"
 

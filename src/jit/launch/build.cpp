@@ -1,6 +1,6 @@
 #include "jit/launch/build.h"
 
-#include "builder/trace.h"
+#include "builder/trace/trace.h"
 #include "jit/compiler.h"
 #include "jit/context_pool.h"
 #include "jit/kernel_cache.h"

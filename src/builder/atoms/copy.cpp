@@ -1,0 +1,156 @@
+// Tiled copies and the copy itself.
+#include <flydsl/copy.h>
+
+#include "builder/atoms/atom_operands.h"
+#include "builder/trace/guard.h"
+#include "builder/atoms/static_types.h"
+#include "builder/layout/tiling.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/TiledLayouts.h"
+#include "layout/coord.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+using detail::hostHandle;
+namespace fly = mlir::fly;
+
+static fly::TiledCopyType tiledCopy(const TiledCopy &copy, Loc loc) {
+  if (auto type = mlir::dyn_cast<fly::TiledCopyType>(builder::atomType(copy.handle(), loc)))
+    return type;
+  throw TraceError("expected a tiled copy, got " + copy.str(), loc);
+}
+
+Tile TiledCopy::tile_mn(Loc loc) const {
+  return Tile(hostHandle(tiledCopy(*this, loc).getTileMN().getValue()));
+}
+Layout TiledCopy::layout_tv_tiled(Loc loc) const {
+  return Layout(hostHandle(tiledCopy(*this, loc).getLayoutThrVal().getValue()));
+}
+
+Layout TiledCopy::layout_src_tv_tiled(Loc loc) const {
+  return Layout(builder::guarded(loc, [&] {
+    return hostHandle(layout::tiledLayoutSrc(fly::toTiledCopy(tiledCopy(*this, loc))));
+  }));
+}
+Layout TiledCopy::layout_dst_tv_tiled(Loc loc) const {
+  return Layout(builder::guarded(loc, [&] {
+    return hostHandle(layout::tiledLayoutDst(fly::toTiledCopy(tiledCopy(*this, loc))));
+  }));
+}
+
+std::int64_t TiledCopy::threads(Loc loc) const {
+  return layout::size(tiledCopy(*this, loc).getLayoutThrVal().getValue().at(0)).value();
+}
+
+ThrCopy TiledCopy::get_slice(const IntTuple &thread, Loc loc) const {
+  builder::expectThread("a tiled copy", thread.handle(), threads(loc), loc);
+  return {*this, thread};
+}
+ThrCopy TiledCopy::thr_slice(const IntTuple &thread, Loc loc) const {
+  return get_slice(thread, loc);
+}
+
+static Tensor partition(const char *op, const TiledCopy &copy, const Tensor &tensor,
+                        const IntTuple &thread, Loc loc) {
+  Tracer &t = Tracer::require(op, loc);
+  builder::expectTilesFit(op, tensor.handle(),
+                          layout::sizesOf(tiledCopy(copy, loc).getTileMN().getValue()), loc);
+  mlir::Value v = t.emit(
+      op, {t.use(copy.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
+      loc);
+  return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));
+}
+
+Tensor ThrCopy::partition_S(const Tensor &source, Loc loc) const {
+  return partition("fly.tiled_copy.partition_src", *this, source, thread_, loc);
+}
+Tensor ThrCopy::partition_D(const Tensor &destination, Loc loc) const {
+  return partition("fly.tiled_copy.partition_dst", *this, destination, thread_, loc);
+}
+Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
+  Tracer &t = Tracer::require("retile", loc);
+  mlir::Value v =
+      t.emit("fly.tiled_copy.retile", {t.use(handle(), loc), t.use(fragment.handle(), loc)}, loc);
+  return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
+}
+
+TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const Tile &tile_mn,
+                          Loc loc) {
+  builder::expectTiling(atom, layout_tv, tile_mn, loc);
+  std::string text = builder::staticText(atom.handle());
+  if (!text.empty() && layout_tv.is_static())
+    return TiledCopy(builder::staticOf("!fly.tiled_copy<" + text + ", !fly.layout<" +
+                                           layout_tv.str() + ">, !fly.tile<" + tile_mn.str() + ">>",
+                                       loc, atom.handle().node()->dtype));
+  Tracer &t = Tracer::require("make_tiled_copy", loc);
+  mlir::Value v = t.emit(
+      "fly.make_tiled_copy",
+      {t.use(atom.handle(), loc), t.use(layout_tv.handle(), loc), t.use(tile_mn.handle(), loc)},
+      loc);
+  return TiledCopy(t.wrap(v, atom.handle().node()->dtype, loc));
+}
+
+static layout::Layout staticLayout(const Layout &layout, Loc loc) {
+  detail::HostValue view = builder::hostView(layout.handle(), loc);
+  if (auto *plain = std::get_if<layout::Layout>(&view))
+    return *plain;
+  throw TraceError("a tiled copy's threads and values are static layouts, not " + layout.str(),
+                   loc);
+}
+
+TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const Layout &values,
+                             Loc loc) {
+  const layout::Layout thr = staticLayout(threads, loc), val = staticLayout(values, loc);
+  builder::expectCounting("the threads of a tiled copy", thr, loc);
+  builder::expectCounting("the values of a tiled copy", val, loc);
+  layout::LayoutTV made = builder::guarded(loc, [&] { return layout::makeLayoutTV(thr, val); });
+  return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
+}
+
+static void emitCopy(const char *op, const Value &atom, const Tensor &source,
+                     const Tensor &destination, const CopyOptions &options, Loc loc) {
+  Tracer &t = Tracer::require(op, loc);
+  Handle stated = atom.handle();
+  if (options.soffset)
+    stated = detail::atomSet(stated, "soffset", options.soffset->handle(), loc);
+  if (options.imm_offset)
+    stated = detail::atomSet(stated, "imm_offset", options.imm_offset->handle(), loc);
+  llvm::SmallVector<mlir::Value, 4> operands{t.use(stated, loc), t.use(source.handle(), loc),
+                                             t.use(destination.handle(), loc)};
+  const mlir::Type type = operands[0].getType();
+  builder::expectOnTarget(type, loc);
+  builder::CopyCheck{op,     type,        atom.handle().node()->dtype,
+                     source, destination, options.pred ? &*options.pred : nullptr,
+                     loc}
+      .expectFits();
+  if (options.pred)
+    operands.push_back(t.use(options.pred->handle(), loc));
+  t.create(op, operands, loc, {}, mlir::TypeRange());
+}
+
+void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, {}, loc);
+}
+void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+          const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, options, loc);
+}
+void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, {}, loc);
+}
+void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
+          const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy", atom, source, destination, options, loc);
+}
+void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                    Loc loc) {
+  emitCopy("fly.copy_atom_call", atom, source, destination, {}, loc);
+}
+void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
+                    const CopyOptions &options, Loc loc) {
+  emitCopy("fly.copy_atom_call", atom, source, destination, options, loc);
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,288 @@
+// The operands of copies.
+#include "builder/atoms/atom_operands.h"
+#include "builder/trace/types.h"
+
+#include "dialect/Fly/IR/AtomCalls.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "layout/algebra.h"
+#include "layout/coord.h"
+#include "layout/error.h"
+
+namespace flydsl::builder {
+
+namespace fly = mlir::fly;
+namespace rocdl = mlir::fly_rocdl;
+using fly::MemRefType;
+
+namespace {
+
+/// A kind of memory, as far as copy instructions tell them apart.
+enum Place : unsigned { registers = 1, shared = 2, global = 4, buffer = 8, anywhere = 15 };
+
+Place placeOf(MemRefType type) {
+  if (rocdl::isBufferDesc(type.getAddressSpace()))
+    return buffer;
+  if (type.isIn(fly::AddressSpace::Register))
+    return registers;
+  return type.isIn(fly::AddressSpace::Shared) ? shared : global;
+}
+
+std::string textOf(unsigned places) {
+  static constexpr std::pair<Place, const char *> names[] = {
+      {registers, "registers"},
+      {shared, "shared memory"},
+      {global, "global memory"},
+      {buffer, "a buffer (fx::rocdl::make_buffer_tensor makes one of global memory)"}};
+  std::string text;
+  for (const auto &[place, name] : names)
+    if (places & place)
+      text += (text.empty() ? "" : " or ") + std::string(name);
+  return text;
+}
+
+/// From where to where an instruction copies.
+struct Route {
+  unsigned from, to;
+};
+
+/// The routes of an instruction that has not all of them.
+std::vector<Route> routesOf(mlir::Type instruction) {
+  if (mlir::isa<fly::CopyOpUniversalAtomicType>(instruction))
+    return {{registers, shared | global}};
+  if (mlir::isa<rocdl::CopyOpCDNA3BufferCopyType>(instruction))
+    return {{buffer, registers}, {registers, buffer}};
+  if (mlir::isa<rocdl::CopyOpCDNA3BufferAtomicType>(instruction))
+    return {{registers, buffer}};
+  if (mlir::isa<rocdl::CopyOpCDNA3BufferCopyLDSType, rocdl::CopyOpCDNA4BufferLoadAsyncLDSType>(
+          instruction))
+    return {{buffer, shared}};
+  if (mlir::isa<rocdl::CopyOpCDNA4GlobalLoadAsyncLDSType>(instruction))
+    return {{global, shared}};
+  if (mlir::isa<rocdl::CopyOpCDNA4LdsReadTransposeType>(instruction))
+    return {{shared, registers}};
+  if (mlir::isa<rocdl::CopyOpGFX1250TDMType>(instruction))
+    return {{global, shared}, {shared, global}};
+  return {{anywhere, anywhere}};
+}
+
+/// What an atomic instruction does, to elements of which type; null for others.
+std::pair<fly::AtomicOpAttr, mlir::Type> atomicOf(mlir::Type instruction) {
+  if (auto atomic = mlir::dyn_cast<fly::CopyOpUniversalAtomicType>(instruction))
+    return {atomic.getAtomicOp(), atomic.getValType()};
+  if (auto atomic = mlir::dyn_cast<rocdl::CopyOpCDNA3BufferAtomicType>(instruction))
+    return {atomic.getAtomicOp(), atomic.getValType()};
+  return {};
+}
+
+MemRefType memoryOf(const Tensor &tensor, const char *name, Loc loc) {
+  if (auto type = mlir::dyn_cast<MemRefType>(tracedType(tensor.handle(), loc)))
+    return type;
+  throw TraceError("the " + std::string(name) + " of a copy is memory, not " + tensor.str(), loc);
+}
+
+fly::MemRefValue valueOf(MemRefType type) {
+  return {fly::PointerValue{type.getPointerType()}, type.getLayout()};
+}
+
+/// The copy in progress.
+class Copy {
+public:
+  explicit Copy(const CopyCheck &check)
+      : check_(check), loc_(check.loc), src_(memoryOf(check.source, "source", check.loc)),
+        dst_(memoryOf(check.destination, "destination", check.loc)) {
+    auto tiled = mlir::dyn_cast<fly::TiledCopyType>(check.atom);
+    atom_ = tiled ? tiled.getCopyAtom() : mlir::dyn_cast<fly::CopyAtomType>(check.atom);
+    if (!atom_)
+      throw TraceError("expected a copy atom or a tiled copy, got " + typeText(check.atom), loc_);
+  }
+
+  void expectFits() {
+    expectTypes();
+    expectPlaces();
+    if (check_.pred && check_.pred->dtype(loc_) != boolean)
+      refuse("a predicate is of fx::boolean, not of " +
+             std::string(check_.pred->dtype(loc_).name()) + "; compare to get one (x < n)");
+    if (std::string_view(check_.op) == "fly.copy")
+      expectCalls();
+    else
+      expectOneCall();
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &why) const {
+    throw TraceError(userName(check_.op) + " from " + check_.source.str() + " to " +
+                         check_.destination.str() + ": " + why,
+                     loc_);
+  }
+
+  template <class Fn> auto inAlgebra(Fn fn) const {
+    try {
+      return fn();
+    } catch (const layout::LayoutError &e) {
+      refuse(e.what());
+    }
+  }
+
+  /// Both sides hold elements of one type; integers of one width, whatever their sign, count as
+  /// one.
+  void expectTypes() const {
+    const DType given = check_.source.dtype(loc_), taken = check_.destination.dtype(loc_);
+    if (given.ir_name() != taken.ir_name())
+      refuse(
+          "a copy does not convert " + std::string(given.name()) + " to " +
+          std::string(taken.name()) +
+          "; load, convert with .to(...) and store, or recast one side's pointer to move the bits");
+    if (check_.values && check_.values.bits() != given.bits())
+      refuse("the atom was made for " + std::string(check_.values.name()) + ", whose width of " +
+             std::to_string(check_.values.bits()) + " bits is not that of " +
+             std::string(given.name()) +
+             "; fx::make_copy_atom(op, fx::" + std::string(given.name()) + ") makes one for it");
+    const auto [op, type] = atomicOf(atom_.getCopyOp());
+    if (!op)
+      return;
+    if (type != src_.getElemTy())
+      refuse("the atomic of the atom is one of " + typeText(type) + ", not of " +
+             std::string(given.name()));
+    const bool compares =
+        op.getValue() == fly::AtomicOp::Max || op.getValue() == fly::AtomicOp::Min;
+    if (compares && taken.is_integer() && !taken.is_signed())
+      refuse("an atomic atom compares integers as signed ones, not as " +
+             std::string(taken.name()) + "; fx::atomic compares unsigned ones");
+  }
+
+  void expectPlaces() const {
+    const mlir::Type instruction = atom_.getCopyOp();
+    const Place from = placeOf(src_), to = placeOf(dst_);
+    std::string routes;
+    for (const Route &route : routesOf(instruction)) {
+      if (route.from & from && route.to & to) {
+        routes.clear();
+        break;
+      }
+      routes +=
+          (routes.empty() ? "" : ", or from ") + textOf(route.from) + " to " + textOf(route.to);
+    }
+    if (!routes.empty())
+      refuse("the atom " + typeText(instruction) + " copies from " + routes);
+    const bool universal = mlir::isa<fly::CopyOpUniversalCopyType>(instruction);
+    if (!universal && src_.getElemTy().isInteger(1))
+      refuse("the atom " + typeText(instruction) +
+             " can't copy truth values, which have a byte each; fx::UniversalCopy(8) does");
+  }
+
+  /// One call of the atom: registers hold its values, memory is where they begin.
+  void expectOneCall() const {
+    if (isWhole())
+      return expectRows();
+    const std::int64_t values =
+        inAlgebra([&] { return fly::elementsPerCall(atom_, src_.getElemTy()); });
+    for (const auto &[type, name] : {std::pair(src_, "source"), std::pair(dst_, "destination")}) {
+      layout::Int size = layout::size(type.getLayout());
+      if (!size.isStatic(values))
+        refuse("one call of the atom moves " + std::to_string(values) + " elements, the " + name +
+               " has " + size.str() + "; fx::copy calls it as often as it takes");
+    }
+    if (check_.pred && !layout::size(*fly::getLayoutOf(predType())).isStatic(1))
+      refuse("one call takes one predicate, not " + check_.pred->str());
+    expectNeighbours(valueOf(src_), "source");
+    expectNeighbours(valueOf(dst_), "destination");
+  }
+
+  /// As many calls as it takes: all are like the first.
+  void expectCalls() const {
+    if (isWhole())
+      return expectRows();
+    const int rank = check_.source.rank(loc_), other = check_.destination.rank(loc_);
+    if (rank != other)
+      refuse("the sides differ in rank, " + std::to_string(rank) + " and " + std::to_string(other));
+    const layout::Int from = layout::size(src_.getLayout()), to = layout::size(dst_.getLayout());
+    if (!from.isStatic() || !to.isStatic())
+      refuse("a copy is unrolled, so both shapes are known while tracing; take a tile of the side "
+             "whose shape is not (fx::zipped_divide, partition_S)");
+    if (!(from == to))
+      refuse("the sides differ in elements, " + from.str() + " and " + to.str());
+    fly::CopyOperands whole{valueOf(src_), valueOf(dst_), std::nullopt};
+    if (check_.pred)
+      whole.pred = valueOf(predType());
+    // What the walk gives is the failure that ends it at the first call.
+    inAlgebra([&] {
+      (void)fly::forEachCall(atom_, whole, [&](const fly::CopyOperands &call) {
+        expectNeighbours(call.src, "source");
+        expectNeighbours(call.dst, "destination");
+        return mlir::failure(); // the others are like it
+      });
+    });
+  }
+
+  MemRefType predType() const { return memoryOf(*check_.pred, "predicate", loc_); }
+
+  bool isWhole() const {
+    return mlir::cast<fly::CopyOpTypeInterface>(atom_.getCopyOp()).isWholeTileCopy();
+  }
+
+  static bool isOne(const layout::IntTuple &stride) { return stride.isLeaf(1); }
+
+  /// The values of one call lie beside one another in memory. (Registers are gathered from wherever
+  /// they are.)
+  void expectNeighbours(const fly::MemRefValue &part, const char *name) const {
+    layout::Layout linear = layout::outermost(part.layout);
+    const layout::Int values = layout::size(linear);
+    if (!values.isStatic() || values.value() <= 1)
+      return;
+    if (part.getType().isIn(fly::AddressSpace::Register)) {
+      if (std::string_view(name) == "destination" && linear.stride().isLeaf(0))
+        refuse("the " + values.str() +
+               " values of one call have one register in the destination's "
+               "mode 0, " +
+               linear.str());
+      return;
+    }
+    if (!linear.isLeaf())
+      linear = layout::coalesce(linear);
+    const std::string what = "an atom that copies " + values.str() +
+                             " elements at once takes neighbours, but ",
+                      modeZero = "those of the " + std::string(name) + "'s mode 0, " + linear.str();
+    const std::string narrower = "a narrower atom (" +
+                                 std::to_string(src_.getElemTy().getIntOrFloatBitWidth()) +
+                                 " bits) copies them one by one";
+    if (!isOne(linear.stride())) {
+      const bool dynamic = linear.stride().isLeaf() && linear.stride().leaf().isDynamic();
+      if (!dynamic)
+        refuse(what + modeZero + ", are apart; " + narrower);
+      refuse(what + modeZero +
+             ", are a stride apart that only the launch knows. If it is 1, say so: "
+             "mark_layout_dynamic(leading_dim) on the argument names the mode whose stride is 1, "
+             "mark_layout_static compiles all strides in, fx::make_layout takes a static stride; " +
+             narrower);
+    }
+    if (!fly::isLinear(part, values.value()).value_or(false))
+      refuse(what + "it is not known that " + modeZero + ", stay together in " +
+             layout::str(part.layout) + "; " + narrower);
+  }
+
+  /// The tensor mover takes rows of neighbours.
+  void expectRows() const {
+    for (const auto &[type, name] : {std::pair(src_, "source"), std::pair(dst_, "destination")}) {
+      if (placeOf(type) != global)
+        continue;
+      layout::Layout linear = layout::outermost(type.getLayout());
+      layout::Layout row = linear.at(linear.rank() - 1);
+      if (!row.shape().isLeaf(1) && !isOne(row.stride()))
+        refuse("the tensor mover takes rows of neighbours, but the stride of the " +
+               std::string(name) + "'s last mode, " + row.str() +
+               ", is not known to be 1; mark_layout_dynamic(leading_dim) on the argument names the "
+               "mode whose stride is 1");
+    }
+  }
+
+  const CopyCheck &check_;
+  Loc loc_;
+  MemRefType src_, dst_;
+  fly::CopyAtomType atom_;
+};
+
+} // namespace
+
+void CopyCheck::expectFits() const { Copy(*this).expectFits(); }
+
+} // namespace flydsl::builder

@@ -1,0 +1,189 @@
+#include <flydsl/control_flow.h>
+#include <flydsl/reduce.h>
+
+#include "builder/kernel/lanes.h"
+#include "builder/trace/tracer.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+
+namespace gpu {
+
+int num_warp_threads(Loc loc) {
+  return Tracer::require("num_warp_threads", loc).target("the size of a wave", loc)
+      .wave_size();
+}
+
+std::array<int, 3> known_block_size(Loc loc) {
+  Tracer &t = Tracer::require("known_block_size", loc);
+  if (!t.block()[0])
+    throw TraceError("kernel " + t.kernel() +
+                         " is traced without a block size; compile it with one, or give the hint",
+                     loc);
+  std::array<int, 3> block;
+  for (std::size_t i = 0; i < 3; ++i)
+    block[i] = static_cast<int>(std::max(t.block()[i], 1u));
+  return block;
+}
+
+int impl::groupWidth(int width, Loc loc) {
+  const int wave = num_warp_threads(loc);
+  if (width < 0 || width > wave || (width & (width - 1)))
+    throw TraceError("a group of " + std::to_string(width) + " lanes in a wave of " +
+                         std::to_string(wave) + ": a power of two up to the wave is needed",
+                     loc);
+  return width ? width : wave;
+}
+
+static Numeric shuffle(const char *mode, const Numeric &value, const IntTuple &offset, int width,
+                       Loc loc) {
+  Tracer &t = Tracer::require("a shuffle", loc);
+  auto scalar = [&](const Handle &h, DType type) {
+    return t.use(detail::hostAs<detail::HostNumber>(h) ? detail::expectScalar(h, type, loc) : h,
+                 loc);
+  };
+  DType type = value.dtype(loc);
+  mlir::Value v = scalar(value.handle(), type);
+  mlir::Value by =
+      t.use(detail::convert(detail::scalarOfTuple(offset.handle(), loc), i32, loc), loc);
+  mlir::Value lanes = t.constant(impl::groupWidth(width, loc), i32, loc);
+  mlir::Operation *op =
+      t.create("gpu.shuffle", {v, by, lanes}, loc,
+               {t.named("mode", t.attribute("#gpu<shuffle_mode " + std::string(mode) + ">"))},
+               mlir::TypeRange({v.getType(), mlir::Type(t.builder().getI1Type())}));
+  return Numeric(t.wrap(op->getResult(0), type, loc));
+}
+
+Numeric shuffle_xor(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
+  return shuffle("xor", value, offset, width, loc);
+}
+Numeric shuffle_up(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
+  return shuffle("up", value, offset, width, loc);
+}
+Numeric shuffle_down(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
+  return shuffle("down", value, offset, width, loc);
+}
+Numeric shuffle_idx(const Numeric &value, const IntTuple &lane, int width, Loc loc) {
+  return shuffle("idx", value, lane, width, loc);
+}
+
+Handle impl::combine(Reduction op, const Handle &a, const Handle &b, Loc loc) {
+  static constexpr detail::BinaryOp ops[] = {detail::BinaryOp::add, detail::BinaryOp::mul,
+                                             detail::BinaryOp::min, detail::BinaryOp::max};
+  return detail::binary(ops[static_cast<int>(op)], a, b, loc);
+}
+
+Handle impl::neutral(Reduction op, DType type, Loc loc) {
+  auto value = [&](auto n) { return detail::constant(detail::hostNumber(n), type, loc); };
+  switch (op) {
+  case Reduction::add:
+    return value(0);
+  case Reduction::mul:
+    return value(1);
+  case Reduction::min:
+  case Reduction::max:
+    break;
+  }
+  const bool least = op == Reduction::max;
+  if (type.is_float())
+    return value(least ? -std::numeric_limits<double>::infinity()
+                       : std::numeric_limits<double>::infinity());
+  const int bits = type.bits() - (type.is_signed() ? 1 : 0);
+  const std::uint64_t most = ~std::uint64_t(0) >> (64 - bits);
+  if (!least)
+    return value(most);
+  return type.is_signed() ? value(-static_cast<std::int64_t>(most) - 1) : value(0);
+}
+
+Handle impl::number(int n, Loc loc) { return detail::constant(detail::hostNumber(n), i32, loc); }
+
+/// A reduction reads every lane of its group: where the block's size is known, all of them are there.
+static void expectFullGroups(int lanes, Loc loc) {
+  Tracer &t = Tracer::require("warp_reduce", loc);
+  t.expectAllThreads("a reduction across lanes", loc);
+  const std::array<unsigned, 3> &block = t.block();
+  const unsigned threads = block[0] * std::max(block[1], 1u) * std::max(block[2], 1u);
+  if (threads % static_cast<unsigned>(lanes))
+    throw TraceError("warp_reduce: a block of " + std::to_string(threads) +
+                         " threads is no whole number of groups of " + std::to_string(lanes) +
+                         " lanes, and the last group would read lanes that nobody runs; give a "
+                         "width that divides the block",
+                     loc);
+}
+
+Numeric warp_reduce(const Numeric &value, Reduction op, int width, Loc loc) {
+  const int lanes = impl::groupWidth(width, loc);
+  expectFullGroups(lanes, loc);
+  Handle sum = value.handle();
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    sum = impl::combine(op, sum, shuffle_xor(Numeric(sum), distance, lanes, loc).handle(), loc);
+  return Numeric(sum);
+}
+
+/// x + X * (y + Y * z): a thread's number in its block.
+static Handle threadNumber(const std::array<int, 3> &block, Loc loc) {
+  Index3 at = thread_idx(loc);
+  auto times = [&](const Handle &a, int n) {
+    return detail::binary(detail::BinaryOp::mul, a, impl::number(n, loc), loc);
+  };
+  Handle number = at.x.handle();
+  if (block[1] > 1 || block[2] > 1) {
+    Handle row = at.y.handle();
+    if (block[2] > 1)
+      row = detail::binary(detail::BinaryOp::add, row, times(at.z.handle(), block[1]), loc);
+    number = detail::binary(detail::BinaryOp::add, number, times(row, block[0]), loc);
+  }
+  return number;
+}
+
+int impl::wholeWaves(const char *what, Loc loc) {
+  const std::array<int, 3> block = known_block_size(loc);
+  const int threads = block[0] * block[1] * block[2], wave = num_warp_threads(loc);
+  if (threads % wave)
+    throw TraceError(std::string(what) + ": a block of " + std::to_string(threads) +
+                         " threads is no whole number of waves of " + std::to_string(wave),
+                     loc);
+  return threads / wave;
+}
+
+Handle impl::waveOfThread(Loc loc) {
+  return detail::binary(detail::BinaryOp::div, threadNumber(known_block_size(loc), loc),
+                        number(num_warp_threads(loc), loc), loc);
+}
+Handle impl::laneOfThread(Loc loc) {
+  return detail::binary(detail::BinaryOp::rem, threadNumber(known_block_size(loc), loc),
+                        number(num_warp_threads(loc), loc), loc);
+}
+
+Tensor impl::perWave(DType type, int waves, SharedAllocator &shared, Loc loc) {
+  return make_view(shared.allocate(detail::bytesOf(type, waves), std::max(type.bytes(), 4), loc)
+                       .recast(type, loc),
+                   make_layout(waves, 1, loc), loc);
+}
+
+Numeric block_reduce(const Numeric &value, Reduction op, SharedAllocator &shared, Loc loc) {
+  const int waves = impl::wholeWaves("block_reduce", loc);
+  Numeric partial = warp_reduce(value, op, 0, loc);
+  if (waves == 1)
+    return partial;
+  Tensor sums = impl::perWave(value.dtype(loc), waves, shared, loc);
+  Boolean first(
+      detail::binary(detail::BinaryOp::eq, impl::laneOfThread(loc), impl::number(0, loc), loc));
+  Numeric wave(impl::waveOfThread(loc));
+  if_(first, [&] { sums.point(IntTuple(wave, loc), loc) = Numeric::Arg(partial, loc); }, loc);
+  barrier(loc);
+  Handle all = sums.point(0, loc).handle();
+  for (int w = 1; w < waves; ++w)
+    all = impl::combine(op, all, sums.point(w, loc).handle(), loc);
+  barrier(loc); // before the memory is written again
+  return Numeric(all);
+}
+
+} // namespace gpu
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,173 @@
+// Tuples: host trees whose leaves are numbers, or stand for values of the kernel.
+#include <flydsl/layout.h>
+
+#include "builder/trace/guard.h"
+#include "builder/trace/tracer.h"
+#include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "layout/tuple_ops.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+
+namespace detail {
+namespace {
+
+struct Tree {
+  layout::IntTuple tuple;
+  std::vector<DynamicLeaf> leaves;
+};
+
+/// A tuple as a tree of its own, whatever made it.
+Tree treeOf(const Handle &handle, Loc loc) {
+  if (auto *tuple = hostAs<layout::IntTuple>(handle))
+    return {*tuple, handle.node()->leaves};
+  auto type = mlir::dyn_cast<mlir::fly::IntTupleType>(builder::tracedType(handle, loc));
+  if (!type)
+    throw TraceError("expected a tuple of integers, got " + builder::describe(handle), loc);
+  Tree tree{type.getValue(), {}};
+  int count = tree.tuple.dynamicLeafCount();
+  for (int i = 0; i < count; ++i)
+    tree.leaves.push_back({handle, i});
+  return tree;
+}
+
+Handle handleOf(Tree tree) {
+  Handle handle = hostHandle(std::move(tree.tuple));
+  handle.node()->leaves = std::move(tree.leaves);
+  return handle;
+}
+
+Handle leafOfScalar(const Numeric &value, Loc loc) {
+  if (const Tracer *t = Tracer::current())
+    loc = t->place(loc);
+  const Handle &handle = value.handle();
+  const Node &node = *handle.node();
+  if (isTraced(handle) && mlir::isa<mlir::fly::IntTupleType>(builder::tracedType(handle, loc)))
+    return handle; // a coordinate
+  if (node.dtype && !node.dtype.is_integer())
+    throw TraceError("a tuple's leaf is an integer, not a " + std::string(node.dtype.name()), loc);
+  if (auto *number = hostAs<HostNumber>(handle)) {
+    if (number->kind == HostNumber::Kind::floating || number->kind == HostNumber::Kind::boolean)
+      throw TraceError("a tuple's leaf is an integer, not " + builder::describe(handle), loc);
+    return staticLeaf(number->integer);
+  }
+  int width = node.dtype.bits() > 32 ? 64 : 32;
+  return handleOf({layout::IntTuple(layout::Int::dynamic(width)), {{handle, -1}}});
+}
+
+} // namespace
+
+Handle staticLeaf(std::int64_t value) { return hostHandle(layout::IntTuple(value)); }
+
+Handle wildcardLeaf() { return hostHandle(layout::IntTuple(layout::Int::wildcard())); }
+
+Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc) {
+  return builder::guarded(loc, [&] {
+    return hostHandle(layout::IntTuple(layout::Int(scale).withBasis({modes.begin(), modes.end()})));
+  });
+}
+
+Handle tupleBinary(TupleOp op, const Handle &a, const Handle &b, Loc loc) {
+  static constexpr const char *names[] = {"int_tuple_add", "int_tuple_sub", "int_tuple_mul",
+                                          "int_tuple_div", "int_tuple_mod", "shape_div",
+                                          "ceil_div"};
+  return algebra(names[static_cast<int>(op)], {&a, &b}, loc);
+}
+
+bool staticEqual(const Handle &a, const Handle &b, Loc loc) {
+  HostValue va = builder::hostView(a, loc), vb = builder::hostView(b, loc);
+  auto *ta = std::get_if<layout::IntTuple>(&va), *tb = std::get_if<layout::IntTuple>(&vb);
+  if (!ta || !tb)
+    throw TraceError("== of tuples compares what is known while tracing, not " +
+                         builder::describe(a) + " and " + builder::describe(b) +
+                         "; fx::equal compares at run time",
+                     loc);
+  return *ta == *tb;
+}
+
+void expectRank(const Handle &tuple, int rank, Loc loc) {
+  if (int got = rankOf(tuple, loc); got != rank)
+    throw TraceError("expected a tuple of " + std::to_string(rank) + " modes, got " +
+                         builder::describe(tuple) + " of " + std::to_string(got),
+                     loc);
+}
+
+Handle scalarOfTuple(const Handle &tuple, Loc loc) {
+  HostValue view = builder::hostView(tuple, loc);
+  if (auto *t = std::get_if<layout::IntTuple>(&view)) {
+    if (t->isLeaf() && t->leaf().isStatic() && !t->leaf().hasBasis()) {
+      HostNumber n{};
+      n.kind = HostNumber::Kind::integer;
+      n.integer = t->leaf().value();
+      return constant(n, DType(), loc);
+    }
+  } else if (Tree tree = treeOf(tuple, loc); tree.tuple.isLeaf() && tree.tuple.leaf().isDynamic()) {
+    const DynamicLeaf &leaf = tree.leaves[0];
+    if (leaf.part < 0)
+      return leaf.value;
+    Tracer &t = Tracer::require("a run-time number", loc);
+    mlir::Value v = t.emit("fly.get_scalar", t.use(tuple, loc), loc);
+    return t.wrap(v, builder::dtypeOfElement(v.getType()), loc);
+  }
+  throw TraceError("expected one number, got " + builder::describe(tuple) +
+                       "; t[i] takes a mode, fx::size(t) the product",
+                   loc);
+}
+
+/// Mode `mode` of a tuple that is a host tree with run-time leaves.
+Handle treeMode(const Handle &tuple, int mode, Loc loc) {
+  Tree tree = treeOf(tuple, loc);
+  return builder::guarded(loc, [&] {
+    std::size_t first = 0;
+    for (int i = 0; i < mode; ++i)
+      first += tree.tuple.at(i).dynamicLeafCount();
+    const layout::IntTuple &part = tree.tuple.at(mode);
+    auto begin = tree.leaves.begin() + static_cast<std::ptrdiff_t>(first);
+    return handleOf({part, {begin, begin + part.dynamicLeafCount()}});
+  });
+}
+
+} // namespace detail
+
+IntTuple::IntTuple(const Numeric &value, Loc loc) : Value(detail::leafOfScalar(value, loc)) {}
+
+IntTuple::IntTuple(std::initializer_list<IntTuple> elements, Loc loc) : Value(detail::Handle()) {
+  handle_ = builder::guarded(loc, [&] {
+    std::vector<layout::IntTuple> parts;
+    detail::Tree whole;
+    for (const IntTuple &e : elements) {
+      detail::Tree tree = detail::treeOf(e.handle(), loc);
+      parts.push_back(std::move(tree.tuple));
+      for (detail::DynamicLeaf &leaf : tree.leaves)
+        whole.leaves.push_back(std::move(leaf));
+    }
+    whole.tuple = layout::IntTuple::tuple(std::move(parts));
+    return detail::handleOf(std::move(whole));
+  });
+}
+
+int IntTuple::rank(Loc loc) const { return detail::rankOf(handle_, loc); }
+int IntTuple::depth(Loc loc) const { return detail::depthOf(handle_, loc); }
+bool IntTuple::is_leaf(Loc loc) const { return depth(loc) == 0; }
+
+IntTuple IntTuple::at(int mode, Loc loc) const {
+  return IntTuple(detail::algebra("get", {&handle_}, loc, {mode}));
+}
+
+std::int64_t IntTuple::value(Loc loc) const {
+  detail::HostValue view = builder::hostView(handle_, loc);
+  auto *tuple = std::get_if<layout::IntTuple>(&view);
+  if (!tuple || !tuple->isLeaf() || !tuple->leaf().isStatic())
+    throw TraceError("value() of " + builder::describe(handle_) +
+                         ": it is no single number that is known while tracing; take an fx::Int32 "
+                         "of it to compute at run time, or make it static (fx::Constexpr, "
+                         "mark_layout_static)",
+                     loc);
+  return tuple->leaf().value();
+}
+
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,213 @@
+#include "builder/layout/tiling.h"
+
+#include "builder/trace/guard.h"
+#include "builder/atoms/static_types.h"
+#include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "layout/coord.h"
+#include "layout/tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <algorithm>
+
+namespace flydsl::builder {
+
+namespace fly = mlir::fly;
+
+namespace {
+
+/// The thread index that a tuple is, without any arithmetic: 0 for x, 1 for y, 2 for z; -1 for what
+/// is none.
+int plainThreadIndex(const detail::Handle &thread) {
+  const detail::Node &node = *thread.node();
+  const detail::LazyIndex *index = detail::hostAs<detail::LazyIndex>(thread);
+  if (node.leaves.size() == 1 && node.leaves[0].part < 0)
+    index = detail::hostAs<detail::LazyIndex>(node.leaves[0].value);
+  if (!index || std::string_view(index->op) != "gpu.thread_id" || !index->dimension)
+    return -1;
+  return *index->dimension - 'x';
+}
+
+/// Whether an fx::if_ stands around what is traced now.
+bool isConditional(Tracer &t) {
+  mlir::Operation *op = t.builder().getInsertionBlock()->getParentOp();
+  for (; op; op = op->getParentOp())
+    if (mlir::isa<mlir::scf::IfOp>(op))
+      return true;
+  return false;
+}
+
+std::optional<layout::Layout> plainLayout(const Value &value, Loc loc) {
+  detail::HostValue view = hostView(value.handle(), loc);
+  auto *plain = std::get_if<layout::Layout>(&view);
+  return plain ? std::optional(*plain) : std::nullopt;
+}
+
+/// Whether all coordinates have different indices.
+bool isInjective(const layout::Layout &layout) {
+  const std::int64_t size = layout::size(layout).value();
+  std::vector<std::int64_t> seen;
+  for (std::int64_t i = 0; i < size; ++i)
+    seen.push_back(layout::crd2idx(layout::IntTuple(i), layout).leaf().value());
+  std::sort(seen.begin(), seen.end());
+  return std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+}
+
+} // namespace
+
+void expectThread(const char *what, const detail::Handle &thread, std::int64_t threads, Loc loc) {
+  detail::HostValue view = hostView(thread, loc);
+  if (auto *tuple = std::get_if<layout::IntTuple>(&view); tuple && tuple->isLeaf()) {
+    const layout::Int &leaf = tuple->leaf();
+    if (leaf.isStatic() && !leaf.hasBasis() && (leaf.value() < 0 || leaf.value() >= threads))
+      throw TraceError("thread " + leaf.str() + " of " + what + " of " + std::to_string(threads) +
+                           " threads, whose first is 0",
+                       loc);
+  }
+  const int dimension = plainThreadIndex(thread);
+  Tracer *t = Tracer::current();
+  if (dimension < 0 || !t || !t->block()[0])
+    return;
+  const std::int64_t given =
+      std::max(t->block()[static_cast<std::size_t>(dimension)], 1u); // 0: not said, so 1
+  if (given == threads || (given > threads && isConditional(*t)))
+    return;
+  const std::string index = std::string("thread_idx().") + static_cast<char>('x' + dimension);
+  const std::string wanted = std::to_string(threads);
+  throw TraceError(
+      std::string(what) + " of " + wanted + " threads is sliced by " + index + " in a block of " +
+          std::to_string(given) +
+          (given < threads
+               ? ": the parts of the others would be left out; launch with .block = " + wanted +
+                     ", or make it of fewer threads (.threads() tells)"
+               : ": the others would work past the tile; launch with .block = " + wanted +
+                     ", slice by " + index + " % " + wanted +
+                     ", or take the slice inside fx::if_(" + index + " < " + wanted + ", ...)"),
+      loc);
+}
+
+/// The type of a tensor in shared memory or registers: what lies behind it is another's.
+static fly::MemRefType boundedMemory(const detail::Handle &tensor, Loc loc) {
+  if (!tensor.node()->trace)
+    return {};
+  auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(tensor, loc));
+  const bool bounded =
+      type && (type.isIn(fly::AddressSpace::Shared) || type.isIn(fly::AddressSpace::Register));
+  return bounded ? type : fly::MemRefType();
+}
+
+static void expectMultiple(const char *op, const detail::Handle &tensor, const std::string &tile,
+                           const std::string &mode, const layout::Int &extent,
+                           const layout::Int &step, Loc loc) {
+  if (extent.isStatic() && step.isStatic() && step.value() > 0 &&
+      extent.value() % step.value() != 0)
+    throw TraceError(userName(op) + " of " + describe(tensor) + " by tiles of " + tile + ": " +
+                         mode + " has " + extent.str() + " elements, no whole number of " +
+                         step.str() +
+                         ", so the last tile reaches past it; make the tensor as large as the "
+                         "tile, or the tile smaller",
+                     loc);
+}
+
+void expectTilesFit(const char *op, const detail::Handle &tensor, const layout::IntTuple &tile,
+                    Loc loc) {
+  fly::MemRefType type = boundedMemory(tensor, loc);
+  if (!type)
+    return;
+  const layout::IntTuple shape = layout::productEach(layout::shapeOf(type.getLayout()));
+  const layout::IntTuple sizes = layout::productEach(tile);
+  for (int i = 0; i < std::min(shape.rank(), sizes.rank()); ++i)
+    expectMultiple(op, tensor, sizes.str(), "mode " + std::to_string(i), shape.at(i).leaf(),
+                   sizes.at(i).leaf(), loc);
+}
+
+void expectDivides(const char *op, const detail::Handle &tensor, const layout::Tile &tile,
+                   Loc loc) {
+  fly::MemRefType type = boundedMemory(tensor, loc);
+  if (!type)
+    return;
+  const layout::IntTuple &shape = layout::shapeOf(type.getLayout());
+  if (tile.isInt()) { // of the tensor as a whole
+    if (!tile.isWildcard())
+      expectMultiple(op, tensor, tile.str(), "it", layout::product(shape), tile.asInt(), loc);
+    return;
+  }
+  if (tile.isLayout())
+    return;
+  for (int i = 0; i < std::min(shape.rank(), tile.rank()); ++i)
+    if (tile.at(i).isInt() && !tile.at(i).isWildcard())
+      expectMultiple(op, tensor, tile.str(), "mode " + std::to_string(i),
+                     layout::product(shape.at(i)), tile.at(i).asInt(), loc);
+}
+
+void expectCounting(const char *what, const layout::Layout &layout, Loc loc) {
+  guarded(loc, [&] {
+    if (layout::cosize(layout) == layout::size(layout) && isInjective(layout))
+      return;
+    throw TraceError(std::string(what) + " are counted from 0 without gaps, unlike those of " +
+                         layout.str() + "; fx::make_ordered_layout makes such a layout of a shape",
+                     loc);
+  });
+}
+
+void expectTiling(const CopyAtom &atom, const Layout &layoutTV, const Tile &tile, Loc loc) {
+  std::optional<layout::Layout> tv = plainLayout(layoutTV, loc);
+  auto type = mlir::dyn_cast<fly::CopyAtomType>(atomType(atom.handle(), loc));
+  detail::HostValue tileView = hostView(tile.handle(), loc);
+  auto *sizes = std::get_if<layout::Tile>(&tileView);
+  if (!tv || tv->rank() != 2 || !type || !sizes ||
+      mlir::cast<fly::CopyOpTypeInterface>(type.getCopyOp()).isWholeTileCopy())
+    return; // the type's own verifier speaks, or the instruction takes any tile
+  guarded(loc, [&] {
+    const layout::Layout ref = type.getThrValLayoutRef();
+    for (int mode : {0, 1}) {
+      const layout::Int given = layout::size(tv->at(mode)), wanted = layout::size(ref.at(mode));
+      if (given.value() % wanted.value() != 0)
+        throw TraceError(std::string("a tiled copy of ") + tv->str() + " over " + sizes->str() +
+                             " gives " + given.str() + (mode ? " values to a thread" : " threads") +
+                             ", no whole number of " + wanted.str() +
+                             " that one call of the atom takes (" + typeText(type) + "); " +
+                             (mode ? "more values a thread, or a narrower atom" : "more threads"),
+                         loc);
+    }
+    const layout::Int reach = layout::cosize(*tv),
+                      elements = layout::product(layout::sizesOf(*sizes));
+    if (reach.value() > elements.value())
+      throw TraceError("threads and values of a tiled copy, " + tv->str() + ", reach element " +
+                           std::to_string(reach.value() - 1) + " of the tile " + sizes->str() +
+                           ", which has " + elements.str(),
+                       loc);
+  });
+}
+
+void expectTiling(const MmaAtom &atom, const Layout &atoms, const Tile &permutation, Loc loc) {
+  std::optional<layout::Layout> counted = plainLayout(atoms, loc);
+  auto type = mlir::dyn_cast<fly::MmaAtomType>(atomType(atom.handle(), loc));
+  detail::HostValue tileView = hostView(permutation.handle(), loc);
+  auto *modes = std::get_if<layout::Tile>(&tileView);
+  if (!counted || counted->rank() != 3 || !type)
+    return; // the type's own verifier speaks
+  guarded(loc, [&] {
+    if (!isInjective(*counted))
+      throw TraceError("the layout of a tiled mma's atoms, " + counted->str() +
+                           ", gives two atoms to the same threads; each atom has a number of its "
+                           "own (a stride of 0 is for a mode of one atom)",
+                       loc);
+    for (int i = 0; modes && i < std::min(modes->rank(), 3); ++i) {
+      if (modes->at(i).isWildcard())
+        continue;
+      const layout::Int given = layout::product(layout::sizesOf(modes->at(i))),
+                        unit = layout::product(type.getShapeMNK().at(i)) *
+                               layout::size(counted->at(i));
+      if (given.value() % unit.value() != 0)
+        throw TraceError("mode " + std::string(1, "MNK"[i]) + " of the permutation " +
+                             modes->str() + " has " + given.str() +
+                             " elements, no whole number of " + unit.str() + ", which the atoms " +
+                             counted->str() + " of " + type.getShapeMNK().str() + " cover together",
+                         loc);
+    }
+  });
+}
+
+} // namespace flydsl::builder

@@ -1,0 +1,218 @@
+// Buffer descriptors, and the instructions that take one.
+#include <flydsl/control_flow.h>
+#include <flydsl/rocdl_intrinsics.h>
+
+#include "builder/memory/atomic_names.h"
+#include "builder/rocdl/intrinsic.h"
+#include "builder/values/operand.h"
+#include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "target/processors.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::BinaryOp;
+using detail::Handle;
+namespace fly = mlir::fly;
+
+namespace rocdl {
+
+/// The most bytes that a descriptor's bound and an instruction's offset reach: both have 32 bits.
+static constexpr std::int64_t reach = 0xffffffff;
+
+/// Word 3 of a raw buffer's descriptor: 32-bit elements, and on RDNA the bounds check that counts
+/// bytes.
+static int descriptorFlags(const Target &target) {
+  int flags = (7 << 12) | (4 << 15);
+  if (!detail::isCdna(target.family()))
+    flags |= (1 << 24) | (2 << 28);
+  return flags;
+}
+
+static Handle number(std::int64_t n, Loc loc) {
+  return detail::constant(detail::hostNumber(n), i64, loc);
+}
+
+static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
+  if (!options.num_records_bytes)
+    return t.constant(reach, i64, loc);
+  const Handle &bytes = options.num_records_bytes->handle();
+  if (auto *known = detail::hostAs<detail::HostNumber>(bytes);
+      known && (known->integer < 0 || known->integer > reach))
+    throw TraceError(
+        "a buffer of " + std::to_string(known->integer) + " bytes; its bound has 32 bits", loc);
+  // A bound past 32 bits must not wrap to a small one.
+  return t.use(detail::binary(BinaryOp::min, detail::convert(bytes, u64, loc),
+                              detail::convert(number(reach, loc), u64, loc), loc),
+               loc);
+}
+
+Pointer make_buffer_ptr(const Pointer &pointer, const BufferOptions &options, Loc loc) {
+  Tracer &t = Tracer::require("make_buffer_ptr", loc);
+  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(pointer.handle(), loc));
+  if (!type || !type.isIn(fly::AddressSpace::Global))
+    throw TraceError("a buffer is made of a pointer to global memory, not of " + pointer.str(),
+                     loc);
+  auto result = fly::PointerType::get(type.getElemTy(), t.attribute("#fly_rocdl.buffer_desc"),
+                                      type.getAlignment());
+  mlir::Value v =
+      t.emit("fly.make_ptr",
+             {t.use(pointer.handle(), loc), t.constant(0, i16, loc), boundOf(t, options, loc),
+              t.constant(descriptorFlags(t.target("a buffer", loc)), i32, loc)},
+             loc, {}, result);
+  return Pointer(t.wrap(v, pointer.dtype(loc), loc));
+}
+
+static Handle bytesOf(const Tensor &tensor, Loc loc) {
+  Handle elements = detail::scalarOfTuple(cosize(tensor, loc).handle(), loc);
+  const int width = tensor.dtype(loc).memory_bits();
+  auto times = [&](BinaryOp op, const Handle &a, std::int64_t b) {
+    return detail::binary(op, a, number(b, loc), loc);
+  };
+  if (width % 8 == 0)
+    return times(BinaryOp::mul, elements, width / 8);
+  return times(BinaryOp::div, times(BinaryOp::add, times(BinaryOp::mul, elements, width), 7), 8);
+}
+
+[[noreturn]] static void refuseLarge(const Tensor &tensor, const std::string &size, Loc loc) {
+  throw TraceError("make_buffer_tensor of " + tensor.str() + ", which spans " + size +
+                       ": a buffer's offsets have 32 bits and reach 4 GiB; take the block's tile "
+                       "first and make the buffer of that, or use plain copies",
+                   loc);
+}
+
+/// A tensor of 4 GiB and more is refused where that is known; a part of such a tensor is measured
+/// when the kernel runs, which stops where the part is too large.
+static void expectReachable(Tracer &t, const Tensor &tensor, Loc loc) {
+  if (tensor.handle().node()->large)
+    refuseLarge(tensor, "4 GiB or more", loc);
+  detail::HostValue view = builder::hostView(cosize(tensor, loc).handle(), loc);
+  if (auto *known = std::get_if<layout::IntTuple>(&view); known && known->leaf().isStatic()) {
+    const std::int64_t elements = known->leaf().value();
+    if (elements / 8 > reach / std::max(tensor.dtype(loc).memory_bits(), 1))
+      refuseLarge(tensor, std::to_string(elements) + " elements", loc);
+    return;
+  }
+  if (!t.hasLargeTensor)
+    return;
+  Handle tooLarge = detail::binary(BinaryOp::gt, bytesOf(tensor, loc), number(reach, loc), loc);
+  if_(Boolean(tooLarge), [&] { impl::intrinsic("llvm.trap", {}, {}, loc); }, loc);
+}
+
+Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &options, Loc loc) {
+  expectReachable(Tracer::require("make_buffer_tensor", loc), tensor, loc);
+  BufferOptions within{options.num_records_bytes, options.max_size};
+  if (!options.num_records_bytes && !options.max_size)
+    within.num_records_bytes.emplace(Numeric(bytesOf(tensor, loc)), loc);
+  Pointer pointer = make_buffer_ptr(tensor.iter(loc), within, loc);
+  Handle layout = detail::algebra("get_layout", {&tensor.handle()}, loc);
+  return Tensor(detail::algebra("make_view", {&pointer.handle(), &layout}, loc));
+}
+
+//===-- Raw instructions --------------------------------------------------===//
+
+static mlir::Value resourceOf(Tracer &t, const Pointer &buffer, Loc loc) {
+  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(buffer.handle(), loc));
+  if (!type || mlir::isa<fly::AddressSpaceAttr>(type.getAddressSpace()))
+    throw TraceError("a buffer instruction takes the pointer of make_buffer_ptr or of a buffer "
+                     "tensor, not " +
+                         buffer.str(),
+                     loc);
+  return t.emit("fly_rocdl.get_buffer_rsrc", t.use(buffer.handle(), loc), loc);
+}
+
+static mlir::Value offsetOf(Tracer &t, const Numeric &bytes, Loc loc) {
+  if (bytes.dtype(loc).bits() > 32)
+    throw TraceError("a buffer's offset has 32 bits, not " + std::string(bytes.dtype(loc).name()),
+                     loc);
+  return detail::operand(t, bytes.handle(), i32, loc).value;
+}
+
+/// What the instruction moves: narrow floats as the bits that they are.
+static DType movedType(DType type, Loc loc) {
+  if (!type.is_float() || type.bits() >= 16)
+    return type;
+  if (type.bits() != 8)
+    throw TraceError("a buffer instruction moves whole bytes, not " + std::string(type.name()) +
+                         "; move them as u8 and take them apart",
+                     loc);
+  return i8;
+}
+
+static llvm::SmallVector<mlir::Value, 4>
+places(Tracer &t, const Pointer &buffer, const Numeric &offset, const RawBuffer &options, Loc loc) {
+  return {resourceOf(t, buffer, loc), offsetOf(t, offset, loc),
+          options.soffset ? offsetOf(t, *options.soffset, loc) : t.constant(0, i32, loc),
+          t.constant(options.aux, i32, loc)};
+}
+
+namespace impl {
+Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
+               const RawBuffer &options, Loc loc) {
+  Tracer &t = Tracer::require("raw_buffer_load", loc);
+  const DType moved = movedType(result.type, loc);
+  mlir::Type type = builder::elementType(moved, t.context());
+  if (result.size)
+    type = mlir::VectorType::get(result.size, type);
+  mlir::Value v =
+      t.emit("rocdl.raw.ptr.buffer.load", places(t, buffer, offset, options, loc), loc, {}, type);
+  return detail::bitcast(t.wrap(v, moved, loc), result.type, loc);
+}
+
+void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
+              const RawBuffer &options, Loc loc) {
+  Tracer &t = Tracer::require("raw_buffer_store", loc);
+  DType type = detail::dtypeOf(value, loc);
+  Handle moved = detail::bitcast(value, movedType(type, loc), loc);
+  llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, moved, loc).value};
+  llvm::append_range(operands, places(t, buffer, offset, options, loc));
+  t.create("rocdl.raw.ptr.buffer.store", operands, loc, {}, mlir::TypeRange());
+}
+} // namespace impl
+
+Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buffer,
+                          const Numeric &offset, const RawBuffer &options, Loc loc) {
+  Tracer &t = Tracer::require("raw_buffer_atomic", loc);
+  const DType type = value.dtype(loc);
+  const char *name = type.is_float()    ? builder::floatAtomicName(op)
+                     : type.is_signed() ? builder::signedAtomicName(op)
+                                        : builder::unsignedAtomicName(op);
+  if (!name)
+    throw TraceError("there is no raw_buffer_atomic " + std::string(builder::atomicUserName(op)) +
+                         " of " + std::string(type.name()) +
+                         ": floats add and take minimum and maximum, integers do all",
+                     loc);
+  llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, value.handle(), loc).value};
+  llvm::append_range(operands, places(t, buffer, offset, options, loc));
+  mlir::Value old =
+      builder::callIntrinsic(t, std::string("llvm.amdgcn.raw.ptr.buffer.atomic.") + name, operands,
+                             operands.front().getType(), loc);
+  return Numeric(t.wrap(old, type, loc));
+}
+
+void raw_buffer_load_lds(const Pointer &buffer, const Pointer &lds, int bytes,
+                         const Numeric &offset, const RawBuffer &options, Loc loc) {
+  Tracer &t = Tracer::require("raw_buffer_load_lds", loc);
+  const Target &target = t.targetWith(Feature::buffer_to_lds, "raw_buffer_load_lds", loc);
+  const bool wide = target.has(Feature::buffer_to_lds_wide);
+  if (bytes != 1 && bytes != 2 && bytes != 4 && !(wide && (bytes == 12 || bytes == 16)))
+    throw TraceError("raw_buffer_load_lds of " + std::to_string(bytes) + " bytes on " + target.name() +
+                         "; it moves 1, 2 or 4" +
+                         (wide ? ", 12 or 16"
+                               : "; " + detail::processorsWith(Feature::buffer_to_lds_wide) +
+                                     " moves 12 and 16 too"),
+                     loc);
+  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(lds.handle(), loc));
+  if (!type || !type.isIn(fly::AddressSpace::Shared))
+    throw TraceError("raw_buffer_load_lds writes shared memory, not " + lds.str(), loc);
+  mlir::Value to = t.emit("fly.to_llvm_ptr", t.use(lds.handle(), loc), loc,
+                          {t.named("llvm_address_space", t.builder().getI32IntegerAttr(3))});
+  llvm::SmallVector<mlir::Value, 4> at = places(t, buffer, offset, options, loc);
+  t.create("rocdl.raw.ptr.buffer.load.lds",
+           {at[0], to, t.constant(bytes, i32, loc), at[1], at[2], t.constant(0, i32, loc), at[3]},
+           loc, {}, mlir::TypeRange());
+}
+
+} // namespace rocdl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,32 @@
+#include "builder/trace/dialects.h"
+
+#include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace flydsl::builder {
+
+void loadDialects(mlir::MLIRContext &context) {
+  context.loadDialect<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
+                      mlir::gpu::GPUDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
+                      mlir::scf::SCFDialect, mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
+                      mlir::ROCDL::ROCDLDialect>();
+}
+
+mlir::MLIRContext &hostContext() {
+  static mlir::MLIRContext *context = [] {
+    auto *made = new mlir::MLIRContext;
+    loadDialects(*made);
+    return made;
+  }();
+  return *context;
+}
+
+} // namespace flydsl::builder

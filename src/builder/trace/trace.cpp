@@ -1,0 +1,140 @@
+#include "builder/trace/trace.h"
+
+#include "builder/trace/tracer.h"
+#include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+
+#include <flydsl/math.h>
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Verifier.h"
+
+namespace flydsl::builder {
+namespace {
+
+layout::Int leafOf(const detail::LeafType &leaf) {
+  return leaf.isStatic() ? layout::Int(leaf.value) : layout::Int::dynamic(leaf.width, leaf.value);
+}
+
+layout::IntTuple tupleOf(const std::vector<detail::LeafType> &leaves) {
+  std::vector<layout::IntTuple> elements;
+  for (const detail::LeafType &leaf : leaves)
+    elements.emplace_back(leafOf(leaf));
+  return layout::IntTuple::tuple(std::move(elements));
+}
+
+/// The type of the parameter that an argument becomes; null where it becomes none.
+mlir::Type parameterType(const detail::ArgType &arg, mlir::MLIRContext *c) {
+  using Kind = detail::ArgType::Kind;
+  if (arg.kind == Kind::scalar)
+    return elementType(arg.dtype, c);
+  if (arg.kind != Kind::tensor)
+    return {};
+  mlir::Type element = elementType(arg.dtype, c);
+  auto alignment =
+      std::max<std::int64_t>(arg.alignment, mlir::fly::PointerType::getTrivialAlignment(element));
+  auto pointer = mlir::fly::PointerType::get(
+      element, mlir::fly::AddressSpaceAttr::get(c, mlir::fly::AddressSpace::Global), alignment);
+  return mlir::fly::MemRefType::get(
+      pointer, layout::AnyLayout(layout::Layout(tupleOf(arg.shape), tupleOf(arg.stride))));
+}
+
+mlir::Location locationOf(const SourceLocation &where, mlir::MLIRContext &c) {
+  if (!where.known())
+    return mlir::UnknownLoc::get(&c);
+  return mlir::FileLineColLoc::get(&c, where.file, where.line, where.column);
+}
+
+mlir::gpu::GPUFuncOp makeKernel(mlir::ModuleOp module, const detail::KernelSpec &spec,
+                                llvm::ArrayRef<mlir::Type> parameters,
+                                std::array<unsigned, 3> block, mlir::Location loc) {
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(module.getBody());
+  module->setAttr(mlir::gpu::GPUDialect::getContainerModuleAttrName(), b.getUnitAttr());
+  auto gpuModule = mlir::gpu::GPUModuleOp::create(b, loc, "kernels");
+  b.setInsertionPointToEnd(gpuModule.getBody());
+  auto func = mlir::gpu::GPUFuncOp::create(b, loc, spec.name, b.getFunctionType(parameters, {}));
+  func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  if (block[0])
+    func.setKnownBlockSize(llvm::ArrayRef<std::int32_t>{
+        static_cast<std::int32_t>(block[0]), static_cast<std::int32_t>(std::max(block[1], 1u)),
+        static_cast<std::int32_t>(std::max(block[2], 1u))});
+  return func;
+}
+
+} // namespace
+
+TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
+                        std::array<unsigned, 3> block, mlir::MLIRContext &context,
+                        const std::optional<Target> &target) {
+  llvm::SmallVector<mlir::Type, 8> parameters;
+  for (const detail::ArgType &type : types)
+    if (mlir::Type t = parameterType(type, &context))
+      parameters.push_back(t);
+  if (!block[0])
+    block = spec.hints.known_block_size;
+
+  mlir::Location loc = locationOf(spec.where, context);
+  TraceResult result;
+  result.kernelName = spec.name;
+  result.module = mlir::ModuleOp::create(loc);
+  mlir::gpu::GPUFuncOp func = makeKernel(*result.module, spec, parameters, block, loc);
+  mlir::Block &body = func.getBody().front();
+
+  const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
+  Tracer tracer(context, &body, spec.name, block, fastMath, target);
+  tracer.setOrigin(spec.where);
+  llvm::SmallVector<detail::ParamHandle, 8> handles;
+  unsigned next = 0;
+  for (const detail::ArgType &type : types) {
+    const void *value = nullptr;
+    if (type.kind == detail::ArgType::Kind::scalar || type.kind == detail::ArgType::Kind::tensor)
+      value = body.getArgument(next++).getAsOpaquePointer();
+    handles.push_back({value, &type});
+  }
+  detail::ParamReader reader(handles.data(), handles.size());
+  spec.body(reader);
+  tracer.throwDeferred();
+  tracer.finish(loc);
+  if (mlir::failed(mlir::verify(*result.module)))
+    tracer.failVerification();
+  result.staticSharedBytes = tracer.staticSharedBytes;
+  result.dynamicSharedBytes = tracer.dynamicSharedBytes;
+  return result;
+}
+
+} // namespace flydsl::builder
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+Handle wrapParam(const ParamHandle &param) {
+  if (param.value) {
+    builder::Tracer &t = builder::Tracer::require("a kernel's parameter", Loc());
+    Handle handle =
+        t.wrap(mlir::Value::getFromOpaquePointer(param.value), param.type->dtype, Loc());
+    handle.node()->large = param.type->large;
+    handle.node()->origin =
+        t.parameterName(mlir::cast<mlir::BlockArgument>(mlir::Value::getFromOpaquePointer(param.value))
+                            .getArgNumber());
+    t.hasLargeTensor |= param.type->large;
+    return handle;
+  }
+  Node *node = const_cast<Node *>(static_cast<const Node *>(param.type->staticArg.object));
+  node->retain();
+  return Handle(node);
+}
+
+StaticArg staticArg(const Handle &handle, Loc loc) {
+  HostValue view = builder::hostView(handle, loc);
+  if (handle.node()->trace || std::holds_alternative<std::monostate>(view) ||
+      std::holds_alternative<LazyIndex>(view))
+    throw TraceError("a kernel's static argument must not hold values of a kernel: " +
+                         builder::describe(handle),
+                     loc);
+  return handle.node()->digest(std::to_string(handle.node()->host.index()) + " " +
+                               builder::describe(handle));
+}
+
+} // namespace detail
+FLYDSL_NAMESPACE_END
