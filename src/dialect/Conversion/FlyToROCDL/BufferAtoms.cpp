@@ -3,8 +3,8 @@
 // The state of these atoms starts with soffset, in elements. Copies into LDS have a byte offset
 // beside it.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 

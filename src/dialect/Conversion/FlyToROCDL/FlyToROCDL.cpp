@@ -1,6 +1,6 @@
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"

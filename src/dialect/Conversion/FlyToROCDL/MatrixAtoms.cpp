@@ -4,8 +4,8 @@
 // and element types. Operands are taken as registers: whatever vector the fragment is, it is cast
 // to the instruction's.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"

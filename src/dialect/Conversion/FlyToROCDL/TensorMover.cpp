@@ -5,8 +5,8 @@
 // list them outermost first. Where several waves share a tile, each moves a slab of it that lies in
 // one piece in LDS.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "layout/checked.h"

@@ -1,7 +1,7 @@
 // Fly pointers as LLVM values.
 
-#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
-#define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
+#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H
+#define FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H
 
 #include "dialect/Fly/IR/FlyTypes.h"
 
@@ -72,4 +72,4 @@ Value bitcastTo(OpBuilder &builder, Location loc, Value value, Type type);
 
 } // namespace mlir::fly
 
-#endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_POINTERS_H
+#endif // FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H

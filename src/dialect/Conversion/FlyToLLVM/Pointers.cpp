@@ -1,4 +1,4 @@
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/Transforms/RegisterMemory.h"
 

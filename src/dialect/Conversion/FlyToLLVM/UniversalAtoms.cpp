@@ -1,7 +1,7 @@
 // The atoms of every target.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/IR/FlyTypes.h"

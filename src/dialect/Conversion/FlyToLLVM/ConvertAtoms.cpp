@@ -5,8 +5,8 @@
 // once for all atoms: fragments in register memory are loaded and stored, and a predicate becomes
 // an scf.if around the call.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"

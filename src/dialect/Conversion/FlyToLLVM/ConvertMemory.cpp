@@ -1,7 +1,7 @@
 // Pointers, views, loads and stores.
 
-#include "dialect/Conversion/FlyToROCDL/ConversionPatterns.h"
-#include "dialect/Conversion/FlyToROCDL/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"
