@@ -1,7 +1,7 @@
 // Wave instructions a second of one core of the emulator, by class; and a launch of many small
 // workgroups.
-#include "../tests/emulator/assemble.h"
-#include "../tests/emulator/wave_test.h"
+#include "../tests/emulator/ops/waves/assemble.h"
+#include "../tests/emulator/ops/waves/wave_test.h"
 
 #include "emulator/exec/dispatch.h"
 

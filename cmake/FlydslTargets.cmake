@@ -24,18 +24,58 @@ function(flydsl_room name)
   endif()
 endfunction()
 
-# A Catch2 test program, one per room or topic, registered as one CTest test per program.
-#   flydsl_test(name LABEL tier SOURCES ... LINK ... [TIMEOUT s])
+# A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name: test case".
+#   flydsl_test(name LABEL tier SOURCES ... LINK ... [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
+# WHOLE: the cases rely on one another, so that the program is one CTest test. The other words are those of
+# flydsl_test_cases.
 function(flydsl_test name)
-  cmake_parse_arguments(T "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(T "WHOLE" "LABEL;TIMEOUT;FAIL_ON" "SOURCES;LINK;ENVIRONMENT;SPEC" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE flydsl_test_main ${T_LINK})
-  add_test(NAME ${name} COMMAND ${name})
+  set(_whole "")
+  if(T_WHOLE)
+    set(_whole WHOLE)
+  endif()
+  flydsl_test_cases(${name} ${_whole} PROGRAM ${name} LABEL "${T_LABEL}" TIMEOUT "${T_TIMEOUT}" FAIL_ON "${T_FAIL_ON}"
+    ENVIRONMENT ${T_ENVIRONMENT} SPEC ${T_SPEC})
+endfunction()
+
+# Test cases of a program that flydsl_test made, run under another name in another environment.
+#   flydsl_test_cases(run PROGRAM name LABEL tier [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
+# TIMEOUT is that of one CTest test, 300 s if none is given; FAIL_ON is output that fails it; SPEC chooses cases as on
+# the program's command line.
+function(flydsl_test_cases run)
+  cmake_parse_arguments(T "WHOLE" "PROGRAM;LABEL;TIMEOUT;FAIL_ON" "ENVIRONMENT;SPEC" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
   if(FLYDSL_SANITIZE) # property tests take ten times as long and more
     math(EXPR T_TIMEOUT "4 * ${T_TIMEOUT}")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT})
+  set(_properties LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT})
+  if(T_ENVIRONMENT)
+    list(JOIN T_ENVIRONMENT "\\;" _environment)
+    list(APPEND _properties ENVIRONMENT "${_environment}")
+  endif()
+  if(T_FAIL_ON)
+    list(APPEND _properties FAIL_REGULAR_EXPRESSION "${T_FAIL_ON}")
+  endif()
+  if(T_WHOLE)
+    add_test(NAME ${run} COMMAND ${T_PROGRAM} ${T_SPEC})
+    set_tests_properties(${run} PROPERTIES ${_properties})
+    return()
+  endif()
+  set(_quoted "")
+  foreach(_word IN LISTS _properties)
+    string(APPEND _quoted " [====[${_word}]====]")
+  endforeach()
+  set(_cases "${CMAKE_CURRENT_BINARY_DIR}/${run}.cases.cmake")
+  add_custom_command(TARGET ${T_PROGRAM} POST_BUILD BYPRODUCTS "${_cases}"
+    COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:${T_PROGRAM}>" "-DRUN=${run}" "-DSPEC=${T_SPEC}"
+            "-DPROPERTIES=${_quoted}" "-DOUT=${_cases}" -P "${PROJECT_SOURCE_DIR}/cmake/FlydslDiscoverCases.cmake"
+    VERBATIM)
+  # CTest reads the first file, which says so where the program was not built.
+  set(_include "${CMAKE_CURRENT_BINARY_DIR}/${run}.include.cmake")
+  file(WRITE "${_include}" "if(EXISTS [[${_cases}]])\n  include([[${_cases}]])\nelse()\n  add_test([[${run}: not built]] [[${run}-not-built]])\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${_include}")
 endfunction()

@@ -68,7 +68,7 @@ struct Slot {
 
 /// Slots of all elements: A as [block][row][stored k], B as [block][column][k], D as
 /// [block][row][column]. Sources: AMD's matrix instruction calculator for CDNA1-3, RDNA3, RDNA4;
-/// Composable Kernel for what CDNA4 adds. tests/matrix_layouts has them as tables.
+/// Composable Kernel for what CDNA4 adds. tests/dialect/matrix_layouts has them as tables.
 struct OperandMaps {
   std::vector<Slot> a, b, d;
   unsigned storedK = 0; ///< k values that A stores per row: k, or k / 2 when sparse

@@ -1,0 +1,266 @@
+// Exported kernels: written by the launch path, read and launched by the runtime alone.
+#include "fake.h"
+#include "fake_params.h"
+#include "runtime/aot_file.h"
+
+#include <flydsl/aot.h>
+#include <flydsl/device_array.h>
+
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fx = flydsl;
+using Catch::Contains;
+
+namespace {
+struct TemporaryFile {
+  std::string path = std::filesystem::temp_directory_path() /
+                     ("flydsl_aot_test_" + std::to_string(::getpid()) + ".flyaot");
+  ~TemporaryFile() {
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + ".h");
+  }
+};
+
+const fx::Kernel kernel{"exported", [](FakeTensor, FakeStatic, FakeInt32, fx::Constexpr<int>,
+                                       fx::Constexpr<std::string>, FakeFloat32) {}};
+
+void exportTo(const std::string &path, const fx::AotConfig &config) {
+  kernel(fx::tensor(static_cast<float *>(nullptr), {8, 8}), FakeStatic{}, 0, 4,
+         std::string("a text"), 0.0f)
+      .export_aot(path, config);
+}
+} // namespace
+
+TEST_CASE("an exported kernel launches with its runtime arguments alone") {
+  TemporaryFile file;
+  exportTo(file.path, {.block = 128, .archs = {"gfx950", "gfx942", "gfx1201"}});
+  const int builds = fakeBuild().builds;
+  fx::AotModule module = fx::load_aot(file.path);
+  CHECK(module.kernels() == std::vector<std::string>{"exported"});
+  fx::AotKernel loaded = module.kernel("exported");
+  CHECK(loaded.targets() == std::vector<std::string>{"gfx950", "gfx942", "gfx1201"});
+  fx::DeviceArray<float> x({16, 4});
+  fx::Stream stream;
+  loaded(x, 42, 1.5).launch({.grid = 3, .block = 128, .stream = stream});
+  loaded(x, std::int64_t{43}, 1).launch({.grid = 3, .block = 128, .stream = stream});
+  CHECK(fakeBuild().builds == builds);
+  FakeLaunch launch = fake().launches.back();
+  CHECK(launch.kernel == "exported");
+  CHECK(launch.grid[0] == 3);
+  REQUIRE(launch.arguments.size() == 8 + 16 + 4 + 4);
+  int number = 0;
+  std::memcpy(&number, launch.arguments.data() + 24, 4);
+  CHECK(number == 43);
+  loaded(x, 1, 1.5).launch({.grid = 2}); // the block is the one that it was exported for
+  CHECK(fake().launches.back().block[0] == 128);
+  loaded(x, 1, 1.5).launch({.grid = 0, .allow_empty = true});
+  CHECK(fake().launches.back().grid[0] == 2);
+
+  // Wrong in type, rank, range, block.
+  fx::DeviceArray<int> wrong({16, 4});
+  CHECK_THROWS_WITH(loaded(wrong, 1, 1.5).launch({.block = 128}),
+                    Contains("argument 0 is tensor<i32, ") &&
+                        Contains("it was compiled for tensor<f32, "));
+  CHECK_THROWS_WITH(loaded(x, 1).launch({.block = 128}),
+                    Contains("2 arguments, it was compiled for 3"));
+  CHECK_THROWS_WITH(loaded(x, std::int64_t{1} << 40, 1.5).launch({.block = 128}),
+                    Contains("argument 1: the integer is out of the parameter's range"));
+  CHECK_THROWS_WITH(loaded(x, 1.5, 1.5).launch({.block = 128}),
+                    Contains("argument 1: a floating-point"));
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({.block = 64}), Contains("is not the (128, 1, 1)"));
+  CHECK_THROWS_WITH(module.kernel("other"),
+                    Contains("no kernel other among the compiled ones: exported"));
+}
+
+TEST_CASE("no code for the device is an error that lists the targets") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx1201"}});
+  fx::AotKernel loaded = fx::load_aot(file.path).kernel("exported");
+  fx::DeviceArray<float> x({16, 4});
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({.block = 128}),
+                    Contains("no code for gfx942:sramecc+:xnack-; there is code for gfx1201"));
+}
+
+TEST_CASE("exports add up in one file, and a block picks its variant") {
+  TemporaryFile file;
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}});
+  exportTo(file.path, {.block = 256, .archs = {"gfx942"}, .append = true});
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}, .append = true});
+  fx::AotKernel loaded = fx::load_aot(file.path).kernel("exported");
+  CHECK(loaded.targets().size() == 2);
+  fx::DeviceArray<float> x({16, 4});
+  loaded(x, 1, 1.5).launch({.block = 64});
+  loaded(x, 1, 1.5).launch({.block = 256});
+  CHECK(fake().launches.back().block[0] == 256);
+  CHECK_THROWS_AS(loaded(x, 1, 1.5).launch({.block = 128}), fx::TraceError);
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({}), Contains("the launch gives no block"));
+}
+
+TEST_CASE("the file knows how much dynamic shared memory a kernel uses") {
+  TemporaryFile file;
+  fakeBuild().dynamicBytes = 512;
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}});
+  fakeBuild().dynamicBytes = 0;
+  fx::AotKernel loaded = fx::load_aot(file.path).kernel("exported");
+  fx::DeviceArray<float> x({16, 4});
+  CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({}), Contains(".smem = 512 is the least"));
+  loaded(x, 1, 1.5).launch({.smem = 512});
+}
+
+TEST_CASE("an exported kernel that was moved from is still there") {
+  TemporaryFile file;
+  exportTo(file.path, {.block = 64, .archs = {"gfx942"}});
+  fx::AotModule module = fx::load_aot(file.path), other = std::move(module);
+  fx::AotKernel loaded = module.kernel("exported"), taken = std::move(loaded);
+  fx::DeviceArray<float> x({16, 4});
+  loaded(x, 1, 1.5).launch({});
+  taken(x, 1, 1.5).launch({});
+  fx::DeviceArray<float> y = std::move(x);
+  CHECK_THROWS_WITH(taken(x, 1, 1.5).launch({}), Contains("argument 0: the array was moved from"));
+}
+
+TEST_CASE("the C header holds the same bytes") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx942"}, .header = file.path + ".h"});
+  std::ifstream header(file.path + ".h");
+  std::string text{std::istreambuf_iterator<char>(header), {}};
+  CHECK_THAT(text, Contains("exported, gfx942"));
+  std::vector<unsigned char> bytes;
+  const std::size_t first = text.find('{');
+  for (std::size_t at = first + 1; text[at] != '}';) {
+    std::size_t used = 0;
+    bytes.push_back(static_cast<unsigned char>(std::stoi(text.substr(at, 8), &used)));
+    at += used + 1;
+  }
+  CHECK_THAT(text, Contains("_size = " + std::to_string(bytes.size()) + ";"));
+  CHECK(fx::load_aot(std::span<const unsigned char>(bytes)).kernels().size() == 1);
+}
+
+TEST_CASE("every byte of a file is checked") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx942"}});
+  std::ifstream in(file.path, std::ios::binary);
+  const std::vector<unsigned char> good{std::istreambuf_iterator<char>(in), {}};
+  REQUIRE(fx::load_aot(good).kernels().size() == 1);
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    auto bad = good;
+    bad[i] ^= 0x40;
+    REQUIRE_THROWS_AS(fx::load_aot(bad), fx::RuntimeError);
+    REQUIRE_THROWS_AS(fx::load_aot(std::span(good).first(i)), fx::RuntimeError);
+  }
+  CHECK_THROWS_WITH(fx::load_aot("/nowhere/x.flyaot"), Contains("can't read /nowhere/x.flyaot"));
+}
+
+TEST_CASE("a file that can't be written is an error with the user's line") {
+  try {
+    exportTo("/nowhere/x.flyaot", {.archs = {"gfx942"}});
+    FAIL("no error");
+  } catch (const fx::RuntimeError &error) {
+    CHECK_THAT(error.what(), Contains("can't write /nowhere/x.flyaot"));
+    CHECK_THAT(error.where().file, Contains("aot_test.cpp"));
+  }
+}
+
+namespace {
+
+/// A folder of a test's own.
+struct Folder {
+  std::string path;
+  Folder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "flydsl-aot-XXXXXX";
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+void exportNamed(const char *name, const std::string &path, fx::AotConfig config) {
+  const fx::Kernel named{name, [](FakeInt32) {}};
+  config.archs = {"gfx942"};
+  named(0).export_aot(path, config);
+}
+
+} // namespace
+
+TEST_CASE("a file of kernels that is no regular file is refused, and nothing waits for it") {
+  Folder folder;
+  alarm(60);
+  const std::string pipe = folder.path + "/pipe", holes = folder.path + "/holes";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(fx::load_aot(pipe), Contains(pipe) && Contains("a pipe"));
+  CHECK_THROWS_WITH(exportNamed("k", pipe, {.append = true}), Contains("a pipe"));
+  CHECK_THROWS_WITH(fx::load_aot("/dev/zero"), Contains("a device"));
+  CHECK_THROWS_WITH(fx::load_aot(folder.path), Contains("a directory"));
+  CHECK_THROWS_WITH(fx::load_aot(folder.path + "/none"), Contains("No such file"));
+  std::ofstream(holes) << "FLYAOT";
+  REQUIRE(truncate(holes.c_str(), off_t(1) << 40) == 0);
+  CHECK_THROWS_WITH(fx::load_aot(holes), Contains("1099511627776"));
+  alarm(0);
+}
+
+TEST_CASE("an export writes through devices and links, and tells what they answer") {
+  Folder folder;
+  exportNamed("k", "/dev/null", {});
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  CHECK_THROWS_WITH(exportNamed("k", "/dev/full", {}), Contains("No space left"));
+  CHECK(std::filesystem::is_character_file("/dev/full"));
+  const std::string file = folder.path + "/file", link = folder.path + "/link";
+  std::filesystem::create_symlink("file", link);
+  exportNamed("k", link, {.header = "/dev/null"});
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(fx::load_aot(file).kernels() == std::vector<std::string>{"k"});
+  CHECK_THROWS_WITH(exportNamed("k", folder.path + "/none/file", {}), Contains("No such file"));
+}
+
+TEST_CASE("processes that add to one file lose none of each other's kernels") {
+  Folder folder;
+  const std::string file = folder.path + "/file";
+  constexpr int processes = 6, each = 5;
+  std::vector<pid_t> children;
+  for (int p = 0; p < processes; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        for (int k = 0; k < each; ++k)
+          exportNamed(("k" + std::to_string(p) + "_" + std::to_string(k)).c_str(), file,
+                      {.append = true});
+      } catch (const std::exception &) {
+        _exit(1);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(fx::load_aot(file).kernels().size() == processes * each);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto &entry : std::filesystem::directory_iterator(folder.path))
+    ++files;
+  CHECK(files == 1);
+}
+
+TEST_CASE("a kernel's name stays in the comment of the header") {
+  Folder folder;
+  const std::string header = folder.path + "/kernels.h";
+  exportNamed("evil */\n#error injected\nint injected; /*", folder.path + "/kernels.aot",
+              {.header = header});
+  const std::string source = folder.path + "/use.cpp";
+  std::ofstream(source) << "#include \"kernels.h\"\n"
+                           "int injected(); // fails where the name declared it as a variable\n"
+                           "static_assert(sizeof flydsl_aot_kernels > 1);\n";
+  CHECK(std::system((std::string(CXX_COMPILER) + " -std=c++20 -fsyntax-only -Wall -Werror -I " +
+                     folder.path + " " + source)
+                        .c_str()) == 0);
+}
