@@ -3,7 +3,9 @@
 #include "../tests/emulator/ops/waves/assemble.h"
 #include "../tests/emulator/ops/waves/wave_test.h"
 
-#include "emulator/exec/dispatch.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/observe/run_dispatch.h"
+#include "emulator/ops/decode_program.h"
 
 #include <benchmark/benchmark.h>
 

@@ -24,7 +24,7 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_opt
 // wait for each other's: what races there is the kernel's matter, which the emulator's own check
 // looks for.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
-  return "race:emulator/exec/memory_ops.h\nrace:emulator/exec/global.cpp\nrace:emulator/exec/"
-         "smem.cpp\n"
-         "race:emulator/exec/buffer_typed.cpp\nrace:emulator/exec/transposed.cpp\n";
+  return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
+         "race:emulator/ops/memory/scalar_memory.cpp\n"
+         "race:emulator/ops/memory/buffer_typed.cpp\nrace:emulator/ops/memory/transposed.cpp\n";
 }

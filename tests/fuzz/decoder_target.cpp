@@ -1,6 +1,8 @@
 #include "decoder_target.h"
 
-#include "emulator/exec/dispatch.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/observe/run_dispatch.h"
+#include "emulator/ops/decode_program.h"
 
 #include <cstring>
 #include <iterator>

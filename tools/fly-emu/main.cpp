@@ -2,7 +2,8 @@
 // covers.
 #include "run.h"
 
-#include "emulator/exec/dispatch.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/ops/coverage.h"
 
 #include <cstdio>
 #include <cstring>

@@ -1,11 +1,12 @@
 #include "run.h"
 
-#include "emulator/exec/dispatch.h"
-#include "emulator/hip/estimate.h"
-#include "emulator/hip/launch_services.h"
-#include "emulator/hip/memory.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/hip/device/memory.h"
+#include "emulator/hip/launch/launch_services.h"
+#include "emulator/hip/report/estimate.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/offload_bundle.h"
+#include "emulator/observe/run_dispatch.h"
 
 #include <cstdio>
 #include <cstring>

@@ -1,8 +1,8 @@
 // HIP statuses: raised inside as exceptions, turned into return values at the API's edge.
 #pragma once
 
-#include "emulator/hip/log.h"
 #include "emulator/hip/presence.h"
+#include "emulator/hip/report/log.h"
 #include "emulator/loader/load_error.h"
 
 #include <hip/hip_runtime_api.h>

@@ -3,10 +3,10 @@
 // Formats").
 #pragma once
 
-#include "emulator/exec/op.h"
 #include "emulator/isa/inst.h"
 #include "emulator/isa/machine.h"
 #include "emulator/isa/mc.h"
+#include "emulator/isa/op.h"
 
 namespace flyemu {
 

@@ -1,7 +1,7 @@
 // Encodings of gfx11 and gfx12.
 #include "emulator/isa/decode.h"
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/registers.h"
 
 namespace flyemu {
 

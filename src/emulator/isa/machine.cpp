@@ -112,4 +112,13 @@ const Machine *findMachine(std::string_view target) {
 
 std::span<const Machine> machines() { return table(); }
 
+bool isTargetSupported(std::string_view target) { return findMachine(target) != nullptr; }
+
+std::vector<std::string> supportedTargets() {
+  std::vector<std::string> names;
+  for (const Machine &machine : machines())
+    names.push_back(machine.name());
+  return names;
+}
+
 } // namespace flyemu

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flyemu {
 
@@ -42,5 +43,12 @@ const Machine *findMachine(std::string_view target);
 
 /// All machines.
 std::span<const Machine> machines();
+
+/// True if code for `target` ("gfx942", with or without ":xnack-" style features) can be decoded
+/// and run.
+bool isTargetSupported(std::string_view target);
+
+/// The targets that can be run, for messages and tools.
+std::vector<std::string> supportedTargets();
 
 } // namespace flyemu

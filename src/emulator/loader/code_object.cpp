@@ -2,6 +2,7 @@
 
 #include "emulator/isa/machine.h"
 #include "emulator/loader/elf_file.h"
+#include "emulator/ops/decode_program.h"
 
 #include <algorithm>
 #include <string_view>

@@ -2,8 +2,8 @@
 // decoded, its kernels and variables by name.
 #pragma once
 
-#include "emulator/exec/dispatch.h"
-#include "emulator/exec/memory_map.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/core/memory_map.h"
 #include "emulator/loader/byte_view.h"
 #include "emulator/loader/metadata.h"
 #include "emulator/loader/source_lines.h"

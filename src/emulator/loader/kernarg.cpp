@@ -1,6 +1,6 @@
 #include "emulator/loader/kernarg.h"
 
-#include "emulator/exec/wave.h"
+#include "emulator/isa/registers.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,6 +3,7 @@
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/kernarg.h"
 #include "emulator/loader/offload_bundle.h"
+#include "emulator/observe/run_dispatch.h"
 
 #include <algorithm>
 

@@ -1,9 +1,10 @@
 // The loader on sound, foreign and damaged files.
-#include "emulator/exec/program.h"
+#include "emulator/core/program.h"
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
 
 #include "emulator/loader/offload_bundle.h"
+#include "emulator/ops/decode_program.h"
 
 #include <catch2/catch.hpp>
 #include <elf.h>

@@ -1,10 +1,11 @@
 // The emulator's tables of machines, HIP figures and ELF machine numbers against the table of
 // processors, against each other, and against LLVM's.
-#include "emulator/exec/dispatch.h"
-#include "emulator/hip/device.h"
-#include "emulator/hip/device_figures.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/hip/device/device.h"
+#include "emulator/hip/device/device_figures.h"
 #include "emulator/isa/machine.h"
 #include "emulator/loader/target_id.h"
+#include "emulator/ops/decode_program.h"
 
 #include <catch2/catch.hpp>
 

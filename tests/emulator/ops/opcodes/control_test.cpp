@@ -1,9 +1,9 @@
 // Program flow, messages, barriers, hardware registers; scalar memory.
 #include "machine.h"
 
-#include "emulator/exec/kernel_descriptor.h"
+#include "emulator/isa/kernel_descriptor.h"
 
-#include "emulator/exec/atomics.h"
+#include "emulator/ops/memory/atomics.h"
 
 #include <catch2/catch.hpp>
 

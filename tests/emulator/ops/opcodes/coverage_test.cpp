@@ -1,7 +1,8 @@
 // Every instruction that the emulator has was executed by the tables of this program.
 #include "machine.h"
 
-#include "emulator/exec/dispatch.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/ops/coverage.h"
 
 #include <catch2/catch.hpp>
 

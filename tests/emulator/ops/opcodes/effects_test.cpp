@@ -3,11 +3,12 @@
 // does to SCC, VCC, EXEC, M0 and the scalar registers.
 #include "machine.h"
 
-#include "emulator/exec/dispatch.h"
-#include "emulator/exec/memory_ops.h"
-#include "emulator/exec/op.h"
-#include "emulator/exec/scalar_init.h"
+#include "emulator/core/dispatch.h"
 #include "emulator/isa/encodings.h"
+#include "emulator/isa/op.h"
+#include "emulator/observe/scalar_init.h"
+#include "emulator/ops/decode_program.h"
+#include "emulator/ops/memory/memory_ops.h"
 
 #include <catch2/catch.hpp>
 

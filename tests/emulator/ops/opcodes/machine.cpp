@@ -1,9 +1,11 @@
 #include "machine.h"
 
 #include "../waves/assemble.h"
-#include "emulator/exec/dispatch.h"
-#include "emulator/exec/op.h"
-#include "emulator/exec/wave_setup.h"
+#include "emulator/core/dispatch.h"
+#include "emulator/core/hardware_register.h"
+#include "emulator/core/wave_setup.h"
+#include "emulator/isa/op.h"
+#include "emulator/ops/decode_program.h"
 
 #include <map>
 
@@ -39,7 +41,7 @@ Machine::Machine(const std::string &cpu)
   setExec(~uint64_t(0));
 }
 
-void Machine::setMode(uint32_t mode) { initMode(wave, mode); }
+void Machine::setMode(uint32_t mode) { setModeBits(wave, mode); }
 
 size_t Machine::add(const std::string &text) {
   snippets.push_back({text});

@@ -1,9 +1,9 @@
 // One wave on which snippets of assembler text run: all snippets of a table are assembled at once.
 #pragma once
 
-#include "emulator/exec/group.h"
-#include "emulator/exec/program.h"
-#include "emulator/exec/wave.h"
+#include "emulator/core/group.h"
+#include "emulator/core/program.h"
+#include "emulator/core/wave.h"
 
 #include <cstdint>
 #include <deque>

@@ -2,6 +2,9 @@
 #include "assemble.h"
 #include "wave_test.h"
 
+#include "emulator/observe/run_dispatch.h"
+#include "emulator/ops/decode_program.h"
+
 #include <catch2/catch.hpp>
 
 using namespace flyemu;

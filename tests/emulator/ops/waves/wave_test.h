@@ -2,7 +2,7 @@
 // instructions.
 #pragma once
 
-#include "emulator/exec/dispatch.h"
+#include "emulator/core/dispatch.h"
 
 #include <array>
 #include <cstdint>

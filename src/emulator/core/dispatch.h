@@ -1,0 +1,132 @@
+// A launch as plain values: the kernel, its geometry and options, and what came of it.
+#pragma once
+
+#include "emulator/core/counters.h"
+#include "emulator/core/line_set.h"
+#include "emulator/core/memory_map.h"
+#include "emulator/core/wave.h"
+#include "emulator/isa/kernel_descriptor.h"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flyemu {
+
+class Watch;
+
+/// The pre-decoded instructions of one executable segment. Immutable; shared by launches and
+/// threads.
+class Program;
+
+/// One kernel, ready to be launched.
+struct KernelCode {
+  std::string name;
+  std::shared_ptr<const Program> program;
+  KernelDescriptor descriptor;
+  uint64_t entry = 0; ///< host address of the first instruction: descriptor's address + entryOffset
+  /// "file:line" of the instruction at a host address, or nothing; for messages. May be empty.
+  std::function<std::string(uint64_t address)> source;
+};
+
+/// Workgroups that are in execution at a time where the caller sets no limit.
+constexpr uint64_t kDefaultResidentGroups = 1024;
+
+/// One launch. All addresses are host addresses.
+struct Dispatch {
+  const KernelCode *kernel = nullptr;
+  std::array<uint32_t, 3> grid = {1, 1, 1};  ///< workgroups along x, y, z
+  std::array<uint32_t, 3> block = {1, 1, 1}; ///< work-items of a workgroup along x, y, z
+  uint32_t dynamicLds = 0;                   ///< bytes beyond the descriptor's static size
+  uint64_t kernarg = 0;                      ///< the kernarg segment, hidden arguments filled in
+  uint32_t kernargSize = 0;                  ///< bytes; the segment must be part of the memory map
+  uint64_t dispatchPacket =
+      0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
+  uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none
+  uint64_t dispatchId = 0;
+  /// The most workgroups in execution at a time; 0: kDefaultResidentGroups. Workgroups that wait
+  /// for others in a loop take turns with them up to this number.
+  uint64_t residentGroups = 0;
+  bool cooperative = false; ///< all workgroups are in execution together and share a barrier
+};
+
+/// The checks of a launch, as bits.
+enum Check : unsigned {
+  kCheckNone = 0,
+  kCheckMemory = 1, ///< bounds of LDS and scratch, misalignment (global memory is always checked)
+  kCheckRace = 2,
+  kCheckInit = 4,
+  kCheckSync = 8,
+  kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
+};
+
+struct Options {
+  unsigned threads = 0; ///< 0: as many as the machine has
+  uint64_t instructionLimit = uint64_t(1)
+                              << 36; ///< wave instructions of one wave before it counts as endless
+  /// The time after which a launch counts as endless; zero: none.
+  std::chrono::nanoseconds timeLimit{0};
+  /// Called once, when the launch has run for `noticeAfter` or half of its limit, with a sentence
+  /// that says so and where one of its waves is. May be empty.
+  std::function<void(const std::string &)> notice;
+  std::chrono::nanoseconds noticeAfter = std::chrono::seconds(10);
+  unsigned checks = kCheckNone;
+  bool counters = false;
+  /// Memory through which waves and host exchange what `serve` is about. Its users know how to
+  /// share it, so the race check leaves it out.
+  MemoryRange exchange;
+  /// What the host does for waves that wait for it (printf, malloc): called by each thread of the
+  /// launch after every turn of a workgroup, so that none can wait for ever. Says whether it did
+  /// something; throws WaveFault for what ends the launch. May be empty.
+  std::function<bool()> serve;
+  /// Whether the launch shall end before its time, as a fault that says so; asked now and then, by
+  /// any thread. May be empty.
+  std::function<bool()> abandon;
+  /// Called with each executed instruction's text (one line, no newline) when set; forces one
+  /// thread.
+  std::function<void(const std::string &)> trace;
+};
+
+/// Where and why a launch stopped.
+struct Fault {
+  FaultKind kind = FaultKind::Kernel;
+  std::string message; ///< complete, for people: what, kernel, pc, instruction, lane, address
+  std::string kernel;
+  std::string instruction; ///< disassembled; empty if it could not be
+  std::string source;      ///< "file:line" where debug information is there
+  uint64_t pc = 0;         ///< host address of the instruction
+  uint64_t codeOffset = 0; ///< pc relative to the kernel's entry
+  int lane = -1;           ///< -1: the whole wave
+  uint64_t address = 0;    ///< the address that was touched, if the fault is about one
+  std::array<uint32_t, 3> workgroup = {0, 0, 0};
+  uint32_t wave = 0; ///< within the workgroup
+};
+
+/// What a check found without stopping the launch.
+struct Finding {
+  Check check = kCheckNone;
+  std::string message;
+};
+
+struct DispatchResult {
+  bool ok = true;
+  Fault fault; ///< meaningful if !ok
+  std::vector<Finding> findings;
+  Counters counters; ///< meaningful if Options::counters, as are these two:
+  Timing timing;
+  LineSet touched; ///< the cache lines of global memory
+};
+
+/// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at once.
+/// Never throws on a kernel's mistakes and never crashes on them: they are the result's fault.
+/// Geometry that the target cannot launch (a zero, more work-items in a workgroup or more LDS than
+/// the target allows) is a fault too. `watch` is null if nobody watches: then Options::checks,
+/// counters and trace have no effect (runDispatch in observe/run_dispatch.h makes one as they ask).
+DispatchResult runLaunch(const Dispatch &dispatch, const MemoryMap &memory, const Options &options,
+                         Watch *watch);
+
+} // namespace flyemu

@@ -1,0 +1,52 @@
+// A workgroup in execution.
+#pragma once
+
+#include "emulator/core/wave.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace flyemu {
+
+struct Dispatch;
+struct Options;
+
+/// Memory that a thread keeps from workgroup to workgroup: register files, LDS, scratch.
+class GroupStorage {
+public:
+  /// The zeroed register file of wave `index`.
+  uint32_t *registers(unsigned index, unsigned vgprs, unsigned accVgprs);
+  uint8_t *lds(size_t bytes);
+  uint8_t *scratch(unsigned index, size_t bytes);
+
+private:
+  struct Free {
+    void operator()(void *p) const;
+  };
+  using Block = std::unique_ptr<void, Free>;
+  struct Sized {
+    Block block;
+    size_t bytes = 0;
+  };
+  static void *reserve(Sized &s, size_t bytes);
+  std::vector<Sized> files, scratches;
+  Sized ldsBlock;
+};
+
+/// The barrier of all workgroups of a cooperative launch (GWS resource 0), shared by its threads.
+struct GridBarrier {
+  bool exists = false;              ///< cooperative launches have one
+  std::atomic<uint64_t> arrived{0}; ///< since the launch began
+};
+
+struct Group {
+  std::array<uint32_t, 3> id = {};
+  uint64_t number = 0; ///< in the order of the launch
+  GridBarrier *grid = nullptr;
+  std::vector<Wave> waves;
+  unsigned barrierSignals = 0; ///< of the split barrier's current round
+};
+
+} // namespace flyemu

@@ -1,0 +1,24 @@
+// The hardware registers of s_getreg and s_setreg.
+#pragma once
+
+#include "emulator/core/wave.h"
+
+namespace flyemu {
+
+/// The value of hardware register `id`, whose bits `field` are asked for. Throws WaveFault, with
+/// the register's name, for one that the target does not have or that has no meaning here.
+uint32_t readHardwareRegister(const Wave &w, unsigned id, uint32_t field);
+
+/// Replaces the bits `field` of a register by those of `value`. Throws as reading does, and for
+/// what a kernel may not write or what is not emulated.
+void writeHardwareRegister(Wave &w, unsigned id, uint32_t field, uint32_t value);
+
+/// MODE as its register has it.
+uint32_t modeBits(const Wave &w);
+void setModeBits(Wave &w, uint32_t bits);
+
+/// The clock of s_memtime and SHADER_CYCLES, in nanoseconds, and the one of 100 MHz.
+uint64_t clockTicks();
+inline uint64_t realTime() { return clockTicks() / 10; }
+
+} // namespace flyemu

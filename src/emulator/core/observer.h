@@ -1,0 +1,33 @@
+// What a launch tells whoever watches it, instruction by instruction. The watchers themselves
+// (counters, checks, the trace) are in emulator/observe.
+#pragma once
+
+#include "emulator/core/dispatch.h"
+#include "emulator/core/group.h"
+#include "emulator/core/probe.h"
+
+#include <memory>
+
+namespace flyemu {
+
+/// Watches one workgroup at a time.
+struct Observer : Probe {
+  virtual void beginGroup(Group &) {}
+  virtual void before(Wave &, const Inst &) = 0;
+  virtual void barrier(Group &) {}
+  virtual void passedGridBarrier(Wave &) {}
+  virtual void endGroup(Group &) {}
+  /// Adds what it has to the launch's result; called under the launch's lock.
+  virtual void finish(DispatchResult &) = 0;
+};
+
+/// Who watches a launch.
+class Watch {
+public:
+  virtual ~Watch() = default;
+  /// A new observer, for a workgroup in execution and those that take its place. Called by all
+  /// threads of the launch at once.
+  virtual std::unique_ptr<Observer> observer() = 0;
+};
+
+} // namespace flyemu

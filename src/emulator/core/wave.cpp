@@ -1,0 +1,46 @@
+#include "emulator/core/wave.h"
+
+namespace flyemu {
+
+uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane) {
+  MemoryRange found;
+  if (!memory->find(address, found) || !found.contains(address, bytes)) {
+    std::string what = std::string(write ? "write" : "read") + " of " + std::to_string(bytes) +
+                       " bytes outside of any allocation";
+    throw WaveFault{what, lane, address, FaultKind::Address};
+  }
+  if (write && !found.writable)
+    throw WaveFault{"write to read-only memory", lane, address, FaultKind::Address};
+  ranges[nextRange++ % 4] = found;
+  return reinterpret_cast<uint8_t *>(address);
+}
+
+uint32_t readSpecial(const Wave &w, unsigned code) {
+  switch (code) {
+  case 251:
+    return w.vcc() == 0;
+  case 252:
+    return w.exec() == 0;
+  case 253:
+    return w.scc;
+  case 235:
+  case 236:
+    return static_cast<uint32_t>(kSharedAperture);
+  case 237:
+  case 238:
+    return static_cast<uint32_t>(kPrivateAperture);
+  default:
+    throw WaveFault{"scalar operand " + std::to_string(code) +
+                    " is not part of the emulated state"};
+  }
+}
+
+void Wave::jump(uint64_t address) {
+  uint64_t offset = address - codeAddress;
+  uint64_t count = static_cast<uint64_t>(codeEnd - codeBegin);
+  if (offset % 4 || offset / 4 >= count)
+    throw WaveFault{"jump to an address outside of the code", -1, address, FaultKind::Address};
+  ip = codeBegin + offset / 4;
+}
+
+} // namespace flyemu

@@ -1,0 +1,413 @@
+#include "emulator/core/worker.h"
+
+#include "emulator/core/group.h"
+#include "emulator/core/observer.h"
+#include "emulator/core/program.h"
+#include "emulator/core/wave_setup.h"
+#include "emulator/isa/op.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace flyemu {
+
+namespace {
+constexpr int64_t kSlice = 1 << 16; ///< instructions of a wave before its neighbours get their turn
+constexpr int64_t kWaitingSlice = 1 << 10; ///< the same in a workgroup that waits for another
+constexpr int64_t kBreak = 64;             ///< what a turn that ends early, in a wait, counts as
+
+Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFault &f) {
+  Fault out;
+  const KernelCode &k = *l.dispatch.kernel;
+  size_t index = static_cast<size_t>(w.current - w.codeBegin);
+  out.kernel = k.name;
+  out.pc = w.pcOf(w.current);
+  out.codeOffset = out.pc - k.entry;
+  out.instruction = l.program.text(index);
+  out.lane = f.lane;
+  out.address = f.address;
+  out.kind = f.kind == FaultKind::Kernel && f.address ? FaultKind::Address : f.kind;
+  out.workgroup = group.id;
+  out.wave = w.index;
+  char text[256];
+  // Functions that are not inlined may stand before the kernel.
+  const bool before = out.pc < k.entry;
+  std::snprintf(
+      text, sizeof text, " at pc 0x%llx (kernel %c 0x%llx), workgroup (%u, %u, %u), wave %u",
+      static_cast<unsigned long long>(out.pc), before ? '-' : '+',
+      static_cast<unsigned long long>(before ? k.entry - out.pc : out.codeOffset), group.id[0],
+      group.id[1], group.id[2], w.index);
+  out.message = "kernel '" + k.name + "': " + f.what + text;
+  if (f.lane >= 0)
+    out.message += ", lane " + std::to_string(f.lane);
+  if (out.kind == FaultKind::Address) {
+    std::snprintf(text, sizeof text, ", address 0x%llx",
+                  static_cast<unsigned long long>(f.address));
+    out.message += text;
+    std::string more = l.memory.describe(f.address);
+    if (!more.empty())
+      out.message += " (" + more + ")";
+  }
+  if (!out.instruction.empty())
+    out.message += ", instruction: " + out.instruction;
+  if (k.source) {
+    out.source = k.source(out.pc);
+    if (!out.source.empty())
+      out.message += ", source: " + out.source;
+  }
+  if (out.source.empty())
+    out.message += "; the line of its source is named where the code has line tables: "
+                   "FLYDSL_DEBUG_ENABLE_DEBUG_INFO=1, or -gline-tables-only";
+  return out;
+}
+
+/// Runs until the wave stops or its slice is over.
+void runWave(Wave &w) {
+  const Inst *ip = w.ip;
+  while (w.fuel > 0) {
+    --w.fuel;
+    const Inst &inst = *ip;
+    w.current = &inst;
+    w.ip = ip + inst.dwords;
+    inst.fn(w, inst);
+    ip = w.ip;
+  }
+}
+
+void runWaveObserved(Wave &w, Observer &o) {
+  while (w.fuel > 0) {
+    --w.fuel;
+    const Inst &inst = *w.ip;
+    w.current = &inst;
+    w.ip += inst.dwords;
+    o.before(w, inst);
+    inst.fn(w, inst);
+  }
+}
+
+/// Whether the wave is in a small loop that reads memory and changes nothing that others see: what
+/// a wait for another workgroup looks like. Looks at the code from the next instruction to the
+/// branch back.
+bool looksWaiting(const Program &program, const Wave &w) {
+  constexpr int64_t kMost = 256; ///< dwords of such a loop
+  const int64_t at = w.ip - w.codeBegin, end = w.codeEnd - w.codeBegin;
+  int64_t first = -1, last = -1;
+  for (int64_t i = at; i < std::min(end, at + kMost) && first < 0;
+       i += std::max<int64_t>(w.codeBegin[i].dwords, 1)) {
+    const Inst &inst = w.codeBegin[i];
+    if (!inst.op || inst.op->cls != Class::Branch || inst.enc != Enc::Sopp)
+      continue;
+    const int64_t to = i + 1 + inst.offset;
+    if (to <= at && i - to < kMost) {
+      first = std::max<int64_t>(to, 0);
+      last = i;
+    }
+  }
+  bool reads = false;
+  for (int64_t i = first; first >= 0 && i < last;
+       i += std::max<int64_t>(w.codeBegin[i].dwords, 1)) {
+    const Inst &inst = w.codeBegin[i];
+    if (!inst.op)
+      return false;
+    const bool atomic = program.isAtomic(inst);
+    reads |= inst.op->cls == Class::VmemRead || inst.op->cls == Class::Smem || atomic;
+    if (inst.op->cls == Class::Mfma ||
+        (inst.op->cls == Class::VmemWrite && !atomic && inst.enc != Enc::Scratch))
+      return false;
+  }
+  return reads;
+}
+
+/// A workgroup in execution and what it needs; taken over by another when it is done.
+struct Slot {
+  Group group;
+  GroupStorage storage;
+  std::unique_ptr<Observer> observer;
+  unsigned running = 0; ///< waves that have not ended; 0: the slot is free
+  unsigned atBarrier = 0;
+  bool waiting = false; ///< for another workgroup, as it seems
+};
+
+class Worker {
+public:
+  explicit Worker(Launch &l) : launch(l) {}
+
+  void run() {
+    while (!launch.failed.load(std::memory_order_relaxed)) {
+      Slot *slot = pick();
+      if (!slot)
+        break;
+      turn(*slot);
+      if (!slot->running) {
+        --launch.active;
+        ++launch.ended;
+      }
+      serve(*slot);
+      watchTime(*slot);
+      waitingTurns = slot->running && slot->waiting ? waitingTurns + 1 : 0;
+      if (waitingTurns > slots.size()) { // what they wait for is not this thread's
+        std::this_thread::yield();
+        waitingTurns = 0;
+      }
+    }
+    std::lock_guard lock(launch.mutex);
+    for (auto &slot : slots)
+      if (slot->observer)
+        slot->observer->finish(launch.result);
+  }
+
+private:
+  /// The workgroup that runs next: the current one until it is done or waits for another; then a
+  /// new one, and when there is none or too many run, the next of those that have begun. Null at
+  /// the end.
+  Slot *pick() {
+    if (current < slots.size() && slots[current]->running && !slots[current]->waiting)
+      return slots[current].get();
+    if (Slot *fresh = start())
+      return fresh;
+    for (size_t i = 1; i <= slots.size(); ++i) {
+      const size_t k = (current + i) % slots.size();
+      if (slots[k]->running) {
+        current = k;
+        return slots[k].get();
+      }
+    }
+    return nullptr;
+  }
+
+  /// Begins the next workgroup.
+  Slot *start() {
+    const bool busy =
+        std::any_of(slots.begin(), slots.end(), [](const auto &s) { return s->running != 0; });
+    if (launch.next.load(std::memory_order_relaxed) >= launch.groups)
+      return nullptr;
+    // A thread without work always may; the limit is for those that hold waiting workgroups.
+    if (launch.active.fetch_add(1) >= launch.resident && busy) {
+      --launch.active;
+      return nullptr;
+    }
+    const uint64_t g = launch.next.fetch_add(1);
+    if (g >= launch.groups) {
+      --launch.active;
+      return nullptr;
+    }
+    auto free =
+        std::find_if(slots.begin(), slots.end(), [](const auto &s) { return s->running == 0; });
+    if (free == slots.end()) {
+      slots.push_back(std::make_unique<Slot>());
+      if (launch.watch)
+        slots.back()->observer = launch.watch->observer();
+      free = std::prev(slots.end());
+    }
+    current = static_cast<size_t>(free - slots.begin());
+    begin(**free, g);
+    return free->get();
+  }
+
+  void fail(const Group &group, const Wave &w, const WaveFault &f) {
+    fail(describe(launch, group, w, f));
+  }
+
+  void fail(Fault fault) {
+    std::lock_guard lock(launch.mutex);
+    if (launch.result.ok)
+      launch.result.fault = std::move(fault);
+    launch.result.ok = false;
+    launch.failed = true;
+  }
+
+  bool setup(Slot &slot, unsigned index, uint8_t *lds) {
+    Wave &w = slot.group.waves[index];
+    const Program &p = launch.program;
+    const uint64_t scratchSize = scratchBytes();
+    w.target = p.target;
+    w.memory = &launch.memory;
+    w.group = &slot.group;
+    w.index = index;
+    w.lanes = launch.lanes;
+    w.codeBegin = p.insts.data();
+    w.codeEnd = p.insts.data() + p.insts.size() - 1;
+    w.codeAddress = p.address;
+    w.current = w.codeBegin;
+    w.probe = slot.observer.get();
+    w.lds = lds;
+    w.ldsSize = launch.ldsBytes;
+    try {
+      w.v = slot.storage.registers(index, std::max(p.vgprs, 3u), p.accVgprs);
+      w.scratchSize = static_cast<uint32_t>(scratchSize);
+      w.scratch = scratchSize ? slot.storage.scratch(index, scratchSize * kLanes) : nullptr;
+      setupWave(w, launch.dispatch, slot.group.id, index, launch.packet);
+    } catch (const WaveFault &f) {
+      fail(slot.group, w, f);
+      return false;
+    }
+    return true;
+  }
+
+  /// Dynamic stacks get a fixed size, as the HSA runtime gives by default.
+  uint64_t scratchBytes() const {
+    const KernelDescriptor &k = launch.dispatch.kernel->descriptor;
+    uint64_t bytes = k.privateSegmentFixedSize;
+    if (k.dynamicStack())
+      bytes = std::max<uint64_t>(bytes, 16 << 10);
+    return (bytes + 15) / 16 * 16;
+  }
+
+  void begin(Slot &slot, uint64_t number) {
+    const auto &grid = launch.dispatch.grid;
+    slot.group.id = {static_cast<uint32_t>(number % grid[0]),
+                     static_cast<uint32_t>(number / grid[0] % grid[1]),
+                     static_cast<uint32_t>(number / grid[0] / grid[1])};
+    slot.group.number = number;
+    slot.running = launch.wavesOfGroup;
+    slot.atBarrier = 0;
+    slot.waiting = false;
+    uint8_t *lds = slot.storage.lds(launch.ldsBytes);
+    slot.group.grid = &launch.grid;
+    slot.group.waves.assign(launch.wavesOfGroup, Wave());
+    for (unsigned i = 0; i < launch.wavesOfGroup; ++i)
+      if (!setup(slot, i, lds))
+        return;
+    if (slot.observer)
+      slot.observer->beginGroup(slot.group);
+  }
+
+  /// Lets the host answer what waves have asked of it. Those that waited for it go on next.
+  void serve(Slot &slot) {
+    if (!launch.options.serve)
+      return;
+    try {
+      if (launch.options.serve())
+        slot.waiting = false;
+    } catch (const WaveFault &f) {
+      fail(slot.group, someWave(slot.group), f);
+    }
+  }
+
+  /// A wave of the group that says best where the group is: one that runs, then one that waits.
+  static const Wave &someWave(const Group &group) {
+    const Wave *best = &group.waves.front();
+    for (const Wave &w : group.waves)
+      if (w.stop < best->stop)
+        best = &w;
+    return *best;
+  }
+
+  /// Tells once that the launch takes long, and ends it when its time is over.
+  void watchTime(const Slot &slot) {
+    using namespace std::chrono;
+    const Options &options = launch.options;
+    const bool notices = options.notice && !launch.noticed.load(std::memory_order_relaxed);
+    const bool limited = options.timeLimit.count() > 0;
+    if (!notices && !limited)
+      return;
+    const nanoseconds elapsed = steady_clock::now() - launch.started;
+    auto progress = [&](nanoseconds time) {
+      char text[32];
+      const double s = duration<double>(time).count();
+      std::snprintf(text, sizeof text, "%.*f", s < 10 ? 1 : 0, s);
+      return std::string(text) + " s, and " + std::to_string(launch.ended) + " of " +
+             std::to_string(launch.groups) + " workgroups have ended";
+    };
+    if (limited && elapsed >= options.timeLimit) {
+      const Wave &w = someWave(slot.group);
+      const bool waits = w.stop != Stop::End && looksWaiting(launch.program, w);
+      return fail(slot.group, w,
+                  {"the launch exceeded its limit of " + progress(options.timeLimit) + "; a wave " +
+                       (waits ? "is in a loop that waits for memory to change," : "is"),
+                   -1, 0, FaultKind::Limit});
+    }
+    const nanoseconds after =
+        limited ? std::min(options.noticeAfter, options.timeLimit / 2) : options.noticeAfter;
+    if (!notices || elapsed < after || launch.noticed.exchange(true))
+      return;
+    const std::string text = "it has run for " + progress(elapsed);
+    if (slot.running)
+      options.notice(
+          describe(launch, slot.group, someWave(slot.group), {text + "; a wave is"}).message);
+    else
+      options.notice("kernel '" + launch.dispatch.kernel->name + "': " + text);
+  }
+
+  /// Each wave of the workgroup runs for a slice, or until it must wait.
+  void turn(Slot &slot) {
+    if (launch.options.abandon && launch.options.abandon()) {
+      Fault fault;
+      fault.kernel = launch.dispatch.kernel->name;
+      fault.message = "kernel '" + fault.kernel + "': abandoned";
+      return fail(std::move(fault));
+    }
+    const int64_t slice = slot.waiting ? kWaitingSlice : kSlice;
+    for (Wave &w : slot.group.waves) {
+      if (w.stop == Stop::End || w.stop == Stop::Barrier)
+        continue;
+      if (launch.failed.load(std::memory_order_relaxed))
+        return;
+      if (w.gridTarget && launch.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
+        w.gridTarget = 0;
+        if (slot.observer)
+          slot.observer->passedGridBarrier(w);
+      }
+      w.stop = w.gridTarget ? Stop::Yield : Stop::None;
+      w.fuel = w.gridTarget ? 0 : slice;
+      try {
+        if (slot.observer)
+          runWaveObserved(w, *slot.observer);
+        else
+          runWave(w);
+      } catch (const WaveFault &f) {
+        fail(slot.group, w, f);
+        return;
+      }
+      if (w.stop == Stop::End) {
+        --slot.running;
+        continue;
+      }
+      if (w.stop == Stop::Barrier)
+        ++slot.atBarrier;
+      w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
+      if (w.executed > launch.options.instructionLimit) {
+        fail(slot.group, w,
+             {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
+                  " instructions" +
+                  (w.gridTarget      ? ", at a barrier of the grid where others do not come"
+                   : looksWaiting(launch.program, w) ? ", in a loop that waits for memory to change"
+                                     : ""),
+              -1, 0, FaultKind::Limit});
+        return;
+      }
+    }
+    if (!slot.running) {
+      if (slot.observer)
+        slot.observer->endGroup(slot.group);
+      return;
+    }
+    if (slot.atBarrier == slot.running) {
+      if (slot.observer)
+        slot.observer->barrier(slot.group);
+      for (Wave &w : slot.group.waves)
+        if (w.stop == Stop::Barrier)
+          w.stop = Stop::None;
+      slot.atBarrier = 0;
+      slot.waiting = false;
+      return;
+    }
+    const auto &waves = slot.group.waves;
+    slot.waiting = std::all_of(waves.begin(), waves.end(), [this](const Wave &w) {
+      return w.stop == Stop::End || w.stop == Stop::Barrier || w.stop == Stop::Yield ||
+             looksWaiting(launch.program, w);
+    });
+  }
+
+  Launch &launch;
+  std::vector<std::unique_ptr<Slot>> slots;
+  size_t current = 0;
+  size_t waitingTurns = 0; ///< in a row
+};
+} // namespace
+
+void runWorker(Launch &launch) { Worker(launch).run(); }
+
+} // namespace flyemu

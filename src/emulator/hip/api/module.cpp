@@ -1,0 +1,190 @@
+// Modules, functions and their launch.
+#include "emulator/hip/launch/launch.h"
+#include "emulator/hip/stream/submit.h"
+
+#include <algorithm>
+
+using namespace flyemu::hip;
+
+namespace {
+
+hipError_t loadModule(const char *name, hipModule_t *handle,
+                      const std::function<std::vector<uint8_t>()> &read) {
+  return api(name, [&] {
+    require(handle, "no place for the result");
+    *handle = nullptr;
+    Device &device = Runtime::get().currentDevice();
+    std::vector<uint8_t> image = read();
+    auto module = Module::load({image.data(), image.size()}, device);
+    *handle = static_cast<hipModule_t>(Runtime::get().modules.add(std::move(module)));
+  });
+}
+
+std::shared_ptr<Function> functionOf(const void *handle) {
+  return Runtime::get().functions.get(handle, "function");
+}
+
+/// The function of a handle, which must be loaded on the stream's device.
+std::shared_ptr<Function> functionFor(hipFunction_t handle, const Stream &stream) {
+  std::shared_ptr<Function> function = functionOf(handle);
+  if (function->device != &stream.device())
+    fail(hipErrorInvalidHandle,
+         "kernel " + function->kernel->metadata.name + " was loaded on device " +
+             std::to_string(function->device->index()) + ", the stream is of device " +
+             std::to_string(stream.device().index()));
+  return function;
+}
+
+hipError_t launch(const char *name, hipFunction_t handle, flyemu::loader::LaunchShape shape,
+                  hipStream_t streamHandle, void **values, void **extra) {
+  return api(name, [&] {
+    StreamRef stream = Runtime::get().stream(streamHandle);
+    std::shared_ptr<Function> function = functionFor(handle, *stream);
+    submit(stream, makeLaunch(std::move(function), shape, values, extra), hipGraphNodeTypeKernel);
+  });
+}
+
+} // namespace
+
+extern "C" {
+
+hipError_t hipModuleLoad(hipModule_t *module, const char *path) {
+  return loadModule("hipModuleLoad", module, [&] {
+    require(path, "the path is null");
+    return readFile(path);
+  });
+}
+
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
+  return loadModule("hipModuleLoadData", module, [&] {
+    require(image, "the image is null");
+    return copyHostImage(image);
+  });
+}
+
+hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned, hipJitOption *,
+                               void **) {
+  return loadModule("hipModuleLoadDataEx", module, [&] {
+    require(image, "the image is null"); // options steer a compiler; there is none here
+    return copyHostImage(image);
+  });
+}
+
+hipError_t hipModuleUnload(hipModule_t handle) {
+  return api("hipModuleUnload", [&] {
+    std::shared_ptr<Module> module = Runtime::get().modules.take(handle);
+    if (!module)
+      fail(hipErrorInvalidHandle, "not a live module handle");
+    module->device().synchronize(); // its kernels may still run
+  });
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+  return api("hipModuleGetFunction", [&] {
+    require(function && name, "a pointer is null");
+    *function = nullptr;
+    *function = reinterpret_cast<hipFunction_t>(
+        Runtime::get().modules.get(module, "module")->function(name));
+  });
+}
+
+hipError_t hipModuleGetGlobal(hipDeviceptr_t *pointer, size_t *size, hipModule_t module,
+                              const char *name) {
+  return api("hipModuleGetGlobal", [&] {
+    require(name, "the name is null");
+    auto loaded = Runtime::get().modules.get(module, "module");
+    const flyemu::loader::LoadedVariable variable = loaded->variable(name);
+    if (!variable.address)
+      fail(hipErrorNotFound, std::string("no variable '") + name + "' in the module");
+    if (pointer)
+      *pointer = reinterpret_cast<hipDeviceptr_t>(variable.address);
+    if (size)
+      *size = variable.size;
+  });
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gridX, unsigned gridY,
+                                 unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
+                                 unsigned sharedBytes, hipStream_t stream, void **values,
+                                 void **extra) {
+  return launch("hipModuleLaunchKernel", function,
+                {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes}, stream, values,
+                extra);
+}
+
+// Of newer HIP; the header that we build with does not declare it.
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned gridX, unsigned gridY,
+                                            unsigned gridZ, unsigned blockX, unsigned blockY,
+                                            unsigned blockZ, unsigned sharedBytes,
+                                            hipStream_t streamHandle, void **values) {
+  return api("hipModuleLaunchCooperativeKernel", [&] {
+    StreamRef stream = Runtime::get().stream(streamHandle);
+    submit(stream,
+           makeCooperativeLaunch(functionFor(handle, *stream),
+                                 {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
+                                 values),
+           hipGraphNodeTypeKernel);
+  });
+}
+
+// Sizes are in work-items here. Partial workgroups at the border are not offered.
+hipError_t hipExtModuleLaunchKernel(hipFunction_t function, uint32_t globalX, uint32_t globalY,
+                                    uint32_t globalZ, uint32_t blockX, uint32_t blockY,
+                                    uint32_t blockZ, size_t sharedBytes, hipStream_t stream,
+                                    void **values, void **extra, hipEvent_t start, hipEvent_t stop,
+                                    uint32_t flags) {
+  bool divides = blockX && blockY && blockZ && globalX % blockX == 0 && globalY % blockY == 0 &&
+                 globalZ % blockZ == 0;
+  if (!divides || sharedBytes > UINT32_MAX)
+    return reportFailure("hipExtModuleLaunchKernel", hipErrorInvalidConfiguration,
+                         "the global size is no multiple of the block");
+  if (start)
+    if (hipError_t status = hipEventRecord(start, stream); status != hipSuccess)
+      return status;
+  hipError_t status = launch("hipExtModuleLaunchKernel", function,
+                             {{globalX / blockX, globalY / blockY, globalZ / blockZ},
+                              {blockX, blockY, blockZ},
+                              static_cast<uint32_t>(sharedBytes)},
+                             stream, values, extra);
+  if (status == hipSuccess && stop)
+    status = hipEventRecord(stop, stream);
+  return status;
+}
+
+hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipFunction_t handle) {
+  return api("hipFuncGetAttribute", [&] {
+    require(value, "no place for the result");
+    std::shared_ptr<Function> function = functionOf(handle);
+    const flyemu::loader::KernelMetadata &kernel = function->kernel->metadata;
+    switch (attribute) {
+    case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = static_cast<int>(kernel.maxFlatWorkgroupSize);
+      break;
+    case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *value = static_cast<int>(kernel.groupSegmentSize);
+      break;
+    case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      *value = static_cast<int>(kernel.privateSegmentSize);
+      break;
+    case HIP_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = static_cast<int>(kernel.vgprCount);
+      break;
+    case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = function->device->figures().ldsBytes() - static_cast<int>(kernel.groupSegmentSize);
+      break;
+    case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+    case HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      *value = 0;
+      break;
+    case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
+    case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = function->device->figures().major * 10 + function->device->figures().minor;
+      break;
+    default:
+      fail(hipErrorInvalidValue, "unknown attribute");
+    }
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,261 @@
+#include "emulator/hip/device/device.h"
+
+#include "emulator/hip/graph/graph.h"
+#include "emulator/hip/module/module.h"
+#include "emulator/matrix/simd_level.h"
+#include "support/env_variables.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace flyemu::hip {
+namespace {
+
+std::string variable(const char *name) {
+  const char *text = std::getenv(name);
+  return text ? text : "";
+}
+
+bool readNumber(const std::string &text, uint64_t &value) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 18)
+    return false;
+  value = std::stoull(text);
+  return true;
+}
+
+/// Bytes: a number of MiB, or one followed by M, G or T.
+bool readMemory(std::string text, uint64_t &bytes) {
+  unsigned shift = 20;
+  if (!text.empty() && std::string_view("MGT").find(text.back()) != std::string_view::npos) {
+    shift = text.back() == 'M' ? 20 : text.back() == 'G' ? 30 : 40;
+    text.pop_back();
+  }
+  constexpr uint64_t kMost = uint64_t(1) << 50;
+  uint64_t number = 0;
+  if (!readNumber(text, number) || number == 0 || number > kMost >> shift)
+    return false;
+  bytes = number << shift;
+  return true;
+}
+
+/// "gfx90a, gfx942": the processors that a device can have.
+std::string knownProcessors() {
+  std::string known;
+  for (const DeviceFigures &figures : allDeviceFigures())
+    known += (known.empty() ? "" : ", ") + figures.name();
+  return known;
+}
+
+/// A list such as "memory,race" or "all" as Check bits; false when a word is unknown.
+bool readChecks(const std::string &text, unsigned &checks) {
+  checks = kCheckNone;
+  for (size_t at = 0; at <= text.size();) {
+    size_t comma = std::min(text.find(',', at), text.size());
+    std::string word = text.substr(at, comma - at);
+    at = comma + 1;
+    if (word == "memory")
+      checks |= kCheckMemory;
+    else if (word == "race")
+      checks |= kCheckRace;
+    else if (word == "race-same")
+      checks |= kCheckRaceSame;
+    else if (word == "init")
+      checks |= kCheckInit;
+    else if (word == "sync")
+      checks |= kCheckSync;
+    else if (word == "all" || word == "1")
+      checks |= kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+    else if (!word.empty() && word != "none" && word != "0")
+      return false;
+  }
+  return true;
+}
+
+uint64_t hostMemory() {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && size > 0 ? uint64_t(pages) * size : uint64_t(4) << 30;
+}
+
+thread_local int currentIndex = 0;
+
+} // namespace
+
+Configuration Configuration::fromEnvironment() {
+  namespace env = flydsl::support::env;
+  Configuration result;
+  // The first that is wrong is told; then there is no device.
+  auto readInto = [&](const auto &variable, auto &value) {
+    try {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(variable.get());
+    } catch (const std::exception &error) {
+      if (result.error.empty())
+        result.error = error.what();
+    }
+  };
+  readInto(env::emulatorDevices, result.devices);
+  readInto(env::emulatorThreads, result.threads);
+  readInto(env::emulatorInstructionLimit, result.instructionLimit);
+  uint64_t seconds = 0;
+  readInto(env::emulatorTimeout, seconds);
+  result.timeLimit = std::chrono::seconds(seconds);
+  readInto(env::emulatorCounters, result.counters);
+  env::EmulatorLog log;
+  readInto(env::emulatorLog, log);
+  result.memoryBytes = hostMemory() >> 21 << 20;
+  if (std::string text = variable("FLYDSL_EMULATOR_MEMORY");
+      !text.empty() && !readMemory(text, result.memoryBytes))
+    result.error = "FLYDSL_EMULATOR_MEMORY=" + text +
+                   " is no number of MiB from 1 to 2^30, nor one followed by M, G or T";
+  if (const SimdChoice &simd = simdChoice(); !simd.error.empty())
+    result.error = simd.error;
+  std::string checks = variable("FLYDSL_EMULATOR_CHECK");
+  if (!readChecks(checks, result.checks))
+    result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
+                   " is no list of memory, race, race-same, init, sync, all, none";
+
+  // ARCH says what is compiled for, which may be more than can be run here.
+  std::string asked = variable("FLYDSL_EMULATOR_ARCH");
+  const std::string compiled = variable("ARCH");
+  if (asked.empty() && findDeviceFigures(compiled.substr(0, compiled.find(':'))))
+    asked = compiled;
+  result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
+  result.figures = findDeviceFigures(result.processor);
+  if (!result.figures)
+    result.error = "FLYDSL_EMULATOR_ARCH=" + asked +
+                   ": the emulator does not run this target; it runs " + knownProcessors();
+  return result;
+}
+
+Device::Device(int index, const Configuration &configuration, AddressSpace &space)
+    : heap(space, index), index_(index), configuration_(configuration), space_(space),
+      target_(loader::deviceTarget(configuration.processor)),
+      defaultStream_(std::make_shared<Stream>(*this, hipStreamDefault, 0)) {}
+
+StreamRef Device::createStream(unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>(*this, flags, priority);
+  std::lock_guard lock(mutex_);
+  streams_.push_back(stream);
+  return stream;
+}
+
+void Device::destroyStream(const StreamRef &stream) {
+  std::lock_guard lock(mutex_);
+  std::erase(streams_, stream);
+}
+
+std::vector<StreamRef> Device::streams() const {
+  std::lock_guard lock(mutex_);
+  return streams_;
+}
+
+void Device::restartAfterFork() {
+  defaultStream_->restart();
+  for (const StreamRef &stream : streams())
+    stream->restart();
+}
+
+std::vector<CompletionRef> Device::implicitDependencies(const Stream &stream) {
+  std::vector<CompletionRef> result;
+  auto take = [&](const Stream &other) {
+    CompletionRef last = other.last();
+    if (last && !last->done())
+      result.push_back(std::move(last));
+  };
+  if (&stream == defaultStream_.get()) {
+    for (const StreamRef &other : streams())
+      if (other->isBlocking())
+        take(*other);
+  } else if (stream.isBlocking()) {
+    take(*defaultStream_);
+  }
+  return result;
+}
+
+void Device::synchronize() {
+  defaultStream_->drain();
+  for (const StreamRef &stream : streams())
+    stream->drain();
+}
+
+void Device::requireHealthy() const {
+  if (fault() == hipSuccess)
+    return;
+  std::lock_guard lock(mutex_);
+  if (hipError_t status = fault(); status != hipSuccess)
+    throw DeviceLost(status, faultText_);
+}
+
+void Device::noteFault(hipError_t status, const std::string &text) {
+  std::lock_guard lock(mutex_);
+  if (fault() != hipSuccess)
+    return;
+  faultText_ = text;
+  fault_.store(status, std::memory_order_release);
+}
+
+void Device::reset() {
+  synchronize();
+  std::vector<StreamRef> gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone.swap(streams_);
+  }
+  for (const StreamRef &stream : gone)
+    Runtime::get().streams.take(stream.get());
+  space_.releaseAll(index_);
+  std::lock_guard lock(mutex_);
+  faultText_.clear();
+  fault_.store(hipSuccess);
+}
+
+Runtime &Runtime::get() {
+  static Runtime *runtime = new Runtime;
+  return *runtime;
+}
+
+Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
+  int count = configuration_.error.empty() ? configuration_.devices : 0;
+  if (!configuration_.error.empty())
+    log(LogLevel::Error, configuration_.error);
+  space_ = std::make_unique<AddressSpace>(count, configuration_.memoryBytes,
+                                          configuration_.checks != kCheckNone,
+                                          configuration_.checks & kCheckInit);
+  for (int i = 0; i < count; ++i)
+    devices_.push_back(std::make_unique<Device>(i, configuration_, *space_));
+  restartAfterFork([] {
+    for (const auto &device : get().devices_)
+      device->restartAfterFork();
+  });
+}
+
+Device &Runtime::device(int index) {
+  if (devices_.empty())
+    fail(hipErrorNoDevice, configuration_.error);
+  if (index < 0 || index >= deviceCount())
+    fail(hipErrorInvalidDevice,
+         "device " + std::to_string(index) + " of " + std::to_string(deviceCount()));
+  return *devices_[index];
+}
+
+Device &Runtime::currentDevice() { return device(currentIndex); }
+
+StreamRef Runtime::stream(hipStream_t handle) {
+  // 1 is the legacy default stream's explicit handle in newer headers.
+  if (!handle || handle == reinterpret_cast<hipStream_t>(1))
+    return currentDevice().defaultStreamRef();
+  if (handle == hipStreamPerThread) {
+    thread_local std::unordered_map<Device *, StreamRef> own;
+    StreamRef &stream = own[&currentDevice()];
+    if (!stream)
+      stream = currentDevice().createStream(hipStreamDefault, 0);
+    return stream;
+  }
+  return streams.get(handle, "stream");
+}
+
+int currentDeviceIndex() { return currentIndex; }
+void setCurrentDeviceIndex(int index) { currentIndex = index; }
+
+} // namespace flyemu::hip

@@ -1,0 +1,323 @@
+#include "emulator/hip/device/memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace flyemu::hip {
+namespace {
+
+// Between two allocations lie at least this many bytes that belong to neither, so that running past
+// an end is seen and does not land in a neighbour.
+constexpr uint64_t RedZone = 4096;
+constexpr uint64_t PageSize = 4096;
+constexpr uint64_t SmallAlignment = 256; // HIP's
+constexpr uint64_t QuarantineLimit = uint64_t(256) << 20;
+constexpr unsigned char FreshPattern = 0xCB;
+constexpr unsigned char FreedPattern = 0xDF;
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+const char *kindName(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Device:
+    return "device memory";
+  case MemoryKind::Managed:
+    return "managed memory";
+  case MemoryKind::Host:
+    return "pinned host memory";
+  case MemoryKind::Registered:
+    return "registered host memory";
+  case MemoryKind::Image:
+    return "a code object's segment";
+  case MemoryKind::KernelHeap:
+    return "memory of malloc in kernels";
+  }
+  return "memory";
+}
+
+/// Whether memory of a kind is of the device's own and counts toward its size.
+bool isDeviceMemory(MemoryKind kind) {
+  return kind == MemoryKind::Device || kind == MemoryKind::Managed ||
+         kind == MemoryKind::KernelHeap;
+}
+
+std::string describeAllocation(const Allocation &allocation) {
+  return "allocation " + std::to_string(allocation.serial) + " (" + kindName(allocation.kind) +
+         " of device " + std::to_string(allocation.device) + ", " +
+         std::to_string(allocation.size) + " bytes at " + hex(allocation.base) + ")";
+}
+
+} // namespace
+
+AddressSpace::AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites)
+    : used_(devices), peers_(devices, std::vector<bool>(devices)), capacity_(capacity),
+      poison_(poison), trackWrites_(trackWrites) {}
+
+AddressSpace::~AddressSpace() {
+  for (const auto &[base, block] : blocks_)
+    std::free(block.memory);
+  for (const Block &block : quarantine_)
+    std::free(block.memory);
+}
+
+uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
+                                uint64_t alignment) {
+  std::unique_lock lock(mutex_);
+  const bool counted = isDeviceMemory(kind);
+  if (size > capacity_ || (counted && used_[device] + size > capacity_))
+    return 0;
+  alignment = std::max(alignment, size >= PageSize ? PageSize : SmallAlignment);
+  // The red zone in front is a multiple of the alignment, so that the allocation behind it has it.
+  const uint64_t front = std::max(RedZone, alignment);
+  uint64_t bytes = front + (size + alignment - 1) / alignment * alignment + RedZone;
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  void *memory = std::aligned_alloc(alignment, bytes);
+  if (!memory)
+    return 0;
+  Allocation allocation;
+  allocation.base = reinterpret_cast<uint64_t>(memory) + front;
+  allocation.size = size;
+  allocation.kind = kind;
+  allocation.device = device;
+  allocation.flags = flags;
+  allocation.serial = ++serial_;
+  // The host may write to the other kinds by itself.
+  if (trackWrites_ && kind == MemoryKind::Device)
+    allocation.written = std::make_shared<WrittenBytes>(allocation.base, size);
+  if (poison_)
+    std::memset(memory, FreshPattern, bytes);
+  table_.emplace(allocation.base, allocation);
+  blocks_.emplace(allocation.base, Block{memory, bytes, allocation});
+  if (counted)
+    used_[device] += size;
+  return allocation.base;
+}
+
+bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
+  std::unique_lock lock(mutex_);
+  auto it = blocks_.find(address);
+  if (it == blocks_.end() ||
+      std::find(kinds.begin(), kinds.end(), it->second.allocation.kind) == kinds.end())
+    return false;
+  Block block = it->second;
+  blocks_.erase(it);
+  retire(block);
+  return true;
+}
+
+void AddressSpace::releaseAll(int device) {
+  std::unique_lock lock(mutex_);
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    const Allocation &allocation = it->second.allocation;
+    if (allocation.device != device || allocation.kind == MemoryKind::KernelHeap) {
+      ++it;
+      continue;
+    }
+    Block block = it->second;
+    it = blocks_.erase(it);
+    retire(block);
+  }
+}
+
+void AddressSpace::retire(Block block) {
+  const Allocation &allocation = block.allocation;
+  table_.erase(allocation.base);
+  if (isDeviceMemory(allocation.kind))
+    used_[allocation.device] -= allocation.size;
+  if (poison_ && !launches_)
+    std::memset(block.memory, FreedPattern, block.bytes);
+  quarantine_.push_back(block);
+  quarantineBytes_ += block.bytes;
+  trimQuarantine();
+}
+
+void AddressSpace::trimQuarantine() {
+  if (launches_)
+    return;
+  uint64_t limit = poison_ ? QuarantineLimit : 0;
+  while (quarantineBytes_ > limit) {
+    quarantineBytes_ -= quarantine_.front().bytes;
+    std::free(quarantine_.front().memory);
+    quarantine_.pop_front();
+  }
+}
+
+bool AddressSpace::add(const Allocation &given) {
+  std::unique_lock lock(mutex_);
+  auto next = table_.lower_bound(given.base);
+  if (next != table_.end() && next->first < given.base + given.size)
+    return false;
+  if (next != table_.begin()) {
+    const Allocation &before = std::prev(next)->second;
+    if (before.base + before.size > given.base)
+      return false;
+  }
+  Allocation allocation = given;
+  allocation.serial = ++serial_;
+  table_.emplace(allocation.base, allocation);
+  return true;
+}
+
+bool AddressSpace::remove(uint64_t base, MemoryKind kind) {
+  std::unique_lock lock(mutex_);
+  auto it = table_.find(base);
+  if (it == table_.end() || it->second.kind != kind)
+    return false;
+  table_.erase(it);
+  return true;
+}
+
+AddressSpace::Table::const_iterator AddressSpace::holder(uint64_t address) const {
+  auto next = table_.upper_bound(address);
+  if (next == table_.begin())
+    return table_.end();
+  auto it = std::prev(next);
+  return address - it->second.base < it->second.size ? it : table_.end();
+}
+
+std::optional<Allocation> AddressSpace::find(uint64_t address) const {
+  std::shared_lock lock(mutex_);
+  auto it = holder(address);
+  if (it == table_.end())
+    return std::nullopt;
+  return it->second;
+}
+
+bool AddressSpace::covers(uint64_t address, uint64_t size) const {
+  std::optional<Allocation> allocation = find(address);
+  return allocation && size <= allocation->size - (address - allocation->base);
+}
+
+void AddressSpace::noteWritten(uint64_t address, uint64_t bytes) const {
+  if (!trackWrites_)
+    return;
+  if (std::optional<Allocation> allocation = find(address); allocation && allocation->written)
+    allocation->written->mark(address, bytes);
+}
+
+void AddressSpace::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const {
+  if (!trackWrites_)
+    return;
+  std::optional<Allocation> from = find(source), to = find(target);
+  if (!to || !to->written)
+    return;
+  if (!from || !from->written || from->written->all(source, bytes))
+    return to->written->mark(target, bytes);
+  for (uint64_t i = 0; i < bytes; ++i)
+    if (from->written->all(source + i, 1))
+      to->written->mark(target + i, 1);
+    else
+      to->written->unmark(target + i, 1);
+}
+
+std::string AddressSpace::describe(uint64_t address) const {
+  std::shared_lock lock(mutex_);
+  if (auto it = holder(address); it != table_.end())
+    return hex(address) + " is byte " + std::to_string(address - it->second.base) + " of " +
+           describeAllocation(it->second);
+  for (auto it = quarantine_.rbegin(); it != quarantine_.rend(); ++it)
+    if (address - it->allocation.base < it->allocation.size)
+      return hex(address) + " is byte " + std::to_string(address - it->allocation.base) +
+             " of a freed " + describeAllocation(it->allocation);
+  if (address < PageSize)
+    return hex(address) + " is a null pointer's page";
+  // The nearer neighbour, if it is near enough to be what was meant.
+  constexpr uint64_t near = uint64_t(1) << 20;
+  auto next = table_.lower_bound(address);
+  std::string text;
+  if (next != table_.begin()) {
+    const Allocation &before = std::prev(next)->second;
+    uint64_t distance = address - (before.base + before.size);
+    if (distance < near)
+      return hex(address) + " is " + std::to_string(distance) + " bytes past the end of " +
+             describeAllocation(before);
+  }
+  if (next != table_.end() && next->second.base - address < near)
+    return hex(address) + " is " + std::to_string(next->second.base - address) + " bytes before " +
+           describeAllocation(next->second);
+  return hex(address) + " is in no allocation";
+}
+
+uint64_t AddressSpace::used(int device) const {
+  std::shared_lock lock(mutex_);
+  return used_[device];
+}
+
+bool AddressSpace::enablePeer(int device, int peer) {
+  std::unique_lock lock(mutex_);
+  if (peers_[device][peer])
+    return false;
+  peers_[device][peer] = true;
+  return true;
+}
+
+bool AddressSpace::disablePeer(int device, int peer) {
+  std::unique_lock lock(mutex_);
+  if (!peers_[device][peer])
+    return false;
+  peers_[device][peer] = false;
+  return true;
+}
+
+bool AddressSpace::canAccess(int device, const Allocation &allocation) const {
+  if (allocation.kind != MemoryKind::Device && allocation.kind != MemoryKind::Image &&
+      allocation.kind != MemoryKind::KernelHeap)
+    return true;
+  std::shared_lock lock(mutex_);
+  return allocation.device == device || peers_[device][allocation.device];
+}
+
+void AddressSpace::beginLaunch() {
+  std::unique_lock lock(mutex_);
+  ++launches_;
+}
+
+void AddressSpace::endLaunch() {
+  std::unique_lock lock(mutex_);
+  --launches_;
+  trimQuarantine();
+}
+
+LaunchMemory::LaunchMemory(AddressSpace &space, int device) : space_(space), device_(device) {
+  space_.beginLaunch();
+}
+
+LaunchMemory::~LaunchMemory() { space_.endLaunch(); }
+
+bool LaunchMemory::find(uint64_t address, MemoryRange &range) const {
+  for (const MemoryRange &own : own_)
+    if (own.contains(address, 1)) {
+      range = own;
+      return true;
+    }
+  std::optional<Allocation> allocation = space_.find(address);
+  if (!allocation || !space_.canAccess(device_, *allocation))
+    return false;
+  range = {allocation->base, allocation->size, allocation->writable};
+  return true;
+}
+
+std::shared_ptr<WrittenBytes> LaunchMemory::written(uint64_t address) const {
+  std::optional<Allocation> allocation = space_.find(address);
+  return allocation ? allocation->written : nullptr;
+}
+
+std::string LaunchMemory::describe(uint64_t address) const {
+  std::optional<Allocation> allocation = space_.find(address);
+  std::string text = space_.describe(address);
+  for (const Hole &hole : holes_)
+    if (address - hole.base < hole.size)
+      text += (hole.base ? ": " : ", ") + hole.text;
+  if (allocation && !space_.canAccess(device_, *allocation))
+    text += ", and device " + std::to_string(device_) + " has no peer access to it";
+  return text;
+}
+
+} // namespace flyemu::hip

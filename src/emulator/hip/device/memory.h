@@ -1,0 +1,140 @@
+// The address space that all devices share: a device address is a host address, and a sorted table
+// knows every allocation. Host calls check their pointers against it, and running waves theirs.
+#pragma once
+
+#include "emulator/core/memory_map.h"
+#include "emulator/core/written_bytes.h"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace flyemu::hip {
+
+enum class MemoryKind {
+  Device,     ///< hipMalloc
+  Managed,    ///< hipMallocManaged
+  Host,       ///< hipHostMalloc: pinned, every device sees it
+  Registered, ///< hipHostRegister: the caller's own memory
+  Image,      ///< a loaded code object's segment
+  KernelHeap, ///< what malloc in kernels stands on
+};
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t size = 0; ///< bytes asked for
+  MemoryKind kind = MemoryKind::Device;
+  int device = 0; ///< the owner, or the device that was current
+  unsigned flags = 0;
+  bool writable = true;
+  uint64_t serial = 0;                   ///< counts allocations, for messages
+  std::shared_ptr<WrittenBytes> written; ///< where the init check is on, of device memory
+};
+
+class AddressSpace {
+public:
+  /// \p capacity: bytes of one device's memory. \p poison: fill new and freed memory with a
+  /// pattern, and keep freed blocks unused for as long as the quarantine's size allows.
+  /// \p trackWrites: remember which bytes of device memory somebody has written.
+  AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites = false);
+  AddressSpace(const AddressSpace &) = delete;
+  ~AddressSpace();
+
+  /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on), or to
+  /// \p alignment, a power of two, where that is more. Returns 0 when the device's memory or the
+  /// host's does not suffice.
+  uint64_t allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
+                    uint64_t alignment = 0);
+  /// Frees what allocate() gave, if \p address is its base and the kind matches; else returns
+  /// false.
+  bool release(uint64_t address, std::initializer_list<MemoryKind> kinds);
+  /// Frees all memory of \p device but the heap of its kernels, which modules may point into.
+  void releaseAll(int device);
+
+  /// Adds memory that somebody else owns; false when it overlaps something known.
+  bool add(const Allocation &allocation);
+  /// Forgets what add() was given.
+  bool remove(uint64_t base, MemoryKind kind);
+
+  std::optional<Allocation> find(uint64_t address) const;
+  /// Whether [address, address + size) lies in one allocation.
+  bool covers(uint64_t address, uint64_t size) const;
+  /// A sentence on what is at or near an address.
+  std::string describe(uint64_t address) const;
+
+  /// The host wrote [address, address + bytes).
+  void noteWritten(uint64_t address, uint64_t bytes) const;
+  /// The host copied bytes between two places: what was not written stays so.
+  void noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const;
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used(int device) const;
+
+  /// Allows the kernels of \p device to touch memory of \p peer; false when that is already so.
+  bool enablePeer(int device, int peer);
+  bool disablePeer(int device, int peer);
+  bool canAccess(int device, const Allocation &allocation) const;
+
+  /// While a launch runs, freed blocks stay mapped.
+  void beginLaunch();
+  void endLaunch();
+
+private:
+  struct Block {
+    void *memory;
+    uint64_t bytes;
+    Allocation allocation;
+  };
+  using Table = std::map<uint64_t, Allocation>;
+
+  Table::const_iterator holder(uint64_t address) const;
+  void retire(Block block);
+  void trimQuarantine();
+
+  mutable std::shared_mutex mutex_;
+  Table table_;
+  std::map<uint64_t, Block> blocks_; ///< by base, for what allocate() made
+  std::deque<Block> quarantine_;
+  uint64_t quarantineBytes_ = 0;
+  std::vector<uint64_t> used_;
+  std::vector<std::vector<bool>> peers_;
+  uint64_t capacity_;
+  bool poison_;
+  bool trackWrites_;
+  uint64_t serial_ = 0;
+  unsigned launches_ = 0;
+};
+
+/// What one launch on a device may touch: the device's view of the address space, and ranges that
+/// live for the launch alone (its kernarg segment).
+class LaunchMemory : public MemoryMap {
+public:
+  LaunchMemory(AddressSpace &space, int device);
+  ~LaunchMemory() override;
+  void addRange(const MemoryRange &range) { own_.push_back(range); }
+  /// Names addresses that nobody may touch: \p text ends the sentence about one of them.
+  void addHole(uint64_t base, uint64_t size, std::string text) {
+    holes_.push_back({base, size, std::move(text)});
+  }
+
+  bool find(uint64_t address, MemoryRange &range) const override;
+  std::string describe(uint64_t address) const override;
+  std::shared_ptr<WrittenBytes> written(uint64_t address) const override;
+
+private:
+  AddressSpace &space_;
+  int device_;
+  struct Hole {
+    uint64_t base, size;
+    std::string text;
+  };
+  std::vector<MemoryRange> own_;
+  std::vector<Hole> holes_;
+};
+
+} // namespace flyemu::hip

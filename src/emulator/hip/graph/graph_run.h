@@ -1,0 +1,26 @@
+// A graph's operations in execution: each as soon as all that it depends on has ended.
+#pragma once
+
+#include "emulator/hip/stream/operation.h"
+
+namespace flyemu::hip {
+
+/// A graph as it runs: operations in a topological order, each with those that wait for it.
+struct GraphPlan {
+  struct Step {
+    Operation operation;
+    uint32_t dependencies = 0;        ///< how many steps it waits for
+    std::vector<uint32_t> dependents; ///< which steps wait for it
+  };
+  std::vector<Step> steps;
+
+  /// Appends a step behind earlier ones and returns its number.
+  uint32_t add(Operation operation, const std::vector<uint32_t> &dependencies);
+};
+
+/// Runs a plan to its end. Branches that do not depend on each other run at the same time, on
+/// threads of their own, so that a kernel of one may wait for a flag that a kernel of another sets.
+/// Begins no further step once the device is lost. Throws nothing.
+void runGraph(const GraphPlan &plan, Device &device);
+
+} // namespace flyemu::hip

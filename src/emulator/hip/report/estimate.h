@@ -1,0 +1,27 @@
+// An estimate of a launch's time on the device that the emulator declares. It is made to rank
+// configurations of a kernel, not to predict a measurement.
+#pragma once
+
+#include "emulator/core/counters.h"
+#include "emulator/hip/device/device_figures.h"
+#include "emulator/loader/kernarg.h"
+#include "emulator/loader/metadata.h"
+
+namespace flyemu::hip {
+
+struct Estimate {
+  double cycles = 0;       ///< of the engine clock
+  double microseconds = 0; ///< at the peak engine clock
+  /// The largest part: "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or "latency".
+  const char *bound = "";
+  unsigned groupsPerUnit = 0; ///< workgroups resident on a multiprocessor at a time
+  double wavesPerSimd = 0;    ///< resident waves of a SIMD while all multiprocessors are full
+};
+
+/// The model (docs/emulator.md, "The estimate"): a multiprocessor runs its share of the workgroups;
+/// each of its parts needs its cycles, and the workgroups' own time alone, latencies included, is
+/// spread over those that are resident. The parts overlap but not wholly: their 4-norm.
+Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
+                  const loader::KernelMetadata &kernel, const loader::LaunchShape &shape);
+
+} // namespace flyemu::hip

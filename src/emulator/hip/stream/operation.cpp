@@ -1,0 +1,192 @@
+#include "emulator/hip/stream/operation.h"
+
+#include "emulator/hip/device/device.h"
+#include "emulator/hip/graph/graph_run.h"
+#include "emulator/hip/launch/launch_services.h"
+#include "emulator/hip/module/module.h"
+#include "emulator/hip/report/launch_report.h"
+#include "emulator/observe/run_dispatch.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace flyemu::hip {
+namespace {
+
+class Executor {
+public:
+  explicit Executor(Device &device) : device_(device) {}
+
+  void operator()(const EmptyOperation &) {}
+
+  void operator()(const KernelOperation &operation) {
+    device_.requireHealthy(); // a faulted device runs no more kernels
+    const Configuration &configuration = device_.configuration();
+    // The segment is copied: kernels may not see the launch's own buffer change under a replay.
+    std::vector<uint8_t> kernarg = operation.kernarg;
+    kernarg.resize(kernarg.size() + 64); // scalar loads may read past the end up to their own size
+    LaunchMemory memory(device_.space(), device_.index());
+    memory.addRange({reinterpret_cast<uint64_t>(kernarg.data()), kernarg.size(), false});
+    const KernelCode kernel = operation.function->kernel->ready();
+    Dispatch dispatch;
+    dispatch.kernel = &kernel;
+    dispatch.grid = operation.shape.grid;
+    dispatch.block = operation.shape.block;
+    dispatch.dynamicLds = operation.shape.dynamicLds;
+    dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
+    dispatch.kernargSize = static_cast<uint32_t>(operation.kernarg.size());
+    dispatch.dispatchId = ++device_.dispatches;
+    dispatch.cooperative = operation.cooperative;
+    dispatch.residentGroups = residentGroups(operation);
+
+    Options options;
+    options.threads = configuration.threads;
+    options.checks = configuration.checks;
+    options.counters = configuration.counters || device_.history.counting();
+    if (configuration.instructionLimit)
+      options.instructionLimit = configuration.instructionLimit;
+    // What another stream's kernel should have given may never come.
+    options.abandon = [this] { return device_.fault() != hipSuccess; };
+    options.timeLimit = configuration.timeLimit;
+    options.notice = [](const std::string &text) {
+      log(LogLevel::Notice, text + "; FLYDSL_EMULATOR_TIMEOUT=<seconds> ends such a launch, Ctrl-C "
+                                   "the program");
+    };
+    LaunchServices services(operation.function->kernel->metadata, device_.heap, kernarg, memory,
+                            dispatch, options);
+    const DispatchResult result = runDispatch(dispatch, memory, options);
+    services.finish();
+    if (!result.ok)
+      device_.requireHealthy();
+    reportLaunch(operation, result, options, device_);
+  }
+
+  void operator()(const CopyOperation &copy) {
+    auto *target = reinterpret_cast<uint8_t *>(copy.target);
+    auto *source = copy.staged ? copy.staged->data() : reinterpret_cast<uint8_t *>(copy.source);
+    for (uint64_t z = 0; z < copy.depth; ++z)
+      for (uint64_t y = 0; y < copy.height; ++y) {
+        uint8_t *to = target + z * copy.targetSlice + y * copy.targetPitch;
+        const uint8_t *from = source + z * copy.sourceSlice + y * copy.sourcePitch;
+        device_.space().noteCopied(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from),
+                                   copy.width);
+        std::memmove(to, from, copy.width);
+      }
+  }
+
+  void operator()(const FillOperation &fill) {
+    for (uint64_t y = 0; y < fill.height; ++y) {
+      auto *row = reinterpret_cast<uint8_t *>(fill.target) + y * fill.pitch;
+      device_.space().noteWritten(reinterpret_cast<uint64_t>(row), fill.width * fill.elementSize);
+      if (fill.elementSize == 1)
+        std::memset(row, static_cast<int>(fill.value), fill.width);
+      else
+        for (uint64_t x = 0; x < fill.width; ++x)
+          std::memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
+    }
+  }
+
+  void operator()(const HostOperation &host) {
+    try {
+      Outside running;
+      host.call(device_.fault());
+    } catch (...) {
+      fail(hipErrorUnknown, "a host function in a stream threw an exception");
+    }
+  }
+
+  void operator()(const RecordOperation &record) {
+    std::shared_ptr<EventMark> mark = record.mark;
+    if (!mark) {
+      mark = std::make_shared<EventMark>();
+      std::lock_guard lock(record.event->mutex);
+      record.event->mark = mark;
+    }
+    mark->time = std::chrono::steady_clock::now();
+    mark->completion->finish();
+  }
+
+  void operator()(const WaitOperation &wait) {
+    if (wait.completion)
+      wait.completion->wait();
+    else if (std::shared_ptr<EventMark> mark = wait.event->current())
+      mark->completion->wait();
+  }
+
+  void operator()(const FreeOperation &free) {
+    device_.space().release(free.address, {MemoryKind::Device, MemoryKind::Managed});
+  }
+
+  void operator()(const ValueOperation &operation) {
+    auto *word = reinterpret_cast<void *>(operation.address);
+    if (operation.write) {
+      device_.space().noteWritten(operation.address, operation.bytes);
+      if (operation.bytes == 4)
+        __atomic_store_n(static_cast<uint32_t *>(word), static_cast<uint32_t>(operation.value),
+                         __ATOMIC_SEQ_CST);
+      else
+        __atomic_store_n(static_cast<uint64_t *>(word), operation.value, __ATOMIC_SEQ_CST);
+      return;
+    }
+    Outside waiting;
+    while (
+        !holds(operation, operation.bytes == 4
+                              ? __atomic_load_n(static_cast<uint32_t *>(word), __ATOMIC_SEQ_CST)
+                              : __atomic_load_n(static_cast<uint64_t *>(word), __ATOMIC_SEQ_CST))) {
+      device_.requireHealthy();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
+  void operator()(const GraphOperation &graph) {
+    StayInside whole;
+    runGraph(*graph.plan, device_);
+  }
+
+private:
+  /// What the hardware would hold at a time; a cooperative launch is known to fit.
+  uint64_t residentGroups(const KernelOperation &operation) const {
+    const auto &shape = operation.shape;
+    if (operation.cooperative)
+      return uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+    const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+    return static_cast<uint64_t>(
+        std::max(activeWorkgroups(*operation.function, threads, shape.dynamicLds), 1) *
+        device_.figures().computeUnits);
+  }
+
+  static bool holds(const ValueOperation &operation, uint64_t word) {
+    uint64_t seen = word & operation.mask, value = operation.value;
+    switch (operation.condition) {
+    case hipStreamWaitValueGte:
+      return operation.bytes == 4 ? static_cast<int32_t>(seen - value) >= 0
+                                  : static_cast<int64_t>(seen - value) >= 0;
+    case hipStreamWaitValueEq:
+      return seen == value;
+    case hipStreamWaitValueAnd:
+      return (seen & value) != 0;
+    default: // hipStreamWaitValueNor
+      return ~(seen | value) != 0;
+    }
+  }
+
+  Device &device_;
+};
+
+} // namespace
+
+void execute(const Operation &operation, Device &device) {
+  try {
+    std::visit(Executor(device), operation);
+  } catch (const DeviceLost &) { // noted already
+  } catch (const StatusError &error) {
+    log(LogLevel::Error, error.what());
+    device.noteFault(error.status(), error.what());
+  } catch (const std::exception &error) {
+    const std::string text = std::string("an operation in a stream failed: ") + error.what();
+    log(LogLevel::Error, text);
+    device.noteFault(hipErrorUnknown, text);
+  }
+}
+
+} // namespace flyemu::hip

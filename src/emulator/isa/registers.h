@@ -1,0 +1,25 @@
+// The numbers of registers: scalar operand codes that all targets share, rows of the vector file, and
+// the apertures of the flat address space.
+#pragma once
+
+#include <cstdint>
+
+namespace flyemu {
+
+/// Lanes of a row of the vector file. Waves of 32 lanes use the first half.
+constexpr unsigned kLanes = 64;
+
+// Rows of the vector file: v0-v255, then the accumulation registers, then temporary ones.
+constexpr unsigned kVgprRows = 512;
+constexpr unsigned kTempRow = 512; ///< rows that permutes and dual instructions use
+constexpr unsigned kDualRow = 518; ///< the first half's old destination
+constexpr unsigned kFileRows = 520;
+
+// Scalar operand codes (ISA manuals, "Scalar Operands").
+constexpr unsigned kVcc = 106, kExec = 126;
+
+/// Apertures of LDS and scratch in the flat address space: the upper 32 bits of such an address.
+constexpr uint64_t kSharedAperture = 0x0001000000000000ull;
+constexpr uint64_t kPrivateAperture = 0x0002000000000000ull;
+
+} // namespace flyemu

@@ -1,0 +1,66 @@
+#include "emulator/observe/global_races.h"
+
+#include <algorithm>
+
+namespace flyemu {
+
+void GlobalRaces::synchronize(uint32_t group, GroupOrder &order) {
+  order.last = time_.fetch_add(1) + 1;
+  // Only the first synchronization after an access orders it, so waiting loops leave no trace.
+  if (!order.touched)
+    return;
+  order.touched = false;
+  std::lock_guard lock(timesMutex_);
+  times_[group].push_back(order.last);
+}
+
+bool GlobalRaces::ordered(const Touch &before, const GroupOrder &now) const {
+  if (now.last <= before.time)
+    return false;
+  std::lock_guard lock(timesMutex_);
+  auto it = times_.find(before.group);
+  if (it == times_.end())
+    return false;
+  auto first = std::upper_bound(it->second.begin(), it->second.end(), before.time);
+  return first != it->second.end() && *first < now.last;
+}
+
+void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t address,
+                         unsigned bytes, bool write, const Report &report) {
+  for (uint64_t at = address, end = address + bytes; at < end;) {
+    const uint64_t page = at / kPage, stop = at + std::min(end - at, kPage - at % kPage);
+    Shard &shard = shards_[page % kShards];
+    // The report is made outside of the lock: it may take its time.
+    Touch other;
+    bool wrote = false;
+    uint64_t where = 0;
+    {
+      std::lock_guard lock(shard.mutex);
+      const uint64_t base = page * kPage;
+      auto known = shard.pages.find(page);
+      Histories &places =
+          (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
+      places.each(at - base, stop - base, [&](History &h, uint64_t offset) {
+        // A read beside a write is a race whatever is written; two writes may leave the same.
+        if (!other.group || (wrote && write)) {
+          for (const Touch *t : {&h.read, &h.otherRead, &h.write})
+            if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
+                !ordered(*t, order)) {
+              if (other.group && t == &h.write)
+                break; // known already
+              other = *t;
+              wrote = t == &h.write;
+              where = base + offset;
+              break;
+            }
+        }
+        h.note(touch, write, h.read.group == touch.group);
+      });
+      at = stop;
+    }
+    if (other.group)
+      report(other, wrote, where);
+  }
+}
+
+} // namespace flyemu

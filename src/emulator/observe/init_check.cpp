@@ -1,0 +1,248 @@
+#include "emulator/observe/init_check.h"
+
+#include "emulator/core/scratch_buffer.h"
+#include "emulator/isa/op.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace flyemu {
+
+namespace {
+void define(std::vector<uint64_t> &undefined, unsigned row, unsigned rows, uint64_t lanes,
+            uint64_t bad) {
+  for (unsigned r = row; r < row + rows && r < undefined.size(); ++r)
+    undefined[r] = (undefined[r] & ~lanes) | (bad & lanes);
+}
+
+bool contains(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+/// Atomic operations load too, and their data is looked at like that of an address.
+bool isStore(unsigned effects) { return (effects & (kLoads | kStores)) == kStores; }
+/// DS instructions that move values between lanes, without memory.
+bool isLaneMove(const Inst &i) {
+  return contains(i.op->name, "permute_") || contains(i.op->name, "_swizzle_");
+}
+} // namespace
+
+void InitCheck::beginGroup(const Group &group) {
+  waves_.resize(group.waves.size());
+  for (const Wave &w : group.waves) {
+    WaveState &s = waves_[w.index];
+    s.undefined.assign(kFileRows, ~uint64_t(0));
+    s.undefined[0] = ~w.exec(); // work-item ids
+    s.scratch.assign((w.scratchSize + 3) / 4, ~uint64_t(0));
+    s.scalars.begin(w);
+  }
+  lds_.assign(group.waves.empty() ? 0 : group.waves[0].ldsSize, 0);
+}
+
+const ScalarRule &InitCheck::ruleOf(const Inst &i) {
+  if (rules_.empty())
+    rules_.resize(program_.insts.size());
+  ScalarRule &rule = rules_[static_cast<size_t>(&i - program_.insts.data())];
+  if (rule.effect == ScalarRule::Effect::Unknown)
+    rule = scalarRule(i, program_.effectsOf(i));
+  return rule;
+}
+
+uint64_t InitCheck::undefinedOf(const Wave &w, const WaveState &s, const Operand &o,
+                                unsigned rows) const {
+  if (!o.isVgpr())
+    return s.scalars.undefined(w, o, rows) ? w.exec() : 0;
+  uint64_t m = 0;
+  for (unsigned r = 0; r < rows && o.index + r < s.undefined.size(); ++r)
+    m |= s.undefined[o.index + r];
+  return m & w.exec();
+}
+
+void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
+  if (!i.op)
+    return;
+  WaveState &s = waves_[w.index];
+  switch (i.enc) {
+  case Enc::Sop1:
+  case Enc::Sop2:
+  case Enc::Sopc:
+  case Enc::Sopk:
+  case Enc::Sopp:
+  case Enc::Smem:
+    s.scalars.before(w, i, ruleOf(i), [&](const std::string &what) { report(what, 0); });
+    break;
+  case Enc::Vop1:
+  case Enc::Vop2:
+  case Enc::Vopc:
+  case Enc::Vop3:
+  case Enc::Vop3p:
+    arithmetic(w, i, s);
+    break;
+  case Enc::Vopd: {
+    // The second half reads what the first one's destination held before.
+    const Inst &second = *(&i + 1);
+    if (i.dst.isVgpr())
+      s.undefined[kDualRow] = s.undefined[i.dst.index];
+    arithmetic(w, i, s);
+    if (second.op)
+      arithmetic(w, second, s);
+    break;
+  }
+  case Enc::Ds:
+  case Enc::Flat:
+  case Enc::Global:
+  case Enc::Scratch:
+  case Enc::Mubuf:
+  case Enc::Mtbuf:
+    if (i.op->cls != Class::Other) // cache control, which has no operands behind its fields
+      memory(w, i, s, report);
+    break;
+  default:
+    break;
+  }
+}
+
+void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
+  auto &u = s.undefined;
+  const uint64_t exec = w.exec();
+  auto of = [&](unsigned k, unsigned rows) { return undefinedOf(w, s, i.src[k], rows); };
+  const ScalarRule &rule = ruleOf(i);
+  if (rule.laneMove)
+    return laneMove(w, i, s);
+  if (rule.swaps && i.src[0].isVgpr() && i.dst.isVgpr()) {
+    // Between lanes, as v_permlane32_swap does it, it is not followed.
+    const bool sameLane = i.op->name.starts_with("v_swap_");
+    const uint64_t a = sameLane ? u[i.dst.index] : 0, b = sameLane ? u[i.src[0].index] : 0;
+    define(u, i.dst.index, 1, exec, b);
+    define(u, i.src[0].index, 1, exec, a);
+    return;
+  }
+  // What a permute brings from other lanes, and what a matrix instruction sums, is not followed.
+  const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
+  uint64_t bad = 0;
+  if (followed && i.op->src[2] == Type::Mask) {
+    const uint64_t undecided = s.scalars.lanes(w, i.src[2].index) & exec;
+    const uint64_t m = w.mask(i.src[2].index);
+    const bool select = i.op->name.starts_with("v_cndmask");
+    bad = undecided | (of(0, 1) & (select ? ~m : exec)) | (of(1, 1) & (select ? m : exec));
+  } else if (followed) {
+    for (unsigned k = 0; k < 3; ++k)
+      bad |= of(k, std::max(1u, dwordsOf(i.op->src[k])));
+  }
+  if (followed && rule.readsVcc && i.op->src[2] != Type::Mask)
+    bad |= s.scalars.lanes(w, kVcc) & exec;
+  if (i.op->dst == Type::Mask) { // lanes that are off get zeros
+    if (rule.writesExec)
+      s.scalars.setLanes(w, kExec, bad);
+    if (i.sdst.kind == Kind::Sgpr)
+      s.scalars.setLanes(w, i.sdst.index, bad);
+    return;
+  }
+  if (i.dst.kind == Kind::Sgpr) // functions of a scalar
+    return s.scalars.set(i.dst.index, s.scalars.undefined(w, i.src[0], 1) ? ~0u : 0u);
+  if (!i.dst.isVgpr())
+    return;
+  const uint64_t badLow = rule.lowAlone ? of(0, 1) | of(1, 1) | of(2, 1) : 0;
+  if (rule.carryOut && i.sdst.kind == Kind::Sgpr)
+    s.scalars.setLanes(w, i.sdst.index, bad);
+  // The registers that LLVM lists; of a dual instruction, each half writes one. The result of a
+  // relative move is none of its operands.
+  const bool one = i.enc == Enc::Vopd || i.op->name.starts_with("v_movrel");
+  define(u, i.dst.index, one ? 1 : i.rows.result,
+         i.op->cls == Class::Mfma ? ~uint64_t(0) : exec, bad);
+  // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
+  // of the addend undefined where they want no more of the result.
+  if (rule.lowAlone)
+    define(u, i.dst.index, 1, exec, badLow);
+}
+
+void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
+  if (!i.op->name.starts_with("v_writelane")) {
+    const bool first = i.op->name == "v_readfirstlane_b32";
+    const unsigned lane = !first     ? read32(w, i.src[1]) % w.lanes
+                          : w.exec() ? static_cast<unsigned>(std::countr_zero(w.exec()))
+                                     : 0;
+    const bool bad = i.src[0].isVgpr() ? s.undefined[i.src[0].index] >> lane & 1
+                                       : s.scalars.undefined(w, i.src[0], 1);
+    s.scalars.set(i.dst.index & 127,
+                  bad || (!first && s.scalars.undefined(w, i.src[1], 1)) ? ~0u : 0u);
+    return;
+  }
+  // A mask that is spilled may have undefined bits that nobody will look at.
+  const bool bad = s.scalars.bits(w, i.src[0], 1) == 0xffffffffu;
+  const uint64_t lane = uint64_t(1) << (read32(w, i.src[1]) % w.lanes);
+  define(s.undefined, i.dst.index, 1, lane, bad ? lane : 0);
+}
+
+void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report &report) {
+  auto &u = s.undefined;
+  const uint64_t exec = w.exec();
+  const bool buffer = i.enc == Enc::Mubuf || i.enc == Enc::Mtbuf;
+  // A swizzle's one operand is what it moves.
+  const bool addressed = i.rows.address && !contains(i.op->name, "_swizzle_");
+  if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
+    report("a register that nobody has written is used as an address", m);
+  const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
+  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
+  if ((i.enc != Enc::Ds &&
+       ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
+      (buffer && s.scalars.undefined(w, i.src[3], 1)) ||
+      (toLds && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
+    report("a scalar register that nobody has written is used as an address", 0);
+  if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
+    report("a lane is on by a condition that nobody has written", m);
+  // What goes to scratch moves on with its lanes; flat stores are looked at where they are known to
+  // go elsewhere.
+  const bool flatStore = i.enc == Enc::Flat && isStore(program_.effectsOf(i));
+  if (i.enc != Enc::Scratch && !flatStore &&
+      !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
+    uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
+    m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
+    if (m && !isLaneMove(i))
+      report("a register that nobody has written is used as stored data", m);
+  }
+  // What a load from scratch brings is looked at where its lanes are.
+  if (i.rows.result)
+    define(u, i.dst.index, i.rows.result, exec, 0);
+}
+
+void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
+                       unsigned bytes, bool write, bool atomic, const Report &report) {
+  const uint64_t bit = uint64_t(1) << lane;
+  WaveState &s = waves_[w.index];
+  if (space == Space::Lds) {
+    if (address + bytes > lds_.size())
+      return;
+    if (!write && !atomic)
+      for (uint64_t at = address; at < address + bytes; ++at)
+        if (!lds_[at]) {
+          report("read of LDS byte " + std::to_string(at) + ", which nobody has written", bit);
+          break;
+        }
+    if (write)
+      std::fill_n(lds_.begin() + static_cast<int64_t>(address), bytes, uint8_t(1));
+  }
+  if (!i.op || (space != Space::Scratch && i.enc != Enc::Flat))
+    return;
+  const bool stores = isStore(program_.effectsOf(i));
+  const unsigned dwords = std::max(1u, bytes / 4);
+  for (unsigned d = 0; d < dwords; ++d) {
+    const uint64_t place = address / 4 + d;
+    const unsigned row = (stores ? i.src[1].index : i.dst.index) + d;
+    if (row >= s.undefined.size())
+      break;
+    const bool bad = s.undefined[row] & bit;
+    if (space != Space::Scratch) {
+      if (stores && bad)
+        report("a register that nobody has written is used as stored data", bit);
+    } else if (place < s.scratch.size()) {
+      if (write)
+        s.scratch[place] = (s.scratch[place] & ~bit) | (bad ? bit : 0);
+      else if (s.scratch[place] & bit && i.rows.result)
+        s.undefined[row] |= bit;
+      else if (s.scratch[place] & bit) // a load to LDS
+        report("scratch that nobody has written is used as stored data", bit);
+    }
+  }
+}
+
+} // namespace flyemu

@@ -1,0 +1,53 @@
+// Follows values that nobody has written through a workgroup's registers, scratch and LDS.
+#pragma once
+
+#include "emulator/core/group.h"
+#include "emulator/core/probe.h"
+#include "emulator/core/program.h"
+#include "emulator/observe/scalar_init.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace flyemu {
+
+/// A register's undefined lanes move with it: through arithmetic and scratch, and from scalar
+/// registers and into them. They matter where they become an address, data in memory that others
+/// see, or the condition of a branch.
+class InitCheck {
+public:
+  /// Told what is wrong, and the lanes in which it is.
+  using Report = std::function<void(const std::string &what, uint64_t lanes)>;
+
+  explicit InitCheck(const Program &program) : program_(program) {}
+
+  void beginGroup(const Group &group);
+  /// Before the instruction runs.
+  void before(const Wave &wave, const Inst &inst, const Report &report);
+  /// One lane's access, before it happens.
+  void access(const Wave &wave, const Inst &inst, unsigned lane, Space space, uint64_t address,
+              unsigned bytes, bool write, bool atomic, const Report &report);
+
+private:
+  struct WaveState {
+    std::vector<uint64_t> undefined; ///< of each row: lanes without a value
+    std::vector<uint64_t> scratch;   ///< likewise of each dword of scratch
+    ScalarInit scalars;
+  };
+  /// Lanes of an operand, of `rows` dwords, that EXEC has on and that have no value.
+  uint64_t undefinedOf(const Wave &wave, const WaveState &state, const Operand &operand,
+                       unsigned rows) const;
+  const ScalarRule &ruleOf(const Inst &inst);
+  void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
+  /// Values that go from vector to scalar registers or back, a lane of them.
+  void laneMove(const Wave &wave, const Inst &inst, WaveState &state);
+  void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
+
+  const Program &program_;
+  std::vector<WaveState> waves_;
+  std::vector<uint8_t> lds_;      ///< 1: bytes that somebody has written
+  std::vector<ScalarRule> rules_; ///< by instruction
+};
+
+} // namespace flyemu

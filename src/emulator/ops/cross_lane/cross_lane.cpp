@@ -1,0 +1,232 @@
+// Vector operations whose lanes depend on each other or on scalars: readlane, permlane, mbcnt,
+// swap, moves.
+#include "emulator/ops/find_op.h"
+#include "emulator/ops/memory/memory_ops.h"
+#include "emulator/ops/scalar/scalar.h"
+#include "emulator/ops/tables.h"
+
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+uint32_t laneValue(const Wave &w, const Operand &o, unsigned lane) {
+  return o.isVgpr() ? w.row(o.index)[lane] : read32(w, o);
+}
+
+void readFirstLane(Wave &w, const Inst &i) {
+  uint64_t exec = w.exec();
+  unsigned lane = exec ? static_cast<unsigned>(std::countr_zero(exec)) : 0;
+  w.s[i.dst.index & 127] = laneValue(w, i.src[0], lane); // the field has a bit too many
+}
+void readLane(Wave &w, const Inst &i) {
+  w.s[i.dst.index & 127] = laneValue(w, i.src[0], read32(w, i.src[1]) % w.lanes);
+}
+void writeLane(Wave &w, const Inst &i) {
+  w.row(i.dst.index)[read32(w, i.src[1]) % w.lanes] = read32(w, i.src[0]);
+}
+
+template <unsigned Base> void maskedBitCount(Wave &w, const Inst &i) {
+  uint32_t *out = w.row(i.dst.index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t below;
+    if (Base == 0)
+      below = lane >= 32 ? ~0u : (1u << lane) - 1;
+    else
+      below = lane >= 32 ? (1u << (lane - 32)) - 1 : 0;
+    uint32_t x = laneValue(w, i.src[0], lane), y = laneValue(w, i.src[1], lane);
+    out[lane] = y + static_cast<uint32_t>(std::popcount(x & below));
+  });
+}
+
+void swapRegisters(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint32_t t = a[lane];
+    a[lane] = b[lane];
+    b[lane] = t;
+  });
+}
+
+/// gfx950: exchanges rows of 32 (16) lanes between two registers.
+template <unsigned Rows> void permlaneSwap(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  uint64_t exec = w.exec();
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    if (lane & Rows)
+      continue;
+    // The lower row of b and the upper row of a change places.
+    unsigned upper = lane + Rows;
+    if ((exec >> lane & 1) || (exec >> upper & 1)) {
+      uint32_t x = a[upper], y = b[lane];
+      if (exec >> upper & 1)
+        a[upper] = y;
+      if (exec >> lane & 1)
+        b[lane] = x;
+    }
+  }
+}
+
+/// gfx11 and 12: lanes of a row of 16 take from any lane of their row, or of the other row of the
+/// pair. The selectors are 16 fields of 4 bits in two scalars (or in a register, the var forms).
+/// op_sel bit 0: fetch from inactive lanes; bit 1: bound control, which gives 0 for them.
+template <bool Cross, bool Var> void permlane16(Wave &w, const Inst &i) {
+  const uint32_t *in = w.row(i.src[0].index);
+  uint32_t *out = w.row(i.dst.index);
+  uint32_t tmp[kLanes];
+  uint64_t exec = w.exec(), write = exec;
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    unsigned sel;
+    if (Var) {
+      sel = w.row(i.src[1].index)[lane] & 15;
+    } else {
+      uint64_t fields = read32(w, i.src[1]) | uint64_t(read32(w, i.src[2])) << 32;
+      sel = static_cast<unsigned>(fields >> (4 * (lane & 15)) & 15);
+    }
+    unsigned from = (lane & ~15u) ^ (Cross ? 16u : 0u);
+    from |= sel;
+    if ((exec >> from & 1) || i.opsel & 1)
+      tmp[lane] = in[from];
+    else if (i.opsel & 2)
+      tmp[lane] = 0;
+    else
+      write &= ~(uint64_t(1) << lane);
+  }
+  forLanes(write, [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+void permlane64(Wave &w, const Inst &i) {
+  const uint32_t *in = w.row(i.src[0].index);
+  uint32_t *out = w.row(i.dst.index);
+  uint32_t tmp[kLanes];
+  if (w.lanes != 64)
+    return;
+  for (unsigned lane = 0; lane < 64; ++lane)
+    tmp[lane] = in[lane ^ 32];
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
+void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
+  if (from >= kVgprRows || to >= kVgprRows)
+    throw WaveFault{"relative move beyond the registers"};
+  const uint32_t *in = w.row(from);
+  uint32_t *out = w.row(to);
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = in[lane]; });
+}
+
+void swapHalves(Wave &w, const Inst &i) {
+  uint32_t *a = w.row(i.dst.index), *b = w.row(i.src[0].index);
+  const unsigned shiftA = i.dst.flags & kHigh ? 16 : 0, shiftB = i.src[0].flags & kHigh ? 16 : 0;
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint32_t x = a[lane] >> shiftA & 0xffff, y = b[lane] >> shiftB & 0xffff;
+    a[lane] = (a[lane] & ~(0xffffu << shiftA)) | y << shiftA;
+    b[lane] = (b[lane] & ~(0xffffu << shiftB)) | x << shiftB;
+  });
+}
+
+/// M0 has an index for each side.
+void swapRelative(Wave &w, const Inst &i) {
+  const unsigned from = i.src[0].index + (w.m0() & 1023), to = i.dst.index + (w.m0() >> 16 & 1023);
+  if (from >= kVgprRows || to >= kVgprRows)
+    throw WaveFault{"relative move beyond the registers"};
+  uint32_t *a = w.row(to), *b = w.row(from);
+  forLanes(w.exec(), [&](unsigned lane) { std::swap(a[lane], b[lane]); });
+}
+
+/// gfx12's functions of a scalar: the vector operation `Name` on one lane, whatever EXEC is.
+template <const char *const &Name> void pseudoScalar(Wave &w, const Inst &i) {
+  static const OpDef *const vector = findOp(Name);
+  Inst run = i;
+  run.op = vector;
+  run.dst = {Kind::Vgpr, 0, kTempRow, 0};
+  run.flags &= static_cast<uint16_t>(~kKeepHigh);
+  const uint64_t exec = w.exec();
+  w.setExec(1);
+  vector->fn(w, run);
+  w.setExec(exec);
+  w.s[i.dst.index] = w.row(kTempRow)[0];
+}
+#define PSEUDO_SCALAR(F)                                                                           \
+  constexpr const char *k##F = "v_" #F;                                                            \
+  constexpr OpDef kScalar##F = {"v_s_" #F,                                                         \
+                                pseudoScalar<k##F>,                                                \
+                                Class::Valu,                                                       \
+                                Type::B32,                                                         \
+                                {typeOfName("v_s_" #F), Type::None, Type::None},                   \
+                                0};
+constexpr Type typeOfName(std::string_view name) {
+  return name.substr(name.size() - 3) == "f16" ? Type::F16 : Type::F32;
+}
+PSEUDO_SCALAR(exp_f32)
+PSEUDO_SCALAR(exp_f16)
+PSEUDO_SCALAR(log_f32)
+PSEUDO_SCALAR(log_f16)
+PSEUDO_SCALAR(rcp_f32)
+PSEUDO_SCALAR(rcp_f16)
+PSEUDO_SCALAR(rsq_f32)
+PSEUDO_SCALAR(rsq_f16)
+PSEUDO_SCALAR(sqrt_f32)
+PSEUDO_SCALAR(sqrt_f16)
+
+constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None,
+                   Type s2 = Type::None) {
+  return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}, 0};
+}
+
+constexpr OpDef kOps[] = {
+    op("v_readfirstlane_b32", readFirstLane),
+    op("v_readlane_b32", readLane, Type::B32, Type::B32),
+    op("v_writelane_b32", writeLane, Type::B32, Type::B32),
+    op("v_mbcnt_lo_u32_b32", maskedBitCount<0>, Type::B32, Type::B32),
+    op("v_mbcnt_hi_u32_b32", maskedBitCount<32>, Type::B32, Type::B32),
+    op("v_swap_b32", swapRegisters),
+    {"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}, 0},
+    op("v_swaprel_b32", swapRelative),
+    op("v_movrelsd_2_b32",
+       [](Wave &w, const Inst &i) {
+         moveRelative(w, i, i.src[0].index + (w.m0() & 1023), i.dst.index + (w.m0() >> 16 & 1023));
+       }),
+    kScalarexp_f32,
+    kScalarexp_f16,
+    kScalarlog_f32,
+    kScalarlog_f16,
+    kScalarrcp_f32,
+    kScalarrcp_f16,
+    kScalarrsq_f32,
+    kScalarrsq_f16,
+    kScalarsqrt_f32,
+    kScalarsqrt_f16,
+    op("v_permlane32_swap_b32", permlaneSwap<32>),
+    op("v_permlane16_swap_b32", permlaneSwap<16>),
+    op("v_permlane16_b32", permlane16<false, false>, Type::B32, Type::B32, Type::B32),
+    op("v_permlanex16_b32", permlane16<true, false>, Type::B32, Type::B32, Type::B32),
+    op("v_permlane16_var_b32", permlane16<false, true>, Type::B32, Type::B32),
+    op("v_permlanex16_var_b32", permlane16<true, true>, Type::B32, Type::B32),
+    op("v_permlane64_b32", permlane64),
+    op("v_movrels_b32",
+       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); }),
+    op("v_movreld_b32",
+       [](Wave &w, const Inst &i) {
+         Inst at = i;
+         at.dst.index = static_cast<uint16_t>(i.dst.index + w.m0());
+         if (at.dst.index >= kVgprRows)
+           throw WaveFault{"relative move beyond the registers"};
+         uint32_t *out = w.row(at.dst.index);
+         forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
+       }),
+    op("v_movrelsd_b32",
+       [](Wave &w, const Inst &i) {
+         moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0());
+       }),
+    op(
+        "v_nop", [](Wave &, const Inst &) {}, Type::None),
+    op(
+        "v_pipeflush", [](Wave &, const Inst &) {}, Type::None),
+    op(
+        "v_clrexcp", [](Wave &, const Inst &) {}, Type::None),
+};
+} // namespace
+
+OpTable tableCrossLane() { return {std::begin(kOps), std::end(kOps)}; }
+
+} // namespace flyemu

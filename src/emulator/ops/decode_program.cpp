@@ -1,0 +1,210 @@
+#include "emulator/ops/decode_program.h"
+
+#include "emulator/core/wave.h"
+#include "emulator/isa/decode.h"
+#include "emulator/isa/disassembler.h"
+#include "emulator/isa/mnemonic.h"
+#include "emulator/ops/find_op.h"
+#include "emulator/ops/matrix/matrix.h"
+#include "emulator/ops/vector/gpr_index.h"
+#include "emulator/ops/vector/permute.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+namespace flyemu {
+
+namespace {
+/// The operation of each of LLVM's opcodes for one machine, found when it is first met. Used under
+/// the lock of the machine's disassembler.
+struct Operations {
+  explicit Operations(const Machine &t)
+      : target(t), mc(disassemblerOf(t).mc), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+
+  const OpDef *op(unsigned opcode) {
+    if (!known[opcode]) {
+      known[opcode] = true;
+      std::string name = baseMnemonic(mc.opcodeName(opcode));
+      ops[opcode] = findOp(name);
+      if (!ops[opcode])
+        ops[opcode] = findMatrixOp(name, target);
+    }
+    return ops[opcode];
+  }
+
+  /// The two operations of a dual instruction, null where there is none.
+  std::pair<const OpDef *, const OpDef *> halves(unsigned opcode) {
+    std::string name = baseMnemonic(mc.opcodeName(opcode));
+    size_t colon = name.find(':');
+    if (name.compare(0, 7, "v_dual_") != 0 || colon == std::string::npos)
+      return {};
+    auto single = [](std::string n) { return findOp("v_" + n.substr(7)); };
+    return {single(name.substr(0, colon)), single(name.substr(colon + 1))};
+  }
+
+  const Machine &target;
+  const McTarget &mc;
+  std::vector<const OpDef *> ops;
+  std::vector<bool> known;
+};
+
+/// Called under the lock of the machine's disassembler.
+Operations &operationsOf(const Machine &target) {
+  static std::mutex mutex;
+  // Not destroyed: streams may run while the process exits. So are the other tables here.
+  static auto &all = *new std::map<const Machine *, std::unique_ptr<Operations>>;
+  std::lock_guard lock(mutex);
+  auto &found = all[&target];
+  if (!found)
+    found = std::make_unique<Operations>(target);
+  return *found;
+}
+
+void invalidInstruction(Wave &, const Inst &) {
+  throw WaveFault{"these bytes are no instruction of the target"};
+}
+void unknownInstruction(Wave &, const Inst &) {
+  throw WaveFault{"the emulator does not implement this instruction"};
+}
+void unsupportedForm(Wave &, const Inst &) {
+  throw WaveFault{"the emulator does not implement this form of the instruction"};
+}
+void globalDataShare(Wave &, const Inst &) {
+  throw WaveFault{"global data share does not exist"};
+}
+void trapTemporary(Wave &, const Inst &) {
+  throw WaveFault{"a trap temporary register that the launch of a kernel does not set: only a trap "
+                  "handler has a use for it"};
+}
+void outsideCode(Wave &, const Inst &) {
+  throw WaveFault{"execution ran past the end of the code"};
+}
+
+/// The trap temporaries that a kernel may read: those that hold its workgroup's coordinates and its
+/// wave's number (wave_setup.cpp).
+uint16_t readableTrapTemporaries(const Machine &target) {
+  return target.encoding == Encoding::Gfx12 ? 1u << 7 | 1u << 8 | 1u << 9 : 0;
+}
+
+/// Registers that an operand covers, for the size of the register file.
+void countRegisters(Program &p, const Inst &inst) {
+  auto use = [&](const Operand &o, unsigned count) {
+    if (!o.isVgpr())
+      return;
+    if (o.index < 256)
+      p.vgprs = std::max(p.vgprs, o.index + count);
+    else if (o.index < 512)
+      p.accVgprs = std::max(p.accVgprs, o.index - 256 + count);
+  };
+  unsigned size = 1;
+  switch (inst.enc) {
+  case Enc::Ds:
+  case Enc::Flat:
+  case Enc::Global:
+  case Enc::Scratch:
+  case Enc::Mubuf:
+  case Enc::Mtbuf:
+    size = 4;
+    break;
+  default:
+    break;
+  }
+  use(inst.dst, std::max(size, dwordsOf(inst.op->dst)));
+  for (unsigned k = 0; k < 3; ++k)
+    use(inst.src[k], std::max(size, dwordsOf(inst.op->src[k])));
+}
+
+/// A dual instruction: its halves are this entry and the next, whose dword starts no instruction.
+void decodeDual(Operations &d, Program &p, size_t at, unsigned opcode, const uint32_t *words) {
+  Inst &x = p.insts[at], &y = p.insts[at + 1];
+  auto halves = d.halves(opcode);
+  x.op = halves.first;
+  y.op = halves.second;
+  y.dwords = 1;
+  if (!x.op || !y.op) {
+    x.fn = unknownInstruction;
+    return;
+  }
+  if (decodeVopd(*p.target, words, x, y)) {
+    x.fn = unsupportedForm;
+    return;
+  }
+  x.base = x.op->fn;
+  y.base = y.op->fn;
+  x.fn = runDual;
+  countRegisters(p, x);
+  countRegisters(p, y);
+}
+} // namespace
+
+std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code,
+                                             size_t size) {
+  const Machine *info = findMachine(target);
+  if (!info)
+    throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
+  if (size % 4 || reinterpret_cast<uintptr_t>(code) % 4)
+    throw std::invalid_argument("code whose address or size is no multiple of 4");
+  auto p = std::make_shared<Program>();
+  p->target = info;
+  p->address = reinterpret_cast<uint64_t>(code);
+  p->bytes = size;
+  p->insts.resize(size / 4 + 1);
+  p->effects.resize(p->insts.size());
+  for (Inst &i : p->insts)
+    i.fn = invalidInstruction;
+  p->insts.back().fn = outsideCode;
+  p->insts.back().dwords = 1;
+
+  Disassembler &disassembler = disassemblerOf(*info);
+  std::lock_guard lock(disassembler.mutex);
+  Operations &d = operationsOf(*info);
+  auto *words = static_cast<const uint32_t *>(code);
+  for (size_t at = 0, end = size / 4; at < end;) {
+    McInstruction mc = d.mc.decode(words + at, (end - at) * 4, p->address + at * 4);
+    Inst &inst = p->insts[at];
+    if (!mc.size) {
+      inst.dwords = 1;
+      ++at;
+      continue;
+    }
+    inst.dwords = static_cast<uint8_t>(mc.size / 4);
+    // Of a dual instruction, the next entry is its second half.
+    std::fill_n(p->effects.begin() + static_cast<ptrdiff_t>(at), inst.dwords, mc.effects);
+    inst.op = d.op(mc.opcode);
+    if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->encoding != Encoding::Gfx9) {
+      decodeDual(d, *p, at, mc.opcode, words + at);
+    } else if (!inst.op) {
+      inst.fn = unknownInstruction;
+    } else {
+      const char *bad = info->encoding == Encoding::Gfx9 ? decodeGfx9(*info, words + at, inst)
+                                                         : decodeGfx11(*info, words + at, inst);
+      inst.rows = memoryRows(mc, inst);
+      if (!bad && inst.op->cls == Class::Mfma)
+        bad = prepareMatrix(*info, words + at, inst);
+      inst.fn = bad ? unsupportedForm : inst.op->fn;
+      if (inst.permute != Permute::None) {
+        inst.base = inst.op->fn;
+        inst.fn = bad ? unsupportedForm : inst.permute == Permute::Dpp ? runDpp : runSdwa;
+      }
+      // The global wave sync has the same bit.
+      if (inst.flags & kGds && inst.op->name.find("_gws_") == std::string_view::npos)
+        inst.fn = globalDataShare;
+      // A branch target outside the segment must not become a wild pointer.
+      if (inst.op->cls == Class::Branch && (inst.enc == Enc::Sopp || inst.enc == Enc::Sopk)) {
+        int64_t to = static_cast<int64_t>(at) + 1 + inst.offset;
+        if (to < 0 || to > static_cast<int64_t>(end))
+          inst.fn = outsideCode;
+      }
+      countRegisters(*p, inst);
+    }
+    if (mc.trapWrites || mc.trapReads & ~readableTrapTemporaries(*info))
+      inst.fn = trapTemporary;
+    at += inst.dwords;
+  }
+  bracketIndexing(p->insts);
+  return p;
+}
+
+} // namespace flyemu

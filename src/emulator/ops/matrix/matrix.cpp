@@ -1,0 +1,179 @@
+#include "emulator/ops/matrix/matrix.h"
+
+#include "emulator/core/wave.h"
+#include "emulator/isa/decode.h"
+#include "emulator/matrix/execute.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+
+namespace flyemu {
+
+namespace {
+struct MatrixDef {
+  std::string name;
+  matrix::MatrixOp op;
+  OpDef def;
+};
+
+std::mutex tableMutex;
+
+/// An operand as rows of registers; constants are spread over `buffer`.
+const uint32_t *rows(const Wave &w, const Operand &o, unsigned count, uint32_t *buffer) {
+  if (o.isVgpr())
+    return w.row(o.index);
+  const bool wide = o.kind == Kind::ImmHigh || o.kind == Kind::ImmPi || o.kind == Kind::ImmZero;
+  const uint64_t x = wide ? read64(w, o) : read32(w, o);
+  for (unsigned r = 0; r < count; ++r)
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      buffer[r * kLanes + lane] = static_cast<uint32_t>(wide && r % 2 ? x >> 32 : x);
+  return buffer;
+}
+
+void runMatrix(Wave &w, const Inst &i) {
+  const auto &plan = *static_cast<const matrix::MatrixPlan *>(i.plan);
+  const matrix::MatrixOp &op = plan.op();
+  if (op.family != matrix::Family::Cdna && w.exec() != w.fullMask())
+    throw WaveFault{"a matrix instruction with lanes switched off"};
+  if (w.lanes != op.lanes())
+    throw WaveFault{"a matrix instruction for waves of another size"};
+  alignas(64) uint32_t constants[32 * kLanes], scales[2][kLanes];
+  matrix::Registers r;
+  r.laneStride = kLanes;
+  r.a = w.row(i.src[0].index);
+  r.b = w.row(i.src[1].index);
+  r.d = w.row(i.dst.index);
+  if (op.sparse) {
+    r.c = r.d;
+    r.index = w.row(i.src[2].index);
+  } else {
+    r.c = rows(w, i.src[2], plan.regsD(), constants);
+  }
+  matrix::Modifiers m;
+  m.cbsz = i.offset & 7;
+  m.abid = i.offset >> 4 & 15;
+  m.blgp = i.offset >> 8 & 7;
+  m.clamp = i.flags & kClamp;
+  if (op.family != matrix::Family::Cdna) {
+    for (unsigned k = 0; k < 3; ++k) {
+      m.negLo |= static_cast<uint8_t>((i.src[k].flags & kNeg ? 1 : 0) << k);
+      m.negHi |= static_cast<uint8_t>((i.src[k].flags & kNegHi ? 1 : 0) << k);
+    }
+    m.upperHalf = i.opsel >> 2 & 1;
+    if (op.sparse) { // the index key, in the place of CDNA's ABID
+      m.abid = i.opsel & 1;
+      m.upperHalf = false;
+    }
+  }
+  if (op.scaled) {
+    r.scaleA = rows(w, i.src[3], 1, scales[0]);
+    r.scaleB = rows(w, i.sdst, 1, scales[1]);
+    m.opselA = i.opsel;
+    m.opselB = i.opselHi;
+  }
+  plan.execute(m, r);
+}
+
+Type typeOfRegisters(unsigned n) {
+  switch (n) {
+  case 1:
+    return Type::B32;
+  case 2:
+    return Type::B64;
+  case 3:
+    return Type::B96;
+  case 4:
+    return Type::B128;
+  case 6:
+  case 8:
+    return Type::B256;
+  case 16:
+    return Type::B512;
+  default:
+    return Type::B1024;
+  }
+}
+} // namespace
+
+const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target) {
+  // Not destroyed: streams may run while the process exits.
+  static auto &defs =
+      *new std::map<std::pair<std::string, const Machine *>, std::unique_ptr<MatrixDef>>;
+  // One record for each pair of formats: the formats are the instruction's fields, not its name.
+  std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos
+                                            ? std::string::npos
+                                            : mnemonic.find("f8f6f4") + 6);
+  std::lock_guard lock(tableMutex);
+  auto &d = defs[{name, &target}];
+  if (!d) {
+    auto op = matrix::parseMatrixOp(name, *target.processor);
+    if (!op)
+      return nullptr;
+    d = std::make_unique<MatrixDef>();
+    d->name = name;
+    d->op = *op;
+    matrix::MatrixPlan plan(op->anyFormat ? *matrix::withFormats(*op, 0, 0) : *op);
+    d->def.name = d->name;
+    d->def.fn = runMatrix;
+    d->def.cls = Class::Mfma;
+    d->def.dst = typeOfRegisters(plan.regsD());
+    d->def.src[0] = typeOfRegisters(plan.regsA());
+    d->def.src[1] = typeOfRegisters(plan.regsB());
+    // Constants of the third operand expand as the accumulator's type does.
+    d->def.src[2] = op->sparse                     ? Type::B32
+                    : op->acc == matrix::Elem::F64 ? Type::F64
+                    : op->acc == matrix::Elem::F16 ? Type::F16
+                                                   : Type::B32;
+    d->def.info = 2u * op->m * op->n * op->k * op->blocks;
+  }
+  return d->op.lanes() ? &d->def : nullptr;
+}
+
+const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &inst) {
+  static auto &plans = *new std::map<std::tuple<const OpDef *, unsigned, unsigned>,
+                                     std::unique_ptr<matrix::MatrixPlan>>; // nor is this
+  auto op = matrix::parseMatrixOp(inst.op->name, *target.processor);
+  if (!op)
+    return "an unknown matrix instruction";
+  unsigned formatA = 0, formatB = 0;
+  if (op->anyFormat) {
+    formatA = inst.offset & 7;
+    formatB = inst.offset >> 8 & 7;
+    auto chosen = matrix::withFormats(*op, formatA, formatB);
+    if (!chosen)
+      return "a format of a matrix operand that does not exist";
+    op = chosen;
+  }
+  if (!inst.src[0].isVgpr() || !inst.src[1].isVgpr() || (op->sparse && !inst.src[2].isVgpr()))
+    return "a matrix operand that is no vector register";
+  if (op->family == matrix::Family::Cdna && !op->sparse && !op->anyFormat) {
+    // CBSZ and ABID, here alone a broadcast of A's blocks (CDNA3 ISA, VOP3P-MAI).
+    const unsigned group = 1u << (inst.offset & 7);
+    if (group > op->blocks)
+      return "a broadcast to more blocks than the matrix instruction has";
+    if ((inst.offset >> 4 & 15) >= group)
+      return "a broadcast of a block that the matrix instruction does not share";
+  }
+  if (op->family == matrix::Family::Cdna && !op->anyFormat && (inst.offset >> 8 & 7) &&
+      !matrix::hasLanePattern(*op, *target.processor))
+    return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
+  if (op->scaled) {
+    // The scales come in the instruction's first half, with a byte selector of two bits for each.
+    inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
+    inst.sdst = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
+    unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
+    inst.opsel = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
+    inst.opselHi = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
+  }
+  std::lock_guard lock(tableMutex);
+  auto &plan = plans[{inst.op, formatA, formatB}];
+  if (!plan)
+    plan = std::make_unique<matrix::MatrixPlan>(*op);
+  inst.plan = plan.get();
+  return nullptr;
+}
+
+} // namespace flyemu

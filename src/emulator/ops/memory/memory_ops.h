@@ -1,0 +1,315 @@
+// Loads, stores and atomics over any way of addressing: the flat family, buffers. A policy `A` is
+// made once for each instruction and gives each lane its pointer.
+#pragma once
+
+#include "emulator/core/probe.h"
+#include "emulator/core/wave.h"
+#include "emulator/isa/op.h"
+
+#include <emmintrin.h>
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace flyemu {
+
+/// The LDS address in M0: 16 bits, and as many more as an LDS of more than 64 KB needs.
+inline uint32_t ldsBase(Wave &w) {
+  return w.m0() & (w.target->processor->ldsBytes > 0x10000 ? 0x3ffffu : 0xffffu);
+}
+
+/// Bytes of a lane's scratch, which is kept lane by lane. Throws WaveFault past its end.
+inline uint8_t *laneScratch(Wave &w, const Inst &i, unsigned lane, uint64_t offset, unsigned bytes,
+                            bool write) {
+  if (offset + bytes > w.scratchSize)
+    throw WaveFault{"scratch access of " + std::to_string(bytes) + " bytes at offset " +
+                        std::to_string(offset) + " of " + std::to_string(w.scratchSize),
+                    static_cast<int>(lane), offset};
+  if (w.probe)
+    w.probe->access(w, i, lane, Space::Scratch, offset, bytes, write, false);
+  return w.scratch + uint64_t(lane) * w.scratchSize + offset;
+}
+
+template <class F> void forLanes(uint64_t mask, F f) {
+  for (; mask; mask &= mask - 1)
+    f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+/// A part of a dword as a register receives it.
+inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
+  uint32_t x;
+  if ((info & kBytesMask) == 1) {
+    x = *p;
+    if (info & kSigned)
+      x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(x)));
+  } else {
+    uint16_t h;
+    std::memcpy(&h, p, 2);
+    x = h;
+    if (info & kSigned)
+      x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(h)));
+  }
+  if (info & kD16)
+    return (x & 0xffff) | (old & 0xffff0000);
+  if (info & kD16High)
+    return x << 16 | (old & 0xffff);
+  return x;
+}
+
+/// True if one range of mapped memory holds [at[lane], at[lane] + bytes) of every active lane.
+/// Inactive lanes' entries are replaced by an active one's.
+inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, bool write) {
+  const uint64_t some = at[std::countr_zero(exec)];
+  uint64_t low = ~uint64_t(0), high = 0;
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    at[lane] = exec >> lane & 1 ? at[lane] : some;
+    low = at[lane] < low ? at[lane] : low;
+    high = at[lane] > high ? at[lane] : high;
+  }
+  for (const MemoryRange &r : w.ranges)
+    if (r.contains(low, bytes) && r.contains(high, bytes) && (!write || r.writable))
+      return true;
+  return false;
+}
+
+/// Tells whoever watches of an access whose lanes' addresses are at[lane] - origin, before it
+/// happens.
+inline void reportLanes(Wave &w, const Inst &i, Space space, const uint64_t *at, uint64_t origin,
+                        uint32_t bytes, bool write) {
+  if (__builtin_expect(w.probe == nullptr, 1))
+    return;
+  forLanes(w.exec(), [&](unsigned lane) {
+    w.probe->access(w, i, lane, space, at[lane] - origin, bytes, write, false);
+  });
+  w.probe->accessesDone(w, i);
+}
+
+/// Four lanes' 16 bytes to four rows, or back: a transposition of 4 x 4 dwords.
+inline void transpose4(__m128i &a, __m128i &b, __m128i &c, __m128i &d) {
+  const __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+  const __m128i abHigh = _mm_unpackhi_epi32(a, b), cdHigh = _mm_unpackhi_epi32(c, d);
+  a = _mm_unpacklo_epi64(ab, cd);
+  b = _mm_unpackhi_epi64(ab, cd);
+  c = _mm_unpacklo_epi64(abHigh, cdHigh);
+  d = _mm_unpackhi_epi64(abHigh, cdHigh);
+}
+
+/// row[d][lane] = the dword d at at[lane]
+inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row,
+                   unsigned dwords) {
+  auto from = [&](unsigned lane) { return reinterpret_cast<const __m128i *>(at[lane]); };
+  if (exec != w.fullMask()) {
+    forLanes(exec, [&](unsigned lane) {
+      for (unsigned d = 0; d < dwords; ++d)
+        std::memcpy(&row[d * kLanes + lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d,
+                    4);
+    });
+  } else if (dwords == 4) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      __m128i x[4];
+      for (unsigned k = 0; k < 4; ++k)
+        x[k] = _mm_loadu_si128(from(lane + k));
+      transpose4(x[0], x[1], x[2], x[3]);
+      for (unsigned d = 0; d < 4; ++d)
+        _mm_store_si128(reinterpret_cast<__m128i *>(row + d * kLanes + lane), x[d]);
+    }
+  } else if (dwords == 2) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      const __m128i a =
+          _mm_unpacklo_epi32(_mm_loadl_epi64(from(lane)), _mm_loadl_epi64(from(lane + 1)));
+      const __m128i b =
+          _mm_unpacklo_epi32(_mm_loadl_epi64(from(lane + 2)), _mm_loadl_epi64(from(lane + 3)));
+      _mm_store_si128(reinterpret_cast<__m128i *>(row + lane), _mm_unpacklo_epi64(a, b));
+      _mm_store_si128(reinterpret_cast<__m128i *>(row + kLanes + lane), _mm_unpackhi_epi64(a, b));
+    }
+  } else {
+    for (unsigned d = 0; d < dwords; ++d)
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        std::memcpy(&row[d * kLanes + lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d,
+                    4);
+  }
+}
+/// Lanes are stored in their order: where they overlap, the last one's data stay.
+inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row,
+                    unsigned dwords) {
+  if (dwords == 4 && exec == w.fullMask()) {
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      __m128i x[4];
+      for (unsigned d = 0; d < 4; ++d)
+        x[d] = _mm_load_si128(reinterpret_cast<const __m128i *>(row + d * kLanes + lane));
+      transpose4(x[0], x[1], x[2], x[3]);
+      for (unsigned k = 0; k < 4; ++k)
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(at[lane + k]), x[k]);
+    }
+    return;
+  }
+  if (dwords == 2 && exec == w.fullMask()) {
+    auto to = [&](unsigned lane) { return reinterpret_cast<__m128i *>(at[lane]); };
+    for (unsigned lane = 0; lane < w.lanes; lane += 4) {
+      const __m128i a = _mm_load_si128(reinterpret_cast<const __m128i *>(row + lane));
+      const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i *>(row + kLanes + lane));
+      const __m128i low = _mm_unpacklo_epi32(a, b), high = _mm_unpackhi_epi32(a, b);
+      _mm_storel_epi64(to(lane), low);
+      _mm_storel_epi64(to(lane + 1), _mm_unpackhi_epi64(low, low));
+      _mm_storel_epi64(to(lane + 2), high);
+      _mm_storel_epi64(to(lane + 3), _mm_unpackhi_epi64(high, high));
+    }
+    return;
+  }
+  if (dwords == 1 && exec == w.fullMask()) {
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      std::memcpy(reinterpret_cast<uint8_t *>(at[lane]), &row[lane], 4);
+    return;
+  }
+  forLanes(exec, [&](unsigned lane) {
+    for (unsigned d = 0; d < dwords; ++d)
+      std::memcpy(reinterpret_cast<uint8_t *>(at[lane]) + 4 * d, &row[d * kLanes + lane], 4);
+  });
+}
+
+/// A policy's `bulk(exec, bytes, write, at)` finds the addresses of all active lanes at once, where
+/// all of them are valid and one allocation holds them; else false, and the lanes are gone through
+/// one by one with at().
+///
+/// A policy's `at(lane, skip, bytes, write)` is the place of the lane's bytes [skip, skip + bytes);
+/// null: out of a buffer's range, so that loads give 0 and stores vanish.
+template <class A> void loadOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  uint32_t *row = w.row(i.dst.index);
+  if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
+    uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint8_t *p = address.at(lane, 0, bytes, false);
+      uint64_t to = base + lane * stride;
+      if (w.probe)
+        w.probe->access(w, i, lane, Space::Lds, to, stride, true, false);
+      if (to + stride > w.ldsSize)
+        return;
+      uint32_t part = 0;
+      if (bytes < 4) {
+        if (p)
+          part = mergePart(info, p, 0);
+        std::memcpy(w.lds + to, &part, 4);
+      } else if (p) {
+        std::memcpy(w.lds + to, p, bytes);
+      } else {
+        std::memset(w.lds + to, 0, bytes);
+      }
+    });
+  } else if (bytes < 4) {
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint8_t *p = address.at(lane, 0, bytes, false);
+      static constexpr uint8_t kZero[4] = {};
+      row[lane] = mergePart(info, p ? p : kZero, row[lane]);
+    });
+  } else {
+    const unsigned dwords = bytes / 4;
+    uint64_t exec = w.exec(), all[kLanes];
+    if (exec && address.bulk(exec, bytes, false, all)) {
+      reportLanes(w, i, Space::Global, all, 0, bytes, false);
+      gather(w, exec, all, row, dwords);
+      return;
+    }
+    // The destination may overlap the address registers: read a lane's address before any of its
+    // results is stored.
+    forLanes(exec, [&](unsigned lane) {
+      if (const uint8_t *p = address.at(lane, 0, bytes, false)) {
+        uint32_t x[4];
+        std::memcpy(x, p, bytes);
+        for (unsigned d = 0; d < dwords; ++d)
+          row[d * kLanes + lane] = x[d];
+        return;
+      }
+      const uint8_t *parts[4];
+      for (unsigned d = 0; d < dwords; ++d)
+        parts[d] = address.at(lane, 4 * d, 4, false);
+      for (unsigned d = 0; d < dwords; ++d) {
+        uint32_t x = 0;
+        if (parts[d])
+          std::memcpy(&x, parts[d], 4);
+        row[d * kLanes + lane] = x;
+      }
+    });
+  }
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+template <class A> void storeOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const uint32_t *row = w.row(i.src[1].index);
+  uint64_t all[kLanes];
+  if (bytes >= 4 && w.exec() && address.bulk(w.exec(), bytes, true, all)) {
+    reportLanes(w, i, Space::Global, all, 0, bytes, true);
+    scatter(w, w.exec(), all, row, bytes / 4);
+    return;
+  }
+  forLanes(w.exec(), [&](unsigned lane) {
+    if (uint8_t *p = address.at(lane, 0, bytes, true)) {
+      if (bytes < 4) {
+        uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
+        std::memcpy(p, &x, bytes);
+        return;
+      }
+      for (unsigned d = 0; d < bytes / 4; ++d)
+        std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
+      return;
+    }
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      if (uint8_t *p = address.at(lane, 4 * d, 4, true))
+        std::memcpy(p, &row[d * kLanes + lane], 4);
+  });
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+/// Replaces *p by f(*p) at once, and returns the old value.
+template <class T, class F> T atomicUpdate(uint8_t *p, F f) {
+  auto *q = reinterpret_cast<T *>(p);
+  T old = __atomic_load_n(q, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(q, &old, f(old), true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    ;
+  return old;
+}
+
+template <class T> T readLane(const uint32_t *row, unsigned lane) {
+  if constexpr (sizeof(T) == 8)
+    return row[lane] | T(row[kLanes + lane]) << 32;
+  else
+    return row[lane];
+}
+template <class T> void writeLane(uint32_t *row, unsigned lane, T x) {
+  row[lane] = static_cast<uint32_t>(x);
+  if constexpr (sizeof(T) == 8)
+    row[kLanes + lane] = static_cast<uint32_t>(x >> 32);
+}
+
+/// new = F(old, data, compare); T is the unsigned type of the memory's width. Misaligned atomics
+/// are faults.
+template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
+  A address(w, i);
+  const uint32_t *data = w.row(i.src[1].index);
+  uint32_t *out = w.row(i.dst.index);
+  constexpr unsigned kDwords = sizeof(T) / 4;
+  forLanes(w.exec(), [&](unsigned lane) {
+    uint8_t *p = address.at(lane, 0, sizeof(T), true);
+    T old = 0;
+    if (p) {
+      if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
+        throw WaveFault{"misaligned atomic", static_cast<int>(lane), reinterpret_cast<uint64_t>(p)};
+      T x = readLane<T>(data, lane), compare = 0;
+      if constexpr (F::kCompare)
+        compare = readLane<T>(data + kDwords * kLanes, lane);
+      old = atomicUpdate<T>(p, [&](T m) { return F::apply(m, x, compare); });
+    }
+    if (i.flags & kGlc)
+      writeLane<T>(out, lane, old);
+  });
+  if (w.probe)
+    w.probe->accessesDone(w, i);
+}
+
+} // namespace flyemu

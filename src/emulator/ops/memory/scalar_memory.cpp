@@ -1,0 +1,195 @@
+// Scalar memory: loads, stores, buffer loads, cache control.
+#include "emulator/ops/memory/atomics.h"
+#include "emulator/ops/memory/memory_ops.h"
+#include "emulator/ops/scalar/scalar.h"
+#include "emulator/ops/tables.h"
+
+#include <iterator>
+
+namespace flyemu {
+
+namespace {
+/// The offsets' sum. In scalar scratch accesses the register counts 64 bytes (one dword of each of
+/// 16 lanes in the swizzled layout; Vega ISA, "Scalar Memory Addressing").
+uint64_t offsetOf(const Wave &w, const Inst &i, uint64_t unit = 1) {
+  uint64_t offset = static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+  if (i.src[2].kind != Kind::None)
+    offset += read32(w, i.src[2]) * unit;
+  return offset;
+}
+
+/// The registers that an access gives or takes; they must exist.
+uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
+  if (i.sdst.index + dwords > 128 && i.sdst.index < 128)
+    throw WaveFault{"scalar memory access with registers that do not exist"};
+  if (i.sdst.index + dwords > std::size(w.s)) {
+    // Loads to NULL: the values go nowhere.
+    static thread_local uint32_t nowhere[16];
+    return nowhere;
+  }
+  return &w.s[i.sdst.index];
+}
+
+/// Plain addresses: base, offset. Null only if out of a buffer's range, which here is never.
+struct Plain {
+  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+    uint64_t base = w.s64(i.src[0].index) + offsetOf(w, i);
+    if (bytes >= 4)
+      base &= ~uint64_t(3);
+    return w.global(base + skip, bytes, write, -1);
+  }
+};
+struct Scratch {
+  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+    const uint64_t base = (w.s64(i.src[0].index) + offsetOf(w, i, 64)) & ~uint64_t(3);
+    return w.global(base + skip, bytes, write, -1);
+  }
+};
+/// Through a descriptor: NUM_RECORDS counts bytes without a stride, else records. Accesses out of
+/// range are null.
+struct Buffer {
+  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+    const uint32_t *d = w.s + i.src[0].index;
+    const uint64_t base = d[0] | uint64_t(d[1] & 0xffff) << 32;
+    const uint64_t stride = d[1] >> 16 & 0x3fff, limit = stride ? uint64_t(d[2]) * stride : d[2];
+    uint64_t offset = static_cast<uint32_t>(i.offset);
+    if (i.src[2].kind != Kind::None)
+      offset += read32(w, i.src[2]);
+    if (bytes >= 4)
+      offset &= ~uint64_t(3);
+    if (offset + skip + bytes > limit)
+      return nullptr;
+    return w.global((base & ~uint64_t(3)) + offset + skip, bytes, write, -1);
+  }
+};
+
+/// Dwords in one piece where all of them are plain memory, else one by one.
+template <class A> void load(Wave &w, const Inst &i) {
+  const uint32_t bytes = i.op->info;
+  uint32_t x[16] = {};
+  if constexpr (std::is_same_v<A, Buffer>) {
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      if (const uint8_t *p = A::at(w, i, 4 * d, 4, false))
+        std::memcpy(&x[d], p, 4);
+  } else {
+    std::memcpy(x, A::at(w, i, 0, bytes, false), bytes);
+  }
+  std::memcpy(data(w, i, bytes / 4), x, bytes);
+}
+
+template <class A, class T> void loadPart(Wave &w, const Inst &i) {
+  T x = 0;
+  if (const uint8_t *p = A::at(w, i, 0, sizeof(T), false))
+    std::memcpy(&x, p, sizeof(T));
+  *data(w, i, 1) = static_cast<uint32_t>(static_cast<int32_t>(x));
+}
+
+template <class A> void store(Wave &w, const Inst &i) {
+  const unsigned dwords = i.op->info / 4;
+  const uint32_t *from = data(w, i, dwords);
+  for (unsigned d = 0; d < dwords; ++d)
+    if (uint8_t *p = A::at(w, i, 4 * d, 4, true))
+      std::memcpy(p, &from[d], 4);
+}
+
+/// The data's registers get the old value where the instruction returns it; of a compare-and-swap,
+/// the data come first and the comparand follows.
+template <class A, class F, class T> void atomic(Wave &w, const Inst &i) {
+  constexpr unsigned kDwords = sizeof(T) / 4;
+  uint32_t *registers = data(w, i, F::kCompare ? 2 * kDwords : kDwords);
+  T x, compare = 0, old = 0;
+  std::memcpy(&x, registers, sizeof(T));
+  if constexpr (F::kCompare)
+    std::memcpy(&compare, registers + kDwords, sizeof(T));
+  if (uint8_t *p = A::at(w, i, 0, sizeof(T), true)) {
+    if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
+      throw WaveFault{"misaligned atomic", -1, reinterpret_cast<uint64_t>(p)};
+    old = atomicUpdate<T>(p, [&](T m) { return F::apply(m, x, compare); });
+  }
+  if (i.flags & kGlc)
+    std::memcpy(registers, &old, sizeof(T));
+}
+
+constexpr auto kNothing = [](Wave &, const Inst &) {};
+constexpr OpDef op(const char *name, Handler fn, uint32_t info) {
+  return {name, fn, Class::Smem, Type::None, {}, info};
+}
+
+#define ATOMIC(P, A, NAME, F)                                                                      \
+  op(P "_atomic_" NAME, atomic<A, atomics::F, uint32_t>, 4),                                       \
+      op(P "_atomic_" NAME "_x2", atomic<A, atomics::F, uint64_t>, 8)
+#define ATOMICS(P, A)                                                                              \
+  ATOMIC(P, A, "swap", Swap), ATOMIC(P, A, "cmpswap", CompareSwap), ATOMIC(P, A, "add", Add),      \
+      ATOMIC(P, A, "sub", Sub), ATOMIC(P, A, "smin", SMin), ATOMIC(P, A, "umin", UMin),            \
+      ATOMIC(P, A, "smax", SMax), ATOMIC(P, A, "umax", UMax), ATOMIC(P, A, "and", And),            \
+      ATOMIC(P, A, "or", Or), ATOMIC(P, A, "xor", Xor), ATOMIC(P, A, "inc", Inc),                  \
+      ATOMIC(P, A, "dec", Dec)
+
+constexpr OpDef kOps[] = {
+    ATOMICS("s", Plain),
+    ATOMICS("s_buffer", Buffer),
+    op("s_scratch_load_dword", load<Scratch>, 4),
+    op("s_scratch_load_dwordx2", load<Scratch>, 8),
+    op("s_scratch_load_dwordx4", load<Scratch>, 16),
+    op("s_scratch_store_dword", store<Scratch>, 4),
+    op("s_scratch_store_dwordx2", store<Scratch>, 8),
+    op("s_scratch_store_dwordx4", store<Scratch>, 16),
+    op("s_buffer_store_dword", store<Buffer>, 4),
+    op("s_buffer_store_dwordx2", store<Buffer>, 8),
+    op("s_buffer_store_dwordx4", store<Buffer>, 16),
+    op("s_buffer_load_i8", loadPart<Buffer, int8_t>, 1),
+    op("s_buffer_load_u8", loadPart<Buffer, uint8_t>, 1),
+    op("s_buffer_load_i16", loadPart<Buffer, int16_t>, 2),
+    op("s_buffer_load_u16", loadPart<Buffer, uint16_t>, 2),
+    op("s_load_dword", load<Plain>, 4),
+    op("s_load_dwordx2", load<Plain>, 8),
+    op("s_load_dwordx3", load<Plain>, 12),
+    op("s_load_dwordx4", load<Plain>, 16),
+    op("s_load_dwordx8", load<Plain>, 32),
+    op("s_load_dwordx16", load<Plain>, 64),
+    op("s_load_b32", load<Plain>, 4),
+    op("s_load_b64", load<Plain>, 8),
+    op("s_load_b96", load<Plain>, 12),
+    op("s_load_b128", load<Plain>, 16),
+    op("s_load_b256", load<Plain>, 32),
+    op("s_load_b512", load<Plain>, 64),
+    op("s_buffer_load_b32", load<Buffer>, 4),
+    op("s_buffer_load_b64", load<Buffer>, 8),
+    op("s_buffer_load_b96", load<Buffer>, 12),
+    op("s_buffer_load_b128", load<Buffer>, 16),
+    op("s_buffer_load_b256", load<Buffer>, 32),
+    op("s_buffer_load_b512", load<Buffer>, 64),
+    op("s_load_i8", loadPart<Plain, int8_t>, 1),
+    op("s_load_u8", loadPart<Plain, uint8_t>, 1),
+    op("s_load_i16", loadPart<Plain, int16_t>, 2),
+    op("s_load_u16", loadPart<Plain, uint16_t>, 2),
+    op("s_store_dword", store<Plain>, 4),
+    op("s_store_dwordx2", store<Plain>, 8),
+    op("s_store_dwordx4", store<Plain>, 16),
+    op("s_buffer_load_dword", load<Buffer>, 4),
+    op("s_buffer_load_dwordx2", load<Buffer>, 8),
+    op("s_buffer_load_dwordx3", load<Buffer>, 12),
+    op("s_buffer_load_dwordx4", load<Buffer>, 16),
+    op("s_buffer_load_dwordx8", load<Buffer>, 32),
+    op("s_buffer_load_dwordx16", load<Buffer>, 64),
+    // Address translation probes and cache control: memory is coherent here, and mapped or not.
+    plain("s_atc_probe", Class::Smem, kNothing),
+    plain("s_atc_probe_buffer", Class::Smem, kNothing),
+    plain("s_dcache_discard", Class::Smem, kNothing),
+    plain("s_dcache_discard_x2", Class::Smem, kNothing),
+    plain("s_dcache_inv", Class::Smem, kNothing),
+    plain("s_dcache_wb", Class::Smem, kNothing),
+    plain("s_dcache_inv_vol", Class::Smem, kNothing),
+    plain("s_dcache_wb_vol", Class::Smem, kNothing),
+    plain("s_gl1_inv", Class::Smem, kNothing),
+    plain("s_prefetch_inst", Class::Smem, kNothing),
+    plain("s_prefetch_inst_pc_rel", Class::Smem, kNothing),
+    plain("s_prefetch_data", Class::Smem, kNothing),
+    plain("s_prefetch_data_pc_rel", Class::Smem, kNothing),
+    plain("s_buffer_prefetch_data", Class::Smem, kNothing),
+};
+} // namespace
+
+OpTable tableSmem() { return {std::begin(kOps), std::end(kOps)}; }
+
+} // namespace flyemu

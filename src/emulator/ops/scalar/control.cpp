@@ -1,0 +1,294 @@
+// Program flow, waits, messages, hardware registers: SOPP, SOPK's register access, SOP1's jumps.
+#include "emulator/core/group.h"
+#include "emulator/core/hardware_register.h"
+#include "emulator/ops/scalar/scalar.h"
+#include "emulator/ops/tables.h"
+
+#include <bit>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace flyemu {
+
+namespace {
+void branchIf(Wave &w, const Inst &i, bool taken) {
+  if (taken)
+    w.ip = &i + 1 + i.offset;
+}
+
+uint32_t fieldMask(unsigned imm) {
+  const unsigned size = (imm >> 11) + 1, offset = imm >> 6 & 31;
+  return (size == 32 ? ~0u : (1u << size) - 1) << offset;
+}
+
+void getRegister(Wave &w, const Inst &i) {
+  const unsigned imm = static_cast<uint16_t>(i.offset);
+  const uint32_t field = fieldMask(imm);
+  writeScalar<uint32_t>(w, i.dst,
+                        (readHardwareRegister(w, imm & 63, field) & field) >> (imm >> 6 & 31));
+}
+
+void setRegister(Wave &w, const Inst &i, uint32_t value) {
+  const unsigned imm = static_cast<uint16_t>(i.offset);
+  writeHardwareRegister(w, imm & 63, fieldMask(imm), value << (imm >> 6 & 31));
+}
+
+/// MODE's stack pointer of divergent branches: the four-register slot that the next fork uses.
+constexpr unsigned kStackShift = 29;
+constexpr uint32_t kSkipVectors = 1u << 28;
+unsigned stackSlot(const Wave &w) { return w.mode.rest >> kStackShift; }
+void setStackSlot(Wave &w, unsigned slot) {
+  w.mode.rest = (w.mode.rest & ~(7u << kStackShift)) | (slot & 7) << kStackShift;
+}
+
+/// A fork: the smaller side goes first, the other one's lanes and address are put on the stack
+/// (CDNA3 ISA, S_CBRANCH_I_FORK).
+void fork(Wave &w, uint64_t condition, uint64_t target) {
+  const uint64_t exec = w.exec(), pass = condition & exec, fail = ~condition & exec;
+  if (pass == exec)
+    return w.jump(target);
+  if (fail == exec)
+    return;
+  const bool passLater = std::popcount(fail) < std::popcount(pass);
+  const unsigned slot = stackSlot(w) * 4;
+  w.setS64(slot, passLater ? pass : fail);
+  w.setS64(slot + 2, passLater ? target : w.pcOf(w.ip));
+  setStackSlot(w, stackSlot(w) + 1);
+  w.setExec(passLater ? fail : pass);
+  if (!passLater)
+    w.jump(target);
+}
+
+void join(Wave &w, const Inst &i) {
+  if (stackSlot(w) == (read32(w, i.src[0]) & 7))
+    return;
+  setStackSlot(w, stackSlot(w) - 1);
+  const unsigned slot = stackSlot(w) * 4;
+  w.setExec(w.s64(slot));
+  w.jump(w.s64(slot + 2));
+}
+
+bool isVector(const Inst &i) {
+  if (!i.op)
+    return false;
+  const Class c = i.op->cls;
+  return c == Class::Valu || c == Class::Mfma || c == Class::VmemRead || c == Class::VmemWrite ||
+         c == Class::Lds;
+}
+
+/// While VSKIP is on, vector instructions have no effect: the wave goes on here until it is off.
+void setVectorSkip(Wave &w, const Inst &i) {
+  const bool on = read32(w, i.src[0]) >> (read32(w, i.src[1]) & 31) & 1;
+  const bool was = w.mode.rest & kSkipVectors;
+  w.mode.rest = on ? w.mode.rest | kSkipVectors : w.mode.rest & ~kSkipVectors;
+  if (was || !on)
+    return;
+  while (w.mode.rest & kSkipVectors) {
+    if (--w.fuel <= 0)
+      throw WaveFault{w.stop == Stop::None
+                          ? "too many instructions with vector instructions skipped"
+                          : "the wave stopped with vector instructions skipped"};
+    const Inst &next = *w.ip;
+    w.current = &next;
+    w.ip += next.dwords;
+    if (!isVector(next))
+      next.fn(w, next);
+    if (w.stop == Stop::End)
+      return;
+  }
+}
+
+void sendMessage(Wave &, const Inst &i) {
+  const unsigned id = static_cast<unsigned>(i.offset) & 15;
+  if (id != 3 && id != 0) // deallocation of registers has no effect here
+    throw WaveFault{"message " + std::to_string(id) + " has no receiver"};
+}
+
+/// The workgroup's split barrier. Arrival has its effect when the wave waits, which it does after
+/// every signal; the count of signals is kept for those who ask for it. Named barriers belong to
+/// other targets.
+unsigned &barrierSignals(Wave &w, const Inst &i) {
+  const bool m0 = i.src[0].kind == Kind::Sgpr && i.src[0].index == w.target->m0;
+  if (m0 || static_cast<int32_t>(read32(w, i.src[0])) != -1)
+    throw WaveFault{"a named barrier"};
+  return w.group->barrierSignals;
+}
+/// True for the first of the workgroup's waves.
+bool signal(Wave &w, const Inst &i) {
+  unsigned &signals = barrierSignals(w, i);
+  const bool first = signals == 0;
+  signals = (signals + 1) % static_cast<unsigned>(w.group->waves.size());
+  return first;
+}
+
+/// What s_sendmsg_rtn asks for (LLVM, SIDefines.h, SendMsg::Id).
+constexpr std::pair<uint32_t, const char *> kReturned[] = {
+    {0x80, "the doorbell"},         {0x81, "the draw's number"},
+    {0x82, "the trap handler's memory"}, {0x83, "the real time"},
+    {0x84, "permission to save the wave"}, {0x85, "the trap handler's address"},
+    {0x86, "the trap handler's address"}, {0x87, "the shader engine's number"}};
+
+/// The message is the operand's code itself, which the decoder takes for an inline constant.
+uint64_t returnedMessage(const Inst &i) {
+  const Operand &o = i.src[0];
+  const uint32_t id = o.kind == Kind::Imm ? 128 + o.value : o.index;
+  if (id == 0x83)
+    return realTime();
+  std::string what = "message " + std::to_string(id);
+  for (const auto &[number, text] : kReturned)
+    if (number == id)
+      what += ", " + std::string(text) + ",";
+  throw WaveFault{what + " has no receiver"};
+}
+
+constexpr auto kNothing = [](Wave &, const Inst &) {};
+constexpr auto kEnd = [](Wave &w, const Inst &) { w.halt(Stop::End); };
+
+constexpr OpDef kOps[] = {
+    plain("s_nop", Class::Other, kNothing),
+    plain("s_endpgm", Class::Other, kEnd),
+    plain("s_endpgm_saved", Class::Other, kEnd),
+    plain("s_branch", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, true); }),
+    plain("s_cbranch_scc0", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, !w.scc); }),
+    plain("s_cbranch_scc1", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.scc); }),
+    plain("s_cbranch_vccz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() == 0); }),
+    plain("s_cbranch_vccnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() != 0); }),
+    plain("s_cbranch_execz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() == 0); }),
+    plain("s_cbranch_execnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() != 0); }),
+    plain("s_cbranch_cdbgsys", Class::Branch, kNothing),
+    plain("s_cbranch_cdbguser", Class::Branch, kNothing),
+    plain("s_cbranch_cdbgsys_or_user", Class::Branch, kNothing),
+    plain("s_cbranch_cdbgsys_and_user", Class::Branch, kNothing),
+    plain("s_getpc_b64", Class::Salu, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip)); }),
+    plain("s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); }, Type::B64),
+    plain("s_swappc_b64", Class::Branch, [](Wave &w, const Inst &i) {
+      uint64_t target = read64(w, i.src[0]);
+      writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
+      w.jump(target);
+    }, Type::B64),
+    plain("s_call_b64", Class::Branch, [](Wave &w, const Inst &i) {
+      writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
+      branchIf(w, i, true);
+    }),
+    plain("s_getreg_b32", Class::Salu, getRegister),
+    plain("s_setreg_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); }),
+    plain("s_setreg_imm32_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); }),
+    plain("s_round_mode", Class::Other, [](Wave &w, const Inst &i) {
+      setModeBits(w, (modeBits(w) & ~15u) | (static_cast<uint32_t>(i.offset) & 15));
+    }),
+    plain("s_denorm_mode", Class::Other, [](Wave &w, const Inst &i) {
+      setModeBits(w, (modeBits(w) & ~0xf0u) | (static_cast<uint32_t>(i.offset) & 15) << 4);
+    }),
+
+    // Memory operations complete when they are issued, so waits have nothing to wait for.
+    plain("s_waitcnt", Class::Other, kNothing),
+    plain("s_waitcnt_vscnt", Class::Other, kNothing),
+    plain("s_waitcnt_vmcnt", Class::Other, kNothing),
+    plain("s_waitcnt_expcnt", Class::Other, kNothing),
+    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing),
+    plain("s_waitcnt_depctr", Class::Other, kNothing),
+    plain("s_wait_loadcnt", Class::Other, kNothing),
+    plain("s_wait_storecnt", Class::Other, kNothing),
+    plain("s_wait_samplecnt", Class::Other, kNothing),
+    plain("s_wait_bvhcnt", Class::Other, kNothing),
+    plain("s_wait_expcnt", Class::Other, kNothing),
+    plain("s_wait_dscnt", Class::Other, kNothing),
+    plain("s_wait_kmcnt", Class::Other, kNothing),
+    plain("s_wait_loadcnt_dscnt", Class::Other, kNothing),
+    plain("s_wait_storecnt_dscnt", Class::Other, kNothing),
+    plain("s_wait_alu", Class::Other, kNothing),
+    plain("s_wait_idle", Class::Other, kNothing),
+    plain("s_wait_event", Class::Other, kNothing),
+    plain("s_delay_alu", Class::Other, kNothing),
+    plain("s_clause", Class::Other, kNothing),
+    plain("s_version", Class::Other, kNothing),
+    plain("s_code_end", Class::Other, [](Wave &, const Inst &) { throw WaveFault{"ran past the end of the code"}; }),
+    plain("s_set_inst_prefetch_distance", Class::Other, kNothing),
+    plain("s_inst_prefetch", Class::Other, kNothing),
+    plain("s_setprio", Class::Other, kNothing),
+    plain("s_wakeup", Class::Other, kNothing),
+    plain("s_icache_inv", Class::Other, kNothing),
+    plain("s_incperflevel", Class::Other, kNothing),
+    plain("s_decperflevel", Class::Other, kNothing),
+    plain("s_ttracedata", Class::Other, kNothing),
+    plain("s_ttracedata_imm", Class::Other, kNothing),
+    plain("s_sethalt", Class::Other, [](Wave &, const Inst &i) {
+      if (i.offset & 1)
+        throw WaveFault{"the kernel halted the wave (s_sethalt)"};
+    }),
+    plain("s_sleep", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }),
+    plain("s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32),
+    plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); }),
+    plain("s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32),
+    plain("s_barrier_signal_isfirst", Class::Other, [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32),
+    plain("s_get_barrier_state", Class::Other, [](Wave &w, const Inst &i) {
+      const unsigned signals = barrierSignals(w, i);
+      const auto members = static_cast<unsigned>(w.group->waves.size());
+      writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
+    }, Type::B32),
+    plain("s_barrier_wait", Class::Other, [](Wave &w, const Inst &i) {
+      if (i.offset != -1)
+        throw WaveFault{"a named barrier"};
+      w.halt(Stop::Barrier);
+    }),
+    plain("s_trap", Class::Other, [](Wave &, const Inst &i) {
+      throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
+    }),
+    plain("s_sendmsg", Class::Message, sendMessage),
+    plain("s_sendmsghalt", Class::Message, [](Wave &w, const Inst &i) {
+      sendMessage(w, i);
+      throw WaveFault{"the kernel halted the wave (s_sendmsghalt)"};
+    }),
+    plain("s_setkill", Class::Other, [](Wave &w, const Inst &i) {
+      if (i.offset & 1)
+        w.halt(Stop::End);
+    }),
+    plain("s_setvskip", Class::Salu, setVectorSkip, Type::B32, Type::B32),
+    plain("s_cbranch_g_fork", Class::Branch, [](Wave &w, const Inst &i) {
+      fork(w, read64(w, i.src[0]), read64(w, i.src[1]));
+    }, Type::B64, Type::B64),
+    plain("s_cbranch_i_fork", Class::Branch, [](Wave &w, const Inst &i) {
+      fork(w, w.s64(i.dst.index), w.pcOf(&i + 1 + i.offset));
+    }),
+    plain("s_cbranch_join", Class::Branch, join, Type::B32),
+    // gfx11: a loop over the halves of a wave of 64 (RDNA ISA manuals). The scalar keeps the other half's EXEC.
+    plain("s_subvector_loop_begin", Class::Branch, [](Wave &w, const Inst &i) {
+      uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
+      if (exec[0] == 0 && exec[1] == 0) {
+        branchIf(w, i, true);
+      } else if (exec[0] == 0) {
+        *saved = exec[0];
+      } else {
+        *saved = exec[1];
+        exec[1] = 0;
+      }
+    }),
+    plain("s_subvector_loop_end", Class::Branch, [](Wave &w, const Inst &i) {
+      uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
+      if (exec[1] != 0) {
+        exec[0] = *saved;
+      } else if (*saved != 0) {
+        exec[1] = *saved;
+        *saved = exec[0];
+        exec[0] = 0;
+        branchIf(w, i, true);
+      }
+    }),
+    // All registers that code names exist from the start, so that an allocation always succeeds.
+    plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32),
+    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); }),
+    plain("s_memrealtime", Class::Smem,
+          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); }),
+    plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
+      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
+    }, Type::B32),
+    plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
+      writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
+    }, Type::B32),
+};
+} // namespace
+
+OpTable tableControl() { return {std::begin(kOps), std::end(kOps)}; }
+
+} // namespace flyemu
