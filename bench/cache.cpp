@@ -1,9 +1,9 @@
 // The cache around a small kernel: the key of its IR, a hit in memory, a hit on disk with nothing
 // in memory.
 #include "../tests/jit/module_text.h"
-#include "jit/context_pool.h"
-#include "jit/ir_key.h"
-#include "jit/kernel_cache.h"
+#include "jit/compile/ir_key.h"
+#include "jit/compile/kernel_cache.h"
+#include "jit/compile/module/context_pool.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -1,9 +1,9 @@
 // A small kernel from IR to code object, by phase: the first compile of the process, and the ones
 // after it.
 #include "../tests/jit/module_text.h"
-#include "jit/compile_pool.h"
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
+#include "jit/compile/compile_pool.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/module/context_pool.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -1,8 +1,9 @@
-#include "jit/bitcode.h"
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
-#include "jit/ir_key.h"
-#include "jit/kernel_cache.h"
+#include "jit/compile/codegen/disassemble.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/ir_key.h"
+#include "jit/compile/kernel_cache.h"
+#include "jit/compile/link/bitcode.h"
+#include "jit/compile/module/context_pool.h"
 
 #include <flydsl/error.h>
 

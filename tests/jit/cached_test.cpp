@@ -1,6 +1,6 @@
-#include "jit/context_pool.h"
-#include "jit/ir_key.h"
-#include "jit/kernel_cache.h"
+#include "jit/compile/ir_key.h"
+#include "jit/compile/kernel_cache.h"
+#include "jit/compile/module/context_pool.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>

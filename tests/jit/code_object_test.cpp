@@ -1,4 +1,4 @@
-#include "jit/code_object.h"
+#include "jit/code_object/code_object.h"
 
 #include <flydsl/error.h>
 

@@ -1,6 +1,7 @@
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
-#include "jit/dump.h"
+#include "jit/compile/codegen/disassemble.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/module/context_pool.h"
+#include "jit/compile/options/dump.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>

@@ -1,6 +1,6 @@
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
-#include "jit/guard.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/guard/guard.h"
+#include "jit/compile/module/context_pool.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>

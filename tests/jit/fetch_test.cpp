@@ -1,6 +1,6 @@
 // The tiers of the cache without a compiler behind them: what many threads and several caches on
 // one directory see.
-#include "jit/kernel_cache.h"
+#include "jit/compile/kernel_cache.h"
 
 #include <flydsl/error.h>
 

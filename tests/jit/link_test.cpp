@@ -1,6 +1,6 @@
-#include "jit/code_object.h"
-#include "jit/codegen.h"
-#include "jit/link.h"
+#include "jit/code_object/code_object.h"
+#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/link/link.h"
 
 #include <flydsl/error.h>
 

@@ -1,6 +1,6 @@
-#include "jit/compile_pool.h"
-#include "jit/context_pool.h"
-#include "jit/kernel_cache.h"
+#include "jit/compile/compile_pool.h"
+#include "jit/compile/kernel_cache.h"
+#include "jit/compile/module/context_pool.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>

@@ -1,9 +1,9 @@
 // Modules that were damaged or made to do harm: each is read or refused, and the process goes on.
-#include "jit/bytecode_reader.h"
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
-#include "jit/kernel_cache.h"
-#include "jit/read_module.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/kernel_cache.h"
+#include "jit/compile/module/bytecode_reader.h"
+#include "jit/compile/module/context_pool.h"
+#include "jit/compile/module/read_module.h"
 #include "module_text.h"
 
 #include <flydsl/error.h>
@@ -91,9 +91,9 @@ TEST_CASE("What nests without end is refused before it is parsed, and deep code 
                      repeated("{", 2000) + "\n}"));
   CHECK_NOTHROW(read(repeated("module {\n", 500) + repeated("}", 500)));
   // Recursion without brackets is caught where it ends.
-  CHECK_THROWS_AS(read("module attributes {x = affine_map<(d0) -> (" + repeated("-", 3000000) +
-                       "d0)>} {}"),
-                  CompileError);
+  CHECK_THROWS_AS(
+      read("module attributes {x = affine_map<(d0) -> (" + repeated("-", 3000000) + "d0)>} {}"),
+      CompileError);
   compilesStill();
 }
 
@@ -148,7 +148,8 @@ TEST_CASE("Bytecode of unknown origin is read by a process of its own, and is th
 
 TEST_CASE("A host that waits for any child, or for none, reads bytecode") {
   const std::string bytes = bytecodeOf(test::scaleKernel());
-  struct sigaction ignore{}, before;
+  struct sigaction ignore {
+  }, before;
   ignore.sa_handler = SIG_IGN; // children are not waited for
   sigaction(SIGCHLD, &ignore, &before);
   CHECK_NOTHROW(read(bytecodeAsText(bytes, "bytes", 60)));

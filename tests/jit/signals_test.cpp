@@ -1,7 +1,7 @@
 // Hosts that handle signals themselves, beside compiles and crashes of the compiler.
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
-#include "jit/guard.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/guard/guard.h"
+#include "jit/compile/module/context_pool.h"
 #include "module_text.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -48,7 +48,7 @@ private:
 };
 
 void install(int signal, void (*handler)(int, siginfo_t *, void *), int flags = 0) {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | flags;
   REQUIRE(sigaction(signal, &action, nullptr) == 0);

@@ -1,5 +1,5 @@
 #include "fake_params.h"
-#include "jit/build_id.h"
+#include "jit/compile/build_id.h"
 #include "jit/launch/build.h"
 
 #include <mutex>

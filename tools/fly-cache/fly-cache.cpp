@@ -1,8 +1,9 @@
 // Looks into the directory of compiled kernels, checks it, trims it, carries entries to other
 // machines.
 #include "cache/archive.h"
-#include "jit/code_object.h"
-#include "jit/compiler.h"
+#include "jit/code_object/code_object.h"
+#include "jit/compile/codegen/disassemble.h"
+#include "jit/compile/compiler.h"
 #include "progress.h"
 #include "support/text.h"
 

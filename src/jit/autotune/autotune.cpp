@@ -1,5 +1,5 @@
 #include "jit/autotune/winners.h"
-#include "jit/build_id.h"
+#include "jit/compile/build_id.h"
 #include "runtime/findings.h"
 #include "support/env_variables.h"
 #include "support/log.h"
@@ -206,8 +206,9 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
   if (configs.empty())
     throw Error("autotune " + name + ": no configurations to choose from");
   if (options.repeat < 1 || options.warmup < 0)
-    throw Error("autotune " + name + ": " + std::to_string(options.repeat) + " measured runs after " +
-                std::to_string(options.warmup) + "; one is the least, after none");
+    throw Error("autotune " + name + ": " + std::to_string(options.repeat) +
+                " measured runs after " + std::to_string(options.warmup) +
+                "; one is the least, after none");
   const Device device = Device::current();
   jit::WinnerIdentity cached{
       name, key, device.name(), device.arch(), device.compute_units(), jit::buildIdentity()};

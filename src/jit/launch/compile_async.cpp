@@ -1,4 +1,4 @@
-#include "jit/compile_pool.h"
+#include "jit/compile/compile_pool.h"
 
 #include <flydsl/compile_async.h>
 
@@ -34,15 +34,18 @@ compile_all(std::vector<CompileRequest> requests,
     }
   };
   std::size_t done = 0;
-  jit::runAll(jit::CompilePool::process(), total, compile, [&](std::size_t i) {
-    ++done;
-    if (progress)
-      progress(shared->outcomes[i], done, total);
-  }, [shared](std::size_t i) {
-    shared->outcomes[i].name = shared->requests[i].name;
-    shared->outcomes[i].executable.reset();
-    shared->outcomes[i].error = detail::lostByFork();
-  });
+  jit::runAll(
+      jit::CompilePool::process(), total, compile,
+      [&](std::size_t i) {
+        ++done;
+        if (progress)
+          progress(shared->outcomes[i], done, total);
+      },
+      [shared](std::size_t i) {
+        shared->outcomes[i].name = shared->requests[i].name;
+        shared->outcomes[i].executable.reset();
+        shared->outcomes[i].error = detail::lostByFork();
+      });
   return std::move(shared->outcomes);
 }
 

@@ -1,9 +1,9 @@
-#include "jit/bytecode_reader.h"
-#include "jit/compiler.h"
-#include "jit/context_pool.h"
+#include "jit/compile/compiler.h"
+#include "jit/compile/module/bytecode_reader.h"
+#include "jit/compile/module/context_pool.h"
+#include "jit/compile/module/read_module.h"
 #include "jit/launch/build.h"
 #include "jit/launch/choose_target.h"
-#include "jit/read_module.h"
 
 #include <flydsl/compile_ir.h>
 

@@ -1,7 +1,7 @@
 // What an Executable holds.
 #pragma once
 
-#include "jit/code_object.h"
+#include "jit/code_object/code_object.h"
 #include "runtime/loaded_kernel.h"
 
 #include <flydsl/executable.h>

@@ -2,7 +2,7 @@
 // kernel's calls, or with a kernel's name that clears a terminal.
 //   forge_entries DIRECTORY [name]
 #include "cache/disk_cache.h"
-#include "jit/code_object.h"
+#include "jit/code_object/code_object.h"
 
 #include <cstdio>
 

@@ -1,0 +1,99 @@
+#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/codegen/target_init.h"
+#include "jit/compile/link/llvm_target.h"
+#include "support/fork.h"
+
+#include <flydsl/error.h>
+
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CodeGen.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTarget();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUAsmPrinter();
+void LLVMInitializeAMDGPUAsmParser();
+void LLVMInitializeAMDGPUDisassembler();
+}
+
+namespace flydsl::jit {
+
+namespace {
+
+struct Pool {
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> free;
+};
+
+Pool &pool() {
+  static auto *instance = [] {
+    auto *made = new Pool; // not destroyed: leases may outlive main()
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
+  return *instance;
+}
+
+} // namespace
+
+void initializeAmdgpu() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser(); // inline assembly
+    LLVMInitializeAMDGPUDisassembler();
+  });
+}
+
+static std::unique_ptr<llvm::TargetMachine> make(const CompileOptions &options) {
+  initializeAmdgpu();
+  llvm::Triple triple("amdgcn-amd-amdhsa");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    throw CompileError("this LLVM has no AMDGPU target: " + error);
+  llvm::TargetOptions targetOptions;
+  auto level = static_cast<llvm::CodeGenOptLevel>(std::min(options.optLevel, 3u));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, options.target.name(), llvmFeatures(options.target),
+                                  targetOptions, llvm::Reloc::PIC_, std::nullopt, level));
+  if (!machine)
+    throw CompileError("LLVM can't generate code for " + options.target.id());
+  return machine;
+}
+
+TargetMachineLease::TargetMachineLease(const CompileOptions &options)
+    : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
+  {
+    std::lock_guard lock(pool().mutex);
+    auto &free = pool().free[key_];
+    if (!free.empty()) {
+      machine_ = std::move(free.back());
+      free.pop_back();
+    }
+  }
+  if (!machine_)
+    machine_ = make(options);
+}
+
+TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default;
+
+TargetMachineLease::~TargetMachineLease() {
+  if (!machine_)
+    return;
+  std::lock_guard lock(pool().mutex);
+  pool().free[key_].push_back(std::move(machine_));
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,230 @@
+#include "jit/compile/compiler.h"
+
+#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/guard/guard.h"
+#include "jit/compile/link/bitcode.h"
+#include "jit/compile/link/link.h"
+#include "jit/compile/module/context_pool.h"
+#include "jit/compile/module/diagnostics.h"
+#include "jit/compile/module/kernel_module.h"
+#include "jit/compile/options/dump.h"
+#include "jit/compile/pipeline.h"
+#include "jit/compile/reproducer.h"
+#include "support/log.h"
+
+#include <flydsl/error.h>
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <atomic>
+#include <new>
+
+namespace flydsl::jit {
+
+namespace {
+
+class Timer {
+public:
+  explicit Timer(double &into) : into_(into), start_(std::chrono::steady_clock::now()) {}
+  ~Timer() {
+    into_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
+                 .count();
+  }
+
+private:
+  double &into_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// One compile. Shared by the caller and the guarded thread, which may outlive the caller's
+/// patience.
+struct Compile {
+  CompileOptions options;
+  std::string kernel;
+  Dump dump;
+  Diagnostics diagnostics;
+  std::atomic<const char *> phase{"starting"}; ///< what is going on; static strings
+  std::atomic<bool> inMlir{true};              ///< the caller's MLIR context is in use
+  std::string failedPass;
+  llvm::Module *llvmModule = nullptr; ///< for a dump after a failure of LLVM
+  CodeObject object;
+  bool done = false;
+
+  Compile(const CompileOptions &options, std::string kernel)
+      : options(options), kernel(std::move(kernel)), dump(options.dumpDir, this->kernel) {}
+
+  void run(mlir::ModuleOp source, Guard &guard);
+
+private:
+  std::unique_ptr<llvm::Module> lower(mlir::ModuleOp source, llvm::LLVMContext &context,
+                                      llvm::TargetMachine &machine, Guard &guard);
+  bool verify(const llvm::Module &module);
+};
+
+std::string printed(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+/// Intrinsics that the IR calls by name are not checked before; LLVM crashes on wrong ones.
+bool Compile::verify(const llvm::Module &module) {
+  phase = "verifying LLVM IR";
+  llvm::raw_string_ostream stream(diagnostics.errors);
+  return !llvm::verifyModule(module, &stream);
+}
+
+std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMContext &context,
+                                             llvm::TargetMachine &machine, Guard &guard) {
+  CollectMlirDiagnostics collect(source.getContext(), diagnostics);
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  {
+    Timer timer(object.times.passes);
+    phase = "lowering";
+    if (options.verify && mlir::failed(source.verify()))
+      return nullptr;
+    module = source.clone();
+    PipelineResult result = runPipeline(*module, options, dump, guard);
+    if (!result.ok) {
+      failedPass = result.failedPass;
+      return nullptr;
+    }
+  }
+  Timer timer(object.times.translate);
+  phase = "translating to LLVM IR";
+  mlir::Operation *gpuModule = findGpuModule(*module);
+  if (gpuModule)
+    diagnostics.shared = sharedUses(gpuModule);
+  return gpuModule ? translate(gpuModule, context, machine, options) : nullptr;
+}
+
+void Compile::run(mlir::ModuleOp source, Guard &guard) {
+  TargetMachineLease machine(options);
+  // On the heap, where a module that LLVM crashed over can still be printed when this thread and
+  // its stack are gone.
+  auto context = std::make_unique<llvm::LLVMContext>();
+  context->setDiagnosticHandler(collectLlvmDiagnostics(diagnostics));
+  std::unique_ptr<llvm::Module> module = lower(source, *context, *machine, guard);
+  inMlir = false;
+  if (!module)
+    return;
+  llvmModule = module.get();
+  if (options.verify && !verify(*module))
+    return;
+  guard.allowAbandon();
+  if (dump.enabled())
+    dump.write("llvm_ir", "ll", printed(*module));
+  {
+    Timer timer(object.times.optimize);
+    phase = "optimizing LLVM IR";
+    optimize(*module, *machine, options);
+    guard.checkDeadline();
+  }
+  if (dump.enabled()) {
+    dump.write("llvm_ir_optimized", "ll", printed(*module));
+    phase = "printing the ISA";
+    llvm::SmallString<0> assembly;
+    if (emit(*llvm::CloneModule(*module), *machine, /*assembly=*/true, assembly))
+      dump.write("final_isa", "s", {assembly.data(), assembly.size()});
+  }
+  llvm::SmallVector<char, 0> relocatable;
+  {
+    Timer timer(object.times.codegen);
+    phase = "generating code";
+    bool emitted = emit(*module, *machine, /*assembly=*/false, relocatable);
+    llvmModule = nullptr;
+    if (!emitted && !diagnostics.failed())
+      diagnostics.errors = "the target can't emit objects";
+    if (diagnostics.failed())
+      return;
+  }
+  {
+    Timer timer(object.times.link);
+    guard.forbidInterrupt(); // LLD's state is the process's
+    phase = "linking";
+    CompileTimes times = object.times;
+    object = readCodeObject(link(relocatable, options.target));
+    object.times = times;
+    // A feature left open reads back as the subtarget's default; the code runs where the options
+    // said.
+    object.target = options.target.id();
+  }
+  done = true;
+}
+
+[[noreturn]] void fail(Compile &compile, mlir::ModuleOp source, const GuardOutcome &outcome) {
+  std::string what;
+  switch (outcome.kind) {
+  case GuardOutcome::finished:
+    what = compile.failedPass.empty() ? std::string(compile.phase) + " failed"
+                                      : "pass '" + compile.failedPass + "' failed";
+    break;
+  case GuardOutcome::threw:
+    try {
+      std::rethrow_exception(outcome.error);
+    } catch (const std::bad_alloc &) { // thrown through MLIR, which was not made for it
+      what = std::string(compile.phase) + " failed: there is not enough memory";
+      if (compile.inMlir)
+        abandonContext(*source.getContext());
+    } catch (const std::exception &error) {
+      what = std::string(compile.phase) + " failed: " + error.what();
+    }
+    break;
+  case GuardOutcome::fatal:
+    what = "LLVM gave up while " + std::string(compile.phase) + ": " + outcome.message;
+    break;
+  case GuardOutcome::crashed:
+    what = "the compiler crashed while " + std::string(compile.phase) + ": " + outcome.message;
+    break;
+  case GuardOutcome::timedOut:
+    what = std::string(compile.phase) + " took longer than " +
+           std::to_string(compile.options.timeoutSeconds) + " s and was given up" +
+           (outcome.message.empty() ? "" : "; " + outcome.message);
+    break;
+  case GuardOutcome::exiting:
+    throw CompileError("compiling kernel '" + compile.kernel + "' was given up: the process exits");
+  }
+  // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
+  bool readable = outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;
+  if (readable && compile.diagnostics.failed())
+    what += ":\n" + compile.diagnostics.errors;
+  // A module that a time-out left half changed is not printed: its thread may still be at work.
+  bool llvmFailed = outcome.kind == GuardOutcome::fatal || outcome.kind == GuardOutcome::crashed;
+  std::string file = writeReproducer(source, compile.options, compile.kernel,
+                                     llvmFailed ? compile.llvmModule : nullptr);
+  std::string message =
+      "compiling kernel '" + compile.kernel + "' for " + compile.options.target.id() + ": " + what;
+  if (!file.empty())
+    message += "\nreproducer: " + file;
+  if (!readable && compile.inMlir)
+    abandonContext(*source.getContext());
+  throw CompileError(message, readable ? compile.diagnostics.where : SourceLocation());
+}
+
+} // namespace
+
+std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
+                                                const CompileOptions &options) {
+  auto compile = std::make_shared<Compile>(options, kernelName(module));
+  if (options.bitcode.empty())
+    compile->options.bitcode = readLinkedBitcode(module);
+  GuardOutcome outcome = runGuarded(
+      [compile, module](Guard &guard) { compile->run(module, guard); }, options.timeoutSeconds);
+  if (outcome.kind != GuardOutcome::finished || !compile->done)
+    fail(*compile, module, outcome);
+  const CompileTimes &times = compile->object.times;
+  support::log().debug("compiled {} for {}: passes {:.2f} ms, translation {:.2f}, LLVM {:.2f}, "
+                       "code generation {:.2f}, link {:.2f}",
+                       compile->kernel, options.target.id(), times.passes, times.translate,
+                       times.optimize, times.codegen, times.link);
+  return std::make_shared<const CodeObject>(std::move(compile->object));
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,292 @@
+#include "jit/compile/guard/guard.h"
+
+#include "jit/compile/guard/compiler_use.h"
+#include "jit/compile/guard/interrupt.h"
+#include "jit/compile/guard/recovery.h"
+#include "jit/compile/guard/shared_signal.h"
+#include "support/exiting.h"
+#include "support/fork.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+namespace flydsl::jit {
+
+namespace {
+
+constexpr std::size_t stackBytes = std::size_t(256)
+                                   << 20; // reserved, not touched, until something recurses
+
+/// Signals that end the work they hit; all are below 128.
+constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+constexpr int timedOutCode = 0x7e17;
+constexpr int fatalCode = 0x7efa;
+
+struct Job {
+  std::function<void(Guard &)> work;
+  Guard guard;
+  GuardOutcome outcome;
+  bool done = false;
+  std::optional<pthread_t> thread; ///< that runs it; it lives at least until `done`
+  std::mutex mutex;
+  std::condition_variable finished;
+  CompilerUse use; ///< ends with the work, or when it is abandoned
+
+  Job(std::function<void(Guard &)> work, Guard::Clock::time_point deadline)
+      : work(std::move(work)), guard(deadline) {}
+};
+
+/// The text of a fatal error of the work that runs on this thread; null outside of guarded work.
+thread_local std::string *fatalMessage = nullptr;
+
+void onFatalError(void *, const char *reason, bool) {
+  Recovery *recovery = Recovery::current();
+  if (!fatalMessage || !recovery)
+    return; // not ours: LLVM goes on as if there were no handler
+  *fatalMessage = reason ? reason : "unknown";
+  recovery->leave(fatalCode);
+}
+
+/// Ours is what the guarded work of this very thread did: a fault, or abort(), which sends the
+/// signal to its own thread.
+bool claimFault(int signal, siginfo_t *info, void *) {
+  Recovery *recovery = Recovery::current();
+  if (!recovery)
+    return false;
+  if (!isFault(signal, info) && (info->si_code != SI_TKILL || info->si_pid != getpid()))
+    return false;
+  recovery->leave(signal);
+}
+
+void watchFaults() {
+  static const bool once = [] {
+    llvm::install_fatal_error_handler(onFatalError);
+    return true;
+  }();
+  (void)once;
+  for (int signal : faults)
+    claimSignal(signal, claimFault);
+}
+
+/// False if the thread should not be used again.
+bool runJob(Job &job) {
+  watchFaults();
+  beforeMlir();
+  {
+    std::lock_guard lock(job.mutex);
+    job.thread = pthread_self();
+  }
+  std::string fatal;
+  fatalMessage = &fatal;
+  GuardOutcome outcome;
+  Recovery recovery;
+  bool survived = recovery.run([&] {
+    try {
+      InterruptTarget target(timedOutCode);
+      job.work(job.guard);
+    } catch (...) {
+      outcome.kind = GuardOutcome::threw;
+      outcome.error = std::current_exception();
+    }
+  });
+  fatalMessage = nullptr;
+  afterMlir();
+  noteCompilerRan();
+  if (!survived) {
+    if (recovery.code() == timedOutCode) {
+      outcome.kind = GuardOutcome::timedOut;
+    } else if (recovery.code() == fatalCode) {
+      outcome.kind = GuardOutcome::fatal;
+      outcome.message = fatal;
+    } else {
+      outcome.kind = GuardOutcome::crashed;
+      outcome.message = sigdescr_np(recovery.code());
+    }
+  }
+  {
+    std::lock_guard lock(job.mutex);
+    job.outcome = std::move(outcome);
+    job.done = true;
+    job.use.end();
+    job.finished.notify_all();
+  }
+  return survived;
+}
+
+/// Threads that wait for jobs. A job never waits in a queue: there are as many threads as jobs, and
+/// as many are kept for the next ones as the machine has cores.
+class Workers {
+public:
+  Workers() : keep_(std::max(2L, sysconf(_SC_NPROCESSORS_ONLN))) {}
+
+  void submit(std::shared_ptr<Job> job) {
+    bool start;
+    {
+      std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(job));
+      start = idle_ < queue_.size();
+      wake_.notify_one();
+    }
+    if (start)
+      startThread();
+  }
+  /// Asks every job that may be interrupted to end now.
+  void interruptAll() {
+    std::vector<std::shared_ptr<Job>> jobs;
+    {
+      std::lock_guard lock(mutex_);
+      for (const std::weak_ptr<Job> &weak : running_)
+        if (std::shared_ptr<Job> job = weak.lock())
+          jobs.push_back(std::move(job));
+    }
+    for (const std::shared_ptr<Job> &job : jobs) {
+      std::lock_guard lock(job->mutex);
+      if (!job->done && job->thread && job->guard.interruptible())
+        interrupt(*job->thread);
+    }
+  }
+
+private:
+  void startThread() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, stackBytes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    int error = pthread_create(
+        &thread, &attributes,
+        [](void *self) -> void * {
+          static_cast<Workers *>(self)->loop();
+          return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (error)
+      throw std::system_error(error, std::generic_category(), "starting a compile thread");
+  }
+
+  void loop() {
+    std::vector<char> alternate(64 << 10);
+    stack_t stack{};
+    stack.ss_sp = alternate.data();
+    stack.ss_size = alternate.size();
+    sigaltstack(&stack, nullptr);
+    blockSignalsOfTheHost();
+    bool usable = true;
+    while (usable) {
+      std::shared_ptr<Job> job;
+      {
+        std::unique_lock lock(mutex_);
+        if (queue_.empty() && idle_ >= keep_)
+          break;
+        ++idle_;
+        wake_.wait(lock, [&] { return !queue_.empty(); });
+        --idle_;
+        job = std::move(queue_.front());
+        queue_.pop_front();
+        std::erase_if(running_, [](const std::weak_ptr<Job> &weak) { return weak.expired(); });
+        running_.push_back(job);
+      }
+      usable = runJob(*job);
+    }
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+  }
+
+  /// The host's handlers run on the host's threads. Profilers sample these too.
+  static void blockSignalsOfTheHost() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal : faults)
+      sigdelset(&blocked, signal);
+    for (int signal : {interruptSignal(), SIGPROF, SIGVTALRM})
+      sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  }
+
+  const std::size_t keep_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<Job>> queue_;
+  std::vector<std::weak_ptr<Job>> running_;
+  std::size_t idle_ = 0;
+};
+
+std::atomic<Workers *> current{nullptr};
+
+/// A forked child has none of its parent's threads and starts with new ones. What its parent had is
+/// left as it is, as it may have been in use. Nothing is destroyed at exit, where work may go on.
+Workers &workers() {
+  static const bool once = [] {
+    current.store(new Workers);
+    support::atFork(support::ForkOrder::work,
+                    {nullptr, nullptr, [] { current.store(new Workers); }});
+    stopWorkAtExit([] { current.load()->interruptAll(); });
+    return true;
+  }();
+  (void)once;
+  return *current.load();
+}
+
+} // namespace
+
+void Guard::checkDeadline() const {
+  if (Clock::now() < deadline_)
+    return;
+  if (Recovery *recovery = Recovery::current())
+    recovery->leave(timedOutCode);
+}
+
+/// Interrupts the job until it is done, for a while; the lock is the job's. The work is left
+/// without unwinding, so it is not done where the work says that it holds something.
+static bool stop(Job &job, std::unique_lock<std::mutex> &lock) {
+  constexpr std::chrono::milliseconds pause{5}, patience{2000};
+  const auto end = Guard::Clock::now() + patience;
+  while (!job.done && Guard::Clock::now() < end) {
+    if (job.thread && job.guard.interruptible())
+      interrupt(*job.thread);
+    job.finished.wait_for(lock, pause, [&] { return job.done; });
+  }
+  return job.done;
+}
+
+static GuardOutcome outcomeOf(const Job &job) {
+  GuardOutcome outcome = job.outcome;
+  if (outcome.kind == GuardOutcome::timedOut && support::exiting())
+    outcome.kind = GuardOutcome::exiting;
+  return outcome;
+}
+
+GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds) {
+  auto deadline = timeoutSeconds ? Guard::Clock::now() + std::chrono::seconds(timeoutSeconds)
+                                 : Guard::Clock::time_point::max();
+  auto job = std::make_shared<Job>(std::move(work), deadline);
+  workers().submit(job);
+  std::unique_lock lock(job->mutex);
+  auto isDone = [&] { return job->done; };
+  if (!timeoutSeconds) {
+    job->finished.wait(lock, isDone);
+    return outcomeOf(*job);
+  }
+  while (!job->finished.wait_until(lock, deadline, isDone) && !stop(*job, lock)) {
+    if (job->guard.abandonable()) {
+      job->use.end();
+      return {GuardOutcome::timedOut, "its thread could not be stopped and goes on", nullptr};
+    }
+    deadline = Guard::Clock::now() + std::chrono::milliseconds(100);
+  }
+  return outcomeOf(*job);
+}
+
+} // namespace flydsl::jit

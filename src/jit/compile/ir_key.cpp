@@ -1,0 +1,71 @@
+#include "jit/compile/ir_key.h"
+
+#include "jit/compile/build_id.h"
+#include "jit/compile/link/bitcode.h"
+#include "jit/compile/options/options.h"
+
+#include <flydsl/error.h>
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace flydsl::jit {
+
+/// Host functions without a launch region have no part in the code.
+static void dropHostFunctions(mlir::ModuleOp module) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (mlir::isa<mlir::FunctionOpInterface>(op) && !op.walk([](mlir::gpu::LaunchOp) {
+                                                         return mlir::WalkResult::interrupt();
+                                                       }).wasInterrupted())
+      op.erase();
+}
+
+static void dropLocations(mlir::ModuleOp module) {
+  auto unknown = mlir::UnknownLoc::get(module.getContext());
+  module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
+    op->setLoc(unknown);
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        for (mlir::BlockArgument argument : block.getArguments())
+          argument.setLoc(unknown);
+  });
+}
+
+/// What is linked counts by its content, not by its place.
+static void dropBitcodePaths(mlir::ModuleOp module) {
+  for (auto device : module.getOps<mlir::gpu::GPUModuleOp>())
+    device->removeAttr(linkLibsAttribute);
+}
+
+cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
+  mlir::OwningOpRef<mlir::ModuleOp> device = module.clone();
+  dropHostFunctions(*device);
+  dropBitcodePaths(*device);
+  if (!options.lineTables)
+    dropLocations(*device);
+  std::string bytecode;
+  llvm::raw_string_ostream stream(bytecode);
+  // No producer string: the builds are in the key by themselves.
+  mlir::BytecodeWriterConfig config("");
+  if (mlir::failed(mlir::writeBytecodeToFile(*device, stream, config)))
+    throw CompileError("the kernel's IR can't be written as bytecode");
+
+  cache::KeyBuilder key;
+  key.add("ir", bytecode);
+  key.add("target", options.target.id());
+  key.add("opt", options.optLevel);
+  key.add("waves", options.wavesPerEu);
+  key.add("vgprs", options.maxVgprs);
+  key.add("fast", options.fastMath);
+  key.add("lines", options.lineTables);
+  for (const Bitcode &bitcode : options.bitcode)
+    key.add("bitcode", *bitcode.bytes);
+  key.add("build", buildIdentity());
+  return key.finish();
+}
+
+} // namespace flydsl::jit

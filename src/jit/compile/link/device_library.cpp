@@ -1,0 +1,34 @@
+#include "jit/compile/link/device_library.h"
+
+// FLYDSL_OCML_FILE and FLYDSL_OCKL_FILE are paths that CMake found.
+asm(R"(
+  .pushsection .rodata.flydsl_device_library, "a", @progbits
+  .balign 16
+flydsl_ocml_begin:
+  .incbin ")" FLYDSL_OCML_FILE R"("
+flydsl_ocml_end:
+  .balign 16
+flydsl_ockl_begin:
+  .incbin ")" FLYDSL_OCKL_FILE R"("
+flydsl_ockl_end:
+  .popsection
+)");
+
+extern "C" {
+extern const char flydslOcmlBegin[] asm("flydsl_ocml_begin");
+extern const char flydslOcmlEnd[] asm("flydsl_ocml_end");
+extern const char flydslOcklBegin[] asm("flydsl_ockl_begin");
+extern const char flydslOcklEnd[] asm("flydsl_ockl_end");
+}
+
+namespace flydsl::jit {
+
+std::string_view ocmlBitcode() {
+  return {flydslOcmlBegin, static_cast<std::size_t>(flydslOcmlEnd - flydslOcmlBegin)};
+}
+
+std::string_view ocklBitcode() {
+  return {flydslOcklBegin, static_cast<std::size_t>(flydslOcklEnd - flydslOcklBegin)};
+}
+
+} // namespace flydsl::jit

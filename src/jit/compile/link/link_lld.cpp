@@ -1,0 +1,130 @@
+#include "jit/compile/guard/compiler_use.h"
+#include "jit/compile/guard/llvm_recovery.h"
+#include "jit/compile/link/link.h"
+
+#include <flydsl/error.h>
+
+#include "lld/Common/Driver.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+LLD_HAS_DRIVER(elf)
+
+namespace flydsl::jit {
+
+namespace {
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  void reset(int fd) {
+    close();
+    fd_ = fd;
+  }
+  void close() {
+    if (fd_ >= 0)
+      ::close(fd_);
+    fd_ = -1;
+  }
+  int get() const { return fd_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+private:
+  int fd_;
+};
+
+[[noreturn]] void refuse(const char *what) {
+  throw CompileError(std::string("linking in memory: ") + what + ": " + std::strerror(errno));
+}
+
+} // namespace
+
+// LLD takes paths. The object is an anonymous file; the result goes into a pipe, because LLD
+// replaces a regular output file by renaming, while it writes to anything else in place.
+std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &target) {
+  Descriptor input(memfd_create("flydsl-object", MFD_CLOEXEC));
+  if (input.get() < 0)
+    refuse("memfd_create");
+  for (std::size_t done = 0; done < object.size();) {
+    ssize_t n = ::write(input.get(), object.data() + done, object.size() - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      refuse("write");
+    done += static_cast<std::size_t>(n);
+  }
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    refuse("pipe");
+  Descriptor readEnd(ends[0]), writeEnd(ends[1]);
+
+  Bytes linked;
+  std::thread drain([&] {
+    std::array<std::uint8_t, 1 << 16> chunk;
+    for (;;) {
+      ssize_t n = ::read(readEnd.get(), chunk.data(), chunk.size());
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        break;
+      linked.insert(linked.end(), chunk.data(), chunk.data() + n);
+    }
+  });
+
+  bool outOfUse = false;
+  std::string inputPath = input.path(), outputPath = writeEnd.path(), messages;
+  lld::Result result{1, true};
+  {
+    static std::mutex mutex;
+    static bool usable = true;
+    std::lock_guard lock(mutex);
+    outOfUse = !usable;
+    if (usable) {
+      llvm::raw_string_ostream out(messages);
+      const char *arguments[] = {
+          "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
+          "-o",     outputPath.c_str(), inputPath.c_str()};
+      // A crash that is no fault of the input may come outside of LLD's own recovery.
+      const bool returned = runUnderLlvmRecovery([&] {
+        result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
+      });
+      usable = returned && result.canRunAgain;
+    }
+  }
+  writeEnd.close();
+  drain.join();
+  if (outOfUse)
+    return std::nullopt;
+  if (result.retCode != 0 || linked.empty())
+    throw CompileError("linking for " + target.id() + " failed: " + messages);
+  return linked;
+}
+
+Bytes link(std::span<const char> object, const Target &target) {
+  std::optional<Bytes> linked = linkWithLld(object, target);
+  if (!linked) {
+    // LLD does not come through exit(), and comgr must not be loaded then: its LLVM would register
+    // itself while ours is taken down.
+    requireCompiler();
+    linked = linkWithComgr(object, target);
+  }
+  if (!linked)
+    throw CompileError("linking for " + target.id() +
+                       " failed: LLD is out of use after an earlier crash, and no comgr that lists "
+                       "the target is installed");
+  return std::move(*linked);
+}
+
+} // namespace flydsl::jit

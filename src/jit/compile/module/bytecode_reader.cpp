@@ -1,0 +1,200 @@
+#include "jit/compile/module/bytecode_reader.h"
+
+#include <flydsl/error.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+extern char **environ;
+
+namespace flydsl::jit {
+
+namespace {
+
+/// What the reader may take, and write.
+constexpr rlim_t memoryLimit = rlim_t(8) << 30;
+constexpr std::size_t textLimit = std::size_t(1) << 30, messageLimit = 4096;
+
+class File {
+public:
+  explicit File(int fd = -1) : fd_(fd) {}
+  ~File() { close(); }
+  File(const File &) = delete;
+  File &operator=(const File &) = delete;
+  void close() {
+    if (fd_ >= 0)
+      ::close(fd_);
+    fd_ = -1;
+  }
+  int get() const { return fd_; }
+
+private:
+  int fd_;
+};
+
+[[noreturn]] void fail(const std::string &name, const std::string &what) {
+  throw CompileError(name + ": " + what);
+}
+
+std::string findReader(const std::string &name) {
+  Dl_info info;
+  std::filesystem::path folder;
+  if (dladdr(reinterpret_cast<void *>(&bytecodeAsText), &info) && info.dli_fname)
+    folder = std::filesystem::path(info.dli_fname).parent_path();
+  // An installation's lib, Debian's lib/x86_64-linux-gnu, a program that holds the library.
+  for (const char *place : {"../bin", "../../bin", "."}) {
+    const std::filesystem::path candidate = folder / place / "fly-opt";
+    if (access(candidate.c_str(), X_OK) == 0)
+      return candidate.string();
+  }
+  fail(name, "bytecode is read by fly-opt, in a process of its own, and there is none beside the "
+             "library (" +
+                 (folder / "../bin").lexically_normal().string() +
+                 "); give text, install fly-opt, or say that the bytecode is trusted "
+                 "(CompileIrConfig::trusted)");
+}
+
+int anonymousFile(std::string_view contents) {
+  File file(memfd_create("flydsl-bytecode", MFD_CLOEXEC));
+  for (std::size_t done = 0; file.get() >= 0 && done < contents.size();) {
+    ssize_t n = write(file.get(), contents.data() + done, contents.size() - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return -1;
+    done += static_cast<std::size_t>(n);
+  }
+  return file.get() < 0 || lseek(file.get(), 0, SEEK_SET) != 0 ? -1 : dup(file.get());
+}
+
+std::string head(int fd) {
+  std::string text(messageLimit, '\0');
+  ssize_t n = pread(fd, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text.substr(0, text.find("PLEASE submit")); // where LLVM's report of a crash begins
+}
+
+/// The child's end: what it wrote, and how it ended.
+struct Ended {
+  std::string text;
+  bool inTime = true, tooLong = false;
+  int status = -1; ///< -1 where the host has taken it: its own wait() was for any child
+};
+
+Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::seconds(timeoutSeconds);
+  Ended ended;
+  std::vector<char> chunk(1 << 16);
+  for (;;) {
+    int wait = -1;
+    if (timeoutSeconds) {
+      auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      wait = static_cast<int>(std::max<long long>(left.count(), 0));
+    }
+    pollfd ready{output, POLLIN, 0};
+    const int events = poll(&ready, 1, wait);
+    if (events < 0 && errno == EINTR)
+      continue;
+    ended.inTime = events != 0;
+    if (events <= 0)
+      break;
+    const ssize_t n = read(output, chunk.data(), chunk.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    ended.text.append(chunk.data(), static_cast<std::size_t>(n));
+    if (ended.text.size() > textLimit) {
+      ended.tooLong = true;
+      break;
+    }
+  }
+  // It is our child as long as it can be waited for: then its number is no other's.
+  int status = 0;
+  pid_t waited = 0;
+  if (!ended.inTime || ended.tooLong) {
+    waited = waitpid(child, &status, WNOHANG);
+    if (waited == 0)
+      kill(child, SIGKILL);
+  }
+  while (waited == 0 || (waited < 0 && errno == EINTR))
+    waited = waitpid(child, &status, 0);
+  ended.status = waited == child ? status : -1;
+  return ended;
+}
+
+} // namespace
+
+std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
+                           unsigned timeoutSeconds) {
+  const std::string reader = findReader(name);
+  File input(anonymousFile(bytecode)), messages(memfd_create("flydsl-messages", MFD_CLOEXEC));
+  int ends[2];
+  if (input.get() < 0 || messages.get() < 0 || pipe2(ends, O_CLOEXEC) != 0)
+    fail(name, std::string("reading bytecode: ") + std::strerror(errno));
+  File output(ends[0]), written(ends[1]);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, input.get(), 0);
+  posix_spawn_file_actions_adddup2(&files, written.get(), 1);
+  posix_spawn_file_actions_adddup2(&files, messages.get(), 2);
+  posix_spawn_file_actions_addclosefrom_np(&files, 3); // what the host has open
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, defaults;
+  sigemptyset(&none);
+  sigfillset(&defaults);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const char *arguments[] = {reader.c_str(),
+                             "--mlir-disable-threading",
+                             "--mlir-print-debuginfo",
+                             "--mlir-print-op-generic",
+                             "-",
+                             nullptr};
+  pid_t child = -1;
+  const int error = posix_spawn(&child, reader.c_str(), &files, &attributes,
+                                const_cast<char **>(arguments), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error)
+    fail(name, "starting " + reader + ": " + std::strerror(error));
+  const rlimit memory{memoryLimit, memoryLimit}, core{0, 0};
+  (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
+  (void)prlimit(child, RLIMIT_CORE, &core, nullptr);
+  written.close();
+
+  Ended ended = waitFor(child, output.get(), timeoutSeconds);
+  if (!ended.inTime)
+    fail(name, "reading the bytecode took longer than " + std::to_string(timeoutSeconds) +
+                   " s and was given up");
+  if (ended.tooLong)
+    fail(name,
+         "the module in the bytecode is over " + std::to_string(textLimit >> 20) + " MiB of text");
+  const bool known = ended.status != -1;
+  if (known && WIFSIGNALED(ended.status))
+    fail(name, std::string("the bytecode is damaged: its reader ended by a signal (") +
+                   sigdescr_np(WTERMSIG(ended.status)) + ")");
+  if ((known && WEXITSTATUS(ended.status) != 0) || ended.text.empty()) {
+    const std::string message = head(messages.get());
+    fail(name, message.empty() ? "the bytecode can't be read" : "the bytecode: " + message);
+  }
+  return std::move(ended.text);
+}
+
+} // namespace flydsl::jit

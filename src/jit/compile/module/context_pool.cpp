@@ -1,0 +1,93 @@
+#include "jit/compile/module/context_pool.h"
+
+#include "support/fork.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace flydsl::jit {
+
+namespace {
+
+/// A context keeps every type and attribute it ever made; after so many leases it is replaced.
+constexpr unsigned maxUses = 1000;
+
+struct Pool {
+  struct Item {
+    std::unique_ptr<mlir::MLIRContext> context;
+    unsigned uses;
+  };
+  std::mutex mutex;
+  std::vector<Item> free;
+  std::set<mlir::MLIRContext *> damaged;
+  std::map<mlir::MLIRContext *, std::shared_ptr<void>> kept; ///< for each context of the pool
+};
+
+Pool &pool() {
+  static auto *instance = [] {
+    auto *made = new Pool; // not destroyed: threads may hold leases while the process ends
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
+  return *instance;
+}
+
+} // namespace
+
+ContextLease::ContextLease() {
+  {
+    std::lock_guard lock(pool().mutex);
+    if (!pool().free.empty()) {
+      context_ = std::move(pool().free.back().context);
+      uses_ = pool().free.back().uses + 1;
+      pool().free.pop_back();
+      return;
+    }
+  }
+  CompilerUse making;
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+  context_->loadAllAvailableDialects();
+  uses_ = 1;
+  noteCompilerRan();
+  std::lock_guard lock(pool().mutex);
+  pool().kept[context_.get()];
+}
+
+ContextLease::~ContextLease() {
+  if (!context_)
+    return;
+  std::shared_ptr<void> kept; // goes before its context does
+  std::lock_guard lock(pool().mutex);
+  if (pool().damaged.erase(context_.get())) {
+    // What is kept with it may have been in use: its room stays in the table.
+    context_.release();
+    return;
+  }
+  if (uses_ < maxUses) {
+    pool().free.push_back({std::move(context_), uses_});
+    return;
+  }
+  auto room = pool().kept.find(context_.get());
+  kept = std::move(room->second);
+  pool().kept.erase(room);
+}
+
+std::shared_ptr<void> *keptWith(mlir::MLIRContext &context) {
+  std::lock_guard lock(pool().mutex);
+  auto room = pool().kept.find(&context);
+  return room == pool().kept.end() ? nullptr : &room->second;
+}
+
+void abandonContext(mlir::MLIRContext &context) {
+  std::lock_guard lock(pool().mutex);
+  pool().damaged.insert(&context);
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,19 @@
+#include "jit/compile/options/options.h"
+
+#include "jit/compile/options/dump.h"
+#include "support/env_variables.h"
+
+namespace flydsl::jit {
+
+CompileOptions CompileOptions::fromEnvironment(const Target &target) {
+  CompileOptions options;
+  options.target = target;
+  options.optLevel = support::env::optLevel.get();
+  options.timeoutSeconds = support::env::compileTimeout.get();
+  options.lineTables = support::env::debugInfo.get();
+  options.verify = support::env::verifier.get();
+  options.dumpDir = dumpDirFromEnvironment();
+  return options;
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,66 @@
+#include "jit/compile/reproducer.h"
+
+#include "jit/compile/guard/guard.h"
+#include "jit/compile/options/dump.h"
+#include "jit/compile/options/options.h"
+#include "jit/compile/pipeline.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <memory>
+
+namespace flydsl::jit {
+
+/// What was left damaged may not print to an end.
+static constexpr unsigned printingSeconds = 30;
+
+static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {
+  std::string pipeline = "builtin.module(";
+  for (const std::string &stage : pipelineStages(options, holdsFly(module)))
+    pipeline += (pipeline.back() == '(' ? "" : ",") + stage;
+  pipeline += ")";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo(true, false);
+  mlir::AsmState state(module, flags);
+  state.attachResourcePrinter("mlir_reproducer",
+                              [&](mlir::Operation *, mlir::AsmResourceBuilder &builder) {
+                                builder.buildString("pipeline", pipeline);
+                                builder.buildBool("disable_threading", true);
+                                builder.buildBool("verify_each", options.verify);
+                              });
+  module.print(stream, state);
+  stream << '\n';
+  return text;
+}
+
+std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options,
+                            const std::string &kernel, llvm::Module *llvmModule) {
+  Dump dump(options.dumpDir.empty() ? dumpDir() : options.dumpDir, kernel);
+  if (!dump.enabled())
+    return {};
+  std::string path = dump.folder() + "/reproducer.mlir";
+  auto text = std::make_shared<std::string>();
+  GuardOutcome outcome =
+      runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); },
+                 printingSeconds);
+  bool written = outcome.kind == GuardOutcome::finished && writeDump(path, *text).empty();
+  if (llvmModule) {
+    text = std::make_shared<std::string>();
+    outcome = runGuarded(
+        [text, llvmModule](Guard &) {
+          llvm::raw_string_ostream stream(*text);
+          llvmModule->print(stream, nullptr);
+        },
+        printingSeconds);
+    if (outcome.kind == GuardOutcome::finished)
+      (void)writeDump(dump.folder() + "/failed.ll", *text);
+  }
+  return written ? path : std::string();
+}
+
+} // namespace flydsl::jit
