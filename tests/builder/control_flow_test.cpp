@@ -54,7 +54,7 @@ TEST_CASE("branches give values") {
            "scf.yield", "scf.if", "-> (f32, i32)");
 }
 
-TEST_CASE("while loops") {
+TEST_CASE("while loops trace their condition and body once") {
   std::string ir = traceText(
       [](fx::Tensor a, fx::Int32 n) {
         fx::Int32 m =
@@ -263,7 +263,7 @@ TEST_CASE("exit_if stands outside of loops and branches") {
              Catch::Contains("exit_if stands in a loop or a branch"));
 }
 
-TEST_CASE("no barrier behind an exit of some threads") {
+TEST_CASE("a barrier behind an exit of some threads is refused") {
   auto traced = [](auto exit, auto after) {
     return errorOf([=](fx::Tensor a, fx::Int32 n) {
       exit(n);

@@ -95,7 +95,7 @@ TEST_CASE("a block reduces through shared memory") {
                     Catch::Contains("without a block size"));
 }
 
-TEST_CASE("gather, scatter and atomics") {
+TEST_CASE("gather, scatter and atomics trace to their operations") {
   std::string ir = traceText(
       [](fx::Tensor a, fx::Tensor b, fx::Int32 n) {
         auto atom = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);

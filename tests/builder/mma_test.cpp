@@ -90,7 +90,7 @@ TEST_CASE("a fragment is made for a tensor, a layout, a shape or coordinates") {
       false, {256, 1, 1});
 }
 
-TEST_CASE("a gemm of one block, as FlyDSL's third example") {
+TEST_CASE("a gemm of one block traces to the IR of FlyDSL's third example") {
   std::string ir = traceText(
       [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC) {
         auto tid = fx::thread_idx().x;
@@ -162,7 +162,7 @@ TEST_CASE("shared memory: static arrays and dynamic offsets") {
                     Catch::Contains("SharedAllocator::allocate"));
 }
 
-TEST_CASE("hints, waits, lanes, intrinsics") {
+TEST_CASE("hints, waits, lanes and intrinsics trace to their operations") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Int32 n, fx::Float32 x) {
         fx::rocdl::sched_mfma(2);

@@ -8,7 +8,7 @@
 namespace fx = flydsl;
 using namespace trace_test;
 
-TEST_CASE("integers") {
+TEST_CASE("arithmetic on integers traces to its operations") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Int32 a, fx::UInt32 u, fx::Int64 w) {
         out(0) = a + 1;
@@ -31,7 +31,7 @@ TEST_CASE("integers") {
   CHECK(countOf(ir, "fly.memref.load") == 0);
 }
 
-TEST_CASE("floats") {
+TEST_CASE("arithmetic on floats traces to its operations") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Float32 a, fx::Float64 d, fx::Int32 i) {
         out(0) = a * 2 + 0.5;
@@ -50,7 +50,7 @@ TEST_CASE("floats") {
            "arith.bitcast", "arith.fptoui", "arith.uitofp");
 }
 
-TEST_CASE("vectors") {
+TEST_CASE("arithmetic on vectors traces to its operations") {
   std::string ir = traceText(
       [](fx::Tensor a, fx::Tensor h) {
         fx::Vector v = a.load();
@@ -84,7 +84,7 @@ TEST_CASE("fast math is a hint of the kernel") {
   CHECK(countOf(traceText(body, types), "fastmath") == 0);
 }
 
-TEST_CASE("fast math in a scope") {
+TEST_CASE("fast math holds in its scope alone") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Float32 a) {
         fx::Numeric x = a + 1;
@@ -105,7 +105,7 @@ TEST_CASE("fast math in a scope") {
   CHECK(countOf(ir, "fastmath") == 2);
 }
 
-TEST_CASE("functions, classes and bits") {
+TEST_CASE("functions, classes and bits of floats trace to their operations") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Float32 a, fx::Int32 n) {
         fx::Vector v = out.load();

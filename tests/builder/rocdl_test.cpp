@@ -200,7 +200,7 @@ TEST_CASE("functions of other bitcode are declared once, and their files listed"
                     Catch::Contains("fancy is called as") && Catch::Contains("rocdl_test.cpp:"));
 }
 
-TEST_CASE("gfx1250's and gfx950's atoms in the IR") {
+TEST_CASE("gfx1250's and gfx950's atoms trace to their types") {
   auto textOf = [](auto make) { return make().str(); };
   CHECK_IR(textOf([] {
              return rocdl::TDM({.rank = 3, .warps = 4, .pad_interval = 16, .pad_amount = 4});

@@ -16,7 +16,7 @@ TEST_CASE("static work leaves no operation") {
   CHECK(countOf(ir, "fly.") == 0);
 }
 
-TEST_CASE("shapes and layouts with run-time parts") {
+TEST_CASE("shapes and layouts take run-time parts") {
   std::string ir = traceText(
       [](fx::Tensor a, fx::Int32 n, fx::Int64 w) {
         fx::Layout l = fx::make_layout({n, 8}, {8, 1});
@@ -37,7 +37,7 @@ TEST_CASE("shapes and layouts with run-time parts") {
            "fly.int_tuple_mul", "fly.get_scalar", "fly.memref.load", "fly.memref.store");
 }
 
-TEST_CASE("views, fragments and pointers") {
+TEST_CASE("views, fragments and pointers trace to their operations") {
   std::string ir = traceText(
       [](fx::Tensor a) {
         fx::Pointer p = a.iter() + 4;

@@ -90,7 +90,7 @@ TEST_CASE("Optimization levels compile; level 0 is larger") {
         compileText(test::scaleKernel(), full)->kernel().codeBytes);
 }
 
-TEST_CASE("Dumps: a file per stage, LLVM IR and ISA") {
+TEST_CASE("Dumps write a file per stage, LLVM IR and ISA") {
   std::string dir = std::filesystem::temp_directory_path() / "flydsl-dump-test";
   std::filesystem::remove_all(dir);
   CompileOptions options = forTarget("gfx942");

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-TEST_CASE("the guide's examples", "[layout][docs]") {
+TEST_CASE("the guide's examples give what it says", "[layout][docs]") {
   std::ifstream guide(FLYDSL_LAYOUT_GUIDE);
   REQUIRE(guide);
   bool inBlock = false;

@@ -134,7 +134,7 @@ Limits small() {
 
 } // namespace
 
-TEST_CASE("dynamic indices and coordinates", "[layout][dynamic]") {
+TEST_CASE("dynamic indices and coordinates agree with their static forms", "[layout][dynamic]") {
   Tally tally = repeat(20000, 1, [](Random &r) {
     Layout l = randomLayout(r, {});
     Symbols symbols(r, 2);
@@ -154,7 +154,7 @@ TEST_CASE("dynamic indices and coordinates", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic idx2crd", "[layout][dynamic]") {
+TEST_CASE("dynamic idx2crd agrees with its static form", "[layout][dynamic]") {
   Tally tally = repeat(15000, 2, [](Random &r) {
     Layout l = randomCompact(r, {});
     Symbols symbols(r, 2);
@@ -170,7 +170,7 @@ TEST_CASE("dynamic idx2crd", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic swizzles", "[layout][dynamic]") {
+TEST_CASE("dynamic swizzles agree with their static forms", "[layout][dynamic]") {
   repeat(10000, 3, [](Random &r) {
     Layout l = randomCompact(r, powersOfTwo());
     Symbols symbols(r, 2);
@@ -186,7 +186,7 @@ TEST_CASE("dynamic swizzles", "[layout][dynamic]") {
   });
 }
 
-TEST_CASE("dynamic coalesce", "[layout][dynamic]") {
+TEST_CASE("dynamic coalesce agrees with its static form", "[layout][dynamic]") {
   Tally tally = repeat(10000, 4, [](Random &r) {
     Layout l = randomLayout(r, {});
     Symbols symbols(r, 3);
@@ -197,7 +197,7 @@ TEST_CASE("dynamic coalesce", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic composition", "[layout][dynamic]") {
+TEST_CASE("dynamic composition agrees with its static form", "[layout][dynamic]") {
   Tally tally = repeat(20000, 5, [](Random &r) {
     // Powers of two divide in every mode, and B counts, so that nothing carries.
     Layout a = randomLayout(r, powersOfTwo()), b = randomCompact(r, small());
@@ -212,7 +212,7 @@ TEST_CASE("dynamic composition", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic complement", "[layout][dynamic]") {
+TEST_CASE("dynamic complement agrees with its static form", "[layout][dynamic]") {
   Tally tally = repeat(10000, 6, [](Random &r) {
     Layout l = randomInjective(r, small());
     // That a mode has size 1, and so does not stand in the way of others, can't be known of a
@@ -237,7 +237,7 @@ TEST_CASE("dynamic complement", "[layout][dynamic]") {
   CHECK(tally.answered > 4000);
 }
 
-TEST_CASE("dynamic divides", "[layout][dynamic]") {
+TEST_CASE("dynamic divides agree with their static forms", "[layout][dynamic]") {
   Tally tally = repeat(15000, 7, [](Random &r) {
     Layout a = flatten(randomLayout(r, powersOfTwo()));
     Symbols symbols(r, 2);
@@ -257,7 +257,7 @@ TEST_CASE("dynamic divides", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic products", "[layout][dynamic]") {
+TEST_CASE("dynamic products agree with their static forms", "[layout][dynamic]") {
   Tally tally = repeat(10000, 8, [](Random &r) {
     Layout a = randomCompact(r, small()), b = randomCompact(r, small());
     Symbols symbols(r, 3);
@@ -273,7 +273,7 @@ TEST_CASE("dynamic products", "[layout][dynamic]") {
   CHECK(tally.refused * 50 < tally.answered);
 }
 
-TEST_CASE("dynamic layouts from shapes", "[layout][dynamic]") {
+TEST_CASE("dynamic shapes make the layouts of their static forms", "[layout][dynamic]") {
   Tally tally = repeat(10000, 9, [](Random &r) {
     IntTuple shape = randomShape(r, {});
     int64_t n = r.between(0, 7);
@@ -293,7 +293,7 @@ TEST_CASE("dynamic layouts from shapes", "[layout][dynamic]") {
   CHECK(tally.refused == 0);
 }
 
-TEST_CASE("dynamic recasts", "[layout][dynamic]") {
+TEST_CASE("dynamic recasts agree with their static forms", "[layout][dynamic]") {
   Tally tally = repeat(10000, 10, [](Random &r) {
     Layout l = randomCompact(r, powersOfTwo());
     int64_t n = r.of(std::vector<int64_t>{2, 4, 8});
@@ -309,7 +309,7 @@ TEST_CASE("dynamic recasts", "[layout][dynamic]") {
   CHECK(tally.answered > 1000);
 }
 
-TEST_CASE("dynamic tuples", "[layout][dynamic]") {
+TEST_CASE("dynamic tuples agree with their static forms", "[layout][dynamic]") {
   repeat(20000, 11, [](Random &r) {
     Limits limits;
     IntTuple shape = randomShape(r, limits);
@@ -336,7 +336,7 @@ TEST_CASE("dynamic tuples", "[layout][dynamic]") {
   });
 }
 
-TEST_CASE("a thread's part of a dynamic tensor", "[layout][dynamic]") {
+TEST_CASE("a thread's part of a dynamic tensor is its elements", "[layout][dynamic]") {
   Layout tv(tup(1, 4), tup(1, 1));
   TiledCopy copy = makeTiledCopyTV({Layout(1, 1), tv, tv, tv}, Layout(tup(8, 16), tup(16, 1)),
                                    Layout(tup(1, 4), tup(1, 1)));

@@ -14,7 +14,7 @@ IntTuple T(const char *text) { return parseIntTuple(text); }
 Tile tile(const char *text) { return parseTile(text); }
 } // namespace
 
-TEST_CASE("sizes", "[layout][sizes]") {
+TEST_CASE("sizes and cosizes are those of the function", "[layout][sizes]") {
   CHECK(size(L("(4,(2,8)):(1,(4,8))")) == Int(64));
   CHECK(cosize(L("(4,8):(8,1)")) == Int(32));
   CHECK(cosize(L("(4,8):(2,16)")) == Int(119));
@@ -24,7 +24,7 @@ TEST_CASE("sizes", "[layout][sizes]") {
   CHECK(size(L("(?,4):(4,1)")).str() == "?{div=4}");
 }
 
-TEST_CASE("coordinates and indices", "[layout][coord]") {
+TEST_CASE("coordinates and indices map both ways", "[layout][coord]") {
   CHECK(crd2idx(T("(2,3)"), L("(4,8):(1,4)")) == IntTuple(14));
   CHECK(crd2idx(T("14"), L("(4,8):(1,4)")) == IntTuple(14));
   CHECK(crd2idx(T("(2,3)"), L("(4,8):(8,1)")) == IntTuple(19));
@@ -45,7 +45,7 @@ TEST_CASE("coordinates and indices", "[layout][coord]") {
   CHECK_THROWS_AS(crd2idx(T("(1,2,3)"), L("(4,8):(1,4)")), LayoutError);
 }
 
-TEST_CASE("composed layouts as functions", "[layout][composed]") {
+TEST_CASE("composed layouts map as their parts in turn", "[layout][composed]") {
   AnyLayout swizzled = parseAnyLayout("S<3,0,3> o 0 o (8,8):(8,1)");
   CHECK(crd2idx(T("(3,5)"), swizzled) == IntTuple(24 + (5 ^ 3)));
   CHECK(crd2idx(T("(1,3)"), parseAnyLayout("32:2 o 5 o [32:1 o 7 o (4,8):(1,4)]")) ==
@@ -60,7 +60,7 @@ TEST_CASE("composed layouts as functions", "[layout][composed]") {
   CHECK_THROWS_AS(recastLayout(swizzled, 16, 32), LayoutError);
 }
 
-TEST_CASE("coalesce", "[layout][coalesce]") {
+TEST_CASE("coalesce merges modes that lie together", "[layout][coalesce]") {
   CHECK(coalesce(L("(2,(1,6)):(1,(6,2))")).str() == "12:1");
   CHECK(coalesce(L("(3,1,9):(1,9,3)")).str() == "27:1");
   CHECK(coalesce(L("(2,(1,6)):(1,(6,2))"), T("(1,1)")).str() == "(2,6):(1,2)");
@@ -70,7 +70,7 @@ TEST_CASE("coalesce", "[layout][coalesce]") {
   CHECK(coalesce(L("(4,?):(1,4)")).str() == "(4,?):(1,4)");
 }
 
-TEST_CASE("composition", "[layout][composition]") {
+TEST_CASE("composition gives CuTe's results", "[layout][composition]") {
   CHECK(composition(L("(6,2):(8,2)"), L("(4,3):(3,1)")).str() == "((2,2),3):((24,2),8)");
   CHECK(composition(L("20:2"), L("(5,4):(4,1)")).str() == "(5,4):(8,2)");
   CHECK(composition(L("(10,2):(16,4)"), L("(5,4):(1,5)")).str() == "(5,(2,2)):(16,(80,4))");
@@ -90,7 +90,7 @@ TEST_CASE("composition", "[layout][composition]") {
   CHECK_THROWS_AS(composition(L("8:1"), tile("[4|2]")), LayoutError);
 }
 
-TEST_CASE("complement", "[layout][complement]") {
+TEST_CASE("complement reaches what the layout leaves out", "[layout][complement]") {
   CHECK(complement(L("4:1"), 24).str() == "6:4");
   CHECK(complement(L("6:4"), 24).str() == "4:1");
   CHECK(complement(L("(4,6):(1,4)"), 24).str() == "1:0");
@@ -106,7 +106,7 @@ TEST_CASE("complement", "[layout][complement]") {
   CHECK_THROWS_AS(complement(L("(4,8):(?,1)"), 64), LayoutError);
 }
 
-TEST_CASE("inverses", "[layout][inverse]") {
+TEST_CASE("inverses give CuTe's results", "[layout][inverse]") {
   CHECK(rightInverse(L("(4,8):(8,1)")).str() == "(8,4):(4,1)");
   CHECK(rightInverse(L("(4,8):(1,5)")).str() == "4:1");
   CHECK(rightInverse(L("8:2")).str() == "1:0");
@@ -119,7 +119,7 @@ TEST_CASE("inverses", "[layout][inverse]") {
   CHECK_THROWS_AS(leftInverse(L("(4,8):(0,1)")), LayoutError);
 }
 
-TEST_CASE("divides", "[layout][divide]") {
+TEST_CASE("divides give CuTe's results", "[layout][divide]") {
   CHECK(logicalDivide(L("(4,2,3):(2,1,8)"), L("4:2")).str() == "((2,2),(2,3)):((4,1),(2,8))");
   Layout a = L("(9,(4,8)):(59,(13,1))");
   CHECK(logicalDivide(a, tile("[3:3|(2,4):(1,8)]")).str() ==
@@ -143,7 +143,7 @@ TEST_CASE("divides", "[layout][divide]") {
   CHECK_THROWS_AS(zippedDivide(L("(8,16):(1,8)"), tile("[4|*]")), LayoutError);
 }
 
-TEST_CASE("products", "[layout][product]") {
+TEST_CASE("products give CuTe's results", "[layout][product]") {
   CHECK(logicalProduct(L("(2,2):(4,1)"), L("6:1")).str() == "((2,2),(2,3)):((4,1),(2,8))");
   CHECK(blockedProduct(L("(2,5):(5,1)"), L("(3,4):(1,3)")).str() ==
         "((2,3),(5,4)):((5,10),(1,30))");
@@ -158,7 +158,7 @@ TEST_CASE("products", "[layout][product]") {
         "((2,2),(2,3)):((1,12),(2,4))");
 }
 
-TEST_CASE("layouts from shapes", "[layout][make]") {
+TEST_CASE("shapes make compact layouts in every order", "[layout][make]") {
   CHECK(makeLayout(T("(4,(2,8))")).str() == "(4,(2,8)):(1,(4,8))");
   CHECK(makeOrderedLayout(T("(8,16)"), T("(1,0)")).str() == "(8,16):(16,1)");
   CHECK(makeOrderedLayout(T("(1,4)"), T("(0,1)")).str() == "(1,4):(1,1)");
@@ -179,7 +179,7 @@ TEST_CASE("layouts from shapes", "[layout][make]") {
   CHECK_THROWS_AS(makeOrderedLayout(T("(2,4)"), T("(0,1,2)")), LayoutError);
 }
 
-TEST_CASE("recast", "[layout][recast]") {
+TEST_CASE("recast scales the innermost mode", "[layout][recast]") {
   CHECK(recastLayout(L("(8,4):(1,8)"), 16, 32).str() == "(4,4):(1,4)");
   CHECK(recastLayout(L("(8,4):(1,8)"), 32, 16).str() == "(16,4):(1,16)");
   CHECK(recastLayout(L("(8,4):(1,8)"), 16, 16).str() == "(8,4):(1,8)");
@@ -189,7 +189,7 @@ TEST_CASE("recast", "[layout][recast]") {
   CHECK_THROWS_AS(recastLayout(L("(8,4):(1,8)"), 0, 32), LayoutError);
 }
 
-TEST_CASE("tuple operations", "[layout][tuple]") {
+TEST_CASE("tuple operations work leaf by leaf", "[layout][tuple]") {
   CHECK(take(T("((2,3),4,5)"), 1, 3).str() == "(4,5)");
   CHECK(select(T("(2,3,4)"), {2, 0}).str() == "(4,2)");
   CHECK(group(T("(2,3,4)"), 0, 2).str() == "((2,3),4)");

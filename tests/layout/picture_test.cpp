@@ -17,7 +17,7 @@ int occurrences(const std::string &text, const std::string &what) {
 }
 } // namespace
 
-TEST_CASE("a layout as text", "[layout][picture]") {
+TEST_CASE("a layout prints as a table", "[layout][picture]") {
   CHECK(pictureText(parseLayout("(2,4):(4,1)")) == "(2,4):(4,1)\n"
                                                    "    0 1 2 3\n"
                                                    "  +--------\n"
@@ -38,7 +38,7 @@ TEST_CASE("a layout as text", "[layout][picture]") {
         std::string::npos);
 }
 
-TEST_CASE("a partition as text", "[layout][picture]") {
+TEST_CASE("a partition prints who has which element", "[layout][picture]") {
   CHECK(picturePartitionText(parseLayout("(2,2):(1,2)"), parseIntTuple("(2,2)")) ==
         "(2,2):(1,2) over (2,2)\n"
         "        0     1\n"
@@ -74,7 +74,7 @@ TEST_CASE("what can't be drawn is refused", "[layout][picture]") {
   CHECK_THROWS_AS(picturePartitionText(parseLayout("4:1"), parseIntTuple("(2,2)")), LayoutError);
 }
 
-TEST_CASE("the calculator", "[layout][calculator]") {
+TEST_CASE("the calculator answers expressions", "[layout][calculator]") {
   CHECK(calculate("composition((6,2):(8,2), (4,3):(3,1))") == "((2,2),3):((24,2),8)");
   CHECK(calculate(" flat_divide( (?,?):(?{i64},1), [8|64] ) ") ==
         "(8,64,?,?):(?{i64},1,?{i64 div=8},64)");

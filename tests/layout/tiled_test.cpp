@@ -31,13 +31,13 @@ MmaAtom mfma(int64_t m, int64_t k) {
 const Layout &plain(const AnyLayout &layout) { return std::get<Layout>(layout); }
 } // namespace
 
-TEST_CASE("threads and values over a tile", "[layout][tiled]") {
+TEST_CASE("threads and values cover a tile once", "[layout][tiled]") {
   LayoutTV tv = makeLayoutTV(L("(8,16):(16,1)"), L("(1,4):(1,1)"));
   CHECK(tv.tile.str() == "[8|64]");
   CHECK(tv.layout.str() == "((16,8),4):((32,1),8)");
 }
 
-TEST_CASE("vector add's partitions", "[layout][tiled]") {
+TEST_CASE("vector add's partitions are FlyDSL's", "[layout][tiled]") {
   TiledCopy copy = makeTiledCopyTV(universalCopy(128, 32), L("(8,16):(16,1)"), L("(1,4):(1,1)"));
   IntTuple thread = Int::dynamic();
   Partition part = partitionSrc(copy, L("(8,64):(?{i64},1)"), thread);
@@ -73,7 +73,7 @@ TEST_CASE("a composed tensor keeps its offset inside", "[layout][tiled]") {
   CHECK(part.offset.isLeaf(0));
 }
 
-TEST_CASE("MFMA tiles", "[layout][tiled]") {
+TEST_CASE("MFMA's tiles have the published partitions", "[layout][tiled]") {
   TiledMma mma{mfma(16, 4), L("(2,2,1):(1,2,0)")};
   CHECK(tileSizeMNK(mma).str() == "(32,32,4)");
   CHECK(thrLayoutVMNK(mma).str() == "(64,2,2,1):(1,64,128,0)");
@@ -125,7 +125,7 @@ TEST_CASE("a copy made for an operand gives each thread the product's values", "
   }
 }
 
-TEST_CASE("fragments with stages", "[layout][tiled]") {
+TEST_CASE("fragments keep a mode for the stages", "[layout][tiled]") {
   TiledMma mma{mfma(16, 16), L("(1,1,1):(0,1,2)")};
   CHECK(fragmentLayout(mma, MmaOperand::B, L("(16,16):(1,16)")).str() == "(4,1,1):(1,0,0)");
   CHECK(fragmentLayout(mma, MmaOperand::B, L("(16,16):(1,16)"), 2).str() == "(4,1,1,2):(1,0,0,4)");
@@ -170,7 +170,7 @@ TEST_CASE("a matrix product over buffers with a dynamic pitch, as kernels write 
   CHECK(retile(c, fragmentC).str() == "((1,4),2,2):((0,1),8,4)");
 }
 
-TEST_CASE("a copy of column blocks", "[layout][tiled]") {
+TEST_CASE("a copy of column blocks gives each thread its column", "[layout][tiled]") {
   TiledCopy copy{universalCopy(128, 32), L("(4,8):(1,4)"), parseTile("[4|8]")};
   Partition part = partitionSrc(copy, L("(8,24):(?{i64},1)"), Int::dynamic());
   CHECK(str(part.layout) == "((4,2),2,3):((1,4),?{i64 div=4},8)");

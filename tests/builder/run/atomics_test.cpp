@@ -89,7 +89,7 @@ template <class T> void check(fx::AtomicOp op, bool isShared, T start) {
 }
 } // namespace
 
-TEST_CASE("atomics on integers") {
+TEST_CASE("atomics on integers combine what all threads bring") {
   for (bool isShared : {false, true})
     for (fx::AtomicOp op : all) {
       check<std::int32_t>(op, isShared, -7);
@@ -99,7 +99,7 @@ TEST_CASE("atomics on integers") {
     }
 }
 
-TEST_CASE("atomics on floats") {
+TEST_CASE("atomics on floats combine what all threads bring") {
   for (bool isShared : {false, true})
     for (fx::AtomicOp op :
          {fx::AtomicOp::add, fx::AtomicOp::max, fx::AtomicOp::min, fx::AtomicOp::exchange}) {

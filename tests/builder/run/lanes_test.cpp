@@ -7,7 +7,7 @@
 
 namespace fx = flydsl;
 
-TEST_CASE("shuffles") {
+TEST_CASE("shuffles move values between lanes") {
   auto h = run::values<int>("shuffles", 64, 5, [](fx::Tensor out, fx::Int32 tid) {
     out(tid, 0) = fx::gpu::shuffle_xor(tid, 5);
     out(tid, 1) = fx::gpu::shuffle_up(tid, 3, 16);
@@ -76,7 +76,7 @@ TEST_CASE("scans of a wave and of a block, for every combination") {
   }
 }
 
-TEST_CASE("lanes by AMD's instructions") {
+TEST_CASE("AMD's lane instructions move values as documented") {
   auto h = run::values<int>("lanes", 64, 8, [](fx::Tensor out, fx::Int32 tid) {
     int i = 0;
     fx::Int32 lane = fx::gpu::lane_id();

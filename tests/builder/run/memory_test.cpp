@@ -96,7 +96,7 @@ TEST_CASE("a predicate of coordinates has a value for each of them") {
   CHECK(out.to_host() == std::vector<float>{1, 1, 0, 0});
 }
 
-TEST_CASE("structs in static and dynamic shared memory") {
+TEST_CASE("structs lie in static and in dynamic shared memory") {
   for (auto placement : {fx::SharedPlacement::static_, fx::SharedPlacement::dynamic}) {
     const fx::Kernel kernel{"shared", [placement](fx::Tensor out, fx::Tensor in) {
                               auto tid = fx::thread_idx().x;
@@ -171,7 +171,7 @@ TEST_CASE("copies, gathers and scatters happen where their predicates hold") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("truth values in memory") {
+TEST_CASE("truth values take a byte in memory") {
   // Global memory to registers, to shared memory beside other data, and out through a buffer.
   struct Flags {
     fx::Array<fx::Boolean, 256> flags;
@@ -243,7 +243,7 @@ TEST_CASE("a buffer reads zero past its bound, and writes nothing there") {
   }
 }
 
-TEST_CASE("raw buffer instructions") {
+TEST_CASE("raw buffer instructions read, write and check their range") {
   const fx::Kernel kernel{
       "raw", [](fx::Tensor out, fx::Tensor in) {
         auto tid = fx::thread_idx().x;
@@ -280,7 +280,7 @@ TEST_CASE("raw buffer instructions") {
   CHECK(most == 63);
 }
 
-TEST_CASE("tensors of 4 GiB and more") {
+TEST_CASE("tensors of 4 GiB and more are reached to their last element") {
   // Two pages at the ends of a tensor that is never allocated whole: its rows are 2^31 bytes apart.
   const std::int64_t rowBytes = std::int64_t(1) << 31, rows = 4;
   fx::DeviceArray<float> memory({64});
@@ -332,7 +332,7 @@ TEST_CASE("a promise to the compiler changes no result") {
     CHECK(h[std::size_t(t)] == t * 2);
 }
 
-TEST_CASE("functions of other bitcode") {
+TEST_CASE("functions of other bitcode are linked and called") {
   const auto scale = fx::link_extern(
       fx::ffi<fx::Float32(fx::Float32, fx::Int32, fx::Float32)>("scale_and_add"), EXTERN_BITCODE);
   const auto sum = fx::link_extern(fx::ffi<void(fx::Pointer, fx::Pointer, fx::Int32)>("store_sum"),

@@ -5,7 +5,7 @@
 
 namespace fx = flydsl;
 
-TEST_CASE("approximations and packed conversions") {
+TEST_CASE("approximations and packed conversions give the instructions' results") {
   auto h = run::values<float>("packs", 64, 10, [](fx::Tensor out, fx::Int32 tid) {
     fx::Numeric x = (tid + 1).to(fx::f32) * 0.25f;
     int i = 0;
@@ -47,7 +47,7 @@ TEST_CASE("approximations and packed conversions") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("gfx950's conversions") {
+TEST_CASE("gfx950's conversions give the instructions' results") {
   if (run::target() != "gfx950")
     return;
   auto h = run::values<float>("scaled", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
@@ -89,7 +89,7 @@ TEST_CASE("hints and waits change no result") {
     CHECK(h[std::size_t(t)] == 63 - t);
 }
 
-TEST_CASE("raw matrix instructions") {
+TEST_CASE("raw matrix instructions multiply") {
   // A and B hold one number each: every product is a row sum of K equal terms.
   auto h = run::values<float>("matrix", 64, 4, [](fx::Tensor out, fx::Int32 tid) {
     namespace rocdl = fx::rocdl;

@@ -76,7 +76,7 @@ void compare(const Case<T> &test, const std::vector<T> &a, const std::vector<T> 
 
 } // namespace
 
-TEST_CASE("Integer functions in C") {
+TEST_CASE("Integer functions in C agree with the host") {
   auto test = GENERATE(from_range(std::vector<Case<u64>>{FOREIGN_INTEGER(FOREIGN_CASE)}));
   compare(test, integers(1), integers(2));
 }
@@ -86,7 +86,7 @@ TEST_CASE("Single-precision and half-precision functions in C") {
   compare(test, reals<float>(3), reals<float>(4));
 }
 
-TEST_CASE("Double-precision functions in C") {
+TEST_CASE("Double-precision functions in C agree with the host") {
   auto test = GENERATE(from_range(std::vector<Case<double>>{FOREIGN_DOUBLE(FOREIGN_CASE)}));
   compare(test, reals<double>(5), reals<double>(6));
 }

@@ -20,7 +20,7 @@ std::vector<int> numbers(size_t count, int range = 1000000) {
 
 } // namespace
 
-TEST_CASE("Reduction of a workgroup by a tree in LDS") {
+TEST_CASE("Reduction of a workgroup by a tree in LDS agrees with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(1024);
   Array<int> din(in), dout(4);
@@ -42,7 +42,7 @@ TEST_CASE("Reduction of a wave by permutes leaves the sum in every lane") {
             std::accumulate(in.begin() + i / wave * wave, in.begin() + i / wave * wave + wave, 0));
 }
 
-TEST_CASE("Scan of a wave by data-parallel primitives") {
+TEST_CASE("Scan of a wave by data-parallel primitives agrees with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(256), expected(256);
   for (int w = 0, wave = waveSize(); w < 256; w += wave)
@@ -52,7 +52,7 @@ TEST_CASE("Scan of a wave by data-parallel primitives") {
   CHECK(dout.read() == expected);
 }
 
-TEST_CASE("Scan of a workgroup through LDS") {
+TEST_CASE("Scan of a workgroup through LDS agrees with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(512), expected(512);
   for (int g = 0; g < 2; ++g)
@@ -95,7 +95,7 @@ TEST_CASE("Values move between lanes: first, named, swizzled, mirrored, permuted
   }
 }
 
-TEST_CASE("Histogram by atomics in LDS and in memory") {
+TEST_CASE("Histogram by atomics in LDS and in memory agrees with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(1024), expected(16, 0);
   for (int x : in)
@@ -105,7 +105,7 @@ TEST_CASE("Histogram by atomics in LDS and in memory") {
   CHECK(dout.read() == expected);
 }
 
-TEST_CASE("Integer atomics of every kind, 32 and 64 bits") {
+TEST_CASE("Integer atomics of every kind, 32 and 64 bits, agree with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::vector<int> in = numbers(512), expected = {0, 0, 0, 0, -1, 0};
   std::vector<u64> wide = {5, 0};
@@ -163,7 +163,7 @@ TEST_CASE("Transpose through a padded tile, borders included") {
   CHECK(dout.read() == expected);
 }
 
-TEST_CASE("Dot product in double precision") {
+TEST_CASE("Dot product in double precision agrees with the host") {
   Module module("group", FOREIGN_LEVEL);
   std::mt19937 random(3);
   std::uniform_real_distribution<double> spread(-1, 1);

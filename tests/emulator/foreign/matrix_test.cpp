@@ -69,7 +69,7 @@ TEST_CASE("Plain and tiled products, sizes that do not divide the tile") {
   CHECK(tiled.read() == expected);
 }
 
-TEST_CASE("MFMA on single precision, 16 x 16 and 32 x 32", "[mfma]") {
+TEST_CASE("MFMA on single precision, 16 x 16 and 32 x 32 multiplies", "[mfma]") {
   Module module("matrix", FOREIGN_LEVEL);
   int k = 24;
   std::vector<float> a = smallIntegers(32 * k, 1, 50), b = smallIntegers(32 * k, 2, 50);
@@ -122,11 +122,11 @@ void smallProducts(const std::string &prefix) {
 }
 } // namespace
 
-TEST_CASE("MFMA on half precision, bfloat16 and bytes", "[mfma][bytes]") { smallProducts("mfma"); }
+TEST_CASE("MFMA on half precision, bfloat16 and bytes multiplies", "[mfma][bytes]") { smallProducts("mfma"); }
 
-TEST_CASE("WMMA on half precision, bfloat16 and bytes", "[.][wmma]") { smallProducts("wmma"); }
+TEST_CASE("WMMA on half precision, bfloat16 and bytes multiplies", "[.][wmma]") { smallProducts("wmma"); }
 
-TEST_CASE("MFMA on half precision with eight values a lane", "[.][gfx950]") {
+TEST_CASE("MFMA on half precision with eight values a lane multiplies", "[.][gfx950]") {
   Module module("matrix", FOREIGN_LEVEL);
   int k = 96;
   std::vector<float> a = smallIntegers(16 * k, 3, 20), b = smallIntegers(16 * k, 4, 20);
@@ -136,7 +136,7 @@ TEST_CASE("MFMA on half precision with eight values a lane", "[.][gfx950]") {
   requireEqual(dc.read(), product(a, b, 16, 16, k));
 }
 
-TEST_CASE("MFMA on double precision", "[mfma]") {
+TEST_CASE("MFMA on double precision multiplies", "[mfma]") {
   Module module("matrix", FOREIGN_LEVEL);
   int k = 12;
   std::vector<double> a = converted<double>(smallIntegers(16 * k, 7, 100000)),

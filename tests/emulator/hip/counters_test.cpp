@@ -39,7 +39,7 @@ uint64_t value(const flydslEmulatorLaunch &launch, const std::string &name) {
 
 } // namespace
 
-TEST_CASE("Counted launches: who, what, how much", "[counters]") {
+TEST_CASE("Counted launches say who ran, what ran and how much", "[counters]") {
   TestModule module;
   DeviceBuffer<int> out(256);
   auto launches = counted([&] {
@@ -82,7 +82,7 @@ TEST_CASE("Counting: what is not asked for is not kept, and bad requests say so"
     CHECK(std::strlen(flydslEmulatorCounterText(i)) > 0);
 }
 
-TEST_CASE("More bank conflicts, more cycles", "[counters]") {
+TEST_CASE("More bank conflicts take more cycles", "[counters]") {
   TestModule module("tuning.gfx942.co");
   DeviceBuffer<int> out(256 * 8);
   auto launches = counted([&] {
@@ -102,7 +102,7 @@ TEST_CASE("More bank conflicts, more cycles", "[counters]") {
   }
 }
 
-TEST_CASE("Fewer lanes to a cache line, more cycles", "[counters]") {
+TEST_CASE("Fewer lanes to a cache line take more cycles", "[counters]") {
   TestModule module("tuning.gfx942.co");
   const unsigned groups = 608; // two for each multiprocessor
   DeviceBuffer<int> in(groups * 256 * 32), out(groups * 256);

@@ -84,7 +84,7 @@ TEST_CASE("An asynchronous copy from pageable memory has read it when the call r
   HIP_OK(hipStreamDestroy(stream));
 }
 
-TEST_CASE("Fills by bytes, half words and words") {
+TEST_CASE("Fills write bytes, half words and words") {
   DeviceBuffer<uint32_t> a(8);
   HIP_OK(hipMemset(a.data, 0x1AB, 32));
   CHECK(a.read() == std::vector<uint32_t>(8, 0xABABABAB));

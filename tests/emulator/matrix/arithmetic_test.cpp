@@ -19,7 +19,7 @@ namespace flyemu::matrix {
 extern const Kernels kernels_plain, kernels_avx2, kernels_avx512;
 }
 
-TEST_CASE("format values") {
+TEST_CASE("codes of every format have their published values") {
   CHECK(value(Elem::F16, 0x3c00) == 1.0);
   CHECK(value(Elem::F16, 0x0001) == std::ldexp(1.0, -24));
   CHECK(value(Elem::F16, 0xfc00) == -std::numeric_limits<double>::infinity());
@@ -47,7 +47,7 @@ TEST_CASE("format values") {
   CHECK(value(Elem::U4, 0xf) == 15);
 }
 
-TEST_CASE("rounding to f16 and bf16") {
+TEST_CASE("results round to f16 and bf16 to nearest even") {
   CHECK(toF16(1.0) == 0x3c00);
   CHECK(toF16(-0.0) == 0x8000);
   CHECK(toF16(65504.0) == 0x7bff);
@@ -80,7 +80,7 @@ uint32_t randomFinite(Elem elem, std::mt19937 &rng) {
 
 } // namespace
 
-TEST_CASE("the group model by hand") {
+TEST_CASE("the group model gives sums that were made by hand") {
   // 1 + 2^-24 from products: the small product survives alignment with 24 fraction bits; the sum
   // with acc = 0 rounds to nearest even.
   uint32_t a[8] = {f16(1), f16(std::ldexp(1.0, -12))}, b[8] = {f16(1), f16(std::ldexp(1.0, -12))};

@@ -134,7 +134,7 @@ TEST_CASE("dense instructions multiply") {
   }
 }
 
-TEST_CASE("f8f6f4 in every pair of formats") {
+TEST_CASE("f8f6f4 multiplies in every pair of formats") {
   for (const char *mnemonic : {"v_mfma_f32_16x16x128_f8f6f4", "v_mfma_f32_32x32x64_f8f6f4"})
     for (unsigned cbsz = 0; cbsz < 5; ++cbsz)
       for (unsigned blgp = 0; blgp < 5; ++blgp) {
@@ -146,7 +146,7 @@ TEST_CASE("f8f6f4 in every pair of formats") {
       withFormats(parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 5, 0));
 }
 
-TEST_CASE("block scales") {
+TEST_CASE("block scales multiply their blocks") {
   MatrixOp op =
       withFormats(parseMatrixOp("v_mfma_scale_f32_16x16x128_f8f6f4", processor("gfx950")).value(),
                   4, 4)

@@ -39,7 +39,7 @@ struct Mapped {
 
 } // namespace
 
-TEST_CASE("CDNA3 32x32x8 f16") {
+TEST_CASE("registers of CDNA3's 32x32x8 f16 hold the published elements") {
   Mapped m("v_mfma_f32_32x32x8_f16", "gfx942");
   CHECK(m.maps.regsA == 2);
   CHECK(m.maps.regsD == 16);
@@ -53,7 +53,7 @@ TEST_CASE("CDNA3 32x32x8 f16") {
   CHECK(m.d(31, 31) == Place{15, 0, 63});
 }
 
-TEST_CASE("CDNA3 16x16 shapes") {
+TEST_CASE("registers of CDNA3's 16x16 shapes hold the published elements") {
   Mapped f16("v_mfma_f32_16x16x16_f16", "gfx942");
   CHECK(f16.a(3, 5) == Place{0, 16, 19});
   CHECK(f16.d(6, 2) == Place{2, 0, 18});
@@ -67,7 +67,7 @@ TEST_CASE("CDNA3 16x16 shapes") {
   CHECK(fp8.maps.regsA == 2);
 }
 
-TEST_CASE("CDNA3 4x4 and f64") {
+TEST_CASE("registers of CDNA3's 4x4 and f64 hold the published elements") {
   Mapped small("v_mfma_f32_4x4x4_16b_f16", "gfx942");
   CHECK(small.a(2, 3, 5) == Place{1, 16, 22});
   CHECK(small.d(3, 1, 5) == Place{3, 0, 21});
@@ -81,7 +81,7 @@ TEST_CASE("CDNA3 4x4 and f64") {
   CHECK(f64small.d(3, 2, 0) == Place{0, 0, 50});
 }
 
-TEST_CASE("sparse, CDNA3 and RDNA4") {
+TEST_CASE("registers of sparse products on CDNA3 and RDNA4 hold the published elements") {
   Mapped smfmac("v_smfmac_f32_16x16x32_f16", "gfx942");
   CHECK(smfmac.maps.storedK == 16);
   CHECK(smfmac.maps.regsA == 2);
@@ -95,7 +95,7 @@ TEST_CASE("sparse, CDNA3 and RDNA4") {
   CHECK(swmmac.a(1, 8) == Place{2, 0, 1});  // dense k 16..19
 }
 
-TEST_CASE("WMMA of RDNA3 and RDNA4") {
+TEST_CASE("registers of RDNA3's and RDNA4's WMMA hold the published elements") {
   Mapped three("v_wmma_f32_16x16x16_f16", "gfx1100");
   CHECK(three.a(1, 15) == Place{7, 16, 1});
   CHECK(three.maps.regsA == 8);

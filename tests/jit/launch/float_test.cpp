@@ -27,7 +27,7 @@ template <class T> void scaleArray() {
 }
 } // namespace
 
-TEST_CASE("device arrays of 16-bit floats") {
+TEST_CASE("device arrays hold 16-bit floats") {
   scaleArray<fx::half_t>();
   scaleArray<fx::bfloat16_t>();
 }

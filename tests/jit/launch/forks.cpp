@@ -199,7 +199,7 @@ TEST_CASE("what is queued at the fork comes to its end in both, each in its own 
   }
 }
 
-TEST_CASE("children of many threads that launch") {
+TEST_CASE("children of many threads launch") {
   const auto kernel = makeAxpy("axpy_threads");
   std::atomic<bool> stop{false};
   std::atomic<int> wrong{0};

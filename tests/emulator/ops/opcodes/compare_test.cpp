@@ -174,7 +174,7 @@ void runComparisons(Machine &m, const TypeOf &t, const std::string &condition, b
 }
 } // namespace
 
-TEST_CASE("opcodes: comparisons") {
+TEST_CASE("opcodes: comparisons match the reference") {
   for (const char *target : kTargets)
     for (const TypeOf &t : kTypes) {
       std::vector<std::string> conditions = {"f", "lt", "eq", "le", "gt", "ge", "t"};
@@ -216,7 +216,7 @@ const Carry kCarries[] = {
 };
 } // namespace
 
-TEST_CASE("opcodes: carries") {
+TEST_CASE("opcodes: carries match the reference") {
   for (const char *target : kTargets)
     for (const Carry &c : kCarries) {
       std::string names = c.names;
@@ -275,7 +275,7 @@ TEST_CASE("opcodes: carries") {
     }
 }
 
-TEST_CASE("opcodes: wide multiply-adds") {
+TEST_CASE("opcodes: wide multiply-adds match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string pair = m.lanes == 64 ? "s[30:31]" : "s30";
@@ -323,7 +323,7 @@ TEST_CASE("opcodes: wide multiply-adds") {
   }
 }
 
-TEST_CASE("opcodes: scaling around divisions") {
+TEST_CASE("opcodes: scaling around divisions matches the reference") {
   // Scale, refine and fix up as compilers do; the quotient is the correctly rounded one. In double
   // the refinement is an ulp off where the denominator's significand is (nearly) all ones.
   for (const char *target : kTargets) {

@@ -16,7 +16,7 @@ namespace {
 using u64 = uint64_t;
 } // namespace
 
-TEST_CASE("opcodes: branches") {
+TEST_CASE("opcodes: branches match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     struct Branch {
@@ -118,7 +118,7 @@ TEST_CASE("opcodes: gfx9: vector instructions are skipped while VSKIP is on") {
   }
 }
 
-TEST_CASE("opcodes: gfx9: register indexing") {
+TEST_CASE("opcodes: gfx9: register indexing matches the reference") {
   for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     const size_t read = m.add("s_set_gpr_idx_on s8, gpr_idx(SRC0)\nv_mov_b32 v8, v2\n"
@@ -143,7 +143,7 @@ TEST_CASE("opcodes: gfx9: register indexing") {
   }
 }
 
-TEST_CASE("opcodes: instructions without an effect on the state") {
+TEST_CASE("opcodes: instructions without an effect on the state match the reference") {
   static const char *const kNothing[] = {"s_nop 3",
                                          "s_waitcnt vmcnt(0)",
                                          "s_setprio 2",
@@ -216,7 +216,7 @@ TEST_CASE("opcodes: instructions without an effect on the state") {
   }
 }
 
-TEST_CASE("opcodes: ends, faults, messages, barriers") {
+TEST_CASE("opcodes: ends, faults, messages, barriers match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     struct Stopping {
@@ -296,7 +296,7 @@ TEST_CASE("opcodes: ends, faults, messages, barriers") {
   }
 }
 
-TEST_CASE("opcodes: mode registers") {
+TEST_CASE("opcodes: mode registers match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t get = m.add("s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 8)"),
@@ -453,7 +453,7 @@ TEST_CASE("opcodes: writes of hardware registers take effect or are refused") {
   }
 }
 
-TEST_CASE("opcodes: gfx11: loops over the halves of a wave") {
+TEST_CASE("opcodes: gfx11: loops over the halves of a wave match the reference") {
   Machine m("gfx1100");
   const size_t begin = m.add("s_subvector_loop_begin s20, 1\ns_nop 1\ns_mov_b32 s21, 1"),
                end = m.add("s_nop 2\ns_subvector_loop_end s20, 1\ns_mov_b32 s21, 2\ns_nop 1");
@@ -478,7 +478,7 @@ TEST_CASE("opcodes: gfx11: loops over the halves of a wave") {
   CHECK((m.s(126) == 5 && m.s(127) == 6 && m.s(21) == 2));
 }
 
-TEST_CASE("opcodes: scalar loads and stores") {
+TEST_CASE("opcodes: scalar loads and stores match the reference") {
   struct Access {
     const char *gfx9, *later;
     unsigned bytes;
@@ -580,7 +580,7 @@ TEST_CASE("opcodes: scalar loads and stores") {
   }
 }
 
-TEST_CASE("opcodes: scalar atomics") {
+TEST_CASE("opcodes: scalar atomics match the reference") {
   struct Atomic {
     const char *name;
     u64 (*f)(u64 m, u64 x, u64 c, unsigned bits);

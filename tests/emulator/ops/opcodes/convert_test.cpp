@@ -60,7 +60,7 @@ Quad shiftedHalf(u64 a) { return valueOf(kF32, out(kF32, sumToOdd(in(kF32, a), Q
 Quad floorOf(Quad x) { return x - x == 0 ? Quad(std::floor(double(x))) : x; }
 } // namespace
 
-TEST_CASE("opcodes: conversions of 32 and 64 bits") {
+TEST_CASE("opcodes: conversions of 32 and 64 bits match the reference") {
   runVectorTable({
       {"v_cvt_f32_i32", "f:u", [](u64 a, u64, u64) { return out(kF32, int32_t(a)); }},
       {"v_cvt_f32_u32", "f:u", [](u64 a, u64, u64) { return out(kF32, a); }},
@@ -89,7 +89,7 @@ TEST_CASE("opcodes: conversions of 32 and 64 bits") {
   });
 }
 
-TEST_CASE("opcodes: conversions of 16 bits and packed ones") {
+TEST_CASE("opcodes: conversions of 16 bits and packed ones match the reference") {
   runVectorTable({
       {"v_cvt_f16_f32", "h:f", convert<kF32, kF16>},
       {"v_cvt_f32_f16", "f:h", convert<kF16, kF32>},

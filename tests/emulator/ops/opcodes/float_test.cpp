@@ -220,7 +220,7 @@ template <Format F> u64 divisionFixup(u64 q, u64 den, u64 num) {
 }
 } // namespace
 
-TEST_CASE("opcodes: single-precision arithmetic") {
+TEST_CASE("opcodes: single-precision arithmetic matches the reference") {
   runVectorTable({
       {"v_add_f32", "f:ff", add<kF32>},
       {"v_sub_f32", "f:ff", subtract<kF32>},
@@ -292,7 +292,7 @@ TEST_CASE("opcodes: transcendental functions are within an ulp") {
   });
 }
 
-TEST_CASE("opcodes: half-precision arithmetic") {
+TEST_CASE("opcodes: half-precision arithmetic matches the reference") {
   runVectorTable({
       {"v_add_f16", "h:hh", add<kF16>},
       {"v_sub_f16", "h:hh", subtract<kF16>},
@@ -333,7 +333,7 @@ TEST_CASE("opcodes: half-precision arithmetic") {
   });
 }
 
-TEST_CASE("opcodes: double-precision arithmetic") {
+TEST_CASE("opcodes: double-precision arithmetic matches the reference") {
   runVectorTable({
       {"v_add_f64", "d:dd", add<kF64>},
       {"v_mul_f64", "d:dd", multiply<kF64>},

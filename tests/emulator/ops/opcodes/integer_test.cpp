@@ -115,7 +115,7 @@ u64 most3(u64 a, u64 b, u64 c) { return std::max({a, b, c}); }
 i64 saturated(i64 x, i64 low, i64 high) { return std::clamp(x, low, high); }
 } // namespace
 
-TEST_CASE("opcodes: 32-bit integer arithmetic") {
+TEST_CASE("opcodes: 32-bit integer arithmetic matches the reference") {
   runVectorTable({
       {"v_add_u32 v_add_nc_u32", "u:uu", [](u64 a, u64 b, u64) { return kU32(a + b); }},
       {"v_sub_u32 v_sub_nc_u32", "u:uu", [](u64 a, u64 b, u64) { return kU32(__int128(a) - b); }},
@@ -168,7 +168,7 @@ TEST_CASE("opcodes: 32-bit integer arithmetic") {
   });
 }
 
-TEST_CASE("opcodes: bits, bytes and moves") {
+TEST_CASE("opcodes: bits, bytes and moves match the reference") {
   runVectorTable({
       {"v_mov_b32", "u:u", [](u64 a, u64, u64) { return a; }},
       {"v_mov_b64", "U:U", [](u64 a, u64, u64) { return a; }},
@@ -258,7 +258,7 @@ TEST_CASE("opcodes: bits, bytes and moves") {
   });
 }
 
-TEST_CASE("opcodes: 16-bit integer arithmetic") {
+TEST_CASE("opcodes: 16-bit integer arithmetic matches the reference") {
   runVectorTable({
       {"v_add_u16 v_add_nc_u16", "s:ss", [](u64 a, u64 b, u64) { return kU16(a + b); }},
       {"v_sub_u16 v_sub_nc_u16", "s:ss", [](u64 a, u64 b, u64) { return kU16(i64(a) - i64(b)); }},
@@ -289,7 +289,7 @@ TEST_CASE("opcodes: 16-bit integer arithmetic") {
   });
 }
 
-TEST_CASE("opcodes: dot products of integers") {
+TEST_CASE("opcodes: dot products of integers match the reference") {
   runVectorTable({
       {"v_dot4_i32_i8", "u:www", plainProducts<8>},
       {"v_dot4c_i32_i8", "u:www", products<8, true>, kAcc},

@@ -19,7 +19,7 @@ void number(Machine &m, unsigned r, uint32_t first) {
 }
 } // namespace
 
-TEST_CASE("opcodes: lanes to and from scalars") {
+TEST_CASE("opcodes: lanes to and from scalars match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t first = m.add("v_readfirstlane_b32 s20, v2"),
@@ -60,7 +60,7 @@ TEST_CASE("opcodes: lanes to and from scalars") {
   }
 }
 
-TEST_CASE("opcodes: every control of DPP") {
+TEST_CASE("opcodes: every control of DPP matches the reference") {
   struct Control {
     const char *text;
     int (*from)(int l, int lanes);
@@ -120,7 +120,7 @@ TEST_CASE("opcodes: every control of DPP") {
   }
 }
 
-TEST_CASE("opcodes: permutes of rows") {
+TEST_CASE("opcodes: permutes of rows match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t row = m.add("v_permlane16_b32 v8, v2, s8, s9"),
@@ -185,7 +185,7 @@ TEST_CASE("opcodes: permutes of rows") {
   }
 }
 
-TEST_CASE("opcodes: relative moves and swaps of registers") {
+TEST_CASE("opcodes: relative moves and swaps of registers match the reference") {
   for (const char *target : {"gfx1100", "gfx1201"}) {
     Machine m(target);
     struct Move {
@@ -225,7 +225,7 @@ TEST_CASE("opcodes: relative moves and swaps of registers") {
   }
 }
 
-TEST_CASE("opcodes: gfx12: functions of a scalar") {
+TEST_CASE("opcodes: gfx12: functions of a scalar match the reference") {
   struct Function {
     const char *name;
     double (*f)(double);
@@ -263,7 +263,7 @@ TEST_CASE("opcodes: gfx12: functions of a scalar") {
   CHECK(m.s(20) == roundTo(kF32, -0.25));
 }
 
-TEST_CASE("opcodes: gfx9: accumulation registers, truth tables") {
+TEST_CASE("opcodes: gfx9: accumulation registers, truth tables match the reference") {
   for (const char *target : {"gfx90a", "gfx942", "gfx950"}) {
     Machine m(target);
     const size_t write = m.add("v_accvgpr_write_b32 a3, v2"),
@@ -308,7 +308,7 @@ TEST_CASE("opcodes: gfx9: accumulation registers, truth tables") {
   }
 }
 
-TEST_CASE("opcodes: four sums of differences") {
+TEST_CASE("opcodes: four sums of differences match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t sums = m.add("v_mqsad_u32_u8 v[8:11], v[2:3], v4, v[12:15]");
@@ -332,7 +332,7 @@ TEST_CASE("opcodes: four sums of differences") {
   }
 }
 
-TEST_CASE("opcodes: bits of 2 / pi for the reduction of angles") {
+TEST_CASE("opcodes: bits of 2 / pi for the reduction of angles match the reference") {
   // The product with the operand, less multiples of 8, is what a reduction by parts gives.
   for (const char *target : kTargets) {
     Machine m(target);

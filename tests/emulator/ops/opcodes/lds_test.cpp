@@ -32,7 +32,7 @@ u64 load(const std::vector<uint8_t> &bytes, unsigned at, unsigned size) {
 }
 } // namespace
 
-TEST_CASE("opcodes: LDS reads and writes") {
+TEST_CASE("opcodes: LDS reads and writes match the reference") {
   struct Access {
     const char *gfx9, *later;
     unsigned bytes;
@@ -212,7 +212,7 @@ const Atomic kAtomics[] = {
 };
 } // namespace
 
-TEST_CASE("opcodes: atomics of LDS") {
+TEST_CASE("opcodes: atomics of LDS match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     std::vector<std::tuple<const Atomic *, size_t, bool>> entries;
@@ -264,7 +264,7 @@ TEST_CASE("opcodes: atomics of LDS") {
   }
 }
 
-TEST_CASE("opcodes: LDS exchanges of two places, M0's addresses, counters") {
+TEST_CASE("opcodes: LDS exchanges of two places, M0's addresses, counters match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string two = m.gfx9 ? "ds_wrxchg2" : "ds_storexchg_2addr",
@@ -332,7 +332,7 @@ TEST_CASE("opcodes: LDS exchanges of two places, M0's addresses, counters") {
   }
 }
 
-TEST_CASE("opcodes: permutes through LDS's crossbar") {
+TEST_CASE("opcodes: permutes through LDS's crossbar match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t push = m.add("ds_permute_b32 v8, v2, v4 offset:8"),

@@ -270,7 +270,7 @@ bool isSparse(const std::string &name) { return name.find("mac_") != name.npos; 
 bool isMixed(const std::string &name) { return name.find("f8f6f4") != name.npos; }
 } // namespace
 
-TEST_CASE("opcodes: dense matrix products") {
+TEST_CASE("opcodes: dense matrix products match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     std::vector<Run> runs;
@@ -284,7 +284,7 @@ TEST_CASE("opcodes: dense matrix products") {
   }
 }
 
-TEST_CASE("opcodes: sparse matrix products, with each set of indices") {
+TEST_CASE("opcodes: sparse matrix products, with each set of indices match the reference") {
   for (const char *target : {"gfx942", "gfx950", "gfx1201"}) {
     Machine m(target);
     std::vector<Run> runs;
@@ -304,7 +304,7 @@ TEST_CASE("opcodes: sparse matrix products, with each set of indices") {
   }
 }
 
-TEST_CASE("opcodes: gfx950: products of formats chosen by the instruction, plain and scaled") {
+TEST_CASE("opcodes: gfx950: products of formats chosen by the instruction, plain and scaled match the reference") {
   Machine m("gfx950");
   static const char *const kFormats[] = {"fp8", "bf8", "fp6", "bf6", "fp4"};
   std::vector<std::pair<Run, Scales>> runs;

@@ -149,7 +149,7 @@ std::string replaced(std::string s, const std::string &what, const std::string &
 }
 } // namespace
 
-TEST_CASE("opcodes: loads and stores of vector memory") {
+TEST_CASE("opcodes: loads and stores of vector memory match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     struct Entry {
@@ -242,7 +242,7 @@ TEST_CASE("opcodes: loads and stores of vector memory") {
   }
 }
 
-TEST_CASE("opcodes: buffer loads and stores out of range") {
+TEST_CASE("opcodes: buffer loads and stores out of range match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string zero = m.gfx12 ? "null" : "0";
@@ -326,7 +326,7 @@ const Atomic kAtomics[] = {
 };
 } // namespace
 
-TEST_CASE("opcodes: atomics of vector memory") {
+TEST_CASE("opcodes: atomics of vector memory match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string zero = m.gfx12 ? "null" : "0", returning = m.gfx9    ? " sc0"
@@ -405,7 +405,7 @@ TEST_CASE("opcodes: atomics of vector memory") {
   }
 }
 
-TEST_CASE("opcodes: loads to LDS") {
+TEST_CASE("opcodes: loads to LDS match the reference") {
   struct Form {
     const char *text;
     unsigned bytes;
@@ -478,7 +478,7 @@ TEST_CASE("opcodes: loads to LDS") {
   }
 }
 
-TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache control") {
+TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache control match the reference") {
   for (const char *target : {"gfx1100", "gfx1201"}) {
     Machine m(target);
     const size_t load = m.add("global_load_addtid_b32 v8, s[12:13] offset:16"),

@@ -126,7 +126,7 @@ std::vector<std::string> words(const std::string &s) {
 u64 clampHalf(u64 x) { return isNan(kF16, x) || h(x) <= 0 ? 0 : h(x) >= 1 ? 0x3c00 : x; }
 } // namespace
 
-TEST_CASE("opcodes: packed halves and 16-bit integers") {
+TEST_CASE("opcodes: packed halves and 16-bit integers match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     struct Entry {
@@ -187,7 +187,7 @@ TEST_CASE("opcodes: packed halves and 16-bit integers") {
   }
 }
 
-TEST_CASE("opcodes: pairs of floats") {
+TEST_CASE("opcodes: pairs of floats match the reference") {
   struct PairOp {
     const char *name;
     unsigned sources;
@@ -254,7 +254,7 @@ TEST_CASE("opcodes: pairs of floats") {
   }
 }
 
-TEST_CASE("opcodes: mixed precision and dot products of floats") {
+TEST_CASE("opcodes: mixed precision and dot products of floats match the reference") {
   // op_sel_hi makes a source a half, of the part that op_sel tells; neg_hi is its absolute value.
   struct Mix {
     unsigned half, part, negate, absolute;
@@ -325,7 +325,7 @@ TEST_CASE("opcodes: mixed precision and dot products of floats") {
   }
 }
 
-TEST_CASE("opcodes: dot products of halves and bfloats, of chosen signedness") {
+TEST_CASE("opcodes: dot products of halves and bfloats, of chosen signedness match the reference") {
   // The rounding inside of float dot products is not published: small integers, whose sums are
   // exact, are looked at exactly, and others within the error of two roundings.
   struct Dot {
@@ -412,7 +412,7 @@ TEST_CASE("opcodes: dot products of halves and bfloats, of chosen signedness") {
   }
 }
 
-TEST_CASE("opcodes: packed accumulation of halves") {
+TEST_CASE("opcodes: packed accumulation of halves matches the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t id = m.add("v_pk_fmac_f16 v8, v2, v4");

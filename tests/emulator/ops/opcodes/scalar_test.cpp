@@ -242,7 +242,7 @@ std::string registers(unsigned r, char kind) {
 }
 } // namespace
 
-TEST_CASE("opcodes: scalar arithmetic and bits") {
+TEST_CASE("opcodes: scalar arithmetic and bits match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     std::vector<std::pair<const ScalarOp *, size_t>> entries;
@@ -297,7 +297,7 @@ TEST_CASE("opcodes: scalar arithmetic and bits") {
   }
 }
 
-TEST_CASE("opcodes: scalar comparisons") {
+TEST_CASE("opcodes: scalar comparisons match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     struct Compare {
@@ -355,7 +355,7 @@ TEST_CASE("opcodes: scalar comparisons") {
   }
 }
 
-TEST_CASE("opcodes: EXEC saved and changed") {
+TEST_CASE("opcodes: saving and changing EXEC matches the reference") {
   struct Save {
     const char *names;
     u64 (*f)(u64 source, u64 exec);
@@ -409,7 +409,7 @@ TEST_CASE("opcodes: EXEC saved and changed") {
   }
 }
 
-TEST_CASE("opcodes: relative moves of scalars") {
+TEST_CASE("opcodes: relative moves of scalars match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const size_t from = m.add("s_movrels_b32 s20, s8"),
@@ -473,7 +473,7 @@ u64 toInteger(Quad x, double low, double high) {
 }
 } // namespace
 
-TEST_CASE("opcodes: gfx12: scalar floating point") {
+TEST_CASE("opcodes: gfx12: scalar floating point matches the reference") {
   Machine m("gfx1201");
   struct Entry {
     const FloatOp *op;

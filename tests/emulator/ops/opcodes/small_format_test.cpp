@@ -122,7 +122,7 @@ uint32_t asBits(float x) { return __builtin_bit_cast(uint32_t, x); }
 double asValue(uint32_t x) { return __builtin_bit_cast(float, x); }
 } // namespace
 
-TEST_CASE("opcodes: fp8 and bf8") {
+TEST_CASE("opcodes: fp8 and bf8 match the reference") {
   for (const char *target : {"gfx942", "gfx950", "gfx1201"}) {
     Machine m(target);
     for (bool brain : {false, true}) {
@@ -225,7 +225,7 @@ TEST_CASE("opcodes: fp8 and bf8") {
   }
 }
 
-TEST_CASE("opcodes: gfx950: block-scaled conversions") {
+TEST_CASE("opcodes: gfx950: block-scaled conversions match the reference") {
   const std::map<std::string, Small> smalls = {
       {"fp8", kFp8}, {"bf8", kBf8}, {"fp6", kFp6}, {"bf6", kBf6}, {"fp4", kFp4}};
   const std::map<std::string, Format> wides = {{"f32", kF32}, {"f16", kF16}, {"bf16", kBf16}};
@@ -337,7 +337,7 @@ TEST_CASE("opcodes: gfx950: block-scaled conversions") {
   CHECK(tried >= 49);
 }
 
-TEST_CASE("opcodes: gfx12: dot products of fp8 and bf8") {
+TEST_CASE("opcodes: gfx12: dot products of fp8 and bf8 match the reference") {
   for (bool a : {false, true})
     for (bool b : {false, true}) {
       const Small &fa = a ? kBf8 : kFp8, &fb = b ? kBf8 : kFp8;
@@ -362,7 +362,7 @@ TEST_CASE("opcodes: gfx12: dot products of fp8 and bf8") {
     }
 }
 
-TEST_CASE("opcodes: stochastic rounding to 16 bits") {
+TEST_CASE("opcodes: stochastic rounding to 16 bits matches the reference") {
   Machine m("gfx950");
   const size_t half = m.add("v_cvt_sr_f16_f32 v8, v2, v4"),
                bfloat = m.add("v_cvt_sr_bf16_f32 v8, v2, v4"),

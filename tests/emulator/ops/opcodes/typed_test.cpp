@@ -87,7 +87,7 @@ void descriptor(Machine &m, uint32_t format) {
 }
 } // namespace
 
-TEST_CASE("opcodes: typed buffer loads and stores") {
+TEST_CASE("opcodes: typed buffer loads and stores match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string zero = m.gfx12 ? "null" : "0";
@@ -208,7 +208,7 @@ TEST_CASE("opcodes: typed buffer loads and stores") {
   }
 }
 
-TEST_CASE("opcodes: buffer loads and stores in the descriptor's format") {
+TEST_CASE("opcodes: buffer loads and stores in the descriptor's format match the reference") {
   for (const char *target : kTargets) {
     Machine m(target);
     const std::string zero = m.gfx12 ? "null" : "0", d16 = m.gfx9 ? "_format_d16_" : "_d16_format_",

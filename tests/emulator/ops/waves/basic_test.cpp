@@ -40,7 +40,7 @@ TEST_CASE("scalar arithmetic sets SCC") {
   CHECK(w.outScc == 1);
 }
 
-TEST_CASE("comparison, saved EXEC and branch") {
+TEST_CASE("a comparison saves EXEC and branches") {
   WaveRun w;
   w.v = {{1, iota(0)}, {2, iota(0, 0)}};
   w.readV = {2};
@@ -60,7 +60,7 @@ TEST_CASE("comparison, saved EXEC and branch") {
   CHECK(w.outExec == ~uint64_t(0));
 }
 
-TEST_CASE("global memory through lane addresses") {
+TEST_CASE("global memory is reached through lane addresses") {
   WaveRun w;
   w.memory.resize(1024);
   for (unsigned i = 0; i < 256; ++i)

@@ -170,7 +170,7 @@ TEST_CASE("reads of what nobody wrote") {
   CHECK(found(w, kCheckInit, "lanes 8-63,"));
 }
 
-TEST_CASE("scalar registers that nobody wrote") {
+TEST_CASE("scalar registers that nobody wrote are reported where they are read") {
   constexpr const char *kAddress = "scalar register that nobody has written is used as an address",
                        *kVector = "a register that nobody has written is used as an address",
                        *kData = "a register that nobody has written is used as stored data",
@@ -271,7 +271,7 @@ TEST_CASE("a barrier that says whose signal was first writes SCC") {
   CHECK(found(w, kCheckInit, "a branch is decided by a value that nobody has written"));
 }
 
-TEST_CASE("bounds and alignment of LDS") {
+TEST_CASE("accesses out of LDS's bounds or alignment are reported") {
   WaveRun w;
   w.checks = kCheckMemory;
   w.lds = 128;

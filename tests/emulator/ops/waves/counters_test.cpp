@@ -16,7 +16,7 @@ Lanes iota(uint32_t first, uint32_t step = 1) {
 }
 } // namespace
 
-TEST_CASE("counters of a known case") {
+TEST_CASE("counters of a known case are exact") {
   WaveRun plain, w;
   plain.counters = w.counters = true;
   plain.lds = w.lds = 8192;
@@ -43,7 +43,7 @@ TEST_CASE("counters of a known case") {
   CHECK(b.TCP_MINIMUM_CACHE_ACCESSES - a.TCP_MINIMUM_CACHE_ACCESSES == 4);
 }
 
-TEST_CASE("LDS cycles by width and stride, 32 and 64 banks") {
+TEST_CASE("LDS takes the cycles that width, stride and banks ask for") {
   struct Case {
     const char *target, *code;
     uint32_t stride; ///< bytes between lanes
@@ -132,7 +132,7 @@ TEST_CASE("waiting costs less where independent work stands between") {
   CHECK(atOnce.groupCycles == later.groupCycles + 50 * 4);
 }
 
-TEST_CASE("cycles of matrix instructions") {
+TEST_CASE("matrix instructions take their published cycles") {
   struct Case {
     const char *target, *name;
     unsigned cycles;

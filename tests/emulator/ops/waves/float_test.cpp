@@ -30,7 +30,7 @@ u32 h(double x) { return nearestHalf(x); }
 double hv(u32 x) { return halfValue(static_cast<uint16_t>(x)); }
 } // namespace
 
-TEST_CASE("single-precision arithmetic") {
+TEST_CASE("single-precision arithmetic agrees with the host") {
   static const LaneCase kCases[] = {
       {"v_add_f32 v4, v1, v2", [](u32 a, u32 b, u32) { return round32(double(f(a)) + f(b)); }},
       {"v_sub_f32 v4, v1, v2", [](u32 a, u32 b, u32) { return round32(double(f(a)) - f(b)); }},
@@ -176,7 +176,7 @@ TEST_CASE("division by scale, refinement and fixup is correctly rounded") {
   }
 }
 
-TEST_CASE("half-precision arithmetic") {
+TEST_CASE("half-precision arithmetic agrees with the host") {
   static const LaneCase kCases[] = {
       {"v_add_f16 v4, v1, v2", [](u32 a, u32 b, u32) { return h(hv(a) + hv(b)); }},
       {"v_sub_f16 v4, v1, v2", [](u32 a, u32 b, u32) { return h(hv(a) - hv(b)); }},
@@ -226,7 +226,7 @@ TEST_CASE("half-precision arithmetic") {
     checkLanes(c.text, c.ref, kHalfEdges, same);
 }
 
-TEST_CASE("double-precision arithmetic") {
+TEST_CASE("double-precision arithmetic agrees with the host") {
   static const std::vector<u64> kEdges = {0,
                                           0x8000000000000000,
                                           0x3ff0000000000000,
@@ -276,7 +276,7 @@ TEST_CASE("double-precision arithmetic") {
     checkLanes64(c.text, c.ref, kEdges, true);
 }
 
-TEST_CASE("fp8 conversions of both formats") {
+TEST_CASE("fp8 conversions of both formats agree with the tables") {
   // FNUZ on gfx942: 1.0 is 0x40 in E4M3 (bias 8) and in E5M2 (bias 16); OCP on gfx950: 0x38 and
   // 0x3c.
   struct Format {
@@ -322,7 +322,7 @@ TEST_CASE("rounding and denormal modes come from MODE") {
   CHECK(w.outV[5][0] == 0x3f7fffff);
 }
 
-TEST_CASE("gfx950: block-scaled conversions") {
+TEST_CASE("gfx950: block-scaled conversions agree with the tables") {
   WaveRun w("gfx950");
   w.v[1].fill(bits(6.0f));
   w.v[2].fill(bits(-1.5f));

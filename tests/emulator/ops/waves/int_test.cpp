@@ -50,7 +50,7 @@ u32 clampI16(i64 x) {
 }
 } // namespace
 
-TEST_CASE("32-bit integer operations") {
+TEST_CASE("32-bit integer operations agree with the host") {
   static const LaneCase kCases[] = {
       {"v_mov_b32 v4, v1", [](u32 a, u32, u32) { return a; }},
       {"v_add_u32 v4, v1, v2", [](u32 a, u32 b, u32) { return u32(u64(a) + b); }},
@@ -139,7 +139,7 @@ TEST_CASE("32-bit integer operations") {
     checkLanes(c.text, c.ref, kIntEdges);
 }
 
-TEST_CASE("16-bit integer operations") {
+TEST_CASE("16-bit integer operations agree with the host") {
   static const LaneCase kCases[] = {
       {"v_add_u16 v4, v1, v2", [](u32 a, u32 b, u32) { return (a + b) & 0xffff; }},
       {"v_add_u16 v4, v1, v2 clamp",
@@ -204,7 +204,7 @@ TEST_CASE("16-bit integer operations") {
     checkLanes(c.text, c.ref, kIntEdges);
 }
 
-TEST_CASE("64-bit integer operations") {
+TEST_CASE("64-bit integer operations agree with the host") {
   static const std::vector<u64> kEdges = {0,
                                           1,
                                           5,

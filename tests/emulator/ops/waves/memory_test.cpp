@@ -55,7 +55,7 @@ TEST_CASE("LDS atomics return what was there, lane after lane") {
   }
 }
 
-TEST_CASE("permutes through LDS's crossbar") {
+TEST_CASE("permutes go through LDS's crossbar") {
   WaveRun w;
   w.exec = kPartialExec;
   w.v = {{1, iota(0, 12)}, {2, iota(1000)}, {4, iota(7, 0)}, {5, iota(7, 0)}};
@@ -148,7 +148,7 @@ TEST_CASE("scratch is private to a lane, and the flat aperture reaches it") {
   CHECK(w.result.fault.message.find("scratch") != std::string::npos);
 }
 
-TEST_CASE("global atomics") {
+TEST_CASE("global atomics give what was there before") {
   WaveRun w;
   w.memory.assign(256, 0);
   w.v[1].fill(0);
@@ -169,7 +169,7 @@ TEST_CASE("global atomics") {
   CHECK(w.result.fault.message.find("misaligned") != std::string::npos);
 }
 
-TEST_CASE("lanes and scalars") {
+TEST_CASE("values move between lanes and scalars") {
   WaveRun w;
   w.v = {{1, iota(100)}, {3, iota(0)}, {4, iota(0)}};
   w.exec = 0xffffffffffffff00;

@@ -17,7 +17,7 @@ Lanes iota(u32 first, u32 step = 1) {
 float f(u32 x) { return asF32(x); }
 } // namespace
 
-TEST_CASE("RDNA: vector arithmetic in waves of 32") {
+TEST_CASE("RDNA: vector arithmetic runs in waves of 32") {
   static const LaneCase kCases[] = {
       {"v_add_nc_u32 v4, v1, v2", [](u32 a, u32 b, u32) { return a + b; }},
       {"v_mul_lo_u32 v4, v1, v2", [](u32 a, u32 b, u32) { return a * b; }},
@@ -75,7 +75,7 @@ TEST_CASE("RDNA: both halves of a dual instruction read before either writes") {
   }
 }
 
-TEST_CASE("RDNA: DPP8, DPP16 and permlane") {
+TEST_CASE("RDNA: DPP8, DPP16 and permlane move lanes") {
   for (const char *cpu : kTargets) {
     WaveRun w(cpu);
     w.v = {{1, iota(100)}, {2, iota(5, 0)}, {3, iota(5, 0)}, {4, iota(5, 0)}, {5, iota(5, 0)}};
@@ -96,7 +96,7 @@ TEST_CASE("RDNA: DPP8, DPP16 and permlane") {
   }
 }
 
-TEST_CASE("RDNA: comparison to EXEC and masks of 32 bits") {
+TEST_CASE("RDNA: comparisons write EXEC and masks of 32 bits") {
   for (const char *cpu : kTargets) {
     WaveRun w(cpu);
     w.v = {{1, iota(0)}, {2, iota(0, 0)}};
@@ -112,7 +112,7 @@ TEST_CASE("RDNA: comparison to EXEC and masks of 32 bits") {
   }
 }
 
-TEST_CASE("RDNA: memory encodings") {
+TEST_CASE("RDNA: all memory encodings read and write") {
   for (const std::string cpu : kTargets) {
     const bool gfx12 = cpu == "gfx1201";
     WaveRun w(cpu);
@@ -148,7 +148,7 @@ TEST_CASE("RDNA: memory encodings") {
   }
 }
 
-TEST_CASE("RDNA: matrix product of ones") {
+TEST_CASE("RDNA: a matrix product of ones is the inner length") {
   for (const std::string cpu : kTargets) {
     WaveRun w(cpu);
     for (unsigned r = 0; r < 16; ++r)
@@ -166,7 +166,7 @@ TEST_CASE("RDNA: matrix product of ones") {
   }
 }
 
-TEST_CASE("gfx1201: scalar floating point") {
+TEST_CASE("gfx1201: scalar floating point agrees with the host") {
   WaveRun w("gfx1201");
   w.s = {{8, bits(1.5f)}, {9, bits(-4.0f)}, {10, bits(2.0f)}, {11, 0x3c00}, {12, 0x4200}};
   w.readS = {20, 21, 22, 23, 24, 25};

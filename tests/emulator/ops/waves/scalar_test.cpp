@@ -18,7 +18,7 @@ constexpr u64 kValues[] = {
     0x10203040, 0x00080004, 0x00200010, 0xffffffffffffffff, 0x8000000000000000, 0x123456789abcdef0};
 } // namespace
 
-TEST_CASE("scalar arithmetic and bits") {
+TEST_CASE("scalar arithmetic and bits agree with the host") {
   static const Scalar kCases[] = {
       {"s_add_u32 s20, s8, s10", [](u64 a, u64 b) { return u64(lo(a + b)); },
        [](u64 a, u64 b) { return int(u64(lo(a)) + lo(b) > ~0u); }},
