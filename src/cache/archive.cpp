@@ -43,12 +43,12 @@ Transferred exportEntries(const std::vector<EntryFile> &entries, const std::stri
 
 namespace {
 
-/// Where an entry is in the archive.
+/// The place of an entry in the archive.
 struct Piece {
   std::uint64_t offset, size;
 };
 
-/// Reads the sizes alone, so that an archive of any size takes little memory.
+/// Reads only the sizes of the entries, so that an archive of any size takes little memory.
 std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive) {
   Bytes header(headerBytes);
   if (file.problem().empty() && file.size() < headerBytes)
@@ -85,7 +85,8 @@ std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive
   return pieces;
 }
 
-/// Empty on success, else why the entry is left out.
+/// Imports one entry. Returns an empty text on success, otherwise the reason why the entry is left
+/// out.
 std::string importEntry(support::InputFile &file, const Piece &piece, const std::string &directory,
                         const support::Trust &trust) {
   if (piece.size > maxEntryBytes)

@@ -25,7 +25,7 @@ Config Config::fromEnvironment() {
   } else if (auto home = env::home.get()) {
     config.directory = *home + "/.flydsl/cache";
   } else {
-    config.disk = false; // nowhere to put it
+    config.disk = false; // there is no place for it
   }
   if (auto list = env::cacheReadOnlyDirs.get()) {
     std::size_t at = 0;

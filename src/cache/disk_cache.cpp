@@ -20,8 +20,8 @@ std::vector<std::string> DiskCache::directories() const {
   return all;
 }
 
-/// Marks an entry as used now. The stamp is the file's modification time; a minute's precision is
-/// enough for an order of eviction and spares a write per hit.
+/// Marks an entry as used now. The mark is the file's modification time. It is accurate to a
+/// minute, which suffices for the order of eviction and saves a write per hit.
 static void stamp(const std::string &path) {
   struct stat info;
   timespec now;
@@ -54,8 +54,8 @@ DiskCache::Found DiskCache::loadFrom(const std::string &directory, bool writable
   Decoded decoded = readEntry(path, key, config_.trust);
   if (!decoded.problem.empty()) {
     report(path + ": " + decoded.problem);
-    // A bad entry, and what is no file, makes place for a good one. Removing a link, a pipe or a
-    // device removes its name alone.
+    // A bad entry, or anything that is not a file, is removed to make room for a good entry. For a
+    // link, a pipe or a device, only the name is removed.
     if (writable)
       ::unlink(path.c_str());
     return Found::bad;
@@ -111,8 +111,8 @@ bool DiskCache::store(const Key &key, const Blob &blob) {
   return true;
 }
 
-/// A look at the whole directory is needed once, and again when what this process added goes past
-/// the limit.
+/// The whole directory is examined once, and again when the entries that this process has added
+/// exceed the limit.
 void DiskCache::keepWithinLimit(std::uint64_t added) {
   if (config_.sizeLimit == 0)
     return;
@@ -125,7 +125,7 @@ void DiskCache::keepWithinLimit(std::uint64_t added) {
   }
   if (estimate_ <= config_.sizeLimit)
     return;
-  // Down to nine tenths, so that not every store has to prune.
+  // Prunes to nine tenths of the limit, so that not every store has to prune.
   Pruned pruned = prune(config_.directory, config_.sizeLimit - config_.sizeLimit / 10);
   estimate_ = pruned.bytesLeft;
   support::log().debug("cache {}: {} entries of {} bytes removed, {} bytes left", config_.directory,
@@ -141,14 +141,14 @@ Blob DiskCache::loadOrMake(const Key &key, std::chrono::milliseconds timeout,
   if (config_.disk && distrustDirectory(config_.directory, key, config_.trust).empty()) {
     std::string path = entryPath(config_.directory, key);
     std::string lockFile = lockPath(config_.directory, key);
-    // Where they can't be made, the lock is unusable, and `store` says why.
+    // If the folders can't be made, the lock is unusable and `store` reports the reason.
     (void)support::makeFolders(std::filesystem::path(path).parent_path(),
                                support::ownOptions(config_.trust));
     auto state = lock.acquire(
         lockFile, timeout, [&] { return ::access(path.c_str(), F_OK) == 0; }, config_.trust.group);
     if (state == FileLock::State::unusable)
       support::log().debug("no lock at {}; another process may compile the same kernel", lockFile);
-    // Whoever had the lock before has made it, as a rule.
+    // Usually the process that had the lock before has made the entry.
     if (std::optional<Blob> blob = load(key))
       return std::move(*blob);
   }

@@ -1,8 +1,8 @@
 // The cache on disk: one file per key, shared by processes and machines.
 //
-// A file appears by rename only, whole and flushed, and is verified whenever it is read; so
-// whatever happens to writers, readers see a good entry or none. What can't be read, written or
-// locked makes the cache slower, never wrong.
+// A file appears only by rename, whole and flushed, and is verified whenever it is read. Readers
+// therefore see a valid entry or none, whatever happens to writers. A file that can't be read,
+// written or locked makes the cache slower, never wrong.
 #pragma once
 
 #include "cache/config.h"
@@ -32,26 +32,26 @@ class DiskCache {
 public:
   explicit DiskCache(Config config);
 
-  /// The blob for `key`, from the read-only directories first. An entry that fails verification, is
-  /// no regular file, or is or may be written by another user is a miss: it is logged once and,
-  /// where that is safe, removed.
+  /// Loads the blob for `key`; the read-only directories are searched first. An entry is a miss if
+  /// its verification fails, if it is not a regular file, or if another user owns it or may write
+  /// it. Such an entry is logged once and, if that is safe, removed.
   std::optional<Blob> load(const Key &key);
 
-  /// Writes the entry. False if it could not be written; the first time is logged as a warning.
+  /// Writes the entry. Returns false if that fails; the first failure is logged as a warning.
   bool store(const Key &key, const Blob &blob);
 
-  /// Loads `key`, or makes it while no other process makes the same one, and stores it. Waits for
-  /// another process `timeout` at most. Throws what `make` throws.
+  /// Loads `key`. If there is no entry, it makes and stores the entry while no other process makes
+  /// the same one, and waits at most `timeout` for another process. Throws what `make` throws.
   Blob loadOrMake(const Key &key, std::chrono::milliseconds timeout,
                   const std::function<Blob()> &make, bool &made);
 
-  /// For a cache that is never destroyed: its lock is held while the process forks.
+  /// For a cache that is never destroyed: its mutex is held while the process forks.
   void holdAtFork() { support::holdAtFork(mutex_); }
 
   const Config &config() const { return config_; }
-  /// The directories that are looked into, in order.
+  /// The directories that are searched, in order.
   std::vector<std::string> directories() const;
-  /// Why `directory` is not looked into; empty where it is.
+  /// The reason why `directory` is not searched; empty if it is searched.
   std::string refused(const std::string &directory) const;
 
 private:
@@ -59,41 +59,45 @@ private:
   Found loadFrom(const std::string &directory, bool writable, const Key &key, Blob &into);
   void keepWithinLimit(std::uint64_t added);
   void warnOnce(std::atomic<bool> &said, const std::string &message);
-  /// Logs that something is not used and why ("PATH: why"), once.
+  /// Logs once that something is not used and why ("PATH: why").
   void report(const std::string &problem);
 
   const Config config_;
   std::atomic<bool> saidUnwritable_{false};
-  std::mutex mutex_;               ///< guards what follows
-  std::set<std::string> reported_; ///< what is in the log already
+  std::mutex mutex_;               ///< guards the members below
+  std::set<std::string> reported_; ///< what was logged already
   std::uint64_t estimate_ = 0;     ///< bytes in the directory, as far as this process knows
   bool estimated_ = false;
 };
 
-/// Path of a key's entry in a cache directory, and of the lock that its maker holds.
+/// The path of a key's entry in a cache directory.
 std::string entryPath(const std::string &directory, const Key &key);
+/// The path of the lock that the maker of a key's entry holds.
 std::string lockPath(const std::string &directory, const Key &key);
 
-/// All entries of a directory, in no order; a directory that can't be read has none.
+/// All entries of a directory, in no particular order; none if the directory can't be read.
 std::vector<EntryFile> listEntries(const std::string &directory);
 
 struct Pruned {
   std::uint64_t entries = 0, bytes = 0; ///< removed
   std::uint64_t bytesLeft = 0;
 };
-/// Bytes of a directory: its entries, and the files that are being written or were when their
-/// writer was killed.
+/// The bytes of a directory: its entries, and files that are being written or that killed writers
+/// left behind.
 std::uint64_t directoryBytes(const std::string &directory);
 
-/// Removes what killed writers left behind and what is no entry but has an entry's name, then the
-/// entries used longest ago until `limit` bytes are left.
+/// Removes files that killed writers left behind and anything else that has an entry's name without
+/// being an entry; then removes the entries that were used longest ago until at most `limit` bytes
+/// are left.
 Pruned prune(const std::string &directory, std::uint64_t limit);
 
-/// Reads, verifies and unpacks the entry of `key` at `path`. No blob and no problem: there is none.
+/// Reads, verifies and unpacks the entry of `key` at `path`. If there is no entry, the result has
+/// neither a blob nor a problem.
 Decoded readEntry(const std::string &path, const Key &key, const support::Trust &trust);
 
-/// Why entries of `directory` for `key` are not believed or not written, whatever they hold: the
-/// directory, or its folder for the key, is or may be written by another. Empty where they are.
+/// The reason why entries of `directory` for `key` are neither trusted nor written, whatever they
+/// contain: another user owns or may write the directory or its folder for the key. Empty if they
+/// are.
 std::string distrustDirectory(const std::string &directory, const Key &key,
                               const support::Trust &trust);
 

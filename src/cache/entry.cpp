@@ -89,7 +89,7 @@ Decoded decodeEntry(const Key &expected, const std::uint8_t *data, std::size_t s
   if (header.zero != 0 || header.metadataBytes > contents ||
       header.compressedBytes != contents - header.metadataBytes)
     return bad("sizes that do not fit together");
-  // Before anything is allocated: a short file may claim any size.
+  // These checks come before any allocation, because a short file may claim any size.
   if (header.payloadBytes > maxPayloadBytes || header.metadataBytes > maxMetadataBytes)
     return bad("it would unpack to " + std::to_string(header.payloadBytes) + " bytes and " +
                std::to_string(header.metadataBytes) + " of metadata");

@@ -11,15 +11,16 @@ namespace flydsl::cache {
 
 namespace {
 
-/// True if `path` still names the file that `fd` has open: its last owner may have removed it
-/// meanwhile.
+/// True if `path` still names the file that `fd` has open. The last owner of the lock may have
+/// removed the file after it was opened.
 bool stillThere(int fd, const std::string &path) {
   struct stat opened, named;
   return fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-/// -1, with errno, where there is none and none can be made. What is no regular file is no lock.
+/// Opens or makes the lock file. Returns -1, with errno, if it can't. Anything but a regular file
+/// is not a lock.
 int openLock(const std::string &path, std::optional<unsigned> group) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                         group ? 0660 : 0600);
@@ -31,7 +32,7 @@ int openLock(const std::string &path, std::optional<unsigned> group) {
     errno = EINVAL;
     return -1;
   }
-  // Whatever the umask and the folder made of it.
+  // Sets the mode, whatever the umask and the folder made of it.
   const mode_t mode = group ? 0660 : 0600;
   if (info.st_uid == geteuid() &&
       (!group || info.st_gid == *group || fchown(fd, static_cast<uid_t>(-1), *group) == 0) &&
@@ -54,7 +55,7 @@ FileLock::State FileLock::acquire(const std::string &path, std::chrono::millisec
       continue;
     if (fd < 0)
       return State::unusable;
-    // An open-file-description lock: other threads of this process are kept out as well.
+    // This is an open-file-description lock, so it keeps out other threads of this process as well.
     struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
@@ -81,8 +82,8 @@ FileLock::State FileLock::acquire(const std::string &path, std::chrono::millisec
 void FileLock::release() {
   if (fd_ < 0)
     return;
-  ::unlink(path_.c_str()); // before the lock goes, so that whoever gets it next sees that the file
-                           // is gone
+  // The file is removed before the lock is released, so that the next owner sees that it is gone.
+  ::unlink(path_.c_str());
   ::close(fd_);
   fd_ = -1;
 }

@@ -1,5 +1,5 @@
-// A lock between processes, by file. The kernel drops it when its owner dies, over NFS too, so a
-// dead owner never blocks.
+// A lock between processes, made of a file. The kernel drops it when its owner dies, over NFS too,
+// so that a dead owner never blocks others.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ namespace flydsl::cache {
 class FileLock {
 public:
   enum class State {
-    held,     ///< this process may go ahead, alone
-    gaveUp,   ///< `stop` said so, or the time was over
+    held,     ///< this process has the lock and is alone
+    gaveUp,   ///< `stop` returned true, or the time was over
     unusable, ///< locks don't work here (unwritable directory, no lock service): go ahead without
   };
 
@@ -22,12 +22,11 @@ public:
   FileLock(const FileLock &) = delete;
   FileLock &operator=(const FileLock &) = delete;
 
-  /// Waits for the lock on `path`, `timeout` at most; between tries `stop` is asked whether to go
-  /// on waiting.
-  /// The file is this user's own, and `group`'s where one is given.
+  /// Waits at most `timeout` for the lock on `path`. Between attempts it asks `stop`, which returns
+  /// true to end the wait. Only this user has access to the file, and `group` if it is given.
   State acquire(const std::string &path, std::chrono::milliseconds timeout,
                 const std::function<bool()> &stop = {}, std::optional<unsigned> group = {});
-  /// Removes the file and lets go.
+  /// Removes the file and releases the lock.
   void release();
   bool held() const { return fd_ >= 0; }
 

@@ -1,4 +1,4 @@
-// The file operations below DiskCache: reading an entry, listing, pruning.
+// The file operations under DiskCache: reading an entry, listing, pruning.
 #include "cache/disk_cache.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::vector<EntryFile> listEntries(const std::string &directory) {
   return entries;
 }
 
-/// What a name in the directory counts for. A hole of a sparse file takes no room.
+/// The bytes that a file counts for. The holes of a sparse file take no room.
 static std::uint64_t bytesOf(const struct stat &info) {
   const auto size = static_cast<std::uint64_t>(info.st_size);
   return size <= maxEntryBytes ? size
@@ -89,8 +89,8 @@ std::uint64_t directoryBytes(const std::string &directory) {
 }
 
 Pruned prune(const std::string &directory, std::uint64_t limit) {
-  // A lock's owner takes minutes; what is older (or, after a clock was set back, from the future)
-  // has lost its owner.
+  // The owner of a lock needs minutes. A lock that is older has lost its owner, and so has one from
+  // the future, which was made before a clock was set back.
   constexpr std::int64_t abandoned = std::int64_t(3600) * 1'000'000'000;
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
@@ -104,7 +104,7 @@ Pruned prune(const std::string &directory, std::uint64_t limit) {
         result.bytesLeft += bytes;
     } else if (path.extension() == lockSuffix) {
       if (S_ISREG(info.st_mode) && std::abs(now - nanoseconds(info.st_mtim)) > abandoned)
-        FileLock().acquire(path, std::chrono::milliseconds(0)); // letting go removes the file
+        FileLock().acquire(path, std::chrono::milliseconds(0)); // the release removes the file
     } else if (auto key = Key::fromHex(path.stem().native());
                key && path.extension() == entrySuffix) {
       const bool possible =

@@ -1,4 +1,4 @@
-// Keys of the cache: XXH3-128 over tagged, length-prefixed pieces.
+// Keys of the cache: XXH3-128 hashes of tagged pieces that carry their lengths.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace flydsl::cache {
 struct Key {
   std::uint64_t high = 0, low = 0;
 
-  /// 32 hexadecimal digits, most significant first.
+  /// The key as 32 hexadecimal digits, most significant first.
   std::string hex() const;
   static std::optional<Key> fromHex(std::string_view text);
 
@@ -21,10 +21,10 @@ struct Key {
   friend auto operator<=>(const Key &, const Key &) = default;
 };
 
-/// XXH3-128 of some bytes.
+/// The XXH3-128 hash of some bytes.
 Key digest(const void *data, std::size_t size);
 
-/// Builds a key from pieces. Each piece goes in with its tag and its length, so that no two
+/// Builds a key from pieces. Each piece is hashed with its tag and its length, so that no two
 /// sequences of pieces give the same input to the hash.
 class KeyBuilder {
 public:

@@ -15,7 +15,7 @@ template <class T> class MemoryTable {
 public:
   using Value = std::shared_ptr<const T>;
 
-  /// What is there for `key`; null if nothing is or it is being made.
+  /// The value of `key`; null if there is none or if it is still being made.
   Value find(const Key &key) const {
     std::shared_future<Value> future;
     {
@@ -30,13 +30,13 @@ public:
     try {
       return future.get();
     } catch (...) {
-      return nullptr; // it failed just now; whoever asked for it hears why
+      return nullptr; // making it has just failed; the thread that asked for it gets the error
     }
   }
 
-  /// The value for `key`, made by `make` in the first thread that asks; the others wait for it.
-  /// What `make` throws is thrown to all that wait, and nothing is kept. `made` tells whether this
-  /// call made it.
+  /// The value of `key`. The first thread that asks makes it with `make`; the others wait. If
+  /// `make` throws, all threads that wait get the exception, and nothing is kept. `made` is true if
+  /// this call made the value.
   template <class Make> Value findOrMake(const Key &key, Make &&make, bool &made) {
     std::promise<Value> promise;
     std::shared_future<Value> future;
@@ -63,9 +63,10 @@ public:
     std::lock_guard lock(mutex_);
     table_.erase(key);
   }
-  /// Locked while the process forks (see support/fork.h).
+  /// Held while the process forks (see support/fork.h).
   std::mutex &mutex() { return mutex_; }
-  /// In a forked child: what other threads of the parent were making is not made here.
+  /// For a forked child: drops the values that other threads of the parent were making, because
+  /// nobody makes them here.
   void dropUnfinished() {
     std::erase_if(table_, [](const auto &entry) {
       return entry.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;

@@ -1,5 +1,5 @@
-// Environment variables. A variable is one typed object: it knows its name, what it means, what it
-// is where it is not set, and how its text is read. The objects are in support/env_variables.h.
+// Environment variables. A variable is one typed object: it knows its name, its meaning, its
+// default, and how to parse its text. The objects are in support/env_variables.h.
 #pragma once
 
 #include <concepts>
@@ -11,17 +11,17 @@
 
 namespace flydsl::support {
 
-/// What all variables have. Empty and unset are the same thing.
+/// The part that all variables share. An empty variable counts as unset.
 class EnvVariable {
 public:
   constexpr EnvVariable(const char *name, const char *meaning) : name_(name), meaning_(meaning) {}
 
   constexpr std::string_view name() const { return name_; }
   constexpr std::string_view meaning() const { return meaning_; }
-  /// The text as it stands; nullopt where the variable is not set.
+  /// The variable's text; nullopt if it is not set.
   std::optional<std::string> text() const;
   bool given() const { return text().has_value(); }
-  /// Throws flydsl::Error ("NAME=value: expected ...") for a text that can't be read.
+  /// Throws flydsl::Error ("NAME=value: expected ...") if the text can't be parsed.
   virtual void check() const = 0;
 
 protected:
@@ -32,19 +32,19 @@ private:
   const char *name_, *meaning_;
 };
 
-/// Whether two words are the same but for the case of ASCII letters.
+/// True if two words differ at most in the case of ASCII letters.
 bool sameWord(std::string_view a, std::string_view b);
-/// The number that a text of decimal digits and nothing else says.
+/// The number that a text spells, if it consists of decimal digits alone.
 std::optional<std::uint64_t> parseWholeNumber(std::string_view text);
 
-/// One accepted word and what it stands for.
+/// One accepted word and its value.
 template <class T> struct EnvWord {
   std::string_view word;
   T value;
 };
 
-/// A variable of type T; `get` throws flydsl::Error as `check` does. This one is a choice of words,
-/// in any case.
+/// A variable of type T; `get` throws flydsl::Error as `check` does. The primary template is a
+/// choice of words, in upper or lower case.
 template <class T> class Env final : public EnvVariable {
 public:
   constexpr Env(const char *name, T otherwise, std::span<const EnvWord<T>> words,
@@ -70,7 +70,7 @@ private:
   std::span<const EnvWord<T>> words_;
 };
 
-/// Text that is taken as it is.
+/// A text that is taken as it is.
 template <> class Env<std::string> final : public EnvVariable {
 public:
   using EnvVariable::EnvVariable;
@@ -78,7 +78,7 @@ public:
   void check() const override {}
 };
 
-/// 1, true, yes, on; 0, false, no, off; in any case.
+/// A truth value: 1, true, yes, on; 0, false, no, off; in upper or lower case.
 template <> class Env<bool> final : public EnvVariable {
 public:
   constexpr Env(const char *name, bool otherwise, const char *meaning)
@@ -96,7 +96,7 @@ public:
   constexpr Env(const char *name, T otherwise, T least, T most, const char *meaning)
       : EnvVariable(name, meaning), otherwise_(otherwise), least_(least), most_(most) {}
   T get() const { return asked().value_or(otherwise_); }
-  /// nullopt where the variable is not set.
+  /// The number; nullopt if the variable is not set.
   std::optional<T> asked() const {
     const std::optional<std::uint64_t> number = read(least_, most_);
     return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
@@ -113,7 +113,7 @@ private:
 struct ByteSize {
   std::uint64_t bytes = 0;
 };
-/// Nothing for a text that is no size.
+/// Parses a size; nullopt if the text is not one.
 std::optional<ByteSize> parseByteSize(std::string_view text);
 template <> class Env<ByteSize> final : public EnvVariable {
 public:

@@ -11,7 +11,7 @@ extern char **environ;
 
 namespace flydsl::support {
 
-/// Letters to insert, delete or replace to make one text of the other.
+/// The number of letters to insert, delete or replace to turn one text into the other.
 static std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)

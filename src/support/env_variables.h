@@ -1,5 +1,5 @@
-// Every environment variable that the library and its emulator read. The registry at the end is
-// what docs/environment.md, the check for misspelled names and the check for wrong values go by.
+// Every environment variable that the library and its emulator read. docs/environment.md, the check
+// for misspelled names and the check for wrong values use the registry at the end.
 #pragma once
 
 #include "support/env.h"
@@ -128,12 +128,12 @@ inline constexpr Env<EmulatorLog> emulatorLog{
 
 //===-- not FlyDSL's own --------------------------------------------------===//
 
-/// Where a user's files are; no part of the registry.
+/// The user's home directory; it is not in the registry.
 inline constexpr Env<std::string> home{"HOME", "the user's directory"};
 
 } // namespace env
 
-/// Variables that belong together.
+/// A group of related variables.
 struct EnvSection {
   std::string_view title;
   std::vector<const EnvVariable *> variables;

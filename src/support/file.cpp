@@ -44,7 +44,7 @@ std::string folderOf(const std::string &path) {
   return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Closes on the way out, if `take` was not called.
+/// Closes the descriptor when it goes out of scope, unless `take` was called.
 class Descriptor {
 public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -61,8 +61,9 @@ private:
   int fd_;
 };
 
-/// A write into a pipe that nobody reads, or past the limit on a file's size, is an error and not
-/// the end of the process. Both signals are sent to the thread that writes.
+/// Blocks the signals by which a write into a pipe without a reader, or past the limit on a file's
+/// size, would end the process, so that such a write is an error instead. Both signals are sent to
+/// the thread that writes.
 class WithoutWriteSignals {
 public:
   WithoutWriteSignals() {
@@ -73,7 +74,7 @@ public:
     sigpending(&pending);
     for (int signal : {SIGPIPE, SIGXFSZ})
       if (sigismember(&pending, signal))
-        sigdelset(&signals_, signal); // somebody else's, blocked already
+        sigdelset(&signals_, signal); // somebody else blocked this signal already
     pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   }
   ~WithoutWriteSignals() {
@@ -104,7 +105,8 @@ std::string writeBytes(int fd, std::span<const std::uint8_t> data) {
   return {};
 }
 
-/// Devices and pipes have nothing to flush and say so.
+/// Flushes a file to disk. Devices and pipes have nothing to flush and report that, which is not an
+/// error.
 std::string flush(int fd) {
   if (::fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
     return why("fsync");
@@ -115,13 +117,13 @@ std::string closeChecked(Descriptor &file) {
   return ::close(file.take()) == 0 ? std::string() : why("close");
 }
 
-/// The name at the end of a chain of symbolic links, whether or not anything has it.
+/// The name at the end of a chain of symbolic links; nothing needs to exist there.
 std::string followed(std::string path, std::string &problem) {
   for (int links = 0; links < 40; ++links) {
     char target[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
     if (length < 0)
-      return path; // no link, or nothing there
+      return path; // not a link, or nothing there
     std::string next(target, static_cast<std::size_t>(length));
     path = next.starts_with("/") ? next : folderOf(path) + "/" + next;
   }
@@ -149,8 +151,8 @@ bool lockWhole(int fd) {
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/// Opens a new file beside `path`, and holds a lock on it for as long as it is open: whoever can
-/// lock it knows that its writer is gone. -1, with errno, where none can be made.
+/// Opens a new file beside `path` and holds a lock on it while it is open: a process that can lock
+/// the file knows that its writer is gone. Returns -1, with errno, if it can't make one.
 int openTemporary(const std::string &path, mode_t mode, std::string &name) {
   static std::atomic<unsigned> counter{0};
   static const unsigned salt = std::random_device{}(); // process ids repeat between machines
@@ -164,7 +166,7 @@ int openTemporary(const std::string &path, mode_t mode, std::string &name) {
       return -1;
     const bool locked = lockWhole(fd);
     struct stat info;
-    // Somebody who cleans up may have been quicker than the lock; then the name is gone.
+    // A process that cleans up may have removed the name before the lock was taken.
     if ((locked || (errno != EAGAIN && errno != EACCES)) && ::fstat(fd, &info) == 0 &&
         info.st_nlink > 0)
       return fd;
@@ -175,7 +177,7 @@ int openTemporary(const std::string &path, mode_t mode, std::string &name) {
   return -1;
 }
 
-/// Sets owner and mode of what was just made, whatever the umask was.
+/// Sets owner and mode of a file that was just made, whatever the umask was.
 std::string setAccess(int fd, mode_t mode, const std::optional<unsigned> &group) {
   if (group && ::fchown(fd, static_cast<uid_t>(-1), *group) != 0)
     return why("giving it to group " + std::to_string(*group), errno);
@@ -192,7 +194,7 @@ std::string makeFolder(const std::string &folder, const WriteOptions &options) {
     return {};
   Descriptor made(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (made.get() < 0) {
-    // A umask that takes reading away even from the owner.
+    // The umask may take even the owner's right to read.
     if (::chmod(folder.c_str(), mode) != 0)
       return why("chmod " + folder, errno);
     return {};
@@ -220,13 +222,13 @@ std::string replaceFile(const std::string &path, std::span<const std::uint8_t> d
     return problem;
   }
   if (options.durable) {
-    // The rename itself becomes durable with the directory. Where a directory can't be flushed, the
-    // file may be lost in a power failure; it can't be wrong.
+    // The rename becomes durable when the directory is flushed. If a directory can't be flushed, a
+    // power failure may lose the file, but the file can't be wrong.
     Descriptor folder(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() >= 0)
       ::fsync(folder.get());
   }
-  // The lock goes with it, now that the file has its name.
+  // The file has its name now, so the lock may go with the descriptor.
   return closeChecked(file);
 }
 
@@ -236,8 +238,8 @@ std::string replaceFile(const std::string &path, std::span<const std::uint8_t> d
 
 InputFile::InputFile(const std::string &path, const Trust &trust) {
   struct stat info;
-  // Looked at before it is opened, because opening a device may do something; and once more
-  // afterwards, because the name may have changed hands.
+  // The file is examined before it is opened, because opening a device may have an effect. It is
+  // examined again afterwards, because another file may have taken the name meanwhile.
   bool there = ::stat(path.c_str(), &info) == 0;
   if (there && S_ISREG(info.st_mode)) {
     do
@@ -358,7 +360,7 @@ FolderLock::FolderLock(const std::string &path, unsigned seconds, std::string &p
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR)
-      return; // no locks on this file system
+      return; // this file system has no locks
     if (std::chrono::steady_clock::now() >= deadline) {
       problem = "another process has held the lock on " + folder + " for " +
                 std::to_string(seconds) + " s";
@@ -379,7 +381,7 @@ bool removeAbandoned(const std::string &path) {
   struct stat info;
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
     return false;
-  // What is from the future comes from before a clock was set back.
+  // A file from the future was written before a clock was set back.
   const bool old = std::abs(std::int64_t(std::time(nullptr)) - info.st_mtim.tv_sec) > hour;
   return (lockWhole(file.get()) || old) && ::unlink(path.c_str()) == 0;
 }

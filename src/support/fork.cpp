@@ -18,13 +18,14 @@ struct Registry {
   std::vector<Item> &of(ForkOrder order) { return items[static_cast<int>(order)]; }
 };
 
-/// Never destroyed: a process may fork while it exits.
+/// The registered handlers. They are never destroyed, because a process may fork while it exits.
 Registry &registry() {
   static auto *instance = new Registry;
   return *instance;
 }
 
-/// The handlers of `work` that this fork has told. One thread forks at a time: `forking` is held.
+/// The handlers of `work` that this fork has called. Only one thread forks at a time, because
+/// `forking` is held.
 std::mutex &forking() {
   static auto *instance = new std::mutex;
   return *instance;

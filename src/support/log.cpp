@@ -32,7 +32,8 @@ static spdlog::level::level_enum levelFromEnv() {
 
 namespace {
 
-/// Lines hold names of kernels, paths and texts out of files: none of them moves a cursor.
+/// Makes each line printable, because lines contain names of kernels, paths and texts from files,
+/// which must not move the cursor.
 class PrintableFormatter final : public spdlog::formatter {
 public:
   void format(const spdlog::details::log_msg &message, spdlog::memory_buf_t &into) override {
@@ -53,15 +54,15 @@ private:
 } // namespace
 
 spdlog::logger &log() {
-  // Never destroyed: other threads may write while the process exits.
+  // The logger is never destroyed, because other threads may write while the process exits.
   static spdlog::logger *logger = [] {
     auto *made = new spdlog::logger("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_formatter(std::make_unique<PrintableFormatter>());
-    holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's
+    holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's mutex
     try {
       made->set_level(levelFromEnv());
     } catch (const Error &error) {
-      // Whoever logs can't be thrown at; `checkEnvironment` refuses it before anything is built.
+      // Logging must not throw. `checkEnvironment` refuses the level before anything is built.
       made->set_level(spdlog::level::warn);
       made->error("{}", error.what());
     }

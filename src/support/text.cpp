@@ -9,11 +9,11 @@ namespace {
 
 struct Character {
   std::uint32_t code;
-  std::size_t bytes; ///< 0: no UTF-8
+  std::size_t bytes; ///< 0: not UTF-8
 };
 
-/// The character at the start of `text`, which is not empty. Overlong forms, surrogates and what is
-/// above U+10FFFF are no UTF-8 (RFC 3629).
+/// Decodes the first character of `text`, which is not empty. Overlong forms, surrogates and
+/// numbers above U+10FFFF are not UTF-8 (RFC 3629).
 Character decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -42,7 +42,7 @@ bool isControl(std::uint32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
-/// FNV-1a, 64 bits.
+/// The FNV-1a hash of 64 bits.
 std::uint64_t digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (char c : text)

@@ -1,4 +1,4 @@
-// Text of unknown origin, made fit to be shown: names of kernels, paths and strings out of files.
+// Makes text of unknown origin safe to show: names of kernels, paths, and strings from files.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace flydsl::support {
 
-/// `text` with every control character, every byte that is no UTF-8 and every character that
-/// reorders text written as an escape ("\x1b", "\u202e"). The result moves no cursor, begins no
-/// line and ends no string of a terminal. `keep` lists control characters to leave, such as "\n".
+/// Returns `text` with escapes ("\x1b", "\u202e") in place of control characters, bytes that are
+/// not UTF-8, and characters that reorder text. The result does not move a terminal's cursor, begin
+/// a line or end a string. `keep` lists control characters that stay, such as "\n".
 std::string printable(std::string_view text, std::string_view keep = {});
 
-/// The same, and safe inside of a comment of C: it can neither end the comment nor nest one.
+/// The same, made safe for use inside a C comment: it can neither end the comment nor nest one.
 std::string inComment(std::string_view text);
 
-/// A name for a file or a folder: letters, digits, '.', '-' and '_' stay, anything else becomes
-/// '_'. A name that was changed, is longer than 100 bytes, is empty or begins with '.' ends in '~'
-/// and a digest of `text`, so that two different texts never get one name.
+/// A name for a file or folder: letters, digits, '.', '-' and '_' stay, anything else becomes '_'.
+/// If the name was changed, is longer than 100 bytes, is empty or begins with '.', it ends in '~'
+/// and a digest of `text`, so that two different texts never get the same name.
 std::string fileName(std::string_view text);
 
 } // namespace flydsl::support

@@ -11,7 +11,7 @@
 
 namespace flydsl::support {
 
-/// A group's number, by its name or the number itself.
+/// The number of a group that is given by its name or its number.
 static unsigned groupId(const std::string &text) {
   if (const auto number = parseWholeNumber(text); number && *number < UINT32_MAX)
     return static_cast<unsigned>(*number);

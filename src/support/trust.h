@@ -1,4 +1,5 @@
-// Whose files are believed: entries of a cache are machine code that runs with this user's rights.
+// Decides which files are trusted. Cache entries are machine code that runs with this user's
+// rights.
 #pragma once
 
 #include <optional>
@@ -8,23 +9,24 @@ struct stat;
 
 namespace flydsl::support {
 
-/// Whose files are believed. This user and root always are; what another user owns or may write is
-/// not, unless the file belongs to `group`.
+/// The owners whose files are trusted. This user and root always are. A file that another user owns
+/// or may write is not trusted, unless it belongs to `group`.
 struct Trust {
   bool anybody = false;          ///< the owner does not matter: the user named the file
   std::optional<unsigned> group; ///< the id of a group whose members may own and write it too
 
-  /// For what FlyDSL keeps by itself: the group of FLYDSL_RUNTIME_CACHE_GROUP. Throws flydsl::Error
-  /// where this machine has no such group.
+  /// The trust for files that FlyDSL keeps by itself: it includes the group of
+  /// FLYDSL_RUNTIME_CACHE_GROUP. Throws flydsl::Error if this machine has no such group.
   static Trust ofCaches();
-  /// For a file that the user names.
+  /// The trust for a file that the user names.
   static Trust named() { return {.anybody = true, .group = {}}; }
 };
 
-/// Why a file or directory with this owner and mode is not believed, with the remedy ("it belongs
-/// to user ..."); empty where it is.
+/// The reason why a file or directory with this owner and mode is not trusted, with the remedy ("it
+/// belongs to user ..."); empty if it is trusted.
 std::string distrust(const struct stat &info, const Trust &trust);
-/// The same for what `path` names, which the text begins with; empty where nothing is there.
+/// The same for the file or directory at `path`, with which the text begins; empty if nothing is
+/// there.
 std::string distrust(const std::string &path, const Trust &trust);
 
 } // namespace flydsl::support

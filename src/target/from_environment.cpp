@@ -10,7 +10,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// "9.4.2" -> "gfx942"; anything else is returned as it is.
+/// Turns "9.4.2" into "gfx942"; returns any other text as it is.
 static std::string fromVersion(const std::string &text) {
   unsigned part[3] = {};
   const char *at = text.data(), *end = at + text.size();

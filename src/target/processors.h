@@ -1,5 +1,5 @@
-// The table of processors: one row each, free of LLVM. Every room asks here what a processor is and
-// has; tests/target compares the rows with LLVM's own tables.
+// The table of processors, free of LLVM: one row per processor. All rooms ask here for a
+// processor's properties and features; tests/target compares the rows with LLVM's own tables.
 #pragma once
 
 #include <flydsl/target.h>
@@ -33,14 +33,14 @@ struct Switches {
   bool xnack = false;
 };
 
-/// What is known of one processor.
+/// The properties of one processor.
 struct Processor {
   std::string_view name;
   Vendor vendor;
   Family family;
   int waveSize;         ///< lanes of a wave unless the code asks for the other size
-  std::size_t ldsBytes; ///< the most that a workgroup may have
-  int maxBlockSize;     ///< the most work-items of a workgroup
+  std::size_t ldsBytes; ///< the largest amount of a workgroup
+  int maxBlockSize;     ///< the largest number of work-items of a workgroup
   Switches switches;
   FeatureSet features;
 };
@@ -48,7 +48,7 @@ struct Processor {
 /// All processors that kernels can be compiled for.
 std::span<const Processor> processors();
 
-/// The row of a processor by its bare name ("gfx942"), or null.
+/// The row of the processor with this bare name ("gfx942"), or null.
 const Processor *findProcessor(std::string_view name);
 
 /// The names of all processors: "gfx90a, gfx942, ...".
@@ -57,12 +57,12 @@ std::string processorNames();
 /// The names of the processors that have a feature.
 std::string processorsWith(Feature feature);
 
-/// True for the generations of CDNA, whose waits and buffer descriptors are encoded as GCN's are.
+/// True for the CDNA families, which encode wait counts and buffer descriptors as GCN does.
 constexpr bool isCdna(Family family) {
   return family == Family::cdna2 || family == Family::cdna3 || family == Family::cdna4;
 }
 
-/// Every feature, in the order of the enumeration.
+/// All features, in the order of the enumeration.
 std::span<const Feature> allFeatures();
 
 } // namespace detail

@@ -1,4 +1,4 @@
-// Reading, printing and comparing targets.
+// Parsing, printing and comparing targets.
 #include "target/processors.h"
 
 #include <flydsl/error.h>
