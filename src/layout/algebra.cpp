@@ -8,13 +8,13 @@ namespace flydsl::layout {
 
 namespace {
 
-/// One leaf of a layout.
+/// One leaf of a layout, with shape and stride.
 struct Mode {
   Int shape;
   Int stride;
 };
 
-/// Rising by key(x), equal ones in their order. Layouts have few modes.
+/// Sorts by key(x), rising and stable. Insertion sort suffices, because layouts have few modes.
 template <class T, class Key> void sortBy(std::vector<T> &items, Key &&key) {
   for (size_t i = 1; i < items.size(); ++i)
     for (size_t j = i; j > 0 && key(items[j]) < key(items[j - 1]); --j)
@@ -30,7 +30,7 @@ std::vector<Mode> modesOf(const Layout &layout) {
   return modes;
 }
 
-/// One level of modes; a single mode is a leaf, none is 1:0.
+/// The layout of a flat list of modes; a single mode becomes a leaf, no mode becomes 1:0.
 Layout layoutOf(const std::vector<Mode> &modes) {
   if (modes.empty())
     return Layout(1, 0);
@@ -46,7 +46,7 @@ Layout layoutOf(const std::vector<Mode> &modes) {
   return Layout(IntTuple::tuple(std::move(shape)), IntTuple::tuple(std::move(stride)));
 }
 
-/// True where `next` goes on where `mode` ends, as far as static numbers tell.
+/// True if `next` continues where `mode` ends, as far as static numbers tell.
 bool continues(const Mode &mode, const Mode &next) {
   if (!mode.shape.isStatic() || !mode.stride.isStatic() || !next.shape.isStatic() ||
       !next.stride.isStatic() || mode.stride.basis() != next.stride.basis())
@@ -56,8 +56,8 @@ bool continues(const Mode &mode, const Mode &next) {
          end == next.stride.value();
 }
 
-/// Joins modes. With `keepEnd`, the last mode survives with size 2 where its size is 1, so that the
-/// result still says where an index past the end goes.
+/// Joins modes. With `keepEnd`, a last mode of size 1 survives with size 2, so that the result
+/// still says where an index past the end goes.
 std::vector<Mode> joinModes(const std::vector<Mode> &modes, bool keepEnd) {
   std::vector<Mode> out;
   for (size_t i = 0; i < modes.size(); ++i) {
@@ -75,7 +75,7 @@ std::vector<Mode> joinModes(const std::vector<Mode> &modes, bool keepEnd) {
   return out;
 }
 
-/// Coalesces under the leaves of a profile, keeping the ends.
+/// Coalesces the modes under the leaves of a profile and keeps their ends (see joinModes).
 Layout coalesceOpenEnded(const Layout &layout, const IntTuple &profile) {
   if (profile.isLeaf())
     return layoutOf(joinModes(modesOf(layout), true));
@@ -88,12 +88,13 @@ Layout coalesceOpenEnded(const Layout &layout, const IntTuple &profile) {
   return concat(std::move(modes));
 }
 
-/// A, or the mode of A that an axis selects, as composition walks through it.
+/// A, or the mode of A that an axis selects, in the form in which composition walks through it.
 struct Domain {
-  Layout whole;            ///< as given
-  std::vector<Mode> modes; ///< coalesced, the last one open
-  /// Steps that B's leaves can take in each mode together; one more than fit would carry into the
-  /// next mode, where the sum of the leaves' values is not the value of their sum.
+  Layout whole;            ///< the layout as given
+  std::vector<Mode> modes; ///< the layout coalesced, its last mode open
+  /// The number of steps that B's leaves together take in each mode. If there were one more than
+  /// fit, they would carry into the next mode, where the sum of the leaves' values would not be the
+  /// value of their sum.
   std::vector<int64_t> taken;
 };
 
@@ -128,7 +129,7 @@ private:
 
   const Layout &a_;
   Layout open_;
-  std::vector<std::pair<ModePath, Domain>> domains_; // one, or one per axis of B
+  std::vector<std::pair<ModePath, Domain>> domains_; // one domain, or one per axis of B
 };
 
 Layout Composer::composeLeaf(Domain &a, const Int &shape, const Int &stride) {
@@ -190,7 +191,7 @@ void Composer::take(Domain &a, size_t mode, const Int &shape, const Int &stride)
   const Int &extent = a.modes[mode].shape;
   if (taken < extent.value())
     return;
-  // Past the last mode that A had, the values are nobody's.
+  // Past A's own last mode the values are not used, so they may be wrong.
   Int reached = 1;
   for (size_t i = 0; i <= mode; ++i)
     reached = reached * a.modes[i].shape;
@@ -202,7 +203,7 @@ void Composer::take(Domain &a, size_t mode, const Int &shape, const Int &stride)
 
 } // namespace
 
-/// Whether canonical() changes nothing.
+/// True if canonical() changes nothing.
 static bool isCanonical(const IntTuple &shape, const IntTuple &stride) {
   if (shape.isLeaf())
     return !shape.isLeaf(1) || stride.isLeaf(0);
@@ -308,7 +309,8 @@ Layout complement(const Layout &layout, const std::optional<Int> &codomain) {
 
 namespace {
 
-/// A coalesced layout's modes with what an index advances when each mode's coordinate does.
+/// A mode of the coalesced layout, with the advance of the index when the mode's coordinate
+/// advances by one.
 struct InverseMode {
   Mode mode;
   Int step;
@@ -355,7 +357,7 @@ Layout leftInverse(const Layout &layout) {
     if (!m.mode.stride.isStatic() || m.mode.stride.value() <= 0)
       fail("left_inverse of ", layout, " needs static positive strides, not ", m.mode.stride);
   sortByStride(modes);
-  // Mode i of the inverse is what lies between the strides of modes i - 1 and i.
+  // Mode i of the inverse covers the values between the strides of modes i - 1 and i.
   std::vector<Mode> out;
   Int reached = 1;
   Int step = 0;

@@ -1,4 +1,4 @@
-// 64-bit arithmetic that refuses to wrap.
+// 64-bit arithmetic that throws instead of wrapping.
 #pragma once
 
 #include "layout/error.h"
@@ -30,7 +30,7 @@ inline int64_t checkedMul(int64_t a, int64_t b) {
   return r;
 }
 
-/// Quotient, rounded towards zero.
+/// The quotient, rounded towards zero.
 inline int64_t checkedDiv(int64_t a, int64_t b) {
   if (b == 0)
     fail("division by zero: ", a, " / 0");
@@ -39,26 +39,26 @@ inline int64_t checkedDiv(int64_t a, int64_t b) {
   return a / b;
 }
 
-/// Remainder with the sign of the dividend, so that a == (a / b) * b + a % b.
+/// The remainder, with the sign of the dividend, so that a == (a / b) * b + a % b.
 inline int64_t checkedMod(int64_t a, int64_t b) {
   if (b == 0)
     fail("division by zero: ", a, " % 0");
   return b == -1 ? 0 : a % b;
 }
 
-/// |a|; the one value without a positive counterpart is refused.
+/// The magnitude |a|; INT64_MIN, which has no positive counterpart, is refused.
 inline int64_t checkedAbs(int64_t a) { return a < 0 ? checkedSub(0, a) : a; }
 
-/// Greatest common divisor of the magnitudes; gcd(0, x) is |x|. Never below zero.
+/// The greatest common divisor of the magnitudes; gcd(0, x) is |x|. It is never negative.
 inline int64_t gcdOf(int64_t a, int64_t b) {
   auto magnitude = [](int64_t v) { return v < 0 ? ~static_cast<uint64_t>(v) + 1 : uint64_t(v); };
   uint64_t g = std::gcd(magnitude(a), magnitude(b));
-  // Only |INT64_MIN| itself is out of range; half of it divides it just as well.
+  // Only |INT64_MIN| itself is out of range; its half divides the operands as well.
   return g > uint64_t(std::numeric_limits<int64_t>::max()) ? int64_t(1) << 62 : int64_t(g);
 }
 
-/// A known divisor of a product whose factors are divisible by `a` and `b`: their product, or the
-/// larger one where the product leaves 64 bits.
+/// A known divisor of a product whose factors are divisible by `a` and `b`: their product or, if
+/// that leaves 64 bits, the larger of the two.
 inline int64_t productDivisor(int64_t a, int64_t b) {
   int64_t r;
   return __builtin_mul_overflow(a, b, &r) ? (a > b ? a : b) : r;

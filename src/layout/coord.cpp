@@ -28,7 +28,7 @@ IntTuple coprofile(const Layout &layout) {
 
 // --- From coordinates to values ---
 
-/// A number spread over the modes of a tuple.
+/// The value of a number that is spread over the modes of a tuple.
 static IntTuple spreadIdx(const Int &coord, const IntTuple &shape, const IntTuple &stride) {
   if (shape.isLeaf())
     return coord * stride.leaf();
@@ -91,7 +91,7 @@ IntTuple crd2idx(const IntTuple &coord, const InnerFunction &function) {
       function);
 }
 
-/// Looks for a number outside of its extent; false with the path of modes to it.
+/// Returns false if a number lies outside of its extent; `path` is then the path of modes to it.
 static bool isInside(const IntTuple &coord, const IntTuple &shape, ModePath &path) {
   if (coord.isLeaf()) {
     const Int &at = coord.leaf();
@@ -103,7 +103,7 @@ static bool isInside(const IntTuple &coord, const IntTuple &shape, ModePath &pat
   if (shape.isLeaf() && coord.rank() == 1)
     return isInside(coord.at(0), shape, path);
   if (shape.isLeaf() || coord.rank() != shape.rank())
-    return true; // what takes the coordinate says so
+    return true; // the operation that takes the coordinate reports this
   for (int i = 0; i < coord.rank(); ++i) {
     path.push_back(i);
     if (!isInside(coord.at(i), shape.at(i), path))
@@ -123,7 +123,7 @@ void expectInside(const IntTuple &coord, const IntTuple &shape) {
     at = at.at(i);
     mode += (mode.empty() ? " of mode " : ".") + std::to_string(i);
   }
-  while (!at.isLeaf()) // of one mode
+  while (!at.isLeaf()) // a tuple of one mode
     at = at.at(0);
   const IntTuple within = path.empty() ? shape : shape.at(path);
   fail("the coordinate ", coord, " is outside of the shape ", shape, ": ", at, mode,

@@ -32,7 +32,7 @@ static IntTuple nestingOf(const Tile &tile) {
   return IntTuple::tuple(std::move(modes));
 }
 
-/// Tiles first, the walk from tile to tile second.
+/// Nests the tiles first and the walk from tile to tile second.
 static Layout zipDivided(const Layout &divided, const Tile &tile) {
   for (int i = 0; tile.isList() && i < tile.rank(); ++i)
     if (tile.at(i).isWildcard() && divided.at(i).rank() != 2)

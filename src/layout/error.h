@@ -1,4 +1,4 @@
-// The error of the layout algebra, and the small text helper its messages are built with.
+// The error of the layout algebra, and a helper that builds its messages.
 #pragma once
 
 #include <sstream>
@@ -7,9 +7,8 @@
 
 namespace flydsl::layout {
 
-/// An operation of the algebra that can't be answered: operands that do not fit, a value past 64
-/// bits, or a dynamic part where a static one is needed. The message names the operation and prints
-/// the operands.
+/// An operation of the algebra has no answer: its operands do not fit, a value leaves 64 bits, or a
+/// part is dynamic that must be static. The message names the operation and prints the operands.
 class LayoutError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -17,7 +16,7 @@ public:
 
 namespace detail {
 
-/// Anything with a `str()` prints by it, the rest as a stream does.
+/// Appends a value as text: by its `str()` if it has one, otherwise as a stream prints it.
 template <class T> void append(std::ostringstream &os, const T &value) {
   if constexpr (requires { value.str(); })
     os << value.str();
@@ -27,7 +26,7 @@ template <class T> void append(std::ostringstream &os, const T &value) {
 
 } // namespace detail
 
-/// Throws a LayoutError whose message is the parts, one after the other.
+/// Throws a LayoutError whose message is the concatenation of the parts.
 template <class... Parts> [[noreturn]] void fail(const Parts &...parts) {
   std::ostringstream os;
   (detail::append(os, parts), ...);

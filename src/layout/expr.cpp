@@ -62,7 +62,7 @@ int64_t fold(ExprOp op, int64_t a, int64_t b) {
   fail("not a binary expression");
 }
 
-/// What the operands' ranges say of the result's.
+/// The range of the result, as far as the ranges of the operands determine it.
 ValueRange rangeOf(ExprOp op, const ValueRange &a, const ValueRange &b) {
   using Wide = __int128;
   switch (op) {
@@ -130,7 +130,7 @@ int64_t divisorOf(ExprOp op, const Expr &a, const Expr &b) {
   case ExprOp::And:
   case ExprOp::Or:
   case ExprOp::Xor: {
-    // Low zero bits that both have stay zero.
+    // Low zero bits that both operands have stay zero.
     int64_t g = gcdOf(a.divisor(), b.divisor());
     return std::max<int64_t>(g & -g, 1);
   }
@@ -312,7 +312,7 @@ struct ExprMaker {
     return node(ExprOp::Mul, a, b);
   }
 
-  /// a / c for a constant c that divides a, or null where the quotient can't be seen.
+  /// The quotient a / c for a constant c that divides a; null if the quotient is not apparent.
   static ExprRef exactQuotient(const ExprRef &a, int64_t c) {
     if (a->isConstant())
       return a->value() % c == 0 ? constant(a->value() / c) : nullptr;
@@ -340,7 +340,7 @@ struct ExprMaker {
       return node(ExprOp::Div, a, b);
     if (a->op() == ExprOp::Add && a->lhs()->range().isNonNegative() &&
         a->rhs()->range().isNonNegative()) {
-      // (x * c + y) / c == x + y / c where nothing is negative.
+      // If nothing is negative, (x * c + y) / c == x + y / c.
       if (ExprRef l = exactQuotient(a->lhs(), c))
         return make(ExprOp::Add, l, div(a->rhs(), b));
       if (ExprRef r = exactQuotient(a->rhs(), c))
@@ -400,8 +400,8 @@ ExprRef exprCeilDiv(const ExprRef &a, const ExprRef &b) {
   return exprDiv(exprAdd(a, exprSub(b, exprConstant(1))), b);
 }
 
-/// Compares until `budget` nodes are visited; shared nodes may be met often, and what is not
-/// settled by then is taken for different.
+/// Compares until `budget` nodes are visited. Shared nodes may be visited often; trees that are not
+/// compared completely by then count as different.
 static bool equalWithin(const ExprRef &a, const ExprRef &b, int &budget) {
   if (a == b)
     return true;
@@ -479,7 +479,7 @@ ExprRef substitute(const ExprRef &expr, const std::function<ExprRef(const Expr &
   return substituteNode(expr, map, done);
 }
 
-/// Appends the text; past `limit` characters, `...` stands for what is left.
+/// Appends the text; past `limit` characters, `...` replaces the rest.
 static void appendExpr(std::string &out, const Expr &e, size_t limit) {
   if (out.size() > limit) {
     out += "...";

@@ -130,7 +130,7 @@ std::string Int::str() const {
 
 namespace {
 
-/// Operands of `what` must be plain numbers.
+/// Throws unless the operands of `what` are plain numbers.
 void needScalars(const char *what, const Int &a, const Int &b) {
   if (a.isWildcard() || b.isWildcard())
     fail(what, " of a wildcard: ", a, " and ", b);
@@ -143,7 +143,8 @@ Int dynamicOf(const Int &a, const Int &b, int64_t divisibility, ExprRef expr) {
                       std::move(expr));
 }
 
-/// gcd of what is known to divide the operands; a static 0 is divisible by everything.
+/// The greatest common divisor of the operands' known divisors; a static 0 is divisible by
+/// everything.
 int64_t commonDivisor(const Int &a, const Int &b) {
   if (a.isStatic(0))
     return b.divisibility();

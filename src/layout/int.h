@@ -1,21 +1,21 @@
-// The integer of the algebra: static, dynamic or wildcard, and possibly a multiple of a basis
+// The integer of the algebra. It is static, dynamic or a wildcard, and may be a multiple of a basis
 // vector.
 //
 //   static    a 64-bit number; arithmetic that leaves 64 bits is a LayoutError
 //   dynamic   `?`: a number that is known at run time. Its type says how many bits it has (32 or
-//   64) and
-//             what divides it; an expression (expr.h) says what it is worth, or is null in a mere
-//             type
+//             64) and what divides it; an expression (expr.h) gives its value, or is null in a
+//             type without values
 //   wildcard  `*`: "all of this mode" in a coordinate, "leave this mode alone" in a tile
 //
 // A static or dynamic integer with basis modes stands for a multiple of a coordinate axis: `2E1` is
 // twice the unit step along mode 1, `1E0E1` the unit step along mode 1 of mode 0.
 //
-// Types are inferred by fixed rules that do not look at expressions, so that a module's types come
-// out the same wherever it is written: arithmetic has the larger width of its operands (a static
-// operand counts as 32 bits where it fits), sums, differences, remainders, minima and maxima keep
-// the greatest common divisor, products multiply, quotients know nothing. A static 0 or 1 that
-// settles the result keeps it static.
+// Types are inferred by fixed rules that do not look at expressions, so that the types of a module
+// do not depend on where it is written. The result of an arithmetic operation has the larger width
+// of its operands, where a static operand counts as 32 bits if it fits. The known divisor of a sum,
+// difference, remainder, minimum or maximum is the greatest common divisor of the operands'
+// divisors; that of a product is their product; that of a quotient is 1. A static 0 or 1 that
+// determines the result keeps it static.
 #pragma once
 
 #include "layout/expr.h"
@@ -32,47 +32,49 @@ using ModePath = std::vector<int32_t>;
 
 class Int {
 public:
-  /// Static 0.
+  /// The static 0.
   Int() = default;
   /// A static number.
   Int(int64_t value) : value_(value) {}
   Int(int value) : value_(value) {}
 
-  /// A dynamic number of 32 or 64 bits, divisible by `divisibility` (at least 1), worth `expr`.
+  /// A dynamic number of 32 or 64 bits that is divisible by `divisibility` (at least 1). `expr`
+  /// gives its value.
   static Int dynamic(int width = 32, int64_t divisibility = 1, ExprRef expr = nullptr);
-  /// A dynamic number that is a fresh symbol of the caller's numbering.
+  /// A dynamic number that is a new symbol, numbered by the caller.
   static Int symbol(uint64_t id, int width = 32, int64_t divisibility = 1, ValueRange range = {});
   static Int wildcard();
 
   bool isStatic() const { return kind_ == Kind::Static; }
   bool isDynamic() const { return kind_ == Kind::Dynamic; }
   bool isWildcard() const { return kind_ == Kind::Wildcard; }
-  /// Static, without basis modes, and equal to `v`.
+  /// True if it is static, has no basis modes, and equals `v`.
   bool isStatic(int64_t v) const { return isStatic() && !basis_ && value_ == v; }
 
-  /// The number of a static integer (the factor where there are basis modes); a LayoutError
-  /// otherwise.
+  /// The number of a static integer; if it has basis modes, their factor. A LayoutError for other
+  /// integers.
   int64_t value() const;
-  /// 32 or 64; for static numbers the smaller one that holds them.
+  /// 32 or 64; for a static number the smaller one that holds it.
   int width() const;
-  /// What is known to divide it: of a static number its magnitude (1 for 0).
+  /// The largest known divisor; for a static number its magnitude (1 for 0).
   int64_t divisibility() const;
-  /// True where `divisor` is known to divide it.
+  /// True if `divisor` is known to divide it.
   bool isDivisibleBy(int64_t divisor) const;
-  /// The expression of a dynamic number, null where it has none; a constant for a static one.
+  /// The expression of a dynamic number, null if it has none; for a static number a constant.
   ExprRef expr() const;
 
   bool hasBasis() const { return basis_ != nullptr; }
-  /// Mode path of the axis; empty without basis.
+  /// The mode path of the axis; empty without basis modes.
   const ModePath &basis() const;
-  /// The same factor along the axis `modes` (empty: none).
+  /// The same factor along the axis `modes` (empty: without basis modes).
   Int withBasis(ModePath modes) const;
-  /// The factor alone.
+  /// The factor without basis modes.
   Int withoutBasis() const;
   /// The same type with another expression; static numbers and wildcards are returned as they are.
   Int withExpr(ExprRef expr) const;
 
-  /// Same type: kind, value or width and divisibility, basis. Expressions do not count.
+  /// True if the types are the same: kind, value or width and divisibility, and basis. Expressions
+  /// are not compared.
   bool operator==(const Int &other) const;
   size_t hash() const;
   /// `8`, `?`, `?{i64 div=8}`, `*`, `2E1`.
@@ -87,35 +89,35 @@ private:
   std::shared_ptr<const ModePath> basis_;
 };
 
-/// Arithmetic. The operands of + - / % min max and of comparisons have no basis modes; in * one
-/// side may. A wildcard counts as 0 in sums and is refused elsewhere.
+/// Arithmetic. In `*` one operand may have basis modes; the other operators and the comparisons
+/// take none. A wildcard counts as 0 in sums and is refused elsewhere.
 Int operator+(const Int &a, const Int &b);
 Int operator-(const Int &a, const Int &b);
 Int operator*(const Int &a, const Int &b);
-/// Rounds towards zero.
+/// The quotient, rounded towards zero.
 Int operator/(const Int &a, const Int &b);
 Int operator%(const Int &a, const Int &b);
 Int min(const Int &a, const Int &b);
 Int max(const Int &a, const Int &b);
-/// a / b where b divides a: static parts that contradict this are an error. `a` may have basis
-/// modes.
+/// The quotient a / b, where b must divide a; it is an error if static parts contradict this. `a`
+/// may have basis modes.
 Int exactDiv(const Int &a, const Int &b);
 /// The quotient rounded up, for b > 0. `a` may have basis modes.
 Int ceilDiv(const Int &a, const Int &b);
-/// The quotient rounded up, of two shapes of which one divides the other; static ones that do not
-/// are an error.
+/// The quotient, rounded up, of two shapes, one of which must divide the other; it is an error if
+/// static shapes do not.
 Int shapeDiv(const Int &a, const Int &b);
 
-/// Comparisons and logic: 0 or 1.
+/// Comparisons and logic; the result is 0 or 1.
 Int lessThan(const Int &a, const Int &b);
 Int lessEqual(const Int &a, const Int &b);
-/// Multiples of different axes, or of an axis and none, are unequal.
+/// Multiples of different axes are unequal, and so are a multiple of an axis and a plain number.
 Int equalTo(const Int &a, const Int &b);
 Int logicalAnd(const Int &a, const Int &b);
 Int logicalOr(const Int &a, const Int &b);
 Int logicalNot(const Int &a);
 
-/// The number under values of its symbols (its factor where it has basis modes).
+/// The number for given values of its symbols; if it has basis modes, their factor.
 int64_t evaluate(const Int &value, const SymbolValues &symbols);
 
 } // namespace flydsl::layout

@@ -84,7 +84,7 @@ std::vector<Int> IntTuple::leaves() const {
   return out;
 }
 
-/// Number of leaves that satisfy the predicate.
+/// The number of leaves that satisfy the predicate.
 template <class P> static int countLeaves(const IntTuple &t, P &&predicate) {
   if (t.isLeaf())
     return predicate(t.leaf()) ? 1 : 0;

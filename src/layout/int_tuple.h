@@ -11,9 +11,9 @@
 
 namespace flydsl::layout {
 
-/// A leaf (an Int) or a tuple of at least one IntTuple. Immutable; a copy shares its elements.
-/// A tuple of one element is not its element: `(4)` has rank 1 and depth 1, `4` has rank 1 and
-/// depth 0.
+/// A leaf (an Int) or a tuple of at least one IntTuple. It is immutable; a copy shares its
+/// elements. A tuple of one element differs from the element: `(4)` has rank 1 and depth 1, `4` has
+/// rank 1 and depth 0.
 class IntTuple {
 public:
   /// The leaf 0.
@@ -24,8 +24,8 @@ public:
 
   /// A tuple of these elements; an empty list is a LayoutError.
   static IntTuple tuple(std::vector<IntTuple> elements);
-  /// tuple({...}), its one element where there is no other: how an operation returns a list of
-  /// modes.
+  /// A tuple of these elements or, if there is only one, that element. Operations return lists of
+  /// modes in this form.
   static IntTuple unwrapped(std::vector<IntTuple> elements);
 
   bool isLeaf() const { return elements_ == nullptr; }
@@ -37,36 +37,36 @@ public:
   /// The leaf; a LayoutError for a tuple.
   const Int &leaf() const;
 
-  /// Elements of a tuple; 1 for a leaf.
+  /// The number of elements of a tuple; 1 for a leaf.
   int rank() const { return isLeaf() ? 1 : static_cast<int>(elements_->size()); }
-  /// 0 for a leaf, else 1 + the deepest element's.
+  /// 0 for a leaf, otherwise 1 + the depth of the deepest element.
   int depth() const;
-  /// Element `i`; of a leaf, element 0 is the leaf itself. Out of range is a LayoutError.
+  /// Element `i`; for a leaf, element 0 is the leaf itself. Another index is a LayoutError.
   const IntTuple &at(int i) const;
-  /// The element at the end of a path; an empty path is the whole.
+  /// The element at the end of a path; for an empty path, the whole tuple.
   const IntTuple &at(const ModePath &path) const;
   const IntTuple &operator[](int i) const { return at(i); }
   /// The same tuple with another element at the end of a path.
   IntTuple replaced(const ModePath &path, const IntTuple &element) const;
-  /// The elements; of a leaf, the leaf.
+  /// The elements; for a leaf, the leaf.
   std::vector<IntTuple> elements() const;
 
   /// All leaves from left to right.
   std::vector<Int> leaves() const;
   int leafCount() const;
   int dynamicLeafCount() const;
-  /// No leaf is dynamic. (A wildcard is not.)
+  /// True if no leaf is dynamic; a wildcard is not dynamic.
   bool isStatic() const;
   bool hasWildcard() const;
   bool allWildcards() const;
   bool hasBasis() const;
-  /// The same nesting over fn(leaf).
+  /// The same nesting with fn(leaf) in place of each leaf.
   IntTuple mapLeaves(const std::function<Int(const Int &)> &fn) const;
 
-  /// Same nesting and same types of leaves; expressions do not count.
+  /// True if nesting and types of the leaves are the same; expressions are not compared.
   bool operator==(const IntTuple &other) const;
   size_t hash() const;
-  /// `8`, `(8,?{div=4})`, `(4,(2,*))`.
+  /// The tuple as text: `8`, `(8,?{div=4})`, `(4,(2,*))`.
   std::string str() const;
 
 private:
@@ -83,12 +83,13 @@ template <class... Elements> IntTuple tup(Elements &&...elements) {
   return IntTuple::tuple(std::move(list));
 }
 
-/// Same nesting.
+/// True if the nesting is the same.
 bool isCongruent(const IntTuple &a, const IntTuple &b);
-/// `a` is no deeper than `b` anywhere: each leaf of `a` stands where `b` has a leaf or a tuple.
+/// True if `a` is nowhere deeper than `b`: where `a` has a leaf, `b` has a leaf or a tuple.
 bool isWeaklyCongruent(const IntTuple &a, const IntTuple &b);
 
-/// Every leaf under values of its symbols; static and wildcard leaves stay.
+/// The same tuple with the value of every leaf for given values of the symbols; static and wildcard
+/// leaves stay.
 IntTuple evaluate(const IntTuple &t, const SymbolValues &symbols);
 
 } // namespace flydsl::layout

@@ -48,7 +48,7 @@ Layout Layout::at(const ModePath &path) const {
 }
 
 Layout concat(std::vector<Layout> modes) {
-  // Layouts are congruent and checked already, so what they make is.
+  // The parts are congruent and checked already, because they come from layouts.
   std::vector<IntTuple> shape, stride;
   shape.reserve(modes.size());
   stride.reserve(modes.size());

@@ -2,10 +2,10 @@
 //
 // A layout is a pair of congruent tuples, shape and stride, written `shape:stride`. It is a
 // function of a coordinate: with shape (4,8) and stride (8,1), the coordinate (2,3) goes to 2*8 +
-// 3*1 = 19. The same function takes a single number: 14 is first spread over the shape, the first
-// mode running fastest, as (14 % 4, 14 / 4) = (2,3), and goes to 19 too. So a layout is a function
-// on [0, size), whatever its nesting, and the nesting only says which coordinates may be written
-// for it. All of the algebra is about that function:
+// 3*1 = 19. The same function takes a single number: 14 is first spread over the shape, where the
+// first mode runs fastest, as (14 % 4, 14 / 4) = (2,3), and goes to 19 too. So a layout is a
+// function on [0, size) whatever its nesting; the nesting only says which coordinates it takes. All
+// of the algebra is about that function:
 //
 //   size       how many inputs it has                       size(4,8):(8,1) = 32
 //   cosize     one more than its largest output             cosize = 3*8 + 7*1 + 1 = 32
@@ -17,17 +17,18 @@
 //                          tile to tile
 //   logical_product(A, B)  A, and mode 1 repeats it as B says
 //
-// Strides may be multiples of coordinate axes (`1E0`, `4E1`); the layout's values are then
+// Strides may be multiples of coordinate axes (`1E0`, `4E1`). The layout's values are then
 // coordinates, and (4,8):(1E0,1E1) is the identity on coordinates. Shapes and strides may be
-// dynamic; an operation then gives expressions, or says which part it needs to be static.
+// dynamic; an operation then gives expressions, or reports which part must be static.
 //
-// A composed layout `inner o offset o outer` is c -> inner(offset + outer(c)), for what a single
-// layout can't be: a swizzle after a layout, or a layout that starts at an offset.
+// A composed layout `inner o offset o outer` is the function c -> inner(offset + outer(c)). It
+// describes what a single layout can't: a swizzle after a layout, or a layout that starts at an
+// offset.
 //
 // The operations are in coord.h (indices and coordinates), algebra.h (coalesce, composition,
-// inverses), divide.h, product.h, make.h (layouts from shapes), tiled.h (who holds what in tiled
-// copies and matrix products), their text in text.h, pictures in picture.h. docs/layout-algebra.md
-// works through examples.
+// inverses), divide.h, product.h, make.h (layouts from shapes) and tiled.h (thread-value layouts of
+// tiled copies and matrix products); text.h reads their text and picture.h draws them.
+// docs/layout-algebra.md works through examples.
 #pragma once
 
 #include "layout/int_tuple.h"
@@ -40,13 +41,13 @@
 
 namespace flydsl::layout {
 
-/// shape:stride. Immutable; a copy shares its parts.
+/// A layout shape:stride. It is immutable; a copy shares its parts.
 class Layout {
 public:
-  /// 1:0.
+  /// The layout 1:0.
   Layout() : shape_(1) {}
-  /// `shape` and `stride` are congruent, shapes are not negative and have neither wildcards nor
-  /// basis modes; a LayoutError otherwise.
+  /// Throws a LayoutError unless `shape` and `stride` are congruent, and shapes are not negative
+  /// and have neither wildcards nor basis modes.
   Layout(IntTuple shape, IntTuple stride);
 
   const IntTuple &shape() const { return shape_; }
@@ -56,7 +57,7 @@ public:
   bool isStatic() const { return shape_.isStatic() && stride_.isStatic(); }
   int rank() const { return shape_.rank(); }
   int depth() const { return shape_.depth(); }
-  /// Mode `i`; of a layout with a single leaf, mode 0 is the layout itself.
+  /// Mode `i`; for a layout with a single leaf, mode 0 is the layout itself.
   Layout at(int i) const;
   Layout at(const ModePath &path) const;
   Layout operator[](int i) const { return at(i); }
@@ -64,7 +65,7 @@ public:
 
   bool operator==(const Layout &) const = default;
   size_t hash() const { return shape_.hash() * 31 + stride_.hash(); }
-  /// `(4,8):(8,1)`.
+  /// The layout as text: `(4,8):(8,1)`.
   std::string str() const { return shape_.str() + ":" + stride_.str(); }
 
 private:
@@ -72,16 +73,18 @@ private:
   IntTuple shape_, stride_;
 };
 
-/// The layouts as modes of one: concat({4:1, 8:4}) = (4,8):(1,4). None at all is a LayoutError.
+/// Makes one layout whose modes are the given layouts: concat({4:1, 8:4}) = (4,8):(1,4). An empty
+/// list is a LayoutError.
 Layout concat(std::vector<Layout> modes);
 
 class ComposedLayout;
-/// What maps coordinates to offsets or coordinates.
+/// A function that maps coordinates to offsets or coordinates.
 using AnyLayout = std::variant<Layout, ComposedLayout>;
-/// What may stand as the inner function of a composed layout.
+/// A function that may be the inner function of a composed layout.
 using InnerFunction = std::variant<Layout, Swizzle, CoordSwizzle, ComposedLayout>;
 
-/// `inner o offset o outer`: c -> inner(offset + outer(c)). Immutable; a copy shares its parts.
+/// `inner o offset o outer`: c -> inner(offset + outer(c)). It is immutable; a copy shares its
+/// parts.
 class ComposedLayout {
 public:
   ComposedLayout(InnerFunction inner, IntTuple offset, AnyLayout outer);
@@ -91,18 +94,19 @@ public:
   const AnyLayout &outer() const;
 
   bool isStatic() const;
-  /// Rank, depth and modes are the outer layout's.
+  /// Rank, depth and modes are those of the outer layout.
   int rank() const;
   int depth() const;
   ComposedLayout at(int i) const;
   ComposedLayout at(const ModePath &path) const;
-  /// The outer layout's shape, through any nesting.
+  /// The shape of the outer layout, through any nesting.
   const IntTuple &shape() const;
   int dynamicLeafCount() const;
 
   bool operator==(const ComposedLayout &other) const;
   size_t hash() const;
-  /// `S<3,4,3> o 0 o (8,8):(8,1)`; a composed outer layout stands in brackets.
+  /// The layout as text: `S<3,4,3> o 0 o (8,8):(8,1)`; a composed outer layout is written in square
+  /// brackets.
   std::string str() const;
 
 private:
@@ -110,7 +114,7 @@ private:
   std::shared_ptr<const Parts> parts_;
 };
 
-/// Layouts and composed layouts alike.
+/// The same questions, for layouts and composed layouts alike.
 const IntTuple &shapeOf(const AnyLayout &layout);
 bool isStatic(const AnyLayout &layout);
 bool isStatic(const InnerFunction &function);
@@ -122,13 +126,14 @@ size_t hashOf(const AnyLayout &layout);
 size_t hashOf(const InnerFunction &function);
 std::string str(const AnyLayout &layout);
 std::string str(const InnerFunction &function);
-/// The same with every dynamic leaf's value.
+/// The same layout with the values of all dynamic leaves.
 Layout evaluate(const Layout &layout, const SymbolValues &symbols);
 ComposedLayout evaluate(const ComposedLayout &layout, const SymbolValues &symbols);
 AnyLayout evaluate(const AnyLayout &layout, const SymbolValues &symbols);
 
-/// The same nesting over fn(leaf), leaves in the order in which they are printed, that of dynamic
-/// operands too: of a layout shape then stride, of a composed layout inner, offset, outer.
+/// The same nesting with fn(leaf) in place of each leaf. Leaves are visited in the order in which
+/// they are printed, which is also the order of dynamic operands: shape and stride of a layout;
+/// inner function, offset and outer layout of a composed layout.
 Layout mapLeaves(const Layout &layout, const std::function<Int(const Int &)> &fn);
 ComposedLayout mapLeaves(const ComposedLayout &layout, const std::function<Int(const Int &)> &fn);
 AnyLayout mapLeaves(const AnyLayout &layout, const std::function<Int(const Int &)> &fn);

@@ -29,7 +29,8 @@ Layout makeLayout(const IntTuple &shape) { return Layout(shape, compactColMajor(
 
 namespace {
 
-/// Does a mode of order `a` (number i from the left) run faster than one of order `b` (number j)?
+/// True if a mode of order `a` (number i from the left) runs faster than one of order `b` (number
+/// j).
 bool runsFaster(const Int &a, size_t i, const Int &b, size_t j) {
   if (a.isStatic() && b.isStatic())
     return a.value() < b.value();
@@ -100,8 +101,9 @@ Layout makeIdentityLayout(const IntTuple &shape) {
   return Layout(shape, basisLike(shape, path));
 }
 
-/// How strides compare. Of those along different axes the shorter runs faster, and of equal ones
-/// the one along the first axis: with one order for both, two coordinates would share a register.
+/// The order of strides. Of strides along different axes, the shorter one runs faster; of equally
+/// long ones, the one along the first axis does. If equal ones had the same order, two coordinates
+/// would share a register.
 static IntTuple orderOf(const IntTuple &strides) {
   auto before = [](const Int &a, const Int &b) {
     return a.value() != b.value() ? a.value() < b.value() : a.basis() < b.basis();
@@ -131,7 +133,7 @@ Layout makeFragmentLayout(const Layout &layout) {
 
 namespace {
 
-/// fn(shape leaf, stride leaf) -> new leaves, over a layout.
+/// A layout with the results of fn(shape leaf, stride leaf) in place of its leaves.
 template <class F> Layout transformLeaves(const Layout &layout, F &&fn) {
   if (layout.isLeaf()) {
     auto [shape, stride] = fn(layout.shape().leaf(), layout.stride().leaf());
@@ -149,7 +151,7 @@ int32_t log2Of(const char *what, int64_t n) {
   return __builtin_ctzll(static_cast<uint64_t>(n));
 }
 
-/// A swizzle's bit position after `shift` (negative: to larger elements).
+/// The bit position of a swizzle after a move by `shift` (negative: to larger elements).
 int32_t moveBit(const std::string &what, int32_t bit, int32_t shift) {
   if (bit + shift < 0)
     fail("recast of the swizzle ", what, ": it acts below the new element's size");
@@ -229,7 +231,7 @@ Layout downcast(const Layout &layout, int64_t n) {
     fail("downcast by ", n);
   if (n == 1)
     return layout;
-  // One mode is contiguous. A mode of size 1 may have any stride; it is meant only where there is
+  // Finds the contiguous mode. A mode of size 1 may have any stride, so it counts only if there is
   // no other.
   auto isContiguous = [](const Int &d) { return d.isStatic(1) || d.isStatic(-1); };
   std::vector<Int> shapes = layout.shape().leaves(), strides = layout.stride().leaves();

@@ -134,14 +134,14 @@ std::int32_t Arguments::number(unsigned i) const {
 
 namespace {
 
-/// `fn` on a tuple, or on the layout that takes the coordinate of whatever is in place 0.
+/// Applies `fn` to a tuple, or to the layout that takes the coordinate in the operand at place 0.
 template <class Fn> Value onModes(const Arguments &a, Fn fn) {
   if (a.isTuple(0))
     return valueOf(fn(a.tuple(0)));
   return valueOf(mapOutermost(a.any(0), [&](const Layout &l) { return fn(l); }));
 }
 
-/// `fn` on the layout that takes the coordinate, by a layout or a tile.
+/// Applies `fn` to the layout that takes the coordinate, with a layout or a tile.
 template <class Fn> Value byTiler(const Arguments &a, Fn fn) {
   return valueOf(mapOutermost(a.any(0), [&](const Layout &l) {
     const Tile *tile = a.tile(1);
@@ -157,7 +157,7 @@ constexpr Operation comparison(std::string_view name, std::string_view help,
                                Value (*apply)(const Arguments &)) {
   return {name, 2, 2, {Kind::tuple, Kind::tuple}, Numbers::none, Answer::truth, help, apply};
 }
-/// Of one operand.
+/// The row of an operation with one operand.
 constexpr Operation unary(std::string_view name, Kind kind, std::string_view help,
                           Value (*apply)(const Arguments &)) {
   return {name, 1, 1, {kind}, Numbers::none, Answer::value, help, apply};
@@ -215,7 +215,7 @@ constexpr std::array kOperations = {
               Answer::value,
               "what the layout leaves out of its codomain, or of one of a given size",
               [](const Arguments &a) {
-                // A codomain of several modes has as many places as their product.
+                // A codomain of several modes stands for the product of its numbers.
                 return Value(complement(a.layout(0), a.has(1) ? std::optional(product(a.tuple(1)))
                                                               : std::nullopt));
               }},

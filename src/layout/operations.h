@@ -1,10 +1,10 @@
-// The algebra's operations by name: one row each, with what an operation takes, how optional
-// operands default, and the function that it is.
+// The operations of the algebra by name. There is one row per operation: its operands, the defaults
+// of optional operands, and its function.
 //
-// Whoever finds an operation by its name asks here: the Fly dialect (inference, folding and
-// lowering put pointers and tensors around a row's function), the builder on values that are known
-// while tracing, and fly-layout. A row's function computes with static and with dynamic values
-// alike.
+// All code that finds an operation by its name uses this table: the Fly dialect (for inference,
+// folding and lowering, which extend a row's function to pointers and tensors), the builder (for
+// values that are known while tracing), and fly-layout. A row's function computes with static and
+// with dynamic values alike.
 #pragma once
 
 #include "layout/layout.h"
@@ -18,13 +18,13 @@
 
 namespace flydsl::layout {
 
-/// What an operation takes or gives. A truth value is a tuple of one leaf, 0 or 1.
+/// An operand or result of an operation. A truth value is a tuple of one leaf, 0 or 1.
 using Value = std::variant<IntTuple, Layout, ComposedLayout, Tile, Swizzle, CoordSwizzle>;
 
-/// `1:0`, `(2,3)`, `[8|64]`, ...: the value as it is written.
+/// The value as text: `1:0`, `(2,3)`, `[8|64]`, ...
 std::string str(const Value &value);
 
-/// The kinds of values that stand in one place of an operation.
+/// The kinds of values that an operand may have.
 enum class Kind : std::uint8_t {
   tuple,          ///< a tuple of integers
   layout,         ///< a plain layout
@@ -36,12 +36,13 @@ enum class Kind : std::uint8_t {
   composed,       ///< a composed layout
 };
 
-/// True if a value of this kind may stand where `kind` is asked for.
+/// True if a value may be an operand of kind `kind`.
 bool fits(const Value &value, Kind kind);
-/// "a tuple", "a layout or a tile": for messages.
+/// The kind as text for messages: "a tuple", "a layout or a tile".
 std::string_view text(Kind kind);
 
-/// The numbers that go with an operation, attributes of the operation in the IR.
+/// The kinds of numbers that an operation takes beside its operands; they are attributes of the
+/// operation in the IR.
 enum class Numbers : std::uint8_t {
   none,
   path,  ///< a path of modes from the outside in; may be empty
@@ -51,15 +52,15 @@ enum class Numbers : std::uint8_t {
   bits,  ///< bits of the new element type, bits of the old one
 };
 
-/// What an operation's answer is.
+/// The kinds of results.
 enum class Answer : std::uint8_t {
-  value, ///< a value of its own
+  value, ///< a new value
   truth, ///< true or false
-  view,  ///< the first operand with another layout: of a tensor a tensor, of a tuple a tuple
+  view,  ///< the first operand with another layout: a tensor gives a tensor, a tuple a tuple
 };
 
-/// What an operation is computed from. The accessors throw LayoutError for an operand that is
-/// missing or of another kind.
+/// The arguments of an operation. The accessors throw LayoutError for an operand that is missing or
+/// has another kind.
 struct Arguments {
   std::span<const Value> values;
   std::span<const std::int32_t> numbers;
@@ -71,27 +72,27 @@ struct Arguments {
   InnerFunction function(unsigned i) const;
   const ComposedLayout &composed(unsigned i) const;
   bool isTuple(unsigned i) const;
-  /// The tile in place `i`, or null where a layout stands there.
+  /// The tile at place `i`, or null if a layout is there.
   const Tile *tile(unsigned i) const;
   ModePath path() const { return {numbers.begin(), numbers.end()}; }
   std::int32_t number(unsigned i) const;
-  /// The rank that the answer is to have, -1 where none is given.
+  /// The rank that the result is to have; -1 if none is given.
   std::int32_t rank() const { return numbers.empty() ? -1 : numbers[0]; }
 };
 
 /// One operation.
 struct Operation {
   std::string_view name; ///< as the Fly dialect spells it, without its prefix
-  unsigned least;        ///< operands that are always given
-  unsigned most;         ///< operands at most
+  unsigned least;        ///< the number of required operands
+  unsigned most;         ///< the largest number of operands
   std::array<Kind, 3> operands;
   Numbers numbers;
   Answer answer;
-  std::string_view help; ///< what it gives, in a few words
+  std::string_view help; ///< the result, in a few words
   Value (*apply)(const Arguments &);
 
-  /// The answer. Throws LayoutError that names the operation where operands or numbers are too few,
-  /// too many or of another kind, and where the operation is not admissible.
+  /// Computes the result. Throws LayoutError that names the operation if operands or numbers are
+  /// too few, too many or of another kind, and if the operation is not admissible.
   Value operator()(const Arguments &arguments) const;
 };
 

@@ -10,20 +10,20 @@ namespace flydsl::layout {
 
 namespace {
 
-/// One cell: what is written in it, and what its shade follows (below 0: none).
+/// One cell: its text, and the number that selects its shade (below 0: none).
 struct Cell {
   std::string text;
   int64_t key = -1;
 };
 
-/// A grid of cells and after how many rows and columns a rule is drawn (0: never).
+/// A grid of cells, and the numbers of rows and columns after which a rule is drawn (0: never).
 struct Grid {
   std::string title;
   int64_t rows = 1;
   int64_t columns = 1;
   int64_t rowRule = 0;
   int64_t columnRule = 0;
-  std::vector<Cell> cells; // row by row
+  std::vector<Cell> cells; // in row-major order
 
   Cell &at(int64_t r, int64_t c) { return cells[static_cast<size_t>(r * columns + c)]; }
   const Cell &at(int64_t r, int64_t c) const { return cells[static_cast<size_t>(r * columns + c)]; }
@@ -38,7 +38,7 @@ int64_t staticSize(const IntTuple &shape) {
   return n;
 }
 
-/// Elements after which the last part of a nested mode steps on.
+/// The number of elements after which the last part of a nested mode steps on.
 int64_t ruleOf(const IntTuple &mode) {
   if (mode.isLeaf() || mode.rank() < 2)
     return 0;
@@ -143,7 +143,7 @@ std::string textOf(const Grid &g) {
   return out;
 }
 
-/// Shade i of n: hues around the circle, light enough for black text.
+/// Shade number `key` modulo `shades`: hues around the circle, light enough for black text.
 std::string shade(int64_t key, int shades) {
   if (key < 0)
     return "#ffffff";

@@ -1,9 +1,9 @@
-// Pictures of layouts, as text and as SVG: which offset stands where, and which thread holds what.
+// Pictures of layouts, as text and as SVG: the offset at each coordinate, and the thread that holds
+// each element.
 //
-// A picture is of a layout of rank 1 or 2, drawn as rows (mode 0) and columns (mode 1); nested
-// modes are walked first mode fastest, and rule lines show where the outermost part of a nested
-// mode begins again. Layouts of rank 1 are one row. Layouts must be static, and have at most
-// kMaxPictureCells coordinates.
+// A layout of rank 1 or 2 is drawn as rows (mode 0) and columns (mode 1); a layout of rank 1 is one
+// row. Nested modes are walked first mode fastest, and a rule is drawn where the outermost part of
+// a nested mode steps on. Layouts must be static and have at most kMaxPictureCells coordinates.
 #pragma once
 
 #include "layout/layout.h"
@@ -23,17 +23,18 @@ inline constexpr int64_t kMaxPictureCells = 65536;
 ///   0 |  0  1  2  3
 ///   1 |  4  5  6  7
 ///
-/// Values that are coordinates are written as such: `(1,2)`.
+/// Values that are coordinates are written as coordinates: `(1,2)`.
 std::string pictureText(const AnyLayout &layout);
-/// The same as a drawing, each cell shaded by its value modulo `shades` (1 to 64): 8 shows the
-/// eight values of a 16-byte line of half words, 32 or 64 the banks of a row of words.
+/// The same as a drawing. Each cell is shaded by its value modulo `shades` (1 to 64): 8 shows the
+/// eight values of a 16-byte line of half words, 32 or 64 show the LDS banks of a row of words.
 std::string pictureSvg(const AnyLayout &layout, int shades = 8);
 
-/// Who holds each element of a tile: `tv` maps (thread, value) to a position in a tile of `tile` =
-/// (M,N), first mode fastest. Each cell says `T3 V1`; an element that several threads hold names
-/// the first and how many more, one that none holds is empty.
+/// The thread and value that hold each element of a tile. `tv` maps (thread, value) to a position
+/// in a tile of size `tile` = (M,N), first mode fastest. A cell is written as `T3 V1`. If several
+/// threads hold an element, its cell names the first and the number of the others; if none holds
+/// it, its cell is empty.
 std::string picturePartitionText(const Layout &tv, const IntTuple &tile);
-/// The same as a drawing, each cell shaded by its thread modulo `shades`.
+/// The same as a drawing. Each cell is shaded by its thread modulo `shades`.
 std::string picturePartitionSvg(const Layout &tv, const IntTuple &tile, int shades = 8);
 
 } // namespace flydsl::layout

@@ -27,7 +27,7 @@ static Layout paddedProduct(const Layout &block, const Layout &tiler) {
   return logicalProduct(padToRank(block, rank), padToRank(tiler, rank));
 }
 
-/// Mode by mode of two layouts of equal rank; of rank 1, the pair.
+/// Pairs the modes of two layouts of equal rank; for rank 1 the result is the pair of both.
 static Layout interleave(const Layout &first, const Layout &second, int rank) {
   Layout pair = concat({first, second});
   return rank == 1 ? pair : zip(pair);

@@ -1,6 +1,6 @@
-// Products: a layout repeated as another one says.
+// Products: a layout is repeated as another layout says.
 //
-// With B the block's modes and T the tiler's, for two modes each:
+// With B for modes of the block and T for modes of the tiler, two modes each:
 //
 //   logical   ((B0,B1),(T0,T1))      mode 0 is the block, mode 1 goes from repetition to repetition
 //   zipped    the same
@@ -14,24 +14,24 @@
 
 namespace flydsl::layout {
 
-/// (A, composition(complement(A, size(A) * cosize(B)), B)): A, then the free offsets in the order
-/// of B. logicalProduct((2,2):(4,1), 6:1) = ((2,2),(2,3)):((4,1),(2,8)).
+/// The layout (A, composition(complement(A, size(A) * cosize(B)), B)): A, then the free offsets in
+/// the order of B. logicalProduct((2,2):(4,1), 6:1) = ((2,2),(2,3)):((4,1),(2,8)).
 Layout logicalProduct(const Layout &block, const Layout &tiler);
 Layout zippedProduct(const Layout &block, const Layout &tiler);
 Layout tiledProduct(const Layout &block, const Layout &tiler);
 Layout flatProduct(const Layout &block, const Layout &tiler);
-/// Ranks are brought to the larger one with modes 1:0.
-/// blockedProduct((2,5):(5,1), (3,4):(1,3)) = ((2,3),(5,4)):((5,10),(1,30)).
+/// Both layouts are brought to the larger rank with modes 1:0. blockedProduct((2,5):(5,1),
+/// (3,4):(1,3)) = ((2,3),(5,4)):((5,10),(1,30)).
 Layout blockedProduct(const Layout &block, const Layout &tiler);
 /// rakedProduct((2,5):(5,1), (3,4):(1,3)) = ((3,2),(4,5)):((10,5),(30,1)).
 Layout rakedProduct(const Layout &block, const Layout &tiler);
 
-/// The block repeated to fill `shape` (rounded up to whole blocks), the repetitions in `order`
-/// (make.h, makeOrderedLayout): tileToShape((2,2):(1,2), (4,6), (0,1)) =
+/// Repeats the block to fill `shape`, rounded up to whole blocks; the repetitions follow one
+/// another in `order` (make.h, makeOrderedLayout): tileToShape((2,2):(1,2), (4,6), (0,1)) =
 /// ((2,2),(2,3)):((1,4),(2,8)).
 Layout tileToShape(const Layout &block, const IntTuple &shape, const IntTuple &order);
 
-/// On the outer layout of a composed block.
+/// Multiplies the outer layout of a composed block.
 AnyLayout logicalProduct(const AnyLayout &block, const Layout &tiler);
 AnyLayout zippedProduct(const AnyLayout &block, const Layout &tiler);
 AnyLayout tiledProduct(const AnyLayout &block, const Layout &tiler);

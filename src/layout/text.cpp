@@ -8,7 +8,7 @@ namespace flydsl::layout {
 
 namespace {
 
-/// Nesting past this is refused instead of exhausting the stack.
+/// Deeper nesting is refused, because it would exhaust the stack.
 constexpr int kMaxDepth = 256;
 
 class Reader {
@@ -41,7 +41,7 @@ public:
     if (!accept(c))
       error(std::string("'") + c + "'");
   }
-  /// The word and no longer one.
+  /// Accepts the word if it is not the beginning of a longer word.
   bool acceptWord(std::string_view word) {
     skipBlanks();
     if (text_.substr(pos_, word.size()) != word)

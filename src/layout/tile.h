@@ -1,4 +1,4 @@
-// Tiles: what a divide or composition takes apart mode by mode.
+// Tiles: the divisor of a divide and the right side of a composition, mode by mode.
 #pragma once
 
 #include "layout/layout.h"
@@ -10,19 +10,19 @@
 
 namespace flydsl::layout {
 
-/// One mode (a size, meaning size:1; a layout; `*`, which leaves the mode alone) or a list `[8|64]`
-/// of tiles, one per mode. Immutable; a copy shares its parts.
+/// The tiler of one mode (a size, meaning size:1; a layout; or `*`, which leaves the mode alone),
+/// or a list `[8|64]` of tiles, one per mode. It is immutable; a copy shares its parts.
 class Tile {
 public:
-  /// A size or, given a wildcard, a mode left alone. A LayoutError for basis modes and for sizes
-  /// below 1.
+  /// Makes the tiler of one mode from a size or a wildcard. A LayoutError for basis modes and for
+  /// sizes below 1.
   Tile(Int mode);
   Tile(int64_t size) : Tile(Int(size)) {}
   Tile(int size) : Tile(Int(size)) {}
   Tile(Layout mode) : value_(std::move(mode)) {}
-  /// `[a|b|...]`; an empty list is a LayoutError.
+  /// Makes `[a|b|...]`; an empty list is a LayoutError.
   static Tile list(std::vector<Tile> modes);
-  /// `[8|64]` from (8,64), `[8|*]` from (8,*).
+  /// Makes `[8|64]` from (8,64), `[8|*]` from (8,*).
   static Tile fromSizes(const IntTuple &sizes);
 
   bool isList() const { return value_.index() == 2; }
@@ -31,18 +31,18 @@ public:
   bool isLayout() const { return value_.index() == 1; }
   const Int &asInt() const;
   const Layout &asLayout() const;
-  /// Modes of a list; 1 otherwise.
+  /// The number of modes of a list; 1 otherwise.
   int rank() const;
-  /// Mode `i`; of a single mode, 0 is the tile itself.
+  /// Mode `i`; for a single mode, mode 0 is the tile itself.
   const Tile &at(int i) const;
 
-  /// The layout that the mode stands for, size:1 for a size; a LayoutError for `*` and lists.
+  /// The layout of a single mode, which is size:1 for a size; a LayoutError for `*` and for lists.
   Layout toLayout() const;
   bool isStatic() const;
 
   bool operator==(const Tile &other) const;
   size_t hash() const;
-  /// `[8|64]`, `[8|*|(4,2):(1,8)]`.
+  /// The tile as text: `[8|64]`, `[8|*|(4,2):(1,8)]`.
   std::string str() const;
 
 private:
@@ -51,7 +51,7 @@ private:
   std::variant<Int, Layout, List> value_;
 };
 
-/// How many elements each mode takes: (8,64) of [8|64]. `*` stays a wildcard.
+/// The number of elements that each mode takes: (8,64) for [8|64]. `*` stays a wildcard.
 IntTuple sizesOf(const Tile &tile);
 
 } // namespace flydsl::layout

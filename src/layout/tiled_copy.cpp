@@ -15,20 +15,21 @@ CopyAtom CopyAtom::fromBits(const Layout &thr, const Layout &srcBits, const Layo
 
 namespace {
 
-/// A TV layout is a static pair of modes.
+/// Throws unless a TV layout is a static pair of modes.
 void checkTV(const char *what, const Layout &tv) {
   if (!tv.isStatic() || tv.isLeaf() || tv.rank() != 2)
     fail(what, " is a static layout of (thread, value), not ", tv);
 }
 
-/// Where the atom's (thread, value) of one operand stand in the reference numbering.
+/// Maps the atom's (thread, value) of one operand to its place in the reference numbering.
 Layout fromReference(const CopyAtom &atom, const Layout &operand) {
   checkTV("a copy atom's layout", atom.ref);
   checkTV("a copy atom's layout", operand);
   return composition(rightInverse(atom.ref), operand);
 }
 
-/// (thread, value) of the tiled operation -> position in the tile, for an operand of the atom.
+/// The layout (thread, value) of the tiled operation -> position in the tile, for an operand of the
+/// atom.
 Layout tileTV(const TiledCopy &copy, const Layout &operand) {
   checkTV("a tiled copy's layout", copy.layoutTV);
   const Layout &ref = copy.atom.ref;
@@ -41,7 +42,7 @@ Layout tileTV(const TiledCopy &copy, const Layout &operand) {
   return coalesce(tv, tup(1, tup(1, 1)));
 }
 
-/// (thread, values, rest) of a tensor already divided into (tile, rest).
+/// A tensor that is already divided into (tile, rest), by thread: (thread, values, rest).
 Layout viewByThread(const TiledCopy &copy, const Layout &operand, const Layout &divided) {
   Layout tv = composition(divided.at(0), tileTV(copy, operand));
   return expand(concat({tv, divided.at(1)}), {0});
@@ -93,10 +94,10 @@ Layout retile(const TiledCopy &copy, const Layout &fragment) {
   const Int values = size(fragment.at(0));
   if (!values.isStatic())
     fail("retile of ", fragment, ": the number of values per thread must be static");
-  // Which fragment of the tile (one fragment: all threads, `values` each) an element belongs to.
+  // Maps an element of the tile to its fragment. A fragment is `values` elements of each thread.
   Layout tileToTV = composition(rightInverse(copy.layoutTV), makeLayout(sizesOf(copy.tileMN)));
   Layout fragments = upcast(tileToTV, (threads * values).value());
-  // The order in which the copy walks a thread's values over the fragments.
+  // The order in which the copy walks through a thread's values in the fragments.
   Layout walk = logicalProduct(Layout(values, 1), rightInverse(fragments));
   Layout order = zippedDivide(walk, Layout(atomValues, 1));
 

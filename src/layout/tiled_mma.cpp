@@ -24,7 +24,7 @@ const Layout &MmaAtom::operand(MmaOperand which) const {
 
 namespace {
 
-/// The operand's modes among (M,N,K).
+/// The two modes among (M,N,K) that the operand has.
 std::array<int, 2> modesOf(MmaOperand which) {
   switch (which) {
   case MmaOperand::A:
@@ -46,7 +46,8 @@ void check(const TiledMma &mma) {
          mma.atomLayoutMNK);
 }
 
-/// What the permutation says of mode i, or the elements that the atoms cover.
+/// The tiler of mode i: the permutation's or, if there is none, the number of elements that the
+/// atoms cover.
 Tile tileOfMode(const TiledMma &mma, int i) {
   const Tile &p = mma.permutationMNK;
   if (i < p.rank() && !p.at(i).isWildcard())
@@ -113,7 +114,7 @@ Layout fragmentLayout(const TiledMma &mma, MmaOperand which, const Layout &tenso
   if (stages > 0) {
     if (tensor.rank() < 2)
       fail("a fragment with stages is made from two modes, but the tensor is ", tensor);
-    // The stages are one behind the other, after everything else.
+    // The stages follow one another, after everything else.
     part = concat({tensor.at(0), tensor.at(1), Layout(stages, Int::dynamic())});
   }
   return makeFragmentLayout(expand(thrValView(mma, which, part).at(1), {1}));
@@ -128,13 +129,13 @@ Layout tiledLayout(const TiledMma &mma, MmaOperand which) {
 
   Layout threads = view.at(0);
   if (which == MmaOperand::A || which == MmaOperand::B) {
-    // All atoms along the mode that the operand does not have hold the same elements.
+    // All atoms along the mode that the operand lacks hold the same elements.
     Layout shared(tup(vmnk.shape().at(1), vmnk.shape().at(2)),
                   which == MmaOperand::A ? tup(1, 0) : tup(0, 1));
     threads =
         composition(threads, Tile::list({Int::wildcard(), Tile::list({shared, Int::wildcard()})}));
   }
-  // Thread -> its place among (V,M,N,K), counted first mode fastest.
+  // Maps a thread to its place among (V,M,N,K), counted first mode fastest.
   Layout place = rightInverse(concat({vmnk, complement(vmnk)}));
   Layout bounded = composition(Layout(tup(size(vmnk), 1), tup(1, 0)), place);
   return concat({composition(threads, bounded), view.at(1)});

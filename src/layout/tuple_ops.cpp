@@ -46,7 +46,7 @@ IntTuple group(const IntTuple &t, int begin, int end) {
   return IntTuple::tuple(std::move(out));
 }
 
-/// How many elements bring `t` to `rank`.
+/// The number of elements that `t` lacks to have the rank `rank`.
 static int missingModes(const char *what, const IntTuple &t, int rank) {
   if (rank == -1)
     return 1;
@@ -73,7 +73,8 @@ IntTuple prepend(const IntTuple &t, const IntTuple &element, int rank) {
   return IntTuple::tuple(std::move(out));
 }
 
-/// Collects the modes of `t` whose leaf of `coord` is a wildcard (or is none).
+/// Collects the modes of `t` whose leaf in `coord` is a wildcard (`wildcard` true) or is none
+/// (false).
 static void collectModes(const char *what, const IntTuple &t, const IntTuple &coord, bool wildcard,
                          std::vector<IntTuple> &out) {
   if (coord.isLeaf()) {
@@ -222,7 +223,7 @@ IntTuple basisToTuple(const IntTuple &axis) {
   return result;
 }
 
-/// op on pairs of leaves; modes that only one side has stay.
+/// Applies op to pairs of leaves; modes that only one side has are kept.
 template <class Op>
 static IntTuple zipLeaves(const char *what, const IntTuple &a, const IntTuple &b, Op &&op) {
   if (a.isLeaf() && b.isLeaf())
@@ -330,8 +331,8 @@ IntTuple innerProduct(const IntTuple &a, const IntTuple &b) {
   return result;
 }
 
-/// Divides shapes with `divide` at the leaves. A number is used up from the left: after a leaf a,
-/// what is left of the divisor b is divide(b, a).
+/// Divides shapes, with `divide` for the leaves. A number is used up from the left: after a leaf a,
+/// divide(b, a) is left of the divisor b.
 template <class Divide>
 static IntTuple divideShapes(const IntTuple &a, const IntTuple &b, Divide &&divide) {
   if (a.isLeaf())
