@@ -1,4 +1,4 @@
-// The cache around a small kernel: the key of its IR, a hit in memory, a hit on disk with nothing
+// The cache with a small kernel: the key of its IR, a hit in memory, and a hit on disk that is not
 // in memory.
 #include "../tests/jit/module_text.h"
 #include "jit/compile/ir_key.h"

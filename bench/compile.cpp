@@ -1,5 +1,5 @@
-// A small kernel from IR to code object, by phase: the first compile of the process, and the ones
-// after it.
+// Compiles a small kernel from IR to code object, by phase: the first compile of the process, and
+// later ones.
 #include "../tests/jit/module_text.h"
 #include "jit/compile/compile_pool.h"
 #include "jit/compile/compiler.h"
@@ -41,8 +41,8 @@ static void compile(benchmark::State &state, const char *target) {
   report(state, sum, runs);
 }
 
-// CPU time is the whole process's: compiles run on threads of their own.
-// One iteration first: it pays for contexts, LLVM's targets and comgr.
+// CPU time is measured for the whole process, because compiles run on threads of their own. There
+// is one iteration first, which pays for contexts, LLVM's targets and comgr.
 BENCHMARK_CAPTURE(compile, cold, "gfx942")
     ->Iterations(1)
     ->MeasureProcessCPUTime()
@@ -52,7 +52,7 @@ BENCHMARK_CAPTURE(compile, warm_gfx1201, "gfx1201")
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond);
 
-/// Sixteen kernels on so many threads of a pool.
+/// Compiles sixteen kernels on the given number of threads of a pool.
 static void compileOnThreads(benchmark::State &state) {
   CompilePool pool(static_cast<unsigned>(state.range(0)));
   CompileOptions options;

@@ -82,7 +82,7 @@ BENCHMARK(inferComposition)
     ->Args({4, 16})
     ->Args({4, 60});
 
-/// Folds an operation over static operands, which are there already.
+/// Folds an operation over static operands that exist already.
 template <class Op> void fold(benchmark::State &state, std::vector<Type> types) {
   Location loc = UnknownLoc::get(&context());
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -174,7 +174,7 @@ void parseModule(benchmark::State &state) {
 }
 BENCHMARK(parseModule)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
 
-/// The passes alone: copying the module and dropping the copy are not timed.
+/// Times only the passes, neither copying the module nor dropping the copy.
 void timePasses(benchmark::State &state, ModuleOp module, PassManager &passes) {
   for (auto _ : state) {
     state.PauseTiming();
@@ -202,7 +202,8 @@ void lowerModule(benchmark::State &state) {
 }
 BENCHMARK(lowerModule)->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
 
-/// Sample 04's kernel through the passes of one step: all of them, or one that comes after others.
+/// Runs sample 04's kernel through the passes of one step: all of them, or one that comes after
+/// others.
 void lowerGemm(benchmark::State &state, const char *before, const char *timed) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(FLYDSL_BENCH_GEMM, &context());
   PassManager prepare(&context()), passes(&context());

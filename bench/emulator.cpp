@@ -1,4 +1,4 @@
-// Wave instructions a second of one core of the emulator, by class; and a launch of many small
+// Wave instructions per second of one core of the emulator, by class, and a launch of many small
 // workgroups.
 #include "../tests/emulator/ops/waves/assemble.h"
 #include "../tests/emulator/ops/waves/wave_test.h"
@@ -17,8 +17,8 @@ using namespace flyemu;
 namespace {
 constexpr unsigned kUnroll = 32, kLoops = 2000;
 
-/// A kernel that runs `text` kUnroll * kLoops times; v1 holds 16 * lane, s[2:3] the address of
-/// `memory`.
+/// A kernel that runs `text` kUnroll * kLoops times; v1 contains 16 * lane, s[2:3] contains the
+/// address of `memory`.
 struct Looped {
   std::vector<uint32_t> words;
   std::vector<uint8_t> memory = std::vector<uint8_t>(1 << 16);
@@ -29,7 +29,7 @@ struct Looped {
   explicit Looped(const std::string &text) {
     std::string code =
         "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
-        "ds_write_b128 v1, v[0:3]\ns_mov_b32 s22, 1\n" // what is read has a value
+        "ds_write_b128 v1, v[0:3]\ns_mov_b32 s22, 1\n" // every register that is read has a value
         "s_movk_i32 s20, " +
         std::to_string(kLoops) + "\nagain:\n";
     for (unsigned k = 0; k < kUnroll; ++k)
@@ -93,7 +93,7 @@ BENCHMARK_CAPTURE(run, mfma_32x32x8_f16,
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
                   "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
-// The same with counters or checks on; their cost is the ratio to the above.
+// The same with counters or checks; their cost is the ratio to the figures above.
 constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
 BENCHMARK_CAPTURE(run, salu_counted, "s_add_u32 s21, s20, s22", true);
 BENCHMARK_CAPTURE(run, salu_checked, "s_add_u32 s21, s20, s22", false, kAll);

@@ -1,4 +1,5 @@
-// Our own part of a launch: from the call to HIP's launch function, which here returns at once.
+// The library's part of a launch: from the call to HIP's launch function, which here returns at
+// once.
 #include "fake.h"
 #include "fake_params.h"
 
@@ -17,7 +18,7 @@ namespace {
 const fx::Kernel kernel{"bench", [](FakeTensor, FakeTensor, FakeTensor, FakeTensor, FakeTensor,
                                     FakeInt32, FakeInt32, FakeInt32) {}};
 
-/// Five matrices on the one device of this process, and a stream.
+/// Five matrices on the only device of this process, and a stream.
 struct Setup {
   Setup() {
     fake().devices = 1;
@@ -45,7 +46,7 @@ void kernelObject(benchmark::State &state) {
 }
 BENCHMARK(kernelObject)->ThreadRange(1, 2)->UseRealTime();
 
-/// The engine hands raw pointers: the tensors are described anew for every launch.
+/// The engine passes raw pointers, so every launch describes the tensors anew.
 void kernelObjectRawPointers(benchmark::State &state) {
   auto &[t, stream] = setup();
   int i = 0;
@@ -67,7 +68,7 @@ void compiledKernel(benchmark::State &state) {
 }
 BENCHMARK(compiledKernel)->ThreadRange(1, 2)->UseRealTime();
 
-/// Compiled ahead of time, for two targets of which one is the device's.
+/// A kernel compiled ahead of time for two targets, one of which is the device's.
 void aotKernel(benchmark::State &state) {
   auto &[t, stream] = setup();
   const std::string path =
@@ -83,7 +84,7 @@ void aotKernel(benchmark::State &state) {
 }
 BENCHMARK(aotKernel);
 
-/// The kernel has been called with many shapes that are compiled in.
+/// A kernel that was called with many static shapes.
 void manySignatures(benchmark::State &state) {
   auto &[t, stream] = setup();
   std::vector<fx::TensorArg> marked;

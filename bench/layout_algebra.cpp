@@ -1,6 +1,6 @@
-// The layout algebra in nanoseconds per operation: static, with types alone (`?` without
-// expression, what type inference does), and with expressions; and how it grows with rank and
-// depth.
+// The layout algebra in nanoseconds per operation, and its growth with rank and depth. Layouts are
+// static, or have dynamic parts with types alone (`?` without an expression, as in type inference),
+// or with expressions.
 #include "layout/divide.h"
 #include "layout/make.h"
 #include "layout/product.h"
@@ -15,7 +15,8 @@ namespace {
 
 enum Kind { Static, Types, Expressions };
 
-/// The same layout with its dynamic leaves as symbols, or static (64 for shapes and strides alike).
+/// The same layout with symbols for its dynamic leaves, or static (64 for shapes and strides
+/// alike).
 Layout layoutOf(const char *text, int kind) {
   uint64_t next = 0;
   return mapLeaves(parseLayout(text), [&](const Int &v) {
@@ -87,8 +88,7 @@ void partitionOfMfma(benchmark::State &state) {
 }
 BENCHMARK(partitionOfMfma)->Apply(kinds);
 
-// --- Static operations on layouts as kernels have them
-// ------------------------------------------------
+// --- Static operations on layouts of real kernels ---
 
 template <class F> void measure(benchmark::State &state, F &&op) {
   for (auto _ : state)
@@ -136,10 +136,9 @@ void printOfLayout(benchmark::State &state) {
 }
 BENCHMARK(printOfLayout);
 
-// --- Growth
-// ------------------------------------------------------------------------------------------
+// --- Growth ---
 
-/// `rank` modes of 2 that count.
+/// A layout of `rank` modes of size 2, compact.
 Layout wide(int64_t rank) {
   std::vector<IntTuple> shape(static_cast<size_t>(rank), IntTuple(2));
   return makeLayout(IntTuple::tuple(shape));

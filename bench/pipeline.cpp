@@ -1,8 +1,8 @@
-// From a kernel object to its code, in a process that has done it before, through the public API:
+// From a kernel object to its code through the public API, in a process that has done it before:
 // sample 01's kernel, sample 04's, and kernels of growing unrolled size.
 #include <flydsl/flydsl.h>
 
-// Sample 04 is one file; its kernel and its plan are wanted here, its program is not.
+// Sample 04 is a single file. This program uses its kernel and its plan, but not its main function.
 #define main sample_main
 #include "04-preshuffle-gemm.cpp"
 #undef main
@@ -54,7 +54,7 @@ void trace(benchmark::State &state) {
 }
 BENCHMARK(trace)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// Key and look-up in memory, for IR that was compiled before.
+/// The key and the look-up in memory, for IR that was compiled before.
 void memoryHit(benchmark::State &state) {
   compile("remembered");
   for (auto _ : state)
@@ -62,7 +62,7 @@ void memoryHit(benchmark::State &state) {
 }
 BENCHMARK(memoryHit)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// Every iteration is a kernel that no cache has: run with FLYDSL_RUNTIME_ENABLE_CACHE=0.
+/// Each iteration compiles a kernel that is in no cache: run with FLYDSL_RUNTIME_ENABLE_CACHE=0.
 void compileNew(benchmark::State &state) {
   static int number = 0;
   compile("first");
@@ -71,7 +71,7 @@ void compileNew(benchmark::State &state) {
 }
 BENCHMARK(compileNew)->UseManualTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
-/// Sample 04's kernel for 4096 x 4096 x 4096.
+/// Compiles sample 04's kernel for 4096 x 4096 x 4096.
 auto compileGemm(const std::string &name) {
   const fx::Kernel kernel{name, &body};
   constexpr int size = 4096;
@@ -97,8 +97,8 @@ void compileNewGemm(benchmark::State &state) {
 }
 BENCHMARK(compileNewGemm)->UseManualTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
-/// A kernel of `count` unrolled rounds: a copy from LDS, a multiplication, and one step of scalar
-/// arithmetic each.
+/// A kernel with `count` unrolled rounds. Each round has a copy from LDS, a multiplication, and one
+/// step of scalar arithmetic.
 auto compileUnrolled(int count) {
   static int number = 0;
   const fx::Kernel kernel{

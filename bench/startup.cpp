@@ -1,5 +1,5 @@
-// From the start of a process to its first launched kernel, on whichever device there is: a child
-// tells when it got where. Also the memory that a loaded kernel holds.
+// Times from the start of a process to its first launched kernel, on any device. A child process
+// reports when it reached each step. Also prints the memory that a loaded kernel takes.
 //   bench_startup [runs]
 #include <flydsl/flydsl.h>
 #include <flydsl/stats.h>
@@ -32,7 +32,7 @@ auto makeShift(const std::string &name) {
                     }};
 }
 
-/// One line a step: its name and the milliseconds since the process was asked for.
+/// Prints one line per step: its name, and the milliseconds since the parent started this process.
 int child(double asked) {
   const double inMain = now();
   std::vector<std::pair<std::string, double>> steps{{"libraries loaded", inMain - asked}};
@@ -57,11 +57,11 @@ int child(double asked) {
   return 0;
 }
 
-/// The median of each step over some runs of a program that prints such lines.
+/// Prints the median of each step over some runs of a program that prints such lines.
 void table(const char *title, const std::vector<std::string> &command, int runs) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<double>> times;
-  for (int run = 0; run <= runs; ++run) { // the first is not counted: it fills caches
+  for (int run = 0; run <= runs; ++run) { // the first run is not counted, because it fills caches
     int ends[2];
     if (pipe(ends) != 0)
       std::exit(1);
@@ -108,7 +108,7 @@ void table(const char *title, const std::vector<std::string> &command, int runs)
   }
 }
 
-/// Resident memory of this process in bytes.
+/// The resident memory of this process in bytes.
 double resident() {
   long pages = 0, ignored = 0;
   if (FILE *file = std::fopen("/proc/self/statm", "r")) {
@@ -129,7 +129,7 @@ int memory() {
     }
     fx::Device::current().synchronize();
   };
-  run(0, 100); // allocators and contexts have their size
+  run(0, 100); // allocators and contexts reach their size
   const double before = resident();
   run(100, 500);
   std::printf("memory held per loaded kernel, device included: %.1f KiB\n",

@@ -1,4 +1,4 @@
-// The child of bench_startup that launches a kernel compiled ahead of time: without LLVM.
+// The child of bench_startup that launches a kernel compiled ahead of time; it does not link LLVM.
 //   bench_startup_aot file asked
 #include <flydsl/aot.h>
 #include <flydsl/device_array.h>

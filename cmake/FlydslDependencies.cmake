@@ -1,5 +1,5 @@
-# The packages that the project stands on; all are Debian's (scripts/setup installs them).
-# LLVM's version files accept an equal major.minor only, so the major is checked by hand.
+# The packages that the project depends on; all are Debian's (scripts/setup installs them). LLVM's
+# version files accept only an equal major.minor, so this file checks the major version itself.
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 find_package(LLVM REQUIRED CONFIG HINTS "${MLIR_DIR}/../llvm")
 find_package(LLD REQUIRED CONFIG HINTS "${MLIR_DIR}/../lld")
@@ -15,7 +15,7 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_path(HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
 
-# Bitcode of ROCm's device library, which kernels with sin, erf and the like are linked with.
+# The bitcode of ROCm's device library. Kernels that use sin, erf and the like are linked with it.
 find_path(FLYDSL_DEVICE_LIBRARY_DIR ocml.bc REQUIRED
   PATHS "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/amdgcn/bitcode" "$ENV{ROCM_PATH}/amdgcn/bitcode" /opt/rocm/amdgcn/bitcode
   DOC "Folder of ocml.bc and ockl.bc")
@@ -25,7 +25,7 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
-# LLVM's and MLIR's headers, as system headers: their warnings are not ours.
+# LLVM's and MLIR's headers are system headers, because their warnings do not concern this project.
 add_library(flydsl_llvm_headers INTERFACE)
 target_include_directories(flydsl_llvm_headers SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")

@@ -1,9 +1,10 @@
-# Run when a test program was built: writes OUT, which CTest reads, with one test for each test case of PROGRAM.
+# This script runs when a test program was built. It writes OUT, which CTest reads, with one test
+# per test case of PROGRAM.
 #   cmake -DPROGRAM=... -DRUN=name -DSPEC=... -DPROPERTIES=... -DOUT=... -P FlydslDiscoverCases.cmake
-# SPEC chooses test cases as on the program's command line; without it, all that are not hidden. PROPERTIES is the text
-# of a property list, as set_tests_properties takes it.
-# CMake splits lists at semicolons and keeps brackets together, and a test case's name may have both, so names are
-# never put into a list here.
+# SPEC chooses test cases as on the program's command line; without it, all cases that are not
+# hidden are chosen. PROPERTIES is the text of a property list, as set_tests_properties takes it.
+# CMake splits lists at semicolons and keeps brackets together, and the name of a test case may
+# contain both. Names are therefore never put into a list here.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND "${PROGRAM}" ${SPEC} --list-test-names-only OUTPUT_VARIABLE names ERROR_VARIABLE errors)
@@ -21,7 +22,7 @@ while(NOT names STREQUAL "")
   if(name STREQUAL "")
     continue()
   endif()
-  # What Catch2 would read as more than a name.
+  # This escapes the characters that mean more to Catch2 than a part of a name.
   string(REGEX REPLACE "([\\\\,\"*~]|\\[|\\])" "\\\\\\1" pattern "${name}")
   string(APPEND text
     "add_test([====[${RUN}: ${name}]====] [====[${PROGRAM}]====] [====[${pattern}]====])\n"

@@ -22,16 +22,17 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
-if(FLYDSL_SANITIZE) # property tests take minutes otherwise
+if(FLYDSL_SANITIZE) # property tests would take minutes otherwise
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 endif()
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
-# Binaries find libflydsl and the emulator beside them, in the build tree and installed.
+# Binaries find libflydsl and the emulator in their own directory, both in the build tree and
+# installed.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
-# Installed ones find LLVM where it was linked, too.
+# Installed binaries also find LLVM where it was linked.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
@@ -47,7 +48,8 @@ if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
-# Shared libraries name all that they need; the sanitizers' runtime is in the program, though.
+# Shared libraries must name all that they need. With sanitizers they cannot, because the
+# sanitizers' runtime is in the program.
 set(FLYDSL_NO_UNDEFINED "-Wl,-z,defs")
 if(FLYDSL_SANITIZE)
   set(FLYDSL_NO_UNDEFINED "")

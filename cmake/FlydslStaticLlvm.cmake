@@ -1,6 +1,8 @@
-# LLVM, MLIR and LLD as archives, for a libflydsl that needs no shared LLVM and shows none.
-#   flydsl_static_llvm: what such a library links.
-# The archives are named by their files: the CMake targets of a distribution's LLVM lead to its shared libraries.
+# LLVM, MLIR and LLD as archives, for a libflydsl that needs no shared LLVM and exports none of its
+# symbols.
+#   flydsl_static_llvm: the target that such a library links.
+# The archives are named by their files, because the CMake targets of a distribution's LLVM lead to
+# its shared libraries.
 get_filename_component(_lib "${LLVM_LIBRARY_DIR}" REALPATH)
 file(GLOB _archives "${_lib}/libMLIR*.a" "${_lib}/libLLVM*.a")
 if(NOT EXISTS "${_lib}/libMLIRIR.a" OR NOT EXISTS "${_lib}/libLLVMCore.a" OR NOT EXISTS "${_lib}/liblldELF.a")
@@ -9,8 +11,8 @@ endif()
 list(FILTER _archives EXCLUDE REGEX "libMLIR(Test|CAPI|.*Runner)")
 list(APPEND _archives "${_lib}/liblldELF.a" "${_lib}/liblldCommon.a")
 
-# LLD registers every target of LLVM, and LLVM's link-time optimiser asks for Polly. Neither is used here: empty
-# functions in their place keep 20 code generators and Polly out.
+# LLD registers every target of LLVM, and LLVM's link-time optimiser refers to Polly. Neither is
+# used here. Empty functions in their place keep 20 code generators and Polly out.
 set(_others ${LLVM_TARGETS_TO_BUILD})
 list(REMOVE_ITEM _others AMDGPU)
 set(_text "// Generated. Code generators that this library does not have.\n")

@@ -1,9 +1,10 @@
-# One room of the house: a static library with hidden symbols that goes into libflydsl whole and into
-# the tests and tools directly.
+# One room of the house: a static library with hidden symbols. All of it goes into libflydsl, and
+# tests and tools link it directly.
 #   flydsl_room(name SOURCES a.cpp ... LINK other ... [MLIR] [HIP])
-# MLIR: sees LLVM's and MLIR's headers and links their shared libraries; compiled at -O1 at most, which
-# halves compile time where the time goes to templates and not to loops. With sanitizers, whose checks double what
-# the optimizer has to look at, not optimized at all.
+# MLIR: the room uses LLVM's and MLIR's headers and links their shared libraries. It is compiled at
+# -O1 at most, which halves the compile time of code that consists of templates rather than loops.
+# With sanitizers it is not optimized at all, because their checks double the code that the
+# optimizer would have to process.
 function(flydsl_room name)
   cmake_parse_arguments(ROOM "MLIR;HIP" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -24,10 +25,11 @@ function(flydsl_room name)
   endif()
 endfunction()
 
-# A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name: test case".
+# A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name:
+# test case".
 #   flydsl_test(name LABEL tier SOURCES ... LINK ... [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
-# WHOLE: the cases rely on one another, so that the program is one CTest test. The other words are those of
-# flydsl_test_cases.
+# WHOLE: the cases rely on one another, so that the program is one CTest test. The other words are
+# those of flydsl_test_cases.
 function(flydsl_test name)
   cmake_parse_arguments(T "WHOLE" "LABEL;TIMEOUT;FAIL_ON" "SOURCES;LINK;ENVIRONMENT;SPEC" ${ARGN})
   add_executable(${name} ${T_SOURCES})
@@ -40,7 +42,7 @@ function(flydsl_test name)
     ENVIRONMENT ${T_ENVIRONMENT} SPEC ${T_SPEC})
 endfunction()
 
-# Test cases of a program that flydsl_test made, run under another name in another environment.
+# Runs test cases of a program that flydsl_test made under another name, in another environment.
 #   flydsl_test_cases(run PROGRAM name LABEL tier [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
 # TIMEOUT is that of one CTest test, 300 s if none is given; FAIL_ON is output that fails it; SPEC chooses cases as on
 # the program's command line.
@@ -49,7 +51,7 @@ function(flydsl_test_cases run)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  if(FLYDSL_SANITIZE) # property tests take ten times as long and more
+  if(FLYDSL_SANITIZE) # property tests take at least ten times as long
     math(EXPR T_TIMEOUT "4 * ${T_TIMEOUT}")
   endif()
   set(_properties LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT})
@@ -74,7 +76,7 @@ function(flydsl_test_cases run)
     COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:${T_PROGRAM}>" "-DRUN=${run}" "-DSPEC=${T_SPEC}"
             "-DPROPERTIES=${_quoted}" "-DOUT=${_cases}" -P "${PROJECT_SOURCE_DIR}/cmake/FlydslDiscoverCases.cmake"
     VERBATIM)
-  # CTest reads the first file, which says so where the program was not built.
+  # CTest reads this file first; it reports a program that was not built as a failing test.
   set(_include "${CMAKE_CURRENT_BINARY_DIR}/${run}.include.cmake")
   file(WRITE "${_include}" "if(EXISTS [[${_cases}]])\n  include([[${_cases}]])\nelse()\n  add_test([[${run}: not built]] [[${run}-not-built]])\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${_include}")

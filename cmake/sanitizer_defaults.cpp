@@ -1,13 +1,13 @@
-// What the sanitizers are told where ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS say nothing else.
+// The options of the sanitizers, unless ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS say otherwise.
 //
-// A finding ends the program by a signal, whatever handlers the program has. An exit code would
-// pass for the expected failure in tests that look at the output only, or that expect one, and of
-// undefined behaviour there would be a line of text and nothing else.
+// A finding ends the program by a signal, whatever handlers the program has. A test that looks only
+// at the output, or that expects a failure, would take an exit code for the expected result, and
+// undefined behaviour would only print a line of text.
 #define FLYDSL_ENDS "abort_on_error=1:handle_abort=1:halt_on_error=1"
 
-// LLVM's arenas poison what they have not handed out, in the inline functions of its headers. Those
-// of this build do; those inside of the installed libLLVM and libMLIR, built without the sanitizer,
-// hand memory out of the same arenas without lifting the poison.
+// LLVM's arenas poison the memory that they have not handed out, in inline functions of its
+// headers. Code of this build does so; code in the installed libLLVM and libMLIR, built without the
+// sanitizer, hands out memory of the same arenas without lifting the poison.
 extern "C" __attribute__((visibility("default"))) const char *__asan_default_options() {
   return FLYDSL_ENDS ":allow_user_poisoning=0";
 }
@@ -20,9 +20,8 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_opt
   return FLYDSL_ENDS;
 }
 
-// The loads and stores of emulated kernels are plain ones on the host's threads, and workgroups may
-// wait for each other's: what races there is the kernel's matter, which the emulator's own check
-// looks for.
+// The loads and stores of emulated kernels are plain accesses by the host's threads, and workgroups
+// may wait for each other. A race there is the kernel's own; the emulator's check looks for those.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
   return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
          "race:emulator/ops/memory/scalar_memory.cpp\n"

@@ -46,10 +46,10 @@ const fx::Kernel vector_add{
 
 static int run(const samples::Options &options) {
   const std::int64_t M = options.get("m", 100), N = options.get("n", 1000);
-  // Rows start at multiples of 128 bits, so that the last copy of a row stays inside its row.
+  // Each row starts at a multiple of 128 bits, so that the last copy of a row stays inside its row.
   const std::int64_t ld = (N + 3) / 4 * 4;
 
-  // 8 x 16 threads of 1 x 4 values: a tile of 8 x 64.
+  // 8 x 16 threads with 1 x 4 values each cover a tile of 8 x 64.
   auto tiled_copy = fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
                                            fx::make_ordered_layout({8, 16}, {1, 0}),
                                            fx::make_ordered_layout({1, 4}, {0, 1}));
@@ -66,7 +66,7 @@ static int run(const samples::Options &options) {
     return 0;
   }
 
-  samples::reportDevice(); // a GPU, or the emulator where there is none
+  samples::reportDevice(); // a GPU, or the emulator if there is none
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, ld}, /*seed=*/1);
   auto B = fx::DeviceArray<float>::random({M, ld}, /*seed=*/2);
@@ -88,7 +88,7 @@ static int run(const samples::Options &options) {
       const std::size_t i = std::size_t(m * ld + n);
       worst.add(double(c[i]) - (double(a[i]) + double(b[i])));
     }
-  // One rounding of a sum below 2 in magnitude.
+  // The only rounding is that of a sum below 2 in magnitude.
   return samples::verdict("largest error", samples::dims(M, N), worst, 0x1p-24);
 }
 

@@ -1,4 +1,5 @@
-// B = A for a matrix of 8 x 24 tiles, each moved by four threads that hold 1 x 8 values in turn.
+// B = A for a matrix of 8 x 24 tiles. Four threads move each tile; each of them has 1 x 8 values at
+// a time.
 //
 // New here: a thread-value layout, tiles by zipped_divide, buffer copies with range check, layouts
 // computed and printed on the host. Options: --rows tiles down (3), --columns tiles across (5).

@@ -23,7 +23,7 @@ const fx::Kernel tiled_mma{
       auto B = fx::zipped_divide(fx::rocdl::make_buffer_tensor(gB), {N, K})(_, bid); // ((N, K))
       auto C = fx::zipped_divide(fx::rocdl::make_buffer_tensor(gC), {M, N})(_, bid); // ((M, N))
 
-      // Four waves as 2 x 2 atoms: a tile of 32 x 32 x 4, repeated over M, N and K.
+      // Four waves as 2 x 2 atoms cover a tile of 32 x 32 x 4, which is repeated over M, N and K.
       auto mma_atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32));
       auto mma = fx::make_tiled_mma(mma_atom, fx::make_layout({2, 2, 1}, {1, 2, 0}));
       auto thr = mma.thr_slice(tid);
@@ -74,7 +74,7 @@ static int run(const samples::Options &) {
         sum += double(a[m * K + k]) * double(b[n * K + k]);
       worst.add(double(c[m * N + n]) - sum);
     }
-  // K products and sums below K in magnitude, each rounded once.
+  // K products and K sums are rounded once each; they are below K in magnitude.
   return samples::verdict("largest error", samples::dims(M, N, K), worst, 2 * K * K * 0x1p-24);
 }
 

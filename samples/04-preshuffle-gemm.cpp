@@ -4,13 +4,14 @@
 // New here: a pipeline over k with a runtime loop, LDS, swizzles, a permuted tiled mma, scheduler
 // hints. Options: --m (256), --n (256), --k (256).
 //
-// The pipeline, per step of 64 in k: B's tile is fetched one step ahead and A's two, the second of
-// which it spends in registers until its place in LDS is free. A step's fragments of A come from
-// LDS in two halves, each while the multiplications of the half before it run, so that nothing
-// waits for LDS; the barrier in between has multiplications on both sides.
+// The pipeline has steps of 64 in k. It fetches the tile of B one step ahead and the tile of A two
+// steps ahead; the latter spends the second step in registers until its place in LDS is free. The
+// fragments of A of a step are read from LDS in two halves, each during the multiplications of the
+// half before it, so that nothing waits for LDS. The barrier between the halves has multiplications
+// on both sides.
 //
-// The product is computed as C^T = B * A^T: the four values of a lane are then neighbours in a row
-// of C, and are stored together.
+// The product is computed as C^T = B * A^T. The four values of a lane are then neighbours in a row
+// of C and are stored together.
 #include "common/options.h"
 #include "common/report.h"
 
@@ -28,23 +29,23 @@ using fx::_;
 
 constexpr int BM = 128, BN = 128, BK = 64, stages = 2, threads = 256;
 
-/// What a step of the pipeline still has to fetch.
+/// The tiles that a step of the pipeline still has to fetch.
 struct Ahead {
   bool a, b;
 };
 
-/// The order in which a step's instructions are wanted: memory operations between multiplications,
-/// evenly. A half has 32 multiplications.
+/// Tells the scheduler the desired order of a step's instructions: the memory operations are spread
+/// evenly between the multiplications. A half has 32 multiplications.
 static void schedule(Ahead ahead) {
   using namespace fx::rocdl;
-  for (int i = 0; i < 8; ++i) { // the first half, with the second's fragments of A
+  for (int i = 0; i < 8; ++i) { // the first half, with the fragments of A for the second half
     sched_dsrd(1);
     sched_mfma(2);
     if (ahead.b && i % 2 == 0)
       sched_vmem(1);
     sched_mfma(2);
   }
-  if (ahead.b) { // the second, with the next step's A and its first fragments
+  if (ahead.b) { // the second half, with the next step's A and its first fragments
     for (int i = 0; i < 4; ++i) {
       sched_dswr(1);
       sched_mfma(2);
@@ -101,7 +102,8 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
   auto rA_copy = thr_s2r.retile(rA);                            // (V, m, halves)
   auto rB_copy = thr_g2r.retile(rB);                            // (V, n, halves, stages)
 
-  // The steps differ by an offset that is the same for all lanes: a scalar of the instruction.
+  // The steps differ by an offset that is the same for all lanes, so it is a scalar of the
+  // instruction.
   auto fetchA = [&](const fx::Int32 &step) {
     fx::copy(buffer_128b, fetch_A, fetched_A, {.soffset = step * fx::Int32(gA.stride()[2])});
   };
@@ -143,7 +145,7 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
     fetchA(1);
   fx::gpu::barrier();
   readA(0, 0);
-  // Pairs of steps with all to fetch, then what is left.
+  // The loop runs pairs of steps that fetch everything; the remaining steps follow.
   const int looped = steps > 3 ? (steps - 2) / 2 * 2 : 0;
   if (looped)
     for (fx::Int32 k : fx::range(0, looped, 2)) {
@@ -160,23 +162,23 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
 
 const fx::Kernel preshuffle_gemm{"preshuffle_gemm", &body};
 
-/// What the host decides beside the sizes.
+/// The parameters that the host chooses beside the sizes.
 struct Plan {
-  fx::Layout layout_B; // where B's element (n, k) lies
+  fx::Layout layout_B; // the place of B's element (n, k)
   fx::TiledMma mma;
-  fx::TiledCopy g2s; // A on its way to LDS
+  fx::TiledCopy g2s; // copies A to LDS
 };
 
 static Plan plan(std::int64_t N, std::int64_t K) {
-  // Where B's element (n, k) lies: blocks of 16 rows by 32 columns, 8 columns of a row side by
-  // side.
+  // The place of B's element (n, k): blocks of 16 rows by 32 columns, in which 8 columns of a row
+  // are neighbours.
   auto layout_B =
       fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
   auto g2s = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
                                  fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
                                  fx::make_tile(32, BK));
-  // Four waves along N. Of 32 in k a lane takes eight neighbours for two multiplications, which one
-  // load brings.
+  // Four waves lie along N. Of 32 elements in k, a lane takes eight neighbours for two
+  // multiplications; one load brings them.
   auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
                                 fx::make_layout({4, 1, 1}, {1, 0, 0}),
                                 fx::make_tile(_, _, fx::make_layout({4, 4, 2}, {1, 8, 4})));
@@ -248,7 +250,7 @@ static int run(const samples::Options &options) {
         sum += double(a[std::size_t(m * K + k)]) * double(b[std::size_t(n * K + k)]);
       worst.add((double(float(c[std::size_t(m * N + n)])) - sum) / (1 + std::fabs(sum)));
     }
-  // Sums of such products are exact in float; the result is rounded once, to half precision.
+  // Sums of such products are exact in float. The result is rounded once, to half precision.
   return samples::verdict("largest relative error", samples::dims(M, N, K), worst, 0x1p-11);
 }
 

@@ -1,9 +1,9 @@
-// Rows by number: gather B[r, :] = A[index[r], :], then scatter C[index[r], :] = B[r, :], for any
-// number of rows and columns.
+// Copies rows by number: it gathers B[r, :] = A[index[r], :], then scatters C[index[r], :] = B[r,
+// :], for any number of rows and columns.
 //
 // New here: offsets as data, a tensor of stride 0 that repeats a row's number along the row,
-// coordinates in arithmetic, predicated gathers. Options: --rows taken (37), --of rows there are
-// (50), --columns (100).
+// coordinates in arithmetic, predicated gathers. Options: --rows of B (37), --of rows of A (50),
+// --columns (100).
 #include "common/options.h"
 #include "common/report.h"
 
@@ -20,11 +20,11 @@ using fx::_;
 
 constexpr int TM = 16, TN = 64, threads = 64; // a block's tile: each thread makes 4 copies
 
-/// One thread's part of a tile of rows: what both kernels need to know of it.
+/// The part of a tile of rows that one thread copies, as both kernels need it.
 struct Part {
   fx::Tensor rows;    // (V, m, n): the tile's elements
-  fx::Tensor offsets; // (1, m, n): where each copy of 4 elements lies in the indexed tensor
-  fx::Tensor pred;    // (1, m, n): whether there is anything to copy
+  fx::Tensor offsets; // (1, m, n): the place of each copy of 4 elements in the indexed tensor
+  fx::Tensor pred;    // (1, m, n): true if there is something to copy
 };
 
 static Part part(const fx::Tensor &rows, const fx::Tensor &index, const fx::Tensor &indexed,
@@ -40,7 +40,7 @@ static Part part(const fx::Tensor &rows, const fx::Tensor &index, const fx::Tens
   auto gIndex = fx::flat_divide(spread, tile)(_, _, bid_m, bid_n); // (TM, TN)
   auto cRows = fx::flat_divide(places, tile)(_, _, bid_m, bid_n);  // (TM, TN)
 
-  auto first = fx::make_coord(0, _);                        // of a copy's values the first
+  auto first = fx::make_coord(0, _);                        // the first of a copy's values
   auto tRows = thr.partition_S(gRows);                      // (V, m, n)
   auto tIndex = thr.partition_S(gIndex)(first, _, _);       // (1, m, n)
   auto tPlaces = thr.partition_S(cRows)(first, _, _);       // (1, m, n)
@@ -82,7 +82,7 @@ static int run(const samples::Options &options) {
                      N = options.get("columns", 100);
   if (R > M)
     throw std::invalid_argument("rows are taken once each: --rows is at most --of");
-  // Rows start at multiples of 128 bits, so that the last copy of a row stays inside its row.
+  // Each row starts at a multiple of 128 bits, so that the last copy of a row stays inside its row.
   const std::int64_t ld = (N + 3) / 4 * 4;
   auto copy = fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
                                      fx::make_ordered_layout({8, 8}, {1, 0}),

@@ -1,4 +1,4 @@
-// Y = softmax of each row of X, in float, for rows of any length up to 16384: a block holds its row
+// Y = softmax of each row of X, in float, for rows of any length up to 16384. A block keeps its row
 // in registers, reads it once and writes it once.
 //
 // New here: reductions of a wave and of a block, math, a compile-time size, fast math by the
@@ -25,7 +25,7 @@ const fx::Kernel softmax{
       auto thr = copy.get_slice(fx::thread_idx().x);
       auto shape = X.shape(); // (M, N)
 
-      // A row as one tile: as many copies of every thread as it takes.
+      // A row is one tile; each thread makes as many copies as the row needs.
       auto tile = fx::make_tile(1, width * copies);
       auto gX = fx::flat_divide(X, tile)(_, _, row, 0); // (1, N')
       auto gY = fx::flat_divide(Y, tile)(_, _, row, 0); // (1, N')
@@ -42,7 +42,7 @@ const fx::Kernel softmax{
       auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32);
       fx::copy(atom, tX, rX, {.pred = pred});
 
-      // What lies past the row's end takes no part: its exponential is 0.
+      // Elements past the end of the row take no part: their exponential is 0.
       for (int i = 0; i < 4 * copies; ++i)
         rX(i) = fx::select(fx::elem_less(tcX(i), shape), rX(i),
                            -std::numeric_limits<float>::infinity());
@@ -66,7 +66,7 @@ static int run(const samples::Options &options) {
                                 " does not fit the registers of " + std::to_string(threads) +
                                 " threads; at most " + std::to_string(width * most_copies) +
                                 " columns do");
-  // Rows start at multiples of 128 bits, so that the last copy of a row stays inside its row.
+  // Each row starts at a multiple of 128 bits, so that the last copy of a row stays inside its row.
   const std::int64_t ld = (N + 3) / 4 * 4;
   auto copy = fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
                                      fx::make_ordered_layout({1, threads}, {1, 0}),
@@ -87,7 +87,7 @@ static int run(const samples::Options &options) {
   auto X = fx::DeviceArray<float>::random({M, ld}, /*seed=*/1);
   auto x = X.to_host();
   for (float &v : x)
-    v *= 20; // a spread that would overflow where the largest is not taken off
+    v *= 20; // values that would overflow if the largest were not subtracted
   X.copy_from(x);
   fx::DeviceArray<float> Y({M, ld});
   Y.poison();
@@ -113,8 +113,8 @@ static int run(const samples::Options &options) {
       worst.add((double(y[std::size_t(m * ld + n)]) - expected) / (expected + 1e-30));
     }
   }
-  // The exponent of 2, up to 58 in magnitude, carries three roundings of 2^-19 at most: those of
-  // the difference, of log2(e) and of their product. The sum and the quotient add little to it.
+  // The exponent of 2, up to 58 in magnitude, has three roundings of at most 2^-19: of the
+  // difference, of log2(e) and of their product. The sum and the quotient add little to that.
   return samples::verdict("largest relative error", samples::dims(M, N), worst, 5 * 0x1p-19);
 }
 

@@ -1,5 +1,5 @@
-// The dialects and passes that the tools know: ours, and those of MLIR that our modules are lowered
-// with.
+// The dialects and passes that the tools know: those of this project, and those of MLIR that its
+// modules are lowered with.
 #pragma once
 
 namespace mlir {

@@ -1,4 +1,4 @@
-// A line on the terminal that says how far a tool is, rewritten as it goes on.
+// A line on the terminal that shows the progress of a tool and is rewritten as the tool continues.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +7,8 @@
 
 namespace flydsl::tools {
 
-/// Writes to standard error. Where that is no terminal, each line stays, or none is written.
+/// Writes to standard error. If that is not a terminal, each text stays on a line of its own, or
+/// none is written.
 class ProgressLine {
 public:
   enum class Elsewhere { lines, nothing };
@@ -25,7 +26,7 @@ public:
     std::fflush(stderr);
     shown_ = true;
   }
-  /// Before anything else is written, and at the end.
+  /// Clears the line. Call it before anything else is written, and at the end.
   void clear() {
     if (terminal_ && shown_)
       std::fputs("\r\033[K", stderr);

@@ -1,4 +1,4 @@
-// What the samples share beside the library: integer options `--name value`, and errors as a
+// Parts that the samples share beside the library: integer options `--name value`, and errors as a
 // message and an exit status.
 #pragma once
 
@@ -39,7 +39,7 @@ private:
   std::map<std::string, std::int64_t> values_;
 };
 
-/// Runs a sample. Exit status: the sample's own, or 2 after an error's message.
+/// Runs a sample. Returns the sample's own exit status, or 2 after an error's message.
 template <class Run>
 int main(int argc, char **argv, std::initializer_list<const char *> known, Run run) {
   try {

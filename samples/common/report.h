@@ -1,5 +1,5 @@
-// What the samples print: the device, what a compile gave, and how far a result is from its
-// reference.
+// The output of the samples: the device, the figures of a compiled kernel, and the distance of a
+// result from its reference.
 #pragma once
 
 #include <flydsl/flydsl.h>
@@ -16,7 +16,7 @@ inline void reportDevice() {
   std::printf("device      %s\n", flydsl::Device::current().str().c_str());
 }
 
-/// A line for each figure of a compiled kernel.
+/// Prints a line for each figure of a compiled kernel.
 inline void report(const flydsl::Executable &kernel) {
   const std::string tier = kernel.cache_tier_name();
   std::printf("kernel      %s\n", kernel.name().c_str());
@@ -31,7 +31,7 @@ inline void report(const flydsl::Executable &kernel) {
   std::printf("code size   %zu bytes\n", kernel.code_size());
 }
 
-/// The largest difference seen; what is not a number counts as infinite.
+/// The largest difference seen so far; a NaN counts as infinite.
 class Worst {
 public:
   void add(double difference) {
@@ -44,14 +44,15 @@ private:
   double worst_ = 0;
 };
 
-/// Prints the verdict and gives the exit status: `worst` is of what was compared, "100 x 1000".
+/// Prints the verdict on `worst` and returns the exit status. `of` says what was compared: "100 x
+/// 1000".
 inline int verdict(const char *kind, const std::string &of, const Worst &worst, double allowed) {
   const bool pass = worst.value() <= allowed;
   std::printf("%s of %s: %g\n%s\n", kind, of.c_str(), worst.value(), pass ? "PASS" : "FAIL");
   return pass ? 0 : 1;
 }
 
-/// "2 x 3 x 4"
+/// The sizes as text: "2 x 3 x 4".
 template <class... Ts> std::string dims(const Ts &...sizes) {
   std::string text;
   (..., (text += (text.empty() ? "" : " x ") + std::to_string(sizes)));

@@ -1,6 +1,6 @@
-// How an engine embeds the library: compile everything it will need at start, on the library's
-// threads, with progress; then workers with streams of their own run a hot loop whose launches look
-// nothing up.
+// An engine that embeds the library. At start it compiles all kernels that it will need, on the
+// library's threads, with progress. Then workers with streams of their own run a hot loop, whose
+// launches need no look-up.
 //
 // The "model" is a chain of y = a * x + y over vectors of several sizes; a size class has a kernel
 // of its own.
@@ -20,8 +20,8 @@ namespace fx = flydsl;
 
 constexpr int block = 64;
 
-// Each thread takes `items` elements, a block apart. `items` is a constant of the code, so the loop
-// unrolls.
+// Each thread takes `items` elements, one from each block of elements. `items` is a constant of the
+// code, so the loop unrolls.
 const fx::Kernel axpy{"axpy",
                       [](fx::Tensor x, fx::Tensor y, fx::Float32 a, fx::Constexpr<int> items) {
                         auto first = fx::block_idx().x * (block * items) + fx::thread_idx().x;
@@ -31,7 +31,7 @@ const fx::Kernel axpy{"axpy",
                         }
                       }};
 
-/// What the hot loop holds: a kernel per size class, compiled.
+/// The compiled kernels that the hot loop uses, one per size class.
 using Compiled =
     decltype(axpy(fx::tensor((float *)nullptr, {1}), fx::tensor((float *)nullptr, {1}), 0.0f, 1)
                  .compile());
@@ -57,8 +57,8 @@ static std::map<int, Compiled> warmUp() {
   return kernels;
 }
 
-/// One worker: its stream, its buffers, a request after the other. Returns whether all sums were
-/// right.
+/// One worker, with a stream and buffers of its own, that runs one request after another. Returns
+/// true if all sums were right.
 static bool work(const std::map<int, Compiled> &kernels, int id, int requests) {
   fx::Stream stream;
   bool right = true;
@@ -82,7 +82,7 @@ static bool work(const std::map<int, Compiled> &kernels, int id, int requests) {
 
 int main() {
   try {
-    // Metering: an engine forwards these to its own counters.
+    // These figures stand for an engine's own counters.
     std::atomic<int> loads{0};
     auto metering = fx::on_event(
         [&](const fx::EventInfo &event) { loads += event.kind == fx::EventInfo::Kind::loaded; });

@@ -1,5 +1,5 @@
-// Looks into the directory of compiled kernels, checks it, trims it, carries entries to other
-// machines.
+// fly-cache: lists the directory of compiled kernels, verifies it, prunes it, and carries entries
+// to other machines.
 #include "cache/archive.h"
 #include "jit/code_object/code_object.h"
 #include "jit/compile/codegen/disassemble.h"
@@ -46,7 +46,7 @@ std::string when(std::int64_t nanoseconds) {
   return text;
 }
 
-/// Text out of an entry, for a terminal: a name may hold anything.
+/// Makes a text from an entry safe for a terminal; a name may contain anything.
 std::string shown(const std::string &text) { return support::printable(text); }
 
 class Tool {
@@ -101,7 +101,7 @@ private:
     return matching.front();
   }
 
-  /// Reads and verifies; `problem` says why there is nothing.
+  /// Reads and verifies an entry; if there is no result, `problem` gives the reason.
   std::optional<jit::CodeObject> read(const cache::EntryFile &entry, std::string &problem) const {
     cache::Decoded decoded = cache::readEntry(entry.path, entry.key, config_.trust);
     if (!decoded.blob) {

@@ -1,5 +1,6 @@
-// Compiles modules of Fly IR for one or more targets, on all cores and through the cache: fills the
-// cache of a machine, or a directory that a fleet ships, before the first program asks for it.
+// fly-compile: compiles modules of Fly IR for one or more targets, on all cores and through the
+// cache. It fills the cache of a machine, or a directory that a fleet ships, before the first
+// program needs a kernel.
 #include "progress.h"
 #include "support/file.h"
 #include "support/text.h"
@@ -98,28 +99,28 @@ Options parse(int argc, char **argv) {
   if (options.files.empty())
     throw UsageError("no file given");
   if (options.targets.empty())
-    options.targets.push_back({}); // ARCH, or the machine's device
+    options.targets.push_back({}); // ARCH, or the device of the machine
   return options;
 }
 
-/// A file's name without its ending. Dumps are 00_origin.mlir in a directory of their kernel's
-/// name: that one's.
+/// The name of a file without its extension. A dump is 00_origin.mlir in a directory with its
+/// kernel's name; that directory's name is used then.
 std::string nameOf(const std::string &file) {
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
   return path.stem() == "00_origin" ? path.parent_path().filename().string() : path.stem().string();
 }
 
-/// Larger than any module that was dumped.
+/// A limit on a module's size; no dumped module is as large.
 constexpr std::uint64_t maxModuleBytes = std::uint64_t(1) << 30;
 
-/// Names and messages, for a terminal: they may come out of a file.
+/// Makes names and messages safe for a terminal, because they may come from a file.
 std::string shown(std::string_view text) { return support::printable(text, "\n\t"); }
 
 /// One module for one target.
 struct Job {
   std::string file, target;
 
-  /// As progress and errors name it.
+  /// The job's name in progress and errors.
   std::string title() const { return target.empty() ? file : file + " for " + target; }
 
   Executable compile(const Options &options) const {

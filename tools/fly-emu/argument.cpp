@@ -74,7 +74,7 @@ std::vector<uint8_t> iota(const std::string &type, uint64_t count) {
   return bytes;
 }
 
-/// Floating-point numbers lie in [-1, 1), integers anywhere.
+/// Random numbers of a type: floating-point numbers lie in [-1, 1), integers anywhere.
 std::vector<uint8_t> randomNumbers(const std::string &type, uint64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> spread(-1, 1);

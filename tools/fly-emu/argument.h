@@ -1,4 +1,5 @@
-// A kernel argument as the command line gives it: a number, or a buffer with a source and a sink.
+// A kernel argument as the command line gives it: a number, or a buffer with a source of its
+// contents and a sink for them.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +8,26 @@
 
 namespace flyemu::tool {
 
-/// One --arg.
+/// One --arg option.
 struct Argument {
-  std::vector<uint8_t> bytes; ///< the value; of a buffer, its contents before the launch
+  std::vector<uint8_t> bytes; ///< the value; for a buffer, its contents before the launch
   bool isBuffer = false;
-  bool isPoison = false; ///< a buffer that counts as never written
-  std::string sink; ///< what to do with a buffer afterwards: "", "file,PATH", "show,TYPE[,COUNT]"
+  bool isPoison = false; ///< true for a buffer that counts as never written
+  std::string sink; ///< what becomes of a buffer afterwards: "", "file,PATH", "show,TYPE[,COUNT]"
 };
 
-/// Reads TYPE:NUMBER (i8 ... u64, f32, f64), several of them with commas for a packed struct, or
+/// Parses TYPE:NUMBER (i8 ... u64, f32, f64), several of these with commas for a packed struct, or
 /// buf:SOURCE[=>SINK]. Throws std::invalid_argument.
 ///   SOURCE: zero,BYTES | poison,BYTES | iota,TYPE,COUNT | random,TYPE,COUNT[,SEED] | file,PATH
 Argument parseArgument(const std::string &text);
 
-/// Writes or shows \p bytes as the sink says. Throws std::invalid_argument for a bad sink.
+/// Writes \p bytes to the sink, or shows them. Throws std::invalid_argument for an invalid sink.
 void deliver(const std::string &sink, const std::vector<uint8_t> &bytes, int index);
 
-/// Reads a whole file; throws std::invalid_argument when it cannot be read.
+/// Reads a whole file. Throws std::invalid_argument if it cannot be read.
 std::vector<uint8_t> readWholeFile(const std::string &path);
 
-/// A non-negative number; throws std::invalid_argument naming \p what.
+/// Parses a non-negative number. Throws std::invalid_argument that names \p what.
 uint64_t parseNumber(const std::string &text, const char *what);
 
 /// Splits at a character.

@@ -1,5 +1,5 @@
-// fly-emu: runs kernels of a code object on the emulator, lists them, and tells what the emulator
-// covers.
+// fly-emu: runs kernels of a code object on the emulator, lists them, and reports which
+// instructions the emulator covers.
 #include "run.h"
 
 #include "emulator/core/dispatch.h"
@@ -102,7 +102,7 @@ int printCoverage(const std::string &target) {
   return 0;
 }
 
-/// The words after the command: options and what is left over.
+/// The words after the command: options and other words.
 class Words {
 public:
   Words(int argc, char **argv) : words_(argv + 2, argv + argc) {}

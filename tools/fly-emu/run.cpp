@@ -20,7 +20,8 @@ using hip::Allocation;
 using hip::LaunchMemory;
 using hip::MemoryKind;
 
-constexpr uint64_t Capacity = uint64_t(1) << 38; // what the host gives is the limit
+constexpr uint64_t Capacity = uint64_t(1)
+                              << 38; // no limit of its own; the host's memory is the limit
 
 std::shared_ptr<loader::CodeObject> load(const std::string &file, const std::string &target) {
   std::vector<uint8_t> bytes = readWholeFile(file);
@@ -32,7 +33,8 @@ std::shared_ptr<loader::CodeObject> load(const std::string &file, const std::str
   return loader::CodeObject::load(image, device);
 }
 
-/// Buffers in the address space, and the bytes that the kernel is passed for each argument.
+/// Allocates the buffers in the address space, and keeps the bytes that the kernel gets for each
+/// argument.
 class Arguments {
 public:
   Arguments(const std::vector<std::string> &texts, AddressSpace &space) {

@@ -1,4 +1,4 @@
-// fly-emu run.
+// The commands of fly-emu that run a kernel or list the kernels of a code object.
 #pragma once
 
 #include "argument.h"
@@ -16,14 +16,15 @@ struct RunOptions {
   std::vector<std::string> arguments;
   unsigned threads = 0;
   unsigned checks = 0;
-  uint64_t limit = 0; ///< wave instructions of one wave; 0: the core's
-  uint64_t timeout = 0; ///< seconds of the launch; 0: any
+  uint64_t limit = 0; ///< wave instructions of one wave; 0: the limit of the emulator's core
+  uint64_t timeout = 0; ///< seconds of the launch; 0: no limit
   bool counters = false;
   bool trace = false;
 };
 
-/// Loads, launches, delivers. Returns the process's exit status: 0, or 1 when the launch failed or
-/// a check found something. Throws std::exception for what cannot be run.
+/// Loads and launches the kernel and delivers its buffers. Returns the process's exit status: 0, or
+/// 1 if the launch failed or a check found something. Throws std::exception if the kernel cannot be
+/// run.
 int run(const RunOptions &options);
 
 /// Lists the kernels of a code object with their resources and arguments.

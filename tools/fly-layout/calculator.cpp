@@ -23,7 +23,7 @@ std::string trimmed(std::string_view s) {
   return std::string(s.substr(a, s.find_last_not_of(" \t\r\n") - a + 1));
 }
 
-/// Commas outside all brackets separate arguments.
+/// Splits arguments at the commas that are outside of all brackets.
 std::vector<std::string> splitArguments(std::string_view s) {
   std::vector<std::string> out;
   int depth = 0;
@@ -52,14 +52,14 @@ constexpr std::string_view tuplePrefix = "int_tuple_";
 
 using Texts = std::span<const std::string>;
 
-/// A layout has a colon outside of braces; an int tuple has none.
+/// True for a layout, which has a colon outside of braces; an int tuple has none.
 bool isLayout(const std::string &text) { return text.find(':') != std::string::npos; }
 
 Value valueOf(const AnyLayout &layout) {
   return std::visit([](const auto &l) { return Value(l); }, layout);
 }
 
-/// Reads a value as an operation asks for it.
+/// Parses a value of the kind that an operation asks for.
 Value read(const std::string &text, Kind kind) {
   switch (kind) {
   case Kind::tuple:
@@ -84,7 +84,7 @@ Value read(const std::string &text, Kind kind) {
   fail("no value can be read from: ", text);
 }
 
-/// How an operation's numbers are written behind its operands.
+/// The form in which an operation's numbers are written behind its operands.
 struct NumberArguments {
   size_t least, most;
   const char *help;
@@ -115,7 +115,7 @@ std::vector<std::int32_t> readNumbers(Numbers numbers, Texts texts) {
         fail(leaf, " is no mode and no number of bits");
       out.push_back(static_cast<std::int32_t>(leaf.value()));
     }
-  if (numbers == Numbers::bits) // a row has the new element first
+  if (numbers == Numbers::bits) // a row has the bits of the new element first
     std::reverse(out.begin(), out.end());
   return out;
 }
@@ -140,7 +140,7 @@ std::string_view helpOf(Kind kind) {
   return "value";
 }
 
-/// The operation as users write it: arithmetic on tuples has no prefix.
+/// The name of an operation as users write it: arithmetic on tuples has no prefix.
 std::string_view shortName(const Operation &operation) {
   std::string_view name = operation.name;
   if (name.starts_with(tuplePrefix))
@@ -148,14 +148,14 @@ std::string_view shortName(const Operation &operation) {
   return name;
 }
 
-/// The operation by the name that it has in the IR, or by the short one.
+/// Finds an operation by its name in the IR or by its short name.
 const Operation *findNamed(const std::string &name) {
   if (const Operation *operation = findOperation(name))
     return operation;
   return findOperation(std::string(tuplePrefix) + name);
 }
 
-/// "(layout, layout | tile)  ((T0,R0),...)"
+/// The help for an operation: "(layout, layout | tile)  ((T0,R0),...)".
 std::string helpOf(const Operation &operation) {
   std::string text = "(";
   auto add = [&](std::string_view part) {
@@ -170,7 +170,7 @@ std::string helpOf(const Operation &operation) {
   return text + ")  " + std::string(operation.help);
 }
 
-/// An operation of the algebra, read from texts and printed.
+/// Computes an operation of the algebra; reads its operands from texts and prints its result.
 std::string compute(const Operation &operation, Texts texts) {
   const NumberArguments numbers = numberArguments(operation.numbers);
   if (texts.size() < operation.least + numbers.least ||

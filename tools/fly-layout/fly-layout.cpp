@@ -14,7 +14,7 @@ using flydsl::layout::calculate;
 using flydsl::layout::operationsHelp;
 using flydsl::layout::Rendering;
 
-/// Prints the expression's value, or why it has none; false in the second case.
+/// Prints the expression's value, or the reason why it has none. Returns false in the second case.
 static bool answer(const std::string &expression, Rendering rendering) {
   try {
     std::string value = calculate(expression, rendering);

@@ -12,7 +12,8 @@
 
 #include <string>
 
-/// MlirOptMain over a file, its text spelled for the MLIR that this is built with.
+/// Runs MlirOptMain on a file whose text is converted to the spelling of the MLIR version that this
+/// program is built with.
 static llvm::LogicalResult run(int argc, char **argv, mlir::DialectRegistry &registry) {
   auto [input, output] =
       mlir::registerAndParseCLIOptions(argc, argv, "Fly IR: parse, verify, transform\n", registry);
