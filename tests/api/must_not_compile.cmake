@@ -1,5 +1,5 @@
-# COMPILER, INCLUDE, SNIPPETS: each snippet compiles as it stands, and does not with -DMISUSE; a line
-# `// says: TEXT` in it asks for TEXT in an error of the compiler's.
+# COMPILER, INCLUDE, SNIPPETS: each snippet must compile as it is, and must not compile with -DMISUSE. A
+# line `// says: TEXT` in it requires TEXT in an error of the compiler.
 file(GLOB snippets "${SNIPPETS}/*.cpp")
 if(NOT snippets)
   message(FATAL_ERROR "no snippets in ${SNIPPETS}")

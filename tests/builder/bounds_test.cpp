@@ -1,4 +1,4 @@
-// Coordinates, tiles, threads and values that do not fit: refused where they are said.
+// Coordinates, tiles, threads and values that do not fit are refused at the line that gives them.
 #include "errors_at.h"
 
 namespace fx = flydsl;

@@ -1,4 +1,4 @@
-// What tracing says of a wrong call, at the line of the call.
+// The message that tracing gives for a wrong call, with the line of the call.
 #pragma once
 
 #include "trace_text.h"

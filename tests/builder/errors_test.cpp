@@ -1,4 +1,4 @@
-// Mistakes in a kernel, and what their author reads.
+// Mistakes in a kernel, and the messages for them.
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>

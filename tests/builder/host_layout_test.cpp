@@ -1,4 +1,4 @@
-// The algebra outside any kernel, on static values.
+// The algebra outside of kernels, on static values.
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Operands that a copy or a matrix product can't take: refused at the call.
+// A copy or a matrix product refuses, at the call, operands that it can't take.
 #include "errors_at.h"
 
 namespace fx = flydsl;

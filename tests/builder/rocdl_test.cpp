@@ -1,4 +1,4 @@
-// AMD's own: what each function is in the IR, and which targets refuse it.
+// AMD's part of the eDSL: the IR of each function, and the targets that refuse it.
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// What a kernel learns of its target while it is traced.
+// The target's properties that a kernel can ask for while it is traced.
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>

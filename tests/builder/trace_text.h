@@ -1,4 +1,4 @@
-// Traces a lambda without launching it, and reads the IR.
+// Traces a lambda without launching it, and gives the IR as text.
 #pragma once
 
 #include <flydsl/args.h>

@@ -1,4 +1,4 @@
-// Reading and writing of files whose place holds something else.
+// Reading and writing files in whose place there is something else.
 #include "processes.h"
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-// A cache directory that holds what no cache wrote, and one that others own or write.
+// A cache directory with files that no cache wrote, and one that others own or may write.
 #include "processes.h"
 #include "scratch.h"
 

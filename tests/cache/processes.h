@@ -1,4 +1,4 @@
-// Processes of a test's own.
+// Child processes for tests.
 #pragma once
 
 #include <cerrno>

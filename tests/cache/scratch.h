@@ -1,4 +1,4 @@
-// A directory that a test has for itself, and blobs to put into a cache there.
+// A directory for one test alone, and blobs to put into a cache there.
 #pragma once
 
 #include "cache/disk_cache.h"

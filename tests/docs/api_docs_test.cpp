@@ -1,5 +1,5 @@
-// Each public name of include/flydsl says what it is: a comment `///` before it, or before the
-// group of lines that it stands in. Asked of clang's syntax tree, so that nothing depends on how a
+// Each public name of include/flydsl has a comment `///`: before it, or before the group of lines
+// that it stands in. The test reads clang's syntax tree, so that nothing depends on how a
 // declaration is written.
 #include "markdown.h"
 

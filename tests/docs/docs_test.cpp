@@ -1,5 +1,5 @@
-// The guides say what is so: their C++ is that of the examples, which are compiled and run; what
-// they show of output is what the examples printed; their commands run; their links lead somewhere.
+// The guides are true: their C++ is that of the examples, which are compiled and run; the output
+// that they show is what the examples printed; their commands run; their links lead somewhere.
 #include "markdown.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// The little of Markdown that the tests of the guides look at: fenced blocks, headings, links.
+// The few parts of Markdown that the tests of the guides need: fenced blocks, headings, links.
 #pragma once
 
 #include <filesystem>

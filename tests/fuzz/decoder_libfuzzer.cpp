@@ -1,4 +1,4 @@
-// libFuzzer's entry for machine code.
+// The entry point of libFuzzer for machine code.
 #include "decoder_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

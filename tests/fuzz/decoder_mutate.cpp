@@ -1,5 +1,5 @@
 // Seeded mutation of machine code for a number of seconds: random dwords, and instructions from the
-// assembler with bits changed, dwords exchanged, pieces of one put into another.
+// assembler with changed bits, exchanged dwords, or pieces of other instructions.
 //   decoder_fuzz <seconds> <seed>
 //   decoder_fuzz corpus <folder>: writes libFuzzer's first inputs, one per instruction and one of
 //   all of them for each processor, without and with the checks

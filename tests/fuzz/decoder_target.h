@@ -1,4 +1,4 @@
-// Machine code from outside: decoded and run on a small device.
+// The function under fuzzing: it decodes machine code and runs it on a small device.
 #pragma once
 
 #include <cstddef>

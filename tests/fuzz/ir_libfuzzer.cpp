@@ -1,4 +1,4 @@
-// libFuzzer's entry.
+// The entry point of libFuzzer for Fly IR.
 #include "ir_target.h"
 
 #include <cstddef>

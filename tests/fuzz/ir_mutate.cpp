@@ -1,6 +1,6 @@
 // ir_fuzz SECONDS SEED FOLDER: mutates the .mlir files under FOLDER, token by token, and runs each
-// result. The case that runs is kept in ir_fuzz.last, so that a crash leaves its input behind.
-// ir_fuzz corpus FOLDER OUT: writes the modules one by one, libFuzzer's first inputs.
+// result. The current case is kept in ir_fuzz.last, so that a crash leaves its input behind.
+// ir_fuzz corpus FOLDER OUT: writes the modules one by one, as libFuzzer's first inputs.
 #include "ir_target.h"
 
 #include <array>

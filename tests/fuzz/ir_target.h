@@ -1,4 +1,5 @@
-// What is fuzzed: a text as Fly IR through parser, verifier, printer and the passes.
+// The function under fuzzing: it takes a text as Fly IR through the parser, the verifier, the
+// printer and the passes.
 #pragma once
 
 #include <string_view>

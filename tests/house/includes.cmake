@@ -1,4 +1,4 @@
-# Who may include whom (docs/house.md). Reads every #include of src/ and include/flydsl/ and fails on an
+# Checks which room may include which (docs/house.md). Reads every #include of src/ and include/flydsl/ and fails on an
 # edge that the table does not list.
 cmake_minimum_required(VERSION 3.25)
 

@@ -1,4 +1,5 @@
-// planted MISTAKE: one that a sanitizer finds, made on purpose. It must not live to return 0.
+// planted MISTAKE: makes a mistake on purpose, which a sanitizer must find. The program must not
+// reach the return of 0.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

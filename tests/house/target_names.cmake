@@ -1,7 +1,7 @@
-# No room decides by how a processor is named. A name says nothing of what a processor has: "gfx94" is not all of CDNA3,
-# "gfx12" begins gfx1250's name too, and a processor that is added falls to whichever side its digits put it. Rooms ask
+# No room decides by the name of a processor. A name does not tell the features of a processor: "gfx94" is not all of CDNA3,
+# "gfx12" begins gfx1250's name too, and a new processor would be classified by its digits. Rooms ask
 # the processor's row (src/target/processors.h) for its family or a feature. Names stand in tables, where they are looked
-# up whole; reading that a text is a target id at all ("gfx", no digit) is no decision.
+# up whole. A test whether a text is a target id at all ("gfx", no digit) is not such a decision.
 cmake_minimum_required(VERSION 3.25)
 
 set(name "\"gfx[0-9]")

@@ -1,5 +1,5 @@
-// The tiers of the cache without a compiler behind them: what many threads and several caches on
-// one directory see.
+// The tiers of the cache without a compiler behind them, with many threads and with several caches
+// on one directory.
 #include "jit/compile/kernel_cache.h"
 
 #include <flydsl/error.h>

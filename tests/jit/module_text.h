@@ -1,5 +1,4 @@
-// Kernels in upstream dialects, so that compiling is tested apart from the builder and the Fly
-// dialects.
+// Kernels in upstream dialects, which test compiling without the builder and the Fly dialects.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Modules that were damaged or made to do harm: each is read or refused, and the process goes on.
+// Damaged and malicious modules: each is read or refused, and the process continues.
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/bytecode_reader.h"

@@ -1,4 +1,4 @@
-// Hosts that handle signals themselves, beside compiles and crashes of the compiler.
+// Hosts that handle signals themselves while the compiler runs and crashes.
 #include "jit/compile/compiler.h"
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/context_pool.h"

@@ -1,4 +1,4 @@
-// Each `expression = value` of docs/layout-algebra.md is what the algebra says.
+// Each `expression = value` of docs/layout-algebra.md is true by the algebra.
 #include "calculator.h"
 
 #include <catch2/catch.hpp>

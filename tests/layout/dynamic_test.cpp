@@ -1,6 +1,6 @@
-// Dynamic parts: random leaves replaced by symbols, the operation run on them, its expressions
-// evaluated under the values that stood there, and the result set against the static one. Types
-// must not depend on expressions, and what a type says of divisibility must be true.
+// Dynamic parts: random leaves are replaced by symbols, an operation runs on them, its expressions
+// are evaluated for the numbers that stood there, and the result is compared with the static one.
+// Types must not depend on expressions, and the divisibility that a type states must hold.
 #include "layout/divide.h"
 #include "layout/make.h"
 #include "layout/operations.h"

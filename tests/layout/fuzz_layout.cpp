@@ -1,5 +1,5 @@
-// Fuzz target: each line of the input is an expression of the calculator. Whatever it is, it has a
-// value or a LayoutError. Start from tests/layout/corpus.
+// A fuzz target: each line of the input is an expression of the calculator, and must have a value
+// or give a LayoutError. Start from tests/layout/corpus.
 #include "calculator.h"
 #include "layout/error.h"
 

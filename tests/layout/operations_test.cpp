@@ -1,4 +1,5 @@
-// The table of the algebra's operations: how rows are found, what they refuse, and what they are.
+// The table of the algebra's operations: how rows are found, what they contain, and the operands
+// that they refuse.
 #include "layout/error.h"
 #include "layout/operations.h"
 #include "layout/text.h"

@@ -1,4 +1,5 @@
-// Each operation of the algebra on examples: CuTe's documentation, and layouts as kernels use them.
+// Examples for each operation of the algebra, from CuTe's documentation and from layouts of real
+// kernels.
 #include "layout/divide.h"
 #include "layout/make.h"
 #include "layout/product.h"

@@ -1,5 +1,5 @@
-// The algebra on random layouts: each operation against its definition, applied as a function to
-// every coordinate, and the laws that tie operations together.
+// The algebra on random layouts: each operation is compared with its definition, applied as a
+// function to every coordinate, and the laws that connect operations are checked.
 #include "layout/divide.h"
 #include "layout/make.h"
 #include "layout/product.h"

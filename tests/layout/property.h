@@ -1,5 +1,5 @@
-// Properties over random cases: a seeded generator, a check per case, and a shrinker that hands
-// back the smallest failing case it can find.
+// Properties over random cases: a seeded generator, a check per case, and a shrinker that returns
+// the smallest failing case that it finds.
 #pragma once
 
 #include "layout/layout.h"

@@ -1,4 +1,5 @@
-// Values of the algebra as text: what is printed reads back, and bad text says where it is bad.
+// Values of the algebra as text: printed text can be read back, and an error in a text names its
+// position.
 #include "layout/text.h"
 
 #include <catch2/catch.hpp>

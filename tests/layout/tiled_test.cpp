@@ -1,4 +1,4 @@
-// Tiled copies and matrix products: whose element is whose.
+// Tiled copies and matrix products: which thread holds which element.
 #include "layout/make.h"
 #include "layout/text.h"
 #include "layout/tiled.h"

@@ -1,5 +1,5 @@
-// A process with three LLVMs: that inside of libflydsl, a shared one that this program links, and
-// comgr's. Each works.
+// A process with three LLVMs: the one inside of libflydsl, a shared one that this program links,
+// and comgr's. Each must work.
 #include <flydsl/flydsl.h>
 
 #include <amd_comgr.h>

@@ -1,4 +1,4 @@
-// Compiles one kernel and prints where it came from.
+// Compiles one kernel and prints its origin.
 #include <flydsl/flydsl.h>
 
 #include <cstdio>

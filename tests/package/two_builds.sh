@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two builds of the library share a cache directory: neither is served the other's entries, both keep
+# Two builds of the library share a cache directory. Neither uses the other's entries, and both keep
 # their own.
 #   two_builds.sh program fly-cache folder-of-one-build folder-of-the-other
 program=$1 fly_cache=$2 one=$3 other=$4

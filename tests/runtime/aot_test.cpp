@@ -1,4 +1,4 @@
-// Exported kernels: written by the launch path, read and launched by the runtime alone.
+// Exported kernels, which the launch path writes and the runtime alone reads and launches.
 #include "fake.h"
 #include "fake_params.h"
 #include "runtime/aot_file.h"

@@ -1,4 +1,4 @@
-// How host values become parameters: conversions, ranges, user types.
+// The conversion of host values to parameters: conversions, ranges, user types.
 #include "fake_params.h"
 
 #include <catch2/catch.hpp>

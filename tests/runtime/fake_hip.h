@@ -1,5 +1,5 @@
-// A HIP library that does nothing but remember: what the tests look at. It is loaded as the runtime
-// loads any HIP library; `fake_hip_state` is the one name beside HIP's that it exports.
+// A HIP library that only records its calls, for the tests to read. It is loaded as the runtime
+// loads any HIP library; `fake_hip_state` is the only name beside HIP's that it exports.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Parameter types that stand for traced values, and a build() that makes an executable without a
-// compiler and counts how often it was asked.
+// compiler and counts its calls.
 #pragma once
 
 #include <flydsl/kernel.h>

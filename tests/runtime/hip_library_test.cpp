@@ -1,4 +1,4 @@
-// Each case runs in a child process: a process loads one HIP library for good.
+// Each case runs in a child process, because a process loads one HIP library for its whole life.
 #include "runtime/hip_functions.h"
 
 #include <flydsl/error.h>

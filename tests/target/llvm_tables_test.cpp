@@ -1,5 +1,5 @@
-// The table of processors against LLVM's own: MC's subtarget features, the target parser, and MLIR's
-// chipsets.
+// Compares the table of processors with LLVM's own tables: MC's subtarget features, the target
+// parser, and MLIR's chipsets.
 #include "target/processors.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// A value stands for one thing for ever.
+// A value never changes, so it can't be assigned to.
 // says: fx::Var holds what changes
 #include <flydsl/gpu.h>
 void f() {

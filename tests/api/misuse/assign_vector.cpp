@@ -1,4 +1,4 @@
-// A value stands for one thing for ever; a Var changes.
+// A value never changes; a Var does.
 // says: fx::Var holds what changes
 #include <flydsl/var.h>
 void f(flydsl::Vector x) {

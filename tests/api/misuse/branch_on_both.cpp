@@ -1,4 +1,4 @@
-// && of two conditions of a kernel is one, and no C++ condition.
+// && of two conditions of a kernel is a condition of the kernel, not a C++ condition.
 // says: fx::if_
 #include <flydsl/gpu.h>
 int f() {

@@ -1,4 +1,4 @@
-// A condition that is known only at run time is no C++ condition.
+// A condition that is known only at run time is not a C++ condition.
 // says: fx::if_
 #include <flydsl/gpu.h>
 int f() {

@@ -1,4 +1,4 @@
-// C++'s ?: picks while the kernel is traced.
+// C++'s ?: chooses while the kernel is traced.
 // says: fx::select
 #include <flydsl/gpu.h>
 void f() {

@@ -1,4 +1,4 @@
-// A constant that is a number stands wherever a host number may; text is none.
+// A constant that is a number may stand wherever a host number may; a text is not a number.
 #include <flydsl/flydsl.h>
 
 namespace fx = flydsl;

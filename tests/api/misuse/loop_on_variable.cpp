@@ -1,4 +1,4 @@
-// A variable of a kernel is no C++ condition either.
+// A variable of a kernel is not a C++ condition either.
 // says: fx::while_
 #include <flydsl/control_flow.h>
 void f(flydsl::Boolean first) {

@@ -1,5 +1,5 @@
-// What the eDSL says, run on the device (the emulator where there is none) and compared with the
-// host.
+// Basic constructs of the eDSL, run on the device (the emulator if there is none) and compared with
+// the host.
 #include "run.h"
 
 #include <catch2/catch.hpp>

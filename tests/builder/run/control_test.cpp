@@ -1,4 +1,5 @@
-// Control flow that the GPU runs: every form, nested, and with all that it can carry.
+// Control flow that the GPU runs: every form, nested, and with all kinds of values that it can
+// carry.
 #include "run.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Programs that took a stride or a predicate for what it is not: refused in the form that was
-// wrong, right in the form that the message names.
+// Programs that misused a stride or a predicate: the wrong form is refused, and the form that the
+// message names gives right results.
 #include "run.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,5 @@
-// Values across lanes: shuffles, reductions and scans of a wave and of a block, and AMD's own.
+// Values across lanes: shuffles, reductions and scans of a wave and of a block, and AMD's own
+// operations.
 #include "run.h"
 
 #include <catch2/catch.hpp>

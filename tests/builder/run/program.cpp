@@ -1,5 +1,5 @@
-// A user's program: printf from a kernel, a barrier that was forgotten, a tile that no buffer
-// reaches.
+// A user's program with a printf in a kernel, a missing barrier, and a tile that is too large for a
+// buffer.
 #include <flydsl/flydsl.h>
 
 #include <cstdio>

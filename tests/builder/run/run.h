@@ -1,4 +1,4 @@
-// What the tests of running kernels share.
+// Helpers that the tests of running kernels share.
 #pragma once
 
 #include <flydsl/flydsl.h>

@@ -1,4 +1,5 @@
-// Every copy atom of the device's target, run; what it moves is compared with its layouts.
+// Every copy atom of the device's target is run; the elements that it moves are compared with its
+// layouts.
 #include "fixed.h"
 #include "product.h"
 

@@ -1,4 +1,4 @@
-// Arguments with the shapes that these tests know.
+// Arguments whose shapes are static.
 #pragma once
 
 #include <flydsl/flydsl.h>

@@ -1,4 +1,4 @@
-// The thread-value layouts of matrix atoms against those that sources outside of the project give.
+// Compares the thread-value layouts of matrix atoms with those of sources outside of the project.
 #include "layouts.h"
 #include "matrix_cases.h"
 

@@ -1,5 +1,5 @@
-// Every matrix atom of the device's target, run: fragments are filled by the atom's thread-value
-// layouts, the atom is called once, and the result, read by C's layout, is the product.
+// Every matrix atom of the device's target is run: fragments are filled by the atom's thread-value
+// layouts, the atom is called once, and the result, read by C's layout, must be the product.
 #include "formats.h"
 #include "matrix_cases.h"
 

@@ -1,4 +1,4 @@
-// The reference of a product whose sums are exact.
+// The reference for a product whose sums are exact.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Tiled copies and tiled multiplications: what they say of themselves, that partitions cover every
-// element exactly once, that fragments hold what partitions name, and that orders do not matter.
+// Tiled copies and tiled multiplications: their properties, that partitions cover every element
+// exactly once, that fragments hold the elements that partitions name, and that the order of atom
+// calls does not matter.
 #include "fixed.h"
 #include "product.h"
 

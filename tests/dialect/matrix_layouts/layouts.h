@@ -1,9 +1,10 @@
-// Where AMD's matrix instructions keep each element, as sources outside of this project say it.
+// The places of the elements of AMD's matrix instructions, as sources outside of this project state
+// them.
 //
-// Every published layout is linear in the bits of the lane's and of the item's number: each such
-// bit adds a fixed step to the element's row, column, k or block. A table is therefore a step for
-// each bit, which is how a reader of the manual would draw it. The emulator's maps, its execution
-// and the dialect's thread-value layouts are compared with these tables; none of them may be
+// Every published layout is linear in the bits of the lane's number and of the item's number: each
+// such bit adds a fixed step to the element's row, column, k or block. A table therefore has one
+// step per bit, in the way in which a reader of the manual would draw it. The emulator's maps, its
+// execution and the dialect's thread-value layouts are compared with these tables; no table may be
 // changed to fit the code.
 #pragma once
 

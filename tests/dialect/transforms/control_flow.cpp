@@ -1,5 +1,5 @@
-// Fly values that loops and branches carry, run: modules go through all passes to machine code of
-// the host, where global memory is memory.
+// Runs Fly values that loops and branches carry: modules go through all passes to machine code of
+// the host, where global memory is the host's memory.
 #include "Registry.h"
 #include "made_code.h"
 

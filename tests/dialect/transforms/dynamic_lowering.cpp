@@ -1,6 +1,6 @@
-// The lowering of dynamic layouts, run: random operations with dynamic numbers become machine code
-// by way of fly-layout-lowering, and what they compute for random numbers is compared with the
-// algebra's own answer for static ones.
+// Runs the lowering of dynamic layouts: random operations with dynamic numbers become machine code
+// by fly-layout-lowering. Their results for random numbers are compared with the algebra's own
+// results for static numbers.
 #include "made_code.h"
 #include "random_algebra.h"
 

@@ -1,4 +1,4 @@
-// Calls of machine code that a test has made.
+// Calls machine code that a test has made.
 #pragma once
 
 #if defined(__clang__)

@@ -1,5 +1,4 @@
-// Random functions of the layout algebra with dynamic numbers, and what they are worth when the
-// numbers are known.
+// Random functions of the layout algebra with dynamic numbers, and their values for given numbers.
 #pragma once
 
 #include "dialect/Fly/IR/FlyOps.h"

@@ -1,4 +1,4 @@
-/* What a kernel in plain C needs of the device. */
+/* The device functions that kernels in plain C need. */
 #ifndef FOREIGN_DEVICE_H
 #define FOREIGN_DEVICE_H
 
@@ -8,7 +8,7 @@
 #define GLOBAL __attribute__((address_space(1)))
 #define SHARED static __attribute__((address_space(3), loader_uninitialized))
 
-/* Lanes of a wave, as clang compiles for the target by default. */
+/* The number of lanes of a wave for which clang compiles by default. */
 #ifdef __GFX9__
 #define WAVE 64
 #else

@@ -1,4 +1,5 @@
-// out[i] = f(a[i], b[i]): the same C on the host and on the emulated device, equal to the bit.
+// out[i] = f(a[i], b[i]) by the same C code on the host and on the emulated device; results must be
+// equal to the bit.
 #include "functions.h"
 #include "support.h"
 

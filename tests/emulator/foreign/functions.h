@@ -1,5 +1,5 @@
-/* Plain C functions that both the host and the kernels call: the host's compiler and processor give the
-   reference, clang for amdgcn and the emulator the result under test. No library is used. */
+/* Plain C functions that both the host and the kernels call. The host's compiler and processor give the
+   reference; clang for amdgcn and the emulator give the result under test. No library is used. */
 #ifndef FOREIGN_FUNCTIONS_H
 #define FOREIGN_FUNCTIONS_H
 

@@ -1,4 +1,4 @@
-/* Kernels whose work-items work together: LDS, barriers, cross-lane operations, atomics. */
+/* Kernels whose work-items cooperate: LDS, barriers, cross-lane operations, atomics. */
 #include "device.h"
 
 SHARED int tree[256];

@@ -1,5 +1,5 @@
 // Matrix products by plain code, through LDS, and by matrix instructions. Operands are small
-// integers where the result must be exact whatever the order of the sum.
+// integers where the result must be exact for every order of the sum.
 #include "support.h"
 
 #include <cmath>

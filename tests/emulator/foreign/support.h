@@ -1,4 +1,4 @@
-// Loading, launching and buffers for the foreign kernels, over plain HIP.
+// Loading, launching and buffers for the foreign kernels, by plain HIP.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// What the kernels compute, in double precision, by the name that the manifest gives.
+// The results of the kernels in double precision, by the name that the manifest gives.
 #pragma once
 
 #include <functional>

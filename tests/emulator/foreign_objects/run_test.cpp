@@ -1,5 +1,5 @@
 // Code objects that other compilers made, launched through the HIP functions and compared with
-// references in double precision. The manifests beside the objects say how each is launched.
+// references in double precision. The manifests beside the objects say how to launch each of them.
 #include "formats.h"
 #include "references.h"
 

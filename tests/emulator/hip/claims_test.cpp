@@ -1,4 +1,5 @@
-// Sizes that a code object claims and does not have: refused with the reason, before memory is taken for them.
+// Code objects that claim sizes that they do not have are refused with the reason, before memory is
+// allocated for the claim.
 #include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"

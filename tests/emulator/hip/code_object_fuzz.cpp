@@ -1,5 +1,5 @@
-// code_object_fuzz SECONDS SEED FILE...: damages the files at random and runs each result. The case
-// that runs is kept in code_object_fuzz.last, so that a crash leaves its input behind.
+// code_object_fuzz SECONDS SEED FILE...: damages the files at random and runs each result. The
+// current case is kept in code_object_fuzz.last, so that a crash leaves its input behind.
 #include "code_object_target.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// libFuzzer's entry.
+// The entry point of libFuzzer for code objects.
 #include "code_object_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,5 +1,5 @@
-// What is fuzzed: bytes as a code object or an offload bundle, through the loader, the decoder and
-// the first instructions of each kernel.
+// The function under fuzzing: it takes bytes as a code object or an offload bundle through the
+// loader, the decoder and the first instructions of each kernel.
 #pragma once
 
 #include <cstddef>

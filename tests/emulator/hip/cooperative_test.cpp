@@ -1,4 +1,4 @@
-// Workgroups that wait for each other run in turns.
+// Workgroups that wait for each other are run in turns.
 #include "support.h"
 
 #include <flydsl/emulator.h>

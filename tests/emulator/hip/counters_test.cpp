@@ -1,5 +1,5 @@
-// Counters and estimates of launches by the emulator's own C functions. Each configuration that is
-// worse in one way is counted so and estimated slower.
+// Counters and estimates of launches by the emulator's own C functions. A configuration that is
+// worse in one respect must get a worse counter and a slower estimate.
 #include "support.h"
 
 #include <flydsl/emulator.h>

@@ -1,4 +1,4 @@
-/* A C program on the emulator: after a kernel's fault, each call that returns it has its text. */
+/* A C program on the emulator: after a kernel's fault, each call that returns the fault has its text. */
 #define __HIP_PLATFORM_AMD__ 1
 #include <flydsl/emulator.h>
 #include <hip/hip_runtime_api.h>

@@ -1,4 +1,5 @@
-// Graphs: capture with forks, nodes made by hand, replay, update, and what spoils a capture.
+// Graphs: capture with forks, nodes made by hand, replay, update, and calls that invalidate a
+// capture.
 #include "support.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Images and files that HIP is given, where they are not what they claim: an error soon, and no memory for the claim.
+// Images and files given to HIP that are not what they claim to be: HIP returns an error soon and
+// allocates no memory for the claim.
 #include "support.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Launches: arguments both ways, geometry, limits, faults that stay until a reset.
+// Launches: arguments in both forms, geometry, limits, and faults that remain until a reset.
 #include "support.h"
 
 TEST_CASE("Arguments of every size arrive, as pointers and as a packed buffer") {

@@ -1,4 +1,4 @@
-// A kernel in plain C that has LDS of its own.
+// A kernel in plain C that declares LDS.
 static __attribute__((address_space(3), loader_uninitialized)) int lds[64];
 
 __attribute__((amdgpu_kernel)) void reverse(__attribute__((address_space(1))) int *out) {

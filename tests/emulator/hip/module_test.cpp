@@ -1,4 +1,4 @@
-// Modules: what loads and what does not, functions, variables, attributes, occupancy.
+// Modules: valid and invalid ones, functions, variables, attributes, occupancy.
 #include "support.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// One mistake for each thing that the checks look for, and kernels that only look like one.
+// One mistake of each kind that the checks find, and correct kernels that resemble mistakes.
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected"))) void
 #define GLOBAL __attribute__((address_space(1)))
 static __attribute__((address_space(3), loader_uninitialized)) int tile[256];

@@ -1,6 +1,6 @@
 // An ordinary HIP program: it includes HIP's header and links HIP's library. Its test starts it
-// with the emulator's library in front, and it must not notice. Exit status 0 when all results are
-// right.
+// with the emulator's library preloaded, and it must run as before. Its exit status is 0 if all
+// results are right.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

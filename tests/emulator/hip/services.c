@@ -1,4 +1,4 @@
-// Kernels that use what the launch has for them beside their arguments, by the offsets of code object version 5
+// Kernels that read the hidden arguments of their launch, at the offsets of code object version 5
 // (LLVM's AMDGPUUsage, "Code Object V5 Kernel Argument Metadata"). Built-in functions only.
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected")))
 #define GLOBAL __attribute__((address_space(1)))

@@ -1,4 +1,4 @@
-// Shared by the tests of the HIP functions.
+// Helpers that the tests of the HIP functions share.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,5 @@
-// Launches that do not end, with a limit in time (the build runs this with a limit of a second and two devices).
+// Launches that do not end, with a time limit. CTest runs this with a limit of one second and two
+// devices.
 #include "support.h"
 
 #include <chrono>

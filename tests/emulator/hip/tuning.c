@@ -1,4 +1,4 @@
-// Kernels whose cost has one knob each.
+// Kernels each of which has one parameter that changes its cost.
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected"))) void
 #define GLOBAL __attribute__((address_space(1)))
 static __attribute__((address_space(3), loader_uninitialized)) int tile[4096];

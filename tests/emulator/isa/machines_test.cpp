@@ -1,5 +1,5 @@
-// The emulator's tables of machines, HIP figures and ELF machine numbers against the table of
-// processors, against each other, and against LLVM's.
+// Compares the emulator's tables of machines, HIP figures and ELF machine numbers with the table of
+// processors, with each other, and with LLVM's tables.
 #include "emulator/core/dispatch.h"
 #include "emulator/hip/device/device.h"
 #include "emulator/hip/device/device_figures.h"

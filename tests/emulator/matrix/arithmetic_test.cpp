@@ -1,5 +1,5 @@
-// Formats, and the group-and-truncate arithmetic: SIMD levels against the scalar model, and the
-// model against cases computed by hand.
+// Formats, and the group-and-truncate arithmetic: the SIMD levels are compared with the scalar
+// model, and the model with cases computed by hand.
 #include "emulator/matrix/group_scalar.h"
 #include "emulator/matrix/kernels.h"
 

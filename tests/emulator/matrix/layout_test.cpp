@@ -1,4 +1,5 @@
-// Where elements sit in registers: single facts as AMD's matrix instruction calculator prints them.
+// The places of elements in registers: single facts as AMD's matrix instruction calculator prints
+// them.
 #include "emulator/matrix/matrix_op.h"
 #include "layouts.h"
 #include "processor.h"

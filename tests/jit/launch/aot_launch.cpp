@@ -1,4 +1,5 @@
-// Launches what aot_export wrote. Links libflydsl_runtime alone: no compiler is in this process.
+// Launches the kernels that aot_export wrote. It links only libflydsl_runtime: no compiler is in
+// this process.
 #include <flydsl/aot.h>
 #include <flydsl/device_array.h>
 

@@ -1,5 +1,5 @@
-// Autotuning on the emulator, whole: kernels are compiled, ranked by the estimate of their cycles,
-// and the winner is kept.
+// Autotuning as a whole on the emulator: kernels are compiled and ranked by the estimate of their
+// cycles, and the winner is kept.
 #include <flydsl/autotune.h>
 #include <flydsl/flydsl.h>
 

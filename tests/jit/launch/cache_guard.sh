@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the cache and the winners of autotuning depend on, and what they do not.
+# Checks what the keys of the cache and of autotuning depend on, and what they do not depend on.
 #   cache_guard.sh cache_key forge_entries fake-hip-library folder-of-libflydsl
 program=$1 forge=$2 fake=$3 library=$4
 there=$(mktemp -d)

@@ -1,5 +1,5 @@
-// Compiles a kernel for gfx942 and prints its key and where it came from; with an argument,
-// searches for a configuration and prints where that came from.
+// Compiles a kernel for gfx942 and prints its key and its origin. With an argument, it searches for
+// a configuration and prints the origin of the result.
 #include "scale.h"
 
 #include <flydsl/autotune.h>

@@ -1,4 +1,5 @@
-// Programs that compile and launch while they exit. What can't be is an error, and none crashes.
+// Programs that compile and launch during exit(). An operation that is impossible then is an error;
+// none crashes.
 //   exits MODE
 #include "scale.h"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs `exits` in each of its modes, several times: it must end with status 0, and say what is due.
+# Runs `exits` in each of its modes, several times: it must end with status 0 and print the expected text.
 #   exits.sh program
 program=$1
 out=$(mktemp)

@@ -1,4 +1,4 @@
-// Stands for ROCm's libroctx64: remembers the ranges.
+// A replacement of ROCm's libroctx64 that records the ranges.
 #include <string>
 
 namespace {

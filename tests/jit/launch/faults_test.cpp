@@ -1,5 +1,5 @@
-// A kernel's fault, as the program that catches the error reads it: what happened and where, from
-// whichever call returns it.
+// The description of a kernel's fault that the program which catches the error reads, whichever
+// call returns it.
 #include "hip_function.h"
 
 #include <flydsl/flydsl.h>

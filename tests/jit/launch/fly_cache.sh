@@ -1,5 +1,5 @@
 #!/bin/sh
-# fly-cache over a directory that holds what no cache wrote, and over names that no kernel should have.
+# Runs fly-cache on a directory with files that no cache wrote, and with names that no kernel should have.
 #   fly_cache.sh fly-cache cache_key forge_entries
 fly_cache=$1 program=$2 forge=$3
 there=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # IR that a program dumps is compiled by fly-compile, and the program then finds its kernel in the cache:
-# with FLYDSL_RUNTIME_RUN_ONLY=1 a miss would be an error. A file that is wrong stops no other.
+# with FLYDSL_RUNTIME_RUN_ONLY=1 a miss would be an error. A wrong file does not stop the others.
 #   fly_compile.sh program kernel fly-compile fly-opt
 program=$1 kernel=$2 fly_compile=$3 fly_opt=$4
 there=$(mktemp -d)

@@ -1,5 +1,5 @@
-// Rewrites the entries of a cache directory: valid in every byte, with metadata that do not fit the
-// kernel's calls, or with a kernel's name that clears a terminal.
+// Rewrites the entries of a cache directory. Every byte is valid, but the metadata do not fit the
+// kernel's calls, or the kernel's name contains a sequence that clears a terminal.
 //   forge_entries DIRECTORY [name]
 #include "cache/disk_cache.h"
 #include "jit/code_object/code_object.h"

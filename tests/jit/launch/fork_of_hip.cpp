@@ -1,5 +1,5 @@
-// A library that is not the emulator: what the parent made is of no use in a child, and the child
-// is told so at once.
+// A HIP library that is not the emulator: objects of the parent are useless in a child, and the
+// child gets an error for them at once.
 #include "scale.h"
 
 #include <cstdio>

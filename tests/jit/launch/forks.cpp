@@ -1,4 +1,4 @@
-// Children of a process that compiled and launched before: they compile and launch as well.
+// Children of a process that has compiled and launched compile and launch as well.
 #include "scale.h"
 
 #include <flydsl/compile_async.h>

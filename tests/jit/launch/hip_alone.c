@@ -1,4 +1,4 @@
-/* A program of HIP's functions that has no libflydsl: succeeds where there is a device. */
+/* A program that uses HIP's functions without libflydsl. It succeeds if there is a device. */
 #include <hip/hip_runtime_api.h>
 
 int main(void) {

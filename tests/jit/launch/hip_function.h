@@ -1,5 +1,5 @@
-// A function of the HIP library behind the runtime, for a program that calls HIP itself: the
-// emulator, which is loaded.
+// Finds a function of the HIP library that the runtime has loaded (the emulator), for a program
+// that calls HIP itself.
 #pragma once
 
 #include <catch2/catch.hpp>

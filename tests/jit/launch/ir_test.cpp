@@ -1,4 +1,4 @@
-// Kernels that come as Fly IR.
+// Kernels given as Fly IR.
 #include "scale.h"
 
 #include <flydsl/compile_ir.h>

@@ -1,4 +1,5 @@
-// Functions of ROCm's device library, linked into kernels, against the host's in double precision.
+// Functions of ROCm's device library, linked into kernels, are compared with the host's in double
+// precision.
 #include <flydsl/flydsl.h>
 
 #include <catch2/catch.hpp>

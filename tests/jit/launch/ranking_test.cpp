@@ -1,5 +1,5 @@
-// What the emulator's estimate is for: of known tilings of a matrix product, the better ones come
-// first. The order is tested, and no figure.
+// The purpose of the emulator's estimate: of known tilings of a matrix product, it must rank the
+// better ones first. The test checks the order, not the figures.
 #include <flydsl/autotune.h>
 #include <flydsl/flydsl.h>
 

@@ -1,4 +1,5 @@
-// y = a * x + y, a thread an element: the kernel of these tests. Sizes are multiples of the block.
+// The kernel of these tests: y = a * x + y with one element per thread. Sizes are multiples of the
+// block.
 #pragma once
 
 #include <flydsl/flydsl.h>

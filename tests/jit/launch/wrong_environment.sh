@@ -1,5 +1,5 @@
 #!/bin/sh
-# Garbage in an environment variable is refused with the values that it takes.
+# A wrong value of an environment variable is refused with a list of the valid values.
 #   wrong_environment.sh cache_key program-of-the-emulator-alone
 program=$1 alone=$2
 there=$(mktemp -d)

@@ -1,4 +1,5 @@
-// A program outside the tree: the host algebra and one kernel through the installed library.
+// A program outside of the source tree: it uses the host algebra and one kernel of the installed
+// library.
 #include <flydsl/flydsl.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What memory tests share: contents, and references of atomic operations.
+// Parts that the memory tests share: contents, and references of atomic operations.
 #pragma once
 
 #include "numbers.h"

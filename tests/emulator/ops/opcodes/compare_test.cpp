@@ -1,5 +1,5 @@
-// Comparisons and what else writes masks: every condition of every type, to VCC, to scalars, to
-// EXEC; carries.
+// Comparisons and other instructions that write masks: every condition of every type, to VCC, to
+// scalars, to EXEC; carries.
 #include "machine.h"
 #include "vector_table.h"
 

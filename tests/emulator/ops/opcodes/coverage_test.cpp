@@ -1,4 +1,4 @@
-// Every instruction that the emulator has was executed by the tables of this program.
+// The tables of this program have executed every instruction that the emulator has.
 #include "machine.h"
 
 #include "emulator/core/dispatch.h"

@@ -1,6 +1,6 @@
-// What the emulator takes an instruction to read and write, against LLVM's tables of instructions:
-// the classes of its operation tables, what its checks know of each operation, and what running it
-// does to SCC, VCC, EXEC, M0 and the scalar registers.
+// Compares the emulator's view of what each instruction reads and writes with LLVM's tables of
+// instructions: the classes of its operation tables, the knowledge of its checks, and the effects
+// of running an operation on SCC, VCC, EXEC, M0 and the scalar registers.
 #include "machine.h"
 
 #include "emulator/core/dispatch.h"

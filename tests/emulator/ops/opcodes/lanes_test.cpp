@@ -1,5 +1,5 @@
-// What moves data between lanes: readlane, permlane, DPP controls; relative moves; functions of a
-// scalar; accumulation registers; dual instructions.
+// Instructions that move data between lanes: readlane, permlane, DPP controls; relative moves;
+// functions of a scalar; accumulation registers; dual instructions.
 #include "machine.h"
 #include "numbers.h"
 

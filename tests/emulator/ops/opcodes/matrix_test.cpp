@@ -1,5 +1,5 @@
-// Matrix instructions through the decoder, each of them: D = A B + C of small integers, which every
-// format holds exactly, with operands laid out as sources outside of the project say.
+// Every matrix instruction through the decoder: D = A B + C of small integers, which every format
+// holds exactly. Operands are laid out as sources outside of the project say.
 #include "layouts.h"
 #include "machine.h"
 #include "numbers.h"

@@ -1,5 +1,5 @@
 // Conversions from and to the small formats: fp8 and bf8 of both kinds, and gfx950's block-scaled
-// fp8, bf8, fp6, bf6, fp4. Codes are found by search over all values of the format.
+// fp8, bf8, fp6, bf6, fp4. The reference finds a code by searching all values of the format.
 #include "machine.h"
 #include "numbers.h"
 

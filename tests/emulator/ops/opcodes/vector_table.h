@@ -1,5 +1,5 @@
-// Tables of vector operations: each line is an operation and its reference on bits; the table's
-// runner tries every encoding and every modifier that the assembler lets it have.
+// Tables of vector operations. Each line is an operation and its reference on bits; the table's
+// runner tries every encoding and every modifier that the assembler accepts for the operation.
 #pragma once
 
 #include "numbers.h"

@@ -1,5 +1,5 @@
-// The harness itself, and one of each kind: scalar, vector, compare, branch, masked lanes, memory,
-// faults.
+// The harness itself, and one test of each kind: scalar, vector, compare, branch, masked lanes,
+// memory, faults.
 #include "wave_test.h"
 
 #include <catch2/catch.hpp>

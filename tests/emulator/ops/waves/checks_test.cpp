@@ -1,4 +1,4 @@
-// Planted mistakes that the checks find, and code that they have nothing to say about.
+// Planted mistakes, which the checks must find, and correct code, in which they must find nothing.
 #include "operands.h"
 
 #include <tuple>

@@ -1,4 +1,4 @@
-// Operands at the edges of their types, and the comparison of one instruction with a reference
+// Operands at the edges of their types, and the comparison of an instruction with a reference
 // function.
 #pragma once
 

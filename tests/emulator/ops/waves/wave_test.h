@@ -1,5 +1,5 @@
-// Runs a few instructions on one wave and looks at its registers: the harness of the tests of
-// instructions.
+// The harness of the tests of instructions: it runs a few instructions on one wave and reads its
+// registers.
 #pragma once
 
 #include "emulator/core/dispatch.h"
