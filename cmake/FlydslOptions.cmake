@@ -38,8 +38,10 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 find_program(FLYDSL_CCACHE ccache)
 if(FLYDSL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER "${FLYDSL_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${FLYDSL_CCACHE}")
+  # Without these, ccache keeps nothing of what uses a precompiled header.
+  set(_sloppiness "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime")
+  set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "${_sloppiness}" "${FLYDSL_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "${_sloppiness}" "${FLYDSL_CCACHE}")
 endif()
 
 find_program(FLYDSL_LLD NAMES ld.lld-22 ld.lld)

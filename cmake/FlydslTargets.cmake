@@ -1,10 +1,53 @@
+# Headers that many files read are compiled once: flydsl_precompiled_header makes the compiled header,
+# and flydsl_use_precompiled_header gives it to a target. Clang leaves the time out of it, so that
+# equal headers give equal files and ccache finds what it has.
+function(flydsl_precompiled_header name)
+  cmake_parse_arguments(P "" "" "HEADERS;LINK;OPTIONS" ${ARGN})
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" "// A library needs a source; ${name} is here for its precompiled header.\n")
+  add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  target_link_libraries(${name} PRIVATE ${P_LINK})
+  target_compile_options(${name} PRIVATE ${P_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${P_HEADERS})
+  flydsl_without_timestamp(${name})
+endfunction()
+function(flydsl_use_precompiled_header target name)
+  target_precompile_headers(${target} REUSE_FROM ${name})
+  flydsl_without_timestamp(${target})
+endfunction()
+function(flydsl_without_timestamp target)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endfunction()
+
+# Rooms that use MLIR are compiled at -O1 at most, which halves the compile time of code that consists
+# of templates rather than loops. With sanitizers they are not optimized at all, because their checks
+# double the code that the optimizer would have to process.
+set(FLYDSL_MLIR_OPTIONS "")
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(FLYDSL_MLIR_OPTIONS -O1)
+elseif(FLYDSL_SANITIZE)
+  set(FLYDSL_MLIR_OPTIONS -O0)
+endif()
+flydsl_precompiled_header(flydsl_mlir_headers
+  HEADERS
+    <mlir/Dialect/Arith/IR/Arith.h>
+    <mlir/Dialect/GPU/IR/GPUDialect.h>
+    <mlir/Dialect/LLVMIR/LLVMDialect.h>
+    <mlir/Dialect/LLVMIR/ROCDLDialect.h>
+    <mlir/Dialect/Math/IR/Math.h>
+    <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Dialect/UB/IR/UBOps.h>
+    <mlir/Dialect/Vector/IR/VectorOps.h>
+    <mlir/IR/Builders.h>
+    <mlir/IR/BuiltinOps.h>
+    <mlir/Pass/Pass.h>
+    <llvm/ADT/TypeSwitch.h>
+  LINK flydsl_llvm_headers
+  OPTIONS ${FLYDSL_MLIR_OPTIONS})
+
 # One room of the house: a static library with hidden symbols. All of it goes into libflydsl, and
 # tests and tools link it directly.
 #   flydsl_room(name SOURCES a.cpp ... LINK other ... [MLIR] [HIP])
-# MLIR: the room uses LLVM's and MLIR's headers and links their shared libraries. It is compiled at
-# -O1 at most, which halves the compile time of code that consists of templates rather than loops.
-# With sanitizers it is not optimized at all, because their checks double the code that the
-# optimizer would have to process.
+# MLIR: the room uses LLVM's and MLIR's headers, precompiled, and links their shared libraries.
 function(flydsl_room name)
   cmake_parse_arguments(ROOM "MLIR;HIP" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
@@ -14,11 +57,8 @@ function(flydsl_room name)
   target_link_libraries(${name} PUBLIC ${ROOM_LINK})
   if(ROOM_MLIR)
     target_link_libraries(${name} PUBLIC flydsl_llvm_headers MLIR LLVM)
-    if(CMAKE_BUILD_TYPE STREQUAL "Release")
-      target_compile_options(${name} PRIVATE -O1)
-    elseif(FLYDSL_SANITIZE)
-      target_compile_options(${name} PRIVATE -O0)
-    endif()
+    target_compile_options(${name} PRIVATE ${FLYDSL_MLIR_OPTIONS})
+    flydsl_use_precompiled_header(${name} flydsl_mlir_headers)
   endif()
   if(ROOM_HIP)
     target_link_libraries(${name} PUBLIC flydsl_hip_headers)
@@ -34,6 +74,7 @@ function(flydsl_test name)
   cmake_parse_arguments(T "WHOLE" "LABEL;TIMEOUT;FAIL_ON" "SOURCES;LINK;ENVIRONMENT;SPEC" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE flydsl_test_main ${T_LINK})
+  flydsl_use_precompiled_header(${name} flydsl_catch_headers)
   set(_whole "")
   if(T_WHOLE)
     set(_whole WHOLE)
