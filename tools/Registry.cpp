@@ -2,6 +2,7 @@
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "dialect/Conversion/FlyToLLVM/FlyToLLVM.h"
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/Transforms/Passes.h"
 
@@ -54,6 +55,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
 
 void registerPasses() {
   mlir::fly::registerFlyPasses();
+  mlir::fly::registerFlyToLLVMPasses();
   mlir::fly::registerFlyToROCDLPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -1,5 +1,6 @@
 #include "target/processors.h"
 
+#include <algorithm>
 #include <array>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -147,6 +148,19 @@ const Processor *findProcessor(std::string_view name) {
     if (processor.name == name)
       return &processor;
   return nullptr;
+}
+
+const LaunchLimits &launchLimits() {
+  static constexpr LaunchLimits limits = [] {
+    LaunchLimits most{};
+    for (const Processor &processor : kProcessors) {
+      most.gridSize = std::max<std::int64_t>(most.gridSize, processor.maxGridSize);
+      most.blockSize = std::max<std::int64_t>(most.blockSize, processor.maxBlockSize);
+      most.waveSize = std::max<std::int64_t>(most.waveSize, processor.waveSize);
+    }
+    return most;
+  }();
+  return limits;
 }
 
 std::string processorNames() {

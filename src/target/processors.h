@@ -43,6 +43,16 @@ struct Processor {
   int maxBlockSize;     ///< the largest number of work-items of a workgroup
   Switches switches;
   FeatureSet features;
+  /// The most workgroups in one dimension of a grid. HIP counts them in 31 bits.
+  std::int64_t maxGridSize = INT32_MAX;
+};
+
+/// The largest numbers that any processor allows: what is true of a launch before the target of its
+/// kernel is known.
+struct LaunchLimits {
+  std::int64_t gridSize;  ///< workgroups in one dimension of the grid
+  std::int64_t blockSize; ///< work-items of a workgroup
+  std::int64_t waveSize;  ///< lanes of a wave
 };
 
 /// All processors that kernels can be compiled for.
@@ -50,6 +60,9 @@ std::span<const Processor> processors();
 
 /// The row of the processor with this bare name ("gfx942"), or null.
 const Processor *findProcessor(std::string_view name);
+
+/// The limits that hold on every processor.
+const LaunchLimits &launchLimits();
 
 /// The names of all processors: "gfx90a, gfx942, ...".
 std::string processorNames();

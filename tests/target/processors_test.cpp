@@ -21,6 +21,19 @@ TEST_CASE("each processor has one row, and every row a wave, LDS and a block") {
   CHECK(Target::all().size() == detail::processors().size());
 }
 
+TEST_CASE("limits of launches hold on every processor, and some processor reaches each") {
+  const detail::LaunchLimits &limits = detail::launchLimits();
+  CHECK(limits.gridSize == 0x7fffffff); // HIP's programming guide: less than 2^31
+  CHECK(limits.blockSize == 1024);
+  CHECK(limits.waveSize == 64);
+  for (const detail::Processor &row : detail::processors()) {
+    INFO(row.name);
+    CHECK(row.maxGridSize <= limits.gridSize);
+    CHECK(row.maxBlockSize <= limits.blockSize);
+    CHECK(row.waveSize <= limits.waveSize);
+  }
+}
+
 TEST_CASE("what follows from another feature is there with it") {
   for (const Target &target : Target::all()) {
     INFO(target.name());

@@ -1,28 +1,26 @@
-// The parts of the conversion to ROCDL.
+// The parts of the conversion to LLVM.
+#pragma once
 
-#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_CONVERSIONPATTERNS_H
-#define FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_CONVERSIONPATTERNS_H
-
-#include "mlir/Transforms/DialectConversion.h"
+#include "dialect/Conversion/FlyToLLVM/FlyToLLVM.h"
 
 namespace mlir::fly {
 
 /// Fly types to LLVM's. Floats below 16 bits, alone and in vectors, become integers.
-struct ROCDLTypeConverter : TypeConverter {
-  ROCDLTypeConverter();
+class FlyTypeConverter : public TypeConverter {
+public:
+  explicit FlyTypeConverter(const LoweringTarget &target);
+
+  const LoweringTarget &getTarget() const { return target; }
+  /// Whether atoms and address spaces of this dialect are the target's or every target's.
+  bool isTaken(Dialect &dialect) const;
+
+private:
+  const LoweringTarget &target;
 };
 
-/// Pointers, views, loads and stores, shared memory.
-void populateMemoryPatterns(RewritePatternSet &patterns, const TypeConverter &converter);
-/// Atoms, their state and their calls.
-void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &converter);
-
-/// Attach to the atoms' types how they become instructions.
-void attachUniversalAtomModels(DialectRegistry &registry);
-void attachBufferAtomModels(DialectRegistry &registry);
-void attachMatrixAtomModels(DialectRegistry &registry);
-void attachTensorMoverModel(DialectRegistry &registry);
+/// Adds the patterns of pointers, views, loads and stores, and shared memory.
+void populateMemoryPatterns(RewritePatternSet &patterns, const FlyTypeConverter &converter);
+/// Adds the patterns of atoms, their state and their calls.
+void populateAtomPatterns(RewritePatternSet &patterns, const FlyTypeConverter &converter);
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_CONVERSIONPATTERNS_H

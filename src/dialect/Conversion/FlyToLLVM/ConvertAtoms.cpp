@@ -1,13 +1,16 @@
 // Atoms, their state and their calls.
 //
-// What a call of an atom is in instructions, the atom's type knows (CopyOpLoweringInterface,
-// MmaOpLoweringInterface), for registers as vectors and without predicates. Here the rest is done
-// once for all atoms: fragments in register memory are loaded and stored, and a predicate becomes
-// an scf.if around the call.
+// The instructions of a call, on registers as vectors and without a predicate, come from the atom's
+// type (CopyOpLoweringInterface, MmaOpLoweringInterface) or, for universal atoms, from
+// UniversalAtoms.h. This file does the rest, once for all atoms: it loads and stores fragments in
+// register memory, and puts an scf.if around a call that has a predicate.
 
 #include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
+#include "dialect/Conversion/FlyToLLVM/UniversalAtoms.h"
 
+#include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"
 #include "layout/checked.h"
@@ -20,6 +23,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::fly {
 
@@ -47,8 +51,7 @@ bool isRegister(Type type) {
   return memref && memref.isIn(AddressSpace::Register);
 }
 
-/// Where the elements of a fragment lie, in elements from its pointer, in the order of the tensor's
-/// index.
+/// The offsets of a fragment's elements from its pointer, in elements, by the index in the tensor.
 SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
   SmallVector<int64_t> offsets;
   int64_t count = fl::size(layout).value();
@@ -59,15 +62,16 @@ SmallVector<int64_t> elementOffsets(const fl::AnyLayout &layout) {
   return offsets;
 }
 
-/// The type of a fragment's value: that of contiguous registers, or a vector of its elements.
+/// The type of a fragment's value: the value type of contiguous registers, or a vector of its
+/// elements.
 Type fragmentType(MemRefType type) {
   if (Type contiguous = registerValueType(type))
     return contiguous;
   return VectorType::get({fl::size(type.getLayout()).value()}, storedElementType(type.getElemTy()));
 }
 
-/// Fragments are aligned as the vectors that they are where the pointer is a whole allocation,
-/// which code generation aligns so, or comes from outside of the function, which passes whole ones.
+/// A fragment has the alignment of its vector type if the pointer is a whole allocation, which code
+/// generation aligns so, or a parameter of the function, which callers pass whole ones to.
 Alignment fragmentAlignment(Value pointer) {
   if (pointer.getDefiningOp<LLVM::AllocaOp>())
     return Alignment::Never;
@@ -77,7 +81,7 @@ Alignment fragmentAlignment(Value pointer) {
   return isParameter ? Alignment::Never : Alignment::IfLess;
 }
 
-/// `as` is the type to load contiguous registers in, of their size.
+/// `as` is the type in which contiguous registers are loaded; it has as many bits as they have.
 Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value pointer, Type as = {}) {
   PointerType pointerTy = type.getPointerType();
   if (Type contiguous = registerValueType(type))
@@ -95,7 +99,8 @@ Value loadFragment(OpBuilder &builder, Location loc, MemRefType type, Value poin
   return vector;
 }
 
-/// `asInstruction`: `value` is what an instruction gives, not a vector of the fragment's elements.
+/// `asInstruction` says that `value` is the result of an instruction, not a vector of the
+/// fragment's elements.
 void storeFragment(OpBuilder &builder, Location loc, Value value, MemRefType type, Value pointer,
                    bool asInstruction = false) {
   PointerType pointerTy = type.getPointerType();
@@ -133,17 +138,28 @@ Value makeAtom(OpBuilder &builder, Location loc, Type atomTy, Type structTy) {
   return atom;
 }
 
+/// Replaces an operation that makes an atom. An instruction of another target is refused here,
+/// before anything calls it.
+LogicalResult replaceByAtom(Operation *op, Type atomTy, const FlyTypeConverter &converter,
+                            ConversionPatternRewriter &rewriter) {
+  Type instruction = instructionOf(atomTy);
+  if (!converter.isTaken(instruction.getDialect()))
+    return op->emitOpError("the instruction ")
+           << instruction << " is one of another target's; universal atoms work on every target";
+  rewriter.replaceOp(op, makeAtom(rewriter, op->getLoc(), atomTy, converter.convertType(atomTy)));
+  return success();
+}
+
 template <class MakeAtomOp> struct ConvertMakeAtom : OpConversionPattern<MakeAtomOp> {
   using OpConversionPattern<MakeAtomOp>::OpConversionPattern;
   LogicalResult matchAndRewrite(MakeAtomOp op, typename MakeAtomOp::Adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type structTy = this->getTypeConverter()->convertType(op.getType());
-    rewriter.replaceOp(op, makeAtom(rewriter, op.getLoc(), op.getType(), structTy));
-    return success();
+    const auto *converter = this->template getTypeConverter<FlyTypeConverter>();
+    return replaceByAtom(op, op.getType(), *converter, rewriter);
   }
 };
 
-/// Static atoms; other static values are for operations that are gone by now.
+/// Converts static atoms. The users of other static values are gone by now.
 struct ConvertStaticAtom : OpConversionPattern<StaticOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(StaticOp op, OpAdaptor,
@@ -155,9 +171,7 @@ struct ConvertStaticAtom : OpConversionPattern<StaticOp> {
       type = tiled.getMmaAtom();
     if (!isa<CopyAtomType, MmaAtomType>(type))
       return failure();
-    rewriter.replaceOp(
-        op, makeAtom(rewriter, op.getLoc(), type, getTypeConverter()->convertType(type)));
-    return success();
+    return replaceByAtom(op, type, *getTypeConverter<FlyTypeConverter>(), rewriter);
   }
 };
 
@@ -198,7 +212,8 @@ struct ConvertAtomSetValue : OpConversionPattern<AtomSetValueOp> {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// A copy with its registers as vectors: `resultTy` is null where the destination is memory.
+/// A call of a copy atom, with registers as vectors. `resultTy` is null if the destination is
+/// memory.
 struct CopyCall {
   Operation *op;
   CopyAtomType atomTy;
@@ -206,8 +221,8 @@ struct CopyCall {
   Type resultTy, srcTy, dstTy;
   Value src, dst;
 
-  /// Each side in memory must have its bits together. Of instructions other than the universal
-  /// copy, none knows of truth values that have a byte each.
+  /// Each side in memory must have its bits together. Only the universal copy can move truth
+  /// values, which have a byte each.
   LogicalResult verifyMemory() const {
     auto instruction = dyn_cast<CopyOpTypeInterface>(atomTy.getCopyOp());
     for (Type side : {srcTy, dstTy}) {
@@ -224,12 +239,23 @@ struct CopyCall {
     return success();
   }
 
+  FailureOr<Value> emitInstruction(OpBuilder &builder) const {
+    Location loc = op->getLoc();
+    return llvm::TypeSwitch<Type, FailureOr<Value>>(atomTy.getCopyOp())
+        .Case<CopyOpUniversalCopyType>([&](auto copy) {
+          return emitUniversalCopy(copy, builder, loc, resultTy, srcTy, dstTy, src, dst);
+        })
+        .Case<CopyOpUniversalAtomicType>([&](auto atomic) {
+          return emitUniversalAtomic(atomic, builder, loc, srcTy, dstTy, src, dst);
+        })
+        .Case<CopyOpLoweringInterface>([&](auto instruction) {
+          return instruction.emitCall(builder, loc, resultTy, atomTy, srcTy, dstTy, atom, src, dst);
+        })
+        .Default([](Type) { return failure(); });
+  }
+
   FailureOr<Value> emit(OpBuilder &builder) const {
-    auto instruction = dyn_cast<CopyOpLoweringInterface>(atomTy.getCopyOp());
-    FailureOr<Value> result = failure();
-    if (instruction)
-      result = instruction.emitCall(builder, op->getLoc(), resultTy, atomTy, srcTy, dstTy, atom,
-                                    src, dst);
+    FailureOr<Value> result = emitInstruction(builder);
     if (failed(result)) {
       InFlightDiagnostic diagnostic = op->emitOpError("the atom ")
                                       << atomTy << " can't copy from " << srcTy << " to ";
@@ -239,7 +265,8 @@ struct CopyCall {
     return result;
   }
 
-  /// Under `pred`; where it does not hold, `otherwise` is the result, or anything where it is null.
+  /// Emits the call under `pred`. Where that does not hold, the result is `otherwise`, or anything
+  /// if `otherwise` is null.
   FailureOr<Value> emitIf(OpBuilder &builder, Value pred, Value otherwise) const {
     if (failed(verifyMemory()))
       return failure();
@@ -363,8 +390,8 @@ struct ConvertCopyAtomCallSSA : OpConversionPattern<CopyAtomCallSSAOp> {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-/// Whether a fragment, or the value of one, has as many bits as the instruction takes; null stands
-/// for any.
+/// Verifies that a fragment, or its value, has as many bits as the instruction takes. Null for
+/// either means that any number will do.
 LogicalResult verifySize(Operation *op, StringRef name, Value fragment, Type expected) {
   if (!fragment || !expected)
     return success();
@@ -384,7 +411,7 @@ LogicalResult verifySize(Operation *op, StringRef name, Value fragment, Type exp
          << " bits in " << fragment.getType();
 }
 
-/// Either form of the call: operands are fragments in register memory or values.
+/// Converts both forms of the call. Operands are fragments in register memory, or values.
 template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
   using OpConversionPattern<CallOp>::OpConversionPattern;
   LogicalResult matchAndRewrite(CallOp op, typename CallOp::Adaptor adaptor,
@@ -423,7 +450,9 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
           resultTy = fragmentType(storeTo);
       }
       FailureOr<Value> d = failure();
-      if (instruction)
+      if (isa<MmaOpUniversalFMAType>(atomTy.getMmaOp()))
+        d = emitUniversalFMA(rewriter, loc, resultTy, a, b, c);
+      else if (instruction)
         d = instruction.emitCall(rewriter, loc, resultTy, adaptor.getMmaAtom(), a, b, c);
       if (failed(d))
         return op.emitOpError("the atom ") << atomTy << " has no instruction for " << a.getType()
@@ -444,7 +473,7 @@ template <class CallOp> struct ConvertMmaCall : OpConversionPattern<CallOp> {
 
 } // namespace
 
-void populateAtomPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
+void populateAtomPatterns(RewritePatternSet &patterns, const FlyTypeConverter &converter) {
   patterns.add<ConvertMakeAtom<MakeCopyAtomOp>, ConvertMakeAtom<MakeMmaAtomOp>, ConvertStaticAtom,
                ConvertMakeTiled<MakeTiledCopyOp>, ConvertMakeTiled<MakeTiledMmaOp>,
                ConvertMakeTiled<GetCopyAtomOp>, ConvertMakeTiled<GetMmaAtomOp>, ConvertAtomSetValue,

@@ -1,28 +1,29 @@
 // Pointers, views, loads and stores.
 
 #include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::fly {
 
 namespace {
 
-constexpr int64_t kDynamicSharedAlignment =
-    1024; // the alignment that FlyDSL's dynamic shared memory promises
+/// The alignment that FlyDSL's dynamic shared memory promises.
+constexpr int64_t kDynamicSharedAlignment = 1024;
 
-/// An LDS variable of `bytes` bytes at the start of the module.
+/// A variable of `bytes` bytes in shared memory, LLVM's address space `space`, at the start of the
+/// module.
 LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleOp module,
-                            Location loc, StringRef prefix, int64_t bytes, int64_t alignment) {
+                            Location loc, unsigned space, StringRef prefix, int64_t bytes,
+                            int64_t alignment) {
   std::string name;
   for (unsigned i = 0;; ++i) {
     name = (prefix + "_" + Twine(i)).str();
@@ -32,11 +33,17 @@ LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleO
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(module.getBody());
   auto type = LLVM::LLVMArrayType::get(rewriter.getI8Type(), bytes);
-  auto global = LLVM::GlobalOp::create(rewriter, loc, type, /*isConstant=*/false,
-                                       LLVM::Linkage::External, name, Attribute(), alignment,
-                                       ROCDL::ROCDLDialect::kSharedMemoryAddressSpace);
+  auto global =
+      LLVM::GlobalOp::create(rewriter, loc, type, /*isConstant=*/false, LLVM::Linkage::External,
+                             name, Attribute(), alignment, space);
   global.setDsoLocal(true);
   return global;
+}
+
+/// The number of shared memory's address space, as the target of `pattern` says.
+unsigned sharedSpace(const ConversionPattern &pattern) {
+  return pattern.getTypeConverter<FlyTypeConverter>()->getTarget().getLLVMAddressSpace(
+      AddressSpace::Shared);
 }
 
 std::optional<int64_t> sizeAttr(MakePtrOp op, StringRef name) {
@@ -50,17 +57,28 @@ struct ConvertMakePtr : OpConversionPattern<MakePtrOp> {
   LogicalResult matchAndRewrite(MakePtrOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     PointerType type = op.getType();
-    if (isBufferPointer(type))
-      return makeBuffer(op, adaptor, rewriter);
+    Type convertedTy = getTypeConverter()->convertType(type);
+    if (convertedTy && isDescriptor(type))
+      return makeDescriptor(op, adaptor, rewriter);
     if (type.isIn(AddressSpace::Register))
-      return makeRegister(op, type, rewriter);
+      return makeRegister(op, convertedTy, rewriter);
     if (type.isIn(AddressSpace::Shared))
-      return makeShared(op, rewriter);
+      return makeShared(op, sharedSpace(*this), rewriter);
     return op.emitOpError("can't make a pointer of type ") << type;
   }
 
 private:
-  static LogicalResult makeRegister(MakePtrOp op, PointerType type,
+  static LogicalResult makeDescriptor(MakePtrOp op, OpAdaptor adaptor,
+                                      ConversionPatternRewriter &rewriter) {
+    auto lowering = cast<DescriptorLoweringInterface>(op.getType().getAddressSpace());
+    FailureOr<Value> pointer = lowering.makePointer(rewriter, op, adaptor.getArgs());
+    if (failed(pointer))
+      return failure();
+    rewriter.replaceOp(op, *pointer);
+    return success();
+  }
+
+  static LogicalResult makeRegister(MakePtrOp op, Type convertedTy,
                                     ConversionPatternRewriter &rewriter) {
     std::optional<int64_t> elements = sizeAttr(op, "allocSize");
     if (!elements || *elements <= 0)
@@ -68,22 +86,24 @@ private:
     if (*elements > kMostRegisterElements)
       return op.emitOpError("in register memory has an allocSize of at most ")
              << kMostRegisterElements << ", not " << *elements;
-    // One allocation a function: in a loop it would take new scratch memory every time round.
+    // Allocate once per function: an alloca in a loop would take new memory in every iteration.
     OpBuilder::InsertionGuard guard(rewriter);
     if (auto func = op->getParentOfType<FunctionOpInterface>()) {
-      // Behind those that stand there already: they stay in the order of the program.
+      // Insert after the allocations that are there already, so that they keep the program's order.
       rewriter.setInsertionPointToStart(&func.getFunctionBody().front());
       while (isa<arith::ConstantOp, LLVM::AllocaOp>(*rewriter.getInsertionPoint()))
         rewriter.setInsertionPointAfter(&*rewriter.getInsertionPoint());
     }
     Value count =
         arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getI64IntegerAttr(*elements));
-    rewriter.replaceOp(op, LLVM::AllocaOp::create(rewriter, op.getLoc(), convertedPointerType(type),
-                                                  storedElementType(type.getElemTy()), count, 0));
+    rewriter.replaceOp(op, LLVM::AllocaOp::create(rewriter, op.getLoc(), convertedTy,
+                                                  storedElementType(op.getType().getElemTy()),
+                                                  count, 0));
     return success();
   }
 
-  static LogicalResult makeShared(MakePtrOp op, ConversionPatternRewriter &rewriter) {
+  static LogicalResult makeShared(MakePtrOp op, unsigned space,
+                                  ConversionPatternRewriter &rewriter) {
     std::optional<int64_t> bytes = sizeAttr(op, "allocBytes"),
                            alignment = sizeAttr(op, "allocAlign");
     if (!bytes || !alignment || *bytes < 0 || *alignment <= 0 || !llvm::isPowerOf2_64(*alignment))
@@ -93,22 +113,8 @@ private:
     if (!module)
       return op.emitOpError("in shared memory must stand in a gpu.module");
     rewriter.replaceOpWithNewOp<LLVM::AddressOfOp>(
-        op, createShared(rewriter, module, op.getLoc(), "__shared_alloc", *bytes, *alignment));
-    return success();
-  }
-
-  static LogicalResult makeBuffer(MakePtrOp op, OpAdaptor adaptor,
-                                  ConversionPatternRewriter &rewriter) {
-    ValueRange args = adaptor.getArgs();
-    if (args.size() != 4 || !isa<LLVM::LLVMPointerType>(args[0].getType()) ||
-        !args[1].getType().isInteger(16) || !args[2].getType().isInteger(64) ||
-        !args[3].getType().isInteger(32))
-      return op.emitOpError("of a buffer takes a pointer, its stride (i16), its size in bytes "
-                            "(i64) and its flags (i32)");
-    auto resourceTy = LLVM::LLVMPointerType::get(op.getContext(), 8);
-    Value resource = ROCDL::MakeBufferRsrcOp::create(rewriter, op.getLoc(), resourceTy, args[0],
-                                                     args[1], args[2], args[3]);
-    rewriter.replaceOp(op, makeBufferPointer(rewriter, op.getLoc(), resource));
+        op,
+        createShared(rewriter, module, op.getLoc(), space, "__shared_alloc", *bytes, *alignment));
     return success();
   }
 };
@@ -120,14 +126,14 @@ struct ConvertGetDynShared : OpConversionPattern<GetDynSharedOp> {
     auto module = op->getParentOfType<gpu::GPUModuleOp>();
     if (!module)
       return op.emitOpError("must stand in a gpu.module");
-    // All of a module's kernels mean the same region, behind what is allocated statically.
+    // All kernels of a module share one variable, which lies behind the static allocations.
     LLVM::GlobalOp global;
     for (auto candidate : module.getBody()->getOps<LLVM::GlobalOp>())
       if (candidate.getSymName().starts_with("__dynamic_shared"))
         global = candidate;
     if (!global)
-      global = createShared(rewriter, module, op.getLoc(), "__dynamic_shared", 0,
-                            kDynamicSharedAlignment);
+      global = createShared(rewriter, module, op.getLoc(), sharedSpace(*this), "__dynamic_shared",
+                            0, kDynamicSharedAlignment);
     Value address = LLVM::AddressOfOp::create(rewriter, op.getLoc(), global);
     rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, address.getType(), rewriter.getI8Type(), address,
                                              ArrayRef<LLVM::GEPArg>{0});
@@ -191,7 +197,7 @@ struct ConvertPtrStore : OpConversionPattern<PtrStoreOp> {
   }
 };
 
-/// Operations that are nothing to LLVM: the result is the converted first operand.
+/// Operations that make no difference to LLVM: the result is the converted first operand.
 template <class Op> struct Forward : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename OpConversionPattern<Op>::OneToNOpAdaptor adaptor,
@@ -239,15 +245,6 @@ struct ConvertToLLVMPtr : OpConversionPattern<ToLLVMPtrOp> {
   }
 };
 
-struct ConvertGetBufferRsrc : OpConversionPattern<fly_rocdl::GetBufferRsrcOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(fly_rocdl::GetBufferRsrcOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, bufferResource(rewriter, op.getLoc(), adaptor.getPtr()));
-    return success();
-  }
-};
-
 struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ExtractAlignedPointerAsIndexOp op, OpAdaptor adaptor,
@@ -266,11 +263,12 @@ struct ConvertExtractPointer : OpConversionPattern<ExtractAlignedPointerAsIndexO
 
 } // namespace
 
-void populateMemoryPatterns(RewritePatternSet &patterns, const TypeConverter &converter) {
-  patterns.add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad,
-               ConvertPtrStore, Forward<MakeViewOp>, Forward<GetIterOp>, Forward<RecastIterOp>,
-               Forward<ApplySwizzleOp>, ConvertIntToPtr, ConvertPtrToInt, ConvertToLLVMPtr,
-               ConvertExtractPointer, ConvertGetBufferRsrc>(converter, patterns.getContext());
+void populateMemoryPatterns(RewritePatternSet &patterns, const FlyTypeConverter &converter) {
+  patterns
+      .add<ConvertMakePtr, ConvertGetDynShared, ConvertAddOffset, ConvertPtrLoad, ConvertPtrStore,
+           Forward<MakeViewOp>, Forward<GetIterOp>, Forward<RecastIterOp>, Forward<ApplySwizzleOp>,
+           ConvertIntToPtr, ConvertPtrToInt, ConvertToLLVMPtr, ConvertExtractPointer>(
+          converter, patterns.getContext());
 }
 
 } // namespace mlir::fly

@@ -1,7 +1,6 @@
-// Fly pointers as LLVM values.
-
-#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H
-#define FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H
+// Fly pointers as LLVM values: addresses, whose loads and stores are LLVM's own, and descriptors,
+// which the backend of their address space lowers (DescriptorLoweringInterface).
+#pragma once
 
 #include "dialect/Fly/IR/FlyTypes.h"
 
@@ -10,14 +9,8 @@
 
 namespace mlir::fly {
 
-/// Whether the pointer is a buffer descriptor with an offset, not an address.
-bool isBufferPointer(PointerType type);
-
-/// LLVM's number of the pointer's address space; 8, the resource's, for buffer pointers.
-unsigned llvmAddressSpace(PointerType type);
-
-/// What values of the pointer's type become.
-Type convertedPointerType(PointerType type);
+/// Whether the pointer is a descriptor with an offset, not an address.
+bool isDescriptor(PointerType type);
 
 /// The element type as memory and vectors hold it.
 Type storedElementType(Type elemTy);
@@ -29,6 +22,9 @@ int64_t memoryBits(Type elemTy);
 /// bytes: its alignment, no more than what a swizzle leaves of it.
 int64_t accessAlignment(PointerType type);
 
+/// x ^ ((x & mask) >> shift) on an integer; `x` itself where the swizzle is trivial.
+Value swizzled(OpBuilder &builder, Location loc, const flydsl::layout::Swizzle &swizzle, Value x);
+
 /// The address of an access: the pointer with its swizzle applied to the byte address.
 Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value pointer);
 
@@ -36,7 +32,8 @@ Value swizzledAddress(OpBuilder &builder, Location loc, PointerType type, Value 
 Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer, Value offset);
 
 /// Whether `bits` bits of elements, as registers hold them, can be accessed at once: they are whole
-/// bytes, and a swizzle, which moves units of 2^base bytes, does not part them. Says so at `op`.
+/// bytes, and a swizzle, which moves units of 2^base bytes, does not part them. Emits an error at
+/// `op` otherwise.
 LogicalResult verifyAccess(Operation *op, PointerType type, int64_t bits);
 
 /// When an access says its alignment: always, only where it is less than LLVM would assume, or
@@ -49,27 +46,17 @@ Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerT
 void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
                Alignment alignment = Alignment::Always);
 
-/// Buffer pointers: made of a resource at offset 0, and taken apart. The byte offset has the
-/// swizzle applied.
-Value makeBufferPointer(OpBuilder &builder, Location loc, Value resource);
-Value bufferResource(OpBuilder &builder, Location loc, Value pointer);
-Value bufferByteOffset(OpBuilder &builder, Location loc, PointerType type, Value pointer);
-
-/// An element count as bytes of elements of `elemTy`, in i32.
-Value elementsToBytes(OpBuilder &builder, Location loc, Type elemTy, Value elements);
-
 /// Bits of an integer, a float, or a vector of them.
 int64_t bitsOf(Type type);
 
 /// An i32 constant.
 Value constantI32(OpBuilder &builder, Location loc, int64_t value);
 
-/// The type in which `bits` bits go through a buffer instruction: i8, i16, i32 or a vector of i32.
-Type bufferDataType(OpBuilder &builder, int64_t bits);
+/// The type in which `bits` bits are moved where nothing else says one: an integer of at most 32
+/// bits, or a vector of i32.
+Type wordsType(OpBuilder &builder, int64_t bits);
 
 /// `value` as `type` of the same size.
 Value bitcastTo(OpBuilder &builder, Location loc, Value value, Type type);
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_CONVERSION_FLYTOLLVM_POINTERS_H

@@ -1,10 +1,6 @@
-// The atoms of every target.
+#include "dialect/Conversion/FlyToLLVM/UniversalAtoms.h"
 
-#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
-
-#include "dialect/Fly/IR/FlyDialect.h"
-#include "dialect/Fly/IR/FlyTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -12,33 +8,29 @@
 
 namespace mlir::fly {
 
-namespace {
-
-struct UniversalCopy
-    : CopyOpLoweringInterface::ExternalModel<UniversalCopy, CopyOpUniversalCopyType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
-                            Type srcTy, Type dstTy, Value, Value src, Value dst) const {
-    int64_t bits = cast<CopyOpUniversalCopyType>(type).getBitSize();
-    auto from = dyn_cast<MemRefType>(srcTy), to = dyn_cast_or_null<MemRefType>(dstTy);
-    Value value = src;
-    if (from) {
-      Type type = resultTy;
-      if (!type)
-        type = from.getElemTy().isInteger(1) ? VectorType::get({bits}, builder.getI1Type())
-                                             : bufferDataType(builder, bits);
-      value = emitLoad(builder, loc, type, from.getPointerType(), src);
-    }
-    if (bitsOf(value.getType()) != bits)
-      return failure();
-    if (to)
-      emitStore(builder, loc, value, to.getPointerType(), dst);
-    else
-      value = bitcastTo(builder, loc, value, resultTy);
-    return value;
+FailureOr<Value> emitUniversalCopy(CopyOpUniversalCopyType copy, OpBuilder &builder, Location loc,
+                                   Type resultTy, Type srcTy, Type dstTy, Value src, Value dst) {
+  int64_t bits = copy.getBitSize();
+  auto from = dyn_cast<MemRefType>(srcTy), to = dyn_cast_or_null<MemRefType>(dstTy);
+  Value value = src;
+  if (from) {
+    Type type = resultTy;
+    if (!type)
+      type = from.getElemTy().isInteger(1) ? VectorType::get({bits}, builder.getI1Type())
+                                           : wordsType(builder, bits);
+    value = emitLoad(builder, loc, type, from.getPointerType(), src);
   }
-};
+  if (bitsOf(value.getType()) != bits)
+    return failure();
+  if (to)
+    emitStore(builder, loc, value, to.getPointerType(), dst);
+  else
+    value = bitcastTo(builder, loc, value, resultTy);
+  return value;
+}
 
-std::optional<LLVM::AtomicBinOp> atomicKind(AtomicOp op, Type type) {
+/// LLVM's operation for an atomic on values of `type`; none where there is none.
+static std::optional<LLVM::AtomicBinOp> atomicKind(AtomicOp op, Type type) {
   bool isFloat = isa<FloatType>(type);
   switch (op) {
   case AtomicOp::Add:
@@ -59,47 +51,29 @@ std::optional<LLVM::AtomicBinOp> atomicKind(AtomicOp op, Type type) {
   return std::nullopt;
 }
 
-struct UniversalAtomic
-    : CopyOpLoweringInterface::ExternalModel<UniversalAtomic, CopyOpUniversalAtomicType> {
-  FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
-                            Type srcTy, Type dstTy, Value, Value src, Value dst) const {
-    auto atomic = cast<CopyOpUniversalAtomicType>(type);
-    auto to = dyn_cast_or_null<MemRefType>(dstTy);
-    Type elemTy = isa<VectorType>(atomic.getValType())
-                      ? cast<VectorType>(atomic.getValType()).getElementType()
-                      : atomic.getValType();
-    std::optional<LLVM::AtomicBinOp> kind = atomicKind(atomic.getAtomicOp().getValue(), elemTy);
-    if (!to || isa<MemRefType>(srcTy) || !kind || isBufferPointer(to.getPointerType()) ||
-        bitsOf(src.getType()) != bitsOf(atomic.getValType()))
-      return failure();
-    src = bitcastTo(builder, loc, src, atomic.getValType());
-    Value address = swizzledAddress(builder, loc, to.getPointerType(), dst);
-    LLVM::AtomicRMWOp::create(builder, loc, *kind, address, src, LLVM::AtomicOrdering::monotonic,
-                              atomic.getSyncscope());
-    return src;
-  }
-};
+FailureOr<Value> emitUniversalAtomic(CopyOpUniversalAtomicType atomic, OpBuilder &builder,
+                                     Location loc, Type srcTy, Type dstTy, Value src, Value dst) {
+  auto to = dyn_cast_or_null<MemRefType>(dstTy);
+  std::optional<LLVM::AtomicBinOp> kind =
+      atomicKind(atomic.getAtomicOp().getValue(), getElementTypeOrSelf(atomic.getValType()));
+  if (!to || isa<MemRefType>(srcTy) || !kind || isDescriptor(to.getPointerType()) ||
+      bitsOf(src.getType()) != bitsOf(atomic.getValType()))
+    return failure();
+  src = bitcastTo(builder, loc, src, atomic.getValType());
+  Value address = swizzledAddress(builder, loc, to.getPointerType(), dst);
+  LLVM::AtomicRMWOp::create(builder, loc, *kind, address, src, LLVM::AtomicOrdering::monotonic,
+                            atomic.getSyncscope());
+  return src;
+}
 
-struct UniversalFMA : MmaOpLoweringInterface::ExternalModel<UniversalFMA, MmaOpUniversalFMAType> {
-  FailureOr<Value> emitCall(Type, OpBuilder &builder, Location loc, Type resultTy, Value, Value a,
-                            Value b, Value c) const {
-    if (a.getType() != b.getType() || a.getType() != c.getType() || c.getType() != resultTy)
-      return failure();
-    if (isa<FloatType>(getElementTypeOrSelf(resultTy)))
-      return Value(math::FmaOp::create(builder, loc, a, b, c));
-    Value product = arith::MulIOp::create(builder, loc, a, b);
-    return Value(arith::AddIOp::create(builder, loc, product, c));
-  }
-};
-
-} // namespace
-
-void attachUniversalAtomModels(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, FlyDialect *) {
-    CopyOpUniversalCopyType::attachInterface<UniversalCopy>(*context);
-    CopyOpUniversalAtomicType::attachInterface<UniversalAtomic>(*context);
-    MmaOpUniversalFMAType::attachInterface<UniversalFMA>(*context);
-  });
+FailureOr<Value> emitUniversalFMA(OpBuilder &builder, Location loc, Type resultTy, Value a, Value b,
+                                  Value c) {
+  if (a.getType() != b.getType() || a.getType() != c.getType() || c.getType() != resultTy)
+    return failure();
+  if (isa<FloatType>(getElementTypeOrSelf(resultTy)))
+    return Value(math::FmaOp::create(builder, loc, a, b, c));
+  Value product = arith::MulIOp::create(builder, loc, a, b);
+  return Value(arith::AddIOp::create(builder, loc, product, c));
 }
 
 } // namespace mlir::fly

@@ -1,10 +1,12 @@
 // Copies through buffers and into LDS.
 //
-// The state of these atoms starts with soffset, in elements. Copies into LDS have a byte offset
-// beside it.
+// The state of these atoms starts with soffset, in elements. The state of copies into LDS also has
+// a byte offset.
 
-#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
+#include "dialect/Conversion/FlyToROCDL/BufferPointers.h"
+#include "dialect/Conversion/FlyToROCDL/LoweringModels.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
@@ -28,7 +30,8 @@ bool isSharedMemRef(Type type) {
   return memref && memref.isIn(AddressSpace::Shared);
 }
 
-/// Shared memory that instructions fill by themselves, lane after lane: a swizzle would be lost.
+/// Shared memory without a swizzle. Instructions that write to LDS directly, lane after lane, would
+/// ignore a swizzle.
 bool isPlainSharedMemRef(Type type) {
   return isSharedMemRef(type) && cast<MemRefType>(type).getSwizzle().isTrivial();
 }
@@ -41,7 +44,7 @@ Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
 struct BufferAccess {
   Value resource, offset, soffset;
 
-  /// `elements` is the soffset as the atom holds it.
+  /// `elements` is the soffset as the atom's state holds it.
   BufferAccess(OpBuilder &builder, Location loc, MemRefType type, Value pointer, Value elements) {
     PointerType pointerTy = type.getPointerType();
     soffset = elementsToBytes(builder, loc, type.getElemTy(), elements);
@@ -54,7 +57,7 @@ struct BufferCopy : CopyOpLoweringInterface::ExternalModel<BufferCopy, CopyOpCDN
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Type,
                             Type srcTy, Type dstTy, Value atom, Value src, Value dst) const {
     auto copy = cast<CopyOpCDNA3BufferCopyType>(type);
-    Type dataTy = bufferDataType(builder, copy.getBitSize());
+    Type dataTy = wordsType(builder, copy.getBitSize());
     if (MemRefType from = bufferMemRef(srcTy)) {
       if (!resultTy || bitsOf(resultTy) != copy.getBitSize())
         return failure();
@@ -100,8 +103,8 @@ struct BufferCopyLDS
   }
 };
 
-// LLVM 22 has no form of these loads that is exempt from the compiler's own waits. The ordinary one
-// moves the same data; the waits that LLVM inserts make it complete before anything reads it.
+// LLVM 22 has no form of these loads without the waits that the compiler inserts. The ordinary form
+// moves the same data, and the waits make it complete before anything reads the data.
 struct BufferLoadAsyncLDS
     : CopyOpLoweringInterface::ExternalModel<BufferLoadAsyncLDS,
                                              CopyOpCDNA4BufferLoadAsyncLDSType> {
@@ -129,8 +132,8 @@ struct GlobalLoadAsyncLDS
   }
 };
 
-/// The raw buffer atomic of an operation, without "llvm.amdgcn.raw.ptr.buffer.atomic."; empty where
-/// there is none.
+/// The name of an operation's raw buffer atomic, without "llvm.amdgcn.raw.ptr.buffer.atomic.";
+/// empty if there is none.
 StringRef bufferAtomic(AtomicOp op, bool isFloat) {
   switch (op) {
   case AtomicOp::Add:

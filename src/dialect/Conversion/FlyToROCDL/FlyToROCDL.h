@@ -1,7 +1,6 @@
-// Conversion of Fly to ROCDL.
-
-#ifndef FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H
-#define FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H
+// The conversion of Fly and FlyROCDL to LLVM and ROCDL, and of what MLIR's own conversion to ROCDL
+// does not do as kernels need it: narrow floats and math functions.
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -16,5 +15,3 @@ namespace mlir::fly {
 #include "dialect/Conversion/FlyToROCDL/Passes.h.inc"
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_FLYTOROCDL_H

@@ -4,8 +4,9 @@
 // and element types. Operands are taken as registers: whatever vector the fragment is, it is cast
 // to the instruction's.
 
-#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
+#include "dialect/Conversion/FlyToROCDL/LoweringModels.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"

@@ -1,9 +1,10 @@
 //===- NarrowFloats.cpp - Conversions of floats of 8 bits and less --------===//
 //
-// LLVM has no such types; their values are integers of as many bits. fp8 in the target's own format
-// is converted by its instructions, whatever else by integer arithmetic that rounds to nearest even
-// as they do. A number out of range becomes infinity, or NaN where the format has none; formats
-// without either saturate. f8E8M0FNU is a power of two: the exponent of an f32 as it is.
+// LLVM has no such types, so their values are integers of as many bits. The target's instructions
+// convert fp8 in the target's own format. All other formats are converted by integer arithmetic,
+// which rounds to nearest even as the instructions do. A number out of range becomes infinity, or
+// NaN if the format has no infinity; formats without either saturate. f8E8M0FNU is a power of two:
+// it is the exponent of an f32.
 //
 //===----------------------------------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ using flydsl::detail::Processor;
 
 namespace {
 
-/// What a format of `exponent` and `mantissa` bits does with what is not finite.
+/// How a format represents numbers that are not finite.
 enum class Extremes { ieee, nanOnly, negativeZeroIsNan, none };
 
 struct Format {
@@ -42,7 +43,7 @@ struct Format {
            : extremes == Extremes::nanOnly ? all - 1
                                            : all;
   }
-  /// What is too large becomes; its sign is kept but for negativeZeroIsNan.
+  /// What a number becomes that is too large. Its sign is kept except in negativeZeroIsNan.
   uint32_t overflow() const {
     switch (extremes) {
     case Extremes::ieee:
@@ -76,8 +77,8 @@ std::optional<Format> formatOf(Type type) {
   return std::nullopt;
 }
 
-/// "fp8" or "bf8" where the target's instructions convert this type; empty where they don't.
-/// `processor` is null where the target is not known.
+/// "fp8" or "bf8" if the target's instructions convert this type, else empty. `processor` is null
+/// if the target is not known.
 StringRef nativeName(const Processor *processor, Type type) {
   const bool converts = processor && processor->features.has(Feature::fp8_conversions);
   const bool isFnuz = converts && processor->features.has(Feature::fnuz_fp8);
@@ -138,7 +139,8 @@ Value widened(const Words &w, const Format &f, Value bits) {
   Value word = w.resize(bits, 32);
   const int magnitudeBits = f.exponent + f.mantissa;
   Value magnitude = w.op<AndIOp>(word, w.word((1u << magnitudeBits) - 1));
-  // The fields in f32's places; the product moves the bias and normalises what is denormal.
+  // Move the fields to their places in f32. The multiplication corrects the bias and normalises
+  // denormal numbers.
   Value placed = w.op<ShLIOp>(magnitude, w.word(static_cast<uint32_t>(23 - f.mantissa)));
   Value scaled = w.bits(w.op<MulFOp>(w.asFloat(placed), w.number(std::ldexp(1.0f, 127 - f.bias))));
   const Value nan = w.word(0x7fc00000);
@@ -164,13 +166,14 @@ Value narrowed(const Words &w, const Format &f, Value number) {
   Value word = w.bits(number);
   Value magnitude = w.op<AndIOp>(word, w.word(0x7fffffff));
   const auto shift = static_cast<uint32_t>(23 - f.mantissa);
-  // Normal: half of the last place, less one for even ones, is added before the rest is cut off.
+  // Normal numbers: add half of the last place, or less by one bit if the number is even, and cut
+  // off the rest.
   Value odd = w.op<AndIOp>(w.op<ShRUIOp>(magnitude, w.word(shift)), w.word(1));
   Value rounded = w.op<AddIOp>(w.op<AddIOp>(magnitude, w.word((1u << (shift - 1)) - 1)), odd);
   Value normal = w.op<SubIOp>(w.op<ShRUIOp>(rounded, w.word(shift)),
                               w.word(static_cast<uint32_t>(127 - f.bias) << f.mantissa));
-  // Denormal: beside a number whose last place is the format's smallest step, the sum is rounded
-  // to such steps.
+  // Denormal numbers: add a number whose last place is the format's smallest step, so that the sum
+  // is rounded to such steps.
   const float magic = std::ldexp(1.0f, 1 - f.bias - f.mantissa + 23);
   Value denormal = w.op<SubIOp>(w.bits(w.op<AddFOp>(w.asFloat(magnitude), w.number(magic))),
                                 w.bits(w.number(magic)));
@@ -190,7 +193,7 @@ Value narrowed(const Words &w, const Format &f, Value number) {
   return w.op<OrIOp>(result, sign);
 }
 
-/// Scalars of a value, whatever its shape; and back.
+/// The scalars of a value of any shape.
 SmallVector<Value> elementsOf(OpBuilder &b, Location loc, Value v) {
   auto vector = dyn_cast<VectorType>(v.getType());
   if (!vector)
@@ -209,7 +212,7 @@ Value call(OpBuilder &b, Location loc, const Twine &name, Type type, ValueRange 
   return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands)->getResult(0);
 }
 
-/// By the target's instructions, two elements each.
+/// Narrows by the target's instructions, which convert two elements each.
 Value nativelyNarrowed(OpBuilder &b, Location loc, StringRef name, Value number) {
   SmallVector<Value> from = elementsOf(b, loc, number), to;
   Type i32 = b.getI32Type(), i8 = b.getIntegerType(8);
@@ -298,9 +301,9 @@ struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloa
     for (Operation *op : conversions) {
       OpBuilder b(op);
       auto extend = dyn_cast<arith::ExtFOp>(op);
-      op->getResult(0).replaceAllUsesWith(
-          extend ? extended(b, extend, processor)
-                 : truncated(b, cast<arith::TruncFOp>(op), processor));
+      op->getResult(0).replaceAllUsesWith(extend
+                                              ? extended(b, extend, processor)
+                                              : truncated(b, cast<arith::TruncFOp>(op), processor));
       op->erase();
     }
   }

@@ -1,8 +1,9 @@
 //===- NativeMath.cpp - Math that the code generator lowers by itself -----===//
 //
 // MLIR sends most math operations to ROCm's device library and forgets their fast-math flags, which
-// decide between one instruction and a dozen. What the AMDGPU code generator lowers to within the
-// accuracy that OpenCL asks for becomes an intrinsic here, flags included; the rest stays.
+// decide between one instruction and a dozen. This pass makes an intrinsic, with the flags, of each
+// operation that the AMDGPU code generator lowers within the accuracy that OpenCL asks for. It
+// leaves the others to the library.
 //
 //===----------------------------------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@ namespace {
 
 enum class Precision { upToSingle, any };
 
-/// Replaces `op` by what `make` builds of its operand, if its type is one that the code generator
-/// has the function for. bf16 is computed in f32.
+/// Replaces `op` by the value that `make` builds from its operand, if the code generator has the
+/// function for its type. bf16 is computed in f32.
 template <class Make> void replace(Operation *op, Precision precision, Make make) {
   const Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
   auto vector = dyn_cast<VectorType>(type);
@@ -55,8 +56,8 @@ template <class Make> void replace(Operation *op, Precision precision, Make make
   op->erase();
 }
 
-/// By name: MLIR's conversion of GPU modules, which comes after, takes the operations of the same
-/// meaning for its own and would call the library.
+/// Calls the intrinsic by its name. MLIR's later conversion of GPU modules would replace LLVM's
+/// operations of the same meaning by calls of the library.
 Value call(OpBuilder &b, Location loc, StringRef intrinsic, Value x,
            LLVM::FastmathFlagsAttr flags) {
   return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(intrinsic), x, flags)
@@ -73,7 +74,8 @@ bool isApproximate(LLVM::FastmathFlagsAttr flags) {
   return bitEnumContainsAll(flags.getValue(), LLVM::FastmathFlags::afn);
 }
 
-/// One instruction an element: results below the smallest normal number are 0.
+/// The hardware's exp2: one instruction per element, whose results below the smallest normal number
+/// are 0.
 Value hardwareExp2(OpBuilder &b, Location loc, Value x) {
   auto exp2 = [&](Value e) -> Value {
     return LLVM::CallIntrinsicOp::create(b, loc, e.getType(), b.getStringAttr("llvm.amdgcn.exp2"),
@@ -96,8 +98,8 @@ Value splat(OpBuilder &b, Location loc, Type type, double number) {
   return LLVM::ConstantOp::create(b, loc, type, value);
 }
 
-/// The code generator scales what would not be normal, which takes five instructions around the
-/// one; approximate functions in f32 do without, as FlyDSL's.
+/// The code generator scales arguments whose result would not be normal, which takes five more
+/// instructions. Approximate functions in f32 leave that out, as FlyDSL's do.
 void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
   replace(op, Precision::upToSingle,
           [&](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {
@@ -110,7 +112,7 @@ void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
           });
 }
 
-/// The reciprocal of the root; under fast-math flags one instruction.
+/// The reciprocal of the square root, which is one instruction if the fast-math flags allow it.
 void becomeReciprocalRoot(Operation *op) {
   replace(op, Precision::any,
           [](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {

@@ -14,8 +14,6 @@ def ConvertFlyToROCDLPass : Pass<"convert-fly-to-rocdl"> {
     their pointer's type. Atom calls become what their instruction is; under a predicate, inside an
     `scf.if`.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def ConvertNarrowFloatsPass : Pass<"fly-convert-narrow-floats"> {

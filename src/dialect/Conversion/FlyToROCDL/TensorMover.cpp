@@ -5,8 +5,9 @@
 // list them outermost first. Where several waves share a tile, each moves a slab of it that lies in
 // one piece in LDS.
 
-#include "dialect/Conversion/FlyToLLVM/ConversionPatterns.h"
+#include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
+#include "dialect/Conversion/FlyToROCDL/LoweringModels.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "layout/checked.h"

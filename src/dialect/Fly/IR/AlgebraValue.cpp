@@ -120,13 +120,6 @@ MemRefValue movedBy(const MemRefValue &tensor, const layout::IntTuple &offset,
   return {movedBy(tensor.iterator, offset), linear};
 }
 
-CoordTensorValue movedBy(const CoordTensorValue &tensor, const layout::IntTuple &offset,
-                         const layout::Layout &linear) {
-  if (auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout))
-    return {tensor.base, composedFrom(*composed, offset, linear)};
-  return {layout::add(tensor.base, offset), linear};
-}
-
 MemRefValue decomposed(const MemRefValue &tensor) {
   auto *composed = std::get_if<layout::ComposedLayout>(&tensor.layout);
   if (!composed)

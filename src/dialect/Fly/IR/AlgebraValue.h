@@ -1,8 +1,8 @@
 // The values that the algebra operations compute with, and the one evaluation scheme over them.
 //
-// An operation's `compute` takes algebra values and gives algebra values; whether their dynamic
-// numbers are anonymous (inference from types) or named by symbols (lowering) makes no difference
-// to it.
+// The function `compute` of an operation maps algebra values to algebra values. It is the same
+// whether their dynamic numbers are anonymous, as in type inference, or symbols, as in the
+// lowering.
 #pragma once
 
 #include "dialect/Fly/IR/FlyTypes.h"
@@ -15,7 +15,7 @@
 
 namespace mlir::fly {
 
-/// A number that is an SSA value of its own: of 32 or 64 bits, or a truth value of 1.
+/// A number that is an SSA value by itself. It has 32 or 64 bits, or 1 if it is a truth value.
 struct ScalarValue {
   flydsl::layout::Int value;
   unsigned bits = 32;
@@ -41,15 +41,15 @@ struct CoordTensorValue {
   flydsl::layout::AnyLayout layout;
 };
 
-/// A value of the algebra; a Type for those that the algebra does not look into (atoms and tiled
-/// operations).
+/// A value of the algebra. Atoms and tiled operations, which the algebra does not look into, are
+/// represented by their Type.
 using AlgebraValue = std::variant<Type, flydsl::layout::IntTuple, flydsl::layout::Layout,
                                   flydsl::layout::ComposedLayout, flydsl::layout::Tile,
                                   flydsl::layout::Swizzle, flydsl::layout::CoordSwizzle,
                                   ScalarValue, PointerValue, MemRefValue, CoordTensorValue>;
 
-/// The value that a type stands for, its dynamic numbers anonymous; the type itself where the
-/// algebra does not look into it. Integers of 1, 32 and 64 bits are scalars.
+/// The value of a type, with anonymous dynamic numbers; the type itself if the algebra does not
+/// look into it. Integers of 1, 32 and 64 bits are scalars.
 AlgebraValue getAlgebraValue(Type type);
 /// The type of a value.
 Type getAlgebraType(const AlgebraValue &value, MLIRContext *context);
@@ -59,14 +59,12 @@ Type getAlgebraType(const AlgebraValue &value, MLIRContext *context);
 AlgebraValue mapLeaves(const AlgebraValue &value,
                        const std::function<flydsl::layout::Int(const flydsl::layout::Int &)> &fn);
 
-/// A pointer or a tensor moved by `offset`: its type keeps as much alignment as the offset leaves.
+/// A pointer moved by `offset`. Its type keeps as much alignment as the offset leaves.
 PointerValue movedBy(const PointerValue &pointer, const flydsl::layout::IntTuple &offset);
 /// A tensor at an offset of its linear layout, with another linear layout. A composed layout takes
 /// the offset before its inner function, and the iterator stays.
 MemRefValue movedBy(const MemRefValue &tensor, const flydsl::layout::IntTuple &offset,
                     const flydsl::layout::Layout &linear);
-CoordTensorValue movedBy(const CoordTensorValue &tensor, const flydsl::layout::IntTuple &offset,
-                         const flydsl::layout::Layout &linear);
 
 /// A tensor with a plain layout: of a composed one, the place of its origin and the linear layout
 /// from there.

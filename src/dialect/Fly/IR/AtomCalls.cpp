@@ -84,7 +84,7 @@ public:
   }
 
 private:
-  /// Refuses to become more calls than a program can hold, best before the first is made.
+  /// Refuses a copy of more calls than a program can hold, before the first call is made.
   void count(int64_t calls) const {
     if (calls > kMostCalls)
       fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole.src),
@@ -121,7 +121,7 @@ private:
              " elements at once; it has one value a call");
     if (calls == 1)
       return callOnce(src, dst, pred, perCall);
-    // A swizzle is applied once for all calls where it moves them alike, else for each.
+    // If the swizzle moves all calls alike, it is applied once for all of them, else once for each.
     if (isLinear(src, values).value_or(false) && isLinear(dst, values).value_or(false))
       return split(decomposed(src), decomposed(dst), pred, perCall, calls);
     return split(src, dst, pred, perCall, calls);

@@ -9,7 +9,8 @@
 
 namespace mlir::fly {
 
-/// Atom calls, or accesses, that one operation becomes at most; more than that belongs into a loop.
+/// The most atom calls, or accesses, that one operation may become. More of them belong into a
+/// loop.
 constexpr int64_t kMostCalls = 1 << 14;
 
 /// The tensors of a copy, or of one call of its atom.
@@ -18,19 +19,19 @@ struct CopyOperands {
   std::optional<MemRefValue> pred;
 };
 
-/// Runs `fn` on each atom call's part of a copy, in order; a failure of `fn` ends it. A call's
-/// tensors have one mode, whose values are the call's. A LayoutError where the tensors do not fall
-/// into calls.
+/// Calls `fn` with each atom call's part of a copy, in order, until `fn` fails. The tensors of a
+/// call have one mode, which lists the values of the call. Throws LayoutError if the tensors can't
+/// be divided into calls.
 LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole,
                           llvm::function_ref<LogicalResult(const CopyOperands &)> fn);
 
-/// Elements of a tensor that one call of the atom moves; an atom's values may be wider or narrower
-/// than they are. A LayoutError where it is no whole number.
+/// How many elements of a tensor one call of the atom moves. The atom's values may be wider or
+/// narrower than the elements. Throws LayoutError if it is not a whole number.
 int64_t elementsPerCall(CopyAtomType atom, Type elemTy);
 
-/// Whether the first `values` elements of a tensor's one mode lie as its linear layout says,
-/// wherever the tensor starts: its swizzle neither reads nor changes a bit that the mode moves. Not
-/// given where that is not known.
+/// Whether the first `values` elements of a tensor of one mode lie as its linear layout says,
+/// wherever the tensor starts: the swizzle then neither reads nor changes a bit in which they
+/// differ. The result is empty if that is not known.
 std::optional<bool> isLinear(const MemRefValue &tensor, int64_t values);
 
 /// The tensors of a gemm, or of one call of its atom, where `c` is what is added to.

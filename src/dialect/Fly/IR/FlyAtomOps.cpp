@@ -82,7 +82,7 @@ LogicalResult AtomSetValueOp::verify() {
   std::optional<unsigned> field = stateful.getStateFieldIndex(getField());
   if (!field)
     return emitOpError("expected a field of ") << instruction << ", found '" << getField() << "'";
-  // Packed values, such as four 8-bit scales, go by their bits.
+  // Packed values, such as four 8-bit scales, are compared by their bits.
   Type expected = stateful.getStateFieldTypes()[*field];
   if (bitsOf(getValue().getType()) != bitsOf(expected))
     return emitOpError("expected a value of the size of ")
@@ -94,7 +94,7 @@ LogicalResult AtomSetValueOp::verify() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// What a copy does to memory: an atomic reads what it writes.
+/// The effects of a copy on memory. An atomic also reads the memory that it writes.
 static void copyEffects(Type atom, OpOperand &src, OpOperand *dst, OpOperand *pred,
                         Effects &effects) {
   reads(src, effects);

@@ -6,6 +6,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include "dialect/Fly/IR/FlyAttrInterfaces.cpp.inc"
 #include "dialect/Fly/IR/FlyEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -18,6 +19,19 @@ void FlyDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "dialect/Fly/IR/FlyAttrs.cpp.inc"
       >();
+}
+
+// A workgroup's memory and a thread's are small on every GPU; offsets into them have 32 bits.
+unsigned AddressSpaceAttr::getAddressBits() const {
+  switch (getValue()) {
+  case AddressSpace::Generic:
+  case AddressSpace::Global:
+    return 64;
+  case AddressSpace::Shared:
+  case AddressSpace::Register:
+    return 32;
+  }
+  llvm_unreachable("all address spaces are above");
 }
 
 LogicalResult AlignAttr::verify(function_ref<InFlightDiagnostic()> emitError, int32_t alignment) {

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include "dialect/Fly/IR/FlyAttrInterfaces.h.inc"
 #include "dialect/Fly/IR/FlyEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES

@@ -3,6 +3,7 @@
 #define FLYDSL_DIALECT_FLY_ATTRS_TD
 
 include "dialect/Fly/IR/FlyDialect.td"
+include "dialect/Fly/IR/FlyInterfaces.td"
 include "mlir/Dialect/GPU/IR/CompilationAttrInterfaces.td"
 
 def Fly_CachePolicy : Fly_Enum<"CachePolicy", "where a load is kept", [
@@ -17,7 +18,9 @@ def Fly_AddressSpace : Fly_Enum<"AddressSpace", "the memory that a pointer point
   I32EnumAttrCase<"Shared", 2, "shared">,
   I32EnumAttrCase<"Register", 3, "register">
 ]>;
-def Fly_AddressSpaceAttr : Fly_EnumAttr<Fly_AddressSpace, "address_space">;
+def Fly_AddressSpaceAttr : Fly_EnumAttr<Fly_AddressSpace, "address_space", [
+  DeclareAttrInterfaceMethods<Fly_AddressSpaceInterface>
+]>;
 
 def Fly_MmaOperand : Fly_Enum<"MmaOperand", "an operand of D = A * B + C", [
   I32EnumAttrCase<"A", 0, "a">,

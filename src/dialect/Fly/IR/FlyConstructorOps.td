@@ -12,8 +12,8 @@ def Fly_StaticOp : Fly_Op<"static", [Pure, ConstantLike]> {
   let hasFolder = 1;
 }
 
-// The result's type gives the structure; the operands fill its `?`, left to right. A `?` has the
-// width that the type says, whatever the operand's.
+// The type of the result gives the structure, and the operands fill its `?` from left to right. The
+// width of a `?` comes from the type, not from the operand.
 class Fly_MakeTupleOp<string mnemonic>
     : Fly_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<Fly_AlgebraOpInterface, ["evaluate"]>]> {
   let arguments = (ins Variadic<Fly_Scalar>:$dyncElems);

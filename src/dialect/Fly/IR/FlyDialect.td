@@ -49,7 +49,7 @@ class Fly_Enum<string cppName, string text, list<I32EnumAttrCase> cases>
   let cppNamespace = Fly_Dialect.cppNamespace;
 }
 
-class Fly_EnumAttr<Fly_Enum enumeration, string attrMnemonic>
-    : EnumAttr<Fly_Dialect, enumeration, attrMnemonic>;
+class Fly_EnumAttr<Fly_Enum enumeration, string attrMnemonic, list<Trait> traits = []>
+    : EnumAttr<Fly_Dialect, enumeration, attrMnemonic, traits>;
 
 #endif // FLYDSL_DIALECT_FLY_DIALECT_TD

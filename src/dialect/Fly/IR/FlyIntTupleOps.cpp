@@ -25,7 +25,7 @@ using Results = SmallVectorImpl<AlgebraValue>;
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// The answer, where the operands' types settle it.
+/// The answer if the types of the operands determine it, else nothing.
 static OpFoldResult foldCompare(AlgebraFn fn, Operation *op) {
   SmallVector<AlgebraValue, 2> operands, results;
   for (Type type : op->getOperandTypes())
@@ -54,7 +54,8 @@ OpFoldResult EqualOp::fold(FoldAdaptor) { return foldCompare(&EqualOp::compute, 
 //===----------------------------------------------------------------------===//
 
 void SliceOp::compute(const AlgebraArgs &args, Results &results) {
-  // A tensor of a plain layout moves to the coordinate. Of a composed one, the layout itself does.
+  // The iterator of a tensor with a plain layout moves to the coordinate. A composed layout takes
+  // the offset itself, as the row's function says, and the iterator stays.
   const bool isTensor = std::holds_alternative<MemRefValue>(args.operands[0]) ||
                         std::holds_alternative<CoordTensorValue>(args.operands[0]);
   if (!isTensor || std::holds_alternative<layout::ComposedLayout>(args.layout(0)))
@@ -64,9 +65,10 @@ void SliceOp::compute(const AlgebraArgs &args, Results &results) {
   const Layout kept = layout::slice(linear, coord);
   const IntTuple offset = layout::crd2idx(coord, linear);
   if (auto *memref = std::get_if<MemRefValue>(&args.operands[0]))
-    results.push_back(movedBy(*memref, offset, kept));
+    results.push_back(MemRefValue{movedBy(memref->iterator, offset), kept});
   else
-    results.push_back(movedBy(args.get<CoordTensorValue>(0), offset, kept));
+    results.push_back(
+        CoordTensorValue{layout::add(args.get<CoordTensorValue>(0).base, offset), kept});
 }
 
 } // namespace mlir::fly

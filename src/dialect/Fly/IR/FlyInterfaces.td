@@ -1,4 +1,4 @@
-// Interfaces of Fly's types and operations.
+// Interfaces of Fly's types and attributes.
 #ifndef FLYDSL_DIALECT_FLY_INTERFACES_TD
 #define FLYDSL_DIALECT_FLY_INTERFACES_TD
 
@@ -83,36 +83,23 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
   ];
 }
 
-// How an atom becomes instructions. Attached to the types above by the conversion, as external
-// models, so that the dialect itself knows no target's intrinsics.
-def Fly_CopyOpLoweringInterface : TypeInterface<"CopyOpLoweringInterface"> {
-  let cppNamespace = "::mlir::fly";
-  let methods = [
-    InterfaceMethod<[{
-        Emits one call without predicate. What lies in registers is a vector: `src` where `srcTy` is not a
-        memref, and the result where `resultTy` is not null. The others are converted pointers, of the given
-        memref types. `atom` is the converted atom, a struct of its state. Fails without an error where the
-        instruction does not move between such places.
-      }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
-           "::mlir::Type":$copyAtomTy, "::mlir::Type":$srcTy, "::mlir::Type":$dstTy,
-           "::mlir::Value":$atom, "::mlir::Value":$src, "::mlir::Value":$dst)>
-  ];
-}
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
 
-def Fly_MmaOpLoweringInterface : TypeInterface<"MmaOpLoweringInterface"> {
+def Fly_AddressSpaceInterface : AttrInterface<"AddressSpaceInterface"> {
   let cppNamespace = "::mlir::fly";
+  let description = [{
+    The memory that a pointer points into: one of Fly's own (`#fly.address_space`), or one that a
+    target adds.
+  }];
   let methods = [
     InterfaceMethod<[{
-        The value, a scalar or a vector, in which the instruction takes or gives an operand: a fragment has as
-        many bits. Null where any type will do.
-      }], "::mlir::Type", "getRegisterType", (ins "::mlir::fly::MmaOperand":$operand), "", "return {};">,
-    InterfaceMethod<[{
-        Emits D = A * B + C on vectors, or scalars, of registers; the result is D, of type `resultTy`. Fails
-        without an error where the target has no such instruction.
-      }], "::llvm::FailureOr<::mlir::Value>", "emitCall",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Type":$resultTy,
-           "::mlir::Value":$atom, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c)>
+        Bits of an address in this memory, or of the offset of a descriptor. Offsets are computed in
+        as many bits.
+      }], "unsigned", "getAddressBits", (ins)>,
+    InterfaceMethod<"Whether a pointer is a descriptor with an offset, and not an address.",
+      "bool", "isDescriptor", (ins), "", "return false;">
   ];
 }
 

@@ -6,6 +6,8 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include <new>
+
 #define GET_OP_CLASSES
 #include "dialect/Fly/IR/FlyMemoryOps.cpp.inc"
 
@@ -18,8 +20,6 @@ void FlyDialect::registerMemoryOps() {
   addOperations<
 #define GET_OP_LIST
 #include "dialect/Fly/IR/FlyMemoryOps.cpp.inc"
-
-#include <new>
       >();
 }
 
@@ -33,7 +33,7 @@ using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effec
 LogicalResult GetDynSharedOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                                ValueRange, DictionaryAttr, OpaqueProperties,
                                                RegionRange, SmallVectorImpl<Type> &types) {
-  // The driver places dynamic LDS after the static part, which is padded to this.
+  // Dynamic shared memory lies behind the static part, which is padded to this.
   constexpr int64_t kAlignment = 1024;
   types.push_back(PointerType::get(IntegerType::get(context, 8),
                                    AddressSpaceAttr::get(context, AddressSpace::Shared),
@@ -49,7 +49,7 @@ LogicalResult PtrToIntOp::inferReturnTypes(MLIRContext *context, std::optional<L
     return emitOptionalError(
         location, "'fly.ptrtoint' op expected a pointer to shared or global memory, found ",
         operands[0].getType());
-  types.push_back(IntegerType::get(context, pointer.isIn(AddressSpace::Shared) ? 32 : 64));
+  types.push_back(IntegerType::get(context, pointer.getSpace().getAddressBits()));
   return success();
 }
 
@@ -76,7 +76,7 @@ void ApplySwizzleOp::compute(const AlgebraArgs &args, Results &results) {
   PointerValue pointer = args.get<PointerValue>(0);
   const auto &swizzle = args.get<layout::Swizzle>(1);
   PointerType type = pointer.type;
-  // Indices that differ by a multiple of the swizzle's base differ by one afterwards.
+  // If two indices differ by a multiple of the swizzle's base, so do the swizzled ones.
   int64_t known = type.getValueDivisibility();
   if (!swizzle.isTrivial())
     known = layout::gcdOf(known, int64_t(1) << swizzle.base);
@@ -107,7 +107,7 @@ LogicalResult MemRefAllocaOp::verify() {
   return success();
 }
 
-/// Reading memory; coordinates are computed.
+/// Adds the effect of a read. Coordinates are computed, so a tensor of them is not memory.
 static void readsTensor(OpOperand &operand, Effects &effects) {
   if (isa<MemRefType, PointerType>(operand.get().getType()))
     effects.emplace_back(MemoryEffects::Read::get(), &operand);

@@ -1,6 +1,6 @@
-// Types that determine their values, and those values as operations in normal form: tuples by
-// make_int_tuple, what is made of tuples by its constructor, and by fly.static what has no
-// constructor.
+// MayStaticTypeInterface for Fly's types: which types determine their values, and the operations
+// that make these values in normal form. Tuples are made by make_int_tuple, values that consist of
+// tuples by their constructor, and all others by fly.static.
 #include "dialect/Fly/IR/FlyOps.h"
 
 namespace layout = flydsl::layout;

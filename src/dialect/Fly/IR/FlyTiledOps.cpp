@@ -26,7 +26,7 @@ using Results = SmallVectorImpl<AlgebraValue>;
 // Making
 //===----------------------------------------------------------------------===//
 
-/// T::getChecked, its error at `location` where there is one.
+/// T::getChecked, which emits its error at `location` if one is given.
 template <class T, class... Args>
 static LogicalResult inferChecked(MLIRContext *context, std::optional<Location> location,
                                   SmallVectorImpl<Type> &types, Args... args) {
@@ -69,7 +69,7 @@ LogicalResult MakeTiledMmaOp::inferReturnTypes(MLIRContext *context,
 }
 
 //===----------------------------------------------------------------------===//
-// A thread's part
+// The part of a thread
 //===----------------------------------------------------------------------===//
 
 /// The part of operand `i` that `partition` describes.

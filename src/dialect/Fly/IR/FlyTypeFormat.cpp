@@ -79,7 +79,7 @@ struct PointerParts {
 };
 } // namespace
 
-/// `f32, global`; the address space is one of Fly's by its name or any attribute.
+/// Parses `f32, global`. The address space is the name of one of Fly's or an attribute.
 static ParseResult parseElementAndSpace(AsmParser &parser, PointerParts &parts) {
   if (parser.parseType(parts.elemTy) || parser.parseComma())
     return failure();

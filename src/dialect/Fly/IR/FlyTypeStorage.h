@@ -1,7 +1,7 @@
-// What lets MLIR's type storage hold values of the layout algebra: their hashes, and the form they
-// are kept in. A type says nothing about how a dynamic number is computed, so expressions are
-// dropped before a value becomes a type's parameter; a type outlives the function whose symbols
-// they name.
+// How MLIR's type storage holds values of the layout algebra: their hashes, and the form in which
+// they are kept. Types say nothing about how a dynamic number is computed, and they outlive the
+// function whose symbols an expression names. So expressions are dropped before a value becomes a
+// parameter of a type.
 #pragma once
 
 #include "layout/layout.h"

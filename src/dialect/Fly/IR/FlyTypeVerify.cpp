@@ -1,4 +1,4 @@
-// What makes Fly's types well-formed.
+// The verifiers of Fly's types.
 #include "dialect/Fly/IR/FlyTypes.h"
 
 #include "layout/tuple_ops.h"
@@ -9,17 +9,17 @@ namespace mlir::fly {
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-/// MLIR has integers of no bits; memory and arithmetic have none.
-static bool hasBits(Type type) {
-  return type.isIntOrFloat() && type.getIntOrFloatBitWidth() > 0;
-}
+/// MLIR has integers of 0 bits, which neither memory nor arithmetic can hold.
+static bool hasBits(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() > 0; }
 
 static LogicalResult verifyPointer(EmitError emitError, Type elemTy, Attribute addressSpace,
                                    int64_t alignment) {
   if (!hasBits(elemTy))
     return emitError() << "the element of a pointer is an integer or a float, not " << elemTy;
-  if (!addressSpace)
-    return emitError() << "a pointer needs an address space";
+  if (!isa_and_nonnull<AddressSpaceInterface>(addressSpace))
+    return emitError() << "the address space of a pointer is generic, global, shared, register or "
+                          "a target's own (#fly_rocdl.buffer_desc), not "
+                       << addressSpace;
   int64_t bytes = (elemTy.getIntOrFloatBitWidth() + 7) / 8;
   if (alignment <= 0 || alignment % bytes != 0)
     return emitError() << "alignment must be a positive multiple of the element's size of " << bytes
@@ -41,10 +41,10 @@ LogicalResult CopyAtomType::verify(EmitError emitError, Type copyOp, int32_t val
   auto copy = dyn_cast<CopyOpTypeInterface>(copyOp);
   if (!copy)
     return emitError() << "the instruction of a copy atom must be a copy, but is " << copyOp;
-  // What moves whole tiles has no values of its own, which is written as 0 bits.
+  // An instruction that moves whole tiles has no values of its own; that is written as 0 bits.
   if (valBits < (copy.isWholeTileCopy() ? 0 : 1))
     return emitError() << "the values of a copy atom have at least 1 bit, not " << valBits;
-  // Bits that a thread moves: mode 1 of (thread, bit), which is static.
+  // The bits that a thread moves are mode 1 of (thread, bit), which is static.
   int64_t bits = layout::product(copy.getThrBitLayoutSrc().shape().at(1)).value();
   if (!copy.isWholeTileCopy() && bits % valBits != 0)
     return emitError() << "the " << bits << " bits of " << copyOp

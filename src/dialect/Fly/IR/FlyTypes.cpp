@@ -123,6 +123,9 @@ static bool isSpace(Attribute attribute, AddressSpace space) {
   auto fly = dyn_cast_or_null<AddressSpaceAttr>(attribute);
   return fly && fly.getValue() == space;
 }
+AddressSpaceInterface PointerType::getSpace() const {
+  return cast<AddressSpaceInterface>(getAddressSpace());
+}
 bool PointerType::isIn(AddressSpace space) const { return isSpace(getAddressSpace(), space); }
 bool MemRefType::isIn(AddressSpace space) const { return isSpace(getAddressSpace(), space); }
 

@@ -74,7 +74,7 @@ def Fly_Basis : Fly_StaticType<"Basis", "basis"> {
 def Fly_Pointer : Fly_Type<"Pointer", "ptr"> {
   let summary = "a typed pointer: `!fly.ptr<f32, global, align<16>, S<3,3,3>>`";
   let description = [{
-    The address space is `#fly.address_space` or a target's attribute. The alignment is in bytes; it
+    The address space is `#fly.address_space` or another attribute with AddressSpaceInterface. The alignment is in bytes; it
     is printed where it is not the element's own. The swizzle is applied to the index of each
     access.
   }];
@@ -99,7 +99,8 @@ def Fly_Pointer : Fly_Type<"Pointer", "ptr"> {
     int64_t getValueDivisibility() const;
     /// The same pointer, known to stand at a multiple of `divisibility` elements.
     PointerType withValueDivisibility(int64_t divisibility) const;
-    /// Whether the address space is `space` of Fly's own.
+    /// The address space, and whether it is `space` of Fly's own.
+    AddressSpaceInterface getSpace() const;
     bool isIn(::mlir::fly::AddressSpace space) const;
   }];
 }

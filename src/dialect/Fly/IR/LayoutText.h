@@ -1,6 +1,5 @@
-// The algebra's textual form inside MLIR's. There is one reader of it, layout/text.h; here it reads
-// from MLIR's buffer at the parser's token, and the parser's tokens are then taken up to where it
-// stopped.
+// Reads values of the algebra inside MLIR's text. layout/text.h does the reading: it starts in
+// MLIR's buffer at the parser's current token, and the parser is then moved to where it stopped.
 #pragma once
 
 #include "layout/layout.h"
@@ -10,7 +9,8 @@
 
 namespace mlir::fly {
 
-/// Each reads one value at the current token; a malformed one is reported where it goes wrong.
+/// Each function reads one value at the current token. A malformed value is reported at the
+/// character that is wrong.
 FailureOr<flydsl::layout::IntTuple> parseIntTuple(AsmParser &parser);
 FailureOr<flydsl::layout::Layout> parseLayout(AsmParser &parser);
 FailureOr<flydsl::layout::ComposedLayout> parseComposedLayout(AsmParser &parser);

@@ -21,12 +21,6 @@ bool makesShape(Operation *user) {
   });
 }
 
-/// Addresses of these memories have 32 bits.
-bool hasShortAddresses(PointerType type) {
-  return type.isIn(AddressSpace::Shared) || type.isIn(AddressSpace::Register) ||
-         !isa<AddressSpaceAttr>(type.getAddressSpace());
-}
-
 Value baseOf(ArrayRef<SymbolicValue> operands) {
   for (const SymbolicValue &operand : operands)
     if (operand.base)
@@ -172,23 +166,23 @@ Value AlgebraLowering::materializeLayout(OpBuilder &builder, Location loc,
   return MakeComposedLayoutOp::create(builder, loc, inner, offset, outer);
 }
 
-/// `early`: right behind what it is made of, where it can't stand between two accesses with one
-/// predicate.
+/// If `early` is set, the operations are placed directly after their operands. They then never
+/// stand between two accesses with the same predicate, which can so be merged under one branch.
 Value AlgebraLowering::addOffset(OpBuilder &builder, Location loc, Value pointer, const Int &offset,
                                  bool early) {
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Value> numbers;
   Int leaf = offset;
   if (offset.isDynamic()) {
-    auto mode = hasShortAddresses(cast<PointerType>(pointer.getType()))
-                    ? ExprMaterializer::Mode::Low32
-                    : ExprMaterializer::Mode::Exact;
+    auto space = cast<PointerType>(pointer.getType()).getSpace();
+    auto mode = space.getAddressBits() <= 32 ? ExprMaterializer::Mode::Low32
+                                             : ExprMaterializer::Mode::Exact;
     numbers.push_back(exprs.materialize(builder, loc, offset.expr(), mode));
     leaf = Int::dynamic(numbers.front().getType().getIntOrFloatBitWidth(), offset.divisibility());
   }
   if (early) {
     exprs.placeAfter(builder, pointer, numbers.empty() ? Value() : numbers.front());
-    // Behind the offsets that stand there already: they stay in the order of the program.
+    // Insert after the offsets that are there already, so that offsets keep the program's order.
     Block::iterator at = builder.getInsertionPoint();
     if (at != builder.getInsertionBlock()->end() && moves.contains(&*at))
       builder.setInsertionPointAfter(endOfMoves(&*at));
@@ -209,7 +203,7 @@ Operation *AlgebraLowering::endOfMoves(Operation *op) {
       break;
     end = next;
   }
-  // What was passed over now leads to the end at once.
+  // Let every operation on the way point to the end directly, for the next search.
   while (op != end) {
     Operation *&slot = moves[op];
     Operation *next = slot != op ? slot : op->getNextNode();
@@ -248,8 +242,8 @@ std::pair<ExprRef, int64_t> splitOffset(const Int &offset) {
 }
 } // namespace
 
-/// The part known at run time first, the constant last: accesses that differ by constants share the
-/// former.
+/// Adds the part that is known at run time first and the constant last, so that accesses that
+/// differ by a constant share the first addition.
 Value AlgebraLowering::offsetPointer(OpBuilder &builder, Location loc, Value base,
                                      const PointerValue &pointer) {
   auto [dynamic, constant] = splitOffset(pointer.offset.leaf());

@@ -1,10 +1,6 @@
-// Fly values as symbols, and back.
-//
 // The state of the layout lowering: what each Fly value of the function is in terms of symbols, and
-// how such a value becomes operations again where something that remains needs it.
-
-#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
-#define FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H
+// how such a value becomes operations again if an operation that remains uses it.
+#pragma once
 
 #include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/FlyOps.h"
@@ -15,8 +11,8 @@
 
 namespace mlir::fly {
 
-/// A Fly value over symbols. Of pointers and tensors in memory, `base` is the pointer that the
-/// offset counts from; `origin` is an SSA value that is exactly this, if there is one.
+/// A Fly value over symbols. For pointers and tensors in memory, `base` is the pointer that the
+/// offset counts from. `origin` is an SSA value that is equal to this one, if there is any.
 struct SymbolicValue {
   AlgebraValue value;
   Value base;
@@ -38,18 +34,17 @@ public:
   MLIRContext *getContext() const { return context; }
   ExprMaterializer &getExprs() { return exprs; }
 
-  /// What `value` is. `user` is the operation in question: what can't be said of `value` is an
-  /// error there.
+  /// The symbolic value of `value`. Errors are emitted at `user`, the operation that uses it.
   FailureOr<SymbolicValue> get(Value value, Operation *user);
-  /// Says what `value` is.
+  /// Records the symbolic value of `value`.
   void set(Value value, SymbolicValue symbolic) { known[value] = std::move(symbolic); }
   bool isKnown(Value value) const { return known.contains(value); }
 
-  /// Evaluates an operation of the algebra and keeps its results; scalars that have uses are
-  /// replaced by arith.
+  /// Evaluates an operation of the algebra and records its results. Scalar results that have uses
+  /// are replaced by arith operations.
   LogicalResult evaluate(AlgebraOpInterface op);
 
-  /// Operations that make `symbolic`, at the builder's place.
+  /// Creates the operations that make `symbolic`, at the builder's place.
   FailureOr<Value> materialize(OpBuilder &builder, Location loc, const SymbolicValue &symbolic);
 
   /// The pointer of a tensor's element at `offset` elements behind its iterator.
@@ -61,8 +56,8 @@ public:
   /// One leaf in the width of its type.
   Value materializeInt(OpBuilder &builder, Location loc, const flydsl::layout::Int &leaf);
 
-  /// A pointer at a constant distance that is used by itself too stays the base of what moves from
-  /// there by a number known at run time: the constant is added once.
+  /// Lowers the move of a pointer. If a pointer that was moved by a constant is used by itself too,
+  /// it stays the base of moves by numbers known at run time, so that the constant is added once.
   LogicalResult lowerAddOffset(AddOffsetOp op);
 
 private:
@@ -76,8 +71,8 @@ private:
   MLIRContext *context;
   ExprMaterializer exprs;
   llvm::DenseMap<Value, SymbolicValue> known;
-  /// What was made to move pointers, and for each an operation of the same run of such, not before
-  /// it.
+  /// The operations that were made to move pointers. They stand in runs; each maps to itself or to
+  /// a later operation of its run.
   llvm::DenseMap<Operation *, Operation *> moves;
 };
 
@@ -108,5 +103,3 @@ LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering);
 LogicalResult expandGemm(GemmOp op, AlgebraLowering &lowering);
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_ALGEBRALOWERING_H

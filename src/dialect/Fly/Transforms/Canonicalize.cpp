@@ -1,5 +1,5 @@
-// Normal form: tuples are made by make_int_tuple, static values by constructors over constant
-// tuples, so that later passes meet one way of writing each value.
+// Brings Fly values into normal form: tuples are made by make_int_tuple, and static values by
+// constructors over constant tuples. Later passes then see one way of writing each value.
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"
@@ -23,7 +23,7 @@ template <class TupleOp> struct ToMakeIntTuple : OpRewritePattern<TupleOp> {
   }
 };
 
-/// A pure operation whose result type says all gives way to that value's constructors.
+/// Replaces a pure operation whose result type determines its value by that value's constructors.
 struct RebuildStatic : RewritePattern {
   explicit RebuildStatic(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {

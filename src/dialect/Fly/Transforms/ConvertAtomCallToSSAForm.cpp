@@ -33,7 +33,7 @@ Value load(OpBuilder &builder, Location loc, const RegisterOperand &operand) {
   return PtrLoadOp::create(builder, loc, operand.valueType, operand.pointer);
 }
 
-/// The operand's value where it is a register operand, else the operand as it is.
+/// The value of a register operand, loaded from its memory; any other operand as it is.
 Value loadIfRegister(OpBuilder &builder, Location loc, Value memref) {
   RegisterOperand operand = asRegister(memref);
   return operand ? load(builder, loc, operand) : memref;
@@ -51,7 +51,7 @@ void convertCopy(CopyAtomCallOp op) {
     CopyAtomCallSSAOp::create(builder, loc, TypeRange(), op.getCopyAtom(), srcValue, op.getDst(),
                               pred);
   } else {
-    // Where the predicate does not hold, the registers keep what they had.
+    // If the predicate is false, the registers keep their old values.
     Value kept = pred ? load(builder, loc, dst) : Value();
     auto call = CopyAtomCallSSAOp::create(builder, loc, TypeRange(dst.valueType), op.getCopyAtom(),
                                           srcValue, kept, pred);

@@ -1,4 +1,4 @@
-// fly.copy and fly.gemm as atom calls.
+// Replaces fly.copy and fly.gemm by calls of their atom.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
@@ -28,7 +28,8 @@ FailureOr<Value> atomOf(Operation *op, Value atom) {
   return op->emitOpError("can't tell the atom of a value of type ") << atom.getType();
 }
 
-/// A part of `whole` as an operation's operand; the whole itself stays what it is.
+/// Makes the value that stands for `part`, a part of `whole`, as an operand of a call. If the part
+/// is all of it, that is the operand of the original operation.
 FailureOr<Value> madeFrom(OpBuilder &builder, Location loc, AlgebraLowering &lowering,
                           const SymbolicValue &whole, const MemRefValue &part) {
   const bool isWhole = part.layout == whole.asMemRef()->layout;

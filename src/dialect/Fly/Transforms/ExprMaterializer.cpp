@@ -21,7 +21,7 @@ bool isLogic(ExprOp op) {
   return op == ExprOp::Less || op == ExprOp::LessEqual || op == ExprOp::Equal;
 }
 
-/// Operations whose low 32 bits depend on the low 32 bits of their operands alone.
+/// True for operations whose low 32 bits depend on nothing but the low 32 bits of their operands.
 bool isModular(ExprOp op) {
   return op == ExprOp::Add || op == ExprOp::Sub || op == ExprOp::Mul || op == ExprOp::And ||
          op == ExprOp::Or || op == ExprOp::Xor || op == ExprOp::Shl;
@@ -74,8 +74,8 @@ ExprRef ExprMaterializer::exprOf(Value value, Operation *user, int64_t divisor, 
       return known.expr;
   ExprRef facts = factsOf(value);
   int64_t known = facts->divisor(), g = gcdOf(known, divisor);
-  // Both promises hold, so their least common multiple does; where it leaves 64 bits the larger one
-  // is kept.
+  // Both promises hold, so their least common multiple is a divisor too. If it does not fit into 64
+  // bits, the larger promise is kept.
   int64_t lcm;
   if (__builtin_mul_overflow(known / g, divisor, &lcm))
     lcm = std::max(known, divisor);
@@ -133,7 +133,7 @@ void ExprMaterializer::placeAfter(OpBuilder &builder, Value a, Value b) {
   if (isConstant(later))
     return;
   builder.setInsertionPointAfterValue(later);
-  // Constants stand first in the entry block; what uses an argument comes behind them.
+  // Constants come first in the entry block; operations on arguments come after them.
   while (builder.getInsertionPoint() != builder.getInsertionBlock()->end() &&
          isa<arith::ConstantOp>(*builder.getInsertionPoint()))
     builder.setInsertionPointAfter(&*builder.getInsertionPoint());
@@ -143,7 +143,7 @@ Value ExprMaterializer::cached(OpBuilder &builder, const Key &key) {
   auto it = done.find(key);
   if (it == done.end())
     return {};
-  // Divisions stay where they were asked for, so what is cached may not reach this place.
+  // Divisions stay where they were asked for, so a cached value may not dominate this place.
   Value value = it->second;
   Block *block = builder.getInsertionBlock();
   auto point = builder.getInsertionPoint();
@@ -154,8 +154,8 @@ Value ExprMaterializer::cached(OpBuilder &builder, const Key &key) {
 }
 
 namespace {
-/// What makes the low bits of a negative dividend round towards zero: 2^bits - 1 where it is
-/// negative, else 0.
+/// The number that is added to a dividend before it is shifted right by `bits`, so that the
+/// quotient rounds towards zero: 2^bits - 1 if the dividend is negative, else 0.
 Value roundingBias(OpBuilder &builder, Location loc, Value dividend, unsigned bits,
                    function_ref<Value(int64_t)> number) {
   unsigned width = dividend.getType().getIntOrFloatBitWidth();
@@ -182,7 +182,8 @@ Value ExprMaterializer::emitNode(OpBuilder &builder, Location loc, const Expr &n
     if (nonNegative && powerOfTwo)
       return arith::ShRUIOp::create(builder, loc, lhs, number(bits));
     if (powerOfTwo && bits > 0 && bits < width) {
-      // A dividend that the power of two divides has no remainder to round, whatever its sign.
+      // If the power of two divides the dividend, there is no remainder to round, whatever its
+      // sign.
       if (node.lhs()->divisor() % node.rhs()->value() != 0)
         lhs =
             arith::AddIOp::create(builder, loc, lhs, roundingBias(builder, loc, lhs, bits, number));
@@ -284,10 +285,11 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
   } else if (own != width) {
     result = emit(builder, loc, expr, own, mode);
   } else {
-    // Division by something that may be zero must not be done where the program did not ask for it.
+    // A division whose divisor may be zero must not move to a place where the program does not
+    // divide.
     bool speculatable =
         (expr->op() != ExprOp::Div && expr->op() != ExprOp::Mod) || expr->rhs()->range().lo > 0;
-    // Below an operation that sees the high bits, nothing may be dropped.
+    // Operands of an operation that depends on high bits are computed in full.
     Mode below = mode == Mode::Low32 && !isModular(expr->op()) && width == 64 ? Mode::Exact : mode;
     Value lhs = emit(builder, loc, expr->lhs(), width, below);
     Value rhs;

@@ -3,9 +3,7 @@
 // The layout lowering evaluates the algebra on symbols that stand for SSA values. What a remaining
 // operation needs of the answer is turned into arith here: each distinct expression once, as early
 // as its operands allow (which takes it out of loops), and nothing that is not asked for.
-
-#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H
-#define FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H
+#pragma once
 
 #include "layout/expr.h"
 
@@ -87,7 +85,7 @@ private:
                  Value lhs, Value rhs);
   Value convert(OpBuilder &builder, Location loc, Value value, unsigned width, bool nonNegative);
   Value cached(OpBuilder &builder, const Key &key);
-  /// Says which expression `value` was made from, where nothing is known of it.
+  /// Records the expression that `value` was made from, if none is recorded yet.
   void remember(Value value, const flydsl::layout::ExprRef &expr);
 
   DominanceInfo &dominance;
@@ -103,5 +101,3 @@ private:
 };
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_EXPRMATERIALIZER_H

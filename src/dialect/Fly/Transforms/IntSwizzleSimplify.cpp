@@ -55,7 +55,8 @@ std::optional<Swizzle> matchSwizzle(arith::XOrIOp op) {
   return matchHalf(op.getRhs(), op.getLhs());
 }
 
-/// A tree of additions, taken apart: what the swizzle must see, and what it need not.
+/// The addends of a sum, in two lists: those that the swizzle depends on, and those that it does
+/// not.
 struct Addends {
   SmallVector<Value> kept, peeled;
   int64_t keptConstant = 0, peeledConstant = 0;
@@ -143,7 +144,7 @@ struct IntSwizzleSimplify : impl::FlyIntSwizzleSimplifyPassBase<IntSwizzleSimpli
     for (arith::XOrIOp op : candidates)
       if (std::optional<Swizzle> swizzle = matchSwizzle(op))
         peel(op, *swizzle);
-    // Accesses that differed by what was taken out have one swizzled base now.
+    // Accesses that differ only by the addends that were taken out now share one swizzled base.
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());

@@ -14,6 +14,7 @@
 namespace mlir::fly {
 
 using namespace flydsl::layout;
+using flydsl::detail::launchLimits;
 using Bounds = flydsl::layout::ValueRange;
 
 namespace {
@@ -21,25 +22,11 @@ namespace {
 // Definitions are followed at most this deep, which bounds the time on long chains of arithmetic.
 constexpr unsigned kMaxDepth = 16;
 
-/// The most work-items that a workgroup has on any processor.
-int64_t maxBlockSize() {
-  static const int64_t most = [] {
-    int64_t most = 0;
-    for (const flydsl::detail::Processor &processor : flydsl::detail::processors())
-      most = std::max<int64_t>(most, processor.maxBlockSize);
-    return most;
-  }();
-  return most;
-}
-
-// HIP's limit: fewer than 2^31 workgroups a dimension of the grid.
-constexpr int64_t kMaxGridSize = INT32_MAX;
-
 unsigned widthOf(Type type) {
   return type.isIndex() ? 64 : std::min(type.getIntOrFloatBitWidth(), 64u);
 }
 
-/// What a signed integer of `bits` bits can hold.
+/// The numbers that a signed integer of `bits` bits can hold.
 Bounds fullRange(unsigned bits) {
   if (bits >= 64)
     return {};
@@ -80,10 +67,11 @@ private:
     return exprSymbol(id, widthOf(value.getType()) > 32 ? 64 : 32, divisor, range);
   }
 
-  /// `exact` where the type of `value` holds it, else what survives wrapping.
+  /// `exact` if the type of `value` can hold all of its range. Otherwise the arithmetic may wrap,
+  /// and only the powers of two that divide it are kept.
   static ExprRef wrapped(Value value, const ExprRef &exact) {
     Bounds full = fullRange(widthOf(value.getType()));
-    // The range saturates at 64 bits, where the ends no longer tell whether arithmetic wrapped.
+    // Ranges saturate at 64 bits. A saturated one does not tell whether the arithmetic wrapped.
     bool saturated = exact->range().lo == INT64_MIN || exact->range().hi == INT64_MAX;
     if (!saturated && contains(full, exact->range()))
       return exact;
@@ -94,14 +82,14 @@ private:
     if (auto func = op->getParentOfType<gpu::GPUFuncOp>())
       if (std::optional<ArrayRef<int32_t>> sizes = func.getKnownBlockSize())
         return (*sizes)[static_cast<unsigned>(dim)];
-    return maxBlockSize();
+    return launchLimits().blockSize;
   }
 
   ExprRef compute(Value value, unsigned depth) {
     if (std::optional<int64_t> c = constantValue(value))
       return exprConstant(*c);
     ExprRef unknown = symbol(value, fullRange(widthOf(value.getType())));
-    // Truth values count as 0 and 1 here, as -1 and 0 in signed arithmetic: they are not followed.
+    // Truth values are 0 and 1 here but 0 and -1 in signed arithmetic, so they are not followed.
     if (depth == 0 || value.getType().isInteger(1))
       return unknown;
     if (auto arg = dyn_cast<BlockArgument>(value))
@@ -112,11 +100,11 @@ private:
     if (auto size = dyn_cast<gpu::BlockDimOp>(op))
       return symbol(value, {1, blockSizeBound(op, size.getDimension())});
     if (isa<gpu::BlockIdOp>(op))
-      return symbol(value, {0, kMaxGridSize - 1});
+      return symbol(value, {0, launchLimits().gridSize - 1});
     if (isa<gpu::GridDimOp>(op))
-      return symbol(value, {1, kMaxGridSize});
+      return symbol(value, {1, launchLimits().gridSize});
     if (isa<gpu::LaneIdOp>(op))
-      return symbol(value, {0, 63});
+      return symbol(value, {0, launchLimits().waveSize - 1});
     return arithmetic(op, depth, unknown);
   }
 
@@ -161,7 +149,7 @@ private:
     if (isa<arith::MulIOp>(op))
       return binary(ExprOp::Mul);
     if (isa<arith::AndIOp>(op)) {
-      // One operand that is not negative bounds the result.
+      // The result of an AND is at most as large as an operand that is not negative.
       Bounds a = operand(0)->range(), b = operand(1)->range();
       int64_t top =
           std::min(a.isNonNegative() ? a.hi : INT64_MAX, b.isNonNegative() ? b.hi : INT64_MAX);

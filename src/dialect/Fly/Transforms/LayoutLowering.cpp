@@ -1,7 +1,8 @@
-// One walk in program order. Operations of the algebra are evaluated on symbols and leave nothing
-// behind; accesses through tensors, copies and gemms are rewritten; every other operation that
-// takes a Fly value gets it made anew in normal form, from arith on what the function really
-// computes with. What nobody uses any more is erased at the end.
+// The pass is one walk in program order. It evaluates operations of the algebra on symbols and
+// emits nothing for them; it rewrites accesses through tensors, copies and gemms; and for every
+// other operation that takes a Fly value, it makes that value anew in normal form, by arith on the
+// numbers that the function computes with. At the end it erases operations that have no users any
+// more.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 #include "dialect/Fly/Transforms/Passes.h"
@@ -20,7 +21,7 @@ namespace mlir::fly {
 
 namespace {
 
-/// Gives `op` its operands in normal form.
+/// Replaces the operands of `op` by the same values in normal form.
 LogicalResult normalizeOperands(Operation *op, AlgebraLowering &lowering) {
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
@@ -33,7 +34,7 @@ LogicalResult normalizeOperands(Operation *op, AlgebraLowering &lowering) {
     FailureOr<Value> made = lowering.materialize(builder, op->getLoc(), *symbolic);
     if (failed(made))
       return failure();
-    // A pointer's own moves may be known to be better aligned than the type that inference gave it.
+    // The lowering may know a better alignment of a pointer than inference wrote into its type.
     if (made->getType() != value.getType() && !isa<FlyDialect>(op->getDialect()))
       return op->emitOpError("operand of type ")
              << value.getType() << " was lowered to type " << made->getType();
@@ -60,7 +61,7 @@ LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
       .Default([&](Operation *other) { return normalizeOperands(other, lowering); });
 }
 
-/// No error of the algebra may pass through MLIR's frames, which know no exceptions.
+/// MLIR is built without exceptions, so no error of the algebra may leave this function as one.
 LogicalResult lowerGuarded(Operation *op, AlgebraLowering &lowering) {
   return guarded(op, [&] { return lower(op, lowering); });
 }
@@ -68,14 +69,19 @@ LogicalResult lowerGuarded(Operation *op, AlgebraLowering &lowering) {
 void eraseDead(Operation *root) {
   SmallVector<Operation *> order;
   root->walk([&](Operation *op) { order.push_back(op); });
-  // Loads that nobody uses are left to the optimizer: that they are dead is no business of this
-  // pass.
+  // Unused loads are kept here; see KeptLoads.
   for (Operation *op : llvm::reverse(order))
     if (isOpTriviallyDead(op) && !isa<PtrLoadOp>(op))
       op->erase();
 }
 
-/// Gives loads that nobody uses a use for as long as it lives.
+/// Keeps CSE from erasing unused loads while this object lives, by uses that print nothing.
+///
+/// A load may be merged with an equal one and erased when it is unused, and its memory effect says
+/// so. But FlyDSL's pass leaves unused loads behind, and the text of the IR after each pass is the
+/// same as FlyDSL's, so that dumps can be compared line by line. MLIR's CSE, which this pass needs
+/// for the arithmetic, erases what is dead as it goes and takes no filter. The canonicalizer, which
+/// runs next, removes the loads.
 class KeptLoads {
 public:
   explicit KeptLoads(Operation *root) {

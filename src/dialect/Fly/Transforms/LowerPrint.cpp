@@ -1,4 +1,4 @@
-// fly.print as gpu.printf.
+// Replaces fly.print by gpu.printf.
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
@@ -17,7 +17,7 @@ class Printf {
 public:
   Printf(PrintOp op, AlgebraLowering &lowering) : op(op), lowering(lowering), builder(op) {}
 
-  /// Text as it is, with what printf would read escaped.
+  /// Adds literal text. Characters that mean something to printf are escaped.
   void text(StringRef s) {
     for (char c : s) {
       format += c;
@@ -122,7 +122,8 @@ private:
 
 } // namespace
 
-// Each `{}` of the format takes the next value; without a format the values stand side by side.
+// Each `{}` of the format takes the next value. If there is no format, the values are printed side
+// by side.
 LogicalResult lowerPrint(PrintOp op, AlgebraLowering &lowering) {
   if (!op->getParentOfType<gpu::GPUFuncOp>())
     return op.emitOpError(

@@ -82,7 +82,7 @@ Chunks chunksOf(const Layout &layout) {
   return chunks;
 }
 
-/// The plain layout of static shape that a vector access needs.
+/// The layout of a tensor for a vector access, which needs a plain one of static shape.
 FailureOr<Layout> accessLayout(Operation *op, const AnyLayout &layout) {
   const auto *plain = std::get_if<Layout>(&layout);
   if (!plain)
@@ -118,7 +118,7 @@ LogicalResult loadCoordinates(MemRefLoadVecOp op, const CoordTensorValue &tensor
   auto type = cast<VectorType>(op.getResult().getType());
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  // What is known stands in a constant vector; the rest is inserted.
+  // Elements that are constants form a constant vector; the others are inserted into it.
   auto elemTy = cast<IntegerType>(type.getElementType());
   if (type.getNumElements() > kMostCalls)
     return op.emitOpError("gives at most ")

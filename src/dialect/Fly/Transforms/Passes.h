@@ -1,9 +1,7 @@
 // Passes over the Fly dialect.
 //
 // Each pass is named as in FlyDSL and documented in Passes.td.
-
-#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H
-#define FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -18,5 +16,3 @@ namespace mlir::fly {
 #include "dialect/Fly/Transforms/Passes.h.inc"
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES_H

@@ -1,7 +1,8 @@
 // Passes over the Fly dialect.
 //
-// The passes that take a module from traced Fly IR down to atom calls, pointers and arith. Their
-// order is the order in this file; convert-fly-to-rocdl (Conversion/FlyToROCDL) follows them.
+// These passes take a module from traced Fly IR down to atom calls, pointers and arith. They run in
+// the order of this file, for every target. The conversion of a backend (convert-fly-to-rocdl, or
+// convert-fly-to-llvm alone) follows them.
 
 #ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES
 #define FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES

@@ -1,11 +1,11 @@
-// Each make_ptr in register memory becomes one vector value. Going down the blocks in order,
-// `state` holds what each such memory contains: a vector, and the pieces that were stored over it
-// since. A load takes a piece or a slice of the vector; control flow passes the memory on as one
-// vector - into loops as carried values, out of branches as results.
+// The pass replaces each make_ptr in register memory by one vector value. It goes through the
+// blocks in order, and `state` holds what each such memory contains: a vector, and the pieces that
+// were stored over it since. A load takes a piece or a slice of the vector. Control flow passes the
+// memory on as one vector: loops carry it, branches return it.
 //
-// Memory stays memory where its uses can't be followed: recast to other elements, reached at an
-// offset that is known only at run time, passed to something other than a load or a store, or used
-// in control flow other than scf's.
+// Memory stays memory if its uses can't be followed: if it is recast to other elements, reached at
+// an offset that is known only at run time, used by an operation other than a load or a store, or
+// used inside control flow other than scf's.
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"
@@ -42,7 +42,7 @@ public:
   Contents() = default;
   Contents(Value whole, bool asPieces) : whole(whole), asPieces(asPieces) {}
 
-  /// All of it as one vector.
+  /// The whole memory as one vector.
   Value joined(OpBuilder &builder, Location loc) {
     for (const Piece &piece : pieces)
       if (isa<VectorType>(piece.value.getType()))
@@ -56,7 +56,7 @@ public:
     return whole;
   }
 
-  /// `size` elements from `offset` on as a vector, or one as a scalar.
+  /// A vector of `size` elements that starts at `offset`; a scalar if `size` is 1.
   Value load(OpBuilder &builder, Location loc, int64_t offset, int64_t size, bool asVector) {
     for (const Piece &piece : pieces) {
       if (!piece.overlaps(offset, size))
@@ -179,7 +179,7 @@ private:
       pointers.push_back({add.getResult(), offset + by.leaf().value()});
       return true;
     }
-    // Views without users are left behind by the conversion of atom calls.
+    // The conversion of atom calls leaves views without users behind.
     if (isa<MakeViewOp, RecastIterOp>(user))
       return user->use_empty();
     Type accessed;
@@ -254,7 +254,7 @@ public:
       } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
         promoteWhile(loop, state);
       } else {
-        // Memories that live inside another kind of region start and end there.
+        // Memory that is made inside another kind of region is not visible outside of it.
         for (Region &region : op.getRegions())
           for (Block &inner : region)
             run(inner, state);

@@ -1,7 +1,5 @@
 // Register memory seen as vectors.
-
-#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
-#define FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H
+#pragma once
 
 #include "mlir/IR/Types.h"
 
@@ -9,8 +7,8 @@ namespace mlir::fly {
 
 class MemRefType;
 
-/// Elements of the largest vector or fragment that is taken for one of registers: many times of
-/// what a thread has, and few enough to be written out one by one.
+/// The most elements of a vector or fragment in registers. It is many times what a thread has, and
+/// few enough to write the elements out one by one.
 constexpr int64_t kMostRegisterElements = 1 << 16;
 
 /// The element type that vectors of registers have: floats below 16 bits become integers of their
@@ -23,5 +21,3 @@ Type registerElementType(Type elemTy);
 Type registerValueType(MemRefType type);
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_REGISTERMEMORY_H

@@ -1,7 +1,7 @@
-// A one-to-many type conversion of everything that passes Fly values on. The operations of the
-// dialect keep their types: where one meets a converted value, the framework puts in a constructor
-// (unpackFromCarriers), and where a converted operation takes a Fly value, it takes it apart
-// (packIntoCarriers).
+// The pass is a one-to-many type conversion of all operations that pass Fly values on, such as
+// calls and loops. Operations of the dialect keep their types. If one of them uses a converted
+// value, the framework inserts a constructor (unpackFromCarriers); if a converted operation uses a
+// Fly value, the framework takes the value apart (packIntoCarriers).
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/Transforms/Passes.h"

@@ -1,7 +1,11 @@
-// A packed struct nests as the value does. An int tuple's struct lists its dynamic leaves; that of
-// a layout has its shape's and its stride's struct, of a composed layout its inner function's,
-// offset's and outer layout's, of a coordinate tensor its base's and layout's. Parts without
-// dynamic leaves are left out.
+// The packed struct of a value nests as the value does:
+//
+//   an int tuple          its dynamic leaves
+//   a layout              the structs of its shape and its stride
+//   a composed layout     the structs of its inner function, its offset and its outer layout
+//   a coordinate tensor   the structs of its base and its layout
+//
+// Parts without dynamic leaves are left out.
 
 #include "dialect/Fly/Transforms/ValueCarriers.h"
 

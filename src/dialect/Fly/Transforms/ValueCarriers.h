@@ -1,10 +1,6 @@
-// What Fly values are passed as.
-//
-// The kernel ABI's view of Fly values: the LLVM types and pointers that carry what a type does not
-// already say.
-
-#ifndef FLYDSL_DIALECT_FLY_TRANSFORMS_VALUECARRIERS_H
-#define FLYDSL_DIALECT_FLY_TRANSFORMS_VALUECARRIERS_H
+// How Fly values are passed to functions, kernels, loops and branches: as the LLVM values that
+// carry what the type of a Fly value does not already say.
+#pragma once
 
 #include "mlir/IR/Builders.h"
 
@@ -24,5 +20,3 @@ SmallVector<Value> packIntoCarriers(OpBuilder &builder, Location loc, Value valu
 Value unpackFromCarriers(OpBuilder &builder, Location loc, Type type, ValueRange carriers);
 
 } // namespace mlir::fly
-
-#endif // FLYDSL_DIALECT_FLY_TRANSFORMS_VALUECARRIERS_H

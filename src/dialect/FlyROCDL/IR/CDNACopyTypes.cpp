@@ -68,7 +68,7 @@ SmallVector<int64_t> CopyOpCDNA3BufferAtomicType::getStateFieldDefaults() const 
 // Into LDS. State: soffset in elements, and an immediate byte offset.
 //===----------------------------------------------------------------------===//
 
-// The instructions move 1, 2, 4 bytes a lane, and 12 or 16 on gfx950; none moves 8.
+// The instructions move 1, 2 or 4 bytes per lane, and 12 or 16 on gfx950. None moves 8.
 LogicalResult CopyOpCDNA3BufferCopyLDSType::verify(EmitError emitError, int32_t bitSize) {
   if (bitSize != 32 && bitSize != 128)
     return emitError() << "a buffer copy to LDS moves 32 bits, or 128 on gfx950, not " << bitSize;

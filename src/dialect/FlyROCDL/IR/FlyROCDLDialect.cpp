@@ -26,6 +26,15 @@ void FlyROCDLDialect::initialize() {
       >();
 }
 
+// A buffer instruction adds offsets of 32 bits to the address in the descriptor.
+unsigned BufferDescAddressAttr::getAddressBits() const { return 32; }
+bool BufferDescAddressAttr::isDescriptor() const { return true; }
+
+Type getBufferResourceType(MLIRContext *context) {
+  constexpr unsigned kBufferResourceSpace = 8; // AMDGPU's address space of buffer resources
+  return LLVM::LLVMPointerType::get(context, kBufferResourceSpace);
+}
+
 LogicalResult GetBufferRsrcOp::inferReturnTypes(MLIRContext *context,
                                                 std::optional<Location> location,
                                                 ValueRange operands, DictionaryAttr,
@@ -36,8 +45,7 @@ LogicalResult GetBufferRsrcOp::inferReturnTypes(MLIRContext *context,
     return emitOptionalError(location, "'fly_rocdl.get_buffer_rsrc' op expected a pointer in ",
                              BufferDescAddressAttr::get(context), ", found ",
                              operands[0].getType());
-  constexpr unsigned kBufferResourceSpace = 8; // AMDGPU's address space of buffer resources
-  types.push_back(LLVM::LLVMPointerType::get(context, kBufferResourceSpace));
+  types.push_back(getBufferResourceType(context));
   return success();
 }
 

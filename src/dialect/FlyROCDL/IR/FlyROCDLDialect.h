@@ -27,4 +27,7 @@ inline bool isBufferDesc(Attribute addressSpace) {
   return isa_and_nonnull<BufferDescAddressAttr>(addressSpace);
 }
 
+/// LLVM's type of a buffer resource, the descriptor that buffer instructions take.
+Type getBufferResourceType(MLIRContext *context);
+
 } // namespace mlir::fly_rocdl

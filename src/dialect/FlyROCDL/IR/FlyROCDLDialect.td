@@ -16,7 +16,7 @@ def FlyROCDL_Dialect : Dialect {
   let extraClassDeclaration = "void registerTypes();";
 }
 
-// Instructions whose type says all: they are static, and a value of them is none.
+// Instructions without state: their type determines them, and there are no values of them.
 class FlyROCDL_Instruction<string cppName, string typeMnemonic, TypeInterface kind>
     : TypeDef<FlyROCDL_Dialect, cppName, [
         DeclareTypeInterfaceMethods<kind>,
