@@ -4,7 +4,7 @@
 #include "emulator/hip/device/memory.h"
 #include "emulator/hip/launch/launch_services.h"
 #include "emulator/hip/report/estimate.h"
-#include "emulator/loader/code_object.h"
+#include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/observe/run_dispatch.h"
 
@@ -23,14 +23,14 @@ using hip::MemoryKind;
 constexpr uint64_t Capacity = uint64_t(1)
                               << 38; // no limit of its own; the host's memory is the limit
 
-std::shared_ptr<loader::CodeObject> load(const std::string &file, const std::string &target) {
+std::shared_ptr<loader::LoadedCode> load(const std::string &file, const std::string &target) {
   std::vector<uint8_t> bytes = readWholeFile(file);
   loader::ByteView image(bytes.data(), bytes.size());
   loader::TargetId device = loader::deviceTarget(target);
   std::vector<uint8_t> expanded;
   if (loader::isOffloadBundle(image))
     image = loader::selectFromBundle(image, device, expanded);
-  return loader::CodeObject::load(image, device);
+  return loader::LoadedCode::load(image, device);
 }
 
 /// Allocates the buffers in the address space, and keeps the bytes that the kernel gets for each
@@ -60,7 +60,7 @@ public:
   }
 
   /// The kernarg segment; checks number and sizes against the metadata.
-  std::vector<uint8_t> pack(const loader::KernelMetadata &kernel) {
+  std::vector<uint8_t> pack(const loader::KernelNotes &kernel) {
     std::vector<void *> values;
     for (const loader::KernelArgument &expected : kernel.arguments) {
       if (expected.isHidden())
@@ -97,8 +97,8 @@ private:
   std::vector<uint64_t> addresses_;
 };
 
-const loader::LoadedKernel &kernelOf(const loader::CodeObject &code, const std::string &name) {
-  if (const loader::LoadedKernel *kernel = code.findKernel(name))
+const loader::CodeKernel &kernelOf(const loader::LoadedCode &code, const std::string &name) {
+  if (const loader::CodeKernel *kernel = code.findKernel(name))
     return *kernel;
   std::string known;
   for (const auto &entry : code.kernels())
@@ -106,7 +106,7 @@ const loader::LoadedKernel &kernelOf(const loader::CodeObject &code, const std::
   throw std::invalid_argument("no kernel '" + name + "'; there are:" + known);
 }
 
-void printCounters(const DispatchResult &result, const loader::KernelMetadata &kernel,
+void printCounters(const DispatchResult &result, const loader::KernelNotes &kernel,
                    const RunOptions &options) {
   forEachCounter(result.counters, [](const char *name, uint64_t value, const char *) {
     std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
@@ -126,7 +126,7 @@ void printCounters(const DispatchResult &result, const loader::KernelMetadata &k
 
 int run(const RunOptions &options) {
   auto code = load(options.file, options.target);
-  const loader::LoadedKernel &kernel = kernelOf(*code, options.kernel);
+  const loader::CodeKernel &kernel = kernelOf(*code, options.kernel);
   AddressSpace space(1, Capacity, options.checks != kCheckNone, options.checks & kCheckInit);
   for (const MemoryRange &range : code->ranges()) {
     Allocation segment;
@@ -185,7 +185,7 @@ int list(const std::string &file, const std::string &target) {
   auto code = load(file, target);
   std::printf("code object version %u for %s\n", code->version(), code->target().str().c_str());
   for (const auto &entry : code->kernels()) {
-    const loader::KernelMetadata &kernel = entry.second.metadata;
+    const loader::KernelNotes &kernel = entry.second.metadata;
     std::printf("%s: %u VGPRs (%u of them AGPRs), %u SGPRs, %u spills, LDS %u, scratch %u, "
                 "at most %u work-items\n",
                 kernel.name.c_str(), kernel.vgprCount, kernel.agprCount, kernel.sgprCount,

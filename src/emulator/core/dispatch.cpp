@@ -28,8 +28,8 @@ uint32_t *GroupStorage::registers(unsigned index, unsigned vgprs, unsigned accVg
     files.resize(index + 1);
   constexpr size_t kRow = kLanes * sizeof(uint32_t);
   auto *v = static_cast<uint32_t *>(reserve(files[index], kFileRows * kRow));
-  std::memset(v, 0, std::min<size_t>(vgprs, 256) * kRow);
-  std::memset(v + 256 * kLanes, 0, std::min<size_t>(accVgprs, 256) * kRow);
+  std::memset(v, 0, std::min<size_t>(vgprs, kAccRow) * kRow);
+  std::memset(v + kAccRow * kLanes, 0, std::min<size_t>(accVgprs, kVgprRows - kAccRow) * kRow);
   return v;
 }
 

@@ -29,7 +29,8 @@ struct KernelCode {
   std::shared_ptr<const Program> program;
   KernelDescriptor descriptor;
   uint64_t entry = 0; ///< host address of the first instruction: descriptor's address + entryOffset
-  /// "file:line" of the instruction at a host address, or nothing; for messages. May be empty.
+  /// Gives "file:line" of the instruction at a host address, or an empty string. Used in messages;
+  /// may be null.
   std::function<std::string(uint64_t address)> source;
 };
 
@@ -76,15 +77,15 @@ struct Options {
   std::chrono::nanoseconds noticeAfter = std::chrono::seconds(10);
   unsigned checks = kCheckNone;
   bool counters = false;
-  /// Memory through which waves and host exchange what `serve` is about. Its users know how to
-  /// share it, so the race check leaves it out.
+  /// The memory through which waves and the host exchange the requests that `serve` answers. The
+  /// device libraries synchronize it themselves, so the race check leaves it out.
   MemoryRange exchange;
-  /// What the host does for waves that wait for it (printf, malloc): called by each thread of the
-  /// launch after every turn of a workgroup, so that none can wait for ever. Says whether it did
-  /// something; throws WaveFault for what ends the launch. May be empty.
+  /// Answers the requests of waves that wait for the host (printf, malloc). Each thread of the
+  /// launch calls it after every turn of a workgroup, so that no wave waits for ever. It returns
+  /// whether it has answered anything, and throws WaveFault to end the launch. May be empty.
   std::function<bool()> serve;
-  /// Whether the launch shall end before its time, as a fault that says so; asked now and then, by
-  /// any thread. May be empty.
+  /// Returns true if the launch shall end early, which its result then reports as a fault. Any
+  /// thread calls it from time to time. May be empty.
   std::function<bool()> abandon;
   /// Called with each executed instruction's text (one line, no newline) when set; forces one
   /// thread.

@@ -33,8 +33,8 @@ uint32_t status(const Wave &w) { return w.scc | statusWithoutScc(w); }
 uint32_t status12(const Wave &w) { return statusWithoutScc(w) | uint32_t(w.lanes == 64) << 29; }
 uint32_t statePriv(const Wave &w) { return w.scc << 9; }
 
-// Where a wave is: as on a device that has nothing else to do, which gives workgroups to its
-// accelerator dies in turn, then to their shader engines, then to the compute units of these.
+// The place of a wave. It is the one that an idle device would choose: workgroups go to the
+// accelerator dies in turn, then to the shader engines of a die, then to their compute units.
 constexpr unsigned kEngines = 4, kUnits = 8, kSimds = 4;
 struct Place {
   uint32_t die, engine, unit, group, simd, slot;
@@ -187,8 +187,8 @@ std::string named(const Register &r) {
   return std::string("hardware register ") + r.name + " (" + std::to_string(r.id) + ")";
 }
 
-/// What MODE has beside numbers' rounding and denormals, and cannot be changed by writing it here:
-/// traps on exceptions; of gfx9 register indexing, skipped vector instructions and the stack of
+/// The bits of MODE that cannot be changed by writing the register here: traps on exceptions, which
+/// are not emulated, and on gfx9 register indexing, skipped vector instructions and the stack of
 /// divergent branches, which have instructions of their own.
 uint32_t fixedMode(const Wave &w) {
   constexpr uint32_t kExceptions = 0x1ff000, kIndexing = 0xf8000000;
@@ -202,7 +202,8 @@ uint32_t modeBits(const Wave &w) {
   const Mode &m = w.mode;
   const uint32_t bits = m.rest | m.round32 | m.round64 << 2 | m.denorm32 << 4 | m.denorm64 << 6 |
                         uint32_t(m.fp16Ovfl) << 23;
-  // On gfx12 these two are no part of it: NaNs are clamped to zero, and no instruction is IEEE's.
+  // gfx12 does not have these two bits: NaNs are always clamped to zero, and IEEE mode is always
+  // off.
   return w.target->encoding == Encoding::Gfx12
              ? bits
              : bits | uint32_t(m.dx10Clamp) << 8 | uint32_t(m.ieee) << 9;

@@ -17,7 +17,7 @@ struct Observer : Probe {
   virtual void barrier(Group &) {}
   virtual void passedGridBarrier(Wave &) {}
   virtual void endGroup(Group &) {}
-  /// Adds what it has to the launch's result; called under the launch's lock.
+  /// Adds what it has collected to the launch's result. It is called under the launch's lock.
   virtual void finish(DispatchResult &) = 0;
 };
 

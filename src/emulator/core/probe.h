@@ -13,8 +13,8 @@ enum class Space : uint8_t { Global, Lds, Scratch };
 
 struct Probe {
   virtual ~Probe() = default;
-  /// One lane's access: `address` is a host address in Global, an offset in Lds and Scratch. Called
-  /// before it happens.
+  /// Reports one lane's access before it happens. `address` is a host address in Global, and an
+  /// offset in Lds and Scratch.
   virtual void access(Wave &, const Inst &, unsigned lane, Space, uint64_t address, unsigned bytes,
                       bool write, bool atomic) = 0;
   /// All lanes of the current instruction have been reported.

@@ -17,17 +17,17 @@ uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane
 
 uint32_t readSpecial(const Wave &w, unsigned code) {
   switch (code) {
-  case 251:
+  case kVcczCode:
     return w.vcc() == 0;
-  case 252:
+  case kExeczCode:
     return w.exec() == 0;
-  case 253:
+  case kSccCode:
     return w.scc;
-  case 235:
-  case 236:
+  case kSharedBaseCode:
+  case kSharedLimitCode:
     return static_cast<uint32_t>(kSharedAperture);
-  case 237:
-  case 238:
+  case kPrivateBaseCode:
+  case kPrivateLimitCode:
     return static_cast<uint32_t>(kPrivateAperture);
   default:
     throw WaveFault{"scalar operand " + std::to_string(code) +

@@ -23,7 +23,8 @@ enum class FaultKind : uint8_t {
   Limit,   ///< a wave that does not end
 };
 
-/// Thrown by handlers; the runner adds kernel, pc and instruction. One with an address is about it.
+/// Handlers throw it, and the runner adds kernel, pc and instruction. If it has an address, the
+/// mistake is an access to that address.
 struct WaveFault {
   std::string what;
   int lane = -1;
@@ -151,9 +152,16 @@ inline uint64_t read64(const Wave &w, const Operand &o) {
   case Kind::ImmPi:
     return 0x3fc45f306dc9c882ull;
   case Kind::Special:
-    return o.index == 235 || o.index == 236   ? kSharedAperture
-           : o.index == 237 || o.index == 238 ? kPrivateAperture
-                                              : readSpecial(w, o.index);
+    switch (o.index) {
+    case kSharedBaseCode:
+    case kSharedLimitCode:
+      return kSharedAperture;
+    case kPrivateBaseCode:
+    case kPrivateLimitCode:
+      return kPrivateAperture;
+    default:
+      return readSpecial(w, o.index);
+    }
   default:
     return 0;
   }

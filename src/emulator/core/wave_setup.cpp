@@ -14,7 +14,6 @@ unsigned waveLanes(const KernelCode &kernel) {
 }
 
 namespace {
-constexpr unsigned kTtmp = 108;         ///< the operand code of TTMP0
 constexpr unsigned kUserRegisters = 16; ///< the most that the packet processor sets
 
 /// Gives scalar registers their values, one after the other, and notes that they have one.
@@ -74,7 +73,7 @@ void scratchBuffer(Scalars &s, const Wave &w) {
   s.put(kSelect | kUint32 | kElement4 | kStride64 | 1u << 23);
 }
 
-/// What hardware keeps itself and lets code read.
+/// Sets the registers that hardware maintains and code may read.
 void specialRegisters(Scalars &s, const Wave &w, const KernelDescriptor &k,
                       bool architectedScratch) {
   constexpr unsigned kXnackMask = 104;
@@ -173,7 +172,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
                     " user registers; " + t.name() + " has " + std::to_string(kUserRegisters)};
   s.next = k.userSgprCount();
   workgroupIds(s, w, k, group, index);
-  // Each wave's scratch has a base of its own here, so that nothing is to be added to it.
+  // Each wave's scratch has its own base here, so the wave offset is zero.
   if (k.hasPrivateSegment() && !architectedScratch)
     s.put(0);
   if (k.exceptions())
@@ -182,7 +181,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
   workItemIds(w, d, index);
   specialRegisters(s, w, k, architectedScratch);
   setModeBits(w, k.floatMode() | uint32_t(k.dx10Clamp()) << 8 | uint32_t(k.ieeeMode()) << 9 |
-                  uint32_t(k.fp16Overflow()) << 23);
+                     uint32_t(k.fp16Overflow()) << 23);
   w.jump(entry);
 }
 

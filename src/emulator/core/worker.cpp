@@ -34,11 +34,11 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   char text[256];
   // Functions that are not inlined may stand before the kernel.
   const bool before = out.pc < k.entry;
-  std::snprintf(
-      text, sizeof text, " at pc 0x%llx (kernel %c 0x%llx), workgroup (%u, %u, %u), wave %u",
-      static_cast<unsigned long long>(out.pc), before ? '-' : '+',
-      static_cast<unsigned long long>(before ? k.entry - out.pc : out.codeOffset), group.id[0],
-      group.id[1], group.id[2], w.index);
+  std::snprintf(text, sizeof text,
+                " at pc 0x%llx (kernel %c 0x%llx), workgroup (%u, %u, %u), wave %u",
+                static_cast<unsigned long long>(out.pc), before ? '-' : '+',
+                static_cast<unsigned long long>(before ? k.entry - out.pc : out.codeOffset),
+                group.id[0], group.id[1], group.id[2], w.index);
   out.message = "kernel '" + k.name + "': " + f.what + text;
   if (f.lane >= 0)
     out.message += ", lane " + std::to_string(f.lane);
@@ -87,9 +87,9 @@ void runWaveObserved(Wave &w, Observer &o) {
   }
 }
 
-/// Whether the wave is in a small loop that reads memory and changes nothing that others see: what
-/// a wait for another workgroup looks like. Looks at the code from the next instruction to the
-/// branch back.
+/// Returns true if the wave seems to wait for another workgroup: it is in a small loop that reads
+/// memory and changes nothing that others see. The loop is found by a branch back from the code
+/// that follows.
 bool looksWaiting(const Program &program, const Wave &w) {
   constexpr int64_t kMost = 256; ///< dwords of such a loop
   const int64_t at = w.ip - w.codeBegin, end = w.codeEnd - w.codeBegin;
@@ -159,9 +159,9 @@ public:
   }
 
 private:
-  /// The workgroup that runs next: the current one until it is done or waits for another; then a
-  /// new one, and when there is none or too many run, the next of those that have begun. Null at
-  /// the end.
+  /// Chooses the workgroup that runs next: the current one until it is done or waits for another,
+  /// then a new one. If there is no new one, or too many are running, the next of those that have
+  /// begun is chosen. Returns null at the end.
   Slot *pick() {
     if (current < slots.size() && slots[current]->running && !slots[current]->waiting)
       return slots[current].get();
@@ -183,7 +183,8 @@ private:
         std::any_of(slots.begin(), slots.end(), [](const auto &s) { return s->running != 0; });
     if (launch.next.load(std::memory_order_relaxed) >= launch.groups)
       return nullptr;
-    // A thread without work always may; the limit is for those that hold waiting workgroups.
+    // A thread without work may always begin one. The limit is for threads that hold waiting
+    // workgroups.
     if (launch.active.fetch_add(1) >= launch.resident && busy) {
       --launch.active;
       return nullptr;
@@ -274,7 +275,7 @@ private:
       slot.observer->beginGroup(slot.group);
   }
 
-  /// Lets the host answer what waves have asked of it. Those that waited for it go on next.
+  /// Lets the host answer the requests of waves. A workgroup that waited for an answer runs next.
   void serve(Slot &slot) {
     if (!launch.options.serve)
       return;
@@ -286,7 +287,8 @@ private:
     }
   }
 
-  /// A wave of the group that says best where the group is: one that runs, then one that waits.
+  /// The wave that shows best where the group is: a running one if there is one, else a waiting
+  /// one.
   static const Wave &someWave(const Group &group) {
     const Wave *best = &group.waves.front();
     for (const Wave &w : group.waves)
@@ -295,7 +297,7 @@ private:
     return *best;
   }
 
-  /// Tells once that the launch takes long, and ends it when its time is over.
+  /// Gives notice once if the launch takes long, and ends it when its time is over.
   void watchTime(const Slot &slot) {
     using namespace std::chrono;
     const Options &options = launch.options;
@@ -372,9 +374,9 @@ private:
         fail(slot.group, w,
              {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
                   " instructions" +
-                  (w.gridTarget      ? ", at a barrier of the grid where others do not come"
+                  (w.gridTarget ? ", at a barrier of the grid where others do not come"
                    : looksWaiting(launch.program, w) ? ", in a loop that waits for memory to change"
-                                     : ""),
+                                                     : ""),
               -1, 0, FaultKind::Limit});
         return;
       }

@@ -10,8 +10,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A thread that waits for a fork may hold a lock of the program's for which the fork waits, in
-/// another library's handler: after this it goes on.
+/// A thread that waits for the end of a fork may hold a lock that another library's fork handler
+/// needs. So it waits no longer than this.
 constexpr std::chrono::seconds kHeldUp{2};
 
 std::atomic<unsigned> threadsInside{0};

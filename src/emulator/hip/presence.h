@@ -8,7 +8,8 @@
 
 namespace flyemu::hip {
 
-/// While it lives, its thread is inside. It waits for the end of a fork that is under way.
+/// While this object lives, its thread counts as inside. The constructor waits for the end of a
+/// fork that is under way.
 class Inside {
 public:
   Inside();
@@ -17,8 +18,8 @@ public:
   Inside &operator=(const Inside &) = delete;
 };
 
-/// While it lives, a thread that is inside is outside: it waits, or runs the program's own code.
-/// It holds no lock.
+/// While this object lives, a thread that is inside counts as outside: it waits, or runs the
+/// program's own code, and holds no lock.
 class Outside {
 public:
   Outside();
@@ -30,7 +31,8 @@ private:
   unsigned depth_;
 };
 
-/// While it lives, its thread stays inside where it waits: what it does must not be done twice.
+/// While this object lives, its thread counts as inside even if it waits, because its work must not
+/// be done twice.
 class StayInside {
 public:
   StayInside();
@@ -39,12 +41,12 @@ public:
   StayInside &operator=(const StayInside &) = delete;
 };
 
-/// True in a child that was forked while an operation was under way that did not end in time: its
-/// devices are in no state to go on with.
+/// True in a child that was forked while an operation was under way and did not end in time. The
+/// child's devices cannot be used then.
 bool lostByFork();
 
-/// `restart` is called in a forked child by the first that is inside, with no other there: it makes
-/// threads anew.
+/// In a forked child, the first thread that enters calls `restart`, while no other is inside. It
+/// starts the threads that the fork did not copy.
 void restartAfterFork(void (*restart)());
 
 /// How long a fork waits for what is under way.

@@ -47,10 +47,10 @@ const char *statusText(hipError_t status);
 /// The thread's last error: kept over successful calls until hipGetLastError takes it.
 hipError_t takeLastError();
 hipError_t peekLastError();
-/// Stores \p status as the thread's last error unless it is success or "not ready", with what there
-/// is to say of it; returns it.
+/// Stores \p status and its message as the thread's last error, unless it is success or "not
+/// ready", and returns it.
 hipError_t noteStatus(hipError_t status, const char *message = "");
-/// What noteStatus was told with the thread's last failure.
+/// The message that noteStatus was given with the thread's last error.
 const char *lastErrorText();
 
 /// Logs a failed call and stores its status.
@@ -64,8 +64,9 @@ template <typename Body> hipError_t api(const char *function, Body &&body) noexc
   try {
     Inside inside;
     if (lostByFork())
-      fail(hipErrorNotInitialized, "the process was forked while the emulator ran an operation that "
-                                   "did not end within 10 s: no device can be used in it");
+      fail(hipErrorNotInitialized,
+           "the process was forked while the emulator ran an operation that "
+           "did not end within 10 s: no device can be used in it");
     if constexpr (std::is_void_v<decltype(body())>) {
       body();
       return hipSuccess;

@@ -10,6 +10,38 @@
 
 namespace flyemu {
 
+// How the first dword of an encoding begins. Vector instructions of 32 bits begin with a zero; their
+// opcode is VOP2's, but for two values that VOP1 and VOPC have.
+constexpr unsigned kVopcOpcode = 0x3e, kVop1Opcode = 0x3f;
+/// Nine bits.
+constexpr unsigned kSop1Prefix = 0x17d, kSopcPrefix = 0x17e, kSoppPrefix = 0x17f;
+constexpr unsigned kSopkPrefix = 0xb; ///< four bits
+constexpr unsigned kSop2Prefix = 2;   ///< two bits
+/// Six bits, on gfx9.
+enum class Prefix9 : uint8_t {
+  Smem = 0x30,
+  Vop3 = 0x34, ///< VOP3P too
+  Ds = 0x36,
+  Flat = 0x37,
+  Mubuf = 0x38,
+  Mtbuf = 0x3a,
+};
+/// Six bits, from gfx11 on.
+enum class Prefix11 : uint8_t {
+  Buffer12 = 0x31, ///< gfx12: both kinds of buffer instructions
+  Vopd = 0x32,
+  Vop3p = 0x33,
+  Vop3 = 0x35,
+  Ds = 0x36,
+  Flat11 = 0x37,
+  Mubuf11 = 0x38,
+  Mtbuf11 = 0x3a,
+  Flat12 = 0x3b,
+  Smem = 0x3d,
+};
+inline Prefix9 prefix9(uint32_t word) { return static_cast<Prefix9>(word >> 26); }
+inline Prefix11 prefix11(uint32_t word) { return static_cast<Prefix11>(word >> 26); }
+
 /// Fills the operands of `inst` from `words`, whose number is inst.dwords. inst.op is set. Returns
 /// null, or a reason why the fields cannot be represented.
 const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst);
@@ -28,7 +60,7 @@ const char *decodeVopd(const Machine &target, const uint32_t *words, Inst &x, In
 /// dword that a code of 255 stands for.
 Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t literal);
 
-/// A scalar destination; the null register becomes a place that nobody reads.
+/// A scalar destination. Writes to the null register go to kNullSink, which no operand reads.
 Operand scalarDestination(const Machine &target, unsigned code);
 
 inline Operand vgpr(unsigned row) { return {Kind::Vgpr, 0, static_cast<uint16_t>(row), 0}; }
@@ -36,6 +68,10 @@ inline Operand sgpr(unsigned code) { return {Kind::Sgpr, 0, static_cast<uint16_t
 inline unsigned bitField(uint32_t word, unsigned low, unsigned count) {
   return word >> low & ((1u << count) - 1);
 }
+
+/// The fields of a DPP word that all targets have in the same places; FI, which gfx9 does not have,
+/// among them.
+DppControl dppControl(uint32_t word);
 
 /// Applies VOP2's implicit operands: VCC as carry or select mask, the constant of multiply-add
 /// forms.

@@ -1,5 +1,7 @@
 #include "emulator/isa/decode.h"
 
+#include "emulator/isa/registers.h"
+
 #include <iterator>
 #include <utility>
 
@@ -11,7 +13,7 @@ struct InlineFloat {
   uint32_t single;
   uint32_t doubleHigh;
 };
-// Codes 240-247; 248 is 1 / (2 pi).
+// From kFirstFloat on: 0.5, -0.5, 1, -1, 2, -2, 4, -4.
 constexpr InlineFloat kInlineFloats[] = {
     {0x3800, 0x3f000000, 0x3fe00000}, {0xb800, 0xbf000000, 0xbfe00000},
     {0x3c00, 0x3f800000, 0x3ff00000}, {0xbc00, 0xbf800000, 0xbff00000},
@@ -23,29 +25,29 @@ bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
 } // namespace
 
 Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t literal) {
-  if (code >= 256)
-    return vgpr(code - 256);
-  if (code < 128) {
+  if (code >= kFirstVgprCode)
+    return vgpr(code - kFirstVgprCode);
+  if (code < kIntegerZero) {
     if (target.nullSgpr && code == target.nullSgpr)
       return {Kind::Imm, 0, 0, 0};
     return sgpr(code);
   }
-  if (code <= 192)
-    return {Kind::Imm, 0, 0, code - 128};
-  if (code <= 208)
-    return {Kind::Imm, 0, 0, static_cast<uint32_t>(192 - static_cast<int>(code))};
-  if (code >= 240 && code <= 247) {
-    const InlineFloat &f = kInlineFloats[code - 240];
+  if (code <= kLastPositive)
+    return {Kind::Imm, 0, 0, code - kIntegerZero};
+  if (code <= kLastNegative)
+    return {Kind::Imm, 0, 0, kLastPositive - code};
+  if (code >= kFirstFloat && code <= kLastFloat) {
+    const InlineFloat &f = kInlineFloats[code - kFirstFloat];
     if (is64(type))
       return {Kind::ImmHigh, 0, 0, f.doubleHigh};
     return {Kind::Imm, 0, 0, is16(type) ? f.half : f.single};
   }
-  if (code == 248) {
+  if (code == kOneOverTwoPi) {
     if (is64(type))
       return {Kind::ImmPi, 0, 0, 0};
     return {Kind::Imm, 0, 0, is16(type) ? 0x3118u : 0x3e22f983u};
   }
-  if (code == 255) {
+  if (code == kLiteralCode) {
     if (type == Type::F64)
       return {Kind::ImmHigh, 0, 0, literal};
     return {is64(type) ? Kind::ImmZero : Kind::Imm, 0, 0, literal};
@@ -55,7 +57,7 @@ Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t l
 
 Operand scalarDestination(const Machine &target, unsigned code) {
   if (target.nullSgpr && code == target.nullSgpr)
-    return sgpr(128);
+    return sgpr(kNullSink);
   return sgpr(code);
 }
 
@@ -63,13 +65,12 @@ MemoryRows memoryRows(const McInstruction &mc, const Inst &inst) {
   MemoryRows rows;
   const bool buffer = inst.enc == Enc::Mubuf || inst.enc == Enc::Mtbuf;
   const bool loads = inst.op->cls == Class::VmemRead;
-  const std::string_view name = inst.op->name;
-  auto named = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  // In LLVM's order: of buffers the data come first, else the address.
+  // LLVM lists the data first for stores and atomics of buffers, and the address first for all
+  // others.
   uint8_t *slots[] = {&rows.address, &rows.data, &rows.second};
-  unsigned next =
-      named("addtid") || named("_gws_") || (inst.enc == Enc::Scratch && !(inst.flags & kVaddr)) ? 1
-                                                                                                : 0;
+  const bool noAddress =
+      inst.op->has(kNoAddress) || (inst.enc == Enc::Scratch && !(inst.flags & kVaddr));
+  unsigned next = noAddress ? 1 : 0;
   if (buffer && !loads)
     std::swap(slots[0], slots[1]);
   for (unsigned k = 0; k < mc.vectorCount; ++k) {
@@ -88,33 +89,36 @@ const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &ins
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], literal = inst.dwords > 1 ? words[1] : 0;
   auto source = [&](unsigned k, unsigned low) {
-    inst.src[k] = decodeSource(target, bitField(w, low, 8), op.src[k], literal);
+    const unsigned code = bitField(w, low, 8);
+    const bool number = op.has(kNumberSource) && (k == 1 || op.src[1] == Type::None);
+    inst.src[k] =
+        number ? Operand{Kind::Imm, 0, 0, code} : decodeSource(target, code, op.src[k], literal);
   };
   inst.dst = scalarDestination(target, bitField(w, 16, 7));
   switch (w >> 23) {
-  case 0x17d:
+  case kSop1Prefix:
     inst.enc = Enc::Sop1;
     source(0, 0);
     return nullptr;
-  case 0x17e:
+  case kSopcPrefix:
     inst.enc = Enc::Sopc;
     source(0, 0);
     source(1, 8);
     return nullptr;
-  case 0x17f:
+  case kSoppPrefix:
     inst.enc = Enc::Sopp;
     inst.offset = static_cast<int16_t>(w);
     return nullptr;
   default:
     break;
   }
-  if (w >> 28 == 0xb) {
+  if (w >> 28 == kSopkPrefix) {
     inst.enc = Enc::Sopk;
     inst.offset = static_cast<int16_t>(w);
     inst.src[1] = {Kind::Imm, 0, 0, literal};
     return nullptr;
   }
-  if (w >> 30 != 2)
+  if (w >> 30 != kSop2Prefix)
     return "an encoding that is not handled";
   inst.enc = Enc::Sop2;
   source(0, 0);
@@ -124,21 +128,26 @@ const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &ins
 }
 
 void implicitOperands(Inst &inst, uint32_t literal) {
-  std::string_view name = inst.op->name;
-  if (inst.op->dst == Type::Mask) {
-    inst.sdst = sgpr(106);
-  } else if (name == "v_madmk_f16" || name == "v_fmamk_f32" || name == "v_fmamk_f16" ||
-             name == "v_madmk_f32" || name == "v_fmamk_f64") {
+  if (inst.op->literal == Literal::Second) {
     inst.src[2] = inst.src[1];
     inst.src[1] = {Kind::Imm, 0, 0, literal};
-  } else if (name == "v_madak_f16" || name == "v_fmaak_f32" || name == "v_fmaak_f16" ||
-             name == "v_madak_f32" || name == "v_fmaak_f64") {
+  } else if (inst.op->literal == Literal::Third) {
     inst.src[2] = {Kind::Imm, 0, 0, literal};
   } else {
     if (inst.op->src[2] == Type::Mask)
-      inst.src[2] = sgpr(106);
-    inst.sdst = sgpr(106);
+      inst.src[2] = sgpr(kVcc);
+    inst.sdst = sgpr(kVcc);
   }
+}
+
+DppControl dppControl(uint32_t word) {
+  DppControl c;
+  c.control = static_cast<uint16_t>(bitField(word, 8, 9));
+  c.banks = bitField(word, 24, 4) & 15;
+  c.rows = bitField(word, 28, 4) & 15;
+  c.zero = bitField(word, 19, 1);
+  c.fetchInactive = bitField(word, 18, 1);
+  return c;
 }
 
 void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {

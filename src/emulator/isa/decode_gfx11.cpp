@@ -30,8 +30,8 @@ struct Vop {
   uint32_t extraWord() const { return extra < inst.dwords ? words[extra] : 0; }
 
   Operand source(unsigned code, unsigned k) const {
-    if (compact && code >= 256)
-      return shortVgpr(code - 256, inst.op->src[k]);
+    if (compact && code >= kFirstVgprCode)
+      return shortVgpr(code - kFirstVgprCode, inst.op->src[k]);
     return decodeSource(target, code, inst.op->src[k], extraWord());
   }
 
@@ -43,15 +43,11 @@ struct Vop {
   void source0(unsigned code) const {
     uint32_t x = extraWord();
     if (code == kDpp8Code || code == kDpp8FiCode) {
-      inst.permute = Permute::Dpp;
-      inst.flags |= kDpp8;
-      inst.sdwa = x >> 8;
-      inst.dppFlags = code == kDpp8FiCode ? 2 : 0;
+      inst.permute = Permute::Dpp8;
+      inst.dpp8 = {x >> 8, code == kDpp8FiCode};
     } else if (code == kDppCode) {
       inst.permute = Permute::Dpp;
-      inst.dppCtrl = static_cast<uint16_t>(bitField(x, 8, 9));
-      inst.dppFlags = static_cast<uint8_t>(bitField(x, 19, 1) | bitField(x, 18, 1) << 1);
-      inst.dppMasks = static_cast<uint8_t>(x >> 24);
+      inst.dpp = dppControl(x);
     } else {
       inst.src[0] = source(code, 0);
       return;
@@ -68,8 +64,6 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w0 = words[0], w1 = words[1];
   const OpDef &op = *inst.op;
   const unsigned opcode = bitField(w0, 16, 10);
-  const bool carry = (opcode >= 0x120 && opcode <= 0x122) || (opcode >= 0x300 && opcode <= 0x302) ||
-                     (opcode >= 0x2fc && opcode <= 0x2ff);
   inst.enc = Enc::Vop3;
   Vop vop{target, words, inst, 2, false};
   if (op.src[0] != Type::None)
@@ -79,12 +73,12 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
       inst.src[k] = vop.source(bitField(w1, 9 * k, 9), k);
   if (opcode < 0x100)
     inst.sdst = scalarDestination(target, bitField(w0, 0, 7));
-  else if (op.name.substr(0, 4) == "v_s_") // functions of a scalar
+  else if (op.has(kScalarResult))
     inst.dst = scalarDestination(target, bitField(w0, 0, 7));
   else
     inst.dst = vgpr(bitField(w0, 0, 8));
   vop3Modifiers(inst, w0, w1);
-  if (carry) {
+  if (op.has(kCarryMask)) {
     inst.sdst = scalarDestination(target, bitField(w0, 8, 7));
     return;
   }
@@ -153,8 +147,9 @@ void flat12(const Machine &target, const uint32_t *words, Inst &inst, unsigned s
 
 void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
-  inst.enc = w >> 26 == 0x3a ? Enc::Mtbuf : Enc::Mubuf;
-  inst.dppCtrl = static_cast<uint16_t>(bitField(w, 19, 7)); // MTBUF: the format
+  inst.enc = prefix11(w) == Prefix11::Mtbuf11 ? Enc::Mtbuf : Enc::Mubuf;
+  if (inst.enc == Enc::Mtbuf)
+    inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7));
   memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 8, 8));
   inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
   inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
@@ -165,8 +160,9 @@ void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
 
 void buffer12(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w1 = words[1], w2 = words[2];
-  inst.enc = inst.op->name[0] == 't' ? Enc::Mtbuf : Enc::Mubuf;
-  inst.dppCtrl = static_cast<uint16_t>(bitField(w1, 23, 7)); // the format of typed ones
+  inst.enc = inst.op->has(kTypedBuffer) ? Enc::Mtbuf : Enc::Mubuf;
+  if (inst.enc == Enc::Mtbuf)
+    inst.bufferFormat = static_cast<uint8_t>(bitField(w1, 23, 7));
   memoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 0, 8), bitField(w1, 0, 8));
   inst.src[2] = sgpr(bitField(w1, 9, 9) & 127);
   inst.src[3] = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
@@ -209,26 +205,26 @@ const char *decodeGfx11(const Machine &target, const uint32_t *words, Inst &inst
     Vop vop{target, words, inst, 1, true};
     const unsigned opcode = bitField(w, 25, 6);
     inst.flags |= kKeepHigh;
-    if (opcode != 0x3f)
+    if (opcode != kVop1Opcode)
       inst.src[1] = shortVgpr(bitField(w, 9, 8), op.src[1]);
     vop.source0(bitField(w, 0, 9));
-    if (opcode == 0x3e) {
+    if (opcode == kVopcOpcode) {
       inst.enc = Enc::Vopc;
-      inst.sdst = sgpr(106);
+      inst.sdst = sgpr(kVcc);
       return nullptr;
     }
-    inst.enc = opcode == 0x3f ? Enc::Vop1 : Enc::Vop2;
+    inst.enc = opcode == kVop1Opcode ? Enc::Vop1 : Enc::Vop2;
     inst.dst = shortVgpr(bitField(w, 17, 8), op.dst);
-    if (opcode != 0x3f)
+    if (opcode != kVop1Opcode)
       implicitOperands(inst, w1);
     return nullptr;
   }
-  switch (w >> 26) {
-  case 0x35:
+  switch (prefix11(w)) {
+  case Prefix11::Vop3:
     inst.flags |= kKeepHigh;
     vop3(target, words, inst);
     return nullptr;
-  case 0x33: {
+  case Prefix11::Vop3p: {
     inst.enc = Enc::Vop3p;
     inst.flags |= kKeepHigh;
     Vop vop{target, words, inst, 2, false};
@@ -240,7 +236,7 @@ const char *decodeGfx11(const Machine &target, const uint32_t *words, Inst &inst
     }
     return nullptr;
   }
-  case 0x36: {
+  case Prefix11::Ds: {
     inst.enc = Enc::Ds;
     memoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 24, 8));
     inst.src[2] = vgpr(bitField(w1, 16, 8));
@@ -249,20 +245,20 @@ const char *decodeGfx11(const Machine &target, const uint32_t *words, Inst &inst
       inst.flags |= kGds;
     return nullptr;
   }
-  case 0x37:
+  case Prefix11::Flat11:
     flat11(target, words, inst);
     return nullptr;
-  case 0x3b:
+  case Prefix11::Flat12:
     flat12(target, words, inst, bitField(w, 24, 2));
     return nullptr;
-  case 0x38:
-  case 0x3a:
+  case Prefix11::Mubuf11:
+  case Prefix11::Mtbuf11:
     buffer11(target, words, inst);
     return nullptr;
-  case 0x31:
+  case Prefix11::Buffer12:
     buffer12(target, words, inst);
     return nullptr;
-  case 0x3d:
+  case Prefix11::Smem:
     scalarMemory(target, words, inst);
     return nullptr;
   default:

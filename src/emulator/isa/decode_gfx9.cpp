@@ -1,10 +1,20 @@
 // Encodings of gfx90a, gfx942 and gfx950.
 #include "emulator/isa/decode.h"
 
+#include "emulator/isa/registers.h"
+
 namespace flyemu {
 
 namespace {
 constexpr unsigned kSdwaCode = 249, kDppCode = 250;
+constexpr unsigned kNoScalarAddress = 0x7f;
+/// From this opcode on, VOP3's instructions are not VOP1's, VOP2's or VOPC's too.
+constexpr unsigned kFirstVop3Only = 0x1c0;
+
+/// SDWA's selector of a part; the reserved one is the whole dword too.
+uint8_t part(unsigned selector) {
+  return static_cast<uint8_t>(selector > kWholeDword ? kWholeDword : selector);
+}
 
 struct Vop {
   const Machine &target;
@@ -40,12 +50,12 @@ struct Vop {
     modifiers(0, 19, 20, 21);
     if (hasSrc1)
       modifiers(1, 27, 28, 29);
-    inst.sdwa = bitField(x, 16, 3) << 5 | bitField(x, 24, 3) << 8;
+    inst.sdwa = {kWholeDword, {part(bitField(x, 16, 3)), part(bitField(x, 24, 3))}, 0};
     if (compare) {
-      inst.sdst = sgpr(bitField(x, 15, 1) ? bitField(x, 8, 7) : 106);
-      inst.sdwa |= 6;
+      inst.sdst = sgpr(bitField(x, 15, 1) ? bitField(x, 8, 7) : kVcc);
     } else {
-      inst.sdwa |= bitField(x, 8, 3) | bitField(x, 11, 2) << 3;
+      inst.sdwa.result = part(bitField(x, 8, 3));
+      inst.sdwa.unused = static_cast<uint8_t>(bitField(x, 11, 2));
       if (bitField(x, 13, 1))
         inst.flags |= kClamp;
       inst.omod = static_cast<uint8_t>(bitField(x, 14, 2));
@@ -56,9 +66,8 @@ struct Vop {
     uint32_t x = words[1];
     inst.permute = Permute::Dpp;
     inst.src[0] = vgpr(bitField(x, 0, 8));
-    inst.dppCtrl = static_cast<uint16_t>(bitField(x, 8, 9));
-    inst.dppFlags = static_cast<uint8_t>(bitField(x, 19, 1));
-    inst.dppMasks = static_cast<uint8_t>(x >> 24);
+    inst.dpp = dppControl(x);
+    inst.dpp.fetchInactive = false;
     inst.src[0].flags |= (bitField(x, 20, 1) ? kNeg : 0) | (bitField(x, 21, 1) ? kAbs : 0);
     if (hasSrc1)
       inst.src[1].flags |= (bitField(x, 22, 1) ? kNeg : 0) | (bitField(x, 23, 1) ? kAbs : 0);
@@ -69,8 +78,6 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   uint32_t w0 = words[0], w1 = words[1];
   const OpDef &op = *inst.op;
   unsigned opcode = bitField(w0, 16, 10);
-  bool carry = (opcode >= 0x119 && opcode <= 0x11e) || opcode == 0x1e0 || opcode == 0x1e1 ||
-               opcode == 0x1e8 || opcode == 0x1e9;
   inst.enc = Enc::Vop3;
   if (opcode < 0x100)
     inst.sdst = sgpr(bitField(w0, 0, 7));
@@ -80,7 +87,7 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
     if (op.src[k] != Type::None)
       inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), op.src[k], 0);
   vop3Modifiers(inst, w0, w1);
-  if (carry) {
+  if (op.has(kCarryMask)) {
     inst.sdst = sgpr(bitField(w0, 8, 7));
   } else {
     for (unsigned k = 0; k < 3; ++k)
@@ -93,40 +100,48 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
     if (inst.opsel & 8 && (op.dst == Type::B16 || op.dst == Type::F16))
       inst.dst.flags |= kHigh;
   }
-  if (op.name.substr(0, 8) == "v_bitop3") {
-    // The modifier fields hold the truth table.
-    inst.offset = static_cast<int32_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
-                                       bitField(w1, 29, 3));
+  if (op.has(kTruthTable)) {
+    inst.truthTable = static_cast<uint8_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
+                                           bitField(w1, 29, 3));
     inst.omod = 0;
     for (Operand &o : inst.src)
       o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
   }
   // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or
   // VOP2, and the "legacy" ones, clear it.
-  if (opcode >= 0x1c0 && op.name.find("_legacy_") == std::string_view::npos)
+  if (opcode >= kFirstVop3Only && !op.has(kClearsHigh))
     inst.flags |= kKeepHigh;
 }
 
 void mai(const Machine &target, const uint32_t *words, Inst &inst) {
   uint32_t w0 = words[0], w1 = words[1];
   inst.enc = Enc::Vop3p;
-  inst.dst = vgpr(bitField(w0, 0, 8) + (bitField(w0, 15, 1) ? 256 : 0));
+  inst.dst = vgpr(bitField(w0, 0, 8) + (bitField(w0, 15, 1) ? kAccRow : 0));
   for (unsigned k = 0; k < 3; ++k)
     if (inst.op->src[k] != Type::None)
       inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), inst.op->src[k], 0);
   for (unsigned k = 0; k < 2; ++k)
     if (bitField(w1, 27 + k, 1) && inst.src[k].isVgpr())
-      inst.src[k].index += 256;
+      inst.src[k].index += kAccRow;
   if (bitField(w0, 15, 1) && inst.src[2].isVgpr())
-    inst.src[2].index += 256;
-  // The broadcast controls of the matrix instructions: cbsz, abid, blgp.
-  inst.offset = static_cast<int32_t>(bitField(w0, 8, 3) | bitField(w0, 11, 4) << 4 |
-                                     bitField(w1, 29, 3) << 8);
+    inst.src[2].index += kAccRow;
+  inst.matrix.cbsz = static_cast<uint8_t>(bitField(w0, 8, 3));
+  inst.matrix.abid = static_cast<uint8_t>(bitField(w0, 11, 4));
+  inst.matrix.blgp = static_cast<uint8_t>(bitField(w1, 29, 3));
+}
+
+/// Moves to and from accumulation registers imply which side is one; their accumulation bits say
+/// nothing.
+void accumulationRegisters(Inst &inst) {
+  if (inst.op->has(kAccResult))
+    inst.dst.index += kAccRow;
+  if (inst.op->has(kAccSource) && inst.src[0].isVgpr())
+    inst.src[0].index += kAccRow;
 }
 
 void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
-  inst.src[1] = vgpr(row + (acc ? 256 : 0));
-  inst.dst = vgpr(dst + (acc ? 256 : 0));
+  inst.src[1] = vgpr(row + (acc ? kAccRow : 0));
+  inst.dst = vgpr(dst + (acc ? kAccRow : 0));
 }
 } // namespace
 
@@ -136,17 +151,14 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
   Vop vop{target, words, inst};
   if (!(w >> 31)) {
     unsigned opcode = bitField(w, 25, 6);
-    if (opcode == 0x3f) {
+    if (opcode == kVop1Opcode) {
       inst.enc = Enc::Vop1;
       inst.dst = vgpr(bitField(w, 17, 8));
       vop.sources(bitField(w, 0, 9), 0, false, false);
-      if (op.name == "v_accvgpr_mov_b32") { // both are accumulation registers
-        inst.dst.index += 256;
-        inst.src[0].index += 256;
-      }
-    } else if (opcode == 0x3e) {
+      accumulationRegisters(inst);
+    } else if (opcode == kVopcOpcode) {
       inst.enc = Enc::Vopc;
-      inst.sdst = sgpr(106);
+      inst.sdst = sgpr(kVcc);
       vop.sources(bitField(w, 0, 9), bitField(w, 9, 8), true, true);
     } else {
       inst.enc = Enc::Vop2;
@@ -156,25 +168,21 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     }
     return nullptr;
   }
-  switch (w >> 26) {
-  case 0x34:
-    if (bitField(w, 23, 3) == 7) {
-      unsigned opcode = bitField(w, 16, 7);
-      if (op.cls == Class::Mfma || opcode == 0x58 || opcode == 0x59) {
+  switch (prefix9(w)) {
+  case Prefix9::Vop3:
+    if (bitField(w, 23, 3) == 7) { // VOP3P
+      if (op.cls == Class::Mfma) {
         // Scaled ones have 8 bytes with the scales before the instruction proper.
         mai(target, inst.dwords > 2 ? words + 2 : words, inst);
-        // Moves between the two files imply which side is which; their accumulation bits say
-        // nothing.
-        if (opcode == 0x58 || opcode == 0x59) {
-          bool toAccumulator = opcode == 0x59;
-          inst.dst = vgpr(bitField(w, 0, 8) + (toAccumulator ? 256 : 0));
-          inst.src[0] = decodeSource(target, bitField(w1, 0, 9), op.src[0], 0);
-          if (!toAccumulator && inst.src[0].isVgpr())
-            inst.src[0].index += 256;
-        }
         return nullptr;
       }
       inst.enc = Enc::Vop3p;
+      if (op.has(kAccSource | kAccResult)) {
+        inst.dst = vgpr(bitField(w, 0, 8));
+        inst.src[0] = decodeSource(target, bitField(w1, 0, 9), op.src[0], 0);
+        accumulationRegisters(inst);
+        return nullptr;
+      }
       if (inst.dwords > 2)
         return "a scaled matrix instruction";
       vop3pFields(target, inst, w, w1, 0);
@@ -182,7 +190,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     }
     vop3(target, words, inst);
     return nullptr;
-  case 0x30: {
+  case Prefix9::Smem: {
     inst.enc = Enc::Smem;
     inst.sdst = sgpr(bitField(w, 6, 7));
     inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
@@ -197,30 +205,30 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       inst.src[2] = sgpr(bitField(w1, 0, 7));
     return nullptr;
   }
-  case 0x36: {
+  case Prefix9::Ds: {
     inst.enc = Enc::Ds;
     bool acc = bitField(w, 25, 1);
     inst.src[0] = vgpr(bitField(w1, 0, 8));
     memoryData(inst, bitField(w1, 8, 8), acc, bitField(w1, 24, 8));
-    inst.src[2] = vgpr(bitField(w1, 16, 8) + (acc ? 256 : 0));
+    inst.src[2] = vgpr(bitField(w1, 16, 8) + (acc ? kAccRow : 0));
     inst.offset = static_cast<int32_t>(bitField(w, 0, 16));
     if (bitField(w, 16, 1))
       inst.flags |= kGds;
     return nullptr;
   }
-  case 0x37: {
+  case Prefix9::Flat: {
     unsigned segment = bitField(w, 14, 2);
     inst.enc = segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
     inst.src[0] = vgpr(bitField(w1, 0, 8));
     memoryData(inst, bitField(w1, 8, 8), bitField(w1, 23, 1), bitField(w1, 24, 8));
     unsigned saddr = bitField(w1, 16, 7);
-    if (segment != 0 && saddr != 0x7f) {
+    if (segment != 0 && saddr != kNoScalarAddress) {
       inst.flags |= kSaddr;
       inst.src[2] = sgpr(saddr);
     }
     // CDNA3 has a bit for the scratch access' vector address where CDNA2 has that of loads to LDS.
     const bool addressBit = target.processor->family != flydsl::Family::cdna2;
-    if (segment == 1 && (addressBit ? bitField(w, 13, 1) : saddr == 0x7f))
+    if (segment == 1 && (addressBit ? bitField(w, 13, 1) : saddr == kNoScalarAddress))
       inst.flags |= kVaddr;
     if (segment == 0)
       inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
@@ -232,9 +240,9 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       inst.flags |= kToLds;
     return nullptr;
   }
-  case 0x38:
-  case 0x3a: {
-    bool typed = w >> 26 == 0x3a;
+  case Prefix9::Mubuf:
+  case Prefix9::Mtbuf: {
+    bool typed = prefix9(w) == Prefix9::Mtbuf;
     inst.enc = typed ? Enc::Mtbuf : Enc::Mubuf;
     inst.src[0] = vgpr(bitField(w1, 0, 8));
     unsigned data = bitField(w1, 8, 8);
@@ -245,7 +253,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
                   (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0);
     if (typed)
-      inst.dppCtrl = static_cast<uint16_t>(bitField(w, 19, 7)); // data format, number format
+      inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
     return nullptr;
   }
   default:

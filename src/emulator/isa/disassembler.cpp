@@ -6,7 +6,7 @@ namespace flyemu {
 
 Disassembler &disassemblerOf(const Machine &machine) {
   static std::mutex mutex;
-  // Not destroyed: streams may run while the process exits.
+  // It is never destroyed, because streams may run while the process exits.
   static auto &all = *new std::map<const Machine *, std::unique_ptr<Disassembler>>;
   std::lock_guard lock(mutex);
   auto &found = all[&machine];

@@ -12,9 +12,9 @@ namespace flyemu {
 
 using EncodingWords = std::array<uint32_t, 4>;
 
-/// Puts every opcode field of every encoding to LLVM's disassembler, each with several fillings of
-/// its other fields, and calls `visit` for what it accepts. Exports, images and parameter
-/// interpolation, which compute kernels cannot have, are not among them.
+/// Gives LLVM's disassembler every opcode of every encoding, each with several fillings of the
+/// other fields, and calls `visit` for those that it accepts. Exports, images and parameter
+/// interpolation, which compute kernels cannot have, are left out.
 void eachEncoding(const Machine &machine, const McTarget &mc,
                   const std::function<void(const EncodingWords &, const McInstruction &)> &visit);
 

@@ -73,12 +73,38 @@ enum InstFlag : uint16_t {
   kSaddr = 64,  ///< flat family: src[2] is the scalar address
   kVaddr = 128, ///< scratch: src[0] is used
   kGds = 256,
-  kDpp8 = 512,
-  kTfe = 1024,
 };
 
-/// Dpp and Sdwa: how the lanes of the first operands are rearranged before the base operation runs.
-enum class Permute : uint8_t { None, Dpp, Sdwa };
+/// Dpp, Dpp8 and Sdwa: how the lanes or parts of the first operands are rearranged before the base
+/// operation runs.
+enum class Permute : uint8_t { None, Dpp, Dpp8, Sdwa };
+
+/// A DPP word: which lane each lane reads.
+struct DppControl {
+  uint16_t control;
+  uint8_t banks : 4, rows : 4; ///< masks of those that are on
+  bool zero;                   ///< bound_ctrl: a lane without a source reads zero
+  bool fetchInactive;          ///< lanes that are off are sources too
+};
+
+/// A DPP8 word.
+struct Dpp8Control {
+  uint32_t selectors; ///< three bits for each lane of a group of eight
+  bool fetchInactive;
+};
+
+/// An SDWA word: parts of registers. 0-3 are bytes, 4 and 5 words.
+constexpr uint8_t kWholeDword = 6;
+struct SdwaControl {
+  uint8_t result, sources[2];
+  uint8_t unused; ///< what becomes of the result's other bits: 0 zeros, 1 the sign, 2 kept
+};
+
+/// What a matrix instruction has beside operands.
+struct MatrixControl {
+  uint8_t cbsz, abid, blgp; ///< broadcasts and patterns, or the formats of A and B
+  uint8_t byteOfA, byteOfB; ///< of the scales
+};
 
 struct MemoryRows {
   uint8_t address = 0, data = 0, second = 0, result = 0;
@@ -88,30 +114,38 @@ struct MemoryRows {
 struct Inst {
   Handler fn = nullptr;
   const OpDef *op = nullptr;
-  Operand dst;        ///< vector or scalar destination
-  Operand sdst;       ///< VOP3B, VOPC: the scalar (mask) destination
+  Operand dst; ///< vector or scalar destination
+  union {
+    Operand sdst = {}; ///< VOP3B, VOPC: the scalar (mask) destination; SMEM: destination or data
+    Operand scaleB;    ///< matrix instructions with scales: that of B; src[3] is that of A
+  };
   Operand src[4];     ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor,
                       ///< src[3] soffset
-  int32_t offset = 0; ///< memory: immediate offset; branches: target minus this, in dwords;
-                      ///< SOPP/SOPK: the immediate
+  int32_t offset = 0; ///< the immediate. Memory: added to the address; branches: target minus this
+                      ///< one, in dwords
   uint16_t flags = 0;
   uint8_t dwords = 0; ///< size; 0: no instruction starts here
   Enc enc = Enc::Invalid;
   uint8_t omod = 0;
   uint8_t opsel = 0, opselHi = 0; ///< one bit for each source, bit 3 of opsel: destination
   Permute permute = Permute::None;
-  uint16_t dppCtrl = 0;
-  uint8_t dppMasks = 0; ///< bank mask in bits 0-3, row mask in bits 4-7
-  uint8_t dppFlags = 0; ///< 1: bound_ctrl (zero), 2: fetch inactive
   /// Of memory instructions: the vector dwords of address, data, second data and result; 0 where
   /// the instruction has none, whatever is in the field.
   MemoryRows rows;
-  uint32_t sdwa =
-      0; ///< dst_sel 0-2, dst_unused 3-4, src0_sel 5-7, src1_sel 8-10; DPP8: the selectors
+  union {
+    uint64_t noControl = 0;
+    DppControl dpp;       ///< Permute::Dpp
+    Dpp8Control dpp8;     ///< Permute::Dpp8
+    SdwaControl sdwa;     ///< Permute::Sdwa
+    MatrixControl matrix; ///< Class::Mfma
+    uint8_t bufferFormat; ///< kTypedBuffer
+    uint8_t truthTable;   ///< kTruthTable: a bit for each value of three bits
+  };
   union {
     Handler base = nullptr; ///< with a permute: the operation itself
     const void *plan;       ///< matrix instructions: their matrix::MatrixPlan
   };
 };
+static_assert(sizeof(Inst) == 96);
 
 } // namespace flyemu

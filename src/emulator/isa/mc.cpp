@@ -28,7 +28,7 @@ void LLVMInitializeAMDGPUDisassembler();
 namespace flyemu {
 
 namespace {
-/// What is asked of one of LLVM's registers.
+/// The facts of one of LLVM's registers that the emulator uses.
 struct RegisterFacts {
   uint16_t trapTemporaries = 0; ///< a bit for each
   uint8_t vectorDwords = 0;     ///< 0: no vector register
@@ -83,7 +83,8 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  // What programs ask for; LLVM has 30,000 opcodes and 10,000 registers, and a program uses few.
+  // Facts are found when a program first needs them: LLVM has 30,000 opcodes and 10,000 registers,
+  // and a program uses few.
   std::vector<std::optional<RegisterFacts>> registerFacts;
   std::vector<std::optional<uint16_t>> effects;
 
@@ -100,9 +101,9 @@ struct McTarget::Impl {
 };
 
 namespace {
-/// Whether LLVM 22's disassembler would crash on an instruction: where it misses the four bytes of
-/// a literal, it writes a message to a stream that it has just taken away. The 64-bit encodings of
-/// gfx9 have no room for literals, so these bytes are no instruction.
+/// Returns true if LLVM 22's disassembler would crash: if the four bytes of a literal are missing,
+/// it writes a message to a stream that it has just reset. The 64-bit encodings of gfx9 have no
+/// room for literals, so these bytes are no instruction.
 bool lacksItsLiteral(const uint32_t *words) {
   constexpr uint32_t kLiteral = 255;
   const uint32_t encoding = words[0] >> 26, second = words[1];
@@ -112,8 +113,18 @@ bool lacksItsLiteral(const uint32_t *words) {
   return (encoding == 0x38 || encoding == 0x3a) && second >> 24 == kLiteral; // MUBUF, MTBUF
 }
 
-/// Decodes with the bytes after the end taken as zeros: a literal that is not there is met too late
-/// as well.
+/// Returns true if LLVM 22's disassembler would crash: it takes A and B of v_mfma_*_f8f6f4 (gfx950)
+/// for vector registers even if the fields hold a constant.
+bool lacksItsRegisters(const uint32_t *words) {
+  constexpr uint32_t kVop3pMai = 0x1a7, kVgpr = 256;
+  constexpr uint32_t k16x16x128 = 0x2d, k32x32x64 = 0x2e;
+  const uint32_t opcode = words[0] >> 16 & 127;
+  return words[0] >> 23 == kVop3pMai && (opcode == k16x16x128 || opcode == k32x32x64) &&
+         !(words[1] & kVgpr && words[1] >> 9 & kVgpr);
+}
+
+/// Decodes with zeros after the end of the bytes, because LLVM reads a literal without looking
+/// whether it is there.
 llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler, bool gfx9,
                                              const void *code, size_t bytes, uint64_t address,
                                              llvm::MCInst &inst, uint64_t &size) {
@@ -123,7 +134,7 @@ llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disasse
   std::memcpy(padded, code, given);
   uint32_t words[2];
   std::memcpy(words, padded, sizeof words);
-  if (given < 4 || (gfx9 && lacksItsLiteral(words)))
+  if (given < 4 || (gfx9 && (lacksItsLiteral(words) || lacksItsRegisters(words))))
     return llvm::MCDisassembler::Fail;
   auto status = disassembler.getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
                                             address, llvm::nulls());

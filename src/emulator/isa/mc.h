@@ -1,5 +1,5 @@
-// LLVM's machine-code layer for one target. The only door to LLVM in the core: mc.cpp includes its
-// headers, and nothing else does.
+// LLVM's machine-code layer for one target. mc.cpp is the only file of the emulator, beside two of
+// the loader, that includes LLVM's headers.
 #pragma once
 
 #include <array>
@@ -33,15 +33,15 @@ enum McEffect : uint16_t {
   kReadsM0 = 256,
   kWritesM0 = 512,
   // Of the operands:
-  kWritesScalar = 1024,      ///< a scalar register
-  kReadsDestination = 2048,  ///< the scalar register that is written is read too
-  kWritesTwoVectors = 4096,  ///< two vector registers change places
+  kWritesScalar = 1024,     ///< a scalar register
+  kReadsDestination = 2048, ///< the scalar register that is written is read too
+  kWritesTwoVectors = 4096, ///< two vector registers change places
 };
 
 /// What LLVM's disassembler says of the bytes at one place.
 struct McInstruction {
-  unsigned opcode = 0; ///< LLVM's number; name with McTarget::opcodeName
-  unsigned size = 0;   ///< bytes; 0 if the bytes are no instruction of the target
+  unsigned opcode = 0;  ///< LLVM's number; name with McTarget::opcodeName
+  unsigned size = 0;    ///< bytes; 0 if the bytes are no instruction of the target
   uint16_t effects = 0; ///< McEffect
   /// The trap temporaries (TTMP0-TTMP15, a bit for each) that it reads and writes.
   uint16_t trapReads = 0, trapWrites = 0;

@@ -73,4 +73,14 @@ std::string baseMnemonic(std::string_view record) {
   return strip(s);
 }
 
+std::optional<std::pair<std::string, std::string>> dualMnemonics(std::string_view record) {
+  const std::string name = baseMnemonic(record);
+  const size_t colon = name.find(':');
+  constexpr std::string_view kDual = "v_dual_";
+  if (!name.starts_with(kDual) || colon == std::string::npos)
+    return std::nullopt;
+  auto single = [&](const std::string &half) { return "v_" + half.substr(kDual.size()); };
+  return std::pair(single(name.substr(0, colon)), single(name.substr(colon + 1)));
+}
+
 } // namespace flyemu

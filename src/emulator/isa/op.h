@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/isa/inst.h"
+#include "emulator/isa/traits.h"
 
 #include <string_view>
 
@@ -26,7 +27,7 @@ enum class Type : uint8_t {
   Mask
 };
 
-/// Counter classes.
+/// The class that the counters count an instruction in.
 enum class Class : uint8_t {
   Other,
   Valu,
@@ -46,7 +47,48 @@ struct OpDef {
   Class cls = Class::Other;
   Type dst = Type::None;
   Type src[3] = {Type::None, Type::None, Type::None};
-  uint32_t info = 0; ///< what the handler makes of it: sizes, kinds, shapes
+  uint32_t info = 0;   ///< what the handler makes of it: sizes, kinds, shapes
+  uint32_t traits = 0; ///< Trait
+  Cost cost = Cost::Full;
+  Flow flow = Flow::Any;
+  Logic logic = Logic::And;
+  Literal literal = Literal::None;
+  uint8_t waits = 0; ///< WaitFor
+
+  bool has(uint32_t trait) const { return traits & trait; }
+  /// Whether it computes in double precision.
+  bool isDouble() const {
+    return dst == Type::F64 || src[0] == Type::F64 || src[1] == Type::F64 || src[2] == Type::F64;
+  }
+
+  // A row with one more fact: `lane<F32, F32>("v_exp_f32", exp2).costs(Cost::Transcendental)`.
+  // They run when the tables are compiled, so that no code of one host level gets into another.
+  consteval OpDef with(uint32_t more) const {
+    OpDef d = *this;
+    d.traits |= more;
+    return d;
+  }
+  consteval OpDef costs(Cost c) const {
+    OpDef d = *this;
+    d.cost = c;
+    return d;
+  }
+  consteval OpDef flows(Flow f, Logic function = Logic::And) const {
+    OpDef d = *this;
+    d.flow = f;
+    d.logic = function;
+    return d;
+  }
+  consteval OpDef constant(Literal place) const {
+    OpDef d = *this;
+    d.literal = place;
+    return d;
+  }
+  consteval OpDef waitsFor(uint8_t counters) const {
+    OpDef d = *this;
+    d.waits = counters;
+    return d;
+  }
 };
 
 /// OpDef::info of loads and stores: bytes of each lane, and what becomes of a part of a dword.

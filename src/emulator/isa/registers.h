@@ -10,13 +10,23 @@ namespace flyemu {
 constexpr unsigned kLanes = 64;
 
 // Rows of the vector file: v0-v255, then the accumulation registers, then temporary ones.
+constexpr unsigned kAccRow = 256; ///< the first accumulation register
 constexpr unsigned kVgprRows = 512;
 constexpr unsigned kTempRow = 512; ///< rows that permutes and dual instructions use
 constexpr unsigned kDualRow = 518; ///< the first half's old destination
 constexpr unsigned kFileRows = 520;
 
 // Scalar operand codes (ISA manuals, "Scalar Operands").
-constexpr unsigned kVcc = 106, kExec = 126;
+/// Where writes to NULL go: behind the scalar registers.
+constexpr unsigned kNullSink = 128;
+constexpr unsigned kVcc = 106, kTtmp = 108, kExec = 126;
+// Those of sources that are no registers: inline constants and what the wave's state tells.
+constexpr unsigned kIntegerZero = 128, kLastPositive = 192, kLastNegative = 208;
+constexpr unsigned kSharedBaseCode = 235, kSharedLimitCode = 236;
+constexpr unsigned kPrivateBaseCode = 237, kPrivateLimitCode = 238;
+constexpr unsigned kFirstFloat = 240, kLastFloat = 247, kOneOverTwoPi = 248;
+constexpr unsigned kVcczCode = 251, kExeczCode = 252, kSccCode = 253, kLiteralCode = 255;
+constexpr unsigned kFirstVgprCode = 256;
 
 /// Apertures of LDS and scratch in the flat address space: the upper 32 bits of such an address.
 constexpr uint64_t kSharedAperture = 0x0001000000000000ull;

@@ -28,7 +28,7 @@ public:
     return offset <= size_ && length <= size_ - offset;
   }
 
-  /// The bytes [Offset, Offset + Length); \p What names them in the error.
+  /// The bytes [offset, offset + length); \p what names them in the error.
   ByteView sub(uint64_t offset, uint64_t length, const char *what) const {
     if (!contains(offset, length))
       throw LoadError(LoadFailure::Malformed,
@@ -38,7 +38,7 @@ public:
     return ByteView(data_ + offset, length);
   }
 
-  /// A little-endian value at \p Offset; alignment does not matter.
+  /// A little-endian value at \p offset; alignment does not matter.
   template <typename T> T read(uint64_t offset, const char *what) const {
     static_assert(std::is_trivially_copyable_v<T>);
     T value;
@@ -46,7 +46,7 @@ public:
     return value;
   }
 
-  /// The zero-terminated string at \p Offset, of less than \p most bytes.
+  /// The zero-terminated string at \p offset, of less than \p most bytes.
   std::string_view string(uint64_t offset, const char *what, uint64_t most) const {
     ByteView rest = sub(offset, 0, what);
     const uint64_t length = size_ > offset ? std::min<uint64_t>(size_ - offset, most) : 0;

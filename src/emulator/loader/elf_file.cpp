@@ -140,7 +140,7 @@ ByteView ElfFile::atAddress(uint64_t address, uint64_t size, const char *what) c
 uint64_t ElfFile::symbolCount(uint64_t hash, uint64_t gnuHash) const {
   if (hash)
     return atAddress(hash, 8, "hash table").read<uint32_t>(4, "hash table");
-  // The GNU table holds no count: the last chain's end tells it.
+  // The GNU table holds no count, so the end of the last chain gives it.
   ByteView head = atAddress(gnuHash, 16, "GNU hash table");
   uint64_t buckets = head.read<uint32_t>(0, "GNU hash table");
   uint64_t first = head.read<uint32_t>(4, "GNU hash table");

@@ -43,7 +43,7 @@ public:
   static ElfFile parse(ByteView file);
 
   /// How many bytes the file's tables and segments span, from its header alone; for callers that
-  /// are given a pointer without a length. \p Fetch(offset, length) must return those bytes.
+  /// are given a pointer without a length. \p fetch(offset, length) must return those bytes.
   static uint64_t extent(ByteView header, const std::vector<uint8_t> &programHeaders);
 
   const TargetId &target() const { return target_; }

@@ -10,7 +10,7 @@
 namespace flyemu::loader {
 namespace {
 
-std::string describe(const KernelMetadata &kernel) {
+std::string describe(const KernelNotes &kernel) {
   return "kernel " + kernel.name + " takes " + std::to_string(kernel.explicitSize()) +
          " bytes of arguments";
 }
@@ -84,7 +84,7 @@ uint64_t valueOf(const HiddenArgument &argument, const LaunchShape &shape) {
 
 } // namespace
 
-std::vector<uint8_t> packArguments(const KernelMetadata &kernel, void *const *values) {
+std::vector<uint8_t> packArguments(const KernelNotes &kernel, void *const *values) {
   std::vector<uint8_t> segment(kernel.kernargSize);
   unsigned index = 0;
   for (const KernelArgument &argument : kernel.arguments) {
@@ -98,7 +98,7 @@ std::vector<uint8_t> packArguments(const KernelMetadata &kernel, void *const *va
   return segment;
 }
 
-std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes, size_t size) {
+std::vector<uint8_t> packBuffer(const KernelNotes &kernel, const void *bytes, size_t size) {
   if (size < kernel.explicitSize() || size > kernel.kernargSize)
     throw std::invalid_argument(describe(kernel) + " in a segment of " +
                                 std::to_string(kernel.kernargSize) + "; the packed buffer has " +
@@ -111,7 +111,7 @@ std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes,
   return segment;
 }
 
-void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
+void fillHiddenArguments(const KernelNotes &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment) {
   for (const KernelArgument &argument : kernel.arguments) {
     if (!argument.isHidden())

@@ -18,16 +18,16 @@ struct LaunchShape {
 
 /// Copies one value per explicit argument from \p values (HIP's kernelParams: pointers to the
 /// values). Throws std::invalid_argument when a pointer is missing.
-std::vector<uint8_t> packArguments(const KernelMetadata &kernel, void *const *values);
+std::vector<uint8_t> packArguments(const KernelNotes &kernel, void *const *values);
 
 /// Takes \p size bytes laid out by the caller (HIP's packed buffer). Throws std::invalid_argument
 /// when they do not fill the explicit arguments or are more than the segment.
-std::vector<uint8_t> packBuffer(const KernelMetadata &kernel, const void *bytes, size_t size);
+std::vector<uint8_t> packBuffer(const KernelNotes &kernel, const void *bytes, size_t size);
 
-/// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers are
-/// null until the launch has what they point to. Throws std::invalid_argument for an argument that
-/// is not known, or of another size than it has.
-void fillHiddenArguments(const KernelMetadata &kernel, const LaunchShape &shape,
+/// Writes the hidden arguments for \p shape into a segment made by one of the above. Pointers stay
+/// null until the launch makes their targets. Throws std::invalid_argument for an unknown argument
+/// or one of the wrong size.
+void fillHiddenArguments(const KernelNotes &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment);
 
 } // namespace flyemu::loader

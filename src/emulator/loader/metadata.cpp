@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is beyond is taken for damage: a launch copies its segment, and each value of the note takes
+// Larger sizes are taken for damage: a launch copies its segment, and each value of the note takes
 // many times its bytes while it is read.
 constexpr uint32_t MaxKernargSize = uint32_t(1) << 20;
 constexpr size_t MaxNote = size_t(64) << 20;
@@ -60,7 +60,7 @@ std::string text(const json &map, const char *key) {
   return it->get<std::string>();
 }
 
-KernelArgument parseArgument(const json &map, const KernelMetadata &kernel) {
+KernelArgument parseArgument(const json &map, const KernelNotes &kernel) {
   if (!map.is_object())
     malformed("an argument of " + kernel.name + " is no map");
   KernelArgument result;
@@ -75,10 +75,10 @@ KernelArgument parseArgument(const json &map, const KernelMetadata &kernel) {
   return result;
 }
 
-KernelMetadata parseKernel(const json &map) {
+KernelNotes parseKernel(const json &map) {
   if (!map.is_object())
     malformed("a kernel is no map");
-  KernelMetadata result;
+  KernelNotes result;
   result.name = text(map, ".name");
   result.symbol = text(map, ".symbol");
   if (result.name.empty() || result.symbol.empty())
@@ -120,14 +120,14 @@ KernelMetadata parseKernel(const json &map) {
 
 } // namespace
 
-const KernelArgument *KernelMetadata::hiddenPointer(std::string_view kind) const {
+const KernelArgument *KernelNotes::hiddenPointer(std::string_view kind) const {
   for (const KernelArgument &argument : arguments)
     if (argument.valueKind == kind && argument.size == sizeof(uint64_t))
       return &argument;
   return nullptr;
 }
 
-uint32_t KernelMetadata::explicitSize() const {
+uint32_t KernelNotes::explicitSize() const {
   uint32_t end = 0;
   for (const KernelArgument &argument : arguments)
     if (!argument.isHidden())
@@ -159,7 +159,7 @@ Metadata Metadata::parse(ByteView document) {
     for (const json &format : *it)
       if (format.is_string())
         formats->push_back(format.get<std::string>());
-    for (KernelMetadata &kernel : result.kernels)
+    for (KernelNotes &kernel : result.kernels)
       kernel.printfFormats = formats;
   }
   return result;

@@ -22,7 +22,7 @@ struct KernelArgument {
 };
 
 /// One entry of amdhsa.kernels. Sizes in bytes; registers as the compiler counted them.
-struct KernelMetadata {
+struct KernelNotes {
   std::string name;
   std::string symbol; ///< of the descriptor: "<name>.kd"
   std::vector<KernelArgument> arguments;
@@ -50,7 +50,7 @@ struct KernelMetadata {
 
 struct Metadata {
   std::string target; ///< amdhsa.target, e.g. "amdgcn-amd-amdhsa--gfx942"
-  std::vector<KernelMetadata> kernels;
+  std::vector<KernelNotes> kernels;
 
   /// Reads the note's msgpack document (LLVM's AMDGPUUsage, "Code Object V3 and above Metadata").
   /// Throws LoadError when it is damaged, or an argument lies outside its kernel's segment.

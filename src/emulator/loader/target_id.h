@@ -21,18 +21,18 @@ struct TargetId {
   std::string str() const;
 };
 
-/// The target that a code object's ELF flags declare; \p AbiVersion is EI_ABIVERSION.
+/// The target that a code object's ELF flags declare; \p abiVersion is EI_ABIVERSION.
 /// Throws LoadError for versions before v4 (LLVM's AMDGPUUsage, "Header").
 TargetId targetFromElfFlags(uint32_t flags, uint8_t abiVersion);
 
 /// Reads "gfx942[:feature(+|-)]*"; returns false when the text is no target id.
 bool parseTargetId(std::string_view text, TargetId &result);
 
-/// The full target id of a device of \p Processor, as HIP reports it in gcnArchName: what the real
+/// The full target id of a device of \p processor, as HIP reports it in gcnArchName: what the real
 /// parts have (SRAM-ECC on, XNACK off).
 TargetId deviceTarget(std::string_view processor);
 
-/// Whether code for \p Code runs on \p Device: the same processor, or the generic one that covers
+/// Whether code for \p code runs on \p device: the same processor, or the generic one that covers
 /// it, and no feature that is fixed the other way.
 bool isCompatible(const TargetId &code, const TargetId &device);
 

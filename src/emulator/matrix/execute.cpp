@@ -79,7 +79,7 @@ public:
       : op(op), maps(maps), modifiers(modifiers), registers(registers), space(space) {}
 
   void run() {
-    if (op.family == Family::Cdna && op.m % 16 == 0 && op.n % 16 == 0 && !modifiers.blgp &&
+    if (op.core == MatrixCore::Cdna && op.m % 16 == 0 && op.n % 16 == 0 && !modifiers.blgp &&
         !modifiers.cbsz) {
       if (op.arithmetic == Arithmetic::GroupTruncate)
         return runGroupLanes();
@@ -97,8 +97,8 @@ private:
   void gather() {
     unsigned stride = registers.laneStride, bitsA = bitsOf(op.a), bitsB = bitsOf(op.b);
     bool permuteB =
-        op.family == Family::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
-    bool broadcastA = op.family == Family::Cdna && op.blocks > 1 && modifiers.cbsz;
+        op.core == MatrixCore::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
+    bool broadcastA = op.core == MatrixCore::Cdna && op.blocks > 1 && modifiers.cbsz;
     size_t perBlock = static_cast<size_t>(op.m) * maps.storedK;
     std::memset(space.rawA, 0, sizeof(uint64_t) * op.blocks * op.m * op.k);
     for (unsigned block = 0; block < op.blocks; ++block) {
@@ -126,7 +126,7 @@ private:
 
   Slot resultSlot(size_t i) const {
     Slot slot = maps.d[i];
-    if (op.family == Family::Rdna3 && bitsOf(op.acc) == 16 && modifiers.upperHalf)
+    if (op.core == MatrixCore::Rdna3 && bitsOf(op.acc) == 16 && modifiers.upperHalf)
       slot.bit = static_cast<uint16_t>(slot.bit + 16);
     return slot;
   }
@@ -378,7 +378,7 @@ private:
   double signedValue(Elem elem, uint64_t bits, unsigned operand, unsigned k) const {
     double result = value(elem, bits);
     uint8_t negate = k % 2 ? modifiers.negHi : modifiers.negLo;
-    return op.family != Family::Cdna && (negate >> operand) & 1 ? -result : result;
+    return op.core != MatrixCore::Cdna && (negate >> operand) & 1 ? -result : result;
   }
 
   void dotStrip(unsigned block, unsigned column, unsigned width) {
@@ -393,7 +393,7 @@ private:
                scale(registers.scaleA, modifiers.opselA, row, op.m, k);
       for (unsigned lane = 0; lane < width; ++lane) {
         double c = value(op.acc, rawC(block, row, column + lane));
-        if (op.family != Family::Cdna) {
+        if (op.core != MatrixCore::Cdna) {
           if (modifiers.negHi & 4)
             c = std::fabs(c);
           if (modifiers.negLo & 4)
@@ -422,7 +422,7 @@ private:
 
   /// WMMA's iu8 and iu4 take the signedness of A and B from NEG.
   Elem integerFormat(Elem elem, unsigned operand) const {
-    bool isSigned = op.family != Family::Cdna && (modifiers.negLo >> operand) & 1;
+    bool isSigned = op.core != MatrixCore::Cdna && (modifiers.negLo >> operand) & 1;
     if (!isSigned)
       return elem;
     return elem == Elem::U8 ? Elem::I8 : elem == Elem::U4 ? Elem::I4 : elem;

@@ -34,8 +34,8 @@ public:
   unsigned regsB() const { return maps_.regsB; }
   unsigned regsD() const { return maps_.regsD; }
 
-  /// All lanes take part whatever EXEC holds, as MFMA does; WMMA needs EXEC all ones, which the
-  /// caller sees to.
+  /// All lanes take part whatever EXEC holds, as with MFMA. WMMA needs all of EXEC set, which the
+  /// caller checks.
   void execute(const Modifiers &modifiers, const Registers &registers) const;
 
 private:

@@ -47,9 +47,9 @@ struct Kernels {
   void (*dotInteger)(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc);
 };
 
-/// Those of a level.
+/// The kernels of a level.
 const Kernels &kernels(SimdLevel level);
-/// Those of this process's level (simd_level.h).
+/// The kernels of this process's level (simd_level.h).
 const Kernels &kernels();
 
 } // namespace flyemu::matrix

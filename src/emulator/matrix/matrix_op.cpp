@@ -51,11 +51,11 @@ std::optional<Elem> element(std::string_view &text, const Processor &target) {
 void chooseArithmetic(MatrixOp &op, const Processor &target) {
   if (isInteger(op.a)) {
     op.arithmetic = Arithmetic::Integer;
-  } else if (op.family == Family::Cdna && (op.a == Elem::F32 || op.a == Elem::F64)) {
+  } else if (op.core == MatrixCore::Cdna && (op.a == Elem::F32 || op.a == Elem::F64)) {
     op.arithmetic = Arithmetic::FmaChain;
-  } else if (op.family == Family::Cdna && !op.anyFormat && !op.sparse &&
+  } else if (op.core == MatrixCore::Cdna && !op.anyFormat && !op.sparse &&
              target.family != flydsl::Family::cdna2) {
-    // Measured on CDNA3 only; CDNA4's dense forms are taken to sum the same way.
+    // This was measured on CDNA3 only. CDNA4's dense forms are assumed to sum the same way.
     op.arithmetic = Arithmetic::GroupTruncate;
     if (op.a == Elem::XF32)
       op.group = 4;
@@ -90,7 +90,7 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor
   } else if (consume(text, "v_smfmac_")) {
     op.sparse = true;
   } else if (consume(text, "v_swmmac_") || consume(text, "v_wmma_")) {
-    op.family = target.family == flydsl::Family::rdna3 ? Family::Rdna3 : Family::Rdna4;
+    op.core = target.family == flydsl::Family::rdna3 ? MatrixCore::Rdna3 : MatrixCore::Rdna4;
     op.sparse = lower.starts_with("v_swmmac_");
     if (target.family == flydsl::Family::gfx1250) // wider WMMA with its own layouts
       return std::nullopt;
@@ -142,7 +142,7 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor
 }
 
 bool hasLanePattern(const MatrixOp &op, const Processor &target) {
-  if (op.family != Family::Cdna || op.sparse || op.anyFormat)
+  if (op.core != MatrixCore::Cdna || op.sparse || op.anyFormat)
     return false;
   if (target.family == flydsl::Family::cdna2)
     return op.a != Elem::F64;
@@ -168,8 +168,8 @@ unsigned registersFor(unsigned elements, Elem elem) { return (elements * bitsOf(
 Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, unsigned block,
                unsigned row, unsigned k) {
   unsigned lane = 0, index = k;
-  switch (op.family) {
-  case Family::Cdna: {
+  switch (op.core) {
+  case MatrixCore::Cdna: {
     // A lane holds neighbours in k, at most 16 bytes of them: CDNA4's operands of 32 bytes (8-bit
     // f8f6f4, the dense operand of its wider SMFMAC) are two such runs, the second after the first
     // of all lanes.
@@ -180,10 +180,10 @@ Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, u
     index = part / groups * run + k % run;
     break;
   }
-  case Family::Rdna3:
+  case MatrixCore::Rdna3:
     lane = row; // lanes 16..31 hold a copy
     break;
-  case Family::Rdna4: {
+  case MatrixCore::Rdna4: {
     unsigned perLane = storedK / 2;
     // 16-bit formats alternate between the halves of the wave every 8 bytes; the smaller ones do
     // once.
@@ -199,8 +199,8 @@ Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, u
 
 Slot outputSlot(const MatrixOp &op, unsigned block, unsigned row, unsigned column) {
   unsigned lane = 0, index = 0, width = bitsOf(op.acc);
-  switch (op.family) {
-  case Family::Cdna:
+  switch (op.core) {
+  case MatrixCore::Cdna:
     if (op.acc == Elem::F64) {
       lane = column + op.n * (block + op.blocks * (row % 4));
       index = row / 4;
@@ -213,13 +213,13 @@ Slot outputSlot(const MatrixOp &op, unsigned block, unsigned row, unsigned colum
       index = row % 4 + 4 * (row / (4 * rowGroups)) + op.m * op.n / 64 * block;
     }
     break;
-  case Family::Rdna3: // one register per row pair, 16-bit results in its lower (or, by OP_SEL,
-                      // upper) half
+  case MatrixCore::Rdna3: // one register per row pair, 16-bit results in its lower (or, by OP_SEL,
+                          // upper) half
     lane = column + 16 * (row % 2);
     index = row / 2;
     width = 32;
     break;
-  case Family::Rdna4:
+  case MatrixCore::Rdna4:
     lane = column + 16 * (row / 8);
     index = row % 8;
     break;
@@ -243,10 +243,10 @@ OperandMaps mapOperands(const MatrixOp &op) {
       for (unsigned column = 0; column < op.n; ++column)
         maps.d.push_back(outputSlot(op, block, row, column));
   }
-  unsigned lanes = op.lanes(), copies = op.family == Family::Rdna3 ? 2 : 1;
+  unsigned lanes = op.lanes(), copies = op.core == MatrixCore::Rdna3 ? 2 : 1;
   maps.regsA = registersFor(op.m * maps.storedK * op.blocks * copies / lanes, op.a);
   maps.regsB = registersFor(op.n * op.k * op.blocks * copies / lanes, op.b);
-  bool halfRegisters = op.family == Family::Rdna3 && bitsOf(op.acc) == 16;
+  bool halfRegisters = op.core == MatrixCore::Rdna3 && bitsOf(op.acc) == 16;
   maps.regsD = registersFor(op.m * op.n * op.blocks / lanes, halfRegisters ? Elem::F32 : op.acc);
   return maps;
 }

@@ -13,7 +13,8 @@ namespace flyemu::matrix {
 
 using Processor = flydsl::detail::Processor;
 
-enum class Family : uint8_t {
+/// The matrix units of a line of processors, which share layouts and modifiers.
+enum class MatrixCore : uint8_t {
   Cdna,  ///< MFMA and SMFMAC, 64 lanes
   Rdna3, ///< WMMA of gfx11: A and B repeated in both halves of the wave
   Rdna4, ///< WMMA and SWMMAC of gfx12
@@ -31,7 +32,7 @@ enum class Arithmetic : uint8_t {
 
 /// One matrix instruction; D = A * B + C for each of `blocks` independent M x N x K products.
 struct MatrixOp {
-  Family family = Family::Cdna;
+  MatrixCore core = MatrixCore::Cdna;
   Arithmetic arithmetic = Arithmetic::SingleRounding;
   uint16_t m = 0, n = 0, k = 0, blocks = 1;
   Elem a = Elem::F32, b = Elem::F32;
@@ -41,14 +42,14 @@ struct MatrixOp {
   bool scaled = false;    ///< f8f6f4 with a block scale per 32 k
   bool anyFormat = false; ///< f8f6f4: CBSZ and BLGP choose the formats of A and B
 
-  unsigned lanes() const { return family == Family::Cdna ? 64 : 32; }
+  unsigned lanes() const { return core == MatrixCore::Cdna ? 64 : 32; }
 };
 
 /// Reads a mnemonic such as "v_mfma_f32_32x32x8_f16", "v_smfmac_f32_16x16x64_fp8_bf8" or
 /// "v_wmma_f32_16x16x16_f16", upper or lower case, also in gfx90a's spelling
 /// ("v_mfma_f32_32x32x8f16",
 /// "..bf16_1k") and with an encoding suffix. `target` decides between the FNUZ and OCP formats.
-/// nullopt when the mnemonic is no matrix instruction of a family above.
+/// nullopt when the mnemonic is no instruction of the cores above.
 std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor &target);
 
 /// Whether BLGP of an MFMA permutes the lanes of B, or of f64 negates operands. Source: AMD's

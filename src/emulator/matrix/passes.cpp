@@ -3,9 +3,9 @@
 namespace flyemu::matrix {
 
 unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
-  if (op.family == Family::Rdna3)
+  if (op.core == MatrixCore::Rdna3)
     return bitsOf(op.a) == 4 ? 16 : 32;
-  if (op.family == Family::Rdna4)
+  if (op.core == MatrixCore::Rdna4)
     return bitsOf(op.a) <= 8 ? 8 : 16;
   unsigned base = op.m >= 32 ? 32 : op.m >= 16 ? 16 : 8;
   if (op.a == Elem::F64)

@@ -14,7 +14,8 @@ struct Named {
 constexpr Named kLevels[] = {
     {"base", SimdLevel::Base}, {"avx2", SimdLevel::Avx2}, {"avx512", SimdLevel::Avx512}};
 
-/// What both the operations of lanes and those of matrices are compiled for at a level.
+/// Returns the best level whose instructions the host has. Lane operations and matrix kernels are
+/// compiled for the same ones.
 SimdLevel hostLevel() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
       !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("f16c"))

@@ -8,8 +8,8 @@ namespace flyemu {
 
 enum class SimdLevel { Base, Avx2, Avx512 };
 
-/// What FLYDSL_EMULATOR_SIMD (base, avx2, avx512) asks for, or the best that the host has. `error`
-/// is not empty where it asks for what there is not.
+/// The level that FLYDSL_EMULATOR_SIMD (base, avx2, avx512) asks for, or the best that the host
+/// has. `error` is not empty if the variable asks for a level that does not exist.
 struct SimdChoice {
   SimdLevel level = SimdLevel::Base;
   std::string error;

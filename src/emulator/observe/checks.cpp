@@ -116,7 +116,7 @@ public:
 private:
   // Reports are passed by reference (std::ref): what is called for each lane must not allocate.
 
-  /// Collects the lanes of one instruction that have the same to tell.
+  /// Collects the lanes of one instruction that have the same finding.
   void pend(Check check, const std::string &what, Wave &w, const Inst &i, uint64_t lanes) {
     for (Pending &p : pending)
       if (p.check == check) {
@@ -131,8 +131,8 @@ private:
     pending.clear();
   }
 
-  /// Two writes that nothing orders are told apart by what the second one leaves, so they wait for
-  /// it to happen. `place` is where it goes to.
+  /// Two unordered writes are a harmless race if the second one leaves the value that was there. So
+  /// the report waits until the instruction has run. `place` is where it writes.
   void suspect(const std::string &what, Wave &w, const Inst &i, uint64_t lanes,
                const uint8_t *place, uint64_t bytes) {
     Suspect s{{kCheckRace, what, &w, &i, lanes}, place, {}, 0};
@@ -210,7 +210,7 @@ private:
       now.time = state.races.now();
       now.atomic = atomic || synchronizes(i);
       auto report = [&](const Touch &other, bool wrote, uint64_t at) {
-        // A wild address, which is told before it is found to be one, is not looked at.
+        // The access is reported before its address is checked, so the address may be invalid.
         MemoryRange range;
         const uint64_t rest = address + bytes - at;
         const bool mapped = w.memory->find(at, range) && range.contains(at, rest);
@@ -223,7 +223,7 @@ private:
       now.time = epoch;
       now.atomic = atomic;
       lds.each(address, address + bytes, [&](History &h, uint64_t at) {
-        // Reads first: with them it is a race whatever is written.
+        // Reads come first: a write after them is a race whatever it writes.
         for (const Touch *t : {&h.read, &h.otherRead, &h.write})
           if ((write || t == &h.write) && t->group == group && t->time == epoch &&
               t->wave != w.index && races(*t, t == &h.write, now, write)) {
@@ -247,15 +247,11 @@ private:
   bool decideSync(const Inst &i) const {
     if (!i.op)
       return false;
-    const std::string_view name = i.op->name;
+    if (i.op->has(kOrders))
+      return true;
     auto has = [](std::string_view text, std::string_view part) {
       return text.find(part) != std::string_view::npos;
     };
-    for (std::string_view control :
-         {"buffer_inv", "buffer_wbl2", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1",
-          "global_inv", "global_wb", "ds_gws_barrier"})
-      if (name.substr(0, control.size()) == control)
-        return true;
     if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)
       return false;
     if (program.isAtomic(i))
@@ -266,8 +262,7 @@ private:
   }
 
   void checkBarrier(Wave &w, const Inst &i) {
-    const bool isBarrier = i.op && (i.op->name == "s_barrier" || i.op->name == "s_barrier_wait");
-    if (isBarrier && w.exec() != startMask[w.index])
+    if (i.op && i.op->has(kBarrier) && w.exec() != startMask[w.index])
       state.findings.add(kCheckSync,
                          "barrier in divergent code: lanes that started the wave are off", w, i,
                          startMask[w.index] & ~w.exec());

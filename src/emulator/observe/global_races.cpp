@@ -30,7 +30,7 @@ void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t a
   for (uint64_t at = address, end = address + bytes; at < end;) {
     const uint64_t page = at / kPage, stop = at + std::min(end - at, kPage - at % kPage);
     Shard &shard = shards_[page % kShards];
-    // The report is made outside of the lock: it may take its time.
+    // The report is made outside of the lock because it may take long.
     Touch other;
     bool wrote = false;
     uint64_t where = 0;
@@ -41,7 +41,7 @@ void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t a
       Histories &places =
           (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
       places.each(at - base, stop - base, [&](History &h, uint64_t offset) {
-        // A read beside a write is a race whatever is written; two writes may leave the same.
+        // A read and a write are a race whatever is written; two writes may write the same value.
         if (!other.group || (wrote && write)) {
           for (const Touch *t : {&h.read, &h.otherRead, &h.write})
             if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&

@@ -15,15 +15,9 @@ void define(std::vector<uint64_t> &undefined, unsigned row, unsigned rows, uint6
     undefined[r] = (undefined[r] & ~lanes) | (bad & lanes);
 }
 
-bool contains(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
-/// Atomic operations load too, and their data is looked at like that of an address.
+/// Atomic operations also load, so they are not counted as stores here: their data must have
+/// values, as an address must.
 bool isStore(unsigned effects) { return (effects & (kLoads | kStores)) == kStores; }
-/// DS instructions that move values between lanes, without memory.
-bool isLaneMove(const Inst &i) {
-  return contains(i.op->name, "permute_") || contains(i.op->name, "_swizzle_");
-}
 } // namespace
 
 void InitCheck::beginGroup(const Group &group) {
@@ -42,7 +36,7 @@ const ScalarRule &InitCheck::ruleOf(const Inst &i) {
   if (rules_.empty())
     rules_.resize(program_.insts.size());
   ScalarRule &rule = rules_[static_cast<size_t>(&i - program_.insts.data())];
-  if (rule.effect == ScalarRule::Effect::Unknown)
+  if (!rule.known)
     rule = scalarRule(i, program_.effectsOf(i));
   return rule;
 }
@@ -109,20 +103,21 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   if (rule.laneMove)
     return laneMove(w, i, s);
   if (rule.swaps && i.src[0].isVgpr() && i.dst.isVgpr()) {
-    // Between lanes, as v_permlane32_swap does it, it is not followed.
-    const bool sameLane = i.op->name.starts_with("v_swap_");
+    // A swap between lanes (v_permlane32_swap) is not followed: its results count as defined.
+    const bool sameLane = i.op->has(kSwapsInLane);
     const uint64_t a = sameLane ? u[i.dst.index] : 0, b = sameLane ? u[i.src[0].index] : 0;
     define(u, i.dst.index, 1, exec, b);
     define(u, i.src[0].index, 1, exec, a);
     return;
   }
-  // What a permute brings from other lanes, and what a matrix instruction sums, is not followed.
+  // Values that a permute brings from other lanes, and sums of matrix instructions, are not
+  // followed: they count as defined.
   const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
   uint64_t bad = 0;
   if (followed && i.op->src[2] == Type::Mask) {
     const uint64_t undecided = s.scalars.lanes(w, i.src[2].index) & exec;
     const uint64_t m = w.mask(i.src[2].index);
-    const bool select = i.op->name.starts_with("v_cndmask");
+    const bool select = i.op->has(kSelectsByMask);
     bad = undecided | (of(0, 1) & (select ? ~m : exec)) | (of(1, 1) & (select ? m : exec));
   } else if (followed) {
     for (unsigned k = 0; k < 3; ++k)
@@ -144,11 +139,11 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   const uint64_t badLow = rule.lowAlone ? of(0, 1) | of(1, 1) | of(2, 1) : 0;
   if (rule.carryOut && i.sdst.kind == Kind::Sgpr)
     s.scalars.setLanes(w, i.sdst.index, bad);
-  // The registers that LLVM lists; of a dual instruction, each half writes one. The result of a
-  // relative move is none of its operands.
-  const bool one = i.enc == Enc::Vopd || i.op->name.starts_with("v_movrel");
-  define(u, i.dst.index, one ? 1 : i.rows.result,
-         i.op->cls == Class::Mfma ? ~uint64_t(0) : exec, bad);
+  // LLVM lists the registers that are written. Each half of a dual instruction writes one, and so
+  // does a relative move, whose result is not among its operands.
+  const bool one = i.enc == Enc::Vopd || i.op->has(kRelativeResult);
+  define(u, i.dst.index, one ? 1 : i.rows.result, i.op->cls == Class::Mfma ? ~uint64_t(0) : exec,
+         bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
   if (rule.lowAlone)
@@ -156,8 +151,8 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
 }
 
 void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
-  if (!i.op->name.starts_with("v_writelane")) {
-    const bool first = i.op->name == "v_readfirstlane_b32";
+  if (!i.op->has(kWritesLane)) {
+    const bool first = i.op->has(kReadsFirstLane);
     const unsigned lane = !first     ? read32(w, i.src[1]) % w.lanes
                           : w.exec() ? static_cast<unsigned>(std::countr_zero(w.exec()))
                                      : 0;
@@ -167,7 +162,8 @@ void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
                   bad || (!first && s.scalars.undefined(w, i.src[1], 1)) ? ~0u : 0u);
     return;
   }
-  // A mask that is spilled may have undefined bits that nobody will look at.
+  // Only a wholly undefined scalar is bad: a mask that is spilled may have undefined bits that no
+  // code looks at.
   const bool bad = s.scalars.bits(w, i.src[0], 1) == 0xffffffffu;
   const uint64_t lane = uint64_t(1) << (read32(w, i.src[1]) % w.lanes);
   define(s.undefined, i.dst.index, 1, lane, bad ? lane : 0);
@@ -177,8 +173,8 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   auto &u = s.undefined;
   const uint64_t exec = w.exec();
   const bool buffer = i.enc == Enc::Mubuf || i.enc == Enc::Mtbuf;
-  // A swizzle's one operand is what it moves.
-  const bool addressed = i.rows.address && !contains(i.op->name, "_swizzle_");
+  // The only operand of a swizzle is the data.
+  const bool addressed = i.rows.address && !i.op->has(kAddressIsData);
   if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
     report("a register that nobody has written is used as an address", m);
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
@@ -190,17 +186,17 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     report("a scalar register that nobody has written is used as an address", 0);
   if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
     report("a lane is on by a condition that nobody has written", m);
-  // What goes to scratch moves on with its lanes; flat stores are looked at where they are known to
-  // go elsewhere.
+  // Undefined lanes that are stored to scratch stay undefined there and are not reported. A flat
+  // store is checked in access(), where it is known whether it goes to scratch.
   const bool flatStore = i.enc == Enc::Flat && isStore(program_.effectsOf(i));
   if (i.enc != Enc::Scratch && !flatStore &&
       !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
     uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
     m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
-    if (m && !isLaneMove(i))
+    if (m && !i.op->has(kMovesLanes))
       report("a register that nobody has written is used as stored data", m);
   }
-  // What a load from scratch brings is looked at where its lanes are.
+  // The lanes of a load from scratch are set in access().
   if (i.rows.result)
     define(u, i.dst.index, i.rows.result, exec, 0);
 }

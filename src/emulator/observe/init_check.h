@@ -17,7 +17,7 @@ namespace flyemu {
 /// see, or the condition of a branch.
 class InitCheck {
 public:
-  /// Told what is wrong, and the lanes in which it is.
+  /// It is called with a description of the mistake and the lanes that have it.
   using Report = std::function<void(const std::string &what, uint64_t lanes)>;
 
   explicit InitCheck(const Program &program) : program_(program) {}
@@ -40,7 +40,7 @@ private:
                        unsigned rows) const;
   const ScalarRule &ruleOf(const Inst &inst);
   void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
-  /// Values that go from vector to scalar registers or back, a lane of them.
+  /// Moves one lane between vector and scalar registers.
   void laneMove(const Wave &wave, const Inst &inst, WaveState &state);
   void memory(const Wave &wave, const Inst &inst, WaveState &state, const Report &report);
 

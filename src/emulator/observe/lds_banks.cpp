@@ -7,7 +7,7 @@
 namespace flyemu {
 
 namespace {
-/// More than any LDS has; accesses beyond count as distinct.
+/// No LDS has more dwords. Accesses beyond them count as distinct.
 constexpr uint32_t kMostDwords = 1 << 17;
 } // namespace
 

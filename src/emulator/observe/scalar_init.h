@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/wave.h"
+#include "emulator/isa/traits.h"
 
 #include <array>
 #include <functional>
@@ -9,44 +10,18 @@
 
 namespace flyemu {
 
-/// What the check must know of an instruction: what it computes, by its name, and what else it
-/// reads and writes, by LLVM's tables. Decided once.
+/// What the check must know of an instruction: how undefined bits go through it, from its row, and
+/// what it reads and writes, from LLVM's tables. Decided once.
 struct ScalarRule {
-  enum class Effect : uint8_t {
-    Unknown,  ///< not decided yet
-    None,     ///< nothing that is followed
-    Defines,  ///< its result has a value whatever the operands: clocks, program counters, constants
-    Move,     ///< the operand's bits
-    Select,   ///< one of two operands by SCC
-    MoveIf,   ///< the operand if SCC is set
-    Logic,    ///< bit by bit
-    SaveExec, ///< EXEC to the destination, EXEC and the operand to EXEC
-    WriteExec, ///< the same, the result in both
-    ShiftLeft,
-    ShiftRight,
-    Extract,   ///< a field of bits (s_bfe)
-    Equal,     ///< whether the operands are equal, or differ
-    BitTest,   ///< one bit of the operand
-    Any,       ///< an undefined bit makes all of the result undefined
-    BranchScc, ///< branches, and what they look at
-    BranchVcc,
-    BranchExec,
-    Jump,
-    Load, ///< scalar memory
-    Store,
-    Atomic,
-  };
-  enum class Function : uint8_t { And, Or, Xor, AndNot, OrNot, NotAnd, NotOr };
-
-  Effect effect = Effect::Unknown;
-  Function function = Function::And;
-  bool complemented = false; ///< Logic: the result is inverted
+  bool known = false; ///< decided already
+  Flow flow = Flow::None;
+  Logic logic = Logic::And; ///< of Flow::Logic, SaveExec and WriteExec
   bool readsDestination = false, writesDestination = false, readsScc = false, writesScc = false;
   // Of vector arithmetic:
   bool laneMove = false; ///< a lane of a register goes to a scalar one, or comes from it
   bool carryOut = false; ///< writes a mask beside its result
   bool readsVcc = false, writesExec = false;
-  bool swaps = false; ///< two registers
+  bool swaps = false;    ///< two registers
   bool lowAlone = false; ///< the result's low half does not depend on the operands' high halves
 };
 
@@ -56,7 +31,7 @@ struct ScalarRule {
 /// has written.
 class ScalarInit {
 public:
-  /// Told what is wrong.
+  /// It is called with a description of the mistake.
   using Report = std::function<void(const std::string &what)>;
 
   /// The registers that a wave starts with have values; the others have none.
@@ -64,7 +39,7 @@ public:
   /// A scalar instruction, before it runs.
   void before(const Wave &wave, const Inst &inst, const ScalarRule &rule, const Report &report);
 
-  /// Whether an operand has undefined bits; false for what is no scalar register.
+  /// Returns true if an operand has undefined bits; false for operands that are no scalar register.
   bool undefined(const Wave &wave, const Operand &operand, unsigned dwords) const {
     return bits(wave, operand, dwords) != 0;
   }

@@ -23,61 +23,20 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes) {
 }
 
 namespace {
-enum WaitFor : uint8_t { kVector = 1, kLds = 2, kStore = 4, kPacked = 8 };
-
-bool startsWith(std::string_view s, std::string_view head) {
-  return s.substr(0, head.size()) == head;
-}
-
-bool isTranscendental(std::string_view name) {
-  for (std::string_view head :
-       {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_", "v_tanh_"})
-    if (startsWith(name, head))
-      return true;
-  return false;
-}
-
-/// The conversions that LLVM's models have a class for: f32 from or to 32-bit integers, f16, fp8.
-bool isConversion(std::string_view name) {
-  for (std::string_view head :
-       {"v_cvt_f32_i32", "v_cvt_f32_u32", "v_cvt_i32_f32", "v_cvt_u32_f32", "v_cvt_rpi_i32_f32",
-        "v_cvt_flr_i32_f32", "v_cvt_off_f32_i4", "v_cvt_f32_f16", "v_cvt_f16_f32", "v_cvt_f32_fp8",
-        "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8", "v_cvt_pk_fp8_f32",
-        "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"})
-    if (name == head)
-      return true;
-  return false;
-}
-
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
-  const bool wide = op.name.find("_f64") != std::string_view::npos;
-  if (isTranscendental(op.name))
-    return wide ? f.wideQuarter : f.quarter;
-  if (wide)
-    return f.wide;
-  if (startsWith(op.name, "v_mul_lo_u32") || startsWith(op.name, "v_mul_hi_") ||
-      startsWith(op.name, "v_mad_u64_u32") || startsWith(op.name, "v_mad_i64_i32"))
+  switch (op.cost) {
+  case Cost::Transcendental:
+    return op.isDouble() ? f.wideQuarter : f.quarter;
+  case Cost::Product:
     return f.product;
-  if (isConversion(op.name))
+  case Cost::Conversion:
     return f.conversion;
-  return f.vector;
-}
-
-/// The counters that a wait instruction names; 0 if it is none.
-unsigned waitsFor(std::string_view name) {
-  if (name == "s_waitcnt")
-    return kPacked;
-  if (name == "s_wait_loadcnt_dscnt")
-    return kVector | kLds;
-  if (name == "s_wait_storecnt_dscnt")
-    return kStore | kLds;
-  if (name == "s_wait_loadcnt" || name == "s_waitcnt_vmcnt")
-    return kVector;
-  if (name == "s_wait_dscnt" || name == "s_wait_kmcnt" || name == "s_waitcnt_lgkmcnt")
-    return kLds;
-  if (name == "s_wait_storecnt" || name == "s_waitcnt_vscnt")
-    return kStore;
-  return 0;
+  case Cost::Quarter:
+    return f.quarter;
+  case Cost::Full:
+    break;
+  }
+  return op.isDouble() ? f.wide : f.vector;
 }
 } // namespace
 
@@ -120,9 +79,9 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
     c.pace = Pace::ScalarLoad;
     break;
   default:
-    if (unsigned counter = waitsFor(inst.op->name)) {
+    if (inst.op->waits) {
       c.pace = Pace::Wait;
-      c.counter = static_cast<uint8_t>(counter);
+      c.counters = inst.op->waits;
     }
     break;
   }
@@ -161,14 +120,14 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(clock.lds, figures_.scalarLatency);
     break;
   case Pace::Wait:
-    wait(clock, inst, cost.counter);
+    wait(clock, inst, cost.counters);
     break;
   default:
     break;
   }
 }
 
-void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counter) {
+void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counters) {
   // All but the youngest `left` operations must have ended. Those of one counter end in order, but
   // for scalar loads, which code waits for with 0.
   auto until = [&](Outstanding &queue, unsigned left) {
@@ -178,18 +137,18 @@ void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counter) {
     }
   };
   const auto value = static_cast<uint32_t>(inst.offset);
-  if (counter & kPacked) {
+  if (counters & kWaitPacked) {
     // The fields of s_waitcnt (LLVM AMDGPUUsage).
     const bool gfx9 = program_.target->encoding == Encoding::Gfx9;
     until(clock.vector, gfx9 ? (value & 15) | (value >> 10 & 0x30) : value >> 10 & 63);
     until(clock.lds, gfx9 ? value >> 8 & 15 : value >> 4 & 63);
-  } else if (counter == (kVector | kLds) || counter == (kStore | kLds)) {
-    until(counter & kVector ? clock.vector : clock.store, value >> 8 & 63);
+  } else if (counters == (kWaitVector | kWaitLds) || counters == (kWaitStore | kWaitLds)) {
+    until(counters & kWaitVector ? clock.vector : clock.store, value >> 8 & 63);
     until(clock.lds, value & 63);
   } else {
-    until(counter == kVector  ? clock.vector
-          : counter == kStore ? clock.store
-                              : clock.lds,
+    until(counters == kWaitVector  ? clock.vector
+          : counters == kWaitStore ? clock.store
+                                   : clock.lds,
           value & 63);
   }
 }

@@ -15,7 +15,7 @@ namespace flyemu {
 /// The model's figures that belong to a family of targets.
 struct TimingFigures {
   unsigned vector;        ///< issue cycles of a full-rate vector instruction (wave / SIMD width)
-  unsigned quarter;       ///< of transcendental functions
+  unsigned quarter;       ///< of transcendental functions and others of a quarter of the rate
   unsigned product;       ///< of 32-bit integer products
   unsigned conversion;    ///< between f32 and 32-bit integers, f16 or fp8
   unsigned wide;          ///< of double-precision adds, products and multiply-adds
@@ -50,10 +50,10 @@ public:
 private:
   struct Cost {
     Pace pace = Pace::Unknown;
-    uint8_t counter = 0; ///< Wait: which of the counters it looks at
+    uint8_t counters = 0; ///< Wait: those that it looks at (WaitFor)
     uint16_t cycles = 0;
   };
-  /// When the outstanding operations of one of the hardware's counters end, oldest first.
+  /// The times at which the outstanding operations of a counter end, oldest first.
   using Outstanding = std::deque<uint64_t>;
   struct Clock {
     uint64_t now = 0;
@@ -62,7 +62,7 @@ private:
   };
 
   const Cost &costOf(const Wave &wave, const Inst &inst);
-  void wait(Clock &clock, const Inst &inst, unsigned counter);
+  void wait(Clock &clock, const Inst &inst, unsigned counters);
 
   const Program &program_;
   std::vector<Cost> costs_;

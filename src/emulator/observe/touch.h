@@ -18,8 +18,8 @@ struct Touch {
   bool atomic = false;
 };
 
-/// Whether two accesses that nothing orders are a race: one of them writes, and not by an atomic
-/// operation while the other is atomic, too, or a read. (Compilers begin compare-and-swap loops
+/// Returns true if two unordered accesses are a race. Two writes are one unless both are atomic; a
+/// write and a read are one unless the write is atomic. (Compilers begin compare-and-swap loops
 /// with a plain read.)
 inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes) {
   return wrote && writes ? !(before.atomic && now.atomic)
@@ -50,7 +50,7 @@ public:
   explicit Histories(uint64_t bytes = 0) : places_((bytes + 3) / 4), bytes_(bytes) {}
 
   uint64_t size() const { return bytes_; }
-  /// visit(history, offset) for each place that [from, to) has a part of.
+  /// Calls visit(history, offset) for each place that overlaps [from, to).
   template <class F> void each(uint64_t from, uint64_t to, F visit) {
     if (unit_ == 4 && (from % 4 || to % 4))
       split();

@@ -11,9 +11,8 @@
 namespace flyemu {
 
 namespace {
-/// Instructions that are not counted, by a prefix of their names (or, after a star, by an end);
-/// executing them is a fault like
-/// that of any unknown instruction.
+/// Instructions that do not count as missing, by the beginning of their names (or, after a star, by
+/// their end). Running one is a fault, as for any unknown instruction.
 struct Excluded {
   std::string_view name, reason;
 };
@@ -58,9 +57,8 @@ Coverage coverage(std::string_view target) {
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
   McTarget mc(info->processor->name, info->disassembler);
   std::set<std::string> names;
-  eachEncoding(*info, mc, [&](const EncodingWords &, const McInstruction &i) {
-    insert(mc, i, names);
-  });
+  eachEncoding(*info, mc,
+               [&](const EncodingWords &, const McInstruction &i) { insert(mc, i, names); });
   Coverage c;
   for (const std::string &n : names) {
     bool known = findOp(n) || findMatrixOp(n, *info);

@@ -36,12 +36,10 @@ struct Operations {
 
   /// The two operations of a dual instruction, null where there is none.
   std::pair<const OpDef *, const OpDef *> halves(unsigned opcode) {
-    std::string name = baseMnemonic(mc.opcodeName(opcode));
-    size_t colon = name.find(':');
-    if (name.compare(0, 7, "v_dual_") != 0 || colon == std::string::npos)
+    const auto names = dualMnemonics(mc.opcodeName(opcode));
+    if (!names)
       return {};
-    auto single = [](std::string n) { return findOp("v_" + n.substr(7)); };
-    return {single(name.substr(0, colon)), single(name.substr(colon + 1))};
+    return {findOp(names->first), findOp(names->second)};
   }
 
   const Machine &target;
@@ -53,7 +51,7 @@ struct Operations {
 /// Called under the lock of the machine's disassembler.
 Operations &operationsOf(const Machine &target) {
   static std::mutex mutex;
-  // Not destroyed: streams may run while the process exits. So are the other tables here.
+  // It is never destroyed, because streams may run while the process exits.
   static auto &all = *new std::map<const Machine *, std::unique_ptr<Operations>>;
   std::lock_guard lock(mutex);
   auto &found = all[&target];
@@ -71,9 +69,7 @@ void unknownInstruction(Wave &, const Inst &) {
 void unsupportedForm(Wave &, const Inst &) {
   throw WaveFault{"the emulator does not implement this form of the instruction"};
 }
-void globalDataShare(Wave &, const Inst &) {
-  throw WaveFault{"global data share does not exist"};
-}
+void globalDataShare(Wave &, const Inst &) { throw WaveFault{"global data share does not exist"}; }
 void trapTemporary(Wave &, const Inst &) {
   throw WaveFault{"a trap temporary register that the launch of a kernel does not set: only a trap "
                   "handler has a use for it"};
@@ -93,10 +89,10 @@ void countRegisters(Program &p, const Inst &inst) {
   auto use = [&](const Operand &o, unsigned count) {
     if (!o.isVgpr())
       return;
-    if (o.index < 256)
+    if (o.index < kAccRow)
       p.vgprs = std::max(p.vgprs, o.index + count);
-    else if (o.index < 512)
-      p.accVgprs = std::max(p.accVgprs, o.index - 256 + count);
+    else if (o.index < kVgprRows)
+      p.accVgprs = std::max(p.accVgprs, o.index - kAccRow + count);
   };
   unsigned size = 1;
   switch (inst.enc) {
@@ -173,7 +169,8 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     // Of a dual instruction, the next entry is its second half.
     std::fill_n(p->effects.begin() + static_cast<ptrdiff_t>(at), inst.dwords, mc.effects);
     inst.op = d.op(mc.opcode);
-    if (inst.dwords > 1 && words[at] >> 26 == 0x32 && info->encoding != Encoding::Gfx9) {
+    if (inst.dwords > 1 && info->encoding != Encoding::Gfx9 &&
+        prefix11(words[at]) == Prefix11::Vopd) {
       decodeDual(d, *p, at, mc.opcode, words + at);
     } else if (!inst.op) {
       inst.fn = unknownInstruction;
@@ -186,10 +183,10 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       inst.fn = bad ? unsupportedForm : inst.op->fn;
       if (inst.permute != Permute::None) {
         inst.base = inst.op->fn;
-        inst.fn = bad ? unsupportedForm : inst.permute == Permute::Dpp ? runDpp : runSdwa;
+        inst.fn = bad ? unsupportedForm : inst.permute == Permute::Sdwa ? runSdwa : runDpp;
       }
       // The global wave sync has the same bit.
-      if (inst.flags & kGds && inst.op->name.find("_gws_") == std::string_view::npos)
+      if (inst.flags & kGds && !inst.op->has(kGlobalSync))
         inst.fn = globalDataShare;
       // A branch target outside the segment must not become a wild pointer.
       if (inst.op->cls == Class::Branch && (inst.enc == Enc::Sopp || inst.enc == Enc::Sopk)) {

@@ -1,7 +1,7 @@
 // Code objects that claim sizes that they do not have are refused with the reason, before memory is
 // allocated for the claim.
-#include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
+#include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
 
 #include <catch2/catch.hpp>
@@ -54,9 +54,9 @@ Metadata parsed(const nlohmann::json &root) {
 TEST_CASE("An image larger than the device's memory is refused with both sizes") {
   std::vector<char> bytes = image();
   lastSegment(bytes).p_memsz = uint64_t(3) << 30;
-  CHECK(CodeObject::load(view(bytes), device, uint64_t(4) << 30));
+  CHECK(LoadedCode::load(view(bytes), device, uint64_t(4) << 30));
   try {
-    CodeObject::load(view(bytes), device, uint64_t(1) << 30);
+    LoadedCode::load(view(bytes), device, uint64_t(1) << 30);
     FAIL("loaded");
   } catch (const LoadError &error) {
     CHECK(error.kind() == LoadFailure::OutOfMemory);
@@ -86,11 +86,12 @@ TEST_CASE("Scratch that no wave can have is refused with the most there is") {
   REQUIRE(at);
   auto claim = [&](uint32_t scratch) { std::memcpy(bytes.data() + at + 4, &scratch, 4); };
   claim(131056); // LLVM's limit: a wave has 8191 units of 1 KiB
-  CHECK(CodeObject::load(view(bytes), device));
+  CHECK(LoadedCode::load(view(bytes), device));
   claim(0x40000000);
-  CHECK_THROWS_WITH(CodeObject::load(view(bytes), device),
-                    Catch::Contains("kernel fill claims 1073741824 bytes of scratch for a work-item; "
-                                    "on gfx942 the most is 131056"));
+  CHECK_THROWS_WITH(
+      LoadedCode::load(view(bytes), device),
+      Catch::Contains("kernel fill claims 1073741824 bytes of scratch for a work-item; "
+                      "on gfx942 the most is 131056"));
 }
 
 TEST_CASE("A kernarg segment of gigabytes is damage") {
@@ -108,11 +109,12 @@ TEST_CASE("Formats of printf are kept once, however many kernels there are") {
   const Metadata metadata = parsed(root);
   REQUIRE(metadata.kernels.at(0).printfFormats);
   CHECK(metadata.kernels[0].printfFormats->size() == 3);
-  for (const KernelMetadata &kernel : metadata.kernels)
+  for (const KernelNotes &kernel : metadata.kernels)
     REQUIRE(kernel.printfFormats == metadata.kernels[0].printfFormats);
 }
 
-TEST_CASE("A small compressed bundle that claims to hold a gigabyte is refused before it is unpacked") {
+TEST_CASE(
+    "A small compressed bundle that claims to hold a gigabyte is refused before it is unpacked") {
   for (uint16_t method : {uint16_t(0), uint16_t(1)}) {
     std::vector<uint8_t> bytes(300);
     std::memcpy(bytes.data(), "CCOB", 4);

@@ -1,7 +1,7 @@
 #include "code_object_target.h"
 
-#include "emulator/loader/code_object.h"
 #include "emulator/loader/kernarg.h"
+#include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/observe/run_dispatch.h"
 
@@ -23,7 +23,7 @@ private:
   MemoryRange range;
 };
 
-void launch(const loader::LoadedKernel &kernel) {
+void launch(const loader::CodeKernel &kernel) {
   const KernelCode code = kernel.ready();
   if (code.source)
     (void)code.source(code.entry);
@@ -54,7 +54,7 @@ unsigned runCodeObject(const uint8_t *data, size_t size) {
     std::vector<uint8_t> expanded;
     if (loader::isOffloadBundle(image))
       image = loader::selectFromBundle(image, device, expanded);
-    auto object = loader::CodeObject::load(image, device);
+    auto object = loader::LoadedCode::load(image, device);
     for (const auto &[name, kernel] : object->kernels()) {
       launch(kernel);
       ++launched;

@@ -9,8 +9,8 @@ using namespace flyemu::loader;
 
 namespace {
 
-KernelMetadata kernel() {
-  KernelMetadata k;
+KernelNotes kernel() {
+  KernelNotes k;
   k.name = "k";
   k.kernargSize = 88;
   k.arguments = {{"a", "global_buffer", 0, 8},          {"b", "by_value", 8, 4},
@@ -68,12 +68,12 @@ TEST_CASE("Missing pointers are refused, kernels without arguments need none") {
   void *values[] = {nullptr, nullptr};
   CHECK_THROWS_AS(packArguments(kernel(), values), std::invalid_argument);
   CHECK_THROWS_AS(packArguments(kernel(), nullptr), std::invalid_argument);
-  KernelMetadata none;
+  KernelNotes none;
   CHECK(packArguments(none, nullptr).empty());
 }
 
 TEST_CASE("Hidden arguments that point into the flat address space have its bases") {
-  KernelMetadata k;
+  KernelNotes k;
   k.name = "k";
   k.kernargSize = 8;
   k.arguments = {{"", "hidden_private_base", 0, 4}, {"", "hidden_shared_base", 4, 4}};
@@ -85,11 +85,11 @@ TEST_CASE("Hidden arguments that point into the flat address space have its base
 
 TEST_CASE("A hidden argument that is not known, or of another size, is refused by name") {
   std::vector<uint8_t> segment(88);
-  KernelMetadata newer = kernel();
+  KernelNotes newer = kernel();
   newer.arguments.push_back({"", "hidden_of_tomorrow", 40, 8});
   CHECK_THROWS_WITH(fillHiddenArguments(newer, {}, segment),
                     Catch::Contains("kernel k takes the hidden argument 'hidden_of_tomorrow'"));
-  KernelMetadata narrow = kernel();
+  KernelNotes narrow = kernel();
   narrow.arguments.push_back({"", "hidden_heap_v1", 40, 4});
   CHECK_THROWS_WITH(fillHiddenArguments(narrow, {}, segment),
                     Catch::Contains("'hidden_heap_v1' has 4 bytes, not 8"));

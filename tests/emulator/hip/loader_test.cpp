@@ -1,7 +1,7 @@
 // The loader on sound, foreign and damaged files.
 #include "emulator/core/program.h"
-#include "emulator/loader/code_object.h"
 #include "emulator/loader/elf_file.h"
+#include "emulator/loader/loaded_code.h"
 
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/ops/decode_program.h"
@@ -30,7 +30,7 @@ const TargetId device = deviceTarget("gfx942");
 
 LoadFailure failureOf(ByteView bytes) {
   try {
-    CodeObject::load(bytes, device);
+    LoadedCode::load(bytes, device);
   } catch (const LoadError &error) {
     return error.kind();
   }
@@ -41,7 +41,7 @@ LoadFailure failureOf(ByteView bytes) {
 /// Loads, and lets nothing but LoadError out; true when it loaded.
 bool survives(ByteView bytes) {
   try {
-    CodeObject::load(bytes, device);
+    LoadedCode::load(bytes, device);
     return true;
   } catch (const LoadError &error) {
     REQUIRE(std::string(error.what()).size() > 5);
@@ -68,10 +68,10 @@ template <typename T> T *at(std::vector<char> &bytes, size_t offset) {
 
 TEST_CASE("Kernels come with their metadata, variables with their sizes") {
   std::vector<char> image = readImage("kernels.gfx942.co");
-  auto code = CodeObject::load(view(image), device);
+  auto code = LoadedCode::load(view(image), device);
   CHECK(code->version() == 6);
   CHECK(code->target().processor == "gfx942");
-  const LoadedKernel *mixed = code->findKernel("mixed");
+  const CodeKernel *mixed = code->findKernel("mixed");
   REQUIRE(mixed);
   REQUIRE(mixed->metadata.arguments.size() >= 7);
   CHECK(mixed->metadata.arguments[1].size == 1);
@@ -80,11 +80,11 @@ TEST_CASE("Kernels come with their metadata, variables with their sizes") {
   CHECK(mixed->metadata.explicitSize() == 40);
   CHECK(mixed->metadata.wavefrontSize == 64);
   CHECK(mixed->code.entry % 4 == 0);
-  const LoadedKernel *only64 = code->findKernel("only64");
+  const CodeKernel *only64 = code->findKernel("only64");
   REQUIRE(only64);
   CHECK(only64->metadata.requiredWorkgroupSize == std::array<uint32_t, 3>{64, 1, 1});
   CHECK_FALSE(code->findKernel("mixed.kd"));
-  const LoadedVariable *history = code->findVariable("history");
+  const CodeVariable *history = code->findVariable("history");
   REQUIRE(history);
   CHECK(history->size == 64);
   CHECK_FALSE(code->findVariable("mixed.kd"));
@@ -92,8 +92,8 @@ TEST_CASE("Kernels come with their metadata, variables with their sizes") {
 
 TEST_CASE("LDS is counted in metadata and descriptor") {
   std::vector<char> image = readImage("lds.gfx942.co");
-  auto code = CodeObject::load(view(image), device);
-  const LoadedKernel *reverse = code->findKernel("reverse");
+  auto code = LoadedCode::load(view(image), device);
+  const CodeKernel *reverse = code->findKernel("reverse");
   REQUIRE(reverse);
   CHECK(reverse->metadata.groupSegmentSize == 256);
   CHECK(reverse->code.descriptor.groupSegmentFixedSize == 256);
@@ -101,7 +101,7 @@ TEST_CASE("LDS is counted in metadata and descriptor") {
 
 TEST_CASE("Constants can be read and not written, variables both") {
   std::vector<char> image = readImage("kernels.gfx942.co");
-  auto code = CodeObject::load(view(image), device);
+  auto code = LoadedCode::load(view(image), device);
   auto rangeOf = [&](uint64_t address) {
     for (const MemoryRange &range : code->ranges())
       if (range.contains(address, 4))
@@ -117,7 +117,7 @@ TEST_CASE("Another target is told apart from damage, and both targets are named"
   std::vector<char> image = readImage("kernels.gfx1100.co");
   CHECK(failureOf(view(image)) == LoadFailure::OtherTarget);
   try {
-    CodeObject::load(view(image), device);
+    LoadedCode::load(view(image), device);
   } catch (const LoadError &error) {
     CHECK(std::string(error.what()).find("gfx1100") != std::string::npos);
     CHECK(std::string(error.what()).find("gfx942") != std::string::npos);
@@ -283,8 +283,8 @@ TEST_CASE("Compressed bundles of every version, by zlib and zstd") {
 
 TEST_CASE("Source lines of instructions, through inlined calls") {
   const std::vector<char> image = readImage("planted.gfx942.co");
-  auto code = CodeObject::load(view(image), device);
-  const LoadedKernel *kernel = code->findKernel("memory_global");
+  auto code = LoadedCode::load(view(image), device);
+  const CodeKernel *kernel = code->findKernel("memory_global");
   REQUIRE(kernel);
   KernelCode ready = kernel->ready();
   std::string all;
@@ -293,7 +293,7 @@ TEST_CASE("Source lines of instructions, through inlined calls") {
   CHECK_THAT(all, Catch::Contains("planted.c:95 in ") && Catch::Contains("planted.c:97"));
   // Without debug information, and far outside, there is nothing to say.
   CHECK(ready.source(ready.entry + (1 << 20)).empty());
-  auto plain = CodeObject::load(view(readImage("lds.gfx942.co")), device);
+  auto plain = LoadedCode::load(view(readImage("lds.gfx942.co")), device);
   CHECK(plain->findKernel("reverse")->ready().source(plain->findKernel("reverse")->code.entry) ==
         "");
 }
@@ -316,9 +316,21 @@ TEST_CASE("Debug information that claims to expand without end gives no lines") 
     compression->ch_size = uint64_t(1) << 40;
   }
   REQUIRE(found);
-  auto code = CodeObject::load(view(image), device);
+  auto code = LoadedCode::load(view(image), device);
   KernelCode ready = code->findKernel("memory_global")->ready();
   CHECK(ready.source(ready.entry).empty());
+}
+
+TEST_CASE("A matrix instruction with a constant for A or B is no instruction, and no crash") {
+  // v_mfma_f32_16x16x128_f8f6f4 and v_mfma_f32_32x32x64_f8f6f4 with A = -1, and with B = -1.
+  const uint32_t cases[][2] = {{0xd3ad80ed, 0x854d84c1},
+                               {0xd3ad8000, 0x04018300},
+                               {0xd3ae8000, 0x040202c1},
+                               {0xd3ae8000, 0x04018300}};
+  for (const auto &words : cases)
+    CHECK(decodeProgram("gfx950", words, sizeof words)->text(0) == "");
+  const uint32_t good[] = {0xd3ad8000, 0x04020100};
+  CHECK(decodeProgram("gfx950", good, sizeof good)->text(0).starts_with("v_mfma_f32_16x16x128"));
 }
 
 TEST_CASE("A literal where the encoding has no room for one is no instruction, and no crash") {

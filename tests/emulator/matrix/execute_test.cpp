@@ -74,7 +74,7 @@ void runDense(const char *mnemonic, const char *target, Elem a, Elem b, MatrixOp
   for (Slot slot : maps.a) {
     uint64_t bits = smallRandom(a, rng);
     ra.put(slot, bitsOf(a), bits);
-    if (op.family == Family::Rdna3)
+    if (op.core == MatrixCore::Rdna3)
       ra.put({slot.bit, static_cast<uint16_t>(slot.lane + 16)}, bitsOf(a), bits);
     va.push_back(value(a, bits));
   }

@@ -29,7 +29,7 @@ void requireNoCapture() {
       forbidInCapture(*stream);
 }
 
-/// What programs allocate by themselves.
+/// Memory that programs allocate by themselves.
 constexpr std::initializer_list<MemoryKind> allocated = {MemoryKind::Device, MemoryKind::Managed,
                                                          MemoryKind::Host};
 

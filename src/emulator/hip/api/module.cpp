@@ -93,7 +93,7 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t *pointer, size_t *size, hipModule_t
   return api("hipModuleGetGlobal", [&] {
     require(name, "the name is null");
     auto loaded = Runtime::get().modules.get(module, "module");
-    const flyemu::loader::LoadedVariable variable = loaded->variable(name);
+    const flyemu::loader::CodeVariable variable = loaded->variable(name);
     if (!variable.address)
       fail(hipErrorNotFound, std::string("no variable '") + name + "' in the module");
     if (pointer)
@@ -155,7 +155,7 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipF
   return api("hipFuncGetAttribute", [&] {
     require(value, "no place for the result");
     std::shared_ptr<Function> function = functionOf(handle);
-    const flyemu::loader::KernelMetadata &kernel = function->kernel->metadata;
+    const flyemu::loader::KernelNotes &kernel = function->kernel->metadata;
     switch (attribute) {
     case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       *value = static_cast<int>(kernel.maxFlatWorkgroupSize);

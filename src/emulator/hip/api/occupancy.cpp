@@ -19,11 +19,11 @@ void requireFlags(unsigned flags) {
           "unknown flags");
 }
 
-/// The most work-items of a workgroup that keep the most waves resident, as HIP suggests them. A
-/// limit that is no block of the device is none.
+/// The largest workgroup that keeps the most waves resident, as HIP suggests it. A limit that no
+/// block of the device can have is ignored.
 void suggestBlock(const Function &function, size_t dynamicLds, int limit, int *grid, int *block) {
   const DeviceFigures &info = function.device->figures();
-  const flyemu::loader::KernelMetadata &kernel = function.kernel->metadata;
+  const flyemu::loader::KernelNotes &kernel = function.kernel->metadata;
   int most = static_cast<int>(
       std::min(kernel.maxFlatWorkgroupSize, static_cast<uint32_t>(info.maxBlockSize())));
   if (limit > 0)

@@ -5,7 +5,7 @@
 namespace {
 hipStream_t own(hipStream_t stream) { return stream ? stream : hipStreamPerThread; }
 
-/// Waits for the thread's own stream where what came before succeeded.
+/// Waits for the thread's own stream if the call before it succeeded.
 hipError_t thenWait(hipError_t status) {
   return status == hipSuccess ? hipStreamSynchronize(hipStreamPerThread) : status;
 }
@@ -20,18 +20,16 @@ hipError_t hipMemcpyAsync_spt(void *target, const void *source, size_t size, hip
                               hipStream_t stream) {
   return hipMemcpyAsync(target, source, size, kind, own(stream));
 }
-hipError_t hipMemcpyToSymbol_spt(const void *symbol, const void *source, size_t size,
-                                 size_t offset, hipMemcpyKind kind) {
-  return thenWait(
-      hipMemcpyToSymbolAsync(symbol, source, size, offset, kind, hipStreamPerThread));
+hipError_t hipMemcpyToSymbol_spt(const void *symbol, const void *source, size_t size, size_t offset,
+                                 hipMemcpyKind kind) {
+  return thenWait(hipMemcpyToSymbolAsync(symbol, source, size, offset, kind, hipStreamPerThread));
 }
 hipError_t hipMemcpyFromSymbol_spt(void *target, const void *symbol, size_t size, size_t offset,
                                    hipMemcpyKind kind) {
-  return thenWait(
-      hipMemcpyFromSymbolAsync(target, symbol, size, offset, kind, hipStreamPerThread));
+  return thenWait(hipMemcpyFromSymbolAsync(target, symbol, size, offset, kind, hipStreamPerThread));
 }
-hipError_t hipMemcpy2D_spt(void *target, size_t targetPitch, const void *source,
-                           size_t sourcePitch, size_t width, size_t height, hipMemcpyKind kind) {
+hipError_t hipMemcpy2D_spt(void *target, size_t targetPitch, const void *source, size_t sourcePitch,
+                           size_t width, size_t height, hipMemcpyKind kind) {
   return thenWait(hipMemcpy2DAsync(target, targetPitch, source, sourcePitch, width, height, kind,
                                    hipStreamPerThread));
 }
@@ -62,8 +60,7 @@ hipError_t hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void
   return hipLaunchKernel(function, grid, block, values, sharedBytes, own(stream));
 }
 hipError_t hipLaunchCooperativeKernel_spt(const void *function, dim3 grid, dim3 block,
-                                          void **values, uint32_t sharedBytes,
-                                          hipStream_t stream) {
+                                          void **values, uint32_t sharedBytes, hipStream_t stream) {
   return hipLaunchCooperativeKernel(function, grid, block, values, sharedBytes, own(stream));
 }
 

@@ -1,6 +1,6 @@
 // Launches and symbols by host address, for programs compiled as HIP C++.
-#include "emulator/hip/launch/launch.h"
 #include "emulator/hip/module/registration.h"
+#include "emulator/hip/launch/launch.h"
 #include "emulator/hip/stream/copy.h"
 
 #include <vector>
@@ -17,7 +17,7 @@ struct CallConfiguration {
 thread_local std::vector<CallConfiguration> pushedCalls;
 
 uint64_t symbolAddress(const void *symbol, size_t size, size_t offset) {
-  flyemu::loader::LoadedVariable variable =
+  flyemu::loader::CodeVariable variable =
       registeredVariable(symbol, Runtime::get().currentDevice());
   require(offset <= variable.size && size <= variable.size - offset,
           "the range does not lie in the variable");
@@ -106,7 +106,7 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *result, const void *hostFunct
     require(result, "no place for the result");
     Device &device = Runtime::get().currentDevice();
     std::shared_ptr<Function> function = registeredFunction(hostFunction, device);
-    const flyemu::loader::KernelMetadata &kernel = function->kernel->metadata;
+    const flyemu::loader::KernelNotes &kernel = function->kernel->metadata;
     *result = {};
     result->localSizeBytes = kernel.privateSegmentSize;
     result->sharedSizeBytes = kernel.groupSegmentSize;

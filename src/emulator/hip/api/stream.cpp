@@ -79,7 +79,7 @@ hipError_t hipStreamQuery(hipStream_t handle) {
     StreamRef stream = Runtime::get().stream(handle);
     forbidInCapture(*stream);
     bool idle = stream->idle();
-    // The default stream stands for what it would wait for.
+    // The default stream stands for the streams that it would wait for.
     Device &device = stream->device();
     if (stream.get() == &device.defaultStream())
       idle = idle && device.implicitDependencies(*stream).empty();

@@ -85,7 +85,7 @@ thread_local int currentIndex = 0;
 Configuration Configuration::fromEnvironment() {
   namespace env = flydsl::support::env;
   Configuration result;
-  // The first that is wrong is told; then there is no device.
+  // The first wrong variable is reported, and then there is no device.
   auto readInto = [&](const auto &variable, auto &value) {
     try {
       value = static_cast<std::remove_reference_t<decltype(value)>>(variable.get());
@@ -115,7 +115,7 @@ Configuration Configuration::fromEnvironment() {
     result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
                    " is no list of memory, race, race-same, init, sync, all, none";
 
-  // ARCH says what is compiled for, which may be more than can be run here.
+  // ARCH names the compiler's target, which the emulator may be unable to run.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");
   const std::string compiled = variable("ARCH");
   if (asked.empty() && findDeviceFigures(compiled.substr(0, compiled.find(':'))))

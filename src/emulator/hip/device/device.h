@@ -26,14 +26,14 @@ struct Configuration {
   int devices = 1;       ///< FLYDSL_EMULATOR_DEVICES
   std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
   const DeviceFigures *figures = nullptr; ///< of the processor
-  unsigned checks = 0;           ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
+  unsigned checks = 0;                    ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
   unsigned threads = 0;          ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
   uint64_t instructionLimit = 0; ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
   /// FLYDSL_EMULATOR_TIMEOUT (seconds); zero: launches may take any time
   std::chrono::nanoseconds timeLimit = std::chrono::hours(1);
-  uint64_t memoryBytes = 0;      ///< FLYDSL_EMULATOR_MEMORY; default: half of the host's
-  bool counters = false;         ///< FLYDSL_EMULATOR_COUNTERS: log them after each launch
-  std::string error;             ///< why there is no device, when there is none
+  uint64_t memoryBytes = 0; ///< FLYDSL_EMULATOR_MEMORY; default: half of the host's
+  bool counters = false;    ///< FLYDSL_EMULATOR_COUNTERS: log them after each launch
+  std::string error;        ///< why there is no device, when there is none
 
   static Configuration fromEnvironment();
 };
@@ -56,8 +56,8 @@ public:
   void destroyStream(const StreamRef &stream);
   std::vector<StreamRef> streams() const;
 
-  /// What an operation in \p stream must wait for beyond the stream's own order: the default stream
-  /// and the blocking streams wait for each other.
+  /// The completions that an operation in \p stream must wait for, beside the stream's own order:
+  /// the default stream and the blocking streams wait for each other.
   std::vector<CompletionRef> implicitDependencies(const Stream &stream);
 
   /// In a forked child: its streams have no threads.

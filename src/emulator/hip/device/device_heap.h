@@ -17,7 +17,7 @@ public:
   uint64_t control();
   /// \p size bytes; 0 when the device's memory does not suffice.
   uint64_t allocate(uint64_t size);
-  /// False when \p address is not the start of what allocate() gave.
+  /// Returns false if \p address was not returned by allocate().
   bool release(uint64_t address);
 
 private:

@@ -42,7 +42,7 @@ const char *kindName(MemoryKind kind) {
   return "memory";
 }
 
-/// Whether memory of a kind is of the device's own and counts toward its size.
+/// Returns true if memory of this kind belongs to the device and counts toward its size.
 bool isDeviceMemory(MemoryKind kind) {
   return kind == MemoryKind::Device || kind == MemoryKind::Managed ||
          kind == MemoryKind::KernelHeap;

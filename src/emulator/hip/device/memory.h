@@ -58,7 +58,7 @@ public:
 
   /// Adds memory that somebody else owns; false when it overlaps something known.
   bool add(const Allocation &allocation);
-  /// Forgets what add() was given.
+  /// Forgets memory that was added by add().
   bool remove(uint64_t base, MemoryKind kind);
 
   std::optional<Allocation> find(uint64_t address) const;
@@ -69,7 +69,8 @@ public:
 
   /// The host wrote [address, address + bytes).
   void noteWritten(uint64_t address, uint64_t bytes) const;
-  /// The host copied bytes between two places: what was not written stays so.
+  /// The host copied bytes between two places. Bytes that were not written stay unwritten in the
+  /// copy.
   void noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const;
 
   uint64_t capacity() const { return capacity_; }
@@ -117,7 +118,8 @@ public:
   LaunchMemory(AddressSpace &space, int device);
   ~LaunchMemory() override;
   void addRange(const MemoryRange &range) { own_.push_back(range); }
-  /// Names addresses that nobody may touch: \p text ends the sentence about one of them.
+  /// Declares addresses that nobody may touch. \p text ends the sentence of a message about one of
+  /// them.
   void addHole(uint64_t base, uint64_t size, std::string text) {
     holes_.push_back({base, size, std::move(text)});
   }

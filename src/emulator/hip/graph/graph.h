@@ -20,7 +20,7 @@ struct GraphNode {
   std::shared_ptr<Graph> child;      ///< of a child graph node
   const GraphNode *origin = nullptr; ///< in a clone: the node that this one was copied from
 
-  /// What the node was made with, given back by hipGraph...NodeGetParams.
+  /// The parameters that the node was made with, which hipGraph...NodeGetParams returns.
   hipKernelNodeParams kernelParams = {};
   std::vector<void *>
       kernelPointers; ///< behind kernelParams.kernelParams, into the operation's kernarg
@@ -41,7 +41,7 @@ struct Graph {
   std::shared_ptr<Graph> clone() const;
 };
 
-/// An instantiated graph: a copy, so that the graph may change or go.
+/// An instantiated graph. It is a copy, so that the graph may be changed or destroyed.
 struct GraphExec {
   std::shared_ptr<Graph> source; ///< a clone, its nodes knowing their origins
   std::shared_ptr<const GraphPlan> plan;

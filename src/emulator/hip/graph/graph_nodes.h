@@ -5,8 +5,8 @@
 
 namespace flyemu::hip {
 
-/// Each checks the parameters as the call that does the same at once would, sets the node's
-/// operation and keeps what was given for the getters. Throws StatusError.
+/// Each of these checks the parameters as the immediate call of the same kind does, sets the node's
+/// operation, and keeps the parameters for the getters. They throw StatusError.
 void setKernel(GraphNode &node, const hipKernelNodeParams &parameters);
 void setCopy(GraphNode &node, const hipMemcpy3DParms &parameters);
 void setCopy1D(GraphNode &node, void *target, const void *source, size_t size, hipMemcpyKind kind);

@@ -28,8 +28,8 @@ public:
       std::unique_lock lock(mutex_);
       work(lock);
     }
-    // A helper ends when nothing is ready, and starts others before that: the list grows no more
-    // when its last one has ended.
+    // A helper thread may start others, and ends when nothing is ready. So the list no longer grows
+    // when its last thread has ended.
     for (size_t i = 0;; ++i) {
       std::unique_lock lock(mutex_);
       if (i == helpers_.size())

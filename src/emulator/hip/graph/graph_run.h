@@ -5,7 +5,7 @@
 
 namespace flyemu::hip {
 
-/// A graph as it runs: operations in a topological order, each with those that wait for it.
+/// A graph in execution: operations in a topological order, each with those that depend on it.
 struct GraphPlan {
   struct Step {
     Operation operation;

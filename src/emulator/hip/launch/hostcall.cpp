@@ -95,7 +95,7 @@ HostcallBuffer::HostcallBuffer(uint64_t waves, DeviceHeap &heap)
     : heap_(heap), packets_(std::bit_ceil(std::max<uint64_t>(waves, 2))) {
   const uint64_t payloadsAt = roundUp(HeadersAt + packets_ * sizeof(Header), 4096);
   bytes_ = payloadsAt + packets_ * PayloadBytes;
-  // Pages of packets that no wave takes are never there.
+  // Pages of packets that no wave takes are never made resident.
   void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
@@ -130,12 +130,13 @@ bool HostcallBuffer::serve() {
   if (!ready.load(std::memory_order_relaxed))
     return false;
   std::lock_guard lock(mutex_);
-  // The kernel can write to all of this. Nothing of it is followed further than there are packets.
+  // The kernel can write to all of this memory, so every index is checked against the number of
+  // packets.
   std::vector<uint64_t> order;
   for (uint64_t entry = ready.exchange(0, std::memory_order_acquire);
        entry && order.size() < packets_; entry = header(order.back()).next)
     order.push_back(entry & (packets_ - 1));
-  // The stack has the latest packet on top; the first one that came is answered first.
+  // The latest packet is on top of the stack, and the oldest one is answered first.
   for (auto index = order.rbegin(); index != order.rend(); ++index) {
     const uint32_t service = header(*index).service;
     for (uint64_t lanes = header(*index).lanes; lanes; lanes &= lanes - 1)

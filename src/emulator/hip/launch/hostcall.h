@@ -15,8 +15,9 @@ namespace flyemu::hip {
 /// Pieces that waves send one by one, each lane its own, until a message is whole.
 class HostcallMessages {
 public:
-  /// Takes one lane's eight words. True when they end a message, which is then in \p whole. The
-  /// first word has become what the lane goes on with. Throws WaveFault for words that are none.
+  /// Takes one lane's eight words. Returns true if they end a message, which is then in \p whole.
+  /// The first word is replaced by the one that the lane sends next. Throws WaveFault if the words
+  /// are no piece of a message.
   bool take(uint64_t *words, std::vector<uint64_t> &whole);
 
 private:

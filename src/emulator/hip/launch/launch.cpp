@@ -12,18 +12,17 @@ std::string dimensions(const std::array<uint32_t, 3> &value) {
 /// Waves of a workgroup each have scratch for all their lanes, and those of one workgroup are there
 /// together.
 void checkScratch(const Function &function, uint64_t threads) {
-  const loader::KernelMetadata &kernel = function.kernel->metadata;
+  const loader::KernelNotes &kernel = function.kernel->metadata;
   const uint64_t item = function.kernel->code.descriptor.privateSegmentFixedSize;
   const uint64_t most = function.device->space().capacity();
   if (item * ((threads + 63) / 64 * 64) > most)
-    fail(hipErrorLaunchOutOfResources, "kernel " + kernel.name + ": " + std::to_string(item) +
-                                           " bytes of scratch for each of " +
-                                           std::to_string(threads) +
-                                           " work-items; the device has " + std::to_string(most));
+    fail(hipErrorLaunchOutOfResources,
+         "kernel " + kernel.name + ": " + std::to_string(item) + " bytes of scratch for each of " +
+             std::to_string(threads) + " work-items; the device has " + std::to_string(most));
 }
 
 void checkShape(const Function &function, const loader::LaunchShape &shape) {
-  const loader::KernelMetadata &kernel = function.kernel->metadata;
+  const loader::KernelNotes &kernel = function.kernel->metadata;
   const DeviceFigures &info = function.device->figures();
   uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
@@ -89,7 +88,7 @@ void readExtra(void **extra, const void *&buffer, size_t &size) {
 KernelOperation makeLaunch(std::shared_ptr<Function> function, const loader::LaunchShape &shape,
                            void **values, void **extra) {
   checkShape(*function, shape);
-  const loader::KernelMetadata &kernel = function->kernel->metadata;
+  const loader::KernelNotes &kernel = function->kernel->metadata;
   require(!(values && extra), "arguments are given twice, as pointers and as a packed buffer");
   KernelOperation operation;
   if (extra) {

@@ -7,8 +7,7 @@
 namespace flyemu::hip {
 
 /// Builds the operation. Arguments come from \p values (one pointer each) or from HIP's packed
-/// buffer in
-/// \p extra, not both. Throws the status that HIP gives for what does not fit.
+/// buffer in \p extra, not both. If they do not fit, it throws the status that HIP gives for that.
 KernelOperation makeLaunch(std::shared_ptr<Function> function, const loader::LaunchShape &shape,
                            void **values, void **extra);
 

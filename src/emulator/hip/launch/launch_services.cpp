@@ -10,8 +10,8 @@
 namespace flyemu::hip {
 namespace {
 
-/// Pointers that no launch has. The kernel gets an address of a page that is nobody's, so that its
-/// use is told apart from that of a null pointer of its own.
+/// Pointers that no launch has. The kernel gets the address of a page that nobody owns, so that a
+/// message can tell its use from that of a null pointer.
 struct Missing {
   const char *kind;
   const char *text;
@@ -28,7 +28,7 @@ constexpr uint64_t MissingBase = 0x00f1'0000'0000'0000ull, MissingSize = uint64_
 
 } // namespace
 
-LaunchServices::LaunchServices(const loader::KernelMetadata &kernel, DeviceHeap &heap,
+LaunchServices::LaunchServices(const loader::KernelNotes &kernel, DeviceHeap &heap,
                                std::vector<uint8_t> &kernarg, LaunchMemory &memory,
                                Dispatch &dispatch, Options &options)
     : kernel_(kernel), heap_(heap), kernarg_(kernarg), memory_(memory), printed_(kernel) {

@@ -14,15 +14,15 @@ namespace flyemu::hip {
 
 class LaunchServices {
 public:
-  /// Makes what the kernel asks for, lets it touch that, and writes the pointers into \p kernarg.
-  /// Sets the fields of \p dispatch and \p options that belong to it; their grid, block, kernel,
-  /// threads and resident workgroups must be set.
-  LaunchServices(const loader::KernelMetadata &kernel, DeviceHeap &heap,
-                 std::vector<uint8_t> &kernarg, LaunchMemory &memory, Dispatch &dispatch,
-                 Options &options);
+  /// Makes the services that the kernel asks for, adds their memory to the launch's, and writes the
+  /// pointers into \p kernarg. Sets the fields of \p dispatch and \p options that belong to
+  /// services; the grid, block, kernel, threads and resident workgroups must have been set.
+  LaunchServices(const loader::KernelNotes &kernel, DeviceHeap &heap, std::vector<uint8_t> &kernarg,
+                 LaunchMemory &memory, Dispatch &dispatch, Options &options);
   LaunchServices(const LaunchServices &) = delete;
 
-  /// Prints what the kernel has printed into its buffer; for the launch's end.
+  /// Prints the text that the kernel has left in its buffer. It is called when the launch has
+  /// ended.
   void finish();
 
 private:
@@ -42,7 +42,7 @@ private:
   };
   static_assert(sizeof(Queue) == 256);
 
-  const loader::KernelMetadata &kernel_;
+  const loader::KernelNotes &kernel_;
   DeviceHeap &heap_;
   std::vector<uint8_t> &kernarg_;
   LaunchMemory &memory_;

@@ -4,7 +4,7 @@
 
 namespace flyemu::hip {
 
-int residentWorkgroups(const DeviceFigures &info, const loader::KernelMetadata &kernel,
+int residentWorkgroups(const DeviceFigures &info, const loader::KernelNotes &kernel,
                        uint64_t threads, uint64_t dynamicLds) {
   if (!threads || threads > kernel.maxFlatWorkgroupSize)
     return 0;

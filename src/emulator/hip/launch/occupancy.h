@@ -8,7 +8,7 @@ namespace flyemu::hip {
 
 /// Workgroups of \p threads work-items with \p dynamicLds bytes of dynamic LDS that are resident
 /// on one multiprocessor, by its registers, its wave slots and its LDS. 0: not even one.
-int residentWorkgroups(const DeviceFigures &info, const loader::KernelMetadata &kernel,
+int residentWorkgroups(const DeviceFigures &info, const loader::KernelNotes &kernel,
                        uint64_t threads, uint64_t dynamicLds);
 
 } // namespace flyemu::hip

@@ -26,7 +26,7 @@ template <class T> std::string converted(const std::string &specifier, T value) 
 }
 
 /// The text of the format that the metadata has under a hash: "0:0:<hash>,<text>".
-const char *formatOf(const loader::KernelMetadata &kernel, uint64_t hash) {
+const char *formatOf(const loader::KernelNotes &kernel, uint64_t hash) {
   if (!kernel.printfFormats)
     return nullptr;
   for (const std::string &entry : *kernel.printfFormats) {
@@ -97,14 +97,14 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
     } else if (kind == 'd' || kind == 'i') {
       text += converted(flags + "ll" + kind, static_cast<long long>(bits << above) >> above);
     } else {
-      text += converted(flags + "ll" + kind,
-                        static_cast<unsigned long long>(bits << above) >> above);
+      text +=
+          converted(flags + "ll" + kind, static_cast<unsigned long long>(bits << above) >> above);
     }
   }
   return text;
 }
 
-PrintfBuffer::PrintfBuffer(const loader::KernelMetadata &kernel) : kernel_(kernel) {
+PrintfBuffer::PrintfBuffer(const loader::KernelNotes &kernel) : kernel_(kernel) {
   if (const loader::KernelArgument *argument = kernel.hiddenPointer("hidden_printf_buffer")) {
     argumentOffset_ = argument->offset;
     memory_.resize(bufferBytes);

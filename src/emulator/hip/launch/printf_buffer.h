@@ -16,7 +16,7 @@ namespace flyemu::hip {
 class PrintfBuffer {
 public:
   /// Does nothing for a kernel that has no printf.
-  explicit PrintfBuffer(const loader::KernelMetadata &kernel);
+  explicit PrintfBuffer(const loader::KernelNotes &kernel);
 
   bool isUsed() const { return !memory_.empty(); }
   /// The buffer, for the launch's memory.
@@ -29,7 +29,7 @@ public:
 private:
   std::string record(const uint8_t *at, const uint8_t *end, bool constantFormat) const;
 
-  const loader::KernelMetadata &kernel_;
+  const loader::KernelNotes &kernel_;
   uint32_t argumentOffset_ = 0;
   std::vector<uint8_t> memory_;
 };

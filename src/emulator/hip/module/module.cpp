@@ -35,8 +35,8 @@ size_t readMapped(const uint8_t *from, uint8_t *to, size_t size) {
   return done;
 }
 
-/// Grows \p bytes to the image's first \p size bytes, as far as they are mapped. Takes memory for
-/// what is there alone: \p size may be no more than a damaged header's claim.
+/// Grows \p bytes to the image's first \p size bytes, as far as they are mapped. It allocates
+/// memory for mapped bytes only, because \p size may come from a damaged header.
 void fetchMapped(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
   constexpr size_t step = size_t(1) << 20;
   while (bytes.size() < size) {
@@ -48,7 +48,7 @@ void fetchMapped(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size)
   }
 }
 
-/// The same where all of them must be there.
+/// The same if all of them must be mapped.
 void fetch(const uint8_t *image, std::vector<uint8_t> &bytes, size_t size) {
   fetchMapped(image, bytes, size);
   if (bytes.size() < size)
@@ -108,7 +108,7 @@ std::vector<uint8_t> copyHostImage(const void *image) {
 
 std::vector<uint8_t> readFile(const char *path) {
   constexpr off_t most = off_t(1) << 32;
-  // Without waiting for a pipe's other end: it is refused just below.
+  // Opening does not wait for the other end of a pipe, which is refused just below.
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     fail(hipErrorFileNotFound,
@@ -136,7 +136,7 @@ std::vector<uint8_t> readFile(const char *path) {
   return bytes;
 }
 
-Module::Module(Device &device, std::shared_ptr<loader::CodeObject> code)
+Module::Module(Device &device, std::shared_ptr<loader::LoadedCode> code)
     : device_(device), code_(std::move(code)) {
   for (const MemoryRange &range : code_->ranges()) {
     Allocation allocation;
@@ -154,7 +154,7 @@ void Module::connectManaged(const ManagedVariables &given) {
     if (name.size() <= ManagedSuffix.size() || !name.ends_with(ManagedSuffix))
       continue;
     const std::string own = name.substr(0, name.size() - ManagedSuffix.size());
-    const loader::LoadedVariable *pointer = code_->findVariable(own);
+    const loader::CodeVariable *pointer = code_->findVariable(own);
     if (!pointer || pointer->size != sizeof(uint64_t))
       throw LoadError(LoadFailure::Malformed,
                       "the managed variable '" + own + "' has no pointer in the code object");
@@ -169,11 +169,11 @@ void Module::connectManaged(const ManagedVariables &given) {
   }
 }
 
-loader::LoadedVariable Module::variable(const std::string &name) const {
+loader::CodeVariable Module::variable(const std::string &name) const {
   if (auto it = managed_.find(name); it != managed_.end())
     return {it->second->address(), it->second->size()};
-  const loader::LoadedVariable *variable = code_->findVariable(name);
-  return variable ? *variable : loader::LoadedVariable();
+  const loader::CodeVariable *variable = code_->findVariable(name);
+  return variable ? *variable : loader::CodeVariable();
 }
 
 std::shared_ptr<Module> Module::load(ByteView image, Device &device,
@@ -182,7 +182,7 @@ std::shared_ptr<Module> Module::load(ByteView image, Device &device,
   if (loader::isOffloadBundle(image))
     image = loader::selectFromBundle(image, device.target(), expanded);
   try {
-    auto code = loader::CodeObject::load(image, device.target(), device.space().capacity());
+    auto code = loader::LoadedCode::load(image, device.target(), device.space().capacity());
     std::shared_ptr<Module> module(new Module(device, std::move(code)));
     module->connectManaged(managed);
     return module;
@@ -202,7 +202,7 @@ Function *Module::function(const std::string &name) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<Function> &function = functions_[name];
   if (!function) {
-    const loader::LoadedKernel *kernel = code_->findKernel(name);
+    const loader::CodeKernel *kernel = code_->findKernel(name);
     if (!kernel) {
       functions_.erase(name);
       std::string known;

@@ -4,7 +4,7 @@
 
 #include "emulator/hip/handles.h"
 #include "emulator/hip/module/managed_variable.h"
-#include "emulator/loader/code_object.h"
+#include "emulator/loader/loaded_code.h"
 
 #include <atomic>
 #include <map>
@@ -18,8 +18,8 @@ class Module;
 
 /// A hipFunction_t. Launches in flight keep it, and through it the code object, alive.
 struct Function {
-  std::shared_ptr<loader::CodeObject> code;
-  const loader::LoadedKernel *kernel = nullptr;
+  std::shared_ptr<loader::LoadedCode> code;
+  const loader::CodeKernel *kernel = nullptr;
   Device *device = nullptr;
   std::atomic<int> maxDynamicLds{0}; ///< as set by hipFuncSetAttribute
 };
@@ -36,19 +36,19 @@ public:
   ~Module();
 
   Device &device() const { return device_; }
-  const loader::CodeObject &code() const { return *code_; }
+  const loader::LoadedCode &code() const { return *code_; }
   /// A variable as the host sees it, a managed one in its managed memory; none with that name: a
   /// size of zero and a null address.
-  loader::LoadedVariable variable(const std::string &name) const;
+  loader::CodeVariable variable(const std::string &name) const;
   /// The handle of a kernel, the same for every call; throws hipErrorNotFound.
   Function *function(const std::string &name);
 
 private:
-  Module(Device &device, std::shared_ptr<loader::CodeObject> code);
+  Module(Device &device, std::shared_ptr<loader::LoadedCode> code);
   void connectManaged(const ManagedVariables &given);
 
   Device &device_;
-  std::shared_ptr<loader::CodeObject> code_;
+  std::shared_ptr<loader::LoadedCode> code_;
   ManagedVariables managed_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Function>> functions_;

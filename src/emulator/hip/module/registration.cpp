@@ -60,13 +60,13 @@ std::shared_ptr<Function> registeredFunction(const void *hostFunction, Device &d
   return Runtime::get().functions.get(function, "function");
 }
 
-loader::LoadedVariable registeredVariable(const void *hostVariable, Device &device) {
+loader::CodeVariable registeredVariable(const void *hostVariable, Device &device) {
   Registry &all = registry();
   std::lock_guard lock(all.mutex);
   auto it = all.variables.find(hostVariable);
   if (it == all.variables.end())
     fail(hipErrorInvalidSymbol, "no device variable was registered for this address");
-  const loader::LoadedVariable variable =
+  const loader::CodeVariable variable =
       moduleFor(*it->second.binary, device).variable(it->second.name);
   if (!variable.address)
     fail(hipErrorInvalidSymbol, "no variable '" + it->second.name + "' in the code object");

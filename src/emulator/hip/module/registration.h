@@ -11,6 +11,6 @@ namespace flyemu::hip {
 std::shared_ptr<Function> registeredFunction(const void *hostFunction, Device &device);
 
 /// The variable behind a host address on a device; throws hipErrorInvalidSymbol.
-loader::LoadedVariable registeredVariable(const void *hostVariable, Device &device);
+loader::CodeVariable registeredVariable(const void *hostVariable, Device &device);
 
 } // namespace flyemu::hip

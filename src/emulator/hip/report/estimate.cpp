@@ -13,7 +13,7 @@ constexpr double kL1BytesPerClock = 64; ///< of a multiprocessor's vector cache 
 } // namespace
 
 Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
-                  const loader::KernelMetadata &kernel, const loader::LaunchShape &shape) {
+                  const loader::KernelNotes &kernel, const loader::LaunchShape &shape) {
   Estimate result;
   const uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   const int resident = residentWorkgroups(info, kernel, threads, shape.dynamicLds);

@@ -18,10 +18,11 @@ struct Estimate {
   double wavesPerSimd = 0;    ///< resident waves of a SIMD while all multiprocessors are full
 };
 
-/// The model (docs/emulator.md, "The estimate"): a multiprocessor runs its share of the workgroups;
-/// each of its parts needs its cycles, and the workgroups' own time alone, latencies included, is
-/// spread over those that are resident. The parts overlap but not wholly: their 4-norm.
+/// Estimates by the model of docs/emulator.md, "The estimate". A multiprocessor runs its share of
+/// the workgroups. Each of its parts needs its cycles; the time of the workgroups themselves,
+/// latencies included, is divided by the number that are resident. The parts overlap, but not
+/// wholly, so the result is the 4-norm of these times.
 Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
-                  const loader::KernelMetadata &kernel, const loader::LaunchShape &shape);
+                  const loader::KernelNotes &kernel, const loader::LaunchShape &shape);
 
 } // namespace flyemu::hip

@@ -58,7 +58,7 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
       fail(hipErrorLaunchFailure, result.fault.message);
     }
   }
-  const loader::KernelMetadata &kernel = operation.function->kernel->metadata;
+  const loader::KernelNotes &kernel = operation.function->kernel->metadata;
   const std::string what = kernel.name + " grid " + dimensions(operation.shape.grid) + " block " +
                            dimensions(operation.shape.block);
   if (options.counters) {

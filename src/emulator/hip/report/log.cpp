@@ -27,7 +27,7 @@ LogLevel shownLevel() {
         return LogLevel::Debug;
       }
     } catch (const std::exception &) {
-      // The configuration tells it, and there is no device then.
+      // The configuration reports the error, and then there is no device.
     }
     return LogLevel::Notice;
   }();
@@ -42,7 +42,8 @@ void log(LogLevel level, const std::string &message) {
   if (!logs(level))
     return;
   const char *name = level == LogLevel::Error ? "error: " : "";
-  // Names and messages of kernels are in it: they move no cursor.
+  // The line may hold names and messages of kernels, whose control characters must not reach the
+  // terminal.
   const std::string shown = support::printable(message, "\n\t");
   // One write for the line, so that lines of several threads do not mix.
   std::string line = std::string("flydsl emulator: ") + name + shown + "\n";

@@ -8,7 +8,7 @@
 
 namespace flyemu::hip {
 
-/// It has no lock, so that a forked child finds it whole whoever waited for it.
+/// It has no lock, so that it is usable in a forked child whoever waited for it.
 class Completion {
 public:
   void finish() {

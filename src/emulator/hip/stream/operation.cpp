@@ -45,7 +45,7 @@ public:
     options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
-    // What another stream's kernel should have given may never come.
+    // The value that a faulted kernel of another stream should have written may never come.
     options.abandon = [this] { return device_.fault() != hipSuccess; };
     options.timeLimit = configuration.timeLimit;
     options.notice = [](const std::string &text) {
@@ -144,7 +144,8 @@ public:
   }
 
 private:
-  /// What the hardware would hold at a time; a cooperative launch is known to fit.
+  /// The number of workgroups that the hardware holds at a time. A cooperative launch is known to
+  /// fit.
   uint64_t residentGroups(const KernelOperation &operation) const {
     const auto &shape = operation.shape;
     if (operation.cooperative)

@@ -18,7 +18,7 @@ Stream::~Stream() {
   condition_.notify_all();
   if (!thread_.joinable())
     return;
-  // The last owner may be an operation that this very stream's thread lets go of.
+  // The last owner may be an operation that this stream's own thread releases.
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
     return;
@@ -91,7 +91,7 @@ void Stream::serve() {
       item = std::move(*first);
       queue_.pop_front();
     }
-    // The operation's references go before anyone who waits may look for them.
+    // The operation's references are released before those who wait for it go on.
     item.operation = EmptyOperation();
     item.completion->finish();
   }

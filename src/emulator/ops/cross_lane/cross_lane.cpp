@@ -146,27 +146,14 @@ template <const char *const &Name> void pseudoScalar(Wave &w, const Inst &i) {
   w.setExec(exec);
   w.s[i.dst.index] = w.row(kTempRow)[0];
 }
-#define PSEUDO_SCALAR(F)                                                                           \
-  constexpr const char *k##F = "v_" #F;                                                            \
-  constexpr OpDef kScalar##F = {"v_s_" #F,                                                         \
-                                pseudoScalar<k##F>,                                                \
-                                Class::Valu,                                                       \
-                                Type::B32,                                                         \
-                                {typeOfName("v_s_" #F), Type::None, Type::None},                   \
-                                0};
-constexpr Type typeOfName(std::string_view name) {
-  return name.substr(name.size() - 3) == "f16" ? Type::F16 : Type::F32;
+template <const char *const &Name> constexpr OpDef scalarFunction(const char *name, Type type) {
+  return {name, pseudoScalar<Name>, Class::Valu, Type::B32, {type, Type::None, Type::None},
+          0,    kScalarResult};
 }
-PSEUDO_SCALAR(exp_f32)
-PSEUDO_SCALAR(exp_f16)
-PSEUDO_SCALAR(log_f32)
-PSEUDO_SCALAR(log_f16)
-PSEUDO_SCALAR(rcp_f32)
-PSEUDO_SCALAR(rcp_f16)
-PSEUDO_SCALAR(rsq_f32)
-PSEUDO_SCALAR(rsq_f16)
-PSEUDO_SCALAR(sqrt_f32)
-PSEUDO_SCALAR(sqrt_f16)
+constexpr const char *kExp32 = "v_exp_f32", *kExp16 = "v_exp_f16", *kLog32 = "v_log_f32",
+                     *kLog16 = "v_log_f16", *kRcp32 = "v_rcp_f32", *kRcp16 = "v_rcp_f16",
+                     *kRsq32 = "v_rsq_f32", *kRsq16 = "v_rsq_f16", *kSqrt32 = "v_sqrt_f32",
+                     *kSqrt16 = "v_sqrt_f16";
 
 constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None,
                    Type s2 = Type::None) {
@@ -174,28 +161,30 @@ constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = 
 }
 
 constexpr OpDef kOps[] = {
-    op("v_readfirstlane_b32", readFirstLane),
-    op("v_readlane_b32", readLane, Type::B32, Type::B32),
-    op("v_writelane_b32", writeLane, Type::B32, Type::B32),
+    op("v_readfirstlane_b32", readFirstLane).with(kReadsFirstLane),
+    op("v_readlane_b32", readLane, Type::B32, Type::B32).with(kReadsLane),
+    op("v_writelane_b32", writeLane, Type::B32, Type::B32).with(kWritesLane),
     op("v_mbcnt_lo_u32_b32", maskedBitCount<0>, Type::B32, Type::B32),
     op("v_mbcnt_hi_u32_b32", maskedBitCount<32>, Type::B32, Type::B32),
-    op("v_swap_b32", swapRegisters),
-    {"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}, 0},
+    op("v_swap_b32", swapRegisters).with(kSwapsInLane),
+    OpDef{"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}, 0}
+        .with(kSwapsInLane),
     op("v_swaprel_b32", swapRelative),
     op("v_movrelsd_2_b32",
        [](Wave &w, const Inst &i) {
          moveRelative(w, i, i.src[0].index + (w.m0() & 1023), i.dst.index + (w.m0() >> 16 & 1023));
-       }),
-    kScalarexp_f32,
-    kScalarexp_f16,
-    kScalarlog_f32,
-    kScalarlog_f16,
-    kScalarrcp_f32,
-    kScalarrcp_f16,
-    kScalarrsq_f32,
-    kScalarrsq_f16,
-    kScalarsqrt_f32,
-    kScalarsqrt_f16,
+       })
+        .with(kRelativeResult),
+    scalarFunction<kExp32>("v_s_exp_f32", Type::F32),
+    scalarFunction<kExp16>("v_s_exp_f16", Type::F16),
+    scalarFunction<kLog32>("v_s_log_f32", Type::F32),
+    scalarFunction<kLog16>("v_s_log_f16", Type::F16),
+    scalarFunction<kRcp32>("v_s_rcp_f32", Type::F32),
+    scalarFunction<kRcp16>("v_s_rcp_f16", Type::F16),
+    scalarFunction<kRsq32>("v_s_rsq_f32", Type::F32),
+    scalarFunction<kRsq16>("v_s_rsq_f16", Type::F16),
+    scalarFunction<kSqrt32>("v_s_sqrt_f32", Type::F32),
+    scalarFunction<kSqrt16>("v_s_sqrt_f16", Type::F16),
     op("v_permlane32_swap_b32", permlaneSwap<32>),
     op("v_permlane16_swap_b32", permlaneSwap<16>),
     op("v_permlane16_b32", permlane16<false, false>, Type::B32, Type::B32, Type::B32),
@@ -204,7 +193,8 @@ constexpr OpDef kOps[] = {
     op("v_permlanex16_var_b32", permlane16<true, true>, Type::B32, Type::B32),
     op("v_permlane64_b32", permlane64),
     op("v_movrels_b32",
-       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); }),
+       [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); })
+        .with(kRelativeResult),
     op("v_movreld_b32",
        [](Wave &w, const Inst &i) {
          Inst at = i;
@@ -213,11 +203,13 @@ constexpr OpDef kOps[] = {
            throw WaveFault{"relative move beyond the registers"};
          uint32_t *out = w.row(at.dst.index);
          forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
-       }),
+       })
+        .with(kRelativeResult),
     op("v_movrelsd_b32",
        [](Wave &w, const Inst &i) {
          moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0());
-       }),
+       })
+        .with(kRelativeResult),
     op(
         "v_nop", [](Wave &, const Inst &) {}, Type::None),
     op(

@@ -110,8 +110,8 @@ void dsWrite2(Wave &w, const Inst &i) {
   ldsDone(w, i);
 }
 
-/// The barrier of the whole grid: the wave arrives, and goes on when as many have as the operand,
-/// of the first active lane, says (one less). Resource 0 is the one that a cooperative launch has.
+/// The barrier of the whole grid. The wave waits until N waves have arrived; the operand of the
+/// first active lane holds N - 1. A cooperative launch has resource 0.
 void gridBarrier(Wave &w, const Inst &i) {
   if (i.offset || !w.group->grid || !w.group->grid->exists)
     throw WaveFault{"a barrier of the whole grid, in a launch that is not cooperative"};
@@ -193,8 +193,8 @@ void dsExchange2(Wave &w, const Inst &i) {
   ldsDone(w, i);
 }
 
-/// Lane l sends to lane (address / 4) mod lanes; the highest sender wins; lanes that nobody sends
-/// to get 0.
+/// Lane l sends to lane (address / 4) mod lanes. If several send to one lane, the highest wins; a
+/// lane that receives nothing gets 0.
 void permute(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index);
   uint32_t tmp[kLanes] = {};
@@ -369,15 +369,15 @@ constexpr OpDef kOps[] = {
     op("ds_read2_b64", dsRead2, 8 | 8 << 8),
     op("ds_read2st64_b32", dsRead2, 4 | 256 << 8),
     op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
-    op("ds_read_addtid_b32", readAddTid),
-    op("ds_write_addtid_b32", writeAddTid),
-    op("ds_gws_barrier", gridBarrier),
+    op("ds_read_addtid_b32", readAddTid).with(kNoAddress),
+    op("ds_write_addtid_b32", writeAddTid).with(kNoAddress),
+    op("ds_gws_barrier", gridBarrier).with(kNoAddress | kGlobalSync | kOrders),
     op("ds_append", appendConsume<1>),
     op("ds_consume", appendConsume<-1>),
-    op("ds_permute_b32", permute),
-    op("ds_bpermute_b32", bpermute<false>),
-    op("ds_bpermute_fi_b32", bpermute<true>),
-    op("ds_swizzle_b32", swizzle),
+    op("ds_permute_b32", permute).with(kMovesLanes),
+    op("ds_bpermute_b32", bpermute<false>).with(kMovesLanes),
+    op("ds_bpermute_fi_b32", bpermute<true>).with(kMovesLanes),
+    op("ds_swizzle_b32", swizzle).with(kMovesLanes | kAddressIsData),
     op("ds_nop", [](Wave &, const Inst &) {}),
 };
 } // namespace

@@ -36,7 +36,7 @@ const uint32_t *rows(const Wave &w, const Operand &o, unsigned count, uint32_t *
 void runMatrix(Wave &w, const Inst &i) {
   const auto &plan = *static_cast<const matrix::MatrixPlan *>(i.plan);
   const matrix::MatrixOp &op = plan.op();
-  if (op.family != matrix::Family::Cdna && w.exec() != w.fullMask())
+  if (op.core != matrix::MatrixCore::Cdna && w.exec() != w.fullMask())
     throw WaveFault{"a matrix instruction with lanes switched off"};
   if (w.lanes != op.lanes())
     throw WaveFault{"a matrix instruction for waves of another size"};
@@ -53,11 +53,11 @@ void runMatrix(Wave &w, const Inst &i) {
     r.c = rows(w, i.src[2], plan.regsD(), constants);
   }
   matrix::Modifiers m;
-  m.cbsz = i.offset & 7;
-  m.abid = i.offset >> 4 & 15;
-  m.blgp = i.offset >> 8 & 7;
+  m.cbsz = i.matrix.cbsz;
+  m.abid = i.matrix.abid;
+  m.blgp = i.matrix.blgp;
   m.clamp = i.flags & kClamp;
-  if (op.family != matrix::Family::Cdna) {
+  if (op.core != matrix::MatrixCore::Cdna) {
     for (unsigned k = 0; k < 3; ++k) {
       m.negLo |= static_cast<uint8_t>((i.src[k].flags & kNeg ? 1 : 0) << k);
       m.negHi |= static_cast<uint8_t>((i.src[k].flags & kNegHi ? 1 : 0) << k);
@@ -70,9 +70,9 @@ void runMatrix(Wave &w, const Inst &i) {
   }
   if (op.scaled) {
     r.scaleA = rows(w, i.src[3], 1, scales[0]);
-    r.scaleB = rows(w, i.sdst, 1, scales[1]);
-    m.opselA = i.opsel;
-    m.opselB = i.opselHi;
+    r.scaleB = rows(w, i.scaleB, 1, scales[1]);
+    m.opselA = i.matrix.byteOfA;
+    m.opselB = i.matrix.byteOfB;
   }
   plan.execute(m, r);
 }
@@ -140,8 +140,8 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
     return "an unknown matrix instruction";
   unsigned formatA = 0, formatB = 0;
   if (op->anyFormat) {
-    formatA = inst.offset & 7;
-    formatB = inst.offset >> 8 & 7;
+    formatA = inst.matrix.cbsz;
+    formatB = inst.matrix.blgp;
     auto chosen = matrix::withFormats(*op, formatA, formatB);
     if (!chosen)
       return "a format of a matrix operand that does not exist";
@@ -149,24 +149,24 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
   }
   if (!inst.src[0].isVgpr() || !inst.src[1].isVgpr() || (op->sparse && !inst.src[2].isVgpr()))
     return "a matrix operand that is no vector register";
-  if (op->family == matrix::Family::Cdna && !op->sparse && !op->anyFormat) {
+  if (op->core == matrix::MatrixCore::Cdna && !op->sparse && !op->anyFormat) {
     // CBSZ and ABID, here alone a broadcast of A's blocks (CDNA3 ISA, VOP3P-MAI).
-    const unsigned group = 1u << (inst.offset & 7);
+    const unsigned group = 1u << inst.matrix.cbsz;
     if (group > op->blocks)
       return "a broadcast to more blocks than the matrix instruction has";
-    if ((inst.offset >> 4 & 15) >= group)
+    if (inst.matrix.abid >= group)
       return "a broadcast of a block that the matrix instruction does not share";
   }
-  if (op->family == matrix::Family::Cdna && !op->anyFormat && (inst.offset >> 8 & 7) &&
+  if (op->core == matrix::MatrixCore::Cdna && !op->anyFormat && inst.matrix.blgp &&
       !matrix::hasLanePattern(*op, *target.processor))
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
   if (op->scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
-    inst.sdst = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
+    inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
     unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
-    inst.opsel = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
-    inst.opselHi = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
+    inst.matrix.byteOfA = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
+    inst.matrix.byteOfB = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
   }
   std::lock_guard lock(tableMutex);
   auto &plan = plans[{inst.op, formatA, formatB}];

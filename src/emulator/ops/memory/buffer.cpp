@@ -82,16 +82,16 @@ constexpr OpDef kOps[] = {
     atomic<atomics::PkAddF16, uint32_t>("buffer_atomic_pk_add_f16"),
     atomic<atomics::PkAddBf16, uint32_t>("buffer_atomic_pk_add_bf16"),
     // Cache control: memory is coherent here.
-    plain("buffer_wbl2", Class::Other, kNothing),
-    plain("buffer_inv", Class::Other, kNothing),
-    plain("buffer_invl2", Class::Other, kNothing),
-    plain("buffer_wbinvl1", Class::Other, kNothing),
-    plain("buffer_wbinvl1_vol", Class::Other, kNothing),
-    plain("buffer_gl0_inv", Class::Other, kNothing),
-    plain("buffer_gl1_inv", Class::Other, kNothing),
-    plain("global_inv", Class::Other, kNothing),
-    plain("global_wb", Class::Other, kNothing),
-    plain("global_wbinv", Class::Other, kNothing),
+    plain("buffer_wbl2", Class::Other, kNothing).with(kOrders),
+    plain("buffer_inv", Class::Other, kNothing).with(kOrders),
+    plain("buffer_invl2", Class::Other, kNothing).with(kOrders),
+    plain("buffer_wbinvl1", Class::Other, kNothing).with(kOrders),
+    plain("buffer_wbinvl1_vol", Class::Other, kNothing).with(kOrders),
+    plain("buffer_gl0_inv", Class::Other, kNothing).with(kOrders),
+    plain("buffer_gl1_inv", Class::Other, kNothing).with(kOrders),
+    plain("global_inv", Class::Other, kNothing).with(kOrders),
+    plain("global_wb", Class::Other, kNothing).with(kOrders),
+    plain("global_wbinv", Class::Other, kNothing).with(kOrders),
 };
 } // namespace
 

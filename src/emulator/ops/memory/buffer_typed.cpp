@@ -11,11 +11,13 @@
 namespace flyemu {
 
 namespace {
-constexpr uint32_t kCountMask = 7, kFromInstruction = 8;
+constexpr uint32_t kCountMask = 7; // of OpDef::info
 
 BufferFormat formatOf(const Wave &w, const Inst &i) {
-  unsigned code = i.dppCtrl;
-  if (!(i.op->info & kFromInstruction)) {
+  unsigned code;
+  if (i.op->has(kTypedBuffer)) {
+    code = i.bufferFormat;
+  } else {
     const uint32_t word = w.s[i.src[2].index + 3];
     code = w.target->encoding == Encoding::Gfx9 ? (word >> 15 & 15) | (word >> 12 & 7) << 4
                                                 : word >> 12 & 63;
@@ -79,7 +81,7 @@ void typedLoad(Wave &w, const Inst &i) {
   const BufferFormat f = formatOf(w, i);
   const uint32_t info = i.op->info, count = info & kCountMask;
   const uint32_t selectors =
-      info & kFromInstruction ? 4u | 5u << 3 | 6u << 6 | 7u << 9 : w.s[i.src[2].index + 3] & 0xfff;
+      i.op->has(kTypedBuffer) ? 4u | 5u << 3 | 6u << 6 | 7u << 9 : w.s[i.src[2].index + 3] & 0xfff;
   uint32_t *row = w.row(i.dst.index);
   if (info & kLdsTarget || i.flags & kToLds) {
     const uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset);
@@ -158,6 +160,13 @@ constexpr OpDef load(const char *name, uint32_t info) {
 constexpr OpDef store(const char *name, uint32_t info) {
   return {name, typedStore, Class::VmemWrite, Type::None, {}, info};
 }
+// The format is in the instruction.
+consteval OpDef formattedLoad(const char *name, uint32_t info) {
+  return load(name, info).with(kTypedBuffer);
+}
+consteval OpDef formattedStore(const char *name, uint32_t info) {
+  return store(name, info).with(kTypedBuffer);
+}
 
 #define COUNTS(OP, PREFIX, INFO)                                                                   \
   OP(PREFIX "_x", 1 | (INFO)), OP(PREFIX "_xy", 2 | (INFO)), OP(PREFIX "_xyz", 3 | (INFO)),        \
@@ -171,10 +180,10 @@ constexpr OpDef kOps[] = {
     COUNTS(store, "buffer_store_format", 0),
     COUNTS(store, "buffer_store_format_d16", kD16),
     store("buffer_store_format_d16_hi_x", 1 | kD16High),
-    COUNTS(load, "tbuffer_load_format", kFromInstruction),
-    COUNTS(load, "tbuffer_load_format_d16", kFromInstruction | kD16),
-    COUNTS(store, "tbuffer_store_format", kFromInstruction),
-    COUNTS(store, "tbuffer_store_format_d16", kFromInstruction | kD16),
+    COUNTS(formattedLoad, "tbuffer_load_format", 0),
+    COUNTS(formattedLoad, "tbuffer_load_format_d16", kD16),
+    COUNTS(formattedStore, "tbuffer_store_format", 0),
+    COUNTS(formattedStore, "tbuffer_store_format_d16", kD16),
 };
 } // namespace
 

@@ -31,7 +31,7 @@ struct AddTid {
   }
 };
 
-/// Up to 32 registers, those whose bits in M0 are on, each from or to its own dword.
+/// Moves up to 32 registers, those whose bits in M0 are set, each from or to its own dword.
 template <class A, bool Store> void block(Wave &w, const Inst &i) {
   const A address(w, i);
   const unsigned first = Store ? i.src[1].index : i.dst.index;
@@ -130,8 +130,8 @@ constexpr OpDef kOps[] = {
     ATOMICS("flat", Flat),
     LOADS("scratch", Scratch),
     LOADS_TO_LDS("scratch", Scratch),
-    load("global_load_dword_addtid", loadOp<AddTid>, 4),
-    store("global_store_dword_addtid", storeOp<AddTid>, 4),
+    load("global_load_dword_addtid", loadOp<AddTid>, 4).with(kNoAddress),
+    store("global_store_dword_addtid", storeOp<AddTid>, 4).with(kNoAddress),
     {"global_load_block", block<Global, false>, Class::VmemRead, Type::B1024, {}, 128},
     {"global_store_block",
      block<Global, true>,

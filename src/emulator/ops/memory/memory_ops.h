@@ -73,8 +73,7 @@ inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, boo
   return false;
 }
 
-/// Tells whoever watches of an access whose lanes' addresses are at[lane] - origin, before it
-/// happens.
+/// Reports an access to the probe before it happens. The lanes' addresses are at[lane] - origin.
 inline void reportLanes(Wave &w, const Inst &i, Space space, const uint64_t *at, uint64_t origin,
                         uint32_t bytes, bool write) {
   if (__builtin_expect(w.probe == nullptr, 1))
@@ -130,7 +129,7 @@ inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *r
                     4);
   }
 }
-/// Lanes are stored in their order: where they overlap, the last one's data stay.
+/// Lanes are stored in order, so that the last one wins where they overlap.
 inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint32_t *row,
                     unsigned dwords) {
   if (dwords == 4 && exec == w.fullMask()) {
@@ -266,7 +265,7 @@ template <class A> void storeOp(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
-/// Replaces *p by f(*p) at once, and returns the old value.
+/// Replaces *p by f(*p) atomically, and returns the old value.
 template <class T, class F> T atomicUpdate(uint8_t *p, F f) {
   auto *q = reinterpret_cast<T *>(p);
   T old = __atomic_load_n(q, __ATOMIC_RELAXED);

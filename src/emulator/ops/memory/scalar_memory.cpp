@@ -18,7 +18,7 @@ uint64_t offsetOf(const Wave &w, const Inst &i, uint64_t unit = 1) {
   return offset;
 }
 
-/// The registers that an access gives or takes; they must exist.
+/// The registers that an access reads or writes. They must exist.
 uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
   if (i.sdst.index + dwords > 128 && i.sdst.index < 128)
     throw WaveFault{"scalar memory access with registers that do not exist"};
@@ -30,7 +30,8 @@ uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
   return &w.s[i.sdst.index];
 }
 
-/// Plain addresses: base, offset. Null only if out of a buffer's range, which here is never.
+/// Addresses of base and offset. at() returns null for accesses out of a buffer's range, which do
+/// not exist here.
 struct Plain {
   static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
     uint64_t base = w.s64(i.src[0].index) + offsetOf(w, i);
@@ -111,13 +112,18 @@ template <class A, class F, class T> void atomic(Wave &w, const Inst &i) {
 }
 
 constexpr auto kNothing = [](Wave &, const Inst &) {};
-constexpr OpDef op(const char *name, Handler fn, uint32_t info) {
-  return {name, fn, Class::Smem, Type::None, {}, info};
+/// Bytes at an address, or at an offset into a buffer where the policy says so.
+template <class A> consteval OpDef op(const char *name, Handler fn, uint32_t bytes, Flow flow) {
+  const uint32_t traits = std::is_same_v<A, Buffer> ? kDescriptorBase : 0;
+  return OpDef{name, fn, Class::Smem, Type::None, {}, bytes, traits}.flows(flow);
+}
+consteval OpDef control(const char *name) {
+  return plain(name, Class::Smem, kNothing).flows(Flow::None);
 }
 
 #define ATOMIC(P, A, NAME, F)                                                                      \
-  op(P "_atomic_" NAME, atomic<A, atomics::F, uint32_t>, 4),                                       \
-      op(P "_atomic_" NAME "_x2", atomic<A, atomics::F, uint64_t>, 8)
+  op<A>(P "_atomic_" NAME, atomic<A, atomics::F, uint32_t>, 4, Flow::Atomic),                      \
+      op<A>(P "_atomic_" NAME "_x2", atomic<A, atomics::F, uint64_t>, 8, Flow::Atomic)
 #define ATOMICS(P, A)                                                                              \
   ATOMIC(P, A, "swap", Swap), ATOMIC(P, A, "cmpswap", CompareSwap), ATOMIC(P, A, "add", Add),      \
       ATOMIC(P, A, "sub", Sub), ATOMIC(P, A, "smin", SMin), ATOMIC(P, A, "umin", UMin),            \
@@ -128,65 +134,65 @@ constexpr OpDef op(const char *name, Handler fn, uint32_t info) {
 constexpr OpDef kOps[] = {
     ATOMICS("s", Plain),
     ATOMICS("s_buffer", Buffer),
-    op("s_scratch_load_dword", load<Scratch>, 4),
-    op("s_scratch_load_dwordx2", load<Scratch>, 8),
-    op("s_scratch_load_dwordx4", load<Scratch>, 16),
-    op("s_scratch_store_dword", store<Scratch>, 4),
-    op("s_scratch_store_dwordx2", store<Scratch>, 8),
-    op("s_scratch_store_dwordx4", store<Scratch>, 16),
-    op("s_buffer_store_dword", store<Buffer>, 4),
-    op("s_buffer_store_dwordx2", store<Buffer>, 8),
-    op("s_buffer_store_dwordx4", store<Buffer>, 16),
-    op("s_buffer_load_i8", loadPart<Buffer, int8_t>, 1),
-    op("s_buffer_load_u8", loadPart<Buffer, uint8_t>, 1),
-    op("s_buffer_load_i16", loadPart<Buffer, int16_t>, 2),
-    op("s_buffer_load_u16", loadPart<Buffer, uint16_t>, 2),
-    op("s_load_dword", load<Plain>, 4),
-    op("s_load_dwordx2", load<Plain>, 8),
-    op("s_load_dwordx3", load<Plain>, 12),
-    op("s_load_dwordx4", load<Plain>, 16),
-    op("s_load_dwordx8", load<Plain>, 32),
-    op("s_load_dwordx16", load<Plain>, 64),
-    op("s_load_b32", load<Plain>, 4),
-    op("s_load_b64", load<Plain>, 8),
-    op("s_load_b96", load<Plain>, 12),
-    op("s_load_b128", load<Plain>, 16),
-    op("s_load_b256", load<Plain>, 32),
-    op("s_load_b512", load<Plain>, 64),
-    op("s_buffer_load_b32", load<Buffer>, 4),
-    op("s_buffer_load_b64", load<Buffer>, 8),
-    op("s_buffer_load_b96", load<Buffer>, 12),
-    op("s_buffer_load_b128", load<Buffer>, 16),
-    op("s_buffer_load_b256", load<Buffer>, 32),
-    op("s_buffer_load_b512", load<Buffer>, 64),
-    op("s_load_i8", loadPart<Plain, int8_t>, 1),
-    op("s_load_u8", loadPart<Plain, uint8_t>, 1),
-    op("s_load_i16", loadPart<Plain, int16_t>, 2),
-    op("s_load_u16", loadPart<Plain, uint16_t>, 2),
-    op("s_store_dword", store<Plain>, 4),
-    op("s_store_dwordx2", store<Plain>, 8),
-    op("s_store_dwordx4", store<Plain>, 16),
-    op("s_buffer_load_dword", load<Buffer>, 4),
-    op("s_buffer_load_dwordx2", load<Buffer>, 8),
-    op("s_buffer_load_dwordx3", load<Buffer>, 12),
-    op("s_buffer_load_dwordx4", load<Buffer>, 16),
-    op("s_buffer_load_dwordx8", load<Buffer>, 32),
-    op("s_buffer_load_dwordx16", load<Buffer>, 64),
+    op<Scratch>("s_scratch_load_dword", load<Scratch>, 4, Flow::Load),
+    op<Scratch>("s_scratch_load_dwordx2", load<Scratch>, 8, Flow::Load),
+    op<Scratch>("s_scratch_load_dwordx4", load<Scratch>, 16, Flow::Load),
+    op<Scratch>("s_scratch_store_dword", store<Scratch>, 4, Flow::Store),
+    op<Scratch>("s_scratch_store_dwordx2", store<Scratch>, 8, Flow::Store),
+    op<Scratch>("s_scratch_store_dwordx4", store<Scratch>, 16, Flow::Store),
+    op<Buffer>("s_buffer_store_dword", store<Buffer>, 4, Flow::Store),
+    op<Buffer>("s_buffer_store_dwordx2", store<Buffer>, 8, Flow::Store),
+    op<Buffer>("s_buffer_store_dwordx4", store<Buffer>, 16, Flow::Store),
+    op<Buffer>("s_buffer_load_i8", loadPart<Buffer, int8_t>, 1, Flow::Load),
+    op<Buffer>("s_buffer_load_u8", loadPart<Buffer, uint8_t>, 1, Flow::Load),
+    op<Buffer>("s_buffer_load_i16", loadPart<Buffer, int16_t>, 2, Flow::Load),
+    op<Buffer>("s_buffer_load_u16", loadPart<Buffer, uint16_t>, 2, Flow::Load),
+    op<Plain>("s_load_dword", load<Plain>, 4, Flow::Load),
+    op<Plain>("s_load_dwordx2", load<Plain>, 8, Flow::Load),
+    op<Plain>("s_load_dwordx3", load<Plain>, 12, Flow::Load),
+    op<Plain>("s_load_dwordx4", load<Plain>, 16, Flow::Load),
+    op<Plain>("s_load_dwordx8", load<Plain>, 32, Flow::Load),
+    op<Plain>("s_load_dwordx16", load<Plain>, 64, Flow::Load),
+    op<Plain>("s_load_b32", load<Plain>, 4, Flow::Load),
+    op<Plain>("s_load_b64", load<Plain>, 8, Flow::Load),
+    op<Plain>("s_load_b96", load<Plain>, 12, Flow::Load),
+    op<Plain>("s_load_b128", load<Plain>, 16, Flow::Load),
+    op<Plain>("s_load_b256", load<Plain>, 32, Flow::Load),
+    op<Plain>("s_load_b512", load<Plain>, 64, Flow::Load),
+    op<Buffer>("s_buffer_load_b32", load<Buffer>, 4, Flow::Load),
+    op<Buffer>("s_buffer_load_b64", load<Buffer>, 8, Flow::Load),
+    op<Buffer>("s_buffer_load_b96", load<Buffer>, 12, Flow::Load),
+    op<Buffer>("s_buffer_load_b128", load<Buffer>, 16, Flow::Load),
+    op<Buffer>("s_buffer_load_b256", load<Buffer>, 32, Flow::Load),
+    op<Buffer>("s_buffer_load_b512", load<Buffer>, 64, Flow::Load),
+    op<Plain>("s_load_i8", loadPart<Plain, int8_t>, 1, Flow::Load),
+    op<Plain>("s_load_u8", loadPart<Plain, uint8_t>, 1, Flow::Load),
+    op<Plain>("s_load_i16", loadPart<Plain, int16_t>, 2, Flow::Load),
+    op<Plain>("s_load_u16", loadPart<Plain, uint16_t>, 2, Flow::Load),
+    op<Plain>("s_store_dword", store<Plain>, 4, Flow::Store),
+    op<Plain>("s_store_dwordx2", store<Plain>, 8, Flow::Store),
+    op<Plain>("s_store_dwordx4", store<Plain>, 16, Flow::Store),
+    op<Buffer>("s_buffer_load_dword", load<Buffer>, 4, Flow::Load),
+    op<Buffer>("s_buffer_load_dwordx2", load<Buffer>, 8, Flow::Load),
+    op<Buffer>("s_buffer_load_dwordx3", load<Buffer>, 12, Flow::Load),
+    op<Buffer>("s_buffer_load_dwordx4", load<Buffer>, 16, Flow::Load),
+    op<Buffer>("s_buffer_load_dwordx8", load<Buffer>, 32, Flow::Load),
+    op<Buffer>("s_buffer_load_dwordx16", load<Buffer>, 64, Flow::Load),
     // Address translation probes and cache control: memory is coherent here, and mapped or not.
-    plain("s_atc_probe", Class::Smem, kNothing),
-    plain("s_atc_probe_buffer", Class::Smem, kNothing),
-    plain("s_dcache_discard", Class::Smem, kNothing),
-    plain("s_dcache_discard_x2", Class::Smem, kNothing),
-    plain("s_dcache_inv", Class::Smem, kNothing),
-    plain("s_dcache_wb", Class::Smem, kNothing),
-    plain("s_dcache_inv_vol", Class::Smem, kNothing),
-    plain("s_dcache_wb_vol", Class::Smem, kNothing),
-    plain("s_gl1_inv", Class::Smem, kNothing),
-    plain("s_prefetch_inst", Class::Smem, kNothing),
-    plain("s_prefetch_inst_pc_rel", Class::Smem, kNothing),
-    plain("s_prefetch_data", Class::Smem, kNothing),
-    plain("s_prefetch_data_pc_rel", Class::Smem, kNothing),
-    plain("s_buffer_prefetch_data", Class::Smem, kNothing),
+    control("s_atc_probe"),
+    control("s_atc_probe_buffer"),
+    control("s_dcache_discard"),
+    control("s_dcache_discard_x2"),
+    control("s_dcache_inv"),
+    control("s_dcache_wb"),
+    control("s_dcache_inv_vol"),
+    control("s_dcache_wb_vol"),
+    control("s_gl1_inv"),
+    control("s_prefetch_inst"),
+    control("s_prefetch_inst_pc_rel"),
+    control("s_prefetch_data"),
+    control("s_prefetch_data_pc_rel"),
+    control("s_buffer_prefetch_data"),
 };
 } // namespace
 

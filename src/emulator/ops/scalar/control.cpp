@@ -77,7 +77,8 @@ bool isVector(const Inst &i) {
          c == Class::Lds;
 }
 
-/// While VSKIP is on, vector instructions have no effect: the wave goes on here until it is off.
+/// While VSKIP is on, vector instructions have no effect. This handler runs the wave until VSKIP is
+/// off.
 void setVectorSkip(Wave &w, const Inst &i) {
   const bool on = read32(w, i.src[0]) >> (read32(w, i.src[1]) & 31) & 1;
   const bool was = w.mode.rest & kSkipVectors;
@@ -105,9 +106,9 @@ void sendMessage(Wave &, const Inst &i) {
     throw WaveFault{"message " + std::to_string(id) + " has no receiver"};
 }
 
-/// The workgroup's split barrier. Arrival has its effect when the wave waits, which it does after
-/// every signal; the count of signals is kept for those who ask for it. Named barriers belong to
-/// other targets.
+/// The workgroup's split barrier. A wave waits after every signal, so the barrier itself acts when
+/// the wave waits. The number of signals is counted for s_get_barrier_state. Named barriers exist
+/// on other targets only.
 unsigned &barrierSignals(Wave &w, const Inst &i) {
   const bool m0 = i.src[0].kind == Kind::Sgpr && i.src[0].index == w.target->m0;
   if (m0 || static_cast<int32_t>(read32(w, i.src[0])) != -1)
@@ -123,17 +124,19 @@ bool signal(Wave &w, const Inst &i) {
 }
 
 /// What s_sendmsg_rtn asks for (LLVM, SIDefines.h, SendMsg::Id).
-constexpr std::pair<uint32_t, const char *> kReturned[] = {
-    {0x80, "the doorbell"},         {0x81, "the draw's number"},
-    {0x82, "the trap handler's memory"}, {0x83, "the real time"},
-    {0x84, "permission to save the wave"}, {0x85, "the trap handler's address"},
-    {0x86, "the trap handler's address"}, {0x87, "the shader engine's number"}};
+constexpr std::pair<uint32_t, const char *> kReturned[] = {{0x80, "the doorbell"},
+                                                           {0x81, "the draw's number"},
+                                                           {0x82, "the trap handler's memory"},
+                                                           {0x83, "the real time"},
+                                                           {0x84, "permission to save the wave"},
+                                                           {0x85, "the trap handler's address"},
+                                                           {0x86, "the trap handler's address"},
+                                                           {0x87, "the shader engine's number"}};
 
-/// The message is the operand's code itself, which the decoder takes for an inline constant.
+constexpr uint32_t kMessageRealTime = 0x83;
 uint64_t returnedMessage(const Inst &i) {
-  const Operand &o = i.src[0];
-  const uint32_t id = o.kind == Kind::Imm ? 128 + o.value : o.index;
-  if (id == 0x83)
+  const uint32_t id = i.src[0].value;
+  if (id == kMessageRealTime)
     return realTime();
   std::string what = "message " + std::to_string(id);
   for (const auto &[number, text] : kReturned)
@@ -150,30 +153,31 @@ constexpr OpDef kOps[] = {
     plain("s_endpgm", Class::Other, kEnd),
     plain("s_endpgm_saved", Class::Other, kEnd),
     plain("s_branch", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, true); }),
-    plain("s_cbranch_scc0", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, !w.scc); }),
-    plain("s_cbranch_scc1", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.scc); }),
-    plain("s_cbranch_vccz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() == 0); }),
-    plain("s_cbranch_vccnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() != 0); }),
-    plain("s_cbranch_execz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() == 0); }),
-    plain("s_cbranch_execnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() != 0); }),
+    plain("s_cbranch_scc0", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, !w.scc); }).flows(Flow::BranchScc),
+    plain("s_cbranch_scc1", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.scc); }).flows(Flow::BranchScc),
+    plain("s_cbranch_vccz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() == 0); }).flows(Flow::BranchVcc),
+    plain("s_cbranch_vccnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() != 0); }).flows(Flow::BranchVcc),
+    plain("s_cbranch_execz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() == 0); }).flows(Flow::BranchExec),
+    plain("s_cbranch_execnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() != 0); }).flows(Flow::BranchExec),
     plain("s_cbranch_cdbgsys", Class::Branch, kNothing),
     plain("s_cbranch_cdbguser", Class::Branch, kNothing),
     plain("s_cbranch_cdbgsys_or_user", Class::Branch, kNothing),
     plain("s_cbranch_cdbgsys_and_user", Class::Branch, kNothing),
-    plain("s_getpc_b64", Class::Salu, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip)); }),
-    plain("s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); }, Type::B64),
+    plain("s_getpc_b64", Class::Salu, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip)); },
+          Type::None, Type::None, Type::B64).flows(Flow::Defines),
+    plain("s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); }, Type::B64).flows(Flow::Jump),
     plain("s_swappc_b64", Class::Branch, [](Wave &w, const Inst &i) {
       uint64_t target = read64(w, i.src[0]);
       writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
       w.jump(target);
-    }, Type::B64),
+    }, Type::B64, Type::None, Type::B64).flows(Flow::Jump),
     plain("s_call_b64", Class::Branch, [](Wave &w, const Inst &i) {
       writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
       branchIf(w, i, true);
-    }),
-    plain("s_getreg_b32", Class::Salu, getRegister),
-    plain("s_setreg_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); }),
-    plain("s_setreg_imm32_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); }),
+    }, Type::None, Type::None, Type::B64).flows(Flow::Defines),
+    plain("s_getreg_b32", Class::Salu, getRegister).flows(Flow::Defines),
+    plain("s_setreg_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); }).flows(Flow::None),
+    plain("s_setreg_imm32_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); }).flows(Flow::None),
     plain("s_round_mode", Class::Other, [](Wave &w, const Inst &i) {
       setModeBits(w, (modeBits(w) & ~15u) | (static_cast<uint32_t>(i.offset) & 15));
     }),
@@ -182,21 +186,21 @@ constexpr OpDef kOps[] = {
     }),
 
     // Memory operations complete when they are issued, so waits have nothing to wait for.
-    plain("s_waitcnt", Class::Other, kNothing),
-    plain("s_waitcnt_vscnt", Class::Other, kNothing),
-    plain("s_waitcnt_vmcnt", Class::Other, kNothing),
+    plain("s_waitcnt", Class::Other, kNothing).waitsFor(kWaitPacked),
+    plain("s_waitcnt_vscnt", Class::Other, kNothing).waitsFor(kWaitStore),
+    plain("s_waitcnt_vmcnt", Class::Other, kNothing).waitsFor(kWaitVector),
     plain("s_waitcnt_expcnt", Class::Other, kNothing),
-    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing),
+    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing).waitsFor(kWaitLds),
     plain("s_waitcnt_depctr", Class::Other, kNothing),
-    plain("s_wait_loadcnt", Class::Other, kNothing),
-    plain("s_wait_storecnt", Class::Other, kNothing),
+    plain("s_wait_loadcnt", Class::Other, kNothing).waitsFor(kWaitVector),
+    plain("s_wait_storecnt", Class::Other, kNothing).waitsFor(kWaitStore),
     plain("s_wait_samplecnt", Class::Other, kNothing),
     plain("s_wait_bvhcnt", Class::Other, kNothing),
     plain("s_wait_expcnt", Class::Other, kNothing),
-    plain("s_wait_dscnt", Class::Other, kNothing),
-    plain("s_wait_kmcnt", Class::Other, kNothing),
-    plain("s_wait_loadcnt_dscnt", Class::Other, kNothing),
-    plain("s_wait_storecnt_dscnt", Class::Other, kNothing),
+    plain("s_wait_dscnt", Class::Other, kNothing).waitsFor(kWaitLds),
+    plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(kWaitLds),
+    plain("s_wait_loadcnt_dscnt", Class::Other, kNothing).waitsFor(kWaitVector | kWaitLds),
+    plain("s_wait_storecnt_dscnt", Class::Other, kNothing).waitsFor(kWaitStore | kWaitLds),
     plain("s_wait_alu", Class::Other, kNothing),
     plain("s_wait_idle", Class::Other, kNothing),
     plain("s_wait_event", Class::Other, kNothing),
@@ -218,20 +222,20 @@ constexpr OpDef kOps[] = {
         throw WaveFault{"the kernel halted the wave (s_sethalt)"};
     }),
     plain("s_sleep", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }),
-    plain("s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32),
-    plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); }),
-    plain("s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32),
-    plain("s_barrier_signal_isfirst", Class::Other, [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32),
+    plain("s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32).flows(Flow::None),
+    plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); }).with(kBarrier),
+    plain("s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32).flows(Flow::None),
+    plain("s_barrier_signal_isfirst", Class::Other, [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32).flows(Flow::None),
     plain("s_get_barrier_state", Class::Other, [](Wave &w, const Inst &i) {
       const unsigned signals = barrierSignals(w, i);
       const auto members = static_cast<unsigned>(w.group->waves.size());
       writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
-    }, Type::B32),
+    }, Type::B32).flows(Flow::Defines),
     plain("s_barrier_wait", Class::Other, [](Wave &w, const Inst &i) {
       if (i.offset != -1)
         throw WaveFault{"a named barrier"};
       w.halt(Stop::Barrier);
-    }),
+    }).with(kBarrier),
     plain("s_trap", Class::Other, [](Wave &, const Inst &i) {
       throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
     }),
@@ -244,14 +248,14 @@ constexpr OpDef kOps[] = {
       if (i.offset & 1)
         w.halt(Stop::End);
     }),
-    plain("s_setvskip", Class::Salu, setVectorSkip, Type::B32, Type::B32),
+    plain("s_setvskip", Class::Salu, setVectorSkip, Type::B32, Type::B32).flows(Flow::None),
     plain("s_cbranch_g_fork", Class::Branch, [](Wave &w, const Inst &i) {
       fork(w, read64(w, i.src[0]), read64(w, i.src[1]));
-    }, Type::B64, Type::B64),
+    }, Type::B64, Type::B64).flows(Flow::None),
     plain("s_cbranch_i_fork", Class::Branch, [](Wave &w, const Inst &i) {
       fork(w, w.s64(i.dst.index), w.pcOf(&i + 1 + i.offset));
-    }),
-    plain("s_cbranch_join", Class::Branch, join, Type::B32),
+    }).flows(Flow::None),
+    plain("s_cbranch_join", Class::Branch, join, Type::B32).flows(Flow::None),
     // gfx11: a loop over the halves of a wave of 64 (RDNA ISA manuals). The scalar keeps the other half's EXEC.
     plain("s_subvector_loop_begin", Class::Branch, [](Wave &w, const Inst &i) {
       uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
@@ -263,7 +267,7 @@ constexpr OpDef kOps[] = {
         *saved = exec[1];
         exec[1] = 0;
       }
-    }),
+    }).flows(Flow::None),
     plain("s_subvector_loop_end", Class::Branch, [](Wave &w, const Inst &i) {
       uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
       if (exec[1] != 0) {
@@ -274,18 +278,20 @@ constexpr OpDef kOps[] = {
         exec[0] = 0;
         branchIf(w, i, true);
       }
-    }),
-    // All registers that code names exist from the start, so that an allocation always succeeds.
-    plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32),
-    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); }),
+    }).flows(Flow::None),
+    // All registers that code names exist from the start, so an allocation always succeeds.
+    plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32).flows(Flow::None),
+    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); },
+          Type::None, Type::None, Type::B64).flows(Flow::Defines),
     plain("s_memrealtime", Class::Smem,
-          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); }),
+          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); },
+          Type::None, Type::None, Type::B64).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
       writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
-    }, Type::B32),
+    }, Type::B32).with(kNumberSource).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
       writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
-    }, Type::B32),
+    }, Type::B32, Type::None, Type::B64).with(kNumberSource).flows(Flow::Defines),
 };
 } // namespace
 

@@ -5,8 +5,8 @@
 #include "emulator/ops/tables.h"
 #include "emulator/ops/vector/lanes.h"
 
+#include <algorithm>
 #include <iterator>
-#include <string>
 
 namespace flyemu {
 
@@ -16,23 +16,15 @@ uint32_t toHalf(float x) { return floatToHalfSoft(x); }
 float single(uint32_t x) { return asFloat(x); }
 uint32_t toSingle(float x) { return bitsOf(x); }
 
-/// In modes other than round to nearest with denormals kept: the vector operation of the same name,
-/// on one lane.
-void asVector(Wave &w, const Inst &i) {
-  std::string name = "v" + std::string(i.op->name.substr(1));
-  Inst run = i;
-  if (i.op->info & 1) { // d = a * b + d
-    name.replace(name.find("fmac"), 4, "fma");
-    run.src[2] = i.dst;
-  }
-  if (size_t at = name.find("_hi_"); at != std::string::npos) {
-    name.erase(at, 3);
-    run.src[0].flags |= kHigh;
-  }
-  const OpDef *vector = findOp(name);
+/// In modes other than round to nearest with denormals kept: the vector operation that `Vector`
+/// names, on one lane.
+template <class Vector> void asVector(Wave &w, const Inst &i, const Operand (&operands)[3]) {
+  static const OpDef *const vector = findOp(Vector{}());
   if (!vector)
     throw WaveFault{"scalar floating point in a rounding or denormal mode other than the default"};
+  Inst run = i;
   run.op = vector;
+  std::copy_n(operands, 3, run.src);
   run.dst = {Kind::Vgpr, 0, kTempRow, 0};
   const uint64_t exec = w.exec();
   w.setExec(1);
@@ -41,17 +33,32 @@ void asVector(Wave &w, const Inst &i) {
   writeScalar<uint32_t>(w, i.dst, w.row(kTempRow)[0]);
 }
 
-template <class F, bool Half> void arithmetic(Wave &w, const Inst &i) {
+/// The vector operation of a row.
+#define VECTOR(NAME) decltype([] { return NAME; })
+
+/// Where the operands are.
+enum class Operands {
+  Plain,      ///< the sources; the third, if there is one, is the literal
+  Accumulate, ///< the third is the destination
+  Middle,     ///< the literal comes between the two sources
+};
+
+template <class F, bool Half, class Vector, Operands Order>
+void arithmetic(Wave &w, const Inst &i) {
+  const Operand &second = Order == Operands::Middle ? i.src[2] : i.src[1];
+  const Operand &third = Order == Operands::Accumulate ? i.dst
+                         : Order == Operands::Middle   ? i.src[1]
+                                                       : i.src[2];
   if (!w.plainFloat)
-    return asVector(w, i);
+    return asVector<Vector>(w, i, {i.src[0], second, third});
   auto in = [&](const Operand &o) { return Half ? half(read32(w, o)) : single(read32(w, o)); };
-  // The third value is the destination (fmac) or the literal (fmaak, fmamk).
-  float r = F{}(in(i.src[0]), in(i.src[1]), in(i.op->info & 1 ? i.dst : i.src[2]));
+  float r = F{}(in(i.src[0]), in(second), in(third));
   writeScalar<uint32_t>(w, i.dst, Half ? toHalf(r) : toSingle(r));
 }
-template <bool Half, class F> constexpr OpDef op(const char *name, F, uint32_t info = 0) {
+template <bool Half, class Vector, Operands Order = Operands::Plain, class F>
+constexpr OpDef op(const char *name, F) {
   constexpr Type t = Half ? Type::F16 : Type::F32;
-  return {name, arithmetic<F, Half>, Class::Salu, Type::B32, {t, t, Type::None}, info};
+  return {name, arithmetic<F, Half, Vector, Order>, Class::Salu, Type::B32, {t, t, Type::None}, 0};
 }
 
 /// The condition is the bits less, equal, greater, unordered, as of the vector comparisons.
@@ -74,14 +81,20 @@ template <bool Half> constexpr OpDef cmp(const char *name, uint32_t condition) {
 #define COMPARE(NAME, CONDITION)                                                                   \
   cmp<false>("s_cmp_" NAME "_f32", CONDITION), cmp<true>("s_cmp_" NAME "_f16", CONDITION)
 #define BOTH(NAME, EXPR)                                                                           \
-  op<false>("s_" NAME "_f32", [](float a, [[maybe_unused]] float b, float) { return EXPR; }),      \
-      op<true>("s_" NAME "_f16", [](float a, [[maybe_unused]] float b, float) { return EXPR; })
+  op<false, VECTOR("v_" NAME "_f32")>(                                                             \
+      "s_" NAME "_f32", [](float a, [[maybe_unused]] float b, float) { return EXPR; }),            \
+      op<true, VECTOR("v_" NAME "_f16")>(                                                          \
+          "s_" NAME "_f16", [](float a, [[maybe_unused]] float b, float) { return EXPR; })
 
-template <class F> constexpr OpDef convert(const char *name, Type type, F) {
+template <class Vector, bool High = false, class F>
+constexpr OpDef convert(const char *name, Type type, F) {
   return {name,
           [](Wave &w, const Inst &i) {
-            if (!w.plainFloat)
-              return asVector(w, i);
+            if (!w.plainFloat) {
+              Operand first = i.src[0];
+              first.flags |= High ? kHigh : 0;
+              return asVector<Vector>(w, i, {first, i.src[1], i.src[2]});
+            }
             writeScalar<uint32_t>(w, i.dst, F{}(read32(w, i.src[0])));
           },
           Class::Salu,
@@ -106,12 +119,14 @@ constexpr OpDef kOps[] = {
     BOTH("floor", nanOf(__builtin_floorf(a), a, a)),
     BOTH("trunc", nanOf(__builtin_truncf(a), a, a)),
     BOTH("rndne", nanOf(__builtin_roundevenf(a), a, a)),
-    op<false>(
-        "s_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, 1),
-    op<true>(
-        "s_fmac_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }, 1),
-    op<false>("s_fmaak_f32", [](float a, float b, float k) { return fma(a, b, k); }),
-    op<false>("s_fmamk_f32", [](float a, float b, float k) { return fma(a, k, b); }),
+    op<false, VECTOR("v_fma_f32"), Operands::Accumulate>(
+        "s_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }),
+    op<true, VECTOR("v_fma_f16"), Operands::Accumulate>(
+        "s_fmac_f16", [](float a, float b, float c) { return fmaHalf(a, b, c); }),
+    op<false, VECTOR("v_fmaak_f32")>("s_fmaak_f32",
+                                     [](float a, float b, float k) { return fma(a, b, k); }),
+    op<false, VECTOR("v_fmamk_f32"), Operands::Middle>(
+        "s_fmamk_f32", [](float a, float k, float b) { return fma(a, k, b); }),
     COMPARE("lt", 1),
     COMPARE("eq", 2),
     COMPARE("le", 3),
@@ -126,10 +141,10 @@ constexpr OpDef kOps[] = {
     COMPARE("nle", 12),
     COMPARE("neq", 13),
     COMPARE("nlt", 14),
-    convert("s_cvt_f32_i32", Type::B32,
+    convert<VECTOR("v_cvt_f32_i32")>("s_cvt_f32_i32", Type::B32,
             [](uint32_t x) { return bitsOf(static_cast<float>(static_cast<int32_t>(x))); }),
-    convert("s_cvt_f32_u32", Type::B32, [](uint32_t x) { return bitsOf(static_cast<float>(x)); }),
-    convert("s_cvt_i32_f32", Type::F32,
+    convert<VECTOR("v_cvt_f32_u32")>("s_cvt_f32_u32", Type::B32, [](uint32_t x) { return bitsOf(static_cast<float>(x)); }),
+    convert<VECTOR("v_cvt_i32_f32")>("s_cvt_i32_f32", Type::F32,
             [](uint32_t x) {
               float a = asFloat(x);
               return static_cast<uint32_t>(a != a               ? 0
@@ -137,12 +152,12 @@ constexpr OpDef kOps[] = {
                                            : a < -2147483648.0f ? INT32_MIN
                                                                 : static_cast<int32_t>(a));
             }),
-    convert("s_cvt_u32_f32", Type::F32,
+    convert<VECTOR("v_cvt_u32_f32")>("s_cvt_u32_f32", Type::F32,
             [](uint32_t x) {
               float a = asFloat(x);
               return a != a || a <= 0 ? 0 : a >= 4294967296.0f ? ~0u : static_cast<uint32_t>(a);
             }),
-    convert("s_cvt_f16_f32", Type::F32, [](uint32_t x) { return toHalf(asFloat(x)); }),
+    convert<VECTOR("v_cvt_f16_f32")>("s_cvt_f16_f32", Type::F32, [](uint32_t x) { return toHalf(asFloat(x)); }),
     {"s_cvt_pk_rtz_f16_f32",
      [](Wave &w, const Inst &i) {
        const uint32_t low = halfRtz(asFloat(read32(w, i.src[0])));
@@ -152,8 +167,8 @@ constexpr OpDef kOps[] = {
      Type::B32,
      {Type::F32, Type::F32, Type::None},
      0},
-    convert("s_cvt_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x)); }),
-    convert("s_cvt_hi_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x >> 16)); }),
+    convert<VECTOR("v_cvt_f32_f16")>("s_cvt_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x)); }),
+    convert<VECTOR("v_cvt_f32_f16"), true>("s_cvt_hi_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x >> 16)); }),
 };
 } // namespace
 

@@ -5,11 +5,9 @@ namespace flyemu {
 
 namespace {
 // Conditions are bits - less, equal, greater, unordered - which is how hardware numbers them.
-// OpDef::info is the cmpx flag, which permutes look at too.
-constexpr uint32_t kCmpx = 0x100;
 
 void writeResult(Wave &w, const Inst &i, uint64_t bits) {
-  if (i.op->info & kCmpx) {
+  if (i.op->has(kComparesToExec)) {
     if (w.target->encoding == Encoding::Gfx9)
       w.setMask(i.sdst.index, bits);
     w.setExec(bits);
@@ -18,7 +16,7 @@ void writeResult(Wave &w, const Inst &i, uint64_t bits) {
   }
 }
 
-/// Conditions above 7 are true of unordered operands: they are the complements of those below.
+/// Conditions above 7 are the complements of those below, so they hold for unordered operands.
 template <unsigned Condition, class L> inline bool holds(L a, L b) {
   if constexpr (Condition > 7)
     return !holds<15 - Condition>(a, b);
@@ -91,9 +89,10 @@ template <class T, class M, int Mantissa, int Exponent> void classOp(Wave &w, co
   writeResult(w, i, result);
 }
 
-template <class T, unsigned Condition> constexpr OpDef compare(const char *name, uint32_t info) {
+template <class T, unsigned Condition> constexpr OpDef compare(const char *name, uint32_t traits) {
   return {name,       compareOp<T, Condition>,        Class::Valu,
-          Type::Mask, {T::kind, T::kind, Type::None}, info};
+          Type::Mask, {T::kind, T::kind, Type::None}, 0,
+          traits};
 }
 
 #define FLOAT_CONDITIONS(P, S, T, X)                                                               \
@@ -107,17 +106,19 @@ template <class T, unsigned Condition> constexpr OpDef compare(const char *name,
   compare<T, 0>(P "f_" S, X), compare<T, 1>(P "lt_" S, X), compare<T, 2>(P "eq_" S, X),            \
       compare<T, 3>(P "le_" S, X), compare<T, 4>(P "gt_" S, X), compare<T, 5>(P "ne_" S, X),       \
       compare<T, 6>(P "ge_" S, X), compare<T, 7>(P "t_" S, X)
-#define FLOATS(S, T) FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kCmpx)
+#define FLOATS(S, T)                                                                               \
+  FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kComparesToExec)
 #define INTEGERS(S, T)                                                                             \
-  INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kCmpx)
+  INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kComparesToExec)
 template <class T, class M, int Mantissa, int Exponent>
-constexpr OpDef classify(const char *name, uint32_t info) {
+constexpr OpDef classify(const char *name, uint32_t traits) {
   return {name,       classOp<T, M, Mantissa, Exponent>, Class::Valu,
-          Type::Mask, {T::kind, M::kind, Type::None},    info};
+          Type::Mask, {T::kind, M::kind, Type::None},    0,
+          traits};
 }
 #define CLASS(S, T, M, MANTISSA, EXPONENT)                                                         \
   classify<T, M, MANTISSA, EXPONENT>("v_cmp_class_" S, 0),                                         \
-      classify<T, M, MANTISSA, EXPONENT>("v_cmpx_class_" S, kCmpx)
+      classify<T, M, MANTISSA, EXPONENT>("v_cmpx_class_" S, kComparesToExec)
 
 constexpr OpDef kOps[] = {
     FLOATS("f16", F16),

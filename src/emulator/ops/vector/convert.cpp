@@ -78,8 +78,8 @@ void packHalves(Wave &w, const Inst &i) {
     alignas(64) u32 r[kChunk];
     for (unsigned k = 0; k < 2; ++k)
       roundHalves(w, fetch<F32>(w, i.src[k], c, b[k]), h[k]);
-    FLYEMU_EACH(l)
-    r[l] = h[0][l] | u32(h[1][l]) << 16;
+    FLYEMU_EACH (l)
+      r[l] = h[0][l] | u32(h[1][l]) << 16;
     store<U32>(w, i, c, m, r);
   }
 }
@@ -159,32 +159,38 @@ constexpr OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::No
 }
 
 constexpr OpDef kOps[] = {
-    lane<F32, I32>("v_cvt_f32_i32", [](i32 a) { return static_cast<float>(a); }),
-    lane<F32, U32>("v_cvt_f32_u32", [](u32 a) { return static_cast<float>(a); }),
-    lane<U32, F32>("v_cvt_u32_f32", [](float a) { return toU32f(a); }),
-    lane<I32, F32>("v_cvt_i32_f32", [](float a) { return toI32f(a); }),
+    lane<F32, I32>("v_cvt_f32_i32", [](i32 a) { return static_cast<float>(a); })
+        .costs(Cost::Conversion),
+    lane<F32, U32>("v_cvt_f32_u32", [](u32 a) { return static_cast<float>(a); })
+        .costs(Cost::Conversion),
+    lane<U32, F32>("v_cvt_u32_f32", [](float a) { return toU32f(a); }).costs(Cost::Conversion),
+    lane<I32, F32>("v_cvt_i32_f32", [](float a) { return toI32f(a); }).costs(Cost::Conversion),
     lane<F64, I32>("v_cvt_f64_i32", [](i32 a) { return static_cast<double>(a); }),
     lane<F64, U32>("v_cvt_f64_u32", [](u32 a) { return static_cast<double>(a); }),
     lane<I32, F64>("v_cvt_i32_f64", [](double a) { return toI32(a); }),
     lane<U32, F64>("v_cvt_u32_f64", [](double a) { return toU32(a); }),
     lane<F64, F32>("v_cvt_f64_f32", [](float a) { return static_cast<double>(a); }),
     lane<F32, F64>("v_cvt_f32_f64", [](double a) { return static_cast<float>(a); }),
-    lane<F16, F32>("v_cvt_f16_f32", [](float a) { return a; }),
-    lane<F32, F16>("v_cvt_f32_f16", [](float a) { return a; }),
-    lane<F32, U16>("v_cvt_f32_bf16", [](u32 a) { return asFloat(a << 16); }),
+    lane<F16, F32>("v_cvt_f16_f32", [](float a) { return a; }).costs(Cost::Conversion),
+    lane<F32, F16>("v_cvt_f32_f16", [](float a) { return a; }).costs(Cost::Conversion),
+    lane<F32, U16>("v_cvt_f32_bf16", [](u32 a) { return asFloat(a << 16); })
+        .costs(Cost::Conversion),
     lane<F16, U16>("v_cvt_f16_u16", [](u32 a) { return static_cast<float>(a); }),
     lane<F16, I16>("v_cvt_f16_i16", [](i32 a) { return static_cast<float>(a); }),
     lane<U16, F16>("v_cvt_u16_f16", [](float a) { return toU16(a); }),
     lane<I16, F16>("v_cvt_i16_f16", [](float a) { return toI16(a); }),
     lane<I32, I16>("v_cvt_i32_i16", [](i32 a) { return a; }),
     lane<U32, U16>("v_cvt_u32_u16", [](u32 a) { return a; }),
-    lane<I32, F32>("v_cvt_rpi_i32_f32", [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); }),
+    lane<I32, F32>("v_cvt_rpi_i32_f32", [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); })
+        .costs(Cost::Conversion),
     lane<I32, F32>("v_cvt_nearest_i32_f32",
                    [](float a) { return toI32f(__builtin_floorf(a + 0.5f)); }),
-    lane<I32, F32>("v_cvt_flr_i32_f32", [](float a) { return toI32f(__builtin_floorf(a)); }),
+    lane<I32, F32>("v_cvt_flr_i32_f32", [](float a) { return toI32f(__builtin_floorf(a)); })
+        .costs(Cost::Conversion),
     lane<I32, F32>("v_cvt_floor_i32_f32", [](float a) { return toI32f(__builtin_floorf(a)); }),
     lane<F32, U32>("v_cvt_off_f32_i4",
-                   [](u32 a) { return static_cast<float>(i32(a << 28) >> 28) / 16.0f; }),
+                   [](u32 a) { return static_cast<float>(i32(a << 28) >> 28) / 16.0f; })
+        .costs(Cost::Conversion),
     lane<F32, U32>("v_cvt_f32_ubyte0", [](u32 a) { return static_cast<float>(a & 255); }),
     lane<F32, U32>("v_cvt_f32_ubyte1", [](u32 a) { return static_cast<float>(a >> 8 & 255); }),
     lane<F32, U32>("v_cvt_f32_ubyte2", [](u32 a) { return static_cast<float>(a >> 16 & 255); }),
@@ -233,14 +239,14 @@ constexpr OpDef kOps[] = {
     dot4<false, true>("v_dot4_f32_fp8_bf8"),
     dot4<true, false>("v_dot4_f32_bf8_fp8"),
     dot4<true, true>("v_dot4_f32_bf8_bf8"),
-    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32),
-    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32),
-    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32),
-    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32),
-    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32),
-    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32),
-    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64),
-    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64),
+    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32).costs(Cost::Conversion),
+    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32).costs(Cost::Conversion),
+    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32).costs(Cost::Conversion),
+    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32).costs(Cost::Conversion),
+    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32).costs(Cost::Conversion),
+    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32).costs(Cost::Conversion),
+    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64).costs(Cost::Conversion),
+    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64).costs(Cost::Conversion),
 };
 } // namespace
 

@@ -79,14 +79,19 @@ constexpr OpDef kOps[] = {
                                constexpr float kLeast = -3.402823466e38f;
                                return b <= kLeast || b != b || !(c > 0) ? kLeast : mul(a, b);
                              }),
-    lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_fmamk_f32", [](float a, float b, float c) { return fma(a, b, c); })
+        .constant(Literal::Second),
+    lane<F32, F32, F32, F32>("v_fmaak_f32", [](float a, float b, float c) { return fma(a, b, c); })
+        .constant(Literal::Third),
     lane<F32, F32, F32, F32>("v_mad_f32", [](float a, float b, float c) { return mad(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_madmk_f32", [](float a, float b, float c) { return mad(a, b, c); }),
-    lane<F32, F32, F32, F32>("v_madak_f32", [](float a, float b, float c) { return mad(a, b, c); }),
+    lane<F32, F32, F32, F32>("v_madmk_f32", [](float a, float b, float c) { return mad(a, b, c); })
+        .constant(Literal::Second),
+    lane<F32, F32, F32, F32>("v_madak_f32", [](float a, float b, float c) { return mad(a, b, c); })
+        .constant(Literal::Third),
     laneAcc<F32, F32, F32>("v_mac_f32", [](float a, float b, float c) { return mad(a, b, c); }),
     lane<F32, F32, F32, F32>("v_mad_legacy_f32",
-                             [](float a, float b, float c) { return madLegacy(a, b, c); }),
+                             [](float a, float b, float c) { return madLegacy(a, b, c); })
+        .with(kClearsHigh),
     laneAcc<F32, F32, F32>(
         "v_fmac_dx9_zero_f32",
         [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),
@@ -118,9 +123,9 @@ constexpr OpDef kOps[] = {
                         [](double a, int e) { return nanOf(__builtin_ldexp(a, e), a, a); }),
     // Correctly rounded here; hardware gives about 26 good bits for rcp and rsq, sqrt refines from
     // rsq.
-    REAL1(F64, double, "v_rcp_f64", 1.0 / a),
-    REAL1(F64, double, "v_rsq_f64", 1.0 / __builtin_sqrt(a)),
-    REAL1(F64, double, "v_sqrt_f64", __builtin_sqrt(a)),
+    REAL1(F64, double, "v_rcp_f64", 1.0 / a).costs(Cost::Transcendental),
+    REAL1(F64, double, "v_rsq_f64", 1.0 / __builtin_sqrt(a)).costs(Cost::Transcendental),
+    REAL1(F64, double, "v_sqrt_f64", __builtin_sqrt(a)).costs(Cost::Transcendental),
 };
 } // namespace
 

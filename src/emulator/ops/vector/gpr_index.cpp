@@ -10,24 +10,25 @@ namespace flyemu {
 namespace {
 constexpr unsigned kModeShift = 12;
 
-/// The immediate in the second source's place comes decoded as a scalar register of that number.
-uint32_t modeOf(const Inst &i) { return i.src[1].index & 15; }
-
 void setIndex(Wave &w, uint32_t index) { w.m0() = (w.m0() & ~0xffu) | (index & 0xff); }
 void setMode(Wave &w, uint32_t mode) {
   w.m0() = (w.m0() & ~(15u << kModeShift)) | (mode & 15) << kModeShift;
 }
 
+void indexOn(Wave &w, const Inst &i) {
+  setIndex(w, read32(w, i.src[0]));
+  setMode(w, i.src[1].value);
+}
+void indexOff(Wave &, const Inst &) {}
+
 constexpr OpDef kOps[] = {
     {"s_set_gpr_idx_on",
-     [](Wave &w, const Inst &i) {
-       setIndex(w, read32(w, i.src[0]));
-       setMode(w, modeOf(i));
-     },
+     indexOn,
      Class::Salu,
      Type::None,
      {Type::B32, Type::B32, Type::None},
-     0},
+     0,
+     kNumberSource},
     {"s_set_gpr_idx_idx",
      [](Wave &w, const Inst &i) { setIndex(w, read32(w, i.src[0])); },
      Class::Salu,
@@ -40,7 +41,7 @@ constexpr OpDef kOps[] = {
      Type::None,
      {},
      0},
-    {"s_set_gpr_idx_off", [](Wave &, const Inst &) {}, Class::Salu, Type::None, {}, 0},
+    {"s_set_gpr_idx_off", indexOff, Class::Salu, Type::None, {}, 0},
 };
 
 void move(Operand &o, uint32_t by) {
@@ -69,7 +70,7 @@ void unbracketed(Wave &, const Inst &) {
   throw WaveFault{"register indexing is on over more than plain vector instructions"};
 }
 
-bool isNamed(const Inst &i, std::string_view name) { return i.op && i.op->name == name; }
+bool runs(const Inst &i, Handler fn) { return i.op && i.op->fn == fn; }
 
 /// What may stand between the brackets: plain vector instructions, and scalar ones, which ignore
 /// the mode.
@@ -85,12 +86,12 @@ OpTable tableGprIndex() { return {std::begin(kOps), std::end(kOps)}; }
 
 void bracketIndexing(std::vector<Inst> &insts) {
   for (size_t on = 0; on < insts.size(); ++on) {
-    if (!isNamed(insts[on], "s_set_gpr_idx_on"))
+    if (!runs(insts[on], indexOn))
       continue;
     size_t off = on + insts[on].dwords;
-    while (off < insts.size() && !isNamed(insts[off], "s_set_gpr_idx_off") && mayStand(insts[off]))
+    while (off < insts.size() && !runs(insts[off], indexOff) && mayStand(insts[off]))
       off += insts[off].dwords;
-    if (off >= insts.size() || !isNamed(insts[off], "s_set_gpr_idx_off")) {
+    if (off >= insts.size() || !runs(insts[off], indexOff)) {
       insts[on].fn = unbracketed;
       continue;
     }

@@ -8,9 +8,8 @@
 
 namespace flyemu {
 
-/// Finds the bracketed stretches of a decoded program and makes their vector instructions look at
-/// M0. A stretch that is not straight-line code makes its S_SET_GPR_IDX_ON a fault when it is
-/// reached.
+/// Finds the bracketed stretches of a decoded program and gives their vector instructions handlers
+/// that look at M0. If a stretch is not straight-line code, its S_SET_GPR_IDX_ON becomes a fault.
 void bracketIndexing(std::vector<Inst> &insts);
 
 } // namespace flyemu

@@ -89,14 +89,14 @@ template <class F, bool CarryIn> void carryOp(Wave &w, const Inst &i) {
       continue;
     alignas(64) u32 ba[kChunk], bb[kChunk], r[kChunk], o[kChunk];
     const u32 *a = fetch<U32>(w, i.src[0], c, ba), *b = fetch<U32>(w, i.src[1], c, bb);
-    FLYEMU_EACH(l) {
+    FLYEMU_EACH (l) {
       bool co;
       r[l] = F{}(a[l], b[l], carry >> l & 1, co);
       o[l] = co;
     }
     if (i.flags & kClamp) // saturates towards the side it left
-      FLYEMU_EACH(l)
-    r[l] = o[l] ? F::kSaturated : r[l];
+      FLYEMU_EACH (l)
+        r[l] = o[l] ? F::kSaturated : r[l];
     out |= u64(maskOf([&](int l) { return o[l]; }) & m) << (c * kChunk);
     store<U32>(w, i, c, m, r);
   }
@@ -125,10 +125,12 @@ struct SubRevBorrow {
   }
 };
 template <class F> constexpr OpDef carryOut(const char *name) {
-  return {name, carryOp<F, false>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::None}, 0};
+  return {name, carryOp<F, false>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::None},
+          0,    kCarryMask};
 }
 template <class F> constexpr OpDef carryInOut(const char *name) {
-  return {name, carryOp<F, true>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask}, 0};
+  return {name, carryOp<F, true>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask},
+          0,    kCarryMask};
 }
 
 /// d = mask[lane] ? b : a
@@ -151,8 +153,8 @@ template <class T> void selectOp(Wave &w, const Inst &i) {
       continue;
     }
 #endif
-    FLYEMU_EACH(l)
-    r[l] = k >> l & 1 ? b[l] : a[l];
+    FLYEMU_EACH (l)
+      r[l] = k >> l & 1 ? b[l] : a[l];
     store<T>(w, i, c, m, r);
   }
 }
@@ -216,7 +218,7 @@ template <class T> void bitop3(Wave &w, const Inst &i) {
   uint64_t exec = w.exec();
   L minterm[8];
   for (unsigned k = 0; k < 8; ++k)
-    minterm[k] = i.offset >> k & 1 ? static_cast<L>(~L(0)) : L(0);
+    minterm[k] = i.truthTable >> k & 1 ? static_cast<L>(~L(0)) : L(0);
   for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
     u32 m = static_cast<u32>(exec >> (c * kChunk));
     if (!m)
@@ -224,7 +226,7 @@ template <class T> void bitop3(Wave &w, const Inst &i) {
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb),
             *d = fetch<T>(w, i.src[2], c, bc);
-    FLYEMU_EACH(l) {
+    FLYEMU_EACH (l) {
       L x = a[l], y = b[l], z = d[l];
       r[l] = static_cast<L>((~x & ~y & ~z & minterm[0]) | (~x & ~y & z & minterm[1]) |
                             (~x & y & ~z & minterm[2]) | (~x & y & z & minterm[3]) |
@@ -240,11 +242,23 @@ inline u32 clipU8(i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x
 constexpr OpDef kOps[] = {
     lane<U32, U32>("v_mov_b32", [](u32 a) { return a; }),
     lane<U64, U64>("v_mov_b64", [](u64 a) { return a; }),
-    lane<U32, U32>("v_accvgpr_read_b32", [](u32 a) { return a; }),
-    lane<U32, U32>("v_accvgpr_write_b32", [](u32 a) { return a; }),
-    lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; }),
-    {"v_cndmask_b32", selectOp<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask}, 0},
-    {"v_cndmask_b16", selectOp<H16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::Mask}, 0},
+    lane<U32, U32>("v_accvgpr_read_b32", [](u32 a) { return a; }).with(kAccSource),
+    lane<U32, U32>("v_accvgpr_write_b32", [](u32 a) { return a; }).with(kAccResult),
+    lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; }).with(kAccSource | kAccResult),
+    OpDef{"v_cndmask_b32",
+          selectOp<U32>,
+          Class::Valu,
+          Type::B32,
+          {Type::B32, Type::B32, Type::Mask},
+          0}
+        .with(kSelectsByMask),
+    OpDef{"v_cndmask_b16",
+          selectOp<H16>,
+          Class::Valu,
+          Type::B16,
+          {Type::B16, Type::B16, Type::Mask},
+          0}
+        .with(kSelectsByMask),
     laneSat<U32, U32, U32>(
         "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return addSat(a, b); }),
     laneSat<U32, U32, U32>(
@@ -301,33 +315,43 @@ constexpr OpDef kOps[] = {
     lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }),
     lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }),
     lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }),
-    {"v_mad_u64_u32",
-     wideMad<u64, U32>,
-     Class::Valu,
-     Type::B64,
-     {Type::B32, Type::B32, Type::B64},
-     0},
-    {"v_mad_i64_i32",
-     wideMad<i64, I32>,
-     Class::Valu,
-     Type::B64,
-     {Type::B32, Type::B32, Type::B64},
-     0},
-    {"v_mad_co_u64_u32",
-     wideMad<u64, U32>,
-     Class::Valu,
-     Type::B64,
-     {Type::B32, Type::B32, Type::B64},
-     0},
-    {"v_mad_co_i64_i32",
-     wideMad<i64, I32>,
-     Class::Valu,
-     Type::B64,
-     {Type::B32, Type::B32, Type::B64},
-     0},
-    lane<U32, U32, U32>("v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }),
-    lane<U32, U32, U32>("v_mul_hi_u32", [](u32 a, u32 b) { return u64(a) * b >> 32; }),
-    lane<U32, I32, I32>("v_mul_hi_i32", [](i32 a, i32 b) { return u64(i64(a) * b) >> 32; }),
+    OpDef{"v_mad_u64_u32",
+          wideMad<u64, U32>,
+          Class::Valu,
+          Type::B64,
+          {Type::B32, Type::B32, Type::B64},
+          0}
+        .costs(Cost::Product)
+        .with(kCarryMask | kLowFromLow),
+    OpDef{"v_mad_i64_i32",
+          wideMad<i64, I32>,
+          Class::Valu,
+          Type::B64,
+          {Type::B32, Type::B32, Type::B64},
+          0}
+        .costs(Cost::Product)
+        .with(kCarryMask | kLowFromLow),
+    OpDef{"v_mad_co_u64_u32",
+          wideMad<u64, U32>,
+          Class::Valu,
+          Type::B64,
+          {Type::B32, Type::B32, Type::B64},
+          0}
+        .costs(Cost::Product)
+        .with(kCarryMask | kLowFromLow),
+    OpDef{"v_mad_co_i64_i32",
+          wideMad<i64, I32>,
+          Class::Valu,
+          Type::B64,
+          {Type::B32, Type::B32, Type::B64},
+          0}
+        .costs(Cost::Product)
+        .with(kCarryMask | kLowFromLow),
+    lane<U32, U32, U32>("v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }).costs(Cost::Product),
+    lane<U32, U32, U32>("v_mul_hi_u32", [](u32 a, u32 b) { return u64(a) * b >> 32; })
+        .costs(Cost::Product),
+    lane<U32, I32, I32>("v_mul_hi_i32", [](i32 a, i32 b) { return u64(i64(a) * b) >> 32; })
+        .costs(Cost::Product),
     lane<U32, U32, U32>("v_mul_i32_i24",
                         [](u32 a, u32 b) { return u32(sext24(a)) * u32(sext24(b)); }),
     lane<U32, U32, U32>("v_mul_hi_i32_i24",
@@ -394,8 +418,10 @@ constexpr OpDef kOps[] = {
     lane<U32, U32>("v_clz_i32_u32", [](u32 a) { return highBit(a); }),
     lane<U32, U32>("v_ctz_i32_b32", [](u32 a) { return a ? u32(__builtin_ctz(a)) : ~0u; }),
     lane<U32, U32>("v_cls_i32", [](u32 a) { return highBit(i32(a) < 0 ? ~a : a); }),
-    {"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
-    {"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}, 0},
+    OpDef{"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0}
+        .with(kTruthTable),
+    OpDef{"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}, 0}
+        .with(kTruthTable),
     lane<U32, U32>("v_prng_b32", [](u32 a) { return (a << 1) ^ (a >> 31 ? 197u : 0u); }),
     lane<U16, I32, I32, U32>(
         "v_ashr_pk_i8_i32",
@@ -438,10 +464,13 @@ constexpr OpDef kOps[] = {
         "v_msad_u8", [](u32 a, u32 b, u32 c) { return msadU8(a, b, c); },
         [](u32 a, u32 b, u32 c) { return addSat(msadU8(a, b, 0), c); }),
     lane<U64, U64, U32, U64>("v_qsad_pk_u16_u8",
-                             [](u64 a, u32 b, u64 c) { return windows16<sadU8>(a, b, c); }),
+                             [](u64 a, u32 b, u64 c) { return windows16<sadU8>(a, b, c); })
+        .costs(Cost::Quarter),
     lane<U64, U64, U32, U64>("v_mqsad_pk_u16_u8",
                              [](u64 a, u32 b, u64 c) { return windows16<msadU8>(a, b, c); }),
-    {"v_mqsad_u32_u8", windows32, Class::Valu, Type::B128, {Type::B64, Type::B32, Type::B128}, 0},
+    OpDef{
+        "v_mqsad_u32_u8", windows32, Class::Valu, Type::B128, {Type::B64, Type::B32, Type::B128}, 0}
+        .costs(Cost::Quarter),
 
     laneSat<U16, U16, U16>(
         "v_add_u16", [](i32 a, i32 b) { return a + b; },
@@ -485,10 +514,12 @@ constexpr OpDef kOps[] = {
         [](u32 a, u32 b, u32 c) {
           u64 r = u64(a) * b + c;
           return r > 65535 ? 65535 : r;
-        }),
+        })
+        .with(kClearsHigh),
     laneSat<I16, I16, I16, I16>(
         "v_mad_legacy_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
-        [](i32 a, i32 b, i32 c) { return clampI16(a * b + c); }),
+        [](i32 a, i32 b, i32 c) { return clampI16(a * b + c); })
+        .with(kClearsHigh),
     lane<U16, U16, U16>("v_lshlrev_b16", [](u32 a, u32 b) { return b << (a & 15); }),
     lane<U16, U16, U16>("v_lshrrev_b16", [](u32 a, u32 b) { return b >> (a & 15); }),
     lane<I16, U16, I16>("v_ashrrev_i16", [](u32 a, i32 b) { return b >> (a & 15); }),

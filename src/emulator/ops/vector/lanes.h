@@ -191,12 +191,12 @@ inline void floatsToHalves(const float *f, uint16_t *h) {
 inline float halfToFloat(uint16_t h) { return halfToFloatSoft(h); }
 inline uint16_t floatToHalf(float x) { return floatToHalfSoft(x); }
 inline void halvesToFloats(const uint16_t *h, float *f) {
-  FLYEMU_EACH(i)
-  f[i] = halfToFloatSoft(h[i]);
+  FLYEMU_EACH (i)
+    f[i] = halfToFloatSoft(h[i]);
 }
 inline void floatsToHalves(const float *f, uint16_t *h) {
-  FLYEMU_EACH(i)
-  h[i] = floatToHalfSoft(f[i]);
+  FLYEMU_EACH (i)
+    h[i] = floatToHalfSoft(f[i]);
 }
 #endif
 
@@ -231,7 +231,8 @@ private:
   unsigned saved = 0;
 };
 
-/// Whether the mode flushes denormals of the type: `bit` 1 of operands, 2 of results.
+/// Returns true if the mode flushes denormals of the type: those of operands if `bit` is 1, of
+/// results if it is 2.
 template <class T> inline bool flushes(const Wave &w, unsigned bit) {
   if constexpr (std::is_same_v<T, F32>)
     return __builtin_expect(!w.plainFloat && !(w.mode.denorm32 & bit), 0);
@@ -252,8 +253,8 @@ inline const uint32_t *raw32(const Wave &w, const Operand &o, unsigned c, uint32
   if (o.kind == Kind::Vgpr)
     return w.row(o.index) + c * kChunk;
   uint32_t x = read32(w, o);
-  FLYEMU_EACH(i)
-  buf[i] = x;
+  FLYEMU_EACH (i)
+    buf[i] = x;
   return buf;
 }
 
@@ -265,11 +266,11 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     auto *out = reinterpret_cast<uint32_t *>(buf);
     const uint32_t *in = raw32(w, o, c, out);
     uint32_t keep = o.flags & kAbs ? 0x7fffffffu : ~0u, flip = o.flags & kNeg ? 0x80000000u : 0;
-    FLYEMU_EACH(i)
-    out[i] = (in[i] & keep) ^ flip;
+    FLYEMU_EACH (i)
+      out[i] = (in[i] & keep) ^ flip;
     if (flushes<T>(w, 1))
-      FLYEMU_EACH(i)
-    out[i] = flushBits(out[i]);
+      FLYEMU_EACH (i)
+        out[i] = flushBits(out[i]);
     return buf;
   } else if constexpr (T::bits == 64) {
     uint64_t keep = o.flags & kAbs ? ~(uint64_t(1) << 63) : ~uint64_t(0);
@@ -277,16 +278,16 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     auto *out = reinterpret_cast<uint64_t *>(buf);
     if (o.kind == Kind::Vgpr) {
       const uint32_t *lo = w.row(o.index) + c * kChunk, *hi = w.row(o.index + 1) + c * kChunk;
-      FLYEMU_EACH(i)
-      out[i] = ((lo[i] | uint64_t(hi[i]) << 32) & keep) ^ flip;
+      FLYEMU_EACH (i)
+        out[i] = ((lo[i] | uint64_t(hi[i]) << 32) & keep) ^ flip;
     } else {
       uint64_t x = (read64(w, o) & keep) ^ flip;
-      FLYEMU_EACH(i)
-      out[i] = x;
+      FLYEMU_EACH (i)
+        out[i] = x;
     }
     if (flushes<T>(w, 1))
-      FLYEMU_EACH(i)
-    out[i] = flushBits(out[i]);
+      FLYEMU_EACH (i)
+        out[i] = flushBits(out[i]);
     return buf;
   } else {
     alignas(64) uint32_t tmp[kChunk];
@@ -296,11 +297,11 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
     uint32_t keep = o.flags & kAbs ? 0x7fffu : 0xffffu, flip = o.flags & kNeg ? 0x8000u : 0;
     constexpr bool isHalf = std::is_same_v<T, F16>;
     uint16_t *out = isHalf ? half : reinterpret_cast<uint16_t *>(buf);
-    FLYEMU_EACH(i)
-    out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
+    FLYEMU_EACH (i)
+      out[i] = static_cast<uint16_t>((in[i] >> shift & keep) ^ flip);
     if (flushes<T>(w, 1))
-      FLYEMU_EACH(i)
-    out[i] = flushBits(out[i]);
+      FLYEMU_EACH (i)
+        out[i] = flushBits(out[i]);
     if constexpr (isHalf)
       halvesToFloats(half, buf);
     return buf;
@@ -324,12 +325,12 @@ template <class L>
 inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned denorm) {
   if (inst.omod && !(denorm & 2) && !w.mode.ieee) {
     const L scale = inst.omod == 1 ? L(2) : inst.omod == 2 ? L(4) : L(0.5);
-    FLYEMU_EACH(i)
-    r[i] *= scale;
+    FLYEMU_EACH (i)
+      r[i] *= scale;
   }
   if (inst.flags & kClamp) {
     const bool zeroNan = w.mode.dx10Clamp;
-    FLYEMU_EACH(i) {
+    FLYEMU_EACH (i) {
       L x = r[i];
       L y = x < L(1) ? x : x == x ? L(1) : x;
       y = y > L(0) ? y : y == y ? L(0) : y;
@@ -342,13 +343,13 @@ inline void outputModifiers(const Wave &w, const Inst &inst, L *r, unsigned deno
 inline void roundHalves(const Wave &w, const float *r, uint16_t *half) {
   floatsToHalves(r, half);
   if (flushes<F16>(w, 2))
-    FLYEMU_EACH(i)
-  half[i] = flushBits(half[i]);
+    FLYEMU_EACH (i)
+      half[i] = flushBits(half[i]);
   if (__builtin_expect(w.mode.fp16Ovfl, 0)) // overflow from finite values saturates
-    FLYEMU_EACH(i)
-  half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
-                ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
-                : half[i];
+    FLYEMU_EACH (i)
+      half[i] = (half[i] & 0x7fff) == 0x7c00 && (bitsOf(r[i]) & 0x7fffffff) != 0x7f800000
+                    ? static_cast<uint16_t>((half[i] & 0x8000) | 0x7bff)
+                    : half[i];
 }
 
 inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
@@ -359,8 +360,8 @@ inline void storeRow(uint32_t *row, const uint32_t *r, uint32_t m) {
     _mm512_mask_storeu_epi32(row, static_cast<__mmask16>(m), _mm512_loadu_si512(r));
     _mm512_mask_storeu_epi32(row + 16, static_cast<__mmask16>(m >> 16), _mm512_loadu_si512(r + 16));
 #else
-    FLYEMU_EACH(i)
-    row[i] = m >> i & 1 ? r[i] : row[i];
+    FLYEMU_EACH (i)
+      row[i] = m >> i & 1 ? r[i] : row[i];
 #endif
   }
 }
@@ -391,8 +392,8 @@ inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typen
       using Bits = std::conditional_t<T::bits == 32, uint32_t,
                                       std::conditional_t<T::bits == 64, uint64_t, uint16_t>>;
       auto *bits = reinterpret_cast<Bits *>(r);
-      FLYEMU_EACH(i)
-      bits[i] = flushBits(bits[i]);
+      FLYEMU_EACH (i)
+        bits[i] = flushBits(bits[i]);
     }
   }
   uint32_t *row = w.row(inst.dst.index) + c * kChunk;
@@ -401,7 +402,7 @@ inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typen
   } else if constexpr (T::bits == 64) {
     alignas(64) uint32_t lo[kChunk], hi[kChunk];
     auto *in = reinterpret_cast<const uint64_t *>(r);
-    FLYEMU_EACH(i) {
+    FLYEMU_EACH (i) {
       lo[i] = static_cast<uint32_t>(in[i]);
       hi[i] = static_cast<uint32_t>(in[i] >> 32);
     }
@@ -417,12 +418,12 @@ inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typen
       in = reinterpret_cast<const uint16_t *>(r);
     }
     if (inst.dst.flags & kHigh) {
-      FLYEMU_EACH(i)
-      out[i] = uint32_t(in[i]) << 16 | (row[i] & 0xffff);
+      FLYEMU_EACH (i)
+        out[i] = uint32_t(in[i]) << 16 | (row[i] & 0xffff);
     } else {
       uint32_t keep = inst.flags & kKeepHigh ? 0xffff0000u : 0;
-      FLYEMU_EACH(i)
-      out[i] = in[i] | (row[i] & keep);
+      FLYEMU_EACH (i)
+        out[i] = in[i] | (row[i] & keep);
     }
     storeRow(row, out, m);
   }
@@ -436,8 +437,8 @@ inline void laneChunk(const Wave &w, const Inst &inst, unsigned c, uint32_t m,
       fetch<S>(w, inst.src[K], c, reinterpret_cast<typename S::type *>(bufs[K]))...);
   alignas(64) typename D::type r[kChunk];
   F f;
-  FLYEMU_EACH(i)
-  r[i] = static_cast<typename D::type>(f(std::get<K>(in)[i]...));
+  FLYEMU_EACH (i)
+    r[i] = static_cast<typename D::type>(f(std::get<K>(in)[i]...));
   store<D>(w, inst, c, m, r);
 }
 
@@ -494,8 +495,8 @@ template <class D, class S0, class S1, class F> constexpr OpDef laneAcc(const ch
 template <class P> inline uint32_t maskOf(P p) {
 #if defined(__AVX512DQ__) || defined(__AVX2__)
   alignas(64) int32_t on[kChunk];
-  FLYEMU_EACH(i)
-  on[i] = p(i) ? -1 : 0;
+  FLYEMU_EACH (i)
+    on[i] = p(i) ? -1 : 0;
 #endif
   uint32_t bits = 0;
 #if defined(__AVX512DQ__)
@@ -553,8 +554,8 @@ inline float toOdd(double x) {
   const uint32_t b = bitsOf(f), step = __builtin_fabs(x) > __builtin_fabs(double(f)) ? 1 : ~0u;
   return asFloat(double(f) != x && !(b & 1) ? b + step : b);
 }
-/// A multiply-add of halves, to be rounded to half: in double the sum is exact, or off by less than
-/// matters.
+/// A multiply-add of halves, whose result will be rounded to half. The sum in double is exact, or
+/// its error is too small to change that rounding.
 inline float fmaHalf(float a, float b, float c) {
   return nanOf(toOdd(__builtin_fma(double(a), double(b), double(c))), a, b, c);
 }
@@ -669,7 +670,7 @@ template <bool Ieee, class L> inline L median(L a, L b, L c) {
                        : extreme<true, false>(a, b);
 }
 
-/// As laneOp; in IEEE mode it is G.
+/// As laneOp, but the function is G in IEEE mode.
 template <class F, class G, class D, class... S> void laneOpModal(Wave &w, const Inst &i) {
   if (w.mode.ieee)
     laneOp<G, D, S...>(w, i);

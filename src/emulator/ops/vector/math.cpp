@@ -151,9 +151,9 @@ template <class T> void divFmasOp(Wave &w, const Inst &i) {
     alignas(64) L ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
     const L *a = fetch<T>(w, i.src[0], c, ba), *b = fetch<T>(w, i.src[1], c, bb),
             *n = fetch<T>(w, i.src[2], c, bc);
-    FLYEMU_EACH(l)
-    r[l] =
-        nanOf(v >> l & 1 ? fmasScaled(a[l], b[l], n[l]) : fma(a[l], b[l], n[l]), a[l], b[l], n[l]);
+    FLYEMU_EACH (l)
+      r[l] = nanOf(v >> l & 1 ? fmasScaled(a[l], b[l], n[l]) : fma(a[l], b[l], n[l]), a[l], b[l],
+                   n[l]);
     store<T>(w, i, c, m, r);
   }
 }
@@ -207,34 +207,41 @@ inline double trigPreop(double a, uint32_t segment) {
 }
 
 constexpr OpDef kOps[] = {
-    lane<F32, F32>("v_exp_f32", [](float a) { return exp2Flush(a); }),
-    lane<F32, F32>("v_exp_legacy_f32", [](float a) { return exp2Flush(a); }),
-    lane<F32, F32>("v_log_f32", [](float a) { return log2Flush(a); }),
-    lane<F32, F32>("v_log_legacy_f32", [](float a) { return log2Flush(a); }),
-    lane<F32, F32>("v_rcp_f32", [](float a) { return rcpFlush(a); }),
-    lane<F32, F32>("v_rcp_iflag_f32", [](float a) { return rcpFlush(a); }),
-    lane<F32, F32>("v_rsq_f32", [](float a) { return rsqFlush(a); }),
-    lane<F32, F32>("v_sqrt_f32", [](float a) { return sqrtFlush(a); }),
-    lane<F32, F32>("v_sin_f32", [](float a) { return sinTurns<false>(a); }),
-    lane<F32, F32>("v_cos_f32", [](float a) { return sinTurns<true>(a); }),
+    lane<F32, F32>("v_exp_f32", [](float a) { return exp2Flush(a); }).costs(Cost::Transcendental),
+    lane<F32, F32>("v_exp_legacy_f32", [](float a) { return exp2Flush(a); })
+        .costs(Cost::Transcendental),
+    lane<F32, F32>("v_log_f32", [](float a) { return log2Flush(a); }).costs(Cost::Transcendental),
+    lane<F32, F32>("v_log_legacy_f32", [](float a) { return log2Flush(a); })
+        .costs(Cost::Transcendental),
+    lane<F32, F32>("v_rcp_f32", [](float a) { return rcpFlush(a); }).costs(Cost::Transcendental),
+    lane<F32, F32>("v_rcp_iflag_f32", [](float a) { return rcpFlush(a); })
+        .costs(Cost::Transcendental),
+    lane<F32, F32>("v_rsq_f32", [](float a) { return rsqFlush(a); }).costs(Cost::Transcendental),
+    lane<F32, F32>("v_sqrt_f32", [](float a) { return sqrtFlush(a); }).costs(Cost::Transcendental),
+    lane<F32, F32>("v_sin_f32", [](float a) { return sinTurns<false>(a); })
+        .costs(Cost::Transcendental),
+    lane<F32, F32>("v_cos_f32", [](float a) { return sinTurns<true>(a); })
+        .costs(Cost::Transcendental),
     lane<F32, F32, I32>("v_ldexp_f32",
                         [](float a, int e) { return nanOf(std::ldexp(a, e), a, a); }),
     lane<I32, F32>("v_frexp_exp_i32_f32", [](float a) { return exponentOf(a); }),
     lane<F32, F32>("v_frexp_mant_f32", [](float a) { return mantissaOf(a); }),
     lane<I32, F64>("v_frexp_exp_i32_f64", [](double a) { return exponentOf(a); }),
     lane<F64, F64>("v_frexp_mant_f64", [](double a) { return mantissaOf(a); }),
-    {"v_div_scale_f32",
-     divScaleOp<F32>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::F32},
-     0},
-    {"v_div_scale_f64",
-     divScaleOp<F64>,
-     Class::Valu,
-     Type::F64,
-     {Type::F64, Type::F64, Type::F64},
-     0},
+    OpDef{"v_div_scale_f32",
+          divScaleOp<F32>,
+          Class::Valu,
+          Type::F32,
+          {Type::F32, Type::F32, Type::F32},
+          0}
+        .with(kCarryMask),
+    OpDef{"v_div_scale_f64",
+          divScaleOp<F64>,
+          Class::Valu,
+          Type::F64,
+          {Type::F64, Type::F64, Type::F64},
+          0}
+        .with(kCarryMask),
     {"v_div_fmas_f32",
      divFmasOp<F32>,
      Class::Valu,

@@ -11,45 +11,59 @@ namespace flyemu {
 namespace {
 constexpr int kNoLane = -1, kUnknown = -2;
 
-/// The lane that `lane` reads under a DPP control, kNoLane, or kUnknown for no control (ISA
-/// manuals, "DPP Data Parallel Primitives").
+/// DPP controls (ISA manuals, "DPP Data Parallel Primitives"). Below kQuadEnd they are a permutation
+/// of each four lanes; those of a row have the amount in their low bits.
+constexpr unsigned kQuadEnd = 0x100, kControls = 0x200;
+enum RowControl : unsigned { RowShl = 0x10, RowShr, RowRor, RowShare = 0x15, RowXmask };
+enum WaveControl : unsigned {
+  WaveShl = 0x130,
+  WaveRol = 0x134,
+  WaveShr = 0x138,
+  WaveRor = 0x13c,
+  RowMirror = 0x140,
+  RowHalfMirror,
+  RowBcast15,
+  RowBcast31
+};
+
+/// The lane that `lane` reads under a DPP control, kNoLane, or kUnknown for no control.
 int dppSource(int lanes, unsigned ctrl, int lane) {
   int row = lane & ~15, n = lane & 15;
-  if (ctrl < 0x100)
+  if (ctrl < kQuadEnd)
     return (lane & ~3) | (ctrl >> (2 * (lane & 3)) & 3);
   int amount = static_cast<int>(ctrl & 15);
   switch (ctrl >> 4) {
-  case 0x10:
-    return n + amount < 16 ? lane + amount : kNoLane; // row_shl
-  case 0x11:
-    return n - amount >= 0 ? lane - amount : kNoLane; // row_shr
-  case 0x12:
-    return row | ((n - amount) & 15); // row_ror
-  case 0x15:
-    return row | amount; // row_share, row_newbcast
-  case 0x16:
-    return row | (n ^ amount); // row_xmask
+  case RowShl:
+    return n + amount < 16 ? lane + amount : kNoLane;
+  case RowShr:
+    return n - amount >= 0 ? lane - amount : kNoLane;
+  case RowRor:
+    return row | ((n - amount) & 15);
+  case RowShare: // ROW_NEWBCAST on gfx9
+    return row | amount;
+  case RowXmask:
+    return row | (n ^ amount);
   default:
     break;
   }
   int last = lanes - 1;
   switch (ctrl) {
-  case 0x130:
-    return lane < last ? lane + 1 : kNoLane; // wave_shl
-  case 0x134:
-    return lane < last ? lane + 1 : 0; // wave_rol
-  case 0x138:
-    return lane > 0 ? lane - 1 : kNoLane; // wave_shr
-  case 0x13c:
-    return lane > 0 ? lane - 1 : last; // wave_ror
-  case 0x140:
-    return row | (15 - n); // row_mirror
-  case 0x141:
-    return (lane & ~7) | (7 - (lane & 7)); // row_half_mirror
-  case 0x142:
-    return lane >= 16 ? row - 1 : kNoLane; // row_bcast15
-  case 0x143:
-    return lane >= 32 ? 31 : kNoLane; // row_bcast31
+  case WaveShl:
+    return lane < last ? lane + 1 : kNoLane;
+  case WaveRol:
+    return lane < last ? lane + 1 : 0;
+  case WaveShr:
+    return lane > 0 ? lane - 1 : kNoLane;
+  case WaveRor:
+    return lane > 0 ? lane - 1 : last;
+  case RowMirror:
+    return row | (15 - n);
+  case RowHalfMirror:
+    return (lane & ~7) | (7 - (lane & 7));
+  case RowBcast15:
+    return lane >= 16 ? row - 1 : kNoLane;
+  case RowBcast31:
+    return lane >= 32 ? 31 : kNoLane;
   default:
     return kUnknown;
   }
@@ -64,13 +78,13 @@ struct LaneMap {
 /// The maps of all DPP controls for waves of 64 and 32 lanes, made at the first use.
 const LaneMap &laneMap(const Wave &w, unsigned ctrl) {
   struct Maps {
-    LaneMap of[2][0x200];
-    bool known[2][0x200];
+    LaneMap of[2][kControls];
+    bool known[2][kControls];
   };
   static const Maps *const maps = [] { // not destroyed: streams may run at exit
     auto m = std::make_unique<Maps>();
     for (unsigned size = 0; size < 2; ++size)
-      for (unsigned c = 0; c < 0x200; ++c) {
+      for (unsigned c = 0; c < kControls; ++c) {
         LaneMap &map = m->of[size][c];
         const int lanes = size ? 64 : 32;
         map.valid = 0;
@@ -85,18 +99,18 @@ const LaneMap &laneMap(const Wave &w, unsigned ctrl) {
     return m.release();
   }();
   const unsigned size = w.lanes == 64;
-  if (!maps->known[size][ctrl & 0x1ff])
+  if (!maps->known[size][ctrl % kControls])
     throw WaveFault{"DPP control " + std::to_string(ctrl)};
-  return maps->of[size][ctrl & 0x1ff];
+  return maps->of[size][ctrl % kControls];
 }
 
 /// The lanes that a row mask and a bank mask leave on: rows are 16 lanes, banks 4 of them.
-uint64_t lanesOfMasks(unsigned masks) {
+uint64_t lanesOfMasks(unsigned bankMask, unsigned rowMask) {
   uint64_t banks = 0, lanes = 0;
   for (unsigned b = 0; b < 4; ++b)
-    banks |= masks >> b & 1 ? uint64_t(15) << (4 * b) : 0;
+    banks |= bankMask >> b & 1 ? uint64_t(15) << (4 * b) : 0;
   for (unsigned r = 0; r < 4; ++r)
-    lanes |= masks >> (4 + r) & 1 ? banks << (16 * r) : 0;
+    lanes |= rowMask >> r & 1 ? banks << (16 * r) : 0;
   return lanes;
 }
 
@@ -109,16 +123,18 @@ unsigned sourceRows(const Inst &i) {
 void runDpp(Wave &w, const Inst &inst) {
   const uint64_t exec = w.exec();
   uint64_t enable = exec, valid = 0;
-  const bool dpp8 = inst.flags & kDpp8, zero = inst.dppFlags & 1, inactive = inst.dppFlags & 2;
+  const bool dpp8 = inst.permute == Permute::Dpp8, zero = !dpp8 && inst.dpp.zero;
+  const bool inactive = dpp8 ? inst.dpp8.fetchInactive : inst.dpp.fetchInactive;
   LaneMap own;
   const LaneMap *map = &own;
   if (dpp8) {
     for (unsigned lane = 0; lane < w.lanes; ++lane)
-      own.from[lane] = static_cast<int8_t>((lane & ~7u) | (inst.sdwa >> (3 * (lane & 7)) & 7));
+      own.from[lane] =
+          static_cast<int8_t>((lane & ~7u) | (inst.dpp8.selectors >> (3 * (lane & 7)) & 7));
     own.valid = w.fullMask();
   } else {
-    map = &laneMap(w, inst.dppCtrl);
-    enable &= lanesOfMasks(inst.dppMasks);
+    map = &laneMap(w, inst.dpp.control);
+    enable &= lanesOfMasks(inst.dpp.banks, inst.dpp.rows);
   }
   // A source lane that is off is no source, unless the instruction fetches from inactive lanes.
   valid = map->valid;
@@ -143,14 +159,14 @@ void runDpp(Wave &w, const Inst &inst) {
   w.setExec(enable);
   inst.base(w, run);
   // A comparison that writes EXEC has done so; all others leave it as it was.
-  if (!(inst.op->dst == Type::Mask && inst.op->info & 0x100))
+  if (!inst.op->has(kComparesToExec))
     w.setExec(exec);
 }
 
 namespace {
-/// The selected part of a dword: 0-3 bytes, 4-5 words, 6 all; 7, which is reserved, as 6.
+/// The selected part of a dword.
 uint32_t selectPart(uint32_t x, unsigned sel, bool sext) {
-  if (sel >= 6)
+  if (sel == kWholeDword)
     return x;
   if (sel < 4) {
     uint32_t b = x >> (8 * sel) & 255;
@@ -164,7 +180,6 @@ uint32_t selectPart(uint32_t x, unsigned sel, bool sext) {
 void runSdwa(Wave &w, const Inst &inst) {
   Inst run = inst;
   run.permute = Permute::None;
-  const unsigned selects[2] = {inst.sdwa >> 5 & 7, inst.sdwa >> 8 & 7};
   for (unsigned k = 0; k < 2; ++k) {
     const Operand &o = inst.src[k];
     if (o.kind == Kind::None || inst.op->src[k] == Type::None)
@@ -172,15 +187,15 @@ void runSdwa(Wave &w, const Inst &inst) {
     uint32_t *out = w.row(kTempRow + k);
     const uint32_t scalar = o.isVgpr() ? 0 : read32(w, o);
     for (unsigned lane = 0; lane < w.lanes; ++lane)
-      out[lane] =
-          selectPart(o.isVgpr() ? w.row(o.index)[lane] : scalar, selects[k], o.flags & kSext);
+      out[lane] = selectPart(o.isVgpr() ? w.row(o.index)[lane] : scalar, inst.sdwa.sources[k],
+                             o.flags & kSext);
     run.src[k] = {Kind::Vgpr, static_cast<uint8_t>(o.flags & (kNeg | kAbs)),
                   static_cast<uint16_t>(kTempRow + k), 0};
   }
-  const unsigned dstSel = inst.sdwa & 7, unused = inst.sdwa >> 3 & 3;
+  const unsigned dstSel = inst.sdwa.result, unused = inst.sdwa.unused;
   // Multiply-accumulate forms read their destination, so it stays in place for a full-register
   // result.
-  if (dstSel >= 6) {
+  if (dstSel == kWholeDword) {
     inst.base(w, run);
     return;
   }

@@ -24,8 +24,6 @@
 namespace flyemu::test {
 
 namespace {
-using Effect = ScalarRule::Effect;
-
 /// One of LLVM's opcodes that the emulator has, decoded from an encoding of it.
 struct Case {
   std::string record; ///< LLVM's name
@@ -156,48 +154,47 @@ TEST_CASE("effects: the rules of the check for values that nobody has written ar
       const unsigned e = c.effects();
       const ScalarRule rule = scalarRule(i, e);
       if (i.enc == Enc::Sopp) {
-        CHECK((rule.effect == Effect::BranchScc) == bool(e & kReadsScc));
-        CHECK((rule.effect == Effect::BranchVcc) == bool(e & kReadsVcc));
-        CHECK((rule.effect == Effect::BranchExec) == bool(e & kReadsExec && !(e & kReadsM0)));
+        CHECK((rule.flow == Flow::BranchScc) == bool(e & kReadsScc));
+        CHECK((rule.flow == Flow::BranchVcc) == bool(e & kReadsVcc));
+        CHECK((rule.flow == Flow::BranchExec) == bool(e & kReadsExec && !(e & kReadsM0)));
         continue;
       }
       if (i.enc == Enc::Smem) {
         if (!isAmong(kMemory, c.name())) {
-          CHECK((rule.effect == Effect::Load || rule.effect == Effect::Atomic) == bool(e & kLoads));
-          CHECK((rule.effect == Effect::Store || rule.effect == Effect::Atomic) ==
-                bool(e & kStores));
+          CHECK((rule.flow == Flow::Load || rule.flow == Flow::Atomic) == bool(e & kLoads));
+          CHECK((rule.flow == Flow::Store || rule.flow == Flow::Atomic) == bool(e & kStores));
         }
         // Of the others, a clock has a result.
-        if (rule.effect == Effect::Defines || rule.effect == Effect::None)
-          CHECK((rule.effect == Effect::Defines) == bool(e & kWritesScalar));
+        if (rule.flow == Flow::Defines || rule.flow == Flow::None)
+          CHECK((rule.flow == Flow::Defines) == bool(e & kWritesScalar));
         continue;
       }
       if (i.enc != Enc::Sop1 && i.enc != Enc::Sop2 && i.enc != Enc::Sopc && i.enc != Enc::Sopk)
         continue;
       ++scalar;
-      switch (rule.effect) { // those that set SCC, or look at it, whatever the rule's bits say
-      case Effect::Logic:
-      case Effect::SaveExec:
-      case Effect::WriteExec:
-      case Effect::ShiftLeft:
-      case Effect::ShiftRight:
-      case Effect::Extract:
-      case Effect::Equal:
-      case Effect::BitTest:
+      switch (rule.flow) { // those that set SCC, or look at it, whatever the rule's bits say
+      case Flow::Logic:
+      case Flow::SaveExec:
+      case Flow::WriteExec:
+      case Flow::ShiftLeft:
+      case Flow::ShiftRight:
+      case Flow::Extract:
+      case Flow::Equal:
+      case Flow::BitTest:
         CHECK(e & kWritesScc);
         CHECK_FALSE(e & kReadsScc);
         break;
-      case Effect::Select:
-      case Effect::MoveIf:
+      case Flow::Select:
+      case Flow::MoveIf:
         CHECK(e & kReadsScc);
         CHECK_FALSE(e & kWritesScc);
         break;
-      case Effect::Move:
-      case Effect::Defines:
-      case Effect::Jump:
+      case Flow::Move:
+      case Flow::Defines:
+      case Flow::Jump:
         CHECK_FALSE(e & (kReadsScc | kWritesScc));
         break;
-      case Effect::None:
+      case Flow::None:
         CHECK((!(e & kWritesScc) || rule.writesScc || isAmong(kScc, c.name())));
         break;
       default:
@@ -206,16 +203,16 @@ TEST_CASE("effects: the rules of the check for values that nobody has written ar
         break;
       }
       // These have results by their rules; the others by LLVM's word.
-      const bool result = rule.effect == Effect::Move || rule.effect == Effect::MoveIf ||
-                          rule.effect == Effect::Select || rule.effect == Effect::Logic ||
-                          rule.effect == Effect::SaveExec || rule.effect == Effect::WriteExec ||
-                          rule.effect == Effect::ShiftLeft || rule.effect == Effect::ShiftRight ||
-                          rule.effect == Effect::Extract || rule.effect == Effect::Defines;
+      const bool result = rule.flow == Flow::Move || rule.flow == Flow::MoveIf ||
+                          rule.flow == Flow::Select || rule.flow == Flow::Logic ||
+                          rule.flow == Flow::SaveExec || rule.flow == Flow::WriteExec ||
+                          rule.flow == Flow::ShiftLeft || rule.flow == Flow::ShiftRight ||
+                          rule.flow == Flow::Extract || rule.flow == Flow::Defines;
       if (result)
         CHECK(e & kWritesScalar);
-      if (rule.effect == Effect::Equal || rule.effect == Effect::BitTest)
+      if (rule.flow == Flow::Equal || rule.flow == Flow::BitTest)
         CHECK_FALSE(e & kWritesScalar);
-      const bool exec = rule.effect == Effect::SaveExec || rule.effect == Effect::WriteExec;
+      const bool exec = rule.flow == Flow::SaveExec || rule.flow == Flow::WriteExec;
       if (!c.name().starts_with("s_subvector_loop")) // branches of waves of 64 on RDNA, which fault
         CHECK(exec == bool(e & kWritesExec));
     }
@@ -242,9 +239,9 @@ TEST_CASE("effects: vector arithmetic has the operands that LLVM lists, of their
     for (const Case &c : casesOf(target)) {
       const Inst &i = c.inst();
       const unsigned e = c.effects();
-      if (i.op->cls != Class::Valu || (i.enc != Enc::Vop1 && i.enc != Enc::Vop2 &&
-                                       i.enc != Enc::Vopc && i.enc != Enc::Vop3 &&
-                                       i.enc != Enc::Vop3p))
+      if (i.op->cls != Class::Valu ||
+          (i.enc != Enc::Vop1 && i.enc != Enc::Vop2 && i.enc != Enc::Vopc && i.enc != Enc::Vop3 &&
+           i.enc != Enc::Vop3p))
         continue;
       INFO(target << ": " << c.record);
       ++compared;
@@ -278,6 +275,64 @@ TEST_CASE("effects: vector arithmetic has the operands that LLVM lists, of their
       CHECK(read == taken);
     }
     CHECK(compared > 500);
+  }
+}
+
+TEST_CASE("effects: what the rows say of operands is what LLVM lists") {
+  for (const char *target : kTargets) {
+    size_t literals = 0, carries = 0, controls = 0;
+    for (const Case &c : casesOf(target)) {
+      const Inst &i = c.inst();
+      const OpDef &op = *i.op;
+      const unsigned e = c.effects();
+      INFO(target << ": " << c.record);
+      // Vector instructions with scalar results: a mask beside the vector, or a scalar alone.
+      unsigned written = 0;
+      for (unsigned k = 0; k < c.mc.vectorCount; ++k)
+        written += c.mc.vectors[k].written;
+      if (op.cls == Class::Valu && op.dst != Type::Mask && !isAmong(kWidths, c.name())) {
+        const bool scalar = e & kWritesScalar;
+        if (i.enc == Enc::Vop3) {
+          CHECK(op.has(kCarryMask) == (written && scalar));
+          CHECK(op.has(kScalarResult | kReadsLane) == (!written && scalar));
+          carries += op.has(kCarryMask);
+        } else if (i.enc == Enc::Vop1) {
+          CHECK(op.has(kReadsFirstLane) == (!written && scalar));
+        }
+      }
+      if (op.has(kWritesLane))
+        CHECK(c.mc.vectors[c.mc.vectorCount - 1].tied); // the other lanes stay
+      if (op.has(kSwapsInLane) && !isAmong(kWidths, c.name()))
+        CHECK(e & kWritesTwoVectors);
+      // VOP2 has a second dword for a permute, for a literal that the first source asks for, or
+      // because the operation has a constant of its own.
+      if (i.enc == Enc::Vop2) {
+        const unsigned source = c.words[0] & 511;
+        const bool asked =
+            source == 255 || source == 249 || source == 250 || source == 233 || source == 234;
+        if (!asked)
+          CHECK((op.literal != Literal::None) == (i.dwords == 2));
+        literals += op.literal != Literal::None;
+      }
+      // Instructions of memory's encodings that move no data are cache control.
+      if ((i.enc == Enc::Mubuf || i.enc == Enc::Global) && op.cls == Class::Other) {
+        CHECK(op.has(kOrders));
+        ++controls;
+      }
+      if (op.has(kTypedBuffer))
+        CHECK(i.enc == Enc::Mtbuf);
+      if (i.enc == Enc::Mtbuf)
+        CHECK(op.has(kTypedBuffer));
+      if (i.enc >= Enc::Ds && op.has(kNoAddress))
+        CHECK(i.rows.address == 0);
+      if (op.has(kMovesLanes))
+        CHECK_FALSE(e & (kLoads | kStores));
+      if (op.waits)
+        CHECK((i.enc == Enc::Sopp || i.enc == Enc::Sopk));
+    }
+    CHECK(literals > 2);
+    CHECK(carries > 5);
+    CHECK(controls > 2);
   }
 }
 
@@ -354,8 +409,8 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
     std::string wrong;
     for (const Case &c : casesOf(target)) {
       const Inst &i = c.inst();
-      const bool scalar = i.enc == Enc::Sop1 || i.enc == Enc::Sop2 || i.enc == Enc::Sopc ||
-                          i.enc == Enc::Sopk;
+      const bool scalar =
+          i.enc == Enc::Sop1 || i.enc == Enc::Sop2 || i.enc == Enc::Sopc || i.enc == Enc::Sopk;
       const bool vector = i.enc == Enc::Vop1 || i.enc == Enc::Vop2 || i.enc == Enc::Vopc ||
                           i.enc == Enc::Vop3 || i.enc == Enc::Vop3p;
       if ((!scalar && !vector) || (i.op->cls != Class::Salu && i.op->cls != Class::Valu))

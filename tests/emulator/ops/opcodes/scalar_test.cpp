@@ -87,8 +87,10 @@ bool overflowsAdd(i64 a, i64 b) { return a + b != si(u64(a + b)); }
     "s_" NAME "_b64", "U:UU", [](u64 a, u64 b, u64, bool) { return u64(EXPR); }, nonzero           \
   }
 #define LSHL_ADD(N)                                                                                \
-  {"s_lshl" #N "_add_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo((a << N) + b); },       \
-   [](u64 a, u64 b, u64) { return (a << N) + b > 0xffffffff; }}
+  {                                                                                                \
+    "s_lshl" #N "_add_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo((a << N) + b); },      \
+        [](u64 a, u64 b, u64) { return (a << N) + b > 0xffffffff; }                                \
+  }
 const ScalarOp kOps[] = {
     {"s_add_u32 s_add_co_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo(a + b); },
      [](u64 a, u64 b, u64) { return a + b > 0xffffffff; }},
@@ -577,13 +579,20 @@ TEST_CASE("opcodes: gfx12: scalar floating point follows MODE") {
   Machine m("gfx1201");
   const size_t add = m.add("s_add_f32 s20, s8, s9"), fmac = m.add("s_fmac_f16 s20, s8, s9"),
                convert = m.add("s_cvt_f16_f32 s20, s8"), high = m.add("s_cvt_hi_f32_f16 s20, s8"),
-               compare = m.add("s_cmp_eq_f32 s8, s9");
+               compare = m.add("s_cmp_eq_f32 s8, s9"),
+               fmamk = m.add("s_fmamk_f32 s20, s8, 0x40490fdb, s9"),
+               fmaak = m.add("s_fmaak_f32 s20, s8, s9, 0x40490fdb");
   m.build();
   m.setMode(0xf5); // upwards
   m.s(8) = 0x3f800000;
   m.s(9) = 0x33000000; // 2^-25
   CHECK(m.run(add) == "");
   CHECK(m.s(20) == 0x3f800001);
+  m.s(8) = 0x40000000;
+  CHECK(m.run(fmamk) == ""); // 2 pi and 2^-25
+  CHECK(m.s(20) == 0x40c90fdc);
+  CHECK(m.run(fmaak) == ""); // 2^-24 and pi
+  CHECK(m.s(20) == 0x40490fdc);
   m.s(8) = 0x3f800001;
   CHECK(m.run(convert) == "");
   CHECK(m.s(20) == 0x3c01);

@@ -1,4 +1,4 @@
-#include "emulator/loader/code_object.h"
+#include "emulator/loader/loaded_code.h"
 
 #include "emulator/isa/machine.h"
 #include "emulator/loader/elf_file.h"
@@ -29,7 +29,8 @@ enum AmdgpuRelocation : uint32_t {
 constexpr size_t PageSize = 4096;
 constexpr size_t DescriptorSize = 64;
 
-// Decoded code takes many times its bytes, so that more than any compiler makes is refused.
+// Decoded code takes many times the memory of its bytes, so larger code than any compiler makes is
+// refused.
 constexpr size_t MaxCode = size_t(256) << 20;
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -40,15 +41,15 @@ size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * u
 
 } // namespace
 
-/// The steps from an ELF file to a CodeObject.
-class CodeObjectBuilder {
+/// The steps from an ELF file to a LoadedCode.
+class LoadedCodeBuilder {
 public:
-  CodeObjectBuilder(ByteView file, const ElfFile &elf, const TargetId &device)
-      : elf_(elf), device_(device), object_(new CodeObject) {
+  LoadedCodeBuilder(ByteView file, const ElfFile &elf, const TargetId &device)
+      : elf_(elf), device_(device), object_(new LoadedCode) {
     object_->lines_ = std::make_shared<SourceLines>(file);
   }
 
-  std::shared_ptr<CodeObject> build() {
+  std::shared_ptr<LoadedCode> build() {
     checkTarget();
     mapSegments();
     for (const ElfRelocation &relocation : elf_.relocations())
@@ -167,14 +168,14 @@ private:
     for (const ElfSymbol &symbol : elf_.symbols())
       if (symbol.defined)
         symbols.emplace(symbol.name, &symbol);
-    for (const KernelMetadata &kernel : metadata.kernels) {
+    for (const KernelNotes &kernel : metadata.kernels) {
       auto found = symbols.find(kernel.symbol);
       if (found == symbols.end())
         malformed("kernel " + kernel.name + " has no symbol " + kernel.symbol);
       const ElfSymbol *symbol = found->second;
       if (!segmentOf(symbol->value, DescriptorSize))
         malformed("the descriptor of kernel " + kernel.name + " lies outside all segments");
-      LoadedKernel loaded;
+      CodeKernel loaded;
       loaded.metadata = kernel;
       loaded.code.name = kernel.name;
       loaded.code.descriptor = KernelDescriptor::parse(object_->base_ + symbol->value);
@@ -214,7 +215,7 @@ private:
   const ElfFile &elf_;
   const TargetId &device_;
   const Machine *machine_ = nullptr; ///< the device's
-  std::shared_ptr<CodeObject> object_;
+  std::shared_ptr<LoadedCode> object_;
   std::map<const ElfSegment *, std::shared_ptr<CodeSegment>> code_;
 };
 
@@ -223,7 +224,7 @@ std::shared_ptr<const Program> CodeSegment::program() {
   return program_;
 }
 
-std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &device,
+std::shared_ptr<LoadedCode> LoadedCode::load(ByteView file, const TargetId &device,
                                              uint64_t memory) {
   ElfFile elf = ElfFile::parse(file);
   if (elf.imageSize() > memory)
@@ -231,21 +232,21 @@ std::shared_ptr<CodeObject> CodeObject::load(ByteView file, const TargetId &devi
                     "the code object of " + std::to_string(file.size()) + " bytes claims " +
                         std::to_string(elf.imageSize()) + " in memory; the device has " +
                         std::to_string(memory));
-  return CodeObjectBuilder(file, elf, device).build();
+  return LoadedCodeBuilder(file, elf, device).build();
 }
 
-CodeObject::~CodeObject() {
+LoadedCode::~LoadedCode() {
   kernels_.clear();
   if (base_)
     munmap(base_, mappedSize_);
 }
 
-const LoadedKernel *CodeObject::findKernel(const std::string &name) const {
+const CodeKernel *LoadedCode::findKernel(const std::string &name) const {
   auto it = kernels_.find(name);
   return it == kernels_.end() ? nullptr : &it->second;
 }
 
-const LoadedVariable *CodeObject::findVariable(const std::string &name) const {
+const CodeVariable *LoadedCode::findVariable(const std::string &name) const {
   auto it = variables_.find(name);
   return it == variables_.end() ? nullptr : &it->second;
 }

@@ -34,8 +34,8 @@ private:
 };
 
 /// A kernel with what the launch needs.
-struct LoadedKernel {
-  KernelMetadata metadata;
+struct CodeKernel {
+  KernelNotes metadata;
   KernelCode code; ///< without its program
   std::shared_ptr<CodeSegment> segment;
 
@@ -48,43 +48,43 @@ struct LoadedKernel {
 };
 
 /// A variable of the module, e.g. a `__device__` array. Address is a host and device address.
-struct LoadedVariable {
+struct CodeVariable {
   uint64_t address = 0;
   uint64_t size = 0;
 };
 
-class CodeObject {
+class LoadedCode {
 public:
-  /// Loads the ELF image \p file for \p device, which has \p memory bytes. Throws LoadError, its
-  /// message complete for people.
-  static std::shared_ptr<CodeObject> load(ByteView file, const TargetId &device,
+  /// Loads the ELF image \p file for \p device, which has \p memory bytes. Throws LoadError, whose
+  /// message needs no addition.
+  static std::shared_ptr<LoadedCode> load(ByteView file, const TargetId &device,
                                           uint64_t memory = uint64_t(1) << 32);
-  ~CodeObject();
-  CodeObject(const CodeObject &) = delete;
-  CodeObject &operator=(const CodeObject &) = delete;
+  ~LoadedCode();
+  LoadedCode(const LoadedCode &) = delete;
+  LoadedCode &operator=(const LoadedCode &) = delete;
 
-  const LoadedKernel *findKernel(const std::string &name) const;
-  const LoadedVariable *findVariable(const std::string &name) const;
-  const std::map<std::string, LoadedKernel> &kernels() const { return kernels_; }
-  const std::map<std::string, LoadedVariable> &variables() const { return variables_; }
+  const CodeKernel *findKernel(const std::string &name) const;
+  const CodeVariable *findVariable(const std::string &name) const;
+  const std::map<std::string, CodeKernel> &kernels() const { return kernels_; }
+  const std::map<std::string, CodeVariable> &variables() const { return variables_; }
   /// What launches may touch of the image, one range per segment.
   const std::vector<MemoryRange> &ranges() const { return ranges_; }
   const TargetId &target() const { return target_; }
   unsigned version() const { return version_; }
 
 private:
-  CodeObject() = default;
+  LoadedCode() = default;
 
   uint8_t *base_ = nullptr;
   size_t mappedSize_ = 0;
   TargetId target_;
   unsigned version_ = 0;
-  std::map<std::string, LoadedKernel> kernels_;
-  std::map<std::string, LoadedVariable> variables_;
+  std::map<std::string, CodeKernel> kernels_;
+  std::map<std::string, CodeVariable> variables_;
   std::vector<MemoryRange> ranges_;
   std::shared_ptr<const SourceLines> lines_;
 
-  friend class CodeObjectBuilder;
+  friend class LoadedCodeBuilder;
 };
 
 } // namespace flyemu::loader
