@@ -21,7 +21,7 @@ thread_local unsigned depth = 0, pinned = 0;
 
 void beforeFork() {
   forking.store(true);
-  const auto end = Clock::now() + forkPatience;
+  const auto end = Clock::now() + kForkPatience;
   const unsigned own = depth ? 1 : 0;
   while (threadsInside.load() > own && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -50,6 +50,6 @@ bool lostByFork();
 void restartAfterFork(void (*restart)());
 
 /// How long a fork waits for what is under way.
-inline constexpr std::chrono::seconds forkPatience{10};
+inline constexpr std::chrono::seconds kForkPatience{10};
 
 } // namespace flyemu::hip

@@ -9,8 +9,9 @@ struct StatusEntry {
   const char *text;
 };
 
-#define FLYEMU_STATUS(name, text) {name, #name, text}
-constexpr StatusEntry entries[] = {
+#define FLYEMU_STATUS(name, text)                                                                  \
+  { name, #name, text }
+constexpr StatusEntry kEntries[] = {
     FLYEMU_STATUS(hipSuccess, "no error"),
     FLYEMU_STATUS(hipErrorInvalidValue, "invalid argument"),
     FLYEMU_STATUS(hipErrorOutOfMemory, "out of memory"),
@@ -91,7 +92,7 @@ thread_local hipError_t lastError = hipSuccess;
 thread_local std::string lastText;
 
 const StatusEntry *find(hipError_t status) {
-  for (const StatusEntry &entry : entries)
+  for (const StatusEntry &entry : kEntries)
     if (entry.status == status)
       return &entry;
   return nullptr;

@@ -6,6 +6,8 @@
 namespace flyemu {
 
 namespace {
+/// gfx12's scopes: a compute unit, its shader engine, the device, the system.
+constexpr unsigned kScopeDevice = 2;
 constexpr unsigned kDpp8Code = 233, kDpp8FiCode = 234, kDppCode = 250;
 
 bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
@@ -126,7 +128,7 @@ void flat11(const Machine &target, const uint32_t *words, Inst &inst) {
     inst.flags |= kVaddr;
   inst.offset = static_cast<int32_t>(w << 19) >> 19;
   if (bitField(w, 14, 1))
-    inst.flags |= kGlc;
+    inst.flags |= kGlc | kWideScope;
 }
 
 void flat12(const Machine &target, const uint32_t *words, Inst &inst, unsigned segment) {
@@ -143,6 +145,8 @@ void flat12(const Machine &target, const uint32_t *words, Inst &inst, unsigned s
   inst.offset = static_cast<int32_t>(w2) >> 8;
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
+  if (bitField(w1, 18, 2) >= kScopeDevice)
+    inst.flags |= kWideScope;
 }
 
 void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -155,7 +159,7 @@ void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
   inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
   inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) |
-                (bitField(w, 14, 1) ? kGlc : 0);
+                (bitField(w, 14, 1) ? kGlc | kWideScope : 0);
 }
 
 void buffer12(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -168,7 +172,8 @@ void buffer12(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.src[3] = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
   inst.offset = static_cast<int32_t>(w2 >> 8);
   inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
-                (bitField(w1, 20, 1) ? kGlc : 0);
+                (bitField(w1, 20, 1) ? kGlc : 0) |
+                (bitField(w1, 18, 2) >= kScopeDevice ? kWideScope : 0);
 }
 
 void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {

@@ -11,6 +11,10 @@ constexpr unsigned kNoScalarAddress = 0x7f;
 /// From this opcode on, VOP3's instructions are not VOP1's, VOP2's or VOPC's too.
 constexpr unsigned kFirstVop3Only = 0x1c0;
 
+/// CDNA3's memory instructions have two bits of scope, of which SC1 is set for the device and the
+/// system. Before, GLC is what reaches beyond the workgroup.
+bool hasScopes(const Machine &target) { return target.processor->family != flydsl::Family::cdna2; }
+
 /// SDWA's selector of a part; the reserved one is the whole dword too.
 uint8_t part(unsigned selector) {
   return static_cast<uint8_t>(selector > kWholeDword ? kWholeDword : selector);
@@ -236,6 +240,8 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       inst.offset = static_cast<int32_t>(w << 19) >> 19;
     if (bitField(w, 16, 1))
       inst.flags |= kGlc;
+    if (bitField(w, hasScopes(target) ? 25 : 16, 1))
+      inst.flags |= kWideScope;
     if (!addressBit && bitField(w, 13, 1))
       inst.flags |= kToLds;
     return nullptr;
@@ -251,7 +257,8 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
     inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
     inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
-                  (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0);
+                  (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
+                  (bitField(w, hasScopes(target) ? 15 : 14, 1) ? kWideScope : 0);
     if (typed)
       inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
     return nullptr;

@@ -52,8 +52,7 @@ constexpr Fill kFills[] = {{0, 0, 0},
 
 using Visit = std::function<void(const EncodingWords &, const McInstruction &)>;
 
-template <size_t N>
-void walk(const Format (&formats)[N], const McTarget &mc, const Visit &visit) {
+template <size_t N> void walk(const Format (&formats)[N], const McTarget &mc, const Visit &visit) {
   for (const Format &f : formats)
     for (uint32_t opcode = 0; opcode < 1u << f.bits; ++opcode)
       for (const Fill &fill : kFills) {

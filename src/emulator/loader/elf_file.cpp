@@ -6,16 +6,16 @@
 namespace flyemu::loader {
 namespace {
 
-constexpr unsigned ElfOsAbiAmdgpuHsa = 64; // LLVM's AMDGPUUsage, "Header"
-constexpr unsigned MachineAmdgpu = 224;
-constexpr unsigned NoteAmdgpuMetadata = 32;
+constexpr unsigned kElfOsAbiAmdgpuHsa = 64; // LLVM's AMDGPUUsage, "Header"
+constexpr unsigned kMachineAmdgpu = 224;
+constexpr unsigned kNoteAmdgpuMetadata = 32;
 // A code object's image larger than this is taken for damage, not for a program.
-constexpr uint64_t MaxImageSize = uint64_t(1) << 32;
-constexpr uint64_t MaxSymbols = uint64_t(1) << 24;
+constexpr uint64_t kMaxImageSize = uint64_t(1) << 32;
+constexpr uint64_t kMaxSymbols = uint64_t(1) << 24;
 // Linkers write about ten program headers, and put segments next to each other.
-constexpr unsigned MaxProgramHeaders = 1024;
-constexpr uint64_t MaxGaps = uint64_t(64) << 20;
-constexpr uint64_t MaxSymbolName = uint64_t(1) << 20;
+constexpr unsigned kMaxProgramHeaders = 1024;
+constexpr uint64_t kMaxGaps = uint64_t(64) << 20;
+constexpr uint64_t kMaxSymbolName = uint64_t(1) << 20;
 
 [[noreturn]] void malformed(const std::string &message) {
   throw LoadError(LoadFailure::Malformed, message);
@@ -26,7 +26,7 @@ constexpr uint64_t MaxSymbolName = uint64_t(1) << 20;
 uint64_t ElfFile::extent(ByteView header, const std::vector<uint8_t> &programHeaders) {
   auto eh = header.read<Elf64_Ehdr>(0, "ELF header");
   auto end = [](uint64_t offset, uint64_t size) {
-    return offset > MaxImageSize || size > MaxImageSize ? MaxImageSize : offset + size;
+    return offset > kMaxImageSize || size > kMaxImageSize ? kMaxImageSize : offset + size;
   };
   uint64_t extent = std::max<uint64_t>(sizeof(Elf64_Ehdr),
                                        end(eh.e_phoff, uint64_t(eh.e_phnum) * sizeof(Elf64_Phdr)));
@@ -44,16 +44,16 @@ ElfFile ElfFile::parse(ByteView file) {
   auto eh = file.read<Elf64_Ehdr>(0, "ELF header");
   if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
     malformed("not a 64-bit little-endian ELF file");
-  if (eh.e_machine != MachineAmdgpu)
+  if (eh.e_machine != kMachineAmdgpu)
     malformed("ELF machine " + std::to_string(eh.e_machine) + " is not AMDGPU (224)");
-  if (eh.e_ident[EI_OSABI] != ElfOsAbiAmdgpuHsa)
+  if (eh.e_ident[EI_OSABI] != kElfOsAbiAmdgpuHsa)
     malformed("ELF OS ABI " + std::to_string(eh.e_ident[EI_OSABI]) + " is not AMDGPU HSA (64)");
   if (eh.e_type != ET_DYN)
     malformed("ELF type " + std::to_string(eh.e_type) +
               " is not a shared object: link the code object first");
   if (eh.e_phnum == 0 || eh.e_phentsize != sizeof(Elf64_Phdr))
     malformed("no program headers, or of a wrong size");
-  if (eh.e_phnum > MaxProgramHeaders)
+  if (eh.e_phnum > kMaxProgramHeaders)
     malformed("the header claims " + std::to_string(eh.e_phnum) + " program headers");
 
   ElfFile result;
@@ -72,7 +72,7 @@ void ElfFile::readSegments(ByteView file, uint64_t offset, unsigned count) {
     case PT_LOAD: {
       if (ph.p_memsz < ph.p_filesz)
         malformed("a segment is smaller in memory than in the file");
-      if (ph.p_vaddr > MaxImageSize || ph.p_memsz > MaxImageSize - ph.p_vaddr)
+      if (ph.p_vaddr > kMaxImageSize || ph.p_memsz > kMaxImageSize - ph.p_vaddr)
         malformed("a segment ends beyond 4 GiB");
       ElfSegment segment;
       segment.address = ph.p_vaddr;
@@ -108,7 +108,7 @@ void ElfFile::readSegments(ByteView file, uint64_t offset, unsigned count) {
   uint64_t used = 0;
   for (const ElfSegment &segment : segments_)
     used += segment.memorySize;
-  if (imageSize_ - used > MaxGaps)
+  if (imageSize_ - used > kMaxGaps)
     malformed("segments of " + std::to_string(used) + " bytes are spread over " +
               std::to_string(imageSize_));
 }
@@ -123,7 +123,7 @@ void ElfFile::readNotes(ByteView notes, uint64_t align) {
     uint64_t descAt = nameAt + roundUp(nh.n_namesz);
     ByteView name = notes.sub(nameAt, nh.n_namesz, "note name");
     ByteView desc = notes.sub(descAt, nh.n_descsz, "note");
-    if (nh.n_type == NoteAmdgpuMetadata && name.size() >= 6 &&
+    if (nh.n_type == kNoteAmdgpuMetadata && name.size() >= 6 &&
         std::memcmp(name.data(), "AMDGPU", 6) == 0)
       metadata_ = desc;
     at = descAt + roundUp(nh.n_descsz);
@@ -221,14 +221,14 @@ void ElfFile::readDynamic() {
 }
 
 void ElfFile::readSymbols(uint64_t symTab, uint64_t strTab, uint64_t strSize, uint64_t count) {
-  if (count > MaxSymbols)
+  if (count > kMaxSymbols)
     malformed("the hash table claims " + std::to_string(count) + " symbols");
   ByteView table = atAddress(symTab, count * sizeof(Elf64_Sym), "symbol table");
   ByteView names = atAddress(strTab, strSize, "string table");
   for (uint64_t i = 0; i < count; ++i) {
     auto entry = table.read<Elf64_Sym>(i * sizeof(Elf64_Sym), "symbol");
     ElfSymbol symbol;
-    symbol.name = names.string(entry.st_name, "symbol name", MaxSymbolName);
+    symbol.name = names.string(entry.st_name, "symbol name", kMaxSymbolName);
     symbol.value = entry.st_value;
     symbol.size = entry.st_size;
     symbol.defined = entry.st_shndx != SHN_UNDEF;

@@ -34,7 +34,7 @@ struct HiddenArgument {
 };
 
 // LLVM's AMDGPUUsage, "Code Object V3 and above Kernel Argument Metadata" and the same of V5.
-constexpr HiddenArgument hiddenArguments[] = {
+constexpr HiddenArgument kHiddenArguments[] = {
     {"hidden_global_offset_x", 8, HiddenValue::Zero},
     {"hidden_global_offset_y", 8, HiddenValue::Zero},
     {"hidden_global_offset_z", 8, HiddenValue::Zero},
@@ -117,9 +117,9 @@ void fillHiddenArguments(const KernelNotes &kernel, const LaunchShape &shape,
     if (!argument.isHidden())
       continue;
     const auto known = std::find_if(
-        std::begin(hiddenArguments), std::end(hiddenArguments),
+        std::begin(kHiddenArguments), std::end(kHiddenArguments),
         [&](const HiddenArgument &hidden) { return argument.valueKind == hidden.kind; });
-    if (known == std::end(hiddenArguments))
+    if (known == std::end(kHiddenArguments))
       throw std::invalid_argument("kernel " + kernel.name + " takes the hidden argument '" +
                                   argument.valueKind +
                                   "', which the emulator does not know: it knows those of code "

@@ -26,12 +26,12 @@ enum AmdgpuRelocation : uint32_t {
   RelocRelative64 = 13,
 };
 
-constexpr size_t PageSize = 4096;
-constexpr size_t DescriptorSize = 64;
+constexpr size_t kPageSize = 4096;
+constexpr size_t kDescriptorSize = 64;
 
 // Decoded code takes many times the memory of its bytes, so larger code than any compiler makes is
 // refused.
-constexpr size_t MaxCode = size_t(256) << 20;
+constexpr size_t kMaxCode = size_t(256) << 20;
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -75,7 +75,7 @@ private:
 
   void mapSegments() {
     // One reservation keeps the relative addresses that the code was linked with.
-    size_t size = roundUp(elf_.imageSize(), PageSize);
+    size_t size = roundUp(elf_.imageSize(), kPageSize);
     void *base = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
@@ -155,7 +155,7 @@ private:
 
   std::shared_ptr<CodeSegment> codeOf(const ElfSegment &segment) {
     std::shared_ptr<CodeSegment> &code = code_[&segment];
-    if (segment.bytes.size() > MaxCode)
+    if (segment.bytes.size() > kMaxCode)
       malformed("a code segment of " + std::to_string(segment.bytes.size()) + " bytes");
     if (!code)
       code = std::make_shared<CodeSegment>(device_.processor, object_->base_ + segment.address,
@@ -173,7 +173,7 @@ private:
       if (found == symbols.end())
         malformed("kernel " + kernel.name + " has no symbol " + kernel.symbol);
       const ElfSymbol *symbol = found->second;
-      if (!segmentOf(symbol->value, DescriptorSize))
+      if (!segmentOf(symbol->value, kDescriptorSize))
         malformed("the descriptor of kernel " + kernel.name + " lies outside all segments");
       CodeKernel loaded;
       loaded.metadata = kernel;

@@ -10,8 +10,8 @@ using nlohmann::json;
 
 // Larger sizes are taken for damage: a launch copies its segment, and each value of the note takes
 // many times its bytes while it is read.
-constexpr uint32_t MaxKernargSize = uint32_t(1) << 20;
-constexpr size_t MaxNote = size_t(64) << 20;
+constexpr uint32_t kMaxKernargSize = uint32_t(1) << 20;
+constexpr size_t kMaxNote = size_t(64) << 20;
 
 [[noreturn]] void malformed(const std::string &message) {
   throw LoadError(LoadFailure::Malformed, "metadata: " + message);
@@ -84,10 +84,10 @@ KernelNotes parseKernel(const json &map) {
   if (result.name.empty() || result.symbol.empty())
     malformed("a kernel has no name or no symbol");
   result.kernargSize = number(map, ".kernarg_segment_size", 0);
-  if (result.kernargSize > MaxKernargSize)
+  if (result.kernargSize > kMaxKernargSize)
     malformed("kernel " + result.name + " claims a kernarg segment of " +
               std::to_string(result.kernargSize) + " bytes; the most is " +
-              std::to_string(MaxKernargSize));
+              std::to_string(kMaxKernargSize));
   result.kernargAlignment = number(map, ".kernarg_segment_align", 8);
   result.groupSegmentSize = number(map, ".group_segment_fixed_size", 0);
   result.privateSegmentSize = number(map, ".private_segment_fixed_size", 0);
@@ -137,7 +137,7 @@ uint32_t KernelNotes::explicitSize() const {
 
 Metadata Metadata::parse(ByteView document) {
   const uint8_t *begin = document.data(), *end = begin + document.size();
-  if (document.size() > MaxNote)
+  if (document.size() > kMaxNote)
     malformed("a note of " + std::to_string(document.size()) + " bytes");
   DepthLimit limit;
   json root;

@@ -9,9 +9,9 @@ namespace flyemu::loader {
 namespace {
 
 // Clang's documentation, "Clang Offload Bundler", "Bundled Binary File Layout".
-constexpr std::string_view Magic = "__CLANG_OFFLOAD_BUNDLE__";
-constexpr std::string_view CompressedMagic = "CCOB";
-constexpr uint64_t MaxEntries = 1024;
+constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
+constexpr std::string_view kCompressedMagic = "CCOB";
+constexpr uint64_t kMaxEntries = 1024;
 
 bool startsWith(ByteView image, std::string_view magic) {
   return image.contains(0, magic.size()) &&
@@ -33,10 +33,10 @@ struct CompressedHeader {
   uint64_t length = 0;   ///< of the header
 };
 
-constexpr uint64_t MaxSize = uint64_t(1) << 30;
+constexpr uint64_t kMaxSize = uint64_t(1) << 30;
 // zlib packs no bytes tighter than this; bundles by zstd, several targets' code in one stream, are
 // far from it too. What claims more is a few bytes that want a lot of memory.
-constexpr uint64_t MaxRatio = 1032;
+constexpr uint64_t kMaxRatio = 1032;
 
 CompressedHeader readCompressedHeader(ByteView image) {
   CompressedHeader h;
@@ -57,7 +57,7 @@ CompressedHeader readCompressedHeader(ByteView image) {
     throw LoadError(LoadFailure::Unsupported,
                     "a compressed offload bundle of version " + std::to_string(h.version));
   }
-  if (h.size > MaxSize)
+  if (h.size > kMaxSize)
     throw LoadError(LoadFailure::Malformed,
                     "the compressed offload bundle claims " + std::to_string(h.size) + " bytes");
   return h;
@@ -70,7 +70,7 @@ void expand(ByteView image, std::vector<uint8_t> &bytes) {
   if (end < h.length)
     throw LoadError(LoadFailure::Malformed, "a compressed offload bundle shorter than its header");
   const llvm::ArrayRef<uint8_t> packed(image.data() + h.length, end - h.length);
-  if (h.size > packed.size() * MaxRatio)
+  if (h.size > packed.size() * kMaxRatio)
     throw LoadError(LoadFailure::Malformed, "the compressed offload bundle of " +
                                                 std::to_string(packed.size()) +
                                                 " bytes claims to hold " + std::to_string(h.size));
@@ -87,17 +87,17 @@ void expand(ByteView image, std::vector<uint8_t> &bytes) {
     throw LoadError(LoadFailure::Malformed, "the compressed offload bundle is damaged: " +
                                                 llvm::toString(std::move(error)));
   bytes.resize(std::min<size_t>(size, bytes.size()));
-  if (!startsWith(ByteView(bytes.data(), bytes.size()), Magic))
+  if (!startsWith(ByteView(bytes.data(), bytes.size()), kMagic))
     throw LoadError(LoadFailure::Malformed, "what was compressed is no offload bundle");
 }
 
 std::vector<Entry> readTable(ByteView image) {
-  uint64_t count = image.read<uint64_t>(Magic.size(), "bundle entry count");
-  if (count > MaxEntries)
+  uint64_t count = image.read<uint64_t>(kMagic.size(), "bundle entry count");
+  if (count > kMaxEntries)
     throw LoadError(LoadFailure::Malformed,
                     "the offload bundle claims " + std::to_string(count) + " entries");
   std::vector<Entry> entries;
-  uint64_t at = Magic.size() + 8;
+  uint64_t at = kMagic.size() + 8;
   for (uint64_t i = 0; i < count; ++i) {
     Entry entry;
     entry.offset = image.read<uint64_t>(at, "bundle entry");
@@ -126,11 +126,11 @@ int fitness(const TargetId &code, const TargetId &device) {
 } // namespace
 
 bool isOffloadBundle(ByteView image) {
-  return startsWith(image, Magic) || startsWith(image, CompressedMagic);
+  return startsWith(image, kMagic) || startsWith(image, kCompressedMagic);
 }
 
 ByteView selectFromBundle(ByteView image, const TargetId &device, std::vector<uint8_t> &storage) {
-  if (startsWith(image, CompressedMagic)) {
+  if (startsWith(image, kCompressedMagic)) {
     expand(image, storage);
     image = ByteView(storage.data(), storage.size());
   }
@@ -156,7 +156,7 @@ ByteView selectFromBundle(ByteView image, const TargetId &device, std::vector<ui
 }
 
 uint64_t bundleExtent(ByteView image) {
-  if (startsWith(image, CompressedMagic)) {
+  if (startsWith(image, kCompressedMagic)) {
     const CompressedHeader h = readCompressedHeader(image);
     if (!h.fileSize)
       throw LoadError(LoadFailure::Unsupported,

@@ -9,13 +9,13 @@ namespace {
 
 // EI_ABIVERSION of code object versions 4 and 6, and the fields of e_flags since 4: LLVM's
 // AMDGPUUsage, "Header".
-constexpr uint8_t AbiVersion4 = 2;
-constexpr uint8_t AbiVersion6 = 4;
-constexpr uint32_t MachMask = 0x0ff;
-constexpr uint32_t XnackMask = 0x300;
-constexpr uint32_t XnackUnit = 0x100;
-constexpr uint32_t SrameccMask = 0xc00;
-constexpr uint32_t SrameccUnit = 0x400;
+constexpr uint8_t kAbiVersion4 = 2;
+constexpr uint8_t kAbiVersion6 = 4;
+constexpr uint32_t kMachMask = 0x0ff;
+constexpr uint32_t kXnackMask = 0x300;
+constexpr uint32_t kXnackUnit = 0x100;
+constexpr uint32_t kSrameccMask = 0xc00;
+constexpr uint32_t kSrameccUnit = 0x400;
 
 struct Mach {
   uint32_t value;
@@ -28,7 +28,7 @@ struct Mach {
 // Which processors have the features, and which generic target covers them: LLVM's AMDGPUUsage,
 // "Processors" and "Generic processor code objects". XNACK is always on on gfx1250 and gfx1251, so
 // that their target ids have no word for it.
-constexpr Mach Machs[] = {
+constexpr Mach kMachs[] = {
     {0x2c, "gfx900", "gfx9-generic", true, false},
     {0x2f, "gfx906", "gfx9-generic", true, true},
     {0x30, "gfx908", nullptr, true, true},
@@ -60,7 +60,7 @@ constexpr Mach Machs[] = {
 };
 
 const Mach *findMach(std::string_view name) {
-  for (const Mach &m : Machs)
+  for (const Mach &m : kMachs)
     if (name == m.name)
       return &m;
   return nullptr;
@@ -99,17 +99,17 @@ std::string TargetId::str() const {
 }
 
 TargetId targetFromElfFlags(uint32_t flags, uint8_t abiVersion) {
-  if (abiVersion < AbiVersion4)
+  if (abiVersion < kAbiVersion4)
     throw LoadError(LoadFailure::Unsupported,
                     "code object version " + std::to_string(abiVersion + 2) +
                         " is older than 4; compile it with -mcode-object-version=4 or later");
-  if (abiVersion > AbiVersion6)
+  if (abiVersion > kAbiVersion6)
     throw LoadError(LoadFailure::Unsupported, "code object version " +
                                                   std::to_string(abiVersion + 2) +
                                                   " is newer than 6, the newest known");
   TargetId result;
-  uint32_t value = flags & MachMask;
-  for (const Mach &m : Machs)
+  uint32_t value = flags & kMachMask;
+  for (const Mach &m : kMachs)
     if (m.value == value)
       result.processor = m.name;
   if (result.processor.empty()) {
@@ -117,8 +117,8 @@ TargetId targetFromElfFlags(uint32_t flags, uint8_t abiVersion) {
     std::snprintf(text, sizeof(text), "unknown (mach 0x%02x)", value);
     result.processor = text;
   }
-  result.xnack = featureField(flags, XnackMask, XnackUnit);
-  result.sramecc = featureField(flags, SrameccMask, SrameccUnit);
+  result.xnack = featureField(flags, kXnackMask, kXnackUnit);
+  result.sramecc = featureField(flags, kSrameccMask, kSrameccUnit);
   return result;
 }
 

@@ -61,7 +61,7 @@ Term decodeFormat(const Format &format, uint32_t bits) {
   term.significand =
       negative ? -static_cast<int32_t>(significand) : static_cast<int32_t>(significand);
   term.exponent =
-      significand ? static_cast<int32_t>(exponent ? exponent : 1) - format.bias : zeroExponent;
+      significand ? static_cast<int32_t>(exponent ? exponent : 1) - format.bias : kZeroExponent;
   return term;
 }
 

@@ -58,14 +58,14 @@ constexpr unsigned bitsOf(Elem elem) {
 constexpr bool isInteger(Elem elem) { return elem >= Elem::I8; }
 
 /// A finite value is significand * 2^(exponent - fraction bits of its format); the exponent of a
-/// subnormal is the format's smallest. Zero has exponent `zeroExponent`, below every other.
+/// subnormal is the format's smallest. Zero has exponent `kZeroExponent`, below every other.
 struct Term {
   int32_t significand = 0;
   int32_t exponent = 0;
   bool special = false; ///< NaN or infinity: `value` of the bits tells which
 };
 
-constexpr int32_t zeroExponent = -(1 << 20);
+constexpr int32_t kZeroExponent = -(1 << 20);
 
 /// How the bits of a floating-point format are laid out.
 struct Format {

@@ -88,7 +88,7 @@ public:
     }
     gather();
     for (unsigned block = 0; block < op.blocks; ++block)
-      for (unsigned column = 0; column < op.n; column += stripWidth)
+      for (unsigned column = 0; column < op.n; column += kStripWidth)
         strip(block, column);
     scatter();
   }
@@ -144,7 +144,7 @@ private:
   }
 
   void strip(unsigned block, unsigned column) {
-    unsigned width = std::min<unsigned>(stripWidth, op.n - column);
+    unsigned width = std::min<unsigned>(kStripWidth, op.n - column);
     switch (op.arithmetic) {
     case Arithmetic::GroupTruncate:
       return groupStrip(block, column, width);
@@ -234,7 +234,7 @@ private:
 
   void decodeOperand(Elem elem, const uint32_t *base, const Slot *slots, unsigned rows,
                      Decoded &to) {
-    to.largest = zeroExponent;
+    to.largest = kZeroExponent;
     std::memset(to.special, 0, sizeof(to.special));
     LaneStrip strip{nullptr, 0, elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem)};
     for (unsigned row = 0; row < rows; row += 16)
@@ -276,10 +276,10 @@ private:
     alignas(64) int32_t significandA[128], exponentA[128];
     alignas(64) int32_t significandB[128 * 16], exponentB[128 * 16];
     bool specialColumn[16] = {};
-    int32_t largestB = zeroExponent;
+    int32_t largestB = kZeroExponent;
     for (unsigned k = 0; k < op.k; ++k)
       for (unsigned lane = 0; lane < 16; ++lane) {
-        Term term{0, zeroExponent, false};
+        Term term{0, kZeroExponent, false};
         if (lane < width)
           term = decode(op.b, static_cast<uint32_t>(rawB(block, column + lane, k)));
         significandB[16 * k + lane] = term.significand;
@@ -299,7 +299,7 @@ private:
                      bitsOf(op.a) == 8};
     for (unsigned row = 0; row < op.m; ++row) {
       bool specialRow = false;
-      int32_t largestA = zeroExponent;
+      int32_t largestA = kZeroExponent;
       for (unsigned k = 0; k < op.k; ++k) {
         Term term = decode(op.a, static_cast<uint32_t>(rawA(block, row, k)));
         significandA[k] = term.significand;

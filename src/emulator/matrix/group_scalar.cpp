@@ -10,7 +10,7 @@ namespace {
 
 struct Sum {
   int64_t units = 0; // of 2^-24
-  int exponent = zeroExponent;
+  int exponent = kZeroExponent;
 };
 
 /// Magnitude shifted right: toward zero.

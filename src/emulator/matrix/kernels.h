@@ -10,7 +10,7 @@
 namespace flyemu::matrix {
 
 /// Columns that one call computes; narrower products leave the rest unused.
-constexpr unsigned stripWidth = 16;
+constexpr unsigned kStripWidth = 16;
 
 /// A decoded strip: one row of A against up to 16 columns of B, k by k.
 struct GroupStrip {

@@ -48,13 +48,13 @@ int32_t decodeLanes(const LaneStrip &strip, int32_t *significand, int32_t *expon
   Int sign = -negative;
   Int scale = maximum(biased, Int{} + 1) - format.bias;
   Int nonzero = magnitude != 0;
-  scale = select(nonzero, scale, Int{} + zeroExponent);
+  scale = select(nonzero, scale, Int{} + kZeroExponent);
   store(significand, (magnitude ^ sign) - sign);
   store(exponent, scale);
   store(special, load<Int>(special) | isSpecial);
 
-  Int finite = select(isSpecial, Int{} + zeroExponent, scale);
-  int32_t largest = zeroExponent;
+  Int finite = select(isSpecial, Int{} + kZeroExponent, scale);
+  int32_t largest = kZeroExponent;
   for (unsigned lane = 0; lane < 16; ++lane)
     largest = finite[lane] > largest ? finite[lane] : largest;
   return largest;

@@ -14,16 +14,12 @@
 namespace flyemu {
 
 namespace {
-/// Whether an instruction takes part in the order between workgroups.
-enum class Sync : uint8_t { Unknown, No, Yes };
-
 constexpr unsigned kAnyRace = kCheckRace | kCheckRaceSame;
 
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
-      : state(s), checks(s.checks), program(s.findings.program()),
-        sync(checks & kAnyRace ? program.insts.size() : 0), init(program) {}
+      : state(s), checks(s.checks), program(s.findings.program()), init(program) {}
 
   void beginGroup(Group &g) override {
     group = state.findings.beginGroup(g);
@@ -236,29 +232,16 @@ private:
     }
   }
 
-  /// Atomic operations on memory, accesses whose scope is wider than a workgroup, and cache
-  /// control. The scope is read off the text, where each family of targets has its own words.
-  bool synchronizes(const Inst &i) {
-    Sync &s = sync[static_cast<size_t>(&i - program.insts.data())];
-    if (s == Sync::Unknown)
-      s = decideSync(i) ? Sync::Yes : Sync::No;
-    return s == Sync::Yes;
-  }
-  bool decideSync(const Inst &i) const {
+  /// Returns true for instructions that order memory between workgroups: atomic operations,
+  /// accesses whose scope is wider than a workgroup, and cache control.
+  bool synchronizes(const Inst &i) const {
     if (!i.op)
       return false;
     if (i.op->has(kOrders))
       return true;
-    auto has = [](std::string_view text, std::string_view part) {
-      return text.find(part) != std::string_view::npos;
-    };
     if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)
       return false;
-    if (program.isAtomic(i))
-      return true;
-    const std::string text = program.text(static_cast<size_t>(&i - program.insts.data()));
-    return has(text, " sc1") || has(text, " glc") || has(text, "scope:SCOPE_DEV") ||
-           has(text, "scope:SCOPE_SYS");
+    return i.flags & kWideScope || program.isAtomic(i);
   }
 
   void checkBarrier(Wave &w, const Inst &i) {
@@ -284,7 +267,6 @@ private:
   CheckState &state;
   const unsigned checks;
   const Program &program;
-  std::vector<Sync> sync; ///< by instruction
   const Inst *lastAccess = nullptr;
   bool lastIsAtomic = false;
   std::vector<Pending> pending;

@@ -7,7 +7,7 @@ using namespace flyemu::hip;
 
 namespace {
 // The ABI offered is that of HIP 5.2, whose headers this is built with.
-constexpr int RuntimeVersion = HIP_VERSION;
+constexpr int kRuntimeVersion = HIP_VERSION;
 } // namespace
 
 extern "C" {
@@ -32,14 +32,14 @@ hipError_t hipInit(unsigned flags) {
 hipError_t hipDriverGetVersion(int *version) {
   return api("hipDriverGetVersion", [&] {
     require(version, "no place for the result");
-    *version = RuntimeVersion;
+    *version = kRuntimeVersion;
   });
 }
 
 hipError_t hipRuntimeGetVersion(int *version) {
   return api("hipRuntimeGetVersion", [&] {
     require(version, "no place for the result");
-    *version = RuntimeVersion;
+    *version = kRuntimeVersion;
   });
 }
 

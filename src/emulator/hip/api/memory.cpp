@@ -30,8 +30,8 @@ void requireNoCapture() {
 }
 
 /// Memory that programs allocate by themselves.
-constexpr std::initializer_list<MemoryKind> allocated = {MemoryKind::Device, MemoryKind::Managed,
-                                                         MemoryKind::Host};
+constexpr std::initializer_list<MemoryKind> kAllocated = {MemoryKind::Device, MemoryKind::Managed,
+                                                          MemoryKind::Host};
 
 /// Freed memory may be in use by any device that sees it, so all work ends first.
 void release(void *pointer, std::initializer_list<MemoryKind> kinds) {
@@ -143,7 +143,7 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
 
 // As in HIP, each of these frees what either kind of allocating call gave.
 hipError_t hipFree(void *pointer) {
-  return api("hipFree", [&] { release(pointer, allocated); });
+  return api("hipFree", [&] { release(pointer, kAllocated); });
 }
 
 hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
@@ -159,10 +159,10 @@ hipError_t hipMemAllocHost(void **pointer, size_t size) {
   return hostMalloc("hipMemAllocHost", pointer, size, 0);
 }
 hipError_t hipHostFree(void *pointer) {
-  return api("hipHostFree", [&] { release(pointer, allocated); });
+  return api("hipHostFree", [&] { release(pointer, kAllocated); });
 }
 hipError_t hipFreeHost(void *pointer) {
-  return api("hipFreeHost", [&] { release(pointer, allocated); });
+  return api("hipFreeHost", [&] { release(pointer, kAllocated); });
 }
 
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {

@@ -8,7 +8,7 @@ using namespace flyemu::hip;
 namespace {
 
 // Larger numbers are less urgent; the emulator serves every stream alike.
-constexpr int LeastPriority = 1, GreatestPriority = -1;
+constexpr int kLeastPriority = 1, kGreatestPriority = -1;
 
 hipError_t create(const char *name, hipStream_t *stream, unsigned flags, int priority) {
   return api(name, [&] {
@@ -17,7 +17,7 @@ hipError_t create(const char *name, hipStream_t *stream, unsigned flags, int pri
     require(flags == hipStreamDefault || flags == hipStreamNonBlocking, "unknown flags");
     Device &device = Runtime::get().currentDevice();
     StreamRef made =
-        device.createStream(flags, std::clamp(priority, GreatestPriority, LeastPriority));
+        device.createStream(flags, std::clamp(priority, kGreatestPriority, kLeastPriority));
     *stream = static_cast<hipStream_t>(Runtime::get().streams.add(std::move(made)));
   });
 }
@@ -58,9 +58,9 @@ hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int 
 hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return api("hipDeviceGetStreamPriorityRange", [&] {
     if (least)
-      *least = LeastPriority;
+      *least = kLeastPriority;
     if (greatest)
-      *greatest = GreatestPriority;
+      *greatest = kGreatestPriority;
   });
 }
 

@@ -5,13 +5,13 @@
 #include "emulator/hip/report/log.h"
 
 namespace {
-constexpr int NotSupported =
+constexpr int kNotSupported =
     801; // hipErrorNotSupported; HIP's header would declare other signatures
 
 int refuse(const char *function) {
   flyemu::hip::log(flyemu::hip::LogLevel::Error,
                    std::string(function) + ": not supported by the emulator");
-  return NotSupported;
+  return kNotSupported;
 }
 } // namespace
 

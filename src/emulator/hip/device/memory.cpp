@@ -11,12 +11,12 @@ namespace {
 
 // Between two allocations lie at least this many bytes that belong to neither, so that running past
 // an end is seen and does not land in a neighbour.
-constexpr uint64_t RedZone = 4096;
-constexpr uint64_t PageSize = 4096;
-constexpr uint64_t SmallAlignment = 256; // HIP's
-constexpr uint64_t QuarantineLimit = uint64_t(256) << 20;
-constexpr unsigned char FreshPattern = 0xCB;
-constexpr unsigned char FreedPattern = 0xDF;
+constexpr uint64_t kRedZone = 4096;
+constexpr uint64_t kPageSize = 4096;
+constexpr uint64_t kSmallAlignment = 256; // HIP's
+constexpr uint64_t kQuarantineLimit = uint64_t(256) << 20;
+constexpr unsigned char kFreshPattern = 0xCB;
+constexpr unsigned char kFreedPattern = 0xDF;
 
 std::string hex(uint64_t value) {
   char text[24];
@@ -73,10 +73,10 @@ uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsi
   const bool counted = isDeviceMemory(kind);
   if (size > capacity_ || (counted && used_[device] + size > capacity_))
     return 0;
-  alignment = std::max(alignment, size >= PageSize ? PageSize : SmallAlignment);
+  alignment = std::max(alignment, size >= kPageSize ? kPageSize : kSmallAlignment);
   // The red zone in front is a multiple of the alignment, so that the allocation behind it has it.
-  const uint64_t front = std::max(RedZone, alignment);
-  uint64_t bytes = front + (size + alignment - 1) / alignment * alignment + RedZone;
+  const uint64_t front = std::max(kRedZone, alignment);
+  uint64_t bytes = front + (size + alignment - 1) / alignment * alignment + kRedZone;
   bytes = (bytes + alignment - 1) / alignment * alignment;
   void *memory = std::aligned_alloc(alignment, bytes);
   if (!memory)
@@ -92,7 +92,7 @@ uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsi
   if (trackWrites_ && kind == MemoryKind::Device)
     allocation.written = std::make_shared<WrittenBytes>(allocation.base, size);
   if (poison_)
-    std::memset(memory, FreshPattern, bytes);
+    std::memset(memory, kFreshPattern, bytes);
   table_.emplace(allocation.base, allocation);
   blocks_.emplace(allocation.base, Block{memory, bytes, allocation});
   if (counted)
@@ -132,7 +132,7 @@ void AddressSpace::retire(Block block) {
   if (isDeviceMemory(allocation.kind))
     used_[allocation.device] -= allocation.size;
   if (poison_ && !launches_)
-    std::memset(block.memory, FreedPattern, block.bytes);
+    std::memset(block.memory, kFreedPattern, block.bytes);
   quarantine_.push_back(block);
   quarantineBytes_ += block.bytes;
   trimQuarantine();
@@ -141,7 +141,7 @@ void AddressSpace::retire(Block block) {
 void AddressSpace::trimQuarantine() {
   if (launches_)
     return;
-  uint64_t limit = poison_ ? QuarantineLimit : 0;
+  uint64_t limit = poison_ ? kQuarantineLimit : 0;
   while (quarantineBytes_ > limit) {
     quarantineBytes_ -= quarantine_.front().bytes;
     std::free(quarantine_.front().memory);
@@ -226,7 +226,7 @@ std::string AddressSpace::describe(uint64_t address) const {
     if (address - it->allocation.base < it->allocation.size)
       return hex(address) + " is byte " + std::to_string(address - it->allocation.base) +
              " of a freed " + describeAllocation(it->allocation);
-  if (address < PageSize)
+  if (address < kPageSize)
     return hex(address) + " is a null pointer's page";
   // The nearer neighbour, if it is near enough to be what was meant.
   constexpr uint64_t near = uint64_t(1) << 20;

@@ -6,8 +6,8 @@
 namespace flyemu::hip {
 namespace {
 
-constexpr int MaxGrid = 2147483647;
-constexpr int MaxGridYZ = 65536; // what HIP reports for y and z
+constexpr int kMaxGrid = 2147483647;
+constexpr int kMaxGridYZ = 65536; // what HIP reports for y and z
 
 std::string deviceName(const Device &device) {
   return std::string("FlyDSL emulator (") + device.figures().name() + ", as " +
@@ -47,8 +47,8 @@ template <typename Properties> void fillCommon(const Device &device, Properties 
   p.maxThreadsPerBlock = info.maxBlockSize();
   for (int &limit : p.maxThreadsDim)
     limit = info.maxBlockSize();
-  p.maxGridSize[0] = MaxGrid;
-  p.maxGridSize[1] = p.maxGridSize[2] = MaxGridYZ;
+  p.maxGridSize[0] = kMaxGrid;
+  p.maxGridSize[1] = p.maxGridSize[2] = kMaxGridYZ;
   p.clockRate = info.clockKhz;
   p.memoryClockRate = info.memoryClockKhz;
   p.memoryBusWidth = info.memoryBusBits;
@@ -156,10 +156,10 @@ int deviceAttribute(const Device &device, hipDeviceAttribute_t attribute) {
   case hipDeviceAttributeMaxThreadsPerBlock:
     return p.maxThreadsPerBlock;
   case hipDeviceAttributeMaxGridDimX:
-    return MaxGrid;
+    return kMaxGrid;
   case hipDeviceAttributeMaxGridDimY:
   case hipDeviceAttributeMaxGridDimZ:
-    return MaxGridYZ;
+    return kMaxGridYZ;
   case hipDeviceAttributeMaxThreadsPerMultiProcessor:
     return p.maxThreadsPerMultiProcessor;
   case hipDeviceAttributeMaxPitch:

@@ -18,15 +18,15 @@ namespace {
 // the HSA runtime (amd_hsa_signal.h).
 enum class Service : uint32_t { FunctionCall = 1, Printf = 2, DeviceMemory = 3, Sanitizer = 4 };
 
-constexpr unsigned Lanes = 64, WordsOfSlot = 8;
-constexpr uint64_t PayloadBytes = Lanes * WordsOfSlot * sizeof(uint64_t);
-constexpr uint32_t Ready = 1; ///< of a packet's control word: the wave waits
+constexpr unsigned kLanes = 64, kWordsOfSlot = 8;
+constexpr uint64_t kPayloadBytes = kLanes * kWordsOfSlot * sizeof(uint64_t);
+constexpr uint32_t kReady = 1; ///< of a packet's control word: the wave waits
 
 // A message's descriptor, the first word of each piece.
-constexpr uint64_t BeginFlag = 1, EndFlag = 2, ReservedFlags = 0x1c;
-constexpr unsigned LengthShift = 5, NumberShift = 8;
+constexpr uint64_t kBeginFlag = 1, kEndFlag = 2, kReservedFlags = 0x1c;
+constexpr unsigned kLengthShift = 5, kNumberShift = 8;
 
-constexpr uint64_t ToStderr = 1; ///< of the first word of printf's message
+constexpr uint64_t kToStderr = 1; ///< of the first word of printf's message
 
 struct Signal {
   int64_t kind = 1; ///< of users
@@ -37,7 +37,7 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 64);
 
-constexpr uint64_t SignalAt = 64, HeadersAt = 128;
+constexpr uint64_t kSignalAt = 64, kHeadersAt = 128;
 
 uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -67,8 +67,8 @@ struct HostcallBuffer::Shared {
 
 bool HostcallMessages::take(uint64_t *words, std::vector<uint64_t> &whole) {
   const uint64_t descriptor = words[0];
-  uint64_t number = descriptor >> NumberShift;
-  if (descriptor & BeginFlag) {
+  uint64_t number = descriptor >> kNumberShift;
+  if (descriptor & kBeginFlag) {
     if (free_.empty()) {
       free_.push_back(messages_.size());
       messages_.emplace_back();
@@ -76,14 +76,14 @@ bool HostcallMessages::take(uint64_t *words, std::vector<uint64_t> &whole) {
     number = free_.back();
     free_.pop_back();
     messages_[number].live = true;
-    words[0] = (descriptor & ((1u << NumberShift) - 1) & ~BeginFlag) | number << NumberShift;
+    words[0] = (descriptor & ((1u << kNumberShift) - 1) & ~kBeginFlag) | number << kNumberShift;
   }
-  if (descriptor & ReservedFlags || number >= messages_.size() || !messages_[number].live)
+  if (descriptor & kReservedFlags || number >= messages_.size() || !messages_[number].live)
     throw WaveFault{"hostcall: " + hex(descriptor) + " describes no message"};
   Message &message = messages_[number];
-  const unsigned length = descriptor >> LengthShift & 7;
+  const unsigned length = descriptor >> kLengthShift & 7;
   message.words.insert(message.words.end(), words + 1, words + 1 + length);
-  if (!(descriptor & EndFlag))
+  if (!(descriptor & kEndFlag))
     return false;
   whole = std::move(message.words);
   message = {};
@@ -93,19 +93,19 @@ bool HostcallMessages::take(uint64_t *words, std::vector<uint64_t> &whole) {
 
 HostcallBuffer::HostcallBuffer(uint64_t waves, DeviceHeap &heap)
     : heap_(heap), packets_(std::bit_ceil(std::max<uint64_t>(waves, 2))) {
-  const uint64_t payloadsAt = roundUp(HeadersAt + packets_ * sizeof(Header), 4096);
-  bytes_ = payloadsAt + packets_ * PayloadBytes;
+  const uint64_t payloadsAt = roundUp(kHeadersAt + packets_ * sizeof(Header), 4096);
+  bytes_ = payloadsAt + packets_ * kPayloadBytes;
   // Pages of packets that no wave takes are never made resident.
   void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     throw std::bad_alloc();
   memory_ = static_cast<uint8_t *>(memory);
-  new (memory_ + SignalAt) Signal;
+  new (memory_ + kSignalAt) Signal;
   auto *shared = new (memory_) Shared;
-  shared->headers = address() + HeadersAt;
+  shared->headers = address() + kHeadersAt;
   shared->payloads = address() + payloadsAt;
-  shared->doorbell = address() + SignalAt;
+  shared->doorbell = address() + kSignalAt;
   shared->indexMask = packets_ - 1;
   // An entry of a stack is an index with a tag above it; a null entry ends the stack, so that index
   // 0 needs a tag.
@@ -117,12 +117,12 @@ HostcallBuffer::HostcallBuffer(uint64_t waves, DeviceHeap &heap)
 HostcallBuffer::~HostcallBuffer() { munmap(memory_, bytes_); }
 
 HostcallBuffer::Header &HostcallBuffer::header(uint64_t index) const {
-  return reinterpret_cast<Header *>(memory_ + HeadersAt)[index];
+  return reinterpret_cast<Header *>(memory_ + kHeadersAt)[index];
 }
 
 uint64_t *HostcallBuffer::slot(uint64_t index, unsigned lane) const {
-  return reinterpret_cast<uint64_t *>(memory_ + bytes_ - (packets_ - index) * PayloadBytes) +
-         lane * WordsOfSlot;
+  return reinterpret_cast<uint64_t *>(memory_ + bytes_ - (packets_ - index) * kPayloadBytes) +
+         lane * kWordsOfSlot;
 }
 
 bool HostcallBuffer::serve() {
@@ -141,7 +141,7 @@ bool HostcallBuffer::serve() {
     const uint32_t service = header(*index).service;
     for (uint64_t lanes = header(*index).lanes; lanes; lanes &= lanes - 1)
       answer(service, slot(*index, static_cast<unsigned>(std::countr_zero(lanes))));
-    header(*index).control.fetch_and(~Ready, std::memory_order_release);
+    header(*index).control.fetch_and(~kReady, std::memory_order_release);
   }
   flush();
   return !order.empty();
@@ -169,13 +169,13 @@ void HostcallBuffer::print(uint64_t *words) {
   std::vector<uint64_t> message;
   if (!messages_.take(words, message))
     return;
-  if (message.empty() || message[0] & ~ToStderr)
+  if (message.empty() || message[0] & ~kToStderr)
     throw WaveFault{"hostcall: printf's message does not say where to print"};
   const auto *begin = reinterpret_cast<const uint8_t *>(message.data() + 1);
   const std::string text =
       formatMessage(begin, reinterpret_cast<const uint8_t *>(message.data() + message.size()));
   words[0] = text.size();
-  if (!(message[0] & ToStderr)) {
+  if (!(message[0] & kToStderr)) {
     out_ += text;
     return;
   }

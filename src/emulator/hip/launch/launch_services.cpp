@@ -16,7 +16,7 @@ struct Missing {
   const char *kind;
   const char *text;
 };
-constexpr Missing missing[] = {
+constexpr Missing kMissing[] = {
     {"hidden_default_queue",
      "the kernel launches kernels itself (hidden_default_queue), which HIP does not do; launch "
      "them from the host"},
@@ -24,7 +24,7 @@ constexpr Missing missing[] = {
      "the kernel waits for kernels that it launched (hidden_completion_action), which HIP does not "
      "do; launch them from the host"},
 };
-constexpr uint64_t MissingBase = 0x00f1'0000'0000'0000ull, MissingSize = uint64_t(1) << 16;
+constexpr uint64_t kMissingBase = 0x00f1'0000'0000'0000ull, kMissingSize = uint64_t(1) << 16;
 
 } // namespace
 
@@ -115,12 +115,12 @@ void LaunchServices::makeHeap() {
 }
 
 void LaunchServices::nameMissing() {
-  uint64_t base = MissingBase;
-  for (const Missing &one : missing) {
+  uint64_t base = kMissingBase;
+  for (const Missing &one : kMissing) {
     pass(one.kind, base);
     if (kernel_.hiddenPointer(one.kind))
-      memory_.addHole(base, MissingSize, one.text);
-    base += MissingSize;
+      memory_.addHole(base, kMissingSize, one.text);
+    base += kMissingSize;
   }
 }
 

@@ -7,7 +7,7 @@
 namespace flyemu::hip {
 namespace {
 
-constexpr uint32_t bufferBytes = 4u << 20, headerBytes = 8;
+constexpr uint32_t kBufferBytes = 4u << 20, kHeaderBytes = 8;
 
 template <class T> bool take(const uint8_t *&at, const uint8_t *end, T &value) {
   if (static_cast<size_t>(end - at) < sizeof value)
@@ -107,8 +107,8 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
 PrintfBuffer::PrintfBuffer(const loader::KernelNotes &kernel) : kernel_(kernel) {
   if (const loader::KernelArgument *argument = kernel.hiddenPointer("hidden_printf_buffer")) {
     argumentOffset_ = argument->offset;
-    memory_.resize(bufferBytes);
-    const uint32_t capacity = bufferBytes - headerBytes;
+    memory_.resize(kBufferBytes);
+    const uint32_t capacity = kBufferBytes - kHeaderBytes;
     std::memcpy(memory_.data() + 4, &capacity, sizeof capacity);
   }
 }
@@ -148,8 +148,8 @@ std::string PrintfBuffer::text() const {
     return text;
   uint32_t used = 0;
   std::memcpy(&used, memory_.data(), sizeof used);
-  const uint8_t *at = memory_.data() + headerBytes;
-  const uint8_t *end = at + std::min(used, bufferBytes - headerBytes);
+  const uint8_t *at = memory_.data() + kHeaderBytes;
+  const uint8_t *end = at + std::min(used, kBufferBytes - kHeaderBytes);
   uint32_t control = 0;
   while (take(at, end, control)) {
     const size_t bytes = control >> 2;

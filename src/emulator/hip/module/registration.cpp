@@ -13,7 +13,7 @@ struct FatBinaryWrapper {
   const void *binary;
   void *unused;
 };
-constexpr uint32_t FatBinaryMagic = 0x48495046; // "HIPF"
+constexpr uint32_t kFatBinaryMagic = 0x48495046; // "HIPF"
 
 struct FatBinary {
   const void *image = nullptr;
@@ -81,7 +81,7 @@ extern "C" {
 
 void **__hipRegisterFatBinary(const void *data) {
   auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
-  if (!wrapper || wrapper->magic != FatBinaryMagic) {
+  if (!wrapper || wrapper->magic != kFatBinaryMagic) {
     log(LogLevel::Error, "__hipRegisterFatBinary: not a HIP fat binary");
     return nullptr;
   }

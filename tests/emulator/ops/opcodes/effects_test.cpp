@@ -336,6 +336,41 @@ TEST_CASE("effects: what the rows say of operands is what LLVM lists") {
   }
 }
 
+TEST_CASE("effects: an access has a wide scope if LLVM prints one") {
+  for (const char *target : kTargets) {
+    const flyemu::Machine &info = *findMachine(target);
+    const McTarget mc(info.name(), info.disassembler);
+    size_t wide = 0, narrow = 0;
+    for (const Case &c : casesOf(target)) {
+      const Enc e = c.inst().enc;
+      if (e != Enc::Flat && e != Enc::Global && e != Enc::Mubuf)
+        continue;
+      if (c.inst().op->has(kOrders)) // always is
+        continue;
+      // With each bit of its fields changed, as long as it is the same instruction.
+      for (unsigned bit = 0; bit < 32u * c.inst().dwords; ++bit) {
+        EncodingWords words = c.words;
+        words[bit / 32] ^= 1u << bit % 32;
+        if (mc.decode(words.data(), sizeof words).opcode != c.mc.opcode)
+          continue;
+        const std::string text = mc.print(words.data(), sizeof words);
+        auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+        const bool printed =
+            has(" sc1") || has(" glc") || has("scope:SCOPE_DEV") || has("scope:SCOPE_SYS");
+        const auto program = decodeProgram(target, words.data(), sizeof words);
+        const Inst &i = program->insts[0];
+        if (program->isAtomic(i)) // has a wide scope whatever its bits say
+          continue;
+        INFO(target << ": " << text);
+        CHECK(bool(i.flags & kWideScope) == printed);
+        ++(printed ? wide : narrow);
+      }
+    }
+    CHECK(wide > 30);
+    CHECK(narrow > 1000);
+  }
+}
+
 namespace {
 /// A state for a run: scalars, SCC, the first vector registers.
 struct State {
