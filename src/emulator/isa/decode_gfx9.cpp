@@ -135,12 +135,16 @@ void mai(const Machine &target, const uint32_t *words, Inst &inst) {
 }
 
 /// Moves to and from accumulation registers imply which side is one; their accumulation bits say
-/// nothing.
-void accumulationRegisters(Inst &inst) {
+/// nothing. Returns null, or why the source cannot be one.
+const char *accumulationRegisters(Inst &inst) {
   if (inst.op->has(kAccResult))
     inst.dst.index += kAccRow;
-  if (inst.op->has(kAccSource) && inst.src[0].isVgpr())
-    inst.src[0].index += kAccRow;
+  if (!inst.op->has(kAccSource))
+    return nullptr;
+  if (!inst.src[0].isVgpr())
+    return "an operand that is no accumulation register";
+  inst.src[0].index += kAccRow;
+  return nullptr;
 }
 
 void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
@@ -159,7 +163,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       inst.enc = Enc::Vop1;
       inst.dst = vgpr(bitField(w, 17, 8));
       vop.sources(bitField(w, 0, 9), 0, false, false);
-      accumulationRegisters(inst);
+      return accumulationRegisters(inst);
     } else if (opcode == kVopcOpcode) {
       inst.enc = Enc::Vopc;
       inst.sdst = sgpr(kVcc);
@@ -184,8 +188,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       if (op.has(kAccSource | kAccResult)) {
         inst.dst = vgpr(bitField(w, 0, 8));
         inst.src[0] = decodeSource(target, bitField(w1, 0, 9), op.src[0], 0);
-        accumulationRegisters(inst);
-        return nullptr;
+        return accumulationRegisters(inst);
       }
       if (inst.dwords > 2)
         return "a scaled matrix instruction";

@@ -1,5 +1,6 @@
 // The loader on sound, foreign and damaged files.
 #include "emulator/core/program.h"
+#include "emulator/core/wave.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/loaded_code.h"
 
@@ -331,6 +332,13 @@ TEST_CASE("A matrix instruction with a constant for A or B is no instruction, an
     CHECK(decodeProgram("gfx950", words, sizeof words)->text(0) == "");
   const uint32_t good[] = {0xd3ad8000, 0x04020100};
   CHECK(decodeProgram("gfx950", good, sizeof good)->text(0).starts_with("v_mfma_f32_16x16x128"));
+}
+
+TEST_CASE("A move between accumulation registers whose source is none is refused when it runs") {
+  const uint32_t word = 0x7e00a437; // v_accvgpr_mov_b32 a0, s55
+  const auto program = decodeProgram("gfx950", &word, sizeof word);
+  Wave wave;
+  CHECK_THROWS_AS(program->insts[0].fn(wave, program->insts[0]), WaveFault);
 }
 
 TEST_CASE("A literal where the encoding has no room for one is no instruction, and no crash") {
