@@ -206,6 +206,43 @@ LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole,
 // Matrix products
 //===----------------------------------------------------------------------===//
 
+/// How a gemm walks through its atom calls: the modes, 0 for M, 1 for N and 2 for K, from the one that
+/// runs fastest. A serpentine turns the inner loops around on every other pass.
+struct Walk {
+  int inner, middle, outer;
+  bool serpentine = false;
+};
+
+static Walk walkOf(GemmTraversalOrder order) {
+  switch (order) {
+  case GemmTraversalOrder::KMN:
+    return {2, 0, 1};
+  case GemmTraversalOrder::KNM:
+    return {2, 1, 0};
+  case GemmTraversalOrder::MKN:
+    return {0, 2, 1};
+  case GemmTraversalOrder::MNK:
+    return {0, 1, 2};
+  case GemmTraversalOrder::NKM:
+    return {1, 2, 0};
+  case GemmTraversalOrder::NMK:
+    return {1, 0, 2};
+  case GemmTraversalOrder::KMN_Serpentine:
+    return {2, 0, 1, true};
+  case GemmTraversalOrder::KNM_Serpentine:
+    return {2, 1, 0, true};
+  case GemmTraversalOrder::MKN_Serpentine:
+    return {0, 2, 1, true};
+  case GemmTraversalOrder::MNK_Serpentine:
+    return {0, 1, 2, true};
+  case GemmTraversalOrder::NKM_Serpentine:
+    return {1, 2, 0, true};
+  case GemmTraversalOrder::NMK_Serpentine:
+    return {1, 0, 2, true};
+  }
+  llvm_unreachable("an order");
+}
+
 /// (m, n, k) of each call in order.
 static std::vector<std::array<int64_t, 3>> inOrder(std::optional<GemmTraversalOrder> given,
                                                    const Layout *traversal,
@@ -230,14 +267,7 @@ static std::vector<std::array<int64_t, 3>> inOrder(std::optional<GemmTraversalOr
     return calls;
   }
 
-  // The first letter is the mode that runs fastest; the attribute's cases come in pairs of plain
-  // and serpentine.
-  static constexpr int kFastest[6][3] = {{2, 0, 1}, {2, 1, 0}, {0, 2, 1},
-                                         {0, 1, 2}, {1, 2, 0}, {1, 0, 2}};
-  auto order = static_cast<int>(given.value_or(GemmTraversalOrder::NMK));
-  bool serpentine = order >= 6;
-  const int *fastest = kFastest[order % 6];
-  int inner = fastest[0], middle = fastest[1], outer = fastest[2];
+  const auto [inner, middle, outer, serpentine] = walkOf(given.value_or(GemmTraversalOrder::NMK));
   for (int64_t o = 0; o < extents[outer]; ++o)
     for (int64_t m = 0; m < extents[middle]; ++m)
       for (int64_t i = 0; i < extents[inner]; ++i) {
