@@ -38,8 +38,6 @@ FLYDSL_API MmaOp UniversalFMA(DType type, Loc loc = Loc::current());
 
 namespace detail {
 FLYDSL_API Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc loc);
-/// A static layout or shape that an atom's or tiled operation's type determines.
-FLYDSL_API Handle atomQuery(const Handle &atom, const char *what, Loc loc);
 } // namespace detail
 
 /// A copy instruction with the width of the elements that it moves.

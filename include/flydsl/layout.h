@@ -6,6 +6,7 @@
 // TraceError that prints them.
 #pragma once
 
+#include <flydsl/detail/algebra_op.h>
 #include <flydsl/int_tuple.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -15,12 +16,6 @@ class Layout;
 class ComposedLayout;
 
 namespace detail {
-/// One operation of the algebra, by its name in the IR: evaluated where its operands are static,
-/// traced where one is not. `numbers` are its attributes (modes, a range, bit widths).
-FLYDSL_API Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
-                          std::initializer_list<int> numbers = {});
-FLYDSL_API Handle algebra(const char *name, std::initializer_list<const Handle *> operands, Loc loc,
-                          const int *numbers, std::size_t count);
 FLYDSL_API Handle sliceOf(const Handle &source, const Handle &coord, Loc loc);
 FLYDSL_API int rankOf(const Handle &handle, Loc loc);
 FLYDSL_API int depthOf(const Handle &handle, Loc loc);
@@ -208,26 +203,27 @@ template <detail::TupleLike T> int depth(const T &x, Loc loc = Loc::current()) {
 }
 /// The mode at a path of mode numbers, outermost first.
 template <detail::TupleLike T> detail::Kin<T> get(const T &x, int mode, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("get", {&x.handle()}, loc, {mode}));
+  return detail::Kin<T>(detail::algebra(detail::AlgebraOp::get, {&x.handle()}, loc, {mode}));
 }
 template <detail::TupleLike T>
 detail::Kin<T> get(const T &x, std::initializer_list<int> path, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("get", {&x.handle()}, loc, path));
+  return detail::Kin<T>(detail::algebra(detail::AlgebraOp::get, {&x.handle()}, loc, path));
 }
 /// Modes [begin, end).
 template <detail::TupleLike T>
 detail::Kin<T> take(const T &x, int begin, int end, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("take", {&x.handle()}, loc, {begin, end}));
+  return detail::Kin<T>(detail::algebra(detail::AlgebraOp::take, {&x.handle()}, loc, {begin, end}));
 }
 /// The modes of the given numbers, in that order.
 template <detail::TupleLike T>
 detail::Kin<T> select(const T &x, std::initializer_list<int> modes, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("select", {&x.handle()}, loc, modes));
+  return detail::Kin<T>(detail::algebra(detail::AlgebraOp::select, {&x.handle()}, loc, modes));
 }
 /// Modes [begin, end) become one nested mode.
 template <detail::TupleLike T>
 detail::Kin<T> group(const T &x, int begin, int end, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("group", {&x.handle()}, loc, {begin, end}));
+  return detail::Kin<T>(
+      detail::algebra(detail::AlgebraOp::group, {&x.handle()}, loc, {begin, end}));
 }
 /// `elem` after (before) the modes of `x`; with `rank`, as often as it takes to have so many.
 FLYDSL_API IntTuple append(const IntTuple &x, const IntTuple &elem, Loc loc = Loc::current());
@@ -237,30 +233,32 @@ FLYDSL_API IntTuple prepend(const IntTuple &x, const IntTuple &elem, Loc loc = L
 FLYDSL_API IntTuple prepend(const IntTuple &x, const IntTuple &elem, int rank,
                             Loc loc = Loc::current());
 template <detail::AnyLayout L> L append(const L &x, const Layout &elem, Loc loc = Loc::current()) {
-  return L(detail::algebra("append", {&x.handle(), &elem.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::append, {&x.handle(), &elem.handle()}, loc));
 }
 template <detail::AnyLayout L>
 L append(const L &x, const Layout &elem, int rank, Loc loc = Loc::current()) {
-  return L(detail::algebra("append", {&x.handle(), &elem.handle()}, loc, {rank}));
+  return L(detail::algebra(detail::AlgebraOp::append, {&x.handle(), &elem.handle()}, loc, {rank}));
 }
 template <detail::AnyLayout L> L prepend(const L &x, const Layout &elem, Loc loc = Loc::current()) {
-  return L(detail::algebra("prepend", {&x.handle(), &elem.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::prepend, {&x.handle(), &elem.handle()}, loc));
 }
 template <detail::AnyLayout L>
 L prepend(const L &x, const Layout &elem, int rank, Loc loc = Loc::current()) {
-  return L(detail::algebra("prepend", {&x.handle(), &elem.handle()}, loc, {rank}));
+  return L(detail::algebra(detail::AlgebraOp::prepend, {&x.handle(), &elem.handle()}, loc, {rank}));
 }
 /// The modes where `coord` has `fx::_`; a layout's offset of the rest is dropped, a tensor's is
 /// kept.
 template <detail::TupleLike T>
 detail::Kin<T> slice(const T &x, const IntTuple &coord, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("slice", {&x.handle(), &coord.handle()}, loc));
+  return detail::Kin<T>(
+      detail::algebra(detail::AlgebraOp::slice, {&x.handle(), &coord.handle()}, loc));
 }
 /// The modes where `coord` has no `fx::_`.
 template <class T>
   requires std::derived_from<T, IntTuple> || std::derived_from<T, Layout>
 detail::Kin<T> dice(const T &x, const IntTuple &coord, Loc loc = Loc::current()) {
-  return detail::Kin<T>(detail::algebra("dice", {&x.handle(), &coord.handle()}, loc));
+  return detail::Kin<T>(
+      detail::algebra(detail::AlgebraOp::dice, {&x.handle(), &coord.handle()}, loc));
 }
 
 /// Product of all leaves.
@@ -279,7 +277,7 @@ FLYDSL_API IntTuple ceil_div(const IntTuple &a, const IntTuple &b, Loc loc = Loc
 
 /// Number of coordinates: the product of the shape.
 template <detail::TupleLike T> IntTuple size(const T &x, Loc loc = Loc::current()) {
-  return IntTuple(detail::algebra("size", {&x.handle()}, loc));
+  return IntTuple(detail::algebra(detail::AlgebraOp::size, {&x.handle()}, loc));
 }
 /// The size of one mode.
 template <detail::TupleLike T> IntTuple size(const T &x, int mode, Loc loc = Loc::current()) {
@@ -287,20 +285,21 @@ template <detail::TupleLike T> IntTuple size(const T &x, int mode, Loc loc = Loc
 }
 /// One more than the largest index.
 template <detail::LayoutLike L> IntTuple cosize(const L &x, Loc loc = Loc::current()) {
-  return IntTuple(detail::algebra("cosize", {&x.handle()}, loc));
+  return IntTuple(detail::algebra(detail::AlgebraOp::cosize, {&x.handle()}, loc));
 }
 /// The least shape that holds all indices (a number, or a tuple for coordinate strides).
 template <detail::LayoutLike L> IntTuple coshape(const L &x, Loc loc = Loc::current()) {
-  return IntTuple(detail::algebra("coshape", {&x.handle()}, loc));
+  return IntTuple(detail::algebra(detail::AlgebraOp::coshape, {&x.handle()}, loc));
 }
 /// Zeros in the profile of the indices.
 template <detail::LayoutLike L> IntTuple coprofile(const L &x, Loc loc = Loc::current()) {
-  return IntTuple(detail::algebra("coprofile", {&x.handle()}, loc));
+  return IntTuple(detail::algebra(detail::AlgebraOp::coprofile, {&x.handle()}, loc));
 }
 /// The index of a coordinate.
 template <detail::AnyLayout L>
 IntTuple crd2idx(const IntTuple &coord, const L &layout, Loc loc = Loc::current()) {
-  return IntTuple(detail::algebra("crd2idx", {&coord.handle(), &layout.handle()}, loc));
+  return IntTuple(
+      detail::algebra(detail::AlgebraOp::crd2idx, {&coord.handle(), &layout.handle()}, loc));
 }
 FLYDSL_API IntTuple crd2idx(const IntTuple &index, const Swizzle &swizzle,
                             Loc loc = Loc::current());
@@ -317,16 +316,17 @@ FLYDSL_API IntTuple get_1d_coord(const IntTuple &index, const Layout &layout,
 
 /// The same function with as few modes as possible; with a pattern, mode by mode of the pattern.
 template <detail::LayoutLike L> L coalesce(const L &x, Loc loc = Loc::current()) {
-  return L(detail::algebra("coalesce", {&x.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::coalesce, {&x.handle()}, loc));
 }
 template <detail::LayoutLike L>
 L coalesce(const L &x, const IntTuple &pattern, Loc loc = Loc::current()) {
-  return L(detail::algebra("coalesce", {&x.handle(), &pattern.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::coalesce, {&x.handle(), &pattern.handle()}, loc));
 }
 /// coordinate -> outer(inner(coordinate)); with a Tile, mode by mode.
 template <detail::LayoutLike L>
 L composition(const L &outer, const Tiler &inner, Loc loc = Loc::current()) {
-  return L(detail::algebra("composition", {&outer.handle(), &inner.handle()}, loc));
+  return L(
+      detail::algebra(detail::AlgebraOp::composition, {&outer.handle(), &inner.handle()}, loc));
 }
 /// The indices below `codomain` that the layout does not reach, as a layout to go beside it. A
 /// codomain that is a tuple, a shape, stands for its size, the product of its numbers.
@@ -340,63 +340,66 @@ FLYDSL_API Layout left_inverse(const Layout &x, Loc loc = Loc::current());
 /// Splits into ((tile), (rest)) per mode.
 template <detail::LayoutLike L>
 L logical_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("logical_divide", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::logical_divide, {&x.handle(), &tiler.handle()}, loc));
 }
 /// ((tile modes), (rest modes)).
 template <detail::LayoutLike L>
 L zipped_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("zipped_divide", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::zipped_divide, {&x.handle(), &tiler.handle()}, loc));
 }
 /// ((tile modes), rest0, rest1, ...).
 template <detail::LayoutLike L>
 L tiled_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("tiled_divide", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::tiled_divide, {&x.handle(), &tiler.handle()}, loc));
 }
 /// (tile0, tile1, ..., rest0, rest1, ...).
 template <detail::LayoutLike L>
 L flat_divide(const L &x, const Tiler &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("flat_divide", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::flat_divide, {&x.handle(), &tiler.handle()}, loc));
 }
 
 /// (x, copies of x placed as `tiler` says).
 template <detail::AnyLayout L>
 L logical_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("logical_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(
+      detail::algebra(detail::AlgebraOp::logical_product, {&x.handle(), &tiler.handle()}, loc));
 }
 template <detail::AnyLayout L>
 L zipped_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("zipped_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::zipped_product, {&x.handle(), &tiler.handle()}, loc));
 }
 template <detail::AnyLayout L>
 L tiled_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("tiled_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::tiled_product, {&x.handle(), &tiler.handle()}, loc));
 }
 template <detail::AnyLayout L>
 L flat_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("flat_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::flat_product, {&x.handle(), &tiler.handle()}, loc));
 }
 /// Mode by mode, blocks of `x` after one another: ((x0, t0), (x1, t1), ...).
 template <detail::AnyLayout L>
 L blocked_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("blocked_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(
+      detail::algebra(detail::AlgebraOp::blocked_product, {&x.handle(), &tiler.handle()}, loc));
 }
 /// Mode by mode, elements of `x` interleaved: ((t0, x0), (t1, x1), ...).
 template <detail::AnyLayout L>
 L raked_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
-  return L(detail::algebra("raked_product", {&x.handle(), &tiler.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::raked_product, {&x.handle(), &tiler.handle()}, loc));
 }
 
 /// The layout of the same memory in elements of another width in bits.
 template <detail::AnyLayout L>
 L recast_layout(const L &x, int old_bits, int new_bits, Loc loc = Loc::current()) {
-  return L(detail::algebra("recast_layout", {&x.handle()}, loc, {new_bits, old_bits}));
+  return L(
+      detail::algebra(detail::AlgebraOp::recast_layout, {&x.handle()}, loc, {new_bits, old_bits}));
 }
 /// Repeats `block` to fill `target`, the copies in the order of `order`.
 template <detail::AnyLayout L>
 L tile_to_shape(const L &block, const IntTuple &target, const IntTuple &order,
                 Loc loc = Loc::current()) {
-  return L(
-      detail::algebra("tile_to_shape", {&block.handle(), &target.handle(), &order.handle()}, loc));
+  return L(detail::algebra(detail::AlgebraOp::tile_to_shape,
+                           {&block.handle(), &target.handle(), &order.handle()}, loc));
 }
 
 FLYDSL_NAMESPACE_END

@@ -8,11 +8,45 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// An operation of the IR on floats.
-FLYDSL_API Handle mathUnary(const char *op, const Handle &x, Loc loc);
-FLYDSL_API Handle mathBinary(const char *op, const Handle &x, const Handle &y, Loc loc);
+/// The functions that are operations of the IR, of one float or vector of floats...
+enum class MathUnary {
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log10,
+  log1p,
+  sqrt,
+  rsqrt,
+  cbrt,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  erfc,
+  floor,
+  ceil,
+  trunc,
+  round,
+  roundeven
+};
+/// ... of two, and of one integer or vector of integers.
+enum class MathBinary { atan2, copysign };
+enum class MathBits { ctlz, cttz, ctpop };
+FLYDSL_API Handle math(MathUnary function, const Handle &x, Loc loc);
+FLYDSL_API Handle math(MathBinary function, const Handle &x, const Handle &y, Loc loc);
+FLYDSL_API Handle math(MathBits function, const Handle &x, Loc loc);
 FLYDSL_API Handle mathFma(const Handle &a, const Handle &b, const Handle &c, Loc loc);
-FLYDSL_API Handle mathBits(const char *op, const Handle &x, Loc loc);
 
 enum class FloatClass { nan, inf, finite, normal };
 FLYDSL_API Handle mathClass(FloatClass what, const Handle &x, Loc loc);
@@ -32,83 +66,87 @@ template <class... X> Handle mathOperand(const auto &x, Loc loc) {
 
 namespace math {
 
-#define FLYDSL_MATH_FUNCTION(name, op)                                                             \
+#define FLYDSL_MATH_FUNCTION(name, function)                                                       \
   template <class X> detail::MathResult<X> name(const X &x, Loc loc = Loc::current()) {            \
-    return detail::MathResult<X>(detail::mathUnary(op, detail::mathOperand<X>(x, loc), loc));      \
+    return detail::MathResult<X>(                                                                  \
+        detail::math(detail::MathUnary::function, detail::mathOperand<X>(x, loc), loc));           \
   }
 
 /// e to the power of x.
-FLYDSL_MATH_FUNCTION(exp, "math.exp")
+FLYDSL_MATH_FUNCTION(exp, exp)
 /// 2 to the power of x.
-FLYDSL_MATH_FUNCTION(exp2, "math.exp2")
+FLYDSL_MATH_FUNCTION(exp2, exp2)
 /// exp(x) - 1, exact near 0.
-FLYDSL_MATH_FUNCTION(expm1, "math.expm1")
+FLYDSL_MATH_FUNCTION(expm1, expm1)
 /// The natural logarithm.
-FLYDSL_MATH_FUNCTION(log, "math.log")
+FLYDSL_MATH_FUNCTION(log, log)
 /// The logarithm to base 2.
-FLYDSL_MATH_FUNCTION(log2, "math.log2")
+FLYDSL_MATH_FUNCTION(log2, log2)
 /// The logarithm to base 10.
-FLYDSL_MATH_FUNCTION(log10, "math.log10")
+FLYDSL_MATH_FUNCTION(log10, log10)
 /// log(1 + x), exact near 0.
-FLYDSL_MATH_FUNCTION(log1p, "math.log1p")
+FLYDSL_MATH_FUNCTION(log1p, log1p)
 /// The square root.
-FLYDSL_MATH_FUNCTION(sqrt, "math.sqrt")
+FLYDSL_MATH_FUNCTION(sqrt, sqrt)
 /// 1 over the square root.
-FLYDSL_MATH_FUNCTION(rsqrt, "math.rsqrt")
+FLYDSL_MATH_FUNCTION(rsqrt, rsqrt)
 /// The cube root.
-FLYDSL_MATH_FUNCTION(cbrt, "math.cbrt")
+FLYDSL_MATH_FUNCTION(cbrt, cbrt)
 /// The sine of radians.
-FLYDSL_MATH_FUNCTION(sin, "math.sin")
+FLYDSL_MATH_FUNCTION(sin, sin)
 /// The cosine of radians.
-FLYDSL_MATH_FUNCTION(cos, "math.cos")
+FLYDSL_MATH_FUNCTION(cos, cos)
 /// The tangent of radians.
-FLYDSL_MATH_FUNCTION(tan, "math.tan")
+FLYDSL_MATH_FUNCTION(tan, tan)
 /// The angle of a sine, -pi/2 to pi/2.
-FLYDSL_MATH_FUNCTION(asin, "math.asin")
+FLYDSL_MATH_FUNCTION(asin, asin)
 /// The angle of a cosine, 0 to pi.
-FLYDSL_MATH_FUNCTION(acos, "math.acos")
+FLYDSL_MATH_FUNCTION(acos, acos)
 /// The angle of a tangent, -pi/2 to pi/2.
-FLYDSL_MATH_FUNCTION(atan, "math.atan")
+FLYDSL_MATH_FUNCTION(atan, atan)
 /// The hyperbolic sine.
-FLYDSL_MATH_FUNCTION(sinh, "math.sinh")
+FLYDSL_MATH_FUNCTION(sinh, sinh)
 /// The hyperbolic cosine.
-FLYDSL_MATH_FUNCTION(cosh, "math.cosh")
+FLYDSL_MATH_FUNCTION(cosh, cosh)
 /// The hyperbolic tangent.
-FLYDSL_MATH_FUNCTION(tanh, "math.tanh")
+FLYDSL_MATH_FUNCTION(tanh, tanh)
 /// The inverse of sinh.
-FLYDSL_MATH_FUNCTION(asinh, "math.asinh")
+FLYDSL_MATH_FUNCTION(asinh, asinh)
 /// The inverse of cosh, from 1 up.
-FLYDSL_MATH_FUNCTION(acosh, "math.acosh")
+FLYDSL_MATH_FUNCTION(acosh, acosh)
 /// The inverse of tanh, between -1 and 1.
-FLYDSL_MATH_FUNCTION(atanh, "math.atanh")
+FLYDSL_MATH_FUNCTION(atanh, atanh)
 /// The error function.
-FLYDSL_MATH_FUNCTION(erf, "math.erf")
+FLYDSL_MATH_FUNCTION(erf, erf)
 /// 1 - erf(x), exact where erf(x) is near 1.
-FLYDSL_MATH_FUNCTION(erfc, "math.erfc")
+FLYDSL_MATH_FUNCTION(erfc, erfc)
 /// The largest integer not above x.
-FLYDSL_MATH_FUNCTION(floor, "math.floor")
+FLYDSL_MATH_FUNCTION(floor, floor)
 /// The smallest integer not below x.
-FLYDSL_MATH_FUNCTION(ceil, "math.ceil")
+FLYDSL_MATH_FUNCTION(ceil, ceil)
 /// x without its fraction.
-FLYDSL_MATH_FUNCTION(trunc, "math.trunc")
+FLYDSL_MATH_FUNCTION(trunc, trunc)
 /// The nearest integer, halves away from zero.
-FLYDSL_MATH_FUNCTION(round, "math.round")
+FLYDSL_MATH_FUNCTION(round, round)
 /// The nearest integer, halves to the even one.
-FLYDSL_MATH_FUNCTION(roundeven, "math.roundeven")
+FLYDSL_MATH_FUNCTION(roundeven, roundeven)
 /// The same by C's name.
-FLYDSL_MATH_FUNCTION(rint, "math.roundeven")
+FLYDSL_MATH_FUNCTION(rint, roundeven)
 #undef FLYDSL_MATH_FUNCTION
 
-/// Of integers: zeros above the highest one, below the lowest one, and the number of ones. All
-/// bits' number where there is no one.
+/// Of integers: zeros above the highest one, below the lowest one, and the number of ones. If no bit
+/// is set, there are as many zeros as the type has bits.
 template <class X> detail::MathResult<X> ctlz(const X &x, Loc loc = Loc::current()) {
-  return detail::MathResult<X>(detail::mathBits("math.ctlz", detail::mathOperand<X>(x, loc), loc));
+  return detail::MathResult<X>(
+      detail::math(detail::MathBits::ctlz, detail::mathOperand<X>(x, loc), loc));
 }
 template <class X> detail::MathResult<X> cttz(const X &x, Loc loc = Loc::current()) {
-  return detail::MathResult<X>(detail::mathBits("math.cttz", detail::mathOperand<X>(x, loc), loc));
+  return detail::MathResult<X>(
+      detail::math(detail::MathBits::cttz, detail::mathOperand<X>(x, loc), loc));
 }
 template <class X> detail::MathResult<X> ctpop(const X &x, Loc loc = Loc::current()) {
-  return detail::MathResult<X>(detail::mathBits("math.ctpop", detail::mathOperand<X>(x, loc), loc));
+  return detail::MathResult<X>(
+      detail::math(detail::MathBits::ctpop, detail::mathOperand<X>(x, loc), loc));
 }
 
 /// Whether x is a NaN; infinite; neither; or neither, and not zero or denormal.
@@ -151,14 +189,16 @@ detail::MathResult<X, Y> pow(const X &x, const Y &y, Loc loc = Loc::current()) {
 /// The angle of (x, y): atan(y / x), in the quadrant of both signs.
 template <class Y, class X>
 detail::MathResult<X, Y> atan2(const Y &y, const X &x, Loc loc = Loc::current()) {
-  return detail::MathResult<X, Y>(detail::mathBinary(
-      "math.atan2", detail::mathOperand<X, Y>(y, loc), detail::mathOperand<X, Y>(x, loc), loc));
+  return detail::MathResult<X, Y>(detail::math(detail::MathBinary::atan2,
+                                               detail::mathOperand<X, Y>(y, loc),
+                                               detail::mathOperand<X, Y>(x, loc), loc));
 }
 /// The magnitude of x with the sign of y.
 template <class X, class Y>
 detail::MathResult<X, Y> copysign(const X &x, const Y &y, Loc loc = Loc::current()) {
-  return detail::MathResult<X, Y>(detail::mathBinary(
-      "math.copysign", detail::mathOperand<X, Y>(x, loc), detail::mathOperand<X, Y>(y, loc), loc));
+  return detail::MathResult<X, Y>(detail::math(detail::MathBinary::copysign,
+                                               detail::mathOperand<X, Y>(x, loc),
+                                               detail::mathOperand<X, Y>(y, loc), loc));
 }
 /// a * b + c, rounded once.
 template <class A, class B, class C>

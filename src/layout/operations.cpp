@@ -171,9 +171,15 @@ constexpr Operation extend(std::string_view name, std::string_view help,
   return {name,         2,    2,    {Kind::tuple_or_any, Kind::tuple_or_plain}, Numbers::rank,
           Answer::view, help, apply};
 }
+constexpr Operation compose(std::string_view name, std::string_view help,
+                            Value (*apply)(const Arguments &)) {
+  return {name, 2, 2, {Kind::any_layout, Kind::tiler}, Numbers::none, Answer::view, help, apply};
+}
 constexpr Operation divide(std::string_view name, std::string_view help,
                            Value (*apply)(const Arguments &)) {
-  return {name, 2, 2, {Kind::any_layout, Kind::tiler}, Numbers::none, Answer::view, help, apply};
+  Operation row = compose(name, help, apply);
+  row.bounds = Bounds::tile;
+  return row;
 }
 constexpr Operation productRow(std::string_view name, std::string_view help,
                                Value (*apply)(const Arguments &)) {
@@ -181,7 +187,9 @@ constexpr Operation productRow(std::string_view name, std::string_view help,
 }
 constexpr Operation index(std::string_view name, std::string_view help,
                           Value (*apply)(const Arguments &)) {
-  return {name, 2, 2, {Kind::tuple, Kind::layout}, Numbers::none, Answer::value, help, apply};
+  return {
+      name,         2, 2, {Kind::tuple, Kind::layout}, Numbers::none, Answer::value, help, apply,
+      Bounds::index};
 }
 
 constexpr std::array kOperations = {
@@ -227,10 +235,10 @@ constexpr std::array kOperations = {
           [](const Arguments &a) { return Value(a.composed(0).offset()); }),
     unary("composed_get_outer", Kind::composed, "the layout that takes the coordinate",
           [](const Arguments &a) { return valueOf(a.composed(0).outer()); }),
-    divide("composition", "the first after the second",
-           [](const Arguments &a) {
-             return byTiler(a, [](const Layout &l, const auto &by) { return composition(l, by); });
-           }),
+    compose("composition", "the first after the second",
+            [](const Arguments &a) {
+              return byTiler(a, [](const Layout &l, const auto &by) { return composition(l, by); });
+            }),
     unary("coprofile", Kind::any_layout, "the nesting of its values",
           [](const Arguments &a) { return Value(coprofile(outermost(a.any(0)))); }),
     unary("coshape", Kind::any_layout, "the largest value along each axis + 1",
@@ -244,7 +252,8 @@ constexpr std::array kOperations = {
               Numbers::none,
               Answer::value,
               "the value at a coordinate or an index",
-              [](const Arguments &a) { return Value(crd2idx(a.tuple(0), a.function(1))); }},
+              [](const Arguments &a) { return Value(crd2idx(a.tuple(0), a.function(1))); },
+              Bounds::coordinate},
     Operation{"dice",
               2,
               2,
@@ -386,7 +395,8 @@ constexpr std::array kOperations = {
                 if (a.isTuple(0))
                   return Value(slice(a.tuple(0), a.tuple(1)));
                 return valueOf(slice(a.any(0), a.tuple(1)));
-              }},
+              },
+              Bounds::slice},
     regroup("take", Numbers::range, "the modes of a range",
             [](const Arguments &a) {
               return onModes(a, [&](const auto &x) { return take(x, a.number(0), a.number(1)); });

@@ -59,6 +59,16 @@ enum class Answer : std::uint8_t {
   view,  ///< the first operand with another layout: a tensor gives a tensor, a tuple a tuple
 };
 
+/// What is checked of a user's call beside the kinds of its operands, because there may be memory
+/// behind them. The algebra itself goes on past a layout's end, in the last mode.
+enum class Bounds : std::uint8_t {
+  none,
+  coordinate, ///< operand 0 is a coordinate inside the shape of operand 1
+  slice,      ///< operand 1 is a coordinate inside the shape of operand 0
+  index,      ///< operand 0 is an index of operand 1, a layout
+  tile,       ///< operand 1 divides operand 0 into whole tiles
+};
+
 /// The arguments of an operation. The accessors throw LayoutError for an operand that is missing or
 /// has another kind.
 struct Arguments {
@@ -90,6 +100,7 @@ struct Operation {
   Answer answer;
   std::string_view help; ///< the result, in a few words
   Value (*apply)(const Arguments &);
+  Bounds bounds = Bounds::none;
 
   /// Computes the result. Throws LayoutError that names the operation if operands or numbers are
   /// too few, too many or of another kind, and if the operation is not admissible.

@@ -1,9 +1,10 @@
 // Copy and mma atoms of any target.
 #include <flydsl/atom.h>
 
+#include "builder/atoms/specs.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/guard.h"
-#include "builder/atoms/static_types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -20,26 +21,23 @@ CopyOp UniversalCopy(int bits, Loc loc) {
   if (bits < 8 || bits > 128 || (bits & (bits - 1)))
     throw TraceError("UniversalCopy moves 8, 16, 32, 64 or 128 bits, not " + std::to_string(bits),
                      loc);
-  return CopyOp(staticOf("!fly.universal_copy<" + std::to_string(bits) + ">", loc));
+  return CopyOp(builder::instruction<fly::CopyOpUniversalCopyType>(detail::running(), loc, bits));
 }
 
 CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope, Loc loc) {
-  std::string text = std::string("!fly.universal_atomic<") + builder::atomicName(op, type, loc) +
-                     ", " + builder::elementText(type);
-  if (*scope)
-    text += std::string(", \"") + scope + "\"";
-  return CopyOp(staticOf(text + ">", loc));
+  return CopyOp(builder::instruction<fly::CopyOpUniversalAtomicType>(
+      detail::running(), loc, builder::atomicOf(op, type, loc), type, std::string(scope)));
 }
 
 MmaOp UniversalFMA(DType type, Loc loc) {
-  std::string t = builder::elementText(type);
-  return MmaOp(staticOf("!fly.universal_fma<1x1x1, (" + t + ", " + t + ") -> " + t + ">", loc));
+  return MmaOp(builder::instruction<fly::MmaOpUniversalFMAType>(detail::running(), loc, type));
 }
 
 static CopyAtom copyAtomOf(const CopyOp &op, int bits, DType type, Loc loc) {
-  return CopyAtom(staticOf("!fly.copy_atom<" + builder::staticText(op.handle()) + ", " +
-                               std::to_string(bits) + ">",
-                           loc, type));
+  const Tracer *running = detail::running();
+  return CopyAtom(staticOf(
+      running, detail::CopyAtomSpec{builder::instructionOf(running, op.handle(), loc), bits}, loc,
+      type));
 }
 
 CopyAtom make_copy_atom(const CopyOp &op, int bits, Loc loc) {
@@ -51,7 +49,9 @@ CopyAtom make_copy_atom(const CopyOp &op, DType type, Loc loc) {
 }
 
 MmaAtom make_mma_atom(const MmaOp &op, Loc loc) {
-  return MmaAtom(staticOf("!fly.mma_atom<" + builder::staticText(op.handle()) + ">", loc));
+  const Tracer *running = detail::running();
+  return MmaAtom(staticOf(
+      running, detail::MmaAtomSpec{builder::instructionOf(running, op.handle(), loc)}, loc));
 }
 
 namespace detail {
@@ -61,21 +61,24 @@ Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc l
   Handle number = hostAs<HostNumber>(value)
                       ? constant(*hostAs<HostNumber>(value), dtypeOf(value, loc), loc)
                       : value;
-  mlir::Value v = t.emit("fly.atom.set_value", {t.use(atom, loc), t.use(number, loc)}, loc,
-                         {t.named("field", t.string(field))});
+  mlir::Value whole = t.use(atom, loc), part = t.use(number, loc);
+  fly::AtomSetValueOp::Properties properties;
+  properties.field = t.ir.string(field);
+  mlir::Value v = t.emit<fly::AtomSetValueOp>(loc, {whole, part}, properties);
   return t.wrap(v, atom.node()->dtype, loc);
 }
 
 } // namespace detail
 
 static fly::CopyAtomType copyAtom(const CopyAtom &atom, Loc loc) {
-  if (auto type = mlir::dyn_cast<fly::CopyAtomType>(atomType(atom.handle(), loc)))
+  if (auto type =
+          mlir::dyn_cast<fly::CopyAtomType>(atomType(detail::running(), atom.handle(), loc)))
     return type;
   throw TraceError("expected a copy atom, got " + atom.str(), loc);
 }
 
 static fly::MmaAtomType mmaAtom(const MmaAtom &atom, Loc loc) {
-  if (auto type = mlir::dyn_cast<fly::MmaAtomType>(atomType(atom.handle(), loc)))
+  if (auto type = mlir::dyn_cast<fly::MmaAtomType>(atomType(detail::running(), atom.handle(), loc)))
     return type;
   throw TraceError("expected an mma atom, got " + atom.str(), loc);
 }

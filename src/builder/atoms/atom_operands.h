@@ -6,14 +6,19 @@
 
 #include "builder/trace/tracer.h"
 
+#include "dialect/Fly/IR/FlyTypes.h"
+
 #include <flydsl/mma.h>
 
 namespace flydsl::builder {
 
-/// The operands of a copy, `op` being fly.copy or fly.copy_atom_call. `atom` is an atom or a tiled
-/// copy; `values` is the type that it was made for, none where it was made for a width.
+/// The operands of a copy. `atom` is an atom or a tiled copy; `values` is the type that it was made
+/// for, none where it was made for a width.
 struct CopyCheck {
-  const char *op;
+  /// fx::copy calls the atom as often as it takes, fx::copy_atom_call once.
+  enum class Calls { all, one };
+  const Tracer &tracer;
+  Calls calls;
   mlir::Type atom;
   DType values;
   const Tensor &source, &destination;
@@ -24,9 +29,13 @@ struct CopyCheck {
   void expectFits() const;
 };
 
+/// fx's enumerators as the dialect's.
+mlir::fly::GemmTraversalOrder orderOf(GemmTraversalOrder order);
+mlir::fly::MmaOperand operandOf(MmaOperand operand);
+
 /// The operands of a gemm, or of one call of an mma atom. `atom` is an atom or a tiled mma.
 struct MmaCheck {
-  const char *op;
+  const Tracer &tracer;
   mlir::Type atom;
   const Tensor &d, &a, &b, &c;
   const GemmOptions *options; ///< null: one call

@@ -2,10 +2,12 @@
 #include <flydsl/copy.h>
 
 #include "builder/atoms/atom_operands.h"
+#include "builder/atoms/specs.h"
+#include "builder/atoms/tiling.h"
+#include "builder/layout/whole_tiles.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/guard.h"
-#include "builder/atoms/static_types.h"
-#include "builder/layout/tiling.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 #include "layout/coord.h"
 
@@ -17,7 +19,8 @@ using detail::hostHandle;
 namespace fly = mlir::fly;
 
 static fly::TiledCopyType tiledCopy(const TiledCopy &copy, Loc loc) {
-  if (auto type = mlir::dyn_cast<fly::TiledCopyType>(builder::atomType(copy.handle(), loc)))
+  if (auto type = mlir::dyn_cast<fly::TiledCopyType>(
+          builder::atomType(detail::running(), copy.handle(), loc)))
     return type;
   throw TraceError("expected a tiled copy, got " + copy.str(), loc);
 }
@@ -45,55 +48,57 @@ std::int64_t TiledCopy::threads(Loc loc) const {
 }
 
 ThrCopy TiledCopy::get_slice(const IntTuple &thread, Loc loc) const {
-  builder::expectThread("a tiled copy", thread.handle(), threads(loc), loc);
+  builder::expectThread(detail::running(), "a tiled copy", thread.handle(), threads(loc), loc);
   return {*this, thread};
 }
 ThrCopy TiledCopy::thr_slice(const IntTuple &thread, Loc loc) const {
   return get_slice(thread, loc);
 }
 
-static Tensor partition(const char *op, const TiledCopy &copy, const Tensor &tensor,
-                        const IntTuple &thread, Loc loc) {
-  Tracer &t = Tracer::require(op, loc);
-  builder::expectTilesFit(op, tensor.handle(),
+template <class Op>
+static Tensor partition(const TiledCopy &copy, const Tensor &tensor, const IntTuple &thread,
+                        Loc loc) {
+  Tracer &t = Tracer::requireFor<Op>(loc);
+  builder::expectTilesFit(&t, builder::userName(Op::getOperationName()), tensor.handle(),
                           layout::sizesOf(tiledCopy(copy, loc).getTileMN().getValue()), loc);
-  mlir::Value v = t.emit(
-      op, {t.use(copy.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
-      loc);
+  mlir::Value tiled = t.use(copy.handle(), loc), whole = t.use(tensor.handle(), loc);
+  mlir::Value v = t.emit<Op>(loc, {tiled, whole, t.use(thread.handle(), loc)});
   return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));
 }
 
 Tensor ThrCopy::partition_S(const Tensor &source, Loc loc) const {
-  return partition("fly.tiled_copy.partition_src", *this, source, thread_, loc);
+  return partition<fly::TiledCopyPartitionSrcOp>(*this, source, thread_, loc);
 }
 Tensor ThrCopy::partition_D(const Tensor &destination, Loc loc) const {
-  return partition("fly.tiled_copy.partition_dst", *this, destination, thread_, loc);
+  return partition<fly::TiledCopyPartitionDstOp>(*this, destination, thread_, loc);
 }
 Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
   Tracer &t = Tracer::require("retile", loc);
-  mlir::Value v =
-      t.emit("fly.tiled_copy.retile", {t.use(handle(), loc), t.use(fragment.handle(), loc)}, loc);
+  mlir::Value tiled = t.use(handle(), loc);
+  mlir::Value v = t.emit<fly::TiledCopyRetileOp>(loc, {tiled, t.use(fragment.handle(), loc)});
   return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
 }
 
 TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const Tile &tile_mn,
                           Loc loc) {
-  builder::expectTiling(atom, layout_tv, tile_mn, loc);
-  std::string text = builder::staticText(atom.handle());
-  if (!text.empty() && layout_tv.is_static())
-    return TiledCopy(builder::staticOf("!fly.tiled_copy<" + text + ", !fly.layout<" +
-                                           layout_tv.str() + ">, !fly.tile<" + tile_mn.str() + ">>",
-                                       loc, atom.handle().node()->dtype));
+  builder::expectTiling(detail::running(), atom, layout_tv, tile_mn, loc);
+  auto *spec = builder::specOf<detail::CopyAtomSpec>(atom.handle());
+  const detail::HostValue threads = detail::hostView(layout_tv.handle(), loc),
+                          tile = detail::hostView(tile_mn.handle(), loc);
+  auto *threadsAndValues = std::get_if<layout::Layout>(&threads);
+  auto *sizes = std::get_if<layout::Tile>(&tile);
+  if (spec && threadsAndValues && sizes)
+    return TiledCopy(builder::staticOf(detail::running(),
+                                       detail::TiledCopySpec{*spec, *threadsAndValues, *sizes}, loc,
+                                       atom.handle().node()->dtype));
   Tracer &t = Tracer::require("make_tiled_copy", loc);
-  mlir::Value v = t.emit(
-      "fly.make_tiled_copy",
-      {t.use(atom.handle(), loc), t.use(layout_tv.handle(), loc), t.use(tile_mn.handle(), loc)},
-      loc);
+  mlir::Value one = t.use(atom.handle(), loc), layout = t.use(layout_tv.handle(), loc);
+  mlir::Value v = t.emit<fly::MakeTiledCopyOp>(loc, {one, layout, t.use(tile_mn.handle(), loc)});
   return TiledCopy(t.wrap(v, atom.handle().node()->dtype, loc));
 }
 
 static layout::Layout staticLayout(const Layout &layout, Loc loc) {
-  detail::HostValue view = builder::hostView(layout.handle(), loc);
+  detail::HostValue view = detail::hostView(layout.handle(), loc);
   if (auto *plain = std::get_if<layout::Layout>(&view))
     return *plain;
   throw TraceError("a tiled copy's threads and values are static layouts, not " + layout.str(),
@@ -109,9 +114,10 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
   return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
 }
 
-static void emitCopy(const char *op, const Value &atom, const Tensor &source,
-                     const Tensor &destination, const CopyOptions &options, Loc loc) {
-  Tracer &t = Tracer::require(op, loc);
+template <class Op>
+static void emitCopy(const Value &atom, const Tensor &source, const Tensor &destination,
+                     const CopyOptions &options, Loc loc) {
+  Tracer &t = Tracer::requireFor<Op>(loc);
   Handle stated = atom.handle();
   if (options.soffset)
     stated = detail::atomSet(stated, "soffset", options.soffset->handle(), loc);
@@ -120,37 +126,44 @@ static void emitCopy(const char *op, const Value &atom, const Tensor &source,
   llvm::SmallVector<mlir::Value, 4> operands{t.use(stated, loc), t.use(source.handle(), loc),
                                              t.use(destination.handle(), loc)};
   const mlir::Type type = operands[0].getType();
-  builder::expectOnTarget(type, loc);
-  builder::CopyCheck{op,     type,        atom.handle().node()->dtype,
-                     source, destination, options.pred ? &*options.pred : nullptr,
+  builder::expectOnTarget(&t, type, loc);
+  constexpr auto calls = std::is_same_v<Op, fly::CopyOp> ? builder::CopyCheck::Calls::all
+                                                         : builder::CopyCheck::Calls::one;
+  builder::CopyCheck{t,
+                     calls,
+                     type,
+                     atom.handle().node()->dtype,
+                     source,
+                     destination,
+                     options.pred ? &*options.pred : nullptr,
                      loc}
       .expectFits();
   if (options.pred)
     operands.push_back(t.use(options.pred->handle(), loc));
-  t.create(op, operands, loc, {}, mlir::TypeRange());
+  t.create<Op>(loc, mlir::TypeRange(), operands);
 }
 
 void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, {}, loc);
+  emitCopy<fly::CopyOp>(atom, source, destination, {}, loc);
 }
 void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
           const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, options, loc);
+  emitCopy<fly::CopyOp>(atom, source, destination, options, loc);
 }
 void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, {}, loc);
+  emitCopy<fly::CopyOp>(atom, source, destination, {}, loc);
 }
 void copy(const TiledCopy &atom, const Tensor &source, const Tensor &destination,
           const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy", atom, source, destination, options, loc);
+  emitCopy<fly::CopyOp>(atom, source, destination, options, loc);
 }
 void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                     Loc loc) {
-  emitCopy("fly.copy_atom_call", atom, source, destination, {}, loc);
+  emitCopy<fly::CopyAtomCallOp>(atom, source, destination, {}, loc);
 }
 void copy_atom_call(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                     const CopyOptions &options, Loc loc) {
-  emitCopy("fly.copy_atom_call", atom, source, destination, options, loc);
+  emitCopy<fly::CopyAtomCallOp>(atom, source, destination, options, loc);
 }
 
 FLYDSL_NAMESPACE_END

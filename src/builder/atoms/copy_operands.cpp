@@ -74,8 +74,8 @@ std::pair<fly::AtomicOpAttr, mlir::Type> atomicOf(mlir::Type instruction) {
   return {};
 }
 
-MemRefType memoryOf(const Tensor &tensor, const char *name, Loc loc) {
-  if (auto type = mlir::dyn_cast<MemRefType>(tracedType(tensor.handle(), loc)))
+MemRefType memoryOf(const Tracer &tracer, const Tensor &tensor, const char *name, Loc loc) {
+  if (auto type = mlir::dyn_cast<MemRefType>(tracedType(&tracer, tensor.handle(), loc)))
     return type;
   throw TraceError("the " + std::string(name) + " of a copy is memory, not " + tensor.str(), loc);
 }
@@ -84,12 +84,15 @@ fly::MemRefValue valueOf(MemRefType type) {
   return {fly::PointerValue{type.getPointerType()}, type.getLayout()};
 }
 
+enum class Side { source, destination };
+
 /// The copy in progress.
 class Copy {
 public:
   explicit Copy(const CopyCheck &check)
-      : check_(check), loc_(check.loc), src_(memoryOf(check.source, "source", check.loc)),
-        dst_(memoryOf(check.destination, "destination", check.loc)) {
+      : check_(check), loc_(check.loc),
+        src_(memoryOf(check.tracer, check.source, "source", check.loc)),
+        dst_(memoryOf(check.tracer, check.destination, "destination", check.loc)) {
     auto tiled = mlir::dyn_cast<fly::TiledCopyType>(check.atom);
     atom_ = tiled ? tiled.getCopyAtom() : mlir::dyn_cast<fly::CopyAtomType>(check.atom);
     if (!atom_)
@@ -102,7 +105,7 @@ public:
     if (check_.pred && check_.pred->dtype(loc_) != boolean)
       refuse("a predicate is of fx::boolean, not of " +
              std::string(check_.pred->dtype(loc_).name()) + "; compare to get one (x < n)");
-    if (std::string_view(check_.op) == "fly.copy")
+    if (check_.calls == CopyCheck::Calls::all)
       expectCalls();
     else
       expectOneCall();
@@ -110,8 +113,9 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why) const {
-    throw TraceError(userName(check_.op) + " from " + check_.source.str() + " to " +
-                         check_.destination.str() + ": " + why,
+    const std::string name = check_.calls == CopyCheck::Calls::all ? "copy" : "copy_atom_call";
+    throw TraceError(name + " from " + check_.source.str() + " to " + check_.destination.str() +
+                         ": " + why,
                      loc_);
   }
 
@@ -184,8 +188,8 @@ private:
     }
     if (check_.pred && !layout::size(*fly::getLayoutOf(predType())).isStatic(1))
       refuse("one call takes one predicate, not " + check_.pred->str());
-    expectNeighbours(valueOf(src_), "source");
-    expectNeighbours(valueOf(dst_), "destination");
+    expectNeighbours(valueOf(src_), Side::source);
+    expectNeighbours(valueOf(dst_), Side::destination);
   }
 
   /// As many calls as it takes: all are like the first.
@@ -207,14 +211,14 @@ private:
     // What the walk gives is the failure that ends it at the first call.
     inAlgebra([&] {
       (void)fly::forEachCall(atom_, whole, [&](const fly::CopyOperands &call) {
-        expectNeighbours(call.src, "source");
-        expectNeighbours(call.dst, "destination");
+        expectNeighbours(call.src, Side::source);
+        expectNeighbours(call.dst, Side::destination);
         return mlir::failure(); // the others are like it
       });
     });
   }
 
-  MemRefType predType() const { return memoryOf(*check_.pred, "predicate", loc_); }
+  MemRefType predType() const { return memoryOf(check_.tracer, *check_.pred, "predicate", loc_); }
 
   bool isWhole() const {
     return mlir::cast<fly::CopyOpTypeInterface>(atom_.getCopyOp()).isWholeTileCopy();
@@ -224,13 +228,14 @@ private:
 
   /// The values of one call lie beside one another in memory. (Registers are gathered from wherever
   /// they are.)
-  void expectNeighbours(const fly::MemRefValue &part, const char *name) const {
+  void expectNeighbours(const fly::MemRefValue &part, Side side) const {
+    const char *name = side == Side::source ? "source" : "destination";
     layout::Layout linear = layout::outermost(part.layout);
     const layout::Int values = layout::size(linear);
     if (!values.isStatic() || values.value() <= 1)
       return;
     if (part.getType().isIn(fly::AddressSpace::Register)) {
-      if (std::string_view(name) == "destination" && linear.stride().isLeaf(0))
+      if (side == Side::destination && linear.stride().isLeaf(0))
         refuse("the " + values.str() +
                " values of one call have one register in the destination's "
                "mode 0, " +

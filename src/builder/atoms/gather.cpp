@@ -1,6 +1,6 @@
 #include <flydsl/gather.h>
 
-#include "builder/trace/tracer.h"
+#include "builder/trace/facade.h"
 #include "layout/tuple_ops.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -17,7 +17,7 @@ static void expectShapes(const Tensor &offsets, const Tensor &values, const Copy
   if (!type.is_integer() || type == boolean)
     refuse("offsets are integers, not " + std::string(type.name()));
   auto shapeOf = [&](const Tensor &t, const char *name) {
-    detail::HostValue view = builder::hostView(t.shape(loc).handle(), loc);
+    detail::HostValue view = detail::hostView(t.shape(loc).handle(), loc);
     auto *shape = std::get_if<layout::IntTuple>(&view);
     if (!shape)
       refuse("the shape of the " + std::string(name) + " is known while tracing");

@@ -2,11 +2,13 @@
 #include <flydsl/mma.h>
 
 #include "builder/atoms/atom_operands.h"
+#include "builder/atoms/specs.h"
+#include "builder/atoms/tiling.h"
+#include "builder/layout/whole_tiles.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/guard.h"
-#include "builder/atoms/static_types.h"
-#include "builder/layout/tiling.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 #include "layout/coord.h"
 #include "layout/make.h"
@@ -19,7 +21,8 @@ using detail::hostHandle;
 namespace fly = mlir::fly;
 
 static fly::TiledMmaType tiledMma(const TiledMma &mma, Loc loc) {
-  if (auto type = mlir::dyn_cast<fly::TiledMmaType>(builder::atomType(mma.handle(), loc)))
+  if (auto type = mlir::dyn_cast<fly::TiledMmaType>(
+          builder::atomType(detail::running(), mma.handle(), loc)))
     return type;
   throw TraceError("expected a tiled mma, got " + mma.str(), loc);
 }
@@ -29,7 +32,10 @@ template <class Fn> static Handle queried(const TiledMma &mma, Loc loc, Fn fn) {
 }
 
 MmaAtom TiledMma::mma_atom(Loc loc) const {
-  return MmaAtom(builder::staticOf(tiledMma(*this, loc).getMmaAtom(), loc));
+  if (auto *spec = builder::specOf<detail::TiledMmaSpec>(handle_))
+    return MmaAtom(builder::staticOf(detail::running(), spec->atom, loc));
+  Tracer &t = Tracer::require("mma_atom", loc);
+  return MmaAtom(t.wrap(t.emit<fly::GetMmaAtomOp>(loc, t.use(handle_, loc)), {}, loc));
 }
 Layout TiledMma::atom_layout(Loc loc) const {
   return Layout(queried(*this, loc, [](const auto &m) { return m.atomLayoutMNK; }));
@@ -63,26 +69,25 @@ std::int64_t TiledMma::threads(Loc loc) const {
 }
 
 ThrMma TiledMma::get_slice(const IntTuple &thread, Loc loc) const {
-  builder::expectThread("a tiled mma", thread.handle(), threads(loc), loc);
+  builder::expectThread(detail::running(), "a tiled mma", thread.handle(), threads(loc), loc);
   return {*this, thread};
 }
 ThrMma TiledMma::thr_slice(const IntTuple &thread, Loc loc) const { return get_slice(thread, loc); }
 
-static mlir::NamedAttribute operandAttribute(Tracer &t, MmaOperand operand) {
-  return t.named("operand_id",
-                 fly::MmaOperandAttr::get(t.context(), static_cast<fly::MmaOperand>(operand)));
+static fly::MmaOperandAttr operandAttribute(Tracer &t, MmaOperand operand) {
+  return fly::MmaOperandAttr::get(t.context(), builder::operandOf(operand));
 }
 
 /// The layout of a tile that is no memory: a layout's own; of coordinates and of a shape, that of
 /// the extents.
 static layout::Layout tileLayout(Tracer &t, const FragmentTile &tile, Loc loc) {
-  mlir::Type type = t.typeOf(tile.handle(), loc);
+  mlir::Type type = t.values.typeOf(tile.handle(), loc);
   if (auto shape = mlir::dyn_cast<fly::IntTupleType>(type))
     return layout::makeLayout(shape.getValue());
   std::optional<layout::AnyLayout> any = fly::getLayoutOf(type);
   if (!any)
     throw TraceError("a fragment is made for a tensor, a layout or a shape, not for " +
-                         builder::describe(tile.handle()),
+                         detail::describe(tile.handle()),
                      loc);
   return mlir::isa<fly::CoordTensorType>(type) ? layout::makeLayout(layout::shapeOf(*any))
                                                : layout::outermost(*any);
@@ -95,24 +100,24 @@ static Tensor fragment(const TiledMma &mma, MmaOperand operand, const FragmentTi
     throw TraceError("a fragment has no " + std::to_string(options.stages) + " stages", loc);
   // The element type is the atom's: an accumulator is wider than what it is stored to.
   const mlir::Type element =
-      tiledMma(mma, loc).getMmaAtom().getValType(static_cast<fly::MmaOperand>(operand));
+      tiledMma(mma, loc).getMmaAtom().getValType(builder::operandOf(operand));
   DType dtype = input.handle().node()->dtype;
   if (!dtype || element != builder::elementType(dtype, t.context()))
     dtype = builder::dtypeOfElement(element);
-  if (!mlir::isa<fly::MemRefType>(t.typeOf(input.handle(), loc))) {
+  if (!mlir::isa<fly::MemRefType>(t.values.typeOf(input.handle(), loc))) {
     Handle registers = builder::guarded(loc, [&] {
       return hostHandle(layout::fragmentLayout(fly::toTiledMma(tiledMma(mma, loc)),
-                                               static_cast<layout::MmaOperand>(operand),
+                                               fly::toMmaOperand(builder::operandOf(operand)),
                                                tileLayout(t, input, loc), options.stages));
     });
     return make_rmem_tensor(Layout(registers), dtype, loc);
   }
-  llvm::SmallVector<mlir::NamedAttribute, 2> attributes{operandAttribute(t, operand)};
+  fly::MmaMakeFragmentOp::Properties properties;
+  properties.operand_id = operandAttribute(t, operand);
   if (options.stages)
-    attributes.push_back(t.named("stages", t.builder().getI32IntegerAttr(options.stages)));
-  mlir::Value v =
-      t.emit("fly.mma.make_fragment",
-             {t.use(mma.handle(), loc), t.use(input.handle(), loc)}, loc, attributes);
+    properties.stages = t.builder().getI32IntegerAttr(options.stages);
+  mlir::Value tiled = t.use(mma.handle(), loc), whole = t.use(input.handle(), loc);
+  mlir::Value v = t.emit<fly::MmaMakeFragmentOp>(loc, {tiled, whole}, properties);
   return Tensor(t.wrap(v, dtype, loc));
 }
 
@@ -133,13 +138,14 @@ static Tensor partition(const TiledMma &mma, MmaOperand operand, const Tensor &t
     const layout::IntTuple sizes = layout::tileSizeMNK(fly::toTiledMma(tiledMma(mma, loc)));
     const int first = operand == MmaOperand::B ? 1 : 0,
               second = operand == MmaOperand::A || operand == MmaOperand::B ? 2 : 1;
-    builder::expectTilesFit("fly.tiled_mma.partition", tensor.handle(),
+    builder::expectTilesFit(&t, "tiled_mma.partition", tensor.handle(),
                             layout::tup(sizes.at(first), sizes.at(second)), loc);
   });
-  mlir::Value v =
-      t.emit("fly.tiled_mma.partition",
-             {t.use(mma.handle(), loc), t.use(tensor.handle(), loc), t.use(thread.handle(), loc)},
-             loc, {operandAttribute(t, operand)});
+  fly::TiledMmaPartitionOp::Properties properties;
+  properties.operand_id = operandAttribute(t, operand);
+  mlir::Value tiled = t.use(mma.handle(), loc), whole = t.use(tensor.handle(), loc);
+  mlir::Value v = t.emit<fly::TiledMmaPartitionOp>(loc, {tiled, whole, t.use(thread.handle(), loc)},
+                                                   properties);
   return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));
 }
 
@@ -155,18 +161,18 @@ Tensor ThrMma::partition_C(const Tensor &c, Loc loc) const {
 
 TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, const Tile &permutation,
                         Loc loc) {
-  builder::expectTiling(atom, atom_layout, permutation, loc);
-  std::string text = builder::staticText(atom.handle());
-  if (!text.empty() && atom_layout.is_static())
-    return TiledMma(builder::staticOf("!fly.tiled_mma<" + text + ", !fly.layout<" +
-                                          atom_layout.str() + ">, !fly.tile<" + permutation.str() +
-                                          ">>",
-                                      loc));
+  builder::expectTiling(detail::running(), atom, atom_layout, permutation, loc);
+  auto *spec = builder::specOf<detail::MmaAtomSpec>(atom.handle());
+  const detail::HostValue layout = detail::hostView(atom_layout.handle(), loc),
+                          tile = detail::hostView(permutation.handle(), loc);
+  auto *atomsMNK = std::get_if<layout::Layout>(&layout);
+  auto *permutationMNK = std::get_if<layout::Tile>(&tile);
+  if (spec && atomsMNK && permutationMNK)
+    return TiledMma(builder::staticOf(
+        detail::running(), detail::TiledMmaSpec{*spec, *atomsMNK, *permutationMNK}, loc));
   Tracer &t = Tracer::require("make_tiled_mma", loc);
-  mlir::Value v = t.emit("fly.make_tiled_mma",
-                         {t.use(atom.handle(), loc), t.use(atom_layout.handle(), loc),
-                          t.use(permutation.handle(), loc)},
-                         loc);
+  mlir::Value one = t.use(atom.handle(), loc), atoms = t.use(atom_layout.handle(), loc);
+  mlir::Value v = t.emit<fly::MakeTiledMmaOp>(loc, {one, atoms, t.use(permutation.handle(), loc)});
   return TiledMma(t.wrap(v, {}, loc));
 }
 
@@ -176,7 +182,8 @@ TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, Loc loc)
 
 static TiledCopy copyOf(const CopyAtom &atom, const TiledMma &mma, layout::MmaOperand operand,
                         Loc loc) {
-  auto atomType = mlir::dyn_cast<fly::CopyAtomType>(builder::atomType(atom.handle(), loc));
+  auto atomType =
+      mlir::dyn_cast<fly::CopyAtomType>(builder::atomType(detail::running(), atom.handle(), loc));
   if (!atomType)
     throw TraceError("expected a copy atom, got " + atom.str(), loc);
   layout::TiledCopy tiled = builder::guarded(loc, [&] {
@@ -201,7 +208,7 @@ TiledCopy make_tiled_copy_C(const CopyAtom &atom, const TiledMma &mma, Loc loc) 
 static void expectScales(const Value &mma, mlir::Type type, const GemmOptions &options, Loc loc) {
   auto tiled = mlir::dyn_cast<fly::TiledMmaType>(type);
   auto atom = tiled ? tiled.getMmaAtom() : mlir::dyn_cast<fly::MmaAtomType>(type);
-  if (!atom || !atom.isStateful() || builder::staticText(mma.handle()).empty())
+  if (!atom || !atom.isStateful() || !detail::hostAs<detail::AtomSpec>(mma.handle()))
     return; // nothing to set, or set by the kernel
   if (!options.scale_a || !options.scale_b)
     throw TraceError("the atom " + builder::typeText(atom.getMmaOp()) +
@@ -222,17 +229,16 @@ static void emitGemm(const Value &mma, const Tensor &d, const Tensor &a, const T
                                              t.use(a.handle(), loc), t.use(b.handle(), loc),
                                              t.use(c.handle(), loc)};
   const mlir::Type type = operands[0].getType();
-  builder::expectOnTarget(type, loc);
-  builder::MmaCheck{"gemm", type, d, a, b, c, &options, loc}.expectFits();
+  builder::expectOnTarget(&t, type, loc);
+  builder::MmaCheck{t, type, d, a, b, c, &options, loc}.expectFits();
   expectScales(mma, type, options, loc);
-  llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
+  fly::GemmOp::Properties properties;
   if (options.order)
-    attributes.push_back(t.named(
-        "traversalOrder", fly::GemmTraversalOrderAttr::get(
-                              t.context(), static_cast<fly::GemmTraversalOrder>(*options.order))));
+    properties.traversalOrder =
+        fly::GemmTraversalOrderAttr::get(t.context(), builder::orderOf(*options.order));
   if (options.traversal_layout)
     operands.push_back(t.use(options.traversal_layout->handle(), loc));
-  t.create("fly.gemm", operands, loc, attributes, mlir::TypeRange());
+  t.create<fly::GemmOp>(loc, mlir::TypeRange(), operands, properties);
 }
 
 void gemm(const MmaAtom &atom, const Tensor &d, const Tensor &a, const Tensor &b, const Tensor &c,
@@ -248,13 +254,12 @@ void mma_atom_call(const MmaAtom &atom, const Tensor &d, const Tensor &a, const 
                    const Tensor &c, Loc loc) {
   Tracer &t = Tracer::require("mma_atom_call", loc);
   mlir::Value instruction = t.use(atom.handle(), loc);
-  builder::expectOnTarget(instruction.getType(), loc);
-  builder::MmaCheck{"mma_atom_call", instruction.getType(), d, a, b, c, nullptr, loc}.expectFits();
+  builder::expectOnTarget(&t, instruction.getType(), loc);
+  builder::MmaCheck{t, instruction.getType(), d, a, b, c, nullptr, loc}.expectFits();
   expectScales(atom, instruction.getType(), {}, loc);
-  t.create("fly.mma_atom_call",
-           {instruction, t.use(d.handle(), loc), t.use(a.handle(), loc), t.use(b.handle(), loc),
-            t.use(c.handle(), loc)},
-           loc, {}, mlir::TypeRange());
+  mlir::Value toD = t.use(d.handle(), loc), ofA = t.use(a.handle(), loc),
+              ofB = t.use(b.handle(), loc), ofC = t.use(c.handle(), loc);
+  t.create<fly::MmaAtomCallOp>(loc, instruction, toD, ofA, ofB, ofC);
 }
 
 FLYDSL_NAMESPACE_END

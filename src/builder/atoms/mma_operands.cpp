@@ -11,6 +11,51 @@ namespace flydsl::builder {
 namespace fly = mlir::fly;
 using fly::MemRefType;
 
+fly::GemmTraversalOrder orderOf(GemmTraversalOrder order) {
+  using To = fly::GemmTraversalOrder;
+  switch (order) {
+  case GemmTraversalOrder::KMN:
+    return To::KMN;
+  case GemmTraversalOrder::KNM:
+    return To::KNM;
+  case GemmTraversalOrder::MKN:
+    return To::MKN;
+  case GemmTraversalOrder::MNK:
+    return To::MNK;
+  case GemmTraversalOrder::NKM:
+    return To::NKM;
+  case GemmTraversalOrder::NMK:
+    return To::NMK;
+  case GemmTraversalOrder::KMN_Serpentine:
+    return To::KMN_Serpentine;
+  case GemmTraversalOrder::KNM_Serpentine:
+    return To::KNM_Serpentine;
+  case GemmTraversalOrder::MKN_Serpentine:
+    return To::MKN_Serpentine;
+  case GemmTraversalOrder::MNK_Serpentine:
+    return To::MNK_Serpentine;
+  case GemmTraversalOrder::NKM_Serpentine:
+    return To::NKM_Serpentine;
+  case GemmTraversalOrder::NMK_Serpentine:
+    return To::NMK_Serpentine;
+  }
+  llvm_unreachable("an order");
+}
+
+fly::MmaOperand operandOf(MmaOperand operand) {
+  switch (operand) {
+  case MmaOperand::A:
+    return fly::MmaOperand::A;
+  case MmaOperand::B:
+    return fly::MmaOperand::B;
+  case MmaOperand::C:
+    return fly::MmaOperand::C;
+  case MmaOperand::D:
+    return fly::MmaOperand::D;
+  }
+  llvm_unreachable("an operand");
+}
+
 namespace {
 
 /// One operand, and what it is to the user.
@@ -45,13 +90,14 @@ public:
 
 private:
   [[noreturn]] void refuse(const std::string &why) const {
-    throw TraceError(userName(check_.op) + " of D " + check_.d.str() + ", A " + check_.a.str() +
-                         ", B " + check_.b.str() + ", C " + check_.c.str() + ": " + why,
+    throw TraceError(std::string(check_.options ? "gemm" : "mma_atom_call") + " of D " +
+                         check_.d.str() + ", A " + check_.a.str() + ", B " + check_.b.str() +
+                         ", C " + check_.c.str() + ": " + why,
                      loc_);
   }
 
   MemRefType typeOf(const Tensor &tensor) const {
-    return mlir::dyn_cast<MemRefType>(tracedType(tensor.handle(), loc_));
+    return mlir::dyn_cast<MemRefType>(tracedType(&check_.tracer, tensor.handle(), loc_));
   }
   fly::MemRefValue valueOf(const Tensor &tensor) const {
     MemRefType type = typeOf(tensor);
@@ -77,10 +123,10 @@ private:
     const GemmOptions &options = *check_.options;
     std::optional<fly::GemmTraversalOrder> order;
     if (options.order)
-      order = static_cast<fly::GemmTraversalOrder>(*options.order);
+      order = orderOf(*options.order);
     detail::HostValue view;
     if (options.traversal_layout) {
-      view = hostView(options.traversal_layout->handle(), loc_);
+      view = hostView(&check_.tracer, options.traversal_layout->handle(), loc_);
       if (!std::holds_alternative<layout::Layout>(view))
         refuse("a traversal layout is known while tracing, unlike " +
                options.traversal_layout->str());

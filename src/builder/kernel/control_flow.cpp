@@ -3,8 +3,9 @@
 
 #include "builder/trace/tracer.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <exception>
@@ -14,6 +15,7 @@ namespace detail {
 
 using builder::Tracer;
 namespace fly = mlir::fly;
+namespace scf = mlir::scf;
 
 struct OpenRegion::State {
   Tracer &tracer;
@@ -37,10 +39,8 @@ struct OpenRegion::State {
     open = false;
     builder().restoreInsertionPoint(outside);
   }
-  void terminate(llvm::StringRef name, mlir::ValueRange operands) {
-    mlir::OperationState terminator(tracer.location(loc), name);
-    terminator.addOperands(operands);
-    builder().create(terminator);
+  void yield(mlir::ValueRange operands) {
+    scf::YieldOp::create(builder(), tracer.ir.location(loc), operands);
   }
 };
 
@@ -69,10 +69,11 @@ OpenRegion::~OpenRegion() {
   if (state_->open) {
     state_->leave();
     if (std::uncaught_exceptions() <= state_->exceptions)
-      state_->tracer.defer(std::string("the body of ") + state_->what +
-                               " is left before its end (by break or return); what it does is "
-                               "decided at run time",
-                           state_->loc);
+      state_->tracer.diagnostics.defer(
+          std::string("the body of ") + state_->what +
+              " is left before its end (by break or return); what it does is "
+              "decided at run time",
+          state_->loc);
   }
   delete state_;
 }
@@ -90,7 +91,7 @@ static llvm::SmallVector<mlir::Value, 4> initialValues(Tracer &t, std::vector<DT
   return values;
 }
 
-/// Who gave the values first, and who gives them again.
+/// The names of the two sources of the values, for the message when their types differ.
 struct Yields {
   const char *first, *then;
 };
@@ -164,7 +165,7 @@ OpenFor::OpenFor(const IntTuple &lo, const IntTuple &hi, const IntTuple &step,
   }
   if (auto *number = hostAs<HostNumber>(bounds[2]); number && number->integer <= 0)
     throw TraceError("a loop's step is positive, not " + std::to_string(number->integer), loc);
-  mlir::OperationState op(t.location(loc), "scf.for");
+  mlir::OperationState op(t.ir.location(loc), scf::ForOp::getOperationName());
   for (const Handle &bound : bounds)
     op.addOperands(t.use(convert(bound, wide ? i64 : i32, loc), loc));
   op.addOperands(initialValues(t, s.dtypes, init, loc));
@@ -186,8 +187,7 @@ Handle OpenFor::index() const {
 
 void OpenFor::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
-  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded,
-                                         loopYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, loopYields, s.loc));
   s.leave();
 }
 
@@ -195,11 +195,10 @@ void OpenFor::close(std::initializer_list<const Handle *> yielded) {
 
 OpenIf::OpenIf(const Handle &condition, Loc loc) : OpenRegion("a branch", loc) {
   State &s = *state_;
-  mlir::OperationState op(s.tracer.location(loc), "scf.if");
-  op.addOperands(carriedValue(s.tracer, condition, boolean, loc));
-  op.addRegion()->push_back(new mlir::Block);
-  op.addRegion();
-  s.op = s.builder().create(op);
+  const mlir::Location place = s.tracer.ir.location(loc);
+  mlir::Value decides = carriedValue(s.tracer, condition, boolean, loc);
+  s.op = scf::IfOp::create(s.builder(), place, mlir::TypeRange(), decides, /*addThenBlock=*/true,
+                           /*addElseBlock=*/false);
   s.enter(0);
 }
 
@@ -209,7 +208,7 @@ void OpenIf::otherwise(std::initializer_list<const Handle *> yielded) {
     s.dtypes.push_back(carriedType(*h, s.loc));
     s.first.push_back(carriedValue(s.tracer, *h, s.dtypes.back(), s.loc));
   }
-  s.terminate("scf.yield", s.first);
+  s.yield(s.first);
   s.op->getRegion(1).push_back(new mlir::Block);
   s.enter(1);
 }
@@ -219,14 +218,14 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
   llvm::SmallVector<mlir::Type, 4> types;
   for (mlir::Value v : s.first)
     types.push_back(v.getType());
-  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, types, yielded, branchYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, types, yielded, branchYields, s.loc));
   s.leave();
   if (types.empty())
     return;
   // The results' types are known only now: the same branch again, with them.
   mlir::OpBuilder::InsertionGuard guard(s.builder());
   s.builder().setInsertionPoint(s.op);
-  mlir::OperationState op(s.op->getLoc(), "scf.if");
+  mlir::OperationState op(s.op->getLoc(), scf::IfOp::getOperationName());
   op.addOperands(s.op->getOperands());
   op.addTypes(types);
   for (mlir::Region &region : s.op->getRegions())
@@ -238,7 +237,7 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
 
 void exitIf(const Handle &condition, Loc loc) {
   Tracer &t = Tracer::require("exit_if", loc);
-  t.exitIf(carriedValue(t, condition, boolean, loc), loc);
+  t.exits.exitIf(carriedValue(t, condition, boolean, loc), loc);
 }
 
 //===-- while -------------------------------------------------------------===//
@@ -246,7 +245,7 @@ void exitIf(const Handle &condition, Loc loc) {
 OpenWhile::OpenWhile(std::initializer_list<const Handle *> init, Loc loc)
     : OpenRegion("a while loop", loc) {
   State &s = *state_;
-  mlir::OperationState op(s.tracer.location(loc), "scf.while");
+  mlir::OperationState op(s.tracer.ir.location(loc), scf::WhileOp::getOperationName());
   op.addOperands(initialValues(s.tracer, s.dtypes, init, loc));
   mlir::TypeRange types = mlir::ValueRange(op.operands).getTypes();
   op.addTypes(types);
@@ -262,16 +261,15 @@ OpenWhile::OpenWhile(std::initializer_list<const Handle *> init, Loc loc)
 
 void OpenWhile::condition(const Handle &condition) {
   State &s = *state_;
-  llvm::SmallVector<mlir::Value, 4> operands{carriedValue(s.tracer, condition, boolean, s.loc)};
-  llvm::append_range(operands, s.block()->getArguments());
-  s.terminate("scf.condition", operands);
+  mlir::Value goesOn = carriedValue(s.tracer, condition, boolean, s.loc);
+  scf::ConditionOp::create(s.builder(), s.tracer.ir.location(s.loc), goesOn,
+                           s.block()->getArguments());
   s.enter(1);
 }
 
 void OpenWhile::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
-  s.terminate("scf.yield", yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded,
-                                         whileYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, whileYields, s.loc));
   s.leave();
 }
 
@@ -286,27 +284,25 @@ Handle varNew(const Handle &init, DType type, Loc loc) {
       fly::PointerType::get(builder::elementType(type, t.context()), fly::AddressSpace::Register);
   // At the top, so that a loop's rounds share it.
   mlir::Value shape = t.use(hostHandle(layout), loc);
-  mlir::Value memory = t.prologue("fly.memref.alloca", loc, {},
-                                  fly::MemRefType::get(pointer, layout::AnyLayout(layout)), shape);
-  Handle handle = t.wrap(memory, type, loc);
-  handle.node()->isVector = vector != nullptr;
+  mlir::Value memory = t.ir.prologue<fly::MemRefAllocaOp>(
+      loc, fly::MemRefType::get(pointer, layout::AnyLayout(layout)), shape);
+  Handle handle = t.values.wrapVariable(memory, type, vector != nullptr, loc);
   varStore(handle, init, loc);
   return handle;
 }
 
 Handle varLoad(const Handle &memory, Loc loc) {
   Tracer &t = Tracer::require("a Var", loc);
-  loc = t.place(loc);
-  if (memory.node()->isVector)
-    return t.wrap(t.emit("fly.memref.load_vec", t.use(memory, loc), loc), memory.node()->dtype,
-                  loc);
-  return t.wrap(t.emit("fly.memref.load", {t.use(memory, loc), t.use(staticLeaf(0), loc)}, loc),
-                memory.node()->dtype, loc);
+  loc = t.ir.place(loc);
+  if (memory.node()->traced()->isVector)
+    return t.wrap(t.emit<fly::MemRefLoadVecOp>(loc, t.use(memory, loc)), memory.node()->dtype, loc);
+  mlir::Value from = t.use(memory, loc), first = t.use(staticLeaf(0), loc);
+  return t.wrap(t.emit<fly::MemRefLoadOp>(loc, {from, first}), memory.node()->dtype, loc);
 }
 
 void varStore(const Handle &memory, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("a Var", loc);
-  loc = t.place(loc);
+  loc = t.ir.place(loc);
   DType type = memory.node()->dtype;
   if (!hostAs<HostNumber>(value) && dtypeOf(value, loc) != type)
     throw TraceError("a Var of " + std::string(type.name()) + " is given " +
@@ -314,19 +310,19 @@ void varStore(const Handle &memory, const Handle &value, Loc loc) {
                          "; .to(fx::" + std::string(type.name()) + ") converts",
                      loc);
   mlir::Value v = carriedValue(t, value, type, loc);
-  if (memory.node()->isVector) {
-    std::int64_t size = IntTuple(algebra("size", {&memory}, loc)).value(loc);
+  if (memory.node()->traced()->isVector) {
+    std::int64_t size = IntTuple(algebra(AlgebraOp::size, {&memory}, loc)).value(loc);
     if (!mlir::isa<mlir::VectorType>(v.getType()))
       v = t.use(vectorSplat(t.wrap(v, type, loc), size, type, loc), loc);
     else if (mlir::cast<mlir::VectorType>(v.getType()).getNumElements() != size)
       throw TraceError("a Var of " + std::to_string(size) + " of " + std::string(type.name()) +
                            " is given " + carriedText(type, v.getType()),
                        loc);
-    t.create("fly.memref.store_vec", {v, t.use(memory, loc)}, loc, {}, mlir::TypeRange());
+    t.create<fly::MemRefStoreVecOp>(loc, v, t.use(memory, loc));
     return;
   }
-  t.create("fly.memref.store", {v, t.use(memory, loc), t.use(staticLeaf(0), loc)}, loc, {},
-           mlir::TypeRange());
+  mlir::Value to = t.use(memory, loc), first = t.use(staticLeaf(0), loc);
+  t.create<fly::MemRefStoreOp>(loc, v, to, first);
 }
 
 NumericArg::NumericArg(const NumericVar &v, Loc l) : handle(varLoad(v.memory(), l)), loc(l) {}

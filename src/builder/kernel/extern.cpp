@@ -1,8 +1,10 @@
 #include <flydsl/extern.h>
 
-#include "builder/values/operand.h"
+#include "builder/memory/address.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "builder/values/operand.h"
+#include "dialect/Fly/IR/FlyDialect.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,23 +17,18 @@ namespace llvmd = mlir::LLVM;
 
 /// A pointer becomes a generic one, whatever memory it points into.
 static mlir::Value argumentOf(Tracer &t, const Handle &handle, Loc loc) {
-  auto type = isTraced(handle) ? mlir::dyn_cast<fly::PointerType>(builder::tracedType(handle, loc))
+  auto type = isTraced(handle) ? mlir::dyn_cast<fly::PointerType>(detail::tracedType(handle, loc))
                                : fly::PointerType();
   if (!type)
     return operand(t, handle, loc).value;
-  auto space = mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace());
-  if (!space || space.getValue() == fly::AddressSpace::Register)
+  if (!builder::addressable(t, handle, loc))
     throw TraceError("a function of other bitcode takes pointers to generic, global or shared "
                      "memory, not " +
-                         builder::describe(handle),
+                         detail::describe(handle),
                      loc);
-  const int number = space.getValue() == fly::AddressSpace::Global   ? 1
-                     : space.getValue() == fly::AddressSpace::Shared ? 3
-                                                                     : 0;
-  mlir::Value v = t.emit("fly.to_llvm_ptr", t.use(handle, loc), loc,
-                         {t.named("llvm_address_space", t.builder().getI32IntegerAttr(number))});
-  return number ? t.emit("llvm.addrspacecast", v, loc, {}, llvmd::LLVMPointerType::get(t.context()))
-                : v;
+  mlir::Value v = builder::llvmPointer(t, handle, type, loc);
+  const mlir::Type generic = llvmd::LLVMPointerType::get(t.context());
+  return v.getType() == generic ? v : t.create<llvmd::AddrSpaceCastOp>(loc, generic, v).getResult();
 }
 
 static void declare(Tracer &t, mlir::gpu::GPUModuleOp module, const std::string &symbol,
@@ -46,18 +43,18 @@ static void declare(Tracer &t, mlir::gpu::GPUModuleOp module, const std::string 
     return;
   }
   mlir::OpBuilder b = mlir::OpBuilder::atBlockBegin(module.getBody());
-  llvmd::LLVMFuncOp::create(b, t.location(loc), symbol, type);
+  llvmd::LLVMFuncOp::create(b, t.ir.location(loc), symbol, type);
 }
 
 static void link(Tracer &t, mlir::gpu::GPUModuleOp module,
                  const std::vector<std::string> &bitcode) {
-  static constexpr char name[] = "fly.link_libs";
+  const llvm::StringRef name = mlir::fly::kLinkLibsAttribute;
   auto known = module->getAttrOfType<mlir::ArrayAttr>(name);
   llvm::SmallVector<mlir::Attribute, 2> paths;
   if (known)
     paths.assign(known.begin(), known.end());
   for (const std::string &path : bitcode)
-    if (mlir::Attribute attribute = t.string(path); !llvm::is_contained(paths, attribute))
+    if (mlir::Attribute attribute = t.ir.string(path); !llvm::is_contained(paths, attribute))
       paths.push_back(attribute);
   if (!paths.empty())
     module->setAttr(name, t.builder().getArrayAttr(paths));
@@ -78,15 +75,9 @@ Handle callExtern(const std::string &symbol, const std::vector<std::string> &bit
       t.builder().getInsertionBlock()->getParentOp()->getParentOfType<mlir::gpu::GPUModuleOp>();
   declare(t, module, symbol, llvmd::LLVMFunctionType::get(type, types), loc);
   link(t, module, bitcode);
-  mlir::OpBuilder &b = t.builder();
-  mlir::NamedAttribute attributes[] = {
-      t.named("callee", mlir::FlatSymbolRefAttr::get(t.context(), symbol)),
-      t.named("op_bundle_sizes", b.getDenseI32ArrayAttr({})),
-      t.named("operandSegmentSizes",
-              b.getDenseI32ArrayAttr({static_cast<int>(operands.size()), 0}))};
-  mlir::Operation *call = t.create("llvm.call", operands, loc, attributes,
-                                   result ? mlir::TypeRange(type) : mlir::TypeRange());
-  return result ? t.wrap(call->getResult(0), result, loc) : Handle();
+  auto call = t.create<llvmd::CallOp>(loc, result ? mlir::TypeRange(type) : mlir::TypeRange(),
+                                      mlir::FlatSymbolRefAttr::get(t.context(), symbol), operands);
+  return result ? t.wrap(call.getResult(), result, loc) : Handle();
 }
 
 } // namespace detail

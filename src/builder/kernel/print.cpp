@@ -1,6 +1,9 @@
 #include <flydsl/print.h>
 
 #include "builder/trace/tracer.h"
+#include "dialect/Fly/IR/FlyOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -26,16 +29,14 @@ void print(const Format &format, std::initializer_list<Handle> values) {
   // The operation ends its line by itself.
   llvm::StringRef text(format.text);
   text.consume_back("\n");
-  t.create("fly.print", operands, format.loc, {t.named("format", t.string(text))},
-           mlir::TypeRange());
+  t.create<mlir::fly::PrintOp>(format.loc, t.ir.string(text), operands);
 }
 
 } // namespace detail
 
 void assume(const Boolean &condition, Loc loc) {
   Tracer &t = Tracer::require("assume", loc);
-  t.create("llvm.intr.assume", t.use(condition.handle(), loc), loc,
-           {t.named("op_bundle_sizes", t.builder().getDenseI32ArrayAttr({}))}, mlir::TypeRange());
+  t.create<mlir::LLVM::AssumeOp>(loc, t.use(condition.handle(), loc));
 }
 
 FLYDSL_NAMESPACE_END

@@ -4,6 +4,7 @@
 #include "builder/kernel/lanes.h"
 #include "builder/trace/tracer.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <limits>
@@ -16,19 +17,20 @@ using detail::Handle;
 namespace gpu {
 
 int num_warp_threads(Loc loc) {
-  return Tracer::require("num_warp_threads", loc).target("the size of a wave", loc)
+  return Tracer::require("num_warp_threads", loc)
+      .kernel.targetFor("the size of a wave", loc)
       .wave_size();
 }
 
 std::array<int, 3> known_block_size(Loc loc) {
   Tracer &t = Tracer::require("known_block_size", loc);
-  if (!t.block()[0])
-    throw TraceError("kernel " + t.kernel() +
+  if (!t.kernel.knowsBlock())
+    throw TraceError("kernel " + t.kernel.name +
                          " is traced without a block size; compile it with one, or give the hint",
                      loc);
   std::array<int, 3> block;
-  for (std::size_t i = 0; i < 3; ++i)
-    block[i] = static_cast<int>(std::max(t.block()[i], 1u));
+  for (unsigned i = 0; i < 3; ++i)
+    block[i] = static_cast<int>(t.kernel.blockSize(i));
   return block;
 }
 
@@ -41,8 +43,8 @@ int impl::groupWidth(int width, Loc loc) {
   return width ? width : wave;
 }
 
-static Numeric shuffle(const char *mode, const Numeric &value, const IntTuple &offset, int width,
-                       Loc loc) {
+static Numeric shuffle(mlir::gpu::ShuffleMode mode, const Numeric &value, const IntTuple &offset,
+                       int width, Loc loc) {
   Tracer &t = Tracer::require("a shuffle", loc);
   auto scalar = [&](const Handle &h, DType type) {
     return t.use(detail::hostAs<detail::HostNumber>(h) ? detail::expectScalar(h, type, loc) : h,
@@ -52,31 +54,40 @@ static Numeric shuffle(const char *mode, const Numeric &value, const IntTuple &o
   mlir::Value v = scalar(value.handle(), type);
   mlir::Value by =
       t.use(detail::convert(detail::scalarOfTuple(offset.handle(), loc), i32, loc), loc);
-  mlir::Value lanes = t.constant(impl::groupWidth(width, loc), i32, loc);
-  mlir::Operation *op =
-      t.create("gpu.shuffle", {v, by, lanes}, loc,
-               {t.named("mode", t.attribute("#gpu<shuffle_mode " + std::string(mode) + ">"))},
-               mlir::TypeRange({v.getType(), mlir::Type(t.builder().getI1Type())}));
-  return Numeric(t.wrap(op->getResult(0), type, loc));
+  mlir::Value lanes = t.ir.constant(impl::groupWidth(width, loc), i32, loc);
+  auto op =
+      t.create<mlir::gpu::ShuffleOp>(loc, v.getType(), t.builder().getI1Type(), v, by, lanes, mode);
+  return Numeric(t.wrap(op.getShuffleResult(), type, loc));
 }
 
 Numeric shuffle_xor(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
-  return shuffle("xor", value, offset, width, loc);
+  return shuffle(mlir::gpu::ShuffleMode::XOR, value, offset, width, loc);
 }
 Numeric shuffle_up(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
-  return shuffle("up", value, offset, width, loc);
+  return shuffle(mlir::gpu::ShuffleMode::UP, value, offset, width, loc);
 }
 Numeric shuffle_down(const Numeric &value, const IntTuple &offset, int width, Loc loc) {
-  return shuffle("down", value, offset, width, loc);
+  return shuffle(mlir::gpu::ShuffleMode::DOWN, value, offset, width, loc);
 }
 Numeric shuffle_idx(const Numeric &value, const IntTuple &lane, int width, Loc loc) {
-  return shuffle("idx", value, lane, width, loc);
+  return shuffle(mlir::gpu::ShuffleMode::IDX, value, lane, width, loc);
 }
 
 Handle impl::combine(Reduction op, const Handle &a, const Handle &b, Loc loc) {
-  static constexpr detail::BinaryOp ops[] = {detail::BinaryOp::add, detail::BinaryOp::mul,
-                                             detail::BinaryOp::min, detail::BinaryOp::max};
-  return detail::binary(ops[static_cast<int>(op)], a, b, loc);
+  auto operatorOf = [](Reduction reduction) {
+    switch (reduction) {
+    case Reduction::add:
+      return detail::BinaryOp::add;
+    case Reduction::mul:
+      return detail::BinaryOp::mul;
+    case Reduction::min:
+      return detail::BinaryOp::min;
+    case Reduction::max:
+      return detail::BinaryOp::max;
+    }
+    llvm_unreachable("a reduction");
+  };
+  return detail::binary(operatorOf(op), a, b, loc);
 }
 
 Handle impl::neutral(Reduction op, DType type, Loc loc) {
@@ -106,8 +117,8 @@ Handle impl::number(int n, Loc loc) { return detail::constant(detail::hostNumber
 /// A reduction reads every lane of its group: where the block's size is known, all of them are there.
 static void expectFullGroups(int lanes, Loc loc) {
   Tracer &t = Tracer::require("warp_reduce", loc);
-  t.expectAllThreads("a reduction across lanes", loc);
-  const std::array<unsigned, 3> &block = t.block();
+  t.exits.expectAllThreads("a reduction across lanes", loc);
+  const std::array<unsigned, 3> &block = t.kernel.block;
   const unsigned threads = block[0] * std::max(block[1], 1u) * std::max(block[2], 1u);
   if (threads % static_cast<unsigned>(lanes))
     throw TraceError("warp_reduce: a block of " + std::to_string(threads) +

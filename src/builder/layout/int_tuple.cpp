@@ -1,10 +1,10 @@
 // Tuples: host trees whose leaves are numbers, or stand for values of the kernel.
 #include <flydsl/layout.h>
 
+#include "builder/trace/facade.h"
 #include "builder/trace/guard.h"
-#include "builder/trace/tracer.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 #include "layout/tuple_ops.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -24,10 +24,10 @@ struct Tree {
 /// A tuple as a tree of its own, whatever made it.
 Tree treeOf(const Handle &handle, Loc loc) {
   if (auto *tuple = hostAs<layout::IntTuple>(handle))
-    return {*tuple, handle.node()->leaves};
-  auto type = mlir::dyn_cast<mlir::fly::IntTupleType>(builder::tracedType(handle, loc));
+    return {*tuple, handle.node()->host()->leaves};
+  auto type = mlir::dyn_cast<mlir::fly::IntTupleType>(detail::tracedType(handle, loc));
   if (!type)
-    throw TraceError("expected a tuple of integers, got " + builder::describe(handle), loc);
+    throw TraceError("expected a tuple of integers, got " + detail::describe(handle), loc);
   Tree tree{type.getValue(), {}};
   int count = tree.tuple.dynamicLeafCount();
   for (int i = 0; i < count; ++i)
@@ -35,24 +35,20 @@ Tree treeOf(const Handle &handle, Loc loc) {
   return tree;
 }
 
-Handle handleOf(Tree tree) {
-  Handle handle = hostHandle(std::move(tree.tuple));
-  handle.node()->leaves = std::move(tree.leaves);
-  return handle;
-}
+Handle handleOf(Tree tree) { return tupleHandle(std::move(tree.tuple), std::move(tree.leaves)); }
 
 Handle leafOfScalar(const Numeric &value, Loc loc) {
-  if (const Tracer *t = Tracer::current())
-    loc = t->place(loc);
+  if (const Tracer *t = detail::running())
+    loc = t->ir.place(loc);
   const Handle &handle = value.handle();
   const Node &node = *handle.node();
-  if (isTraced(handle) && mlir::isa<mlir::fly::IntTupleType>(builder::tracedType(handle, loc)))
+  if (isTraced(handle) && mlir::isa<mlir::fly::IntTupleType>(detail::tracedType(handle, loc)))
     return handle; // a coordinate
   if (node.dtype && !node.dtype.is_integer())
     throw TraceError("a tuple's leaf is an integer, not a " + std::string(node.dtype.name()), loc);
   if (auto *number = hostAs<HostNumber>(handle)) {
     if (number->kind == HostNumber::Kind::floating || number->kind == HostNumber::Kind::boolean)
-      throw TraceError("a tuple's leaf is an integer, not " + builder::describe(handle), loc);
+      throw TraceError("a tuple's leaf is an integer, not " + detail::describe(handle), loc);
     return staticLeaf(number->integer);
   }
   int width = node.dtype.bits() > 32 ? 64 : 32;
@@ -71,19 +67,36 @@ Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc) 
   });
 }
 
+static AlgebraOp algebraOp(TupleOp op) {
+  switch (op) {
+  case TupleOp::add:
+    return AlgebraOp::int_tuple_add;
+  case TupleOp::sub:
+    return AlgebraOp::int_tuple_sub;
+  case TupleOp::mul:
+    return AlgebraOp::int_tuple_mul;
+  case TupleOp::div:
+    return AlgebraOp::int_tuple_div;
+  case TupleOp::mod:
+    return AlgebraOp::int_tuple_mod;
+  case TupleOp::shapeDiv:
+    return AlgebraOp::shape_div;
+  case TupleOp::ceilDiv:
+    return AlgebraOp::ceil_div;
+  }
+  llvm_unreachable("an operation on tuples");
+}
+
 Handle tupleBinary(TupleOp op, const Handle &a, const Handle &b, Loc loc) {
-  static constexpr const char *names[] = {"int_tuple_add", "int_tuple_sub", "int_tuple_mul",
-                                          "int_tuple_div", "int_tuple_mod", "shape_div",
-                                          "ceil_div"};
-  return algebra(names[static_cast<int>(op)], {&a, &b}, loc);
+  return algebra(algebraOp(op), {&a, &b}, loc);
 }
 
 bool staticEqual(const Handle &a, const Handle &b, Loc loc) {
-  HostValue va = builder::hostView(a, loc), vb = builder::hostView(b, loc);
+  HostValue va = detail::hostView(a, loc), vb = detail::hostView(b, loc);
   auto *ta = std::get_if<layout::IntTuple>(&va), *tb = std::get_if<layout::IntTuple>(&vb);
   if (!ta || !tb)
     throw TraceError("== of tuples compares what is known while tracing, not " +
-                         builder::describe(a) + " and " + builder::describe(b) +
+                         detail::describe(a) + " and " + detail::describe(b) +
                          "; fx::equal compares at run time",
                      loc);
   return *ta == *tb;
@@ -92,12 +105,12 @@ bool staticEqual(const Handle &a, const Handle &b, Loc loc) {
 void expectRank(const Handle &tuple, int rank, Loc loc) {
   if (int got = rankOf(tuple, loc); got != rank)
     throw TraceError("expected a tuple of " + std::to_string(rank) + " modes, got " +
-                         builder::describe(tuple) + " of " + std::to_string(got),
+                         detail::describe(tuple) + " of " + std::to_string(got),
                      loc);
 }
 
 Handle scalarOfTuple(const Handle &tuple, Loc loc) {
-  HostValue view = builder::hostView(tuple, loc);
+  HostValue view = detail::hostView(tuple, loc);
   if (auto *t = std::get_if<layout::IntTuple>(&view)) {
     if (t->isLeaf() && t->leaf().isStatic() && !t->leaf().hasBasis()) {
       HostNumber n{};
@@ -110,10 +123,10 @@ Handle scalarOfTuple(const Handle &tuple, Loc loc) {
     if (leaf.part < 0)
       return leaf.value;
     Tracer &t = Tracer::require("a run-time number", loc);
-    mlir::Value v = t.emit("fly.get_scalar", t.use(tuple, loc), loc);
+    mlir::Value v = t.emit<mlir::fly::GetScalarOp>(loc, t.use(tuple, loc));
     return t.wrap(v, builder::dtypeOfElement(v.getType()), loc);
   }
-  throw TraceError("expected one number, got " + builder::describe(tuple) +
+  throw TraceError("expected one number, got " + detail::describe(tuple) +
                        "; t[i] takes a mode, fx::size(t) the product",
                    loc);
 }
@@ -155,14 +168,14 @@ int IntTuple::depth(Loc loc) const { return detail::depthOf(handle_, loc); }
 bool IntTuple::is_leaf(Loc loc) const { return depth(loc) == 0; }
 
 IntTuple IntTuple::at(int mode, Loc loc) const {
-  return IntTuple(detail::algebra("get", {&handle_}, loc, {mode}));
+  return IntTuple(detail::algebra(detail::AlgebraOp::get, {&handle_}, loc, {mode}));
 }
 
 std::int64_t IntTuple::value(Loc loc) const {
-  detail::HostValue view = builder::hostView(handle_, loc);
+  detail::HostValue view = detail::hostView(handle_, loc);
   auto *tuple = std::get_if<layout::IntTuple>(&view);
   if (!tuple || !tuple->isLeaf() || !tuple->leaf().isStatic())
-    throw TraceError("value() of " + builder::describe(handle_) +
+    throw TraceError("value() of " + detail::describe(handle_) +
                          ": it is no single number that is known while tracing; take an fx::Int32 "
                          "of it to compute at run time, or make it static (fx::Constexpr, "
                          "mark_layout_static)",

@@ -1,8 +1,9 @@
 #include <flydsl/atomic.h>
 
+#include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,24 +12,28 @@
 
 namespace flydsl::builder {
 
-const char *signedAtomicName(AtomicOp op) {
-  static constexpr const char *names[] = {"add", "smax", "smin", "and", "or",
-                                          "inc", "dec",  "xor",  "swap"};
-  return names[static_cast<int>(op)];
-}
 const char *atomicUserName(AtomicOp op) {
-  static constexpr const char *names[] = {"add", "max", "min", "and",     "or",
-                                          "inc", "dec", "xor", "exchange"};
-  return names[static_cast<int>(op)];
-}
-const char *unsignedAtomicName(AtomicOp op) {
-  return op == AtomicOp::max ? "umax" : op == AtomicOp::min ? "umin" : signedAtomicName(op);
-}
-const char *floatAtomicName(AtomicOp op) {
-  return op == AtomicOp::add   ? "fadd"
-         : op == AtomicOp::max ? "fmax"
-         : op == AtomicOp::min ? "fmin"
-                               : nullptr;
+  switch (op) {
+  case AtomicOp::add:
+    return "add";
+  case AtomicOp::max:
+    return "max";
+  case AtomicOp::min:
+    return "min";
+  case AtomicOp::and_:
+    return "and";
+  case AtomicOp::or_:
+    return "or";
+  case AtomicOp::inc:
+    return "inc";
+  case AtomicOp::dec:
+    return "dec";
+  case AtomicOp::xor_:
+    return "xor";
+  case AtomicOp::exchange:
+    return "exchange";
+  }
+  llvm_unreachable("an atomic operation");
 }
 
 } // namespace flydsl::builder
@@ -43,6 +48,7 @@ namespace llvmd = mlir::LLVM;
 static std::optional<llvmd::AtomicBinOp> kindOf(AtomicOp op, DType type) {
   using Kind = llvmd::AtomicBinOp;
   const bool isFloat = type.is_float(), isSigned = type.is_signed();
+  auto ofIntegers = [&](Kind kind) { return isFloat ? std::nullopt : std::optional(kind); };
   switch (op) {
   case AtomicOp::add:
     return isFloat ? Kind::fadd : Kind::add;
@@ -52,39 +58,28 @@ static std::optional<llvmd::AtomicBinOp> kindOf(AtomicOp op, DType type) {
     return isFloat ? Kind::fmin : isSigned ? Kind::min : Kind::umin;
   case AtomicOp::exchange:
     return Kind::xchg;
-  default:
-    break;
-  }
-  if (isFloat)
-    return std::nullopt;
-  switch (op) {
   case AtomicOp::and_:
-    return Kind::_and;
+    return ofIntegers(Kind::_and);
   case AtomicOp::or_:
-    return Kind::_or;
+    return ofIntegers(Kind::_or);
   case AtomicOp::xor_:
-    return Kind::_xor;
+    return ofIntegers(Kind::_xor);
   case AtomicOp::inc:
-    return Kind::uinc_wrap;
-  default:
-    return Kind::udec_wrap;
+    return ofIntegers(Kind::uinc_wrap);
+  case AtomicOp::dec:
+    return ofIntegers(Kind::udec_wrap);
   }
+  llvm_unreachable("an atomic operation");
 }
 
 static mlir::Value address(Tracer &t, const Pointer &pointer, const char *what, Loc loc) {
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(pointer.handle(), loc));
-  auto space = type ? mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace())
-                    : fly::AddressSpaceAttr();
-  if (!space || space.getValue() == fly::AddressSpace::Register || !type.getSwizzle().isTrivial())
+  const std::optional<fly::PointerType> type = builder::addressable(t, pointer.handle(), loc);
+  if (!type || !type->getSwizzle().isTrivial())
     throw TraceError(std::string(what) +
                          " works on generic, global or shared memory without a swizzle, not on " +
                          pointer.str(),
                      loc);
-  const int number = space.getValue() == fly::AddressSpace::Global   ? 1
-                     : space.getValue() == fly::AddressSpace::Shared ? 3
-                                                                     : 0;
-  return t.emit("fly.to_llvm_ptr", t.use(pointer.handle(), loc), loc,
-                {t.named("llvm_address_space", t.builder().getI32IntegerAttr(number))});
+  return builder::llvmPointer(t, pointer.handle(), *type, loc);
 }
 
 /// A number for an element of `type`: of that very type, or a host number that fits.
@@ -99,20 +94,27 @@ static mlir::Value element(Tracer &t, const Handle &value, DType type, const cha
 
 /// The scope by LLVM's name, whose empty one is the system (AMDGPUUsage, "Memory Scopes").
 static mlir::StringAttr scopeNamed(Tracer &t, const char *scope, Loc loc) {
-  static constexpr const char *known[] = {"agent",         "workgroup",        "wavefront",
-                                          "singlethread",  "agent-one-as",     "workgroup-one-as",
-                                          "wavefront-one-as", "singlethread-one-as", "one-as"};
+  static constexpr const char *known[] = {
+      "agent",        "workgroup",        "wavefront",        "singlethread",
+      "agent-one-as", "workgroup-one-as", "wavefront-one-as", "singlethread-one-as",
+      "one-as"};
   const llvm::StringRef name = scope;
   if (name.empty() || name == "system")
     return {};
   if (name == "system-one-as")
-    return t.string("one-as");
+    return t.ir.string("one-as");
   if (!llvm::is_contained(known, name))
     throw TraceError("there is no memory scope " + name.str() +
                          "; there are wavefront, workgroup, agent and system",
                      loc);
-  return t.string(name);
+  return t.ir.string(name);
 }
+
+static llvm::StringRef scopeText(mlir::StringAttr scope) {
+  return scope ? scope.getValue() : llvm::StringRef();
+}
+
+static constexpr llvmd::AtomicOrdering kRelaxed = llvmd::AtomicOrdering::monotonic;
 
 Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, const char *scope) {
   Loc loc = value.loc;
@@ -125,17 +127,11 @@ Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, c
                          ": integers of 32 and 64 bits have all operations, floats of 16, 32 and "
                          "64 bits add, exchange, min and max",
                      loc);
-  mlir::OpBuilder &b = t.builder();
   mlir::Value operand = element(t, value.handle, type, "atomic", loc);
-  auto i64Attr = [&](auto v) { return b.getI64IntegerAttr(static_cast<std::int64_t>(v)); };
-  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{
-      t.named("bin_op", i64Attr(*kind)),
-      t.named("ordering", i64Attr(llvmd::AtomicOrdering::monotonic))};
-  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
-    attributes.push_back(t.named("syncscope", name));
-  return Numeric(t.wrap(t.emit("llvm.atomicrmw", {address(t, pointer, "atomic", loc), operand}, loc,
-                               attributes, operand.getType()),
-                        type, loc));
+  mlir::StringAttr within = scopeNamed(t, scope, loc);
+  mlir::Value old = t.create<llvmd::AtomicRMWOp>(loc, *kind, address(t, pointer, "atomic", loc),
+                                                 operand, kRelaxed, scopeText(within));
+  return Numeric(t.wrap(old, type, loc));
 }
 
 Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
@@ -152,17 +148,11 @@ Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
     return t.use(detail::bitcast(t.wrap(v, type, loc), bits, loc), loc);
   };
   mlir::Value compared = asBits(expected.handle), written = asBits(desired.handle);
-  mlir::OpBuilder &b = t.builder();
-  auto order = b.getI64IntegerAttr(static_cast<std::int64_t>(llvmd::AtomicOrdering::monotonic));
-  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{t.named("success_ordering", order),
-                                                        t.named("failure_ordering", order)};
-  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
-    attributes.push_back(t.named("syncscope", name));
-  mlir::Value both = t.emit(
-      "llvm.cmpxchg", {address(t, pointer, "atomic_cas", loc), compared, written}, loc, attributes,
-      llvmd::LLVMStructType::getLiteral(t.context(), {compared.getType(), b.getI1Type()}));
-  mlir::Value old = t.emit("llvm.extractvalue", both, loc,
-                           {t.named("position", b.getDenseI64ArrayAttr({0}))}, compared.getType());
+  mlir::StringAttr within = scopeNamed(t, scope, loc);
+  mlir::Value both =
+      t.create<llvmd::AtomicCmpXchgOp>(loc, address(t, pointer, "atomic_cas", loc), compared,
+                                       written, kRelaxed, kRelaxed, scopeText(within));
+  mlir::Value old = t.create<llvmd::ExtractValueOp>(loc, both, 0);
   return Numeric(detail::bitcast(t.wrap(old, bits, loc), type, loc));
 }
 
@@ -177,30 +167,32 @@ static DType accessed(const Pointer &pointer, const char *what, Loc loc) {
                    loc);
 }
 
-static llvm::SmallVector<mlir::NamedAttribute, 3>
-accessAttributes(Tracer &t, MemoryOrder order, const char *scope, DType bits, Loc loc) {
-  using Order = llvmd::AtomicOrdering;
-  static constexpr Order orders[] = {Order::monotonic, Order::acquire, Order::release,
-                                     Order::seq_cst};
-  mlir::OpBuilder &b = t.builder();
-  llvm::SmallVector<mlir::NamedAttribute, 3> attributes{
-      t.named("ordering", b.getI64IntegerAttr(
-                              static_cast<std::int64_t>(orders[static_cast<int>(order)]))),
-      t.named("alignment", b.getI64IntegerAttr(bits.bytes()))};
-  if (mlir::StringAttr name = scopeNamed(t, scope, loc))
-    attributes.push_back(t.named("syncscope", name));
-  return attributes;
+static llvmd::AtomicOrdering orderingOf(MemoryOrder order) {
+  switch (order) {
+  case MemoryOrder::relaxed:
+    return llvmd::AtomicOrdering::monotonic;
+  case MemoryOrder::acquire:
+    return llvmd::AtomicOrdering::acquire;
+  case MemoryOrder::release:
+    return llvmd::AtomicOrdering::release;
+  case MemoryOrder::seq_cst:
+    return llvmd::AtomicOrdering::seq_cst;
+  }
+  llvm_unreachable("an order");
 }
 
 Numeric atomic_load(const Pointer &pointer, MemoryOrder order, const char *scope, Loc loc) {
   Tracer &t = Tracer::require("atomic_load", loc);
   if (order == MemoryOrder::release)
-    throw TraceError("atomic_load has the order relaxed, acquire or seq_cst; a release is a store's",
-                     loc);
+    throw TraceError(
+        "atomic_load has the order relaxed, acquire or seq_cst; a release is a store's", loc);
   const DType type = pointer.dtype(loc), bits = accessed(pointer, "atomic_load", loc);
-  mlir::Value v =
-      t.emit("llvm.load", address(t, pointer, "atomic_load", loc), loc,
-             accessAttributes(t, order, scope, bits, loc), builder::elementType(bits, t.context()));
+  mlir::Value from = address(t, pointer, "atomic_load", loc);
+  mlir::StringAttr within = scopeNamed(t, scope, loc);
+  mlir::Value v = t.create<llvmd::LoadOp>(
+      loc, builder::elementType(bits, t.context()), from, static_cast<unsigned>(bits.bytes()),
+      /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
+      /*isInvariantGroup=*/false, orderingOf(order), scopeText(within));
   return Numeric(detail::bitcast(t.wrap(v, bits, loc), type, loc));
 }
 
@@ -214,10 +206,12 @@ void atomic_store(const Pointer &pointer, const Numeric::Arg &value, MemoryOrder
                      loc);
   const DType type = pointer.dtype(loc), bits = accessed(pointer, "atomic_store", loc);
   Handle number = t.wrap(element(t, value.handle, type, "atomic_store", loc), type, loc);
-  t.create("llvm.store",
-           {t.use(detail::bitcast(number, bits, loc), loc),
-            address(t, pointer, "atomic_store", loc)},
-           loc, accessAttributes(t, order, scope, bits, loc), mlir::TypeRange());
+  mlir::Value written = t.use(detail::bitcast(number, bits, loc), loc);
+  mlir::Value to = address(t, pointer, "atomic_store", loc);
+  mlir::StringAttr within = scopeNamed(t, scope, loc);
+  t.create<llvmd::StoreOp>(loc, written, to, static_cast<unsigned>(bits.bytes()),
+                           /*isVolatile=*/false, /*isNonTemporal=*/false,
+                           /*isInvariantGroup=*/false, orderingOf(order), scopeText(within));
 }
 
 FLYDSL_NAMESPACE_END

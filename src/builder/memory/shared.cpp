@@ -1,8 +1,8 @@
 #include <flydsl/shared.h>
 
-#include "builder/trace/tracer.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/Fly/IR/FlyOps.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -15,11 +15,6 @@ namespace detail {
 
 static thread_local SharedArena *filling = nullptr;
 
-/// The launch's dynamic shared memory reaches at least to `end`.
-static void useDynamic(Tracer &t, std::int64_t end) {
-  t.dynamicSharedBytes = std::max(t.dynamicSharedBytes, static_cast<std::size_t>(end));
-}
-
 static fly::PointerType sharedPointer(Tracer &t, DType type, std::int64_t alignment) {
   return fly::PointerType::get(builder::elementType(type, t.context()),
                                fly::AddressSpaceAttr::get(t.context(), fly::AddressSpace::Shared),
@@ -30,30 +25,27 @@ static Handle recast(Tracer &t, mlir::Value bytes, DType type, std::int64_t alig
   fly::PointerType to = sharedPointer(t, type, alignment);
   if (bytes.getType() == to)
     return t.wrap(bytes, type, loc);
-  return t.wrap(t.emit("fly.recast_iter", bytes, loc, {}, to), type, loc);
+  return t.wrap(t.create<fly::RecastIterOp>(loc, to, bytes), type, loc);
 }
 
 Handle sharedStatic(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc) {
   Tracer &t = Tracer::require("shared memory", loc);
   mlir::OpBuilder &b = t.builder();
   mlir::DictionaryAttr attributes =
-      b.getDictionaryAttr({t.named("allocAlign", b.getI64IntegerAttr(alignment)),
-                           t.named("allocBytes", b.getI64IntegerAttr(bytes))});
-  mlir::Value v = t.emit("fly.make_ptr", {}, loc, {t.named("dictAttrs", attributes)},
-                         sharedPointer(t, u8, alignment));
-  t.staticSharedBytes = (t.staticSharedBytes + static_cast<std::size_t>(alignment) - 1) /
-                            static_cast<std::size_t>(alignment) *
-                            static_cast<std::size_t>(alignment) +
-                        static_cast<std::size_t>(bytes);
+      b.getDictionaryAttr({b.getNamedAttr("allocAlign", b.getI64IntegerAttr(alignment)),
+                           b.getNamedAttr("allocBytes", b.getI64IntegerAttr(bytes))});
+  mlir::Value v = t.create<fly::MakePtrOp>(loc, sharedPointer(t, u8, alignment), mlir::ValueRange(),
+                                           attributes);
+  t.shared.addStatic(bytes, alignment);
   return recast(t, v, type, alignment, loc);
 }
 
 Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc) {
   Tracer &t = Tracer::require("shared memory", loc);
-  useDynamic(t, offset + type.bytes()); // an element at least; who knows more says so
-  Handle base = t.wrap(t.emit("fly.get_dyn_shared", {}, loc), u8, loc);
+  t.shared.reachDynamic(offset + type.bytes()); // an element at least; who knows more says so
+  Handle base = t.wrap(t.emit<fly::GetDynSharedOp>(loc, {}), u8, loc);
   Handle by = staticLeaf(offset);
-  Handle at = offset ? algebra("add_offset", {&base, &by}, loc) : base;
+  Handle at = offset ? algebra(AlgebraOp::add_offset, {&base, &by}, loc) : base;
   return recast(t, t.use(at, loc), type, alignment, loc);
 }
 
@@ -73,20 +65,20 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
   Handle pointer = static_ ? sharedStatic(bytes, alignment, type, loc)
                            : sharedDynamic(offset, alignment, type, loc);
   if (!static_)
-    useDynamic(Tracer::require("shared memory", loc), offset + bytes);
+    Tracer::require("shared memory", loc).shared.reachDynamic(offset + bytes);
   used_ = offset + bytes;
   return pointer;
 }
 
 void expectWithin(const Handle &layout, std::int64_t count, Loc loc) {
-  HostValue view = builder::hostView(layout, loc);
+  HostValue view = detail::hostView(layout, loc);
   if (!std::holds_alternative<layout::Layout>(view) &&
       !std::holds_alternative<layout::ComposedLayout>(view))
     return;
-  HostValue reach = builder::hostView(algebra("cosize", {&layout}, loc), loc);
+  HostValue reach = detail::hostView(algebra(AlgebraOp::cosize, {&layout}, loc), loc);
   auto *most = std::get_if<layout::IntTuple>(&reach);
   if (most && most->isLeaf() && most->leaf().isStatic() && most->leaf().value() > count)
-    throw TraceError("the layout " + builder::describe(layout) + " reaches " +
+    throw TraceError("the layout " + detail::describe(layout) + " reaches " +
                          std::to_string(most->leaf().value()) +
                          " elements of shared memory, the array has " + std::to_string(count),
                      loc);

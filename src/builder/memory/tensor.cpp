@@ -1,8 +1,8 @@
 // Tensors, pointers and their elements.
 #include <flydsl/tensor.h>
 
+#include "builder/trace/facade.h"
 #include "builder/trace/guard.h"
-#include "builder/trace/tracer.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "layout/coord.h"
@@ -27,14 +27,14 @@ mlir::Value elementValue(Tracer &t, const Handle &value, DType type, const char 
   DType given = value.node()->dtype;
   if (given != type)
     throw TraceError(std::string(what) + " of " + std::string(type.name()) + " is given " +
-                         (given ? std::string(given.name()) : builder::describe(value)) +
+                         (given ? std::string(given.name()) : detail::describe(value)) +
                          "; .to(fx::" + std::string(type.name()) + ") converts",
                      loc);
   return t.use(value, loc);
 }
 
 fly::PointerType pointerType(const Handle &handle, Loc loc) {
-  mlir::Type type = builder::tracedType(handle, loc);
+  mlir::Type type = detail::tracedType(handle, loc);
   if (auto p = mlir::dyn_cast<fly::PointerType>(type))
     return p;
   if (auto m = mlir::dyn_cast<fly::MemRefType>(type))
@@ -47,24 +47,25 @@ fly::PointerType pointerType(const Handle &handle, Loc loc) {
 /// A coordinate has as many modes as the tensor, or is one number that counts through it; what is
 /// known of it is inside the shape.
 static void expectCoordinate(Tracer &t, const Handle &tensor, const Handle &coord, Loc loc) {
-  auto layout = fly::getLayoutOf(builder::tracedType(tensor, loc));
-  auto type = mlir::dyn_cast<fly::IntTupleType>(t.typeOf(coord, loc));
+  auto layout = fly::getLayoutOf(detail::tracedType(tensor, loc));
+  auto type = mlir::dyn_cast<fly::IntTupleType>(t.values.typeOf(coord, loc));
   if (layout && type && !layout::isWeaklyCongruent(type.getValue(), layout::shapeOf(*layout)))
     throw TraceError("the coordinate " + type.getValue().str() + " does not fit the shape " +
-                         layout::shapeOf(*layout).str() + " of " + builder::describe(tensor),
+                         layout::shapeOf(*layout).str() + " of " + detail::describe(tensor),
                      loc);
   if (layout && type)
     try {
       layout::expectInside(type.getValue(), layout::shapeOf(*layout));
     } catch (const layout::LayoutError &e) {
-      throw TraceError(std::string(e.what()) + " (in " + builder::describe(tensor) + ")", loc);
+      throw TraceError(std::string(e.what()) + " (in " + detail::describe(tensor) + ")", loc);
     }
 }
 
 Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
   Tracer &t = Tracer::require("an element of a tensor", loc);
   expectCoordinate(t, tensor, coord, loc);
-  mlir::Value v = t.emit("fly.memref.load", {t.use(tensor, loc), t.use(coord, loc)}, loc);
+  mlir::Value memory = t.use(tensor, loc), index = t.use(coord, loc);
+  mlir::Value v = t.emit<fly::MemRefLoadOp>(loc, {memory, index});
   return t.wrap(v, tensor.node()->dtype, loc);
 }
 
@@ -77,43 +78,54 @@ void storeElement(const Handle &tensor, const Handle &coord, const Handle &loade
     throw TraceError("the elements of an identity tensor can't be written", loc);
   mlir::Value number = elementValue(t, value, tensor.node()->dtype, "an element", loc);
   // The left side was read before it turned out to be written.
-  mlir::Operation *load = mlir::Value::getFromOpaquePointer(loaded.node()->value).getDefiningOp();
+  mlir::Operation *load = loaded.node()->traced()->value.getDefiningOp();
   mlir::Value memory = load->getOperand(0), index = load->getOperand(1);
   if (load->use_empty())
     load->erase();
-  t.create("fly.memref.store", {number, memory, index}, loc, {}, mlir::TypeRange());
+  t.create<fly::MemRefStoreOp>(loc, number, memory, index);
 }
 
 Handle loadVector(const Handle &tensor, Loc loc) {
   Tracer &t = Tracer::require("a tensor's load", loc);
-  mlir::Value v = t.emit("fly.memref.load_vec", t.use(tensor, loc), loc);
+  mlir::Value v = t.emit<fly::MemRefLoadVecOp>(loc, t.use(tensor, loc));
   return t.wrap(v, tensor.node()->dtype, loc);
 }
 
 void storeVector(const Handle &tensor, const Handle &vector, Loc loc) {
   Tracer &t = Tracer::require("a tensor's store", loc);
   DType type = dtypeOf(tensor, loc);
-  if (auto layout = fly::getLayoutOf(builder::tracedType(tensor, loc));
+  if (auto layout = fly::getLayoutOf(detail::tracedType(tensor, loc));
       layout && std::holds_alternative<layout::ComposedLayout>(*layout))
-    throw TraceError("store of a vector to " + builder::describe(tensor) +
+    throw TraceError("store of a vector to " + detail::describe(tensor) +
                          ": its elements don't lie as a plain layout says; fx::copy writes "
                          "through a swizzle",
                      loc);
-  HostValue size = builder::hostView(algebra("size", {&tensor}, loc), loc);
+  HostValue size = detail::hostView(algebra(AlgebraOp::size, {&tensor}, loc), loc);
   auto *count = std::get_if<layout::IntTuple>(&size);
   if (!count || count->leaf().value() != vectorSize(vector, loc))
-    throw TraceError("store of " + builder::describe(vector) + " to " + builder::describe(tensor) +
+    throw TraceError("store of " + detail::describe(vector) + " to " + detail::describe(tensor) +
                          ": as many elements are written as the tensor has",
                      loc);
   mlir::Value values = elementValue(t, vector, type, "a tensor", loc);
-  t.create("fly.memref.store_vec", {values, t.use(tensor, loc)}, loc, {}, mlir::TypeRange());
+  t.create<fly::MemRefStoreVecOp>(loc, values, t.use(tensor, loc));
 }
 
 AddressSpace addressSpaceOf(const Handle &handle, Loc loc) {
   fly::PointerType type = pointerType(handle, loc);
-  if (auto space = mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace()))
-    return static_cast<AddressSpace>(space.getValue());
-  return AddressSpace::global; // a target's way into global memory
+  auto space = mlir::dyn_cast<fly::AddressSpaceAttr>(type.getAddressSpace());
+  if (!space)
+    return AddressSpace::global; // a target's way into global memory
+  switch (space.getValue()) {
+  case fly::AddressSpace::Generic:
+    return AddressSpace::generic;
+  case fly::AddressSpace::Global:
+    return AddressSpace::global;
+  case fly::AddressSpace::Shared:
+    return AddressSpace::shared;
+  case fly::AddressSpace::Register:
+    return AddressSpace::register_;
+  }
+  llvm_unreachable("an address space");
 }
 
 int alignmentOf(const Handle &handle, Loc loc) {
@@ -123,7 +135,7 @@ int alignmentOf(const Handle &handle, Loc loc) {
 Handle pointerLoad(const Handle &pointer, Loc loc) {
   Tracer &t = Tracer::require("a pointer's load", loc);
   fly::PointerType type = pointerType(pointer, loc);
-  return t.wrap(t.emit("fly.ptr.load", t.use(pointer, loc), loc, {}, type.getElemTy()),
+  return t.wrap(t.create<fly::PtrLoadOp>(loc, type.getElemTy(), t.use(pointer, loc)),
                 pointer.node()->dtype, loc);
 }
 
@@ -132,21 +144,21 @@ Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc) {
   fly::PointerType type = pointerType(pointer, loc);
   if (size < 1)
     throw TraceError("a vector has 1 element or more, not " + std::to_string(size), loc);
-  return t.wrap(t.emit("fly.ptr.load", t.use(pointer, loc), loc, {},
-                       mlir::VectorType::get(size, type.getElemTy())),
-                pointer.node()->dtype, loc);
+  auto vector = mlir::VectorType::get(size, type.getElemTy());
+  return t.wrap(t.create<fly::PtrLoadOp>(loc, vector, t.use(pointer, loc)), pointer.node()->dtype,
+                loc);
 }
 
 void pointerStore(const Handle &pointer, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("a pointer's store", loc);
   mlir::Value number = elementValue(t, value, dtypeOf(pointer, loc), "memory", loc);
-  t.create("fly.ptr.store", {number, t.use(pointer, loc)}, loc, {}, mlir::TypeRange());
+  t.create<fly::PtrStoreOp>(loc, number, t.use(pointer, loc));
 }
 
 Handle pointerAdd(const Handle &pointer, const Handle &offset, bool negative, Loc loc) {
   Handle zero = staticLeaf(0);
   Handle by = negative ? tupleBinary(TupleOp::sub, zero, offset, loc) : offset;
-  return algebra("add_offset", {&pointer, &by}, loc);
+  return algebra(AlgebraOp::add_offset, {&pointer, &by}, loc);
 }
 
 Handle pointerRecast(const Handle &pointer, DType dtype, Loc loc) {
@@ -155,17 +167,26 @@ Handle pointerRecast(const Handle &pointer, DType dtype, Loc loc) {
   mlir::Type to =
       fly::PointerType::get(t.context(), builder::elementType(dtype, t.context()),
                             type.getAddressSpace(), type.getAlignment(), type.getSwizzle());
-  return t.wrap(t.emit("fly.recast_iter", t.use(pointer, loc), loc, {}, to), dtype, loc);
+  return t.wrap(t.create<fly::RecastIterOp>(loc, to, t.use(pointer, loc)), dtype, loc);
 }
 
 } // namespace detail
 
 using detail::algebra;
+using detail::AlgebraOp;
 
-Layout Tensor::layout(Loc loc) const { return Layout(algebra("get_layout", {&handle_}, loc)); }
-IntTuple Tensor::shape(Loc loc) const { return IntTuple(algebra("get_shape", {&handle_}, loc)); }
-IntTuple Tensor::stride(Loc loc) const { return IntTuple(algebra("get_stride", {&handle_}, loc)); }
-Pointer Tensor::iter(Loc loc) const { return Pointer(algebra("get_iter", {&handle_}, loc)); }
+Layout Tensor::layout(Loc loc) const {
+  return Layout(algebra(AlgebraOp::get_layout, {&handle_}, loc));
+}
+IntTuple Tensor::shape(Loc loc) const {
+  return IntTuple(algebra(AlgebraOp::get_shape, {&handle_}, loc));
+}
+IntTuple Tensor::stride(Loc loc) const {
+  return IntTuple(algebra(AlgebraOp::get_stride, {&handle_}, loc));
+}
+Pointer Tensor::iter(Loc loc) const {
+  return Pointer(algebra(AlgebraOp::get_iter, {&handle_}, loc));
+}
 
 void Tensor::fill(const Numeric::Arg &value) const {
   DType type = dtype(value.loc);
@@ -180,11 +201,11 @@ void Tensor::fill(const Numeric::Arg &value) const {
 
 /// A view from where a fragment begins ends in the fragment: there is nothing behind registers.
 static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) {
-  if (!iter.handle().node()->trace)
+  const detail::TracedContent *traced = iter.handle().node()->traced();
+  if (!traced)
     return;
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(iter.handle(), loc));
-  mlir::Operation *begin =
-      mlir::Value::getFromOpaquePointer(iter.handle().node()->value).getDefiningOp();
+  auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(iter.handle(), loc));
+  mlir::Operation *begin = traced->value.getDefiningOp();
   auto made = mlir::dyn_cast_or_null<fly::GetIterOp>(begin);
   if (!type || !type.isIn(fly::AddressSpace::Register) || !made)
     return;
@@ -195,7 +216,8 @@ static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) 
           source.getDefiningOp()))
     return;
   builder::guarded(loc, [&] {
-    detail::HostValue reach = builder::hostView(algebra("cosize", {&layout.handle()}, loc), loc);
+    detail::HostValue reach =
+        detail::hostView(algebra(AlgebraOp::cosize, {&layout.handle()}, loc), loc);
     auto *needed = std::get_if<layout::IntTuple>(&reach);
     const layout::Int has = layout::cosize(layout::outermost(fragment.getLayout()));
     if (needed && needed->isLeaf() && needed->leaf().isStatic() && has.isStatic() &&
@@ -208,13 +230,13 @@ static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) 
 
 Tensor make_view(const Pointer &iter, const Layout &layout, Loc loc) {
   expectInFragment(iter, layout, loc);
-  return Tensor(algebra("make_view", {&iter.handle(), &layout.handle()}, loc));
+  return Tensor(algebra(AlgebraOp::make_view, {&iter.handle(), &layout.handle()}, loc));
 }
 Tensor make_view(const Pointer &iter, const ComposedLayout &layout, Loc loc) {
-  return Tensor(algebra("make_view", {&iter.handle(), &layout.handle()}, loc));
+  return Tensor(algebra(AlgebraOp::make_view, {&iter.handle(), &layout.handle()}, loc));
 }
 Tensor make_view(const IntTuple &offset, const Layout &layout, Loc loc) {
-  return Tensor(algebra("make_view", {&offset.handle(), &layout.handle()}, loc));
+  return Tensor(algebra(AlgebraOp::make_view, {&offset.handle(), &layout.handle()}, loc));
 }
 
 Tensor make_identity_tensor(const IntTuple &shape, Loc loc) {
@@ -224,11 +246,10 @@ Tensor make_identity_tensor(const IntTuple &shape, Loc loc) {
 
 static Tensor fragmentLike(const Value &x, DType type, Loc loc) {
   Tracer &t = Tracer::require("make_fragment_like", loc);
-  llvm::SmallVector<mlir::NamedAttribute, 1> attributes;
+  fly::MakeFragmentLikeOp::Properties properties;
   if (type)
-    attributes.push_back(
-        t.named("dtype", mlir::TypeAttr::get(builder::elementType(type, t.context()))));
-  mlir::Value v = t.emit("fly.make_fragment_like", t.use(x.handle(), loc), loc, attributes);
+    properties.dtype = mlir::TypeAttr::get(builder::elementType(type, t.context()));
+  mlir::Value v = t.emit<fly::MakeFragmentLikeOp>(loc, t.use(x.handle(), loc), properties);
   return Tensor(t.wrap(v, type ? type : x.handle().node()->dtype, loc));
 }
 
@@ -241,7 +262,7 @@ Tensor make_fragment_like(const Layout &x, DType type, Loc loc) {
 
 Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc) {
   Tracer &t = Tracer::require("make_rmem_tensor", loc);
-  detail::HostValue view = builder::hostView(layout.handle(), loc);
+  detail::HostValue view = detail::hostView(layout.handle(), loc);
   auto *plain = std::get_if<layout::Layout>(&view);
   if (!plain)
     throw TraceError("registers need a layout that is known while tracing, not " + layout.str() +
@@ -250,8 +271,8 @@ Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc) {
                      loc);
   auto pointer =
       fly::PointerType::get(builder::elementType(type, t.context()), fly::AddressSpace::Register);
-  mlir::Value v = t.emit("fly.memref.alloca", t.use(layout.handle(), loc), loc, {},
-                         fly::MemRefType::get(pointer, layout::AnyLayout(*plain)));
+  mlir::Value v = t.create<fly::MemRefAllocaOp>(
+      loc, fly::MemRefType::get(pointer, layout::AnyLayout(*plain)), t.use(layout.handle(), loc));
   return Tensor(t.wrap(v, type, loc));
 }
 
@@ -259,25 +280,24 @@ Tensor make_rmem_tensor(const IntTuple &shape, DType type, Loc loc) {
   return make_rmem_tensor(make_layout(shape, loc), type, loc);
 }
 
-static Boolean compare(const char *name, const IntTuple &a, const IntTuple &b,
+template <class Op>
+static Boolean compare(const IntTuple &a, const IntTuple &b,
                        layout::Int (*evaluate)(const layout::IntTuple &, const layout::IntTuple &),
                        Loc loc) {
-  detail::HostValue va = builder::hostView(a.handle(), loc),
-                    vb = builder::hostView(b.handle(), loc);
+  detail::HostValue va = detail::hostView(a.handle(), loc), vb = detail::hostView(b.handle(), loc);
   auto *ta = std::get_if<layout::IntTuple>(&va), *tb = std::get_if<layout::IntTuple>(&vb);
   if (ta && tb)
     return Boolean(builder::guarded(loc, [&] { return evaluate(*ta, *tb).value() != 0; }), loc);
-  Tracer &t = Tracer::require(name, loc);
-  mlir::Value v = t.emit(name, {t.use(a.handle(), loc), t.use(b.handle(), loc)}, loc, {},
-                         t.builder().getI1Type());
-  return Boolean(t.wrap(v, boolean, loc));
+  Tracer &t = Tracer::requireFor<Op>(loc);
+  mlir::Value left = t.use(a.handle(), loc), right = t.use(b.handle(), loc);
+  return Boolean(t.wrap(t.create<Op>(loc, t.builder().getI1Type(), left, right), boolean, loc));
 }
 
 Boolean elem_less(const IntTuple &a, const IntTuple &b, Loc loc) {
-  return compare("fly.elem_less", a, b, &layout::elemLess, loc);
+  return compare<fly::ElemLessOp>(a, b, &layout::elemLess, loc);
 }
 Boolean equal(const IntTuple &a, const IntTuple &b, Loc loc) {
-  return compare("fly.equal", a, b, &layout::equal, loc);
+  return compare<fly::EqualOp>(a, b, &layout::equal, loc);
 }
 
 FLYDSL_NAMESPACE_END

@@ -1,116 +1,115 @@
 // The instructions of AMD's copy and mma atoms, as types of the FlyROCDL dialect.
 #include <flydsl/rocdl.h>
 
-#include "builder/atoms/static_types.h"
+#include "builder/atoms/specs.h"
+#include "builder/trace/facade.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "target/processors.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
-using builder::elementText;
-using builder::staticOf;
+using builder::instruction;
 using detail::Handle;
+namespace fly_rocdl = mlir::fly_rocdl;
 
 namespace rocdl {
 
-static std::string number(std::int64_t n) { return std::to_string(n); }
-static std::string truth(bool b) { return b ? "true" : "false"; }
-
 /// The instruction, which the traced target has.
-static Handle onTarget(const std::string &text, Loc loc) {
-  Handle op = staticOf(text, loc);
-  builder::expectOnTarget(builder::atomType(op, loc), loc);
+static Handle onTarget(const Handle &op, Loc loc) {
+  const builder::Tracer *running = detail::running();
+  builder::expectOnTarget(running, builder::atomType(running, op, loc), loc);
   return op;
 }
-static CopyOp copyOnTarget(const std::string &text, Loc loc) { return CopyOp(onTarget(text, loc)); }
-static MmaOp mmaOnTarget(const std::string &text, Loc loc) { return MmaOp(onTarget(text, loc)); }
 
 CopyOp BufferCopy(int bits, int cache, Loc loc) {
-  return CopyOp(staticOf("!fly_rocdl.cdna3.buffer_copy<" + number(bits) +
-                             (cache ? ", cache = " + number(cache) : "") + ">",
-                         loc));
+  return CopyOp(
+      instruction<fly_rocdl::CopyOpCDNA3BufferCopyType>(detail::running(), loc, bits, cache));
 }
 CopyOp BufferCopyLDS(int bits, Loc loc) {
-  return copyOnTarget("!fly_rocdl.cdna3.buffer_copy_lds<" + number(bits) + ">", loc);
+  return CopyOp(onTarget(
+      instruction<fly_rocdl::CopyOpCDNA3BufferCopyLDSType>(detail::running(), loc, bits), loc));
 }
 CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc) {
-  return CopyOp(staticOf(std::string("!fly_rocdl.cdna3.buffer_atomic<") +
-                             builder::atomicName(op, type, loc) + ", " + elementText(type) + ">",
-                         loc));
+  return CopyOp(instruction<fly_rocdl::CopyOpCDNA3BufferAtomicType>(
+      detail::running(), loc, builder::atomicOf(op, type, loc), type));
 }
 CopyOp LDSReadTrans(int granularity, int bits, Loc loc) {
-  return copyOnTarget("!fly_rocdl.cdna4.lds_read_trans<trans = " + number(granularity) + "b, " +
-                          number(bits) + ">",
-                      loc);
+  return CopyOp(onTarget(instruction<fly_rocdl::CopyOpCDNA4LdsReadTransposeType>(
+                             detail::running(), loc, granularity, bits),
+                         loc));
 }
 CopyOp BufferLoadAsyncLDS(int bits, Loc loc) {
-  return copyOnTarget("!fly_rocdl.cdna4.buffer_load_async_lds<" + number(bits) + ">", loc);
+  return CopyOp(onTarget(
+      instruction<fly_rocdl::CopyOpCDNA4BufferLoadAsyncLDSType>(detail::running(), loc, bits),
+      loc));
 }
 CopyOp GlobalLoadAsyncLDS(int bits, Loc loc) {
-  return copyOnTarget("!fly_rocdl.cdna4.global_load_async_lds<" + number(bits) + ">", loc);
+  return CopyOp(onTarget(
+      instruction<fly_rocdl::CopyOpCDNA4GlobalLoadAsyncLDSType>(detail::running(), loc, bits),
+      loc));
 }
 CopyOp TDM(const TdmOptions &o, Loc loc) {
-  return copyOnTarget("!fly_rocdl.gfx1250.tdm<rank = " + number(o.rank) +
-                          ", warps = " + number(o.warps) + ", pad = " + number(o.pad_interval) +
-                          ", " + number(o.pad_amount) + ", cache = " + number(o.cache) +
-                          ", barrier = " + truth(o.atomic_barrier) +
-                          ", timeout = " + truth(o.early_timeout) + ">",
-                      loc);
-}
-
-/// "16x16x4, (f32, f32) -> f32"
-static std::string signature(int m, int n, int k, DType a, DType b, DType acc) {
-  return number(m) + "x" + number(n) + "x" + number(k) + ", (" + elementText(a) + ", " +
-         elementText(b) + ") -> " + elementText(acc);
+  return CopyOp(onTarget(instruction<fly_rocdl::CopyOpGFX1250TDMType>(
+                             detail::running(), loc, o.rank, o.warps, o.pad_interval, o.pad_amount,
+                             o.cache, o.atomic_barrier, o.early_timeout),
+                         loc));
 }
 
 /// What a sum is kept in where nobody says.
 static DType sumOf(DType ab) { return ab.is_integer() ? i32 : ab == f64 ? f64 : f32; }
 
 MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc) {
-  return mmaOnTarget("!fly_rocdl.cdna3.mfma<" + signature(m, n, k, a, b, acc) + ">", loc);
+  return MmaOp(onTarget(
+      instruction<fly_rocdl::MmaOpCDNA3_MFMAType>(detail::running(), loc, m, n, k, a, b, acc),
+      loc));
 }
 MmaOp MFMA(int m, int n, int k, DType ab, DType acc, Loc loc) {
   return MFMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), loc);
 }
 MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, int opsel_b,
                 Loc loc) {
-  return mmaOnTarget("!fly_rocdl.cdna4.mfma_scale<" + signature(m, n, k, a, b, acc) +
-                         ", opselA = " + number(opsel_a) + ", opselB = " + number(opsel_b) + ">",
-                     loc);
+  return MmaOp(onTarget(instruction<fly_rocdl::MmaOpCDNA4_MFMAScaleType>(
+                            detail::running(), loc, m, n, k, a, b, acc, opsel_a, opsel_b),
+                        loc));
+}
+/// The WMMA of a family of processors.
+template <class Type>
+static MmaOp wmmaOf(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &o,
+                    Loc loc) {
+  auto isSigned = [](std::optional<bool> given, DType type) {
+    return given.value_or(type.is_integer() && type.is_signed());
+  };
+  return MmaOp(onTarget(instruction<Type>(detail::running(), loc, m, n, k, a, b, acc,
+                                          isSigned(o.sign_a, a), isSigned(o.sign_b, b), o.clamp),
+                        loc));
 }
 MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &o, Loc loc) {
-  if (o.arch.empty() && !builder::Tracer::current())
+  if (o.arch.empty() && !detail::running())
     throw TraceError("WMMA outside of a kernel needs a target, whose form it has: "
                      "WmmaOptions{.arch = \"gfx1100\"}",
                      loc);
-  const Target target =
-      o.arch.empty() ? builder::Tracer::current()->targetWith(Feature::wmma, "WMMA", loc)
-                     : Target::parse(o.arch);
+  const Target target = o.arch.empty()
+                            ? detail::running()->kernel.targetWith(Feature::wmma, "WMMA", loc)
+                            : Target::parse(o.arch);
   if (!target.has(Feature::wmma))
     throw TraceError("there is no WMMA on " + target.name() + "; " +
                          detail::processorsWith(Feature::wmma) + " have it",
                      loc);
-  const char *family = target.family() == Family::rdna3   ? "gfx11"
-                       : target.family() == Family::rdna4 ? "gfx120x"
-                                                          : "gfx1250";
-  auto isSigned = [](std::optional<bool> given, DType type) {
-    return given.value_or(type.is_integer() && type.is_signed());
-  };
-  return mmaOnTarget(
-      std::string("!fly_rocdl.") + family + ".wmma<" + signature(m, n, k, a, b, acc) +
-          ", signA = " + truth(isSigned(o.sign_a, a)) +
-          ", signB = " + truth(isSigned(o.sign_b, b)) + ", clamp = " + truth(o.clamp) + ">",
-      loc);
+  if (target.family() == Family::rdna3)
+    return wmmaOf<fly_rocdl::MmaOpGFX11_WMMAType>(m, n, k, a, b, acc, o, loc);
+  if (target.family() == Family::rdna4)
+    return wmmaOf<fly_rocdl::MmaOpGFX120X_WMMAType>(m, n, k, a, b, acc, o, loc);
+  return wmmaOf<fly_rocdl::MmaOpGFX1250_WMMAType>(m, n, k, a, b, acc, o, loc);
 }
 MmaOp WMMA(int m, int n, int k, DType ab, DType acc, const WmmaOptions &o, Loc loc) {
   return WMMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), o, loc);
 }
 MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int block_size, Loc loc) {
-  return mmaOnTarget("!fly_rocdl.gfx1250.wmma_scale<" + signature(m, n, k, a, b, acc) +
-                         ", opselA = 0, opselB = 0, modC = 0, reuseA = false, reuseB = false, "
-                         "blockSize = " +
-                         number(block_size) + ">",
-                     loc);
+  return MmaOp(onTarget(instruction<fly_rocdl::MmaOpGFX1250_WMMAScaleType>(
+                            detail::running(), loc, m, n, k, a, b, acc, /*opselA=*/0, /*opselB=*/0,
+                            /*modC=*/0,
+                            /*reuseA=*/false, /*reuseB=*/false, block_size),
+                        loc));
 }
 
 } // namespace rocdl

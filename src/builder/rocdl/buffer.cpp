@@ -2,12 +2,17 @@
 #include <flydsl/control_flow.h>
 #include <flydsl/rocdl_intrinsics.h>
 
+#include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"
 #include "builder/rocdl/intrinsic.h"
-#include "builder/values/operand.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/types.h"
-#include "dialect/Fly/IR/FlyTypes.h"
+#include "builder/values/operand.h"
+#include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "target/processors.h"
+
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -15,6 +20,8 @@ using builder::Tracer;
 using detail::BinaryOp;
 using detail::Handle;
 namespace fly = mlir::fly;
+namespace fly_rocdl = mlir::fly_rocdl;
+namespace ROCDL = mlir::ROCDL;
 
 namespace rocdl {
 
@@ -36,7 +43,7 @@ static Handle number(std::int64_t n, Loc loc) {
 
 static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
   if (!options.num_records_bytes)
-    return t.constant(reach, i64, loc);
+    return t.ir.constant(reach, i64, loc);
   const Handle &bytes = options.num_records_bytes->handle();
   if (auto *known = detail::hostAs<detail::HostNumber>(bytes);
       known && (known->integer < 0 || known->integer > reach))
@@ -50,17 +57,17 @@ static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
 
 Pointer make_buffer_ptr(const Pointer &pointer, const BufferOptions &options, Loc loc) {
   Tracer &t = Tracer::require("make_buffer_ptr", loc);
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(pointer.handle(), loc));
+  auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(pointer.handle(), loc));
   if (!type || !type.isIn(fly::AddressSpace::Global))
     throw TraceError("a buffer is made of a pointer to global memory, not of " + pointer.str(),
                      loc);
-  auto result = fly::PointerType::get(type.getElemTy(), t.attribute("#fly_rocdl.buffer_desc"),
-                                      type.getAlignment());
-  mlir::Value v =
-      t.emit("fly.make_ptr",
-             {t.use(pointer.handle(), loc), t.constant(0, i16, loc), boundOf(t, options, loc),
-              t.constant(descriptorFlags(t.target("a buffer", loc)), i32, loc)},
-             loc, {}, result);
+  auto result = fly::PointerType::get(
+      type.getElemTy(), fly_rocdl::BufferDescAddressAttr::get(t.context()), type.getAlignment());
+  mlir::Value base = t.use(pointer.handle(), loc), stride = t.ir.constant(0, i16, loc);
+  mlir::Value bound = boundOf(t, options, loc);
+  mlir::Value flags = t.ir.constant(descriptorFlags(t.kernel.targetFor("a buffer", loc)), i32, loc);
+  mlir::Value v = t.create<fly::MakePtrOp>(
+      loc, result, mlir::ValueRange{base, stride, bound, flags}, mlir::DictionaryAttr());
   return Pointer(t.wrap(v, pointer.dtype(loc), loc));
 }
 
@@ -85,16 +92,16 @@ static Handle bytesOf(const Tensor &tensor, Loc loc) {
 /// A tensor of 4 GiB and more is refused where that is known; a part of such a tensor is measured
 /// when the kernel runs, which stops where the part is too large.
 static void expectReachable(Tracer &t, const Tensor &tensor, Loc loc) {
-  if (tensor.handle().node()->large)
+  if (auto *traced = tensor.handle().node()->traced(); traced && traced->isLarge)
     refuseLarge(tensor, "4 GiB or more", loc);
-  detail::HostValue view = builder::hostView(cosize(tensor, loc).handle(), loc);
+  detail::HostValue view = detail::hostView(cosize(tensor, loc).handle(), loc);
   if (auto *known = std::get_if<layout::IntTuple>(&view); known && known->leaf().isStatic()) {
     const std::int64_t elements = known->leaf().value();
     if (elements / 8 > reach / std::max(tensor.dtype(loc).memory_bits(), 1))
       refuseLarge(tensor, std::to_string(elements) + " elements", loc);
     return;
   }
-  if (!t.hasLargeTensor)
+  if (!t.kernel.hasLargeTensor)
     return;
   Handle tooLarge = detail::binary(BinaryOp::gt, bytesOf(tensor, loc), number(reach, loc), loc);
   if_(Boolean(tooLarge), [&] { impl::intrinsic("llvm.trap", {}, {}, loc); }, loc);
@@ -106,20 +113,20 @@ Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &options, Lo
   if (!options.num_records_bytes && !options.max_size)
     within.num_records_bytes.emplace(Numeric(bytesOf(tensor, loc)), loc);
   Pointer pointer = make_buffer_ptr(tensor.iter(loc), within, loc);
-  Handle layout = detail::algebra("get_layout", {&tensor.handle()}, loc);
-  return Tensor(detail::algebra("make_view", {&pointer.handle(), &layout}, loc));
+  Handle layout = detail::algebra(detail::AlgebraOp::get_layout, {&tensor.handle()}, loc);
+  return Tensor(detail::algebra(detail::AlgebraOp::make_view, {&pointer.handle(), &layout}, loc));
 }
 
 //===-- Raw instructions --------------------------------------------------===//
 
 static mlir::Value resourceOf(Tracer &t, const Pointer &buffer, Loc loc) {
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(buffer.handle(), loc));
+  auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(buffer.handle(), loc));
   if (!type || mlir::isa<fly::AddressSpaceAttr>(type.getAddressSpace()))
     throw TraceError("a buffer instruction takes the pointer of make_buffer_ptr or of a buffer "
                      "tensor, not " +
                          buffer.str(),
                      loc);
-  return t.emit("fly_rocdl.get_buffer_rsrc", t.use(buffer.handle(), loc), loc);
+  return t.emit<fly_rocdl::GetBufferRsrcOp>(loc, t.use(buffer.handle(), loc));
 }
 
 static mlir::Value offsetOf(Tracer &t, const Numeric &bytes, Loc loc) {
@@ -143,8 +150,8 @@ static DType movedType(DType type, Loc loc) {
 static llvm::SmallVector<mlir::Value, 4>
 places(Tracer &t, const Pointer &buffer, const Numeric &offset, const RawBuffer &options, Loc loc) {
   return {resourceOf(t, buffer, loc), offsetOf(t, offset, loc),
-          options.soffset ? offsetOf(t, *options.soffset, loc) : t.constant(0, i32, loc),
-          t.constant(options.aux, i32, loc)};
+          options.soffset ? offsetOf(t, *options.soffset, loc) : t.ir.constant(0, i32, loc),
+          t.ir.constant(options.aux, i32, loc)};
 }
 
 namespace impl {
@@ -155,8 +162,8 @@ Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
   mlir::Type type = builder::elementType(moved, t.context());
   if (result.size)
     type = mlir::VectorType::get(result.size, type);
-  mlir::Value v =
-      t.emit("rocdl.raw.ptr.buffer.load", places(t, buffer, offset, options, loc), loc, {}, type);
+  mlir::Value v = t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(type),
+                                                      places(t, buffer, offset, options, loc));
   return detail::bitcast(t.wrap(v, moved, loc), result.type, loc);
 }
 
@@ -167,17 +174,42 @@ void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
   Handle moved = detail::bitcast(value, movedType(type, loc), loc);
   llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, moved, loc).value};
   llvm::append_range(operands, places(t, buffer, offset, options, loc));
-  t.create("rocdl.raw.ptr.buffer.store", operands, loc, {}, mlir::TypeRange());
+  t.create<ROCDL::RawPtrBufferStoreOp>(loc, mlir::TypeRange(), operands);
 }
 } // namespace impl
+
+/// What LLVM's buffer atomics are called behind their common name; null for what there is not.
+static const char *intrinsicSuffix(AtomicOp op, DType type) {
+  const bool isFloat = type.is_float(), isSigned = type.is_signed();
+  auto ofIntegers = [&](const char *suffix) { return isFloat ? nullptr : suffix; };
+  switch (op) {
+  case AtomicOp::add:
+    return isFloat ? "fadd" : "add";
+  case AtomicOp::max:
+    return isFloat ? "fmax" : isSigned ? "smax" : "umax";
+  case AtomicOp::min:
+    return isFloat ? "fmin" : isSigned ? "smin" : "umin";
+  case AtomicOp::and_:
+    return ofIntegers("and");
+  case AtomicOp::or_:
+    return ofIntegers("or");
+  case AtomicOp::inc:
+    return ofIntegers("inc");
+  case AtomicOp::dec:
+    return ofIntegers("dec");
+  case AtomicOp::xor_:
+    return ofIntegers("xor");
+  case AtomicOp::exchange:
+    return ofIntegers("swap");
+  }
+  llvm_unreachable("an atomic operation");
+}
 
 Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buffer,
                           const Numeric &offset, const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_atomic", loc);
   const DType type = value.dtype(loc);
-  const char *name = type.is_float()    ? builder::floatAtomicName(op)
-                     : type.is_signed() ? builder::signedAtomicName(op)
-                                        : builder::unsignedAtomicName(op);
+  const char *name = intrinsicSuffix(op, type);
   if (!name)
     throw TraceError("there is no raw_buffer_atomic " + std::string(builder::atomicUserName(op)) +
                          " of " + std::string(type.name()) +
@@ -194,24 +226,23 @@ Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buff
 void raw_buffer_load_lds(const Pointer &buffer, const Pointer &lds, int bytes,
                          const Numeric &offset, const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_load_lds", loc);
-  const Target &target = t.targetWith(Feature::buffer_to_lds, "raw_buffer_load_lds", loc);
+  const Target &target = t.kernel.targetWith(Feature::buffer_to_lds, "raw_buffer_load_lds", loc);
   const bool wide = target.has(Feature::buffer_to_lds_wide);
   if (bytes != 1 && bytes != 2 && bytes != 4 && !(wide && (bytes == 12 || bytes == 16)))
-    throw TraceError("raw_buffer_load_lds of " + std::to_string(bytes) + " bytes on " + target.name() +
-                         "; it moves 1, 2 or 4" +
+    throw TraceError("raw_buffer_load_lds of " + std::to_string(bytes) + " bytes on " +
+                         target.name() + "; it moves 1, 2 or 4" +
                          (wide ? ", 12 or 16"
                                : "; " + detail::processorsWith(Feature::buffer_to_lds_wide) +
                                      " moves 12 and 16 too"),
                      loc);
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(lds.handle(), loc));
+  auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(lds.handle(), loc));
   if (!type || !type.isIn(fly::AddressSpace::Shared))
     throw TraceError("raw_buffer_load_lds writes shared memory, not " + lds.str(), loc);
-  mlir::Value to = t.emit("fly.to_llvm_ptr", t.use(lds.handle(), loc), loc,
-                          {t.named("llvm_address_space", t.builder().getI32IntegerAttr(3))});
+  mlir::Value to = builder::llvmPointer(t, lds.handle(), type, loc);
   llvm::SmallVector<mlir::Value, 4> at = places(t, buffer, offset, options, loc);
-  t.create("rocdl.raw.ptr.buffer.load.lds",
-           {at[0], to, t.constant(bytes, i32, loc), at[1], at[2], t.constant(0, i32, loc), at[3]},
-           loc, {}, mlir::TypeRange());
+  mlir::Value size = t.ir.constant(bytes, i32, loc), none = t.ir.constant(0, i32, loc);
+  t.create<ROCDL::RawPtrBufferLoadLdsOp>(
+      loc, mlir::TypeRange(), mlir::ValueRange{at[0], to, size, at[1], at[2], none, at[3]});
 }
 
 } // namespace rocdl

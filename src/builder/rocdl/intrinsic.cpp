@@ -1,22 +1,21 @@
 #include "builder/rocdl/intrinsic.h"
 
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 
 #include <flydsl/rocdl_intrinsics.h>
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace flydsl::builder {
 
 mlir::Value callIntrinsic(Tracer &t, llvm::StringRef name, mlir::ValueRange operands,
                           mlir::Type type, Loc loc) {
-  mlir::OpBuilder &b = t.builder();
-  mlir::NamedAttribute attributes[] = {
-      t.named("intrin", t.string(name)), t.named("op_bundle_sizes", b.getDenseI32ArrayAttr({})),
-      t.named("operandSegmentSizes",
-              b.getDenseI32ArrayAttr({static_cast<int>(operands.size()), 0}))};
-  mlir::Operation *op = t.create("llvm.call_intrinsic", operands, loc, attributes,
-                                 type ? mlir::TypeRange(type) : mlir::TypeRange());
-  return type ? op->getResult(0) : mlir::Value();
+  if (type)
+    return t.create<mlir::LLVM::CallIntrinsicOp>(loc, type, t.ir.string(name), operands)
+        .getResult(0);
+  t.create<mlir::LLVM::CallIntrinsicOp>(loc, t.ir.string(name), operands);
+  return {};
 }
 
 } // namespace flydsl::builder
@@ -44,7 +43,9 @@ valuesOf(Tracer &t, std::initializer_list<IntrinsicArg> arguments, Loc loc) {
 
 Handle intrinsic(const char *name, ResultType result, std::initializer_list<IntrinsicArg> arguments,
                  Loc loc) {
-  Tracer &t = Tracer::require(name, loc);
+  llvm::StringRef known = name;
+  known.consume_front("llvm.amdgcn.");
+  Tracer &t = Tracer::require(known.data(), loc);
   mlir::Value v =
       builder::callIntrinsic(t, name, valuesOf(t, arguments, loc), typeOf(t, result), loc);
   return v ? t.wrap(v, result.type, loc) : Handle();
@@ -53,14 +54,13 @@ Handle intrinsic(const char *name, ResultType result, std::initializer_list<Intr
 Handle inlineAsm(const char *text, const char *constraints, ResultType result,
                  std::initializer_list<IntrinsicArg> arguments, bool side_effects, Loc loc) {
   Tracer &t = Tracer::require("inline_asm", loc);
-  llvm::SmallVector<mlir::NamedAttribute, 4> attributes{
-      t.named("asm_string", t.string(text)), t.named("constraints", t.string(constraints))};
-  if (side_effects)
-    attributes.push_back(t.named("has_side_effects", t.builder().getUnitAttr()));
   mlir::Type type = typeOf(t, result);
-  mlir::Operation *op = t.create("llvm.inline_asm", valuesOf(t, arguments, loc), loc, attributes,
-                                 type ? mlir::TypeRange(type) : mlir::TypeRange());
-  return type ? t.wrap(op->getResult(0), result.type, loc) : Handle();
+  auto op = t.create<mlir::LLVM::InlineAsmOp>(loc, type ? mlir::TypeRange(type) : mlir::TypeRange(),
+                                              valuesOf(t, arguments, loc), text, constraints,
+                                              side_effects, /*is_align_stack=*/false,
+                                              mlir::LLVM::tailcallkind::TailCallKind::None,
+                                              mlir::LLVM::AsmDialectAttr(), mlir::ArrayAttr());
+  return type ? t.wrap(op.getRes(), result.type, loc) : Handle();
 }
 
 } // namespace rocdl::impl

@@ -3,9 +3,11 @@
 
 #include "builder/rocdl/immediate.h"
 #include "builder/rocdl/intrinsic.h"
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <algorithm>
 
@@ -14,6 +16,7 @@ FLYDSL_NAMESPACE_BEGIN
 using builder::Tracer;
 using detail::Handle;
 namespace fly_rocdl = mlir::fly_rocdl;
+namespace vector = mlir::vector;
 
 namespace rocdl {
 namespace {
@@ -115,7 +118,7 @@ std::string joined(const std::vector<std::string> &names) {
 }
 
 const Instruction &findMfma(const char *name, Tracer &t, Loc loc) {
-  const std::string target = t.target(name, loc).name();
+  const std::string target = t.kernel.targetFor(name, loc).name();
   const unsigned here = processorOf(target);
   std::vector<std::string> offered, others;
   for (const Instruction &i : mfmas) {
@@ -143,12 +146,10 @@ mlir::Value fitted(Tracer &t, const Vector &value, mlir::Type type, const char *
                          " or as many bits of another type, not " + builder::typeText(v.getType()),
                      loc);
   if (v.getType() != whole)
-    v = t.emit("vector.bitcast", v, loc, {}, whole);
+    v = t.create<vector::BitCastOp>(loc, whole, v);
   if (vector)
     return v;
-  return t.emit("vector.extract", v, loc,
-                {t.named("static_position", t.builder().getDenseI64ArrayAttr(0))},
-                whole.getElementType());
+  return t.create<vector::ExtractOp>(loc, whole.getElementType(), v, mlir::ValueRange(), 0);
 }
 mlir::Value fitted(Tracer &t, const Vector &value, const Operand &operand, const char *name,
                    Loc loc) {
@@ -165,7 +166,7 @@ std::string intrinsicName(const char *prefix, const char *name) {
 /// The accumulator as the vector that C was.
 Vector result(Tracer &t, mlir::Value v, const Operand &acc, Loc loc) {
   if (!acc.size)
-    v = t.emit("vector.broadcast", v, loc, {}, mlir::VectorType::get(1, v.getType()));
+    v = t.create<vector::BroadcastOp>(loc, mlir::VectorType::get(1, v.getType()), v);
   return Vector(t.wrap(v, acc.type, loc));
 }
 
@@ -178,9 +179,9 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
   builder::immediate("cbsz of an MFMA", m.cbsz, 7, loc);
   builder::immediate("abid of an MFMA", m.abid, 15, loc);
   builder::immediate("blgp of an MFMA", m.blgp, 7, loc);
-  mlir::Value operands[] = {fitted(t, a, i.ab, name, loc),  fitted(t, b, i.ab, name, loc),
-                            fitted(t, c, i.acc, name, loc), t.constant(m.cbsz, i32, loc),
-                            t.constant(m.abid, i32, loc),   t.constant(m.blgp, i32, loc)};
+  mlir::Value operands[] = {fitted(t, a, i.ab, name, loc),   fitted(t, b, i.ab, name, loc),
+                            fitted(t, c, i.acc, name, loc),  t.ir.constant(m.cbsz, i32, loc),
+                            t.ir.constant(m.abid, i32, loc), t.ir.constant(m.blgp, i32, loc)};
   return result(t,
                 builder::callIntrinsic(t, intrinsicName("llvm.amdgcn.mfma.", name), operands,
                                        i.acc.in(t.context()), loc),
@@ -190,7 +191,7 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
 Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand &b, const Vector &c,
                   Loc loc) {
   Tracer &t = Tracer::require("mfma_scale", loc);
-  t.targetWith(Feature::mfma_scale, "scaled MFMA", loc);
+  t.kernel.targetWith(Feature::mfma_scale, "scaled MFMA", loc);
   const std::string_view text(name);
   if (text != "f32_16x16x128_f8f6f4" && text != "f32_32x32x64_f8f6f4")
     throw TraceError("there is no scaled MFMA " + std::string(name) +
@@ -206,11 +207,11 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
   mlir::Value operands[] = {packed(a),
                             packed(b),
                             fitted(t, c, acc, name, loc),
-                            t.constant(a.format, i32, loc),
-                            t.constant(b.format, i32, loc),
-                            t.constant(a.opsel, i32, loc),
+                            t.ir.constant(a.format, i32, loc),
+                            t.ir.constant(b.format, i32, loc),
+                            t.ir.constant(a.opsel, i32, loc),
                             detail::operand(t, a.scale.handle(), loc).value,
-                            t.constant(b.opsel, i32, loc),
+                            t.ir.constant(b.opsel, i32, loc),
                             detail::operand(t, b.scale.handle(), loc).value};
   return result(t,
                 builder::callIntrinsic(t, intrinsicName("llvm.amdgcn.mfma.scale.", name), operands,
@@ -221,10 +222,11 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
 Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const WmmaOptions &options, Loc loc) {
   Tracer &t = Tracer::require("wmma", loc);
-  const Target &target = t.target(name, loc);
+  const Target &target = t.kernel.targetFor(name, loc);
   const fly_rocdl::MatrixInstruction *row = fly_rocdl::findWmma(name, target);
   if (!row)
-    refuse("WMMA", name, target.name(), fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target), loc);
+    refuse("WMMA", name, target.name(), fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target),
+           loc);
   const fly_rocdl::WmmaRegisters made = fly_rocdl::wmmaRegisters(*row, t.context());
   mlir::Value operands[] = {fitted(t, a, made.a, name, loc), fitted(t, b, made.b, name, loc),
                             fitted(t, c, made.acc, name, loc)};
@@ -235,16 +237,17 @@ Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
                      loc);
   llvm::SmallVector<mlir::NamedAttribute, 3> attributes;
   if (isInteger)
-    for (auto [attribute, value] : {std::pair("signA", options.sign_a.value_or(false)),
-                                    std::pair("signB", options.sign_b.value_or(false)),
-                                    std::pair("clamp", options.clamp)})
-      attributes.push_back(t.named(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v = t.emit("rocdl." + row->name, operands, loc, attributes, made.acc);
+    for (auto [attribute, value] :
+         {std::pair("signA", options.sign_a.value_or(false)),
+          std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
+      attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
+  mlir::Value v =
+      t.ir.createNamed("rocdl." + row->name, made.acc, operands, attributes, loc)->getResult(0);
   const mlir::Type element = mlir::cast<mlir::VectorType>(made.acc).getElementType();
   const DType type = row->acc == "bf16" ? bf16 : builder::dtypeOfElement(element);
   if (mlir::Type wanted = builder::elementType(type, t.context()); wanted != element)
-    v = t.emit("vector.bitcast", v, loc, {},
-               mlir::VectorType::get(mlir::cast<mlir::VectorType>(made.acc).getShape(), wanted));
+    v = t.create<vector::BitCastOp>(
+        loc, mlir::VectorType::get(mlir::cast<mlir::VectorType>(made.acc).getShape(), wanted), v);
   return Vector(t.wrap(v, type, loc));
 }
 

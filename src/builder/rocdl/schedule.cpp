@@ -5,48 +5,42 @@
 #include "builder/trace/tracer.h"
 #include "target/processors.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
 FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
+namespace ROCDL = mlir::ROCDL;
 
 namespace rocdl {
 
-static void emit(const char *op, llvm::StringRef attribute, std::int64_t value, int width,
-                 Loc loc) {
-  Tracer &t = Tracer::require(op, loc);
-  t.create(
-      op, {}, loc,
-      {t.named(attribute, t.builder().getIntegerAttr(t.builder().getIntegerType(width), value))},
-      mlir::TypeRange());
-}
+static std::uint32_t bits(int field) { return static_cast<std::uint32_t>(field); }
 
-void sched_barrier(int mask, Loc loc) { emit("rocdl.sched.barrier", "mask", mask, 32, loc); }
+void sched_barrier(int mask, Loc loc) {
+  Tracer::require("sched_barrier", loc).create<ROCDL::SchedBarrier>(loc, bits(mask));
+}
 
 void sched_group_barrier(int mask, int size, int group, Loc loc) {
   Tracer &t = Tracer::require("sched_group_barrier", loc);
   builder::immediate("the size of a sched_group_barrier", size, 0xffff, loc);
   builder::immediate("the group of a sched_group_barrier", group, 0xffff, loc);
-  mlir::OpBuilder &b = t.builder();
-  t.create("rocdl.sched.group.barrier", {}, loc,
-           {t.named("mask", b.getI32IntegerAttr(mask)), t.named("size", b.getI32IntegerAttr(size)),
-            t.named("groupId", b.getI32IntegerAttr(group))},
-           mlir::TypeRange());
+  t.create<ROCDL::SchedGroupBarrier>(loc, bits(mask), bits(size), bits(group));
 }
 
 void s_setprio(int priority, Loc loc) {
   if (priority < 0 || priority > 3)
     throw TraceError("a wave's priority is 0 to 3, not " + std::to_string(priority), loc);
-  emit("rocdl.s.setprio", "priority", priority, 16, loc);
+  Tracer::require("s_setprio", loc)
+      .create<ROCDL::SetPrioOp>(loc, static_cast<std::uint16_t>(priority));
 }
 void s_sleep(int count, Loc loc) {
-  emit("rocdl.s.sleep", "count", builder::immediate("the time of s_sleep", count, 127, loc), 32, loc);
+  builder::immediate("the time of s_sleep", count, 127, loc);
+  Tracer::require("s_sleep", loc).create<ROCDL::SSleepOp>(loc, bits(count));
 }
 void s_barrier(Loc loc) {
   Tracer &t = Tracer::require("s_barrier", loc);
-  t.expectAllThreads("a barrier", loc);
-  t.create("rocdl.s.barrier", {}, loc, {}, mlir::TypeRange());
+  t.exits.expectAllThreads("a barrier", loc);
+  t.create<ROCDL::SBarrierOp>(loc);
 }
 
 static int count(const char *name, std::optional<int> value, int most, Loc loc) {
@@ -57,31 +51,33 @@ static int count(const char *name, std::optional<int> value, int most, Loc loc) 
 // lgkmcnt [9:4], vmcnt [15:10] (AMD's ISA manuals, S_WAITCNT).
 void s_waitcnt(const WaitCounts &counts, Loc loc) {
   Tracer &t = Tracer::require("s_waitcnt", loc);
-  const Target &target = t.targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
+  const Target &target = t.kernel.targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
   int vm = count("vmcnt", counts.vmcnt, 63, loc), exp = count("expcnt", counts.expcnt, 7, loc);
   int field;
   if (detail::isCdna(target.family()))
     field = (vm & 15) | (vm & 48) << 10 | exp << 4 | count("lgkmcnt", counts.lgkmcnt, 15, loc) << 8;
   else
     field = vm << 10 | count("lgkmcnt", counts.lgkmcnt, 63, loc) << 4 | exp;
-  emit("rocdl.s.waitcnt", "bitfield", field, 32, loc);
+  t.create<ROCDL::SWaitcntOp>(loc, bits(field));
 }
 
 void s_waitcnt(int bitfield, Loc loc) {
-  Tracer::require("s_waitcnt", loc).targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
-  count("the field of s_waitcnt", bitfield, 0xffff, loc);
-  emit("rocdl.s.waitcnt", "bitfield", bitfield, 32, loc);
+  Tracer &t = Tracer::require("s_waitcnt", loc);
+  t.kernel.targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
+  builder::immediate("the field of s_waitcnt", bitfield, 0xffff, loc);
+  t.create<ROCDL::SWaitcntOp>(loc, bits(bitfield));
 }
 
 void s_wait_asynccnt(int count, Loc loc) {
-  Tracer::require("s_wait_asynccnt", loc).targetWith(Feature::async_lds, "s_wait_asynccnt", loc);
+  Tracer::require("s_wait_asynccnt", loc)
+      .kernel.targetWith(Feature::async_lds, "s_wait_asynccnt", loc);
   builder::immediate("the count of s_wait_asynccnt", count, 63, loc);
   impl::intrinsic("llvm.amdgcn.s.wait.asynccnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }
 
 void s_wait_tensorcnt(int count, Loc loc) {
   Tracer::require("s_wait_tensorcnt", loc)
-      .targetWith(Feature::tensor_mover, "s_wait_tensorcnt", loc);
+      .kernel.targetWith(Feature::tensor_mover, "s_wait_tensorcnt", loc);
   builder::immediate("the count of s_wait_tensorcnt", count, 63, loc);
   impl::intrinsic("llvm.amdgcn.s.wait.tensorcnt", {}, {IntrinsicArg::of(i16, count, loc)}, loc);
 }

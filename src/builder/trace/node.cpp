@@ -26,11 +26,32 @@ const StaticArg &Node::digest(const std::string &text) {
   return static_;
 }
 
+std::string LazyIndex::str() const {
+  if (kind == Kind::lane)
+    return "gpu::lane_id()";
+  auto name = [&] {
+    switch (kind) {
+    case Kind::thread:
+      return "thread_idx";
+    case Kind::block:
+      return "block_idx";
+    case Kind::block_size:
+      return "block_dim";
+    case Kind::grid_size:
+    case Kind::lane:
+      break;
+    }
+    return "grid_dim";
+  }();
+  return std::string(name) + "()." + "xyz"[static_cast<unsigned>(dimension)];
+}
+
 Handle hostHandle(HostValue value, DType dtype) {
-  Node *node = new Node;
-  node->host = std::move(value);
-  node->dtype = dtype;
-  return Handle(node);
+  return Handle(new Node(HostContent{std::move(value)}, dtype));
+}
+
+Handle tupleHandle(layout::IntTuple tuple, std::vector<DynamicLeaf> leaves) {
+  return Handle(new Node(HostContent{std::move(tuple), std::move(leaves)}, {}));
 }
 
 } // namespace detail

@@ -1,10 +1,13 @@
 // What a handle of the eDSL refers to.
 #pragma once
 
+#include "builder/trace/atom_spec.h"
 #include "layout/tile.h"
 
 #include <flydsl/int_tuple.h>
 #include <flydsl/numeric.h>
+
+#include "mlir/IR/Value.h"
 
 #include <atomic>
 #include <mutex>
@@ -16,16 +19,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A value known from its IR type alone, given by the type's text: an instruction, an atom, a tiled
-/// operation. (The text needs no context, so the value is good for every trace.)
-struct StaticType {
-  std::string text;
-};
+enum class Dimension : std::uint8_t { x, y, z };
 
-/// A value that is computed at the top of the kernel when it is first used.
+/// Where a thread stands, which is computed at the top of the kernel when it is first used.
 struct LazyIndex {
-  const char *op;        // "gpu.thread_id", ...
-  const char *dimension; // "x", "y", "z"; null for none
+  enum class Kind : std::uint8_t { thread, block, block_size, grid_size, lane };
+  Kind kind;
+  Dimension dimension = Dimension::x; ///< of a lane, which has one number, always x
+
+  /// As users ask for it: "thread_idx().x".
+  std::string str() const;
 };
 
 /// The run-time number behind a dynamic leaf of a tuple made on this side: a scalar, or a part of a
@@ -36,30 +39,43 @@ struct DynamicLeaf {
 };
 
 /// What a value is before (or without) being traced.
-using HostValue =
-    std::variant<std::monostate, layout::IntTuple, layout::Layout, layout::ComposedLayout,
-                 layout::Tile, layout::Swizzle, HostNumber, StaticType, LazyIndex,
-                 layout::CoordSwizzle>;
+using HostValue = std::variant<std::monostate, layout::IntTuple, layout::Layout,
+                               layout::ComposedLayout, layout::Tile, layout::Swizzle, HostNumber,
+                               AtomSpec, LazyIndex, layout::CoordSwizzle>;
+
+/// A value of the host's.
+struct HostContent {
+  HostValue value;
+  /// Of an IntTuple: one entry per dynamic leaf, left to right.
+  std::vector<DynamicLeaf> leaves = {};
+};
+
+/// A value of a kernel that is, or was, traced.
+struct TracedContent {
+  mlir::Value value;
+  std::uint64_t trace; ///< which trace it belongs to
+  /// Of a Var's memory: it holds a vector, not a scalar.
+  bool isVector = false;
+  /// Of a kernel's tensor: it spans 4 GiB or more.
+  bool isLarge = false;
+  /// Of a kernel's parameter, which has no place of its own: which one it is, of which kernel.
+  std::string parameter = {};
+};
 
 /// A value. Shared by handles; its content does not change once it is made.
 class Node {
 public:
-  HostValue host;
-  /// Of a host IntTuple: one entry per dynamic leaf, left to right.
-  std::vector<DynamicLeaf> leaves;
-  /// Of a traced value: mlir::Value's opaque pointer, and the trace that it belongs to.
-  const void *value = nullptr;
-  std::uint64_t trace = 0;
+  Node(std::variant<HostContent, TracedContent> content, DType type, Loc loc = {})
+      : dtype(type), where(loc), content_(std::move(content)) {}
+
   /// Element type of scalars, vectors, pointers and tensors (the IR knows no sign).
-  DType dtype;
-  /// Of a Var's memory: it holds a vector, not a scalar.
-  bool isVector = false;
-  /// Of a kernel's tensor: it spans 4 GiB or more.
-  bool large = false;
+  const DType dtype;
   /// Where the value was made.
-  Loc where;
-  /// Of a kernel's parameter, which has no place of its own: which one it is, of which kernel.
-  std::string origin;
+  const Loc where;
+
+  /// The content of a value of the host's, or of a traced one; null for the other.
+  const HostContent *host() const { return std::get_if<HostContent>(&content_); }
+  const TracedContent *traced() const { return std::get_if<TracedContent>(&content_); }
 
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
@@ -70,6 +86,7 @@ public:
   const StaticArg &digest(const std::string &text);
 
 private:
+  const std::variant<HostContent, TracedContent> content_;
   std::atomic<std::uint32_t> refs_{1};
   std::once_flag digested_;
   StaticArg static_;
@@ -77,11 +94,14 @@ private:
 
 /// A handle to a host value.
 Handle hostHandle(HostValue value, DType dtype = {});
+/// A handle to a tuple with run-time leaves.
+Handle tupleHandle(layout::IntTuple tuple, std::vector<DynamicLeaf> leaves);
 /// The host value of a kind, or null.
 template <class T> const T *hostAs(const Handle &handle) {
-  return handle ? std::get_if<T>(&handle.node()->host) : nullptr;
+  const HostContent *host = handle ? handle.node()->host() : nullptr;
+  return host ? std::get_if<T>(&host->value) : nullptr;
 }
-inline bool isTraced(const Handle &handle) { return handle.node()->trace != 0; }
+inline bool isTraced(const Handle &handle) { return handle.node()->traced() != nullptr; }
 
 } // namespace detail
 FLYDSL_NAMESPACE_END

@@ -82,8 +82,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   mlir::Block &body = func.getBody().front();
 
   const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
-  Tracer tracer(context, &body, spec.name, block, fastMath, target);
-  tracer.setOrigin(spec.where);
+  Tracer tracer(context, &body, {spec.name, block, target, spec.where}, fastMath);
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {
@@ -94,47 +93,13 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   }
   detail::ParamReader reader(handles.data(), handles.size());
   spec.body(reader);
-  tracer.throwDeferred();
-  tracer.finish(loc);
+  tracer.diagnostics.throwDeferred();
+  tracer.exits.finish(loc);
   if (mlir::failed(mlir::verify(*result.module)))
-    tracer.failVerification();
-  result.staticSharedBytes = tracer.staticSharedBytes;
-  result.dynamicSharedBytes = tracer.dynamicSharedBytes;
+    tracer.diagnostics.failVerification(spec.name);
+  result.staticSharedBytes = tracer.shared.staticBytes();
+  result.dynamicSharedBytes = tracer.shared.dynamicBytes();
   return result;
 }
 
 } // namespace flydsl::builder
-
-FLYDSL_NAMESPACE_BEGIN
-namespace detail {
-
-Handle wrapParam(const ParamHandle &param) {
-  if (param.value) {
-    builder::Tracer &t = builder::Tracer::require("a kernel's parameter", Loc());
-    Handle handle =
-        t.wrap(mlir::Value::getFromOpaquePointer(param.value), param.type->dtype, Loc());
-    handle.node()->large = param.type->large;
-    handle.node()->origin =
-        t.parameterName(mlir::cast<mlir::BlockArgument>(mlir::Value::getFromOpaquePointer(param.value))
-                            .getArgNumber());
-    t.hasLargeTensor |= param.type->large;
-    return handle;
-  }
-  Node *node = const_cast<Node *>(static_cast<const Node *>(param.type->staticArg.object));
-  node->retain();
-  return Handle(node);
-}
-
-StaticArg staticArg(const Handle &handle, Loc loc) {
-  HostValue view = builder::hostView(handle, loc);
-  if (handle.node()->trace || std::holds_alternative<std::monostate>(view) ||
-      std::holds_alternative<LazyIndex>(view))
-    throw TraceError("a kernel's static argument must not hold values of a kernel: " +
-                         builder::describe(handle),
-                     loc);
-  return handle.node()->digest(std::to_string(handle.node()->host.index()) + " " +
-                               builder::describe(handle));
-}
-
-} // namespace detail
-FLYDSL_NAMESPACE_END

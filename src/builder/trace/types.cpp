@@ -2,7 +2,6 @@
 
 #include "dialect/Fly/IR/FlyTypes.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace flydsl::builder {
@@ -86,8 +85,8 @@ mlir::Type staticType(const detail::HostValue &value, mlir::MLIRContext *c) {
     return fly::SwizzleType::get(c, *s);
   if (auto *s = std::get_if<layout::CoordSwizzle>(&value))
     return fly::CoordSwizzleType::get(c, *s);
-  if (auto *s = std::get_if<detail::StaticType>(&value))
-    return mlir::parseType(s->text, c);
+  if (auto *s = std::get_if<detail::AtomSpec>(&value)) // its verifiers passed when it was made
+    return detail::typeOf(*s, *c, [&] { return mlir::emitError(mlir::UnknownLoc::get(c)); });
   return {};
 }
 

@@ -1,12 +1,18 @@
 // Conversions between element types.
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-static Typed cast(Tracer &t, const Typed &from, const char *op, DType to, Loc loc) {
-  return {t.emit(op, from.value, loc, {}, from.like(to, t.context())), to};
+namespace arith = mlir::arith;
+
+template <class Op> static Typed cast(Tracer &t, const Typed &from, DType to, Loc loc) {
+  mlir::Type type = from.like(to, t.context());
+  return {t.create<Op>(loc, mlir::TypeRange(type), mlir::ValueRange(from.value)), to};
 }
 
 static bool isNarrow(DType type) { return type.is_float() && type.bits() < 16; }
@@ -16,10 +22,11 @@ static Typed toBoolean(Tracer &t, const Typed &from, Loc loc) {
              from.dtype};
   Typed value = from;
   matchShapes(t, value, zero, loc);
-  const bool isFloat = from.dtype.is_float();
-  auto predicate = t.builder().getI64IntegerAttr(isFloat ? 13 : 1); // une, ne
-  return {t.emit(isFloat ? "arith.cmpf" : "arith.cmpi", {from.value, zero.value}, loc,
-                 {t.named("predicate", predicate)}, from.like(boolean, t.context())),
+  const mlir::Type truth = from.like(boolean, t.context());
+  if (from.dtype.is_float())
+    return {t.create<arith::CmpFOp>(loc, truth, arith::CmpFPredicate::UNE, from.value, zero.value),
+            boolean};
+  return {t.create<arith::CmpIOp>(loc, truth, arith::CmpIPredicate::ne, from.value, zero.value),
           boolean};
 }
 
@@ -29,22 +36,26 @@ Typed converted(Tracer &t, Typed from, DType to, Loc loc) {
     return from;
   // Narrow floats go to and from f32 alone; two floats of one width have it between them.
   if ((isNarrow(src) && to != f32) || (src.is_float() && to.is_float() && src.bits() == to.bits()))
-    return converted(t, cast(t, from, "arith.extf", f32, loc), to, loc);
+    return converted(t, cast<arith::ExtFOp>(t, from, f32, loc), to, loc);
   if (isNarrow(to) && src != f32)
     return converted(t, converted(t, from, f32, loc), to, loc);
   if (src.is_float() && to.is_float())
-    return cast(t, from, src.bits() < to.bits() ? "arith.extf" : "arith.truncf", to, loc);
+    return src.bits() < to.bits() ? cast<arith::ExtFOp>(t, from, to, loc)
+                                  : cast<arith::TruncFOp>(t, from, to, loc);
   if (to == boolean)
     return toBoolean(t, from, loc);
   if (src.is_float())
-    return cast(t, from, to.is_signed() ? "arith.fptosi" : "arith.fptoui", to, loc);
+    return to.is_signed() ? cast<arith::FPToSIOp>(t, from, to, loc)
+                          : cast<arith::FPToUIOp>(t, from, to, loc);
   if (to.is_float())
-    return cast(t, from, src.is_signed() ? "arith.sitofp" : "arith.uitofp", to, loc);
+    return src.is_signed() ? cast<arith::SIToFPOp>(t, from, to, loc)
+                           : cast<arith::UIToFPOp>(t, from, to, loc);
   if (src.bits() == to.bits())
     return {from.value, to};
   if (src.bits() > to.bits())
-    return cast(t, from, "arith.trunci", to, loc);
-  return cast(t, from, src.is_signed() ? "arith.extsi" : "arith.extui", to, loc);
+    return cast<arith::TruncIOp>(t, from, to, loc);
+  return src.is_signed() ? cast<arith::ExtSIOp>(t, from, to, loc)
+                         : cast<arith::ExtUIOp>(t, from, to, loc);
 }
 
 Handle convert(const Handle &a, DType to, Loc loc) {
@@ -62,7 +73,6 @@ Handle bitcast(const Handle &a, DType to, Loc loc) {
   Typed from = operand(t, a, loc);
   mlir::Value v = from.value;
   mlir::Type type = builder::elementType(to, t.context());
-  const char *op = "arith.bitcast";
   if (auto vector = mlir::dyn_cast<mlir::VectorType>(v.getType())) {
     std::int64_t bits = vector.getNumElements() * from.dtype.bits();
     if (bits % to.bits() != 0)
@@ -70,13 +80,16 @@ Handle bitcast(const Handle &a, DType to, Loc loc) {
                            std::string(to.name()),
                        loc);
     type = mlir::VectorType::get(bits / to.bits(), type);
-    op = "vector.bitcast";
   } else if (from.dtype.bits() != to.bits()) {
     throw TraceError("bitcast: " + std::string(from.dtype.name()) + " and " +
                          std::string(to.name()) + " differ in width",
                      loc);
   }
-  return t.wrap(type == v.getType() ? v : t.emit(op, v, loc, {}, type), to, loc);
+  if (type == v.getType())
+    return t.wrap(v, to, loc);
+  if (mlir::isa<mlir::VectorType>(type))
+    return t.wrap(t.create<mlir::vector::BitCastOp>(loc, type, v), to, loc);
+  return t.wrap(t.create<arith::BitcastOp>(loc, type, v), to, loc);
 }
 
 } // namespace detail

@@ -1,6 +1,7 @@
 // Host numbers and the types they take.
-#include "builder/values/operand.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 
 #include "llvm/ADT/APFloat.h"
 
@@ -15,7 +16,7 @@ mlir::Type Typed::like(DType type, mlir::MLIRContext *context) const {
 }
 
 mlir::VectorType vectorType(const Handle &handle, Loc loc) {
-  return isTraced(handle) ? mlir::dyn_cast<mlir::VectorType>(builder::tracedType(handle, loc))
+  return isTraced(handle) ? mlir::dyn_cast<mlir::VectorType>(detail::tracedType(handle, loc))
                           : mlir::VectorType();
 }
 
@@ -98,7 +99,7 @@ Handle typedConstant(const HostNumber &n, DType type, Loc loc) {
 DType numericType(const Handle &handle, Loc loc) {
   DType type = handle.node()->dtype;
   if (!type)
-    throw TraceError("expected a number or a vector, got " + builder::describe(handle), loc);
+    throw TraceError("expected a number or a vector, got " + detail::describe(handle), loc);
   return type;
 }
 
@@ -117,7 +118,7 @@ DType dtypeOf(const Handle &handle, Loc loc) {
   if (auto *number = hostAs<HostNumber>(handle); number && !handle.node()->dtype)
     return ownType(*number);
   if (!handle.node()->dtype)
-    throw TraceError(builder::describe(handle) + " has no element type", loc);
+    throw TraceError(detail::describe(handle) + " has no element type", loc);
   return handle.node()->dtype;
 }
 
@@ -133,7 +134,7 @@ Handle expectScalar(const Handle &handle, DType type, Loc loc) {
   throw TraceError("expected a scalar of " + std::string(type.name()) + ", got " +
                        (isScalar ? std::string(given.name()) +
                                        "; .to(fx::" + std::string(type.name()) + ") converts"
-                                 : builder::describe(handle)),
+                                 : detail::describe(handle)),
                    loc);
 }
 

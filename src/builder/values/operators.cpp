@@ -1,8 +1,12 @@
 // Operators of scalars and vectors: common types, and the operations of the IR that they are.
 #include <flydsl/control_flow.h>
 
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -31,51 +35,140 @@ DType commonType(DType a, DType b, Loc loc) {
   return a.is_signed() ? b : a;
 }
 
-struct OpNames {
-  const char *floating, *signedInt, *unsignedInt, *symbol;
+/// The operation of the IR on two operands of one type.
+using Make = mlir::Value (*)(Tracer &, mlir::Value, mlir::Value, Loc);
+template <class Op> mlir::Value make(Tracer &t, mlir::Value a, mlir::Value b, Loc loc) {
+  mlir::Type type = a.getType();
+  return t.create<Op>(loc, mlir::TypeRange(type), mlir::ValueRange{a, b});
+}
+
+/// What an operator is in the IR, by the kind of its operands; null if it takes no such. Of
+/// comparisons, whose predicates are in `predicate`, all are null.
+struct Row {
+  const char *symbol;
+  Make floating = nullptr, signedInt = nullptr, unsignedInt = nullptr;
+};
+template <class Op> Row onIntegers(const char *symbol) {
+  return {symbol, nullptr, &make<Op>, &make<Op>};
+}
+
+Row rowOf(BinaryOp op) {
+  using namespace mlir::arith;
+  switch (op) {
+  case BinaryOp::add:
+    return {"+", &make<AddFOp>, &make<AddIOp>, &make<AddIOp>};
+  case BinaryOp::sub:
+    return {"-", &make<SubFOp>, &make<SubIOp>, &make<SubIOp>};
+  case BinaryOp::mul:
+    return {"*", &make<MulFOp>, &make<MulIOp>, &make<MulIOp>};
+  case BinaryOp::div:
+    return {"/", &make<DivFOp>, &make<DivSIOp>, &make<DivUIOp>};
+  case BinaryOp::rem:
+    return {"%", &make<RemFOp>, &make<RemSIOp>, &make<RemUIOp>};
+  case BinaryOp::bitAnd:
+    return onIntegers<AndIOp>("&");
+  case BinaryOp::bitOr:
+    return onIntegers<OrIOp>("|");
+  case BinaryOp::bitXor:
+    return onIntegers<XOrIOp>("^");
+  case BinaryOp::shl:
+    return onIntegers<ShLIOp>("<<");
+  case BinaryOp::shr:
+    return {">>", nullptr, &make<ShRSIOp>, &make<ShRUIOp>};
+  case BinaryOp::lt:
+    return {"<"};
+  case BinaryOp::le:
+    return {"<="};
+  case BinaryOp::gt:
+    return {">"};
+  case BinaryOp::ge:
+    return {">="};
+  case BinaryOp::eq:
+    return {"=="};
+  case BinaryOp::ne:
+    return {"!="};
+  case BinaryOp::min:
+    return {"min", &make<MinNumFOp>, &make<MinSIOp>, &make<MinUIOp>};
+  case BinaryOp::max:
+    return {"max", &make<MaxNumFOp>, &make<MaxSIOp>, &make<MaxUIOp>};
+  case BinaryOp::floorDiv:
+    return {"floordiv", nullptr, &make<FloorDivSIOp>, &make<DivUIOp>};
+  case BinaryOp::ceilDiv:
+    return {"ceildiv", nullptr, &make<CeilDivSIOp>, &make<CeilDivUIOp>};
+  case BinaryOp::pow:
+    return {"pow", &make<mlir::math::PowFOp>};
+  }
+  llvm_unreachable("an operator");
+}
+
+/// Arithmetic on truth values is arithmetic on 0 and 1.
+bool widensBooleans(BinaryOp op) {
+  switch (op) {
+  case BinaryOp::add:
+  case BinaryOp::sub:
+  case BinaryOp::mul:
+  case BinaryOp::div:
+  case BinaryOp::rem:
+  case BinaryOp::shl:
+  case BinaryOp::shr:
+  case BinaryOp::floorDiv:
+  case BinaryOp::ceilDiv:
+  case BinaryOp::pow:
+    return true;
+  case BinaryOp::bitAnd:
+  case BinaryOp::bitOr:
+  case BinaryOp::bitXor:
+  case BinaryOp::lt:
+  case BinaryOp::le:
+  case BinaryOp::gt:
+  case BinaryOp::ge:
+  case BinaryOp::eq:
+  case BinaryOp::ne:
+  case BinaryOp::min:
+  case BinaryOp::max:
+    return false;
+  }
+  llvm_unreachable("an operator");
+}
+
+/// What a comparison asks. Floats compare ordered, but != holds for NaNs.
+struct Predicate {
+  mlir::arith::CmpFPredicate floating;
+  mlir::arith::CmpIPredicate signedInt, unsignedInt;
 };
 
-const OpNames &namesOf(BinaryOp op) {
-  static constexpr const char *cmpf = "arith.cmpf", *cmpi = "arith.cmpi";
-  static constexpr OpNames names[] = {
-      {"arith.addf", "arith.addi", "arith.addi", "+"},
-      {"arith.subf", "arith.subi", "arith.subi", "-"},
-      {"arith.mulf", "arith.muli", "arith.muli", "*"},
-      {"arith.divf", "arith.divsi", "arith.divui", "/"},
-      {"arith.remf", "arith.remsi", "arith.remui", "%"},
-      {nullptr, "arith.andi", "arith.andi", "&"},
-      {nullptr, "arith.ori", "arith.ori", "|"},
-      {nullptr, "arith.xori", "arith.xori", "^"},
-      {nullptr, "arith.shli", "arith.shli", "<<"},
-      {nullptr, "arith.shrsi", "arith.shrui", ">>"},
-      {cmpf, cmpi, cmpi, "<"},
-      {cmpf, cmpi, cmpi, "<="},
-      {cmpf, cmpi, cmpi, ">"},
-      {cmpf, cmpi, cmpi, ">="},
-      {cmpf, cmpi, cmpi, "=="},
-      {cmpf, cmpi, cmpi, "!="},
-      {"arith.minnumf", "arith.minsi", "arith.minui", "min"},
-      {"arith.maxnumf", "arith.maxsi", "arith.maxui", "max"},
-      {nullptr, "arith.floordivsi", "arith.divui", "floordiv"},
-      {nullptr, "arith.ceildivsi", "arith.ceildivui", "ceildiv"},
-      {"math.powf", nullptr, nullptr, "pow"},
-  };
-  return names[static_cast<int>(op)];
+/// The predicate of a comparison; nullopt for other operators.
+std::optional<Predicate> predicate(BinaryOp op) {
+  using F = mlir::arith::CmpFPredicate;
+  using I = mlir::arith::CmpIPredicate;
+  switch (op) {
+  case BinaryOp::lt:
+    return Predicate{F::OLT, I::slt, I::ult};
+  case BinaryOp::le:
+    return Predicate{F::OLE, I::sle, I::ule};
+  case BinaryOp::gt:
+    return Predicate{F::OGT, I::sgt, I::ugt};
+  case BinaryOp::ge:
+    return Predicate{F::OGE, I::sge, I::uge};
+  case BinaryOp::eq:
+    return Predicate{F::OEQ, I::eq, I::eq};
+  case BinaryOp::ne:
+    return Predicate{F::UNE, I::ne, I::ne};
+  default:
+    return std::nullopt;
+  }
 }
 
-bool isComparison(BinaryOp op) { return op >= BinaryOp::lt && op <= BinaryOp::ne; }
-bool widensBooleans(BinaryOp op) {
-  return op <= BinaryOp::rem || op == BinaryOp::shl || op == BinaryOp::shr ||
-         op >= BinaryOp::floorDiv;
-}
-
-/// Predicates of arith.cmpi and arith.cmpf; floats compare ordered, but != holds for NaNs.
-std::int64_t predicate(BinaryOp op, DType type) {
-  int i = static_cast<int>(op) - static_cast<int>(BinaryOp::lt);
-  static constexpr int floating[] = {4, 5, 2, 3, 1, 13};
-  static constexpr int signedInt[] = {2, 3, 4, 5, 0, 1};
-  static constexpr int unsignedInt[] = {6, 7, 8, 9, 0, 1};
-  return type.is_float() ? floating[i] : type.is_signed() ? signedInt[i] : unsignedInt[i];
+Handle compare(Tracer &t, const Predicate &p, const Typed &x, const Typed &y, Loc loc) {
+  const DType type = x.dtype;
+  const mlir::Type truth = x.like(boolean, t.context());
+  mlir::Value v;
+  if (type.is_float())
+    v = t.create<mlir::arith::CmpFOp>(loc, truth, p.floating, x.value, y.value);
+  else
+    v = t.create<mlir::arith::CmpIOp>(loc, truth, type.is_signed() ? p.signedInt : p.unsignedInt,
+                                      x.value, y.value);
+  return t.wrap(v, boolean, loc);
 }
 
 Handle number(std::int64_t n, DType type, Loc loc) { return constant(hostNumber(n), type, loc); }
@@ -166,9 +259,9 @@ void matchShapes(Tracer &t, Typed &a, Typed &b, Loc loc) {
                          " and " + std::to_string(vb.getNumElements()),
                      loc);
   if (va && !vb)
-    b.value = t.emit("vector.broadcast", b.value, loc, {}, a.like(b.dtype, t.context()));
+    b.value = t.create<mlir::vector::BroadcastOp>(loc, a.like(b.dtype, t.context()), b.value);
   if (vb && !va)
-    a.value = t.emit("vector.broadcast", a.value, loc, {}, b.like(a.dtype, t.context()));
+    a.value = t.create<mlir::vector::BroadcastOp>(loc, b.like(a.dtype, t.context()), a.value);
 }
 
 Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
@@ -176,27 +269,25 @@ Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
   DType type = operandType(a, b, loc);
   if (type == boolean && widensBooleans(op))
     type = i32;
-  const OpNames &names = namesOf(op);
-  expectComputable(names.symbol, type, loc);
+  const Row row = rowOf(op);
+  expectComputable(row.symbol, type, loc);
   if (op == BinaryOp::pow && !type.is_float())
     return power(t, a, b, type, loc);
   if (op == BinaryOp::pow && type == bf16)
     return convert(binary(op, convert(a, f32, loc), convert(b, f32, loc), loc), type, loc);
-  const char *name = type.is_float()    ? names.floating
-                     : type.is_signed() ? names.signedInt
-                                        : names.unsignedInt;
-  if (!name)
-    throw TraceError(std::string("operator ") + names.symbol + " takes integers, not " +
+  const std::optional<Predicate> asked = predicate(op);
+  const Make make = type.is_float()    ? row.floating
+                    : type.is_signed() ? row.signedInt
+                                       : row.unsignedInt;
+  if (!asked && !make)
+    throw TraceError(std::string("operator ") + row.symbol + " takes integers, not " +
                          std::string(type.name()),
                      loc);
   Typed x = operand(t, a, type, loc), y = operand(t, b, type, loc);
   matchShapes(t, x, y, loc);
-  if (isComparison(op))
-    return t.wrap(t.emit(name, {x.value, y.value}, loc,
-                         {t.named("predicate", t.builder().getI64IntegerAttr(predicate(op, type)))},
-                         x.like(boolean, t.context())),
-                  boolean, loc);
-  return t.wrap(t.emit(name, {x.value, y.value}, loc, {}, x.value.getType()), type, loc);
+  if (asked)
+    return compare(t, *asked, x, y, loc);
+  return t.wrap(make(t, x.value, y.value, loc), type, loc);
 }
 
 /// A number as a condition: whether it is not 0.
@@ -218,15 +309,18 @@ Handle unary(UnaryOp op, const Handle &a, Loc loc) {
   case UnaryOp::neg:
     if (type.is_float()) {
       mlir::Value v = operand(t, a, type, loc).value;
-      return t.wrap(t.emit("arith.negf", v, loc, {}, v.getType()), type, loc);
+      mlir::Type same = v.getType();
+      return t.wrap(t.create<mlir::arith::NegFOp>(loc, mlir::TypeRange(same), v), type, loc);
     }
     return binary(BinaryOp::sub, hostHandle(number), a, loc);
   case UnaryOp::abs: {
     mlir::Value v = operand(t, a, type, loc).value;
     if (!type.is_signed())
       return a;
-    return t.wrap(t.emit(type.is_float() ? "math.absf" : "math.absi", v, loc, {}, v.getType()),
-                  type, loc);
+    mlir::Type same = v.getType();
+    if (type.is_float())
+      return t.wrap(t.create<mlir::math::AbsFOp>(loc, mlir::TypeRange(same), v), type, loc);
+    return t.wrap(t.create<mlir::math::AbsIOp>(loc, mlir::TypeRange(same), v), type, loc);
   }
   case UnaryOp::logicalNot:
   case UnaryOp::bitNot:
@@ -257,7 +351,7 @@ Handle select(const Handle &condition, const Handle &a, const Handle &b, Loc loc
     matchShapes(t, c, x, loc);
     matchShapes(t, c, y, loc);
   }
-  return t.wrap(t.emit("arith.select", {c.value, x.value, y.value}, loc, {}, x.value.getType()),
+  return t.wrap(t.create<mlir::arith::SelectOp>(loc, x.value.getType(), c.value, x.value, y.value),
                 type, loc);
 }
 

@@ -1,58 +1,59 @@
 // Vectors: elements, shuffles, reductions.
-#include "builder/values/operand.h"
+#include "builder/trace/facade.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
+namespace vector = mlir::vector;
+
 static mlir::VectorType expectVector(const Handle &handle, Loc loc) {
   if (mlir::VectorType type = vectorType(handle, loc))
     return type;
-  throw TraceError("expected a vector, got " + builder::describe(handle), loc);
+  throw TraceError("expected a vector, got " + detail::describe(handle), loc);
 }
 
-std::int64_t vectorSize(const Handle &vector, Loc loc) {
-  return expectVector(vector, loc).getNumElements();
+std::int64_t vectorSize(const Handle &whole, Loc loc) {
+  return expectVector(whole, loc).getNumElements();
 }
 
-Handle vectorExtract(const Handle &vector, std::int64_t index, Loc loc) {
-  mlir::VectorType type = expectVector(vector, loc);
+Handle vectorExtract(const Handle &whole, std::int64_t index, Loc loc) {
+  mlir::VectorType type = expectVector(whole, loc);
   if (index < 0 || index >= type.getNumElements())
     throw TraceError("element " + std::to_string(index) + " of a vector of " +
                          std::to_string(type.getNumElements()) + ", whose first is 0",
                      loc);
   Tracer &t = Tracer::require("a vector", loc);
-  return t.wrap(t.emit("vector.extract", t.use(vector, loc), loc,
-                       {t.named("static_position", t.builder().getDenseI64ArrayAttr(index))},
-                       type.getElementType()),
-                vector.node()->dtype, loc);
+  return t.wrap(t.create<vector::ExtractOp>(loc, type.getElementType(), t.use(whole, loc),
+                                            mlir::ValueRange(), index),
+                whole.node()->dtype, loc);
 }
 
-Handle vectorExtract(const Handle &vector, const Handle &index, Loc loc) {
-  mlir::VectorType type = expectVector(vector, loc);
+Handle vectorExtract(const Handle &whole, const Handle &index, Loc loc) {
+  mlir::VectorType type = expectVector(whole, loc);
   if (auto *number = hostAs<HostNumber>(index))
-    return vectorExtract(vector, number->integer, loc);
+    return vectorExtract(whole, number->integer, loc);
   Tracer &t = Tracer::require("a vector", loc);
   if (!numericType(index, loc).is_integer())
-    throw TraceError("a vector's index is an integer, not " + builder::describe(index), loc);
+    throw TraceError("a vector's index is an integer, not " + detail::describe(index), loc);
   mlir::Value at =
-      t.emit("arith.index_cast", t.use(index, loc), loc, {}, t.builder().getIndexType());
-  return t.wrap(t.emit("vector.extract", {t.use(vector, loc), at}, loc,
-                       {t.named("static_position",
-                                t.builder().getDenseI64ArrayAttr(mlir::ShapedType::kDynamic))},
-                       type.getElementType()),
-                vector.node()->dtype, loc);
+      t.create<mlir::arith::IndexCastOp>(loc, t.builder().getIndexType(), t.use(index, loc));
+  return t.wrap(t.create<vector::ExtractOp>(loc, type.getElementType(), t.use(whole, loc), at,
+                                            mlir::ShapedType::kDynamic),
+                whole.node()->dtype, loc);
 }
 
-Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc) {
+Handle vectorSplat(const Handle &scalar, std::int64_t size, DType given, Loc loc) {
   Tracer &t = Tracer::require("a vector", loc);
-  DType element = type ? type : dtypeOf(scalar, loc);
+  DType element = given ? given : dtypeOf(scalar, loc);
   if (size < 1)
     throw TraceError("a vector has 1 element or more, not " + std::to_string(size), loc);
-  auto vector = mlir::VectorType::get(size, builder::elementType(element, t.context()));
-  return t.wrap(t.emit("vector.broadcast", operand(t, scalar, element, loc).value, loc, {}, vector),
+  auto type = mlir::VectorType::get(size, builder::elementType(element, t.context()));
+  return t.wrap(t.create<vector::BroadcastOp>(loc, type, operand(t, scalar, element, loc).value),
                 element, loc);
 }
 
@@ -69,33 +70,37 @@ Handle vectorOf(const Handle *const *elements, std::size_t count, Loc loc) {
                        loc);
     values.push_back(operand(t, *elements[i], type, loc).value);
   }
-  auto vector = mlir::VectorType::get(static_cast<std::int64_t>(count),
-                                      builder::elementType(type, t.context()));
-  return t.wrap(t.emit("vector.from_elements", values, loc, {}, vector), type, loc);
+  auto whole = mlir::VectorType::get(static_cast<std::int64_t>(count),
+                                     builder::elementType(type, t.context()));
+  return t.wrap(t.create<vector::FromElementsOp>(loc, whole, values), type, loc);
 }
 
-Handle vectorReduce(const Handle &vector, Reduction op, Loc loc) {
-  mlir::VectorType type = expectVector(vector, loc);
-  DType dtype = vector.node()->dtype;
-  Tracer &t = Tracer::require("a reduction", loc);
-  static constexpr const char *floating[] = {"add", "mul", "minnumf", "maxnumf"};
-  static constexpr const char *signedInt[] = {"add", "mul", "minsi", "maxsi"};
-  static constexpr const char *unsignedInt[] = {"add", "mul", "minui", "maxui"};
-  int i = static_cast<int>(op);
-  const char *kind = dtype.is_float()    ? floating[i]
-                     : dtype.is_signed() ? signedInt[i]
-                                         : unsignedInt[i];
-  llvm::SmallVector<mlir::NamedAttribute, 2> attributes{
-      t.named("kind", t.attribute("#vector.kind<" + std::string(kind) + ">"))};
-  if (dtype.is_float()) { // in any order
-    const auto flags = static_cast<mlir::arith::FastMathFlags>(t.fastMath());
-    attributes.push_back(
-        t.named("fastmath", mlir::arith::FastMathFlagsAttr::get(
-                                t.context(), flags | mlir::arith::FastMathFlags::reassoc)));
+static vector::CombiningKind kindOf(Reduction op, DType type) {
+  using Kind = vector::CombiningKind;
+  const bool isFloat = type.is_float(), isSigned = type.is_signed();
+  switch (op) {
+  case Reduction::add:
+    return Kind::ADD;
+  case Reduction::mul:
+    return Kind::MUL;
+  case Reduction::min:
+    return isFloat ? Kind::MINNUMF : isSigned ? Kind::MINSI : Kind::MINUI;
+  case Reduction::max:
+    return isFloat ? Kind::MAXNUMF : isSigned ? Kind::MAXSI : Kind::MAXUI;
   }
-  return t.wrap(
-      t.emit("vector.reduction", t.use(vector, loc), loc, attributes, type.getElementType()), dtype,
-      loc);
+  llvm_unreachable("a reduction");
+}
+
+Handle vectorReduce(const Handle &whole, Reduction op, Loc loc) {
+  mlir::VectorType type = expectVector(whole, loc);
+  DType dtype = whole.node()->dtype;
+  Tracer &t = Tracer::require("a reduction", loc);
+  // Floats are combined in any order.
+  const auto flags =
+      dtype.is_float() ? mlir::arith::FastMathFlags::reassoc : mlir::arith::FastMathFlags::none;
+  return t.wrap(t.create<vector::ReductionOp>(loc, type.getElementType(), kindOf(op, dtype),
+                                              t.use(whole, loc), mlir::Value(), flags),
+                dtype, loc);
 }
 
 Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask, std::size_t count,
@@ -109,11 +114,9 @@ Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask,
                            std::to_string(limit) + " together, whose first is 0",
                        loc);
   auto type = mlir::VectorType::get(static_cast<std::int64_t>(count), ta.getElementType());
-  return t.wrap(
-      t.emit("vector.shuffle", {t.use(a, loc), t.use(b, loc)}, loc,
-             {t.named("mask", t.builder().getDenseI64ArrayAttr(llvm::ArrayRef(mask, count)))},
-             type),
-      a.node()->dtype, loc);
+  mlir::Value first = t.use(a, loc), second = t.use(b, loc);
+  return t.wrap(t.create<vector::ShuffleOp>(loc, type, first, second, llvm::ArrayRef(mask, count)),
+                a.node()->dtype, loc);
 }
 
 } // namespace detail

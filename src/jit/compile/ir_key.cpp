@@ -2,6 +2,7 @@
 
 #include "jit/compile/build_id.h"
 #include "jit/compile/link/bitcode.h"
+#include "dialect/Fly/IR/FlyDialect.h"
 #include "jit/compile/options/options.h"
 
 #include <flydsl/error.h>
@@ -38,7 +39,7 @@ static void dropLocations(mlir::ModuleOp module) {
 /// What is linked counts by its content, not by its place.
 static void dropBitcodePaths(mlir::ModuleOp module) {
   for (auto device : module.getOps<mlir::gpu::GPUModuleOp>())
-    device->removeAttr(linkLibsAttribute);
+    device->removeAttr(mlir::fly::kLinkLibsAttribute);
 }
 
 cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {

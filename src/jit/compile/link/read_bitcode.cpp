@@ -1,5 +1,6 @@
 #include "jit/compile/link/bitcode.h"
 
+#include "dialect/Fly/IR/FlyDialect.h"
 #include "support/file.h"
 
 #include <flydsl/error.h>
@@ -21,7 +22,7 @@ static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
   for (mlir::Attribute attribute : paths) {
     auto path = mlir::dyn_cast<mlir::StringAttr>(attribute);
     if (!path)
-      throw CompileError(std::string(linkLibsAttribute) + ": a path is a string");
+      throw CompileError(mlir::fly::kLinkLibsAttribute.str() + ": a path is a string");
     std::string name = path.str();
     if (std::any_of(files.begin(), files.end(),
                     [&](const Bitcode &file) { return file.path == name; }))
@@ -39,10 +40,10 @@ static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
 std::vector<Bitcode> readLinkedBitcode(mlir::ModuleOp module) {
   std::vector<Bitcode> files;
   for (auto device : module.getOps<mlir::gpu::GPUModuleOp>()) {
-    if (mlir::Attribute attribute = device->getAttr(linkLibsAttribute)) {
+    if (mlir::Attribute attribute = device->getAttr(mlir::fly::kLinkLibsAttribute)) {
       auto paths = mlir::dyn_cast<mlir::ArrayAttr>(attribute);
       if (!paths)
-        throw CompileError(std::string(linkLibsAttribute) + ": expected an array of paths");
+        throw CompileError(mlir::fly::kLinkLibsAttribute.str() + ": expected an array of paths");
       readFiles(paths, files);
     }
     if (mlir::ArrayAttr targets = device.getTargetsAttr())

@@ -1,7 +1,7 @@
-#include "builder/layout/tiling.h"
+#include "builder/atoms/tiling.h"
 
+#include "builder/atoms/specs.h"
 #include "builder/trace/guard.h"
-#include "builder/atoms/static_types.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
@@ -20,13 +20,13 @@ namespace {
 /// The thread index that a tuple is, without any arithmetic: 0 for x, 1 for y, 2 for z; -1 for what
 /// is none.
 int plainThreadIndex(const detail::Handle &thread) {
-  const detail::Node &node = *thread.node();
+  const detail::HostContent *host = thread.node()->host();
   const detail::LazyIndex *index = detail::hostAs<detail::LazyIndex>(thread);
-  if (node.leaves.size() == 1 && node.leaves[0].part < 0)
-    index = detail::hostAs<detail::LazyIndex>(node.leaves[0].value);
-  if (!index || std::string_view(index->op) != "gpu.thread_id" || !index->dimension)
+  if (host && host->leaves.size() == 1 && host->leaves[0].part < 0)
+    index = detail::hostAs<detail::LazyIndex>(host->leaves[0].value);
+  if (!index || index->kind != detail::LazyIndex::Kind::thread)
     return -1;
-  return *index->dimension - 'x';
+  return static_cast<int>(index->dimension);
 }
 
 /// Whether an fx::if_ stands around what is traced now.
@@ -38,8 +38,8 @@ bool isConditional(Tracer &t) {
   return false;
 }
 
-std::optional<layout::Layout> plainLayout(const Value &value, Loc loc) {
-  detail::HostValue view = hostView(value.handle(), loc);
+std::optional<layout::Layout> plainLayout(const Tracer *running, const Value &value, Loc loc) {
+  detail::HostValue view = hostView(running, value.handle(), loc);
   auto *plain = std::get_if<layout::Layout>(&view);
   return plain ? std::optional(*plain) : std::nullopt;
 }
@@ -56,8 +56,9 @@ bool isInjective(const layout::Layout &layout) {
 
 } // namespace
 
-void expectThread(const char *what, const detail::Handle &thread, std::int64_t threads, Loc loc) {
-  detail::HostValue view = hostView(thread, loc);
+void expectThread(Tracer *running, const char *what, const detail::Handle &thread,
+                  std::int64_t threads, Loc loc) {
+  detail::HostValue view = hostView(running, thread, loc);
   if (auto *tuple = std::get_if<layout::IntTuple>(&view); tuple && tuple->isLeaf()) {
     const layout::Int &leaf = tuple->leaf();
     if (leaf.isStatic() && !leaf.hasBasis() && (leaf.value() < 0 || leaf.value() >= threads))
@@ -66,12 +67,10 @@ void expectThread(const char *what, const detail::Handle &thread, std::int64_t t
                        loc);
   }
   const int dimension = plainThreadIndex(thread);
-  Tracer *t = Tracer::current();
-  if (dimension < 0 || !t || !t->block()[0])
+  if (dimension < 0 || !running || !running->kernel.knowsBlock())
     return;
-  const std::int64_t given =
-      std::max(t->block()[static_cast<std::size_t>(dimension)], 1u); // 0: not said, so 1
-  if (given == threads || (given > threads && isConditional(*t)))
+  const std::int64_t given = running->kernel.blockSize(static_cast<unsigned>(dimension));
+  if (given == threads || (given > threads && isConditional(*running)))
     return;
   const std::string index = std::string("thread_idx().") + static_cast<char>('x' + dimension);
   const std::string wanted = std::to_string(threads);
@@ -87,60 +86,6 @@ void expectThread(const char *what, const detail::Handle &thread, std::int64_t t
       loc);
 }
 
-/// The type of a tensor in shared memory or registers: what lies behind it is another's.
-static fly::MemRefType boundedMemory(const detail::Handle &tensor, Loc loc) {
-  if (!tensor.node()->trace)
-    return {};
-  auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(tensor, loc));
-  const bool bounded =
-      type && (type.isIn(fly::AddressSpace::Shared) || type.isIn(fly::AddressSpace::Register));
-  return bounded ? type : fly::MemRefType();
-}
-
-static void expectMultiple(const char *op, const detail::Handle &tensor, const std::string &tile,
-                           const std::string &mode, const layout::Int &extent,
-                           const layout::Int &step, Loc loc) {
-  if (extent.isStatic() && step.isStatic() && step.value() > 0 &&
-      extent.value() % step.value() != 0)
-    throw TraceError(userName(op) + " of " + describe(tensor) + " by tiles of " + tile + ": " +
-                         mode + " has " + extent.str() + " elements, no whole number of " +
-                         step.str() +
-                         ", so the last tile reaches past it; make the tensor as large as the "
-                         "tile, or the tile smaller",
-                     loc);
-}
-
-void expectTilesFit(const char *op, const detail::Handle &tensor, const layout::IntTuple &tile,
-                    Loc loc) {
-  fly::MemRefType type = boundedMemory(tensor, loc);
-  if (!type)
-    return;
-  const layout::IntTuple shape = layout::productEach(layout::shapeOf(type.getLayout()));
-  const layout::IntTuple sizes = layout::productEach(tile);
-  for (int i = 0; i < std::min(shape.rank(), sizes.rank()); ++i)
-    expectMultiple(op, tensor, sizes.str(), "mode " + std::to_string(i), shape.at(i).leaf(),
-                   sizes.at(i).leaf(), loc);
-}
-
-void expectDivides(const char *op, const detail::Handle &tensor, const layout::Tile &tile,
-                   Loc loc) {
-  fly::MemRefType type = boundedMemory(tensor, loc);
-  if (!type)
-    return;
-  const layout::IntTuple &shape = layout::shapeOf(type.getLayout());
-  if (tile.isInt()) { // of the tensor as a whole
-    if (!tile.isWildcard())
-      expectMultiple(op, tensor, tile.str(), "it", layout::product(shape), tile.asInt(), loc);
-    return;
-  }
-  if (tile.isLayout())
-    return;
-  for (int i = 0; i < std::min(shape.rank(), tile.rank()); ++i)
-    if (tile.at(i).isInt() && !tile.at(i).isWildcard())
-      expectMultiple(op, tensor, tile.str(), "mode " + std::to_string(i),
-                     layout::product(shape.at(i)), tile.at(i).asInt(), loc);
-}
-
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc) {
   guarded(loc, [&] {
     if (layout::cosize(layout) == layout::size(layout) && isInjective(layout))
@@ -151,10 +96,11 @@ void expectCounting(const char *what, const layout::Layout &layout, Loc loc) {
   });
 }
 
-void expectTiling(const CopyAtom &atom, const Layout &layoutTV, const Tile &tile, Loc loc) {
-  std::optional<layout::Layout> tv = plainLayout(layoutTV, loc);
-  auto type = mlir::dyn_cast<fly::CopyAtomType>(atomType(atom.handle(), loc));
-  detail::HostValue tileView = hostView(tile.handle(), loc);
+void expectTiling(const Tracer *running, const CopyAtom &atom, const Layout &layoutTV,
+                  const Tile &tile, Loc loc) {
+  std::optional<layout::Layout> tv = plainLayout(running, layoutTV, loc);
+  auto type = mlir::dyn_cast<fly::CopyAtomType>(atomType(running, atom.handle(), loc));
+  detail::HostValue tileView = hostView(running, tile.handle(), loc);
   auto *sizes = std::get_if<layout::Tile>(&tileView);
   if (!tv || tv->rank() != 2 || !type || !sizes ||
       mlir::cast<fly::CopyOpTypeInterface>(type.getCopyOp()).isWholeTileCopy())
@@ -181,10 +127,11 @@ void expectTiling(const CopyAtom &atom, const Layout &layoutTV, const Tile &tile
   });
 }
 
-void expectTiling(const MmaAtom &atom, const Layout &atoms, const Tile &permutation, Loc loc) {
-  std::optional<layout::Layout> counted = plainLayout(atoms, loc);
-  auto type = mlir::dyn_cast<fly::MmaAtomType>(atomType(atom.handle(), loc));
-  detail::HostValue tileView = hostView(permutation.handle(), loc);
+void expectTiling(const Tracer *running, const MmaAtom &atom, const Layout &atoms,
+                  const Tile &permutation, Loc loc) {
+  std::optional<layout::Layout> counted = plainLayout(running, atoms, loc);
+  auto type = mlir::dyn_cast<fly::MmaAtomType>(atomType(running, atom.handle(), loc));
+  detail::HostValue tileView = hostView(running, permutation.handle(), loc);
   auto *modes = std::get_if<layout::Tile>(&tileView);
   if (!counted || counted->rank() != 3 || !type)
     return; // the type's own verifier speaks

@@ -1,0 +1,112 @@
+#include "builder/atoms/specs.h"
+
+#include "builder/trace/dialects.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+
+namespace flydsl::builder {
+
+namespace fly = mlir::fly;
+
+namespace {
+
+/// What verifiers say of types that can't be. They are made in a context of this class, since
+/// handlers of diagnostics belong to a context, and the host's serves many threads.
+class Refusal {
+public:
+  mlir::InFlightDiagnostic emit() { return mlir::emitError(mlir::UnknownLoc::get(&context_)); }
+  std::string text() { return diagnostics_.take(); }
+
+private:
+  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
+  Diagnostics diagnostics_{context_};
+};
+
+mlir::MLIRContext &contextOf(const Tracer *running) {
+  return running ? *running->context() : hostContext();
+}
+
+} // namespace
+
+Handle staticOf(const Tracer *running, detail::AtomSpec spec, Loc loc, DType values) {
+  std::optional<Refusal> refusal;
+  auto emitError = [&] {
+    if (!refusal)
+      refusal.emplace();
+    return refusal->emit();
+  };
+  if (!detail::typeOf(spec, contextOf(running), emitError))
+    throw TraceError("no such instruction or tiling: " +
+                         (refusal ? refusal->text() : "the types don't fit"),
+                     loc);
+  return detail::hostHandle(std::move(spec), values);
+}
+
+const detail::InstructionRef &instructionOf(const Tracer *running, const Handle &op, Loc loc) {
+  if (auto *instruction = specOf<detail::InstructionRef>(op))
+    return *instruction;
+  throw TraceError("expected an instruction, got " + describe(running, op), loc);
+}
+
+mlir::Type atomType(const Tracer *running, const Handle &handle, Loc loc) {
+  if (detail::isTraced(handle))
+    return tracedType(running, handle, loc);
+  if (detail::hostAs<detail::AtomSpec>(handle))
+    return staticType(handle.node()->host()->value, &contextOf(running));
+  throw TraceError("expected an atom or a tiled operation, got " + describe(running, handle), loc);
+}
+
+/// The type of the instruction of an atom or tiled operation, or of an instruction.
+static mlir::Type instructionType(mlir::Type type) {
+  if (auto tiled = mlir::dyn_cast<fly::TiledCopyType>(type))
+    type = tiled.getCopyAtom();
+  else if (auto tiled = mlir::dyn_cast<fly::TiledMmaType>(type))
+    type = tiled.getMmaAtom();
+  if (auto atom = mlir::dyn_cast<fly::CopyAtomType>(type))
+    return atom.getCopyOp();
+  if (auto atom = mlir::dyn_cast<fly::MmaAtomType>(type))
+    return atom.getMmaOp();
+  return type;
+}
+
+void expectOnTarget(const Tracer *running, mlir::Type type, Loc loc) {
+  if (!running || !running->kernel.target)
+    return;
+  std::string missing = mlir::fly_rocdl::missingOn(instructionType(type), *running->kernel.target);
+  if (!missing.empty())
+    throw TraceError(missing, loc);
+}
+
+fly::AtomicOp atomicOf(AtomicOp op, DType type, Loc loc) {
+  const bool isUnsigned = type.is_integer() && !type.is_signed();
+  auto compared = [&](fly::AtomicOp comparison) {
+    if (isUnsigned)
+      throw TraceError("an atomic atom compares integers as signed ones, not as " +
+                           std::string(type.name()) + "; fx::atomic compares unsigned ones",
+                       loc);
+    return comparison;
+  };
+  switch (op) {
+  case AtomicOp::add:
+    return fly::AtomicOp::Add;
+  case AtomicOp::max:
+    return compared(fly::AtomicOp::Max);
+  case AtomicOp::min:
+    return compared(fly::AtomicOp::Min);
+  case AtomicOp::and_:
+    return fly::AtomicOp::And;
+  case AtomicOp::or_:
+    return fly::AtomicOp::Or;
+  case AtomicOp::inc:
+    return fly::AtomicOp::Inc;
+  case AtomicOp::dec:
+    return fly::AtomicOp::Dec;
+  case AtomicOp::xor_:
+  case AtomicOp::exchange:
+    break;
+  }
+  throw TraceError("an atomic atom adds, takes max and min, and, or, inc and dec; fx::atomic does "
+                   "xor and exchange",
+                   loc);
+}
+
+} // namespace flydsl::builder

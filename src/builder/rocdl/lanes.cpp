@@ -1,0 +1,121 @@
+// Lanes and approximate functions of AMD's GPUs.
+#include <flydsl/rocdl_intrinsics.h>
+
+#include "builder/rocdl/immediate.h"
+#include "builder/trace/types.h"
+#include "builder/values/operand.h"
+
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+FLYDSL_NAMESPACE_BEGIN
+
+using builder::Tracer;
+using detail::Handle;
+namespace ROCDL = mlir::ROCDL;
+
+namespace rocdl {
+
+static mlir::Value value(Tracer &t, const Handle &handle, Loc loc) {
+  return detail::operand(t, handle, loc).value;
+}
+
+Numeric readfirstlane(const Numeric &x, Loc loc) {
+  Tracer &t = Tracer::require("readfirstlane", loc);
+  mlir::Value v = value(t, x.handle(), loc);
+  return Numeric(t.wrap(t.create<ROCDL::ReadfirstlaneOp>(loc, v.getType(), v), x.dtype(loc), loc));
+}
+
+Numeric readlane(const Numeric &x, const Numeric::Arg &lane) {
+  Loc loc = lane.loc;
+  Tracer &t = Tracer::require("readlane", loc);
+  mlir::Value v = value(t, x.handle(), loc);
+  mlir::Value from = t.use(detail::convert(lane.handle, i32, loc), loc);
+  return Numeric(t.wrap(t.create<ROCDL::ReadlaneOp>(loc, v.getType(), v, from), x.dtype(loc), loc));
+}
+
+Numeric ballot(const Boolean &condition, Loc loc) {
+  Tracer &t = Tracer::require("ballot", loc);
+  DType type = t.kernel.targetFor("ballot", loc).wave_size() == 64 ? i64 : i32;
+  mlir::Value v = value(t, condition.handle(), loc);
+  return Numeric(t.wrap(t.create<ROCDL::BallotOp>(loc, builder::elementType(type, t.context()), v),
+                        type, loc));
+}
+
+/// An operation on 32 bits, whatever type they are.
+static Numeric on32Bits(const char *what, const Numeric &x, Loc loc,
+                        llvm::function_ref<Handle(const Handle &)> fn) {
+  DType type = x.dtype(loc);
+  if (type.bits() != 32)
+    throw TraceError(std::string(what) + " takes 32 bits, not " + std::string(type.name()), loc);
+  return Numeric(detail::bitcast(fn(detail::bitcast(x.handle(), i32, loc)), type, loc));
+}
+
+Numeric ds_bpermute(const Numeric &byte_index, const Numeric &x, Loc loc) {
+  Tracer &t = Tracer::require("ds_bpermute", loc);
+  return on32Bits("ds_bpermute", x, loc, [&](const Handle &bits) {
+    mlir::Value index = value(t, byte_index.handle(), loc), from = t.use(bits, loc);
+    return t.wrap(t.create<ROCDL::DsBpermuteOp>(loc, t.builder().getI32Type(), index, from), i32,
+                  loc);
+  });
+}
+
+Numeric ds_swizzle(const Numeric &x, int offset, Loc loc) {
+  builder::immediate("the offset of ds_swizzle", offset, 0xffff, loc);
+  return on32Bits("ds_swizzle", x, loc, [&](const Handle &bits) {
+    return impl::intrinsic("llvm.amdgcn.ds.swizzle", {i32}, {Numeric(bits), offset}, loc);
+  });
+}
+
+Int32 perm_b32(const Int32 &high, const Int32 &low, const Int32 &selector, Loc loc) {
+  return Int32(impl::intrinsic("llvm.amdgcn.perm", {i32}, {high, low, selector}, loc));
+}
+
+Int32 wave_id(Loc loc) {
+  Tracer::require("wave_id", loc).kernel.targetWith(Feature::wave_id, "wave_id", loc);
+  return Int32(impl::intrinsic("llvm.amdgcn.wave.id", {i32}, {}, loc));
+}
+
+Index3 cluster_workgroup_id(Loc loc) {
+  Tracer::require("cluster_workgroup_id", loc)
+      .kernel.targetWith(Feature::clusters, "cluster_workgroup_id", loc);
+  auto part = [&](const char *name) { return Int32(impl::intrinsic(name, {i32}, {}, loc)); };
+  return {part("llvm.amdgcn.cluster.workgroup.id.x"), part("llvm.amdgcn.cluster.workgroup.id.y"),
+          part("llvm.amdgcn.cluster.workgroup.id.z")};
+}
+
+Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_mask, int bank_mask,
+                   bool bound_control, Loc loc) {
+  Tracer &t = Tracer::require("update_dpp", loc);
+  if (old.dtype(loc) != x.dtype(loc))
+    throw TraceError("update_dpp takes two values of one type, not an old one of " +
+                         std::string(old.dtype(loc).name()) + " and a new one of " +
+                         std::string(x.dtype(loc).name()),
+                     loc);
+  builder::immediate("the control of update_dpp", control, 0x1ff, loc);
+  builder::immediate("the row mask of update_dpp", row_mask, 15, loc);
+  builder::immediate("the bank mask of update_dpp", bank_mask, 15, loc);
+  mlir::Value v = value(t, x.handle(), loc), before = value(t, old.handle(), loc);
+  auto bits = [](int field) { return static_cast<std::uint32_t>(field); };
+  return Numeric(
+      t.wrap(t.create<ROCDL::DPPUpdateOp>(loc, v.getType(), before, v, bits(control),
+                                          bits(row_mask), bits(bank_mask), bound_control),
+             x.dtype(loc), loc));
+}
+
+static Numeric approximation(const char *name, const char *intrinsicName, const Numeric &x,
+                             Loc loc) {
+  if (!x.dtype(loc).is_float())
+    throw TraceError(std::string(name) + " takes a float, not " + std::string(x.dtype(loc).name()) +
+                         "; .to(fx::f32) converts",
+                     loc);
+  return Numeric(impl::intrinsic(intrinsicName, {x.dtype(loc)}, {x}, loc));
+}
+Numeric rcp(const Numeric &x, Loc loc) { return approximation("rcp", "llvm.amdgcn.rcp", x, loc); }
+Numeric rsq(const Numeric &x, Loc loc) { return approximation("rsq", "llvm.amdgcn.rsq", x, loc); }
+Numeric exp2(const Numeric &x, Loc loc) {
+  return approximation("exp2", "llvm.amdgcn.exp2", x, loc);
+}
+Numeric log2(const Numeric &x, Loc loc) { return approximation("log2", "llvm.amdgcn.log", x, loc); }
+
+} // namespace rocdl
+FLYDSL_NAMESPACE_END
