@@ -27,6 +27,20 @@ private:
   std::uint64_t bits_ = 0;
 };
 
+/// A set of generations of processors.
+class FamilySet {
+public:
+  constexpr FamilySet(std::initializer_list<Family> families) {
+    for (Family family : families)
+      bits_ |= 1u << static_cast<unsigned>(family);
+  }
+  constexpr bool has(Family family) const { return (bits_ >> static_cast<unsigned>(family)) & 1; }
+  constexpr bool overlaps(FamilySet other) const { return (bits_ & other.bits_) != 0; }
+
+private:
+  std::uint32_t bits_ = 0;
+};
+
 /// The switchable features that a processor's target ids may carry.
 struct Switches {
   bool sramecc = false;

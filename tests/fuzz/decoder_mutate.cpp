@@ -5,7 +5,7 @@
 //   all of them for each processor, without and with the checks
 #include "decoder_target.h"
 
-#include "../emulator/ops/waves/assemble.h"
+#include "assemble.h"
 
 #include <chrono>
 #include <cstdio>

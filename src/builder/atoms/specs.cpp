@@ -55,23 +55,12 @@ mlir::Type atomType(const Tracer *running, const Handle &handle, Loc loc) {
   throw TraceError("expected an atom or a tiled operation, got " + describe(running, handle), loc);
 }
 
-/// The type of the instruction of an atom or tiled operation, or of an instruction.
-static mlir::Type instructionType(mlir::Type type) {
-  if (auto tiled = mlir::dyn_cast<fly::TiledCopyType>(type))
-    type = tiled.getCopyAtom();
-  else if (auto tiled = mlir::dyn_cast<fly::TiledMmaType>(type))
-    type = tiled.getMmaAtom();
-  if (auto atom = mlir::dyn_cast<fly::CopyAtomType>(type))
-    return atom.getCopyOp();
-  if (auto atom = mlir::dyn_cast<fly::MmaAtomType>(type))
-    return atom.getMmaOp();
-  return type;
-}
-
 void expectOnTarget(const Tracer *running, mlir::Type type, Loc loc) {
   if (!running || !running->kernel.target)
     return;
-  std::string missing = mlir::fly_rocdl::missingOn(instructionType(type), *running->kernel.target);
+  const mlir::Type instruction = fly::instructionOf(type);
+  std::string missing =
+      mlir::fly_rocdl::missingOn(instruction ? instruction : type, *running->kernel.target);
   if (!missing.empty())
     throw TraceError(missing, loc);
 }

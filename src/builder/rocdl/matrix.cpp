@@ -9,96 +9,17 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <algorithm>
-
 FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
 using detail::Handle;
 namespace fly_rocdl = mlir::fly_rocdl;
+using fly_rocdl::MatrixInstruction;
+using fly_rocdl::Registers;
 namespace vector = mlir::vector;
 
 namespace rocdl {
 namespace {
-
-/// Processors that have an instruction.
-enum : unsigned { gfx90a = 1, gfx942 = 2, gfx950 = 4 };
-constexpr unsigned cdna = gfx90a | gfx942 | gfx950, cdna3 = gfx942 | gfx950;
-constexpr std::pair<unsigned, const char *> processors[] = {
-    {gfx90a, "gfx90a"}, {gfx942, "gfx942"}, {gfx950, "gfx950"}};
-
-/// An operand's elements; 0: a scalar.
-struct Operand {
-  DType type;
-  int size;
-  int bits() const { return type.bits() * std::max(size, 1); }
-  mlir::Type in(mlir::MLIRContext *context) const {
-    mlir::Type element = builder::elementType(type, context);
-    return size ? mlir::VectorType::get(size, element) : element;
-  }
-};
-
-struct Instruction {
-  const char *name;
-  unsigned where;
-  Operand ab, acc;
-};
-
-// A, B and C of a lane as LLVM's intrinsics take them (IntrinsicsAMDGPU.td).
-constexpr Instruction mfmas[] = {
-    {"f32_32x32x1f32", cdna, {f32, 0}, {f32, 32}},
-    {"f32_16x16x1f32", cdna, {f32, 0}, {f32, 16}},
-    {"f32_4x4x1f32", cdna, {f32, 0}, {f32, 4}},
-    {"f32_32x32x2f32", cdna, {f32, 0}, {f32, 16}},
-    {"f32_16x16x4f32", cdna, {f32, 0}, {f32, 4}},
-    {"f32_32x32x4f16", cdna, {f16, 4}, {f32, 32}},
-    {"f32_16x16x4f16", cdna, {f16, 4}, {f32, 16}},
-    {"f32_4x4x4f16", cdna, {f16, 4}, {f32, 4}},
-    {"f32_32x32x8f16", cdna, {f16, 4}, {f32, 16}},
-    {"f32_16x16x16f16", cdna, {f16, 4}, {f32, 4}},
-    {"f32_32x32x4bf16_1k", cdna, {i16, 4}, {f32, 32}},
-    {"f32_16x16x4bf16_1k", cdna, {i16, 4}, {f32, 16}},
-    {"f32_4x4x4bf16_1k", cdna, {i16, 4}, {f32, 4}},
-    {"f32_32x32x8bf16_1k", cdna, {i16, 4}, {f32, 16}},
-    {"f32_16x16x16bf16_1k", cdna, {i16, 4}, {f32, 4}},
-    {"f32_32x32x2bf16", gfx90a, {i16, 2}, {f32, 32}},
-    {"f32_16x16x2bf16", gfx90a, {i16, 2}, {f32, 16}},
-    {"f32_4x4x2bf16", gfx90a, {i16, 2}, {f32, 4}},
-    {"f32_32x32x4bf16", gfx90a, {i16, 2}, {f32, 16}},
-    {"f32_16x16x8bf16", gfx90a, {i16, 2}, {f32, 4}},
-    {"i32_32x32x4i8", cdna, {i32, 0}, {i32, 32}},
-    {"i32_16x16x4i8", cdna, {i32, 0}, {i32, 16}},
-    {"i32_4x4x4i8", cdna, {i32, 0}, {i32, 4}},
-    {"i32_32x32x8i8", gfx90a, {i32, 0}, {i32, 16}},
-    {"i32_16x16x16i8", gfx90a, {i32, 0}, {i32, 4}},
-    {"i32_32x32x16_i8", cdna3, {i64, 0}, {i32, 16}},
-    {"i32_16x16x32_i8", cdna3, {i64, 0}, {i32, 4}},
-    {"f64_16x16x4f64", cdna, {f64, 0}, {f64, 4}},
-    {"f64_4x4x4f64", cdna, {f64, 0}, {f64, 0}},
-    {"f32_16x16x8_xf32", gfx942, {f32, 2}, {f32, 4}},
-    {"f32_32x32x4_xf32", gfx942, {f32, 2}, {f32, 16}},
-    {"f32_16x16x32_fp8_fp8", cdna3, {i64, 0}, {f32, 4}},
-    {"f32_16x16x32_fp8_bf8", cdna3, {i64, 0}, {f32, 4}},
-    {"f32_16x16x32_bf8_fp8", cdna3, {i64, 0}, {f32, 4}},
-    {"f32_16x16x32_bf8_bf8", cdna3, {i64, 0}, {f32, 4}},
-    {"f32_32x32x16_fp8_fp8", cdna3, {i64, 0}, {f32, 16}},
-    {"f32_32x32x16_fp8_bf8", cdna3, {i64, 0}, {f32, 16}},
-    {"f32_32x32x16_bf8_fp8", cdna3, {i64, 0}, {f32, 16}},
-    {"f32_32x32x16_bf8_bf8", cdna3, {i64, 0}, {f32, 16}},
-    {"f32_16x16x32_f16", gfx950, {f16, 8}, {f32, 4}},
-    {"f32_32x32x16_f16", gfx950, {f16, 8}, {f32, 16}},
-    {"f32_16x16x32_bf16", gfx950, {bf16, 8}, {f32, 4}},
-    {"f32_32x32x16_bf16", gfx950, {bf16, 8}, {f32, 16}},
-    {"i32_16x16x64_i8", gfx950, {i32, 4}, {i32, 4}},
-    {"i32_32x32x32_i8", gfx950, {i32, 4}, {i32, 16}},
-};
-
-unsigned processorOf(llvm::StringRef target) {
-  for (auto [bit, name] : processors)
-    if (target == name)
-      return bit;
-  return 0;
-}
 
 std::string joined(const std::vector<std::string> &names) {
   std::string text;
@@ -117,22 +38,15 @@ std::string joined(const std::vector<std::string> &names) {
                    loc);
 }
 
-const Instruction &findMfma(const char *name, Tracer &t, Loc loc) {
-  const std::string target = t.kernel.targetFor(name, loc).name();
-  const unsigned here = processorOf(target);
-  std::vector<std::string> offered, others;
-  for (const Instruction &i : mfmas) {
-    const bool isNamed = std::string_view(i.name) == name;
-    if (isNamed && (i.where & here))
-      return i;
-    if (i.where & here)
-      offered.push_back(i.name);
-    if (isNamed)
-      for (auto [bit, processor] : processors)
-        if (i.where & bit)
-          others.push_back(processor);
-  }
-  refuse("MFMA", name, target, others, offered, loc);
+/// The instruction of that name, which the traced target has. `kind` is that of messages.
+const MatrixInstruction &find(const char *kind, Feature feature, const char *name, Tracer &t,
+                              Loc loc) {
+  const Target &target = t.kernel.targetFor(name, loc);
+  if (target.has(feature))
+    if (const MatrixInstruction *row = fly_rocdl::findRaw(name, target))
+      return *row;
+  refuse(kind, name, target.name(), fly_rocdl::processorsWithRaw(name, feature),
+         target.has(feature) ? fly_rocdl::rawNames(target) : std::vector<std::string>(), loc);
 }
 
 /// A vector as the operand of that type: as many bits, a scalar out of a vector of one.
@@ -151,23 +65,19 @@ mlir::Value fitted(Tracer &t, const Vector &value, mlir::Type type, const char *
     return v;
   return t.create<vector::ExtractOp>(loc, whole.getElementType(), v, mlir::ValueRange(), 0);
 }
-mlir::Value fitted(Tracer &t, const Vector &value, const Operand &operand, const char *name,
+mlir::Value fitted(Tracer &t, const Vector &value, const Registers &registers, const char *name,
                    Loc loc) {
-  return fitted(t, value, operand.in(t.context()), name, loc);
+  return fitted(t, value, registers.in(t.context()), name, loc);
 }
 
-std::string intrinsicName(const char *prefix, const char *name) {
-  std::string text = prefix;
-  for (const char *c = name; *c; ++c)
-    text += *c == '_' ? '.' : *c;
-  return text;
-}
-
-/// The accumulator as the vector that C was.
-Vector result(Tracer &t, mlir::Value v, const Operand &acc, Loc loc) {
-  if (!acc.size)
-    v = t.create<vector::BroadcastOp>(loc, mlir::VectorType::get(1, v.getType()), v);
-  return Vector(t.wrap(v, acc.type, loc));
+/// Calls LLVM's intrinsic. The result is the vector that C was.
+Vector call(Tracer &t, const MatrixInstruction &row, mlir::ValueRange operands, Loc loc) {
+  const mlir::Type type = row.registersC.in(t.context());
+  mlir::Value v =
+      builder::callIntrinsic(t, "llvm.amdgcn." + std::string(row.name), operands, type, loc);
+  if (row.registersC.count == 1)
+    v = t.create<vector::BroadcastOp>(loc, mlir::VectorType::get(1, type), v);
+  return Vector(t.wrap(v, row.acc, loc));
 }
 
 } // namespace
@@ -175,80 +85,72 @@ Vector result(Tracer &t, mlir::Value v, const Operand &acc, Loc loc) {
 Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const MfmaModifiers &m, Loc loc) {
   Tracer &t = Tracer::require("mfma", loc);
-  const Instruction &i = findMfma(name, t, loc);
+  const MatrixInstruction &row = find("MFMA", Feature::mfma, name, t, loc);
   builder::immediate("cbsz of an MFMA", m.cbsz, 7, loc);
   builder::immediate("abid of an MFMA", m.abid, 15, loc);
   builder::immediate("blgp of an MFMA", m.blgp, 7, loc);
-  mlir::Value operands[] = {fitted(t, a, i.ab, name, loc),   fitted(t, b, i.ab, name, loc),
-                            fitted(t, c, i.acc, name, loc),  t.ir.constant(m.cbsz, i32, loc),
-                            t.ir.constant(m.abid, i32, loc), t.ir.constant(m.blgp, i32, loc)};
-  return result(t,
-                builder::callIntrinsic(t, intrinsicName("llvm.amdgcn.mfma.", name), operands,
-                                       i.acc.in(t.context()), loc),
-                i.acc, loc);
+  mlir::Value operands[] = {
+      fitted(t, a, row.registersA, name, loc), fitted(t, b, row.registersB, name, loc),
+      fitted(t, c, row.registersC, name, loc), t.ir.constant(m.cbsz, i32, loc),
+      t.ir.constant(m.abid, i32, loc),         t.ir.constant(m.blgp, i32, loc)};
+  return call(t, row, operands, loc);
+}
+
+/// The format by the number that the instruction has for it.
+static DType formatOf(const ScaledOperand &o, Loc loc) {
+  if (o.format < 0 || o.format >= static_cast<int>(fly_rocdl::kMxFormats.size()))
+    throw TraceError("formats of scaled MFMA are 0 to 4, not " + std::to_string(o.format), loc);
+  return fly_rocdl::kMxFormats[static_cast<std::size_t>(o.format)];
 }
 
 Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand &b, const Vector &c,
                   Loc loc) {
   Tracer &t = Tracer::require("mfma_scale", loc);
   t.kernel.targetWith(Feature::mfma_scale, "scaled MFMA", loc);
-  const std::string_view text(name);
-  if (text != "f32_16x16x128_f8f6f4" && text != "f32_32x32x64_f8f6f4")
+  const DType formatA = formatOf(a, loc), formatB = formatOf(b, loc);
+  const MatrixInstruction *row = fly_rocdl::findRawScaled(name, formatA, formatB);
+  if (!row)
     throw TraceError("there is no scaled MFMA " + std::string(name) +
                          "; there are f32_16x16x128_f8f6f4 and f32_32x32x64_f8f6f4",
                      loc);
-  const Operand acc{f32, text.starts_with("f32_16") ? 4 : 16};
-  auto packed = [&](const ScaledOperand &o) {
-    if (o.format < 0 || o.format > 4)
-      throw TraceError("formats of scaled MFMA are 0 to 4, not " + std::to_string(o.format), loc);
-    builder::immediate("opsel of a scaled MFMA", o.opsel, 3, loc);
-    return fitted(t, o.values, {i32, o.format < 2 ? 8 : o.format < 4 ? 6 : 4}, name, loc);
-  };
-  mlir::Value operands[] = {packed(a),
-                            packed(b),
-                            fitted(t, c, acc, name, loc),
+  for (const ScaledOperand *o : {&a, &b})
+    builder::immediate("opsel of a scaled MFMA", o->opsel, 3, loc);
+  mlir::Value operands[] = {fitted(t, a.values, row->registersA, name, loc),
+                            fitted(t, b.values, row->registersB, name, loc),
+                            fitted(t, c, row->registersC, name, loc),
                             t.ir.constant(a.format, i32, loc),
                             t.ir.constant(b.format, i32, loc),
                             t.ir.constant(a.opsel, i32, loc),
                             detail::operand(t, a.scale.handle(), loc).value,
                             t.ir.constant(b.opsel, i32, loc),
                             detail::operand(t, b.scale.handle(), loc).value};
-  return result(t,
-                builder::callIntrinsic(t, intrinsicName("llvm.amdgcn.mfma.scale.", name), operands,
-                                       acc.in(t.context()), loc),
-                acc, loc);
+  return call(t, *row, operands, loc);
 }
 
 Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
             const WmmaOptions &options, Loc loc) {
   Tracer &t = Tracer::require("wmma", loc);
-  const Target &target = t.kernel.targetFor(name, loc);
-  const fly_rocdl::MatrixInstruction *row = fly_rocdl::findWmma(name, target);
-  if (!row)
-    refuse("WMMA", name, target.name(), fly_rocdl::wmmaTargets(name), fly_rocdl::wmmaNames(target),
-           loc);
-  const fly_rocdl::WmmaRegisters made = fly_rocdl::wmmaRegisters(*row, t.context());
-  mlir::Value operands[] = {fitted(t, a, made.a, name, loc), fitted(t, b, made.b, name, loc),
-                            fitted(t, c, made.acc, name, loc)};
-  const bool isInteger = row->a[0] == 'i';
-  if (!isInteger && (options.sign_a || options.sign_b || options.clamp))
+  const MatrixInstruction &row = find("WMMA", Feature::wmma, name, t, loc);
+  mlir::Value operands[] = {fitted(t, a, row.registersA, name, loc),
+                            fitted(t, b, row.registersB, name, loc),
+                            fitted(t, c, row.registersC, name, loc)};
+  if (!row.a.is_integer() && (options.sign_a || options.sign_b || options.clamp))
     throw TraceError(std::string(name) + " multiplies floats; sign_a, sign_b and clamp are of "
                                          "integers",
                      loc);
   llvm::SmallVector<mlir::NamedAttribute, 3> attributes;
-  if (isInteger)
+  if (row.a.is_integer())
     for (auto [attribute, value] :
          {std::pair("signA", options.sign_a.value_or(false)),
           std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
       attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v =
-      t.ir.createNamed("rocdl." + row->name, made.acc, operands, attributes, loc)->getResult(0);
-  const mlir::Type element = mlir::cast<mlir::VectorType>(made.acc).getElementType();
-  const DType type = row->acc == "bf16" ? bf16 : builder::dtypeOfElement(element);
-  if (mlir::Type wanted = builder::elementType(type, t.context()); wanted != element)
-    v = t.create<vector::BitCastOp>(
-        loc, mlir::VectorType::get(mlir::cast<mlir::VectorType>(made.acc).getShape(), wanted), v);
-  return Vector(t.wrap(v, type, loc));
+  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), row.registersC.in(t.context()),
+                                   operands, attributes, loc)
+                      ->getResult(0);
+  if (row.registersC.element != row.acc)
+    v = t.create<vector::BitCastOp>(loc, Registers{row.acc, row.registersC.count}.in(t.context()),
+                                    v);
+  return Vector(t.wrap(v, row.acc, loc));
 }
 
 } // namespace rocdl

@@ -6,70 +6,8 @@
 
 namespace flydsl::builder {
 
-using mlir::cast;
 using mlir::dyn_cast;
 using mlir::isa;
-
-mlir::Type elementType(DType type, mlir::MLIRContext *c) {
-  using K = DType::Kind;
-  switch (type.kind()) {
-  case K::none:
-    return {};
-  case K::f16:
-    return mlir::Float16Type::get(c);
-  case K::bf16:
-    return mlir::BFloat16Type::get(c);
-  case K::f32:
-    return mlir::Float32Type::get(c);
-  case K::f64:
-    return mlir::Float64Type::get(c);
-  case K::f8E4M3FN:
-    return mlir::Float8E4M3FNType::get(c);
-  case K::f8E5M2:
-    return mlir::Float8E5M2Type::get(c);
-  case K::f8E4M3FNUZ:
-    return mlir::Float8E4M3FNUZType::get(c);
-  case K::f8E5M2FNUZ:
-    return mlir::Float8E5M2FNUZType::get(c);
-  case K::f8E8M0FNU:
-    return mlir::Float8E8M0FNUType::get(c);
-  case K::f6E2M3FN:
-    return mlir::Float6E2M3FNType::get(c);
-  case K::f6E3M2FN:
-    return mlir::Float6E3M2FNType::get(c);
-  case K::f4E2M1FN:
-    return mlir::Float4E2M1FNType::get(c);
-  default:
-    return mlir::IntegerType::get(c, type.bits());
-  }
-}
-
-DType dtypeOfElement(mlir::Type t) {
-  using K = DType::Kind;
-  if (auto i = dyn_cast<mlir::IntegerType>(t)) {
-    switch (i.getWidth()) {
-    case 1:
-      return K::boolean;
-    case 4:
-      return K::i4;
-    case 8:
-      return K::i8;
-    case 16:
-      return K::i16;
-    case 32:
-      return K::i32;
-    case 64:
-      return K::i64;
-    default:
-      return K::none;
-    }
-  }
-  for (K k : {K::f16, K::bf16, K::f32, K::f64, K::f8E4M3FN, K::f8E5M2, K::f8E4M3FNUZ, K::f8E5M2FNUZ,
-              K::f8E8M0FNU, K::f6E2M3FN, K::f6E3M2FN, K::f4E2M1FN})
-    if (t == elementType(k, t.getContext()))
-      return k;
-  return K::none;
-}
 
 mlir::Type staticType(const detail::HostValue &value, mlir::MLIRContext *c) {
   namespace fly = mlir::fly;
@@ -107,13 +45,6 @@ detail::HostValue valueOfStaticType(mlir::Type type) {
   if (auto t = dyn_cast<fly::CoordSwizzleType>(type))
     return t.getValue();
   return {};
-}
-
-std::string typeText(mlir::Type type) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << type;
-  return text;
 }
 
 } // namespace flydsl::builder

@@ -36,7 +36,8 @@ inline void append(std::vector<Case> &to, const std::vector<Case> &more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// What the manuals say that a target has, instructions of several blocks and sparse ones apart.
+/// What the manuals say that a target has, sparse instructions apart. Of those of several blocks, the
+/// product of one A, which the blocks share, with the B of all blocks; f64 has no such form.
 inline std::vector<Case> casesOf(const std::string &arch) {
   using namespace flydsl;
   std::vector<Case> c;
@@ -45,6 +46,13 @@ inline std::vector<Case> casesOf(const std::string &arch) {
     c = {{32, 32, 2, f32, f32, f32},   {16, 16, 4, f32, f32, f32},  {16, 16, 4, f64, f64, f64},
          {32, 32, 8, f16, f16, f32},   {16, 16, 16, f16, f16, f32}, {32, 32, 8, bf16, bf16, f32},
          {16, 16, 16, bf16, bf16, f32}};
+    for (auto [k, type] : {std::pair(1, f32), {4, f16}, {4, bf16}, {4, i8}})
+      for (int m : {32, 16, 4})
+        c.push_back({m, 64, k, type, type, type == i8 ? i32 : f32});
+    if (arch == "gfx90a")
+      append(c, {{32, 64, 2, bf16, bf16, f32},
+                 {16, 64, 2, bf16, bf16, f32},
+                 {4, 64, 2, bf16, bf16, f32}});
     if (arch == "gfx90a")
       append(c, {{32, 32, 4, bf16, bf16, f32},
                  {16, 16, 8, bf16, bf16, f32},

@@ -21,16 +21,24 @@ std::string elementName(fx::DType type) {
   return std::string(type.name());
 }
 
+/// Blocks of the instruction of an atom: all are square, and lie side by side in B.
+unsigned blocksOf(const Case &c) { return unsigned(c.n > c.m ? c.n / c.m : 1); }
+
 /// The assembler's name of the instruction of an atom.
 std::string mnemonicOf(const Case &c, const std::string &arch) {
   const bool mfma = arch.starts_with("gfx9");
-  std::string shape = std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k);
+  const unsigned blocks = blocksOf(c);
+  std::string shape = std::to_string(c.m) + "x" + std::to_string(unsigned(c.n) / blocks) + "x" +
+                      std::to_string(c.k);
   std::string name = std::string(mfma ? "v_mfma_" : "v_wmma_") + (c.scaled ? "scale_" : "") +
                      std::string(c.acc.name()) + "_" + shape;
   if (c.scaled)
     return name + "_f8f6f4";
   if (arch == "gfx90a")
-    return name + std::string(c.a.name()) + (c.a == fx::bf16 && c.m * c.k == 256 ? "_1k" : "");
+    return name + std::string(c.a.name()) +
+           (c.a == fx::bf16 && (blocks > 1 ? c.k == 4 : c.m * c.k == 256) ? "_1k" : "");
+  if (blocks > 1)
+    name += "_" + std::to_string(blocks) + "b";
   if (mfma && c.a == fx::f32 && c.m * c.k == 128)
     return name + "_xf32";
   if (!mfma && c.a.is_integer())
@@ -101,12 +109,13 @@ void compareAtom(const Case &c, const std::string &arch) {
   OrderOfK shared;
   OrderOfK *order = c.scaled ? nullptr : &shared;
   const fx::Layout a = atom.layout_A_tv(), b = atom.layout_B_tv(), d = atom.layout_C_tv();
-  compare(
-      *source.a, Placed(a, c.m), [](Step s) { return std::pair(s.i, s.k); }, order);
-  compare(
-      *source.b, Placed(b, c.n), [](Step s) { return std::pair(s.j, s.k); }, order);
-  compare(
-      *source.d, Placed(d, c.m), [](Step s) { return std::pair(s.i, s.j); }, nullptr);
+  compare(*source.a, Placed(a, c.m), [](Step s) { return std::pair(s.i, s.k); }, order);
+  // The blocks share A. The next block of B and D begins after the columns of this one.
+  const auto column = [width = unsigned(c.n) / blocksOf(c)](Step s) {
+    return s.j + width * s.block;
+  };
+  compare(*source.b, Placed(b, c.n), [&](Step s) { return std::pair(column(s), s.k); }, order);
+  compare(*source.d, Placed(d, c.m), [&](Step s) { return std::pair(s.i, column(s)); }, nullptr);
 }
 
 } // namespace

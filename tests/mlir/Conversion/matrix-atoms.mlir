@@ -529,3 +529,25 @@ func.func @mma_65(%a: vector<128xi4>, %b: vector<64xi4>, %c: vector<16xf32>) -> 
   %d = fly.mma_atom_call_ssa(%atom, %a, %b, %c) : (!fly.mma_atom<!fly_rocdl.gfx1250.wmma_scale<32x16x128, (f4E2M1FN, f4E2M1FN) -> f32, opselA = 0, opselB = 1, modC = 0, reuseA = false, reuseB = false, blockSize = 32>>, vector<128xi4>, vector<64xi4>, vector<16xf32>) -> vector<16xf32>
   return %d : vector<16xf32>
 }
+
+// Blocks that share A: CBSZ is the logarithm of their number.
+
+// CHECK-LABEL: @blocks_16(
+// CHECK-DAG: %[[ZERO:.*]] = {{.*}}constant{{.*}}0 : i32
+// CHECK-DAG: %[[CBSZ:.*]] = {{.*}}constant{{.*}}4 : i32
+// CHECK: rocdl.mfma.f32.4x4x4f16 %{{.*}}, %{{.*}}, %{{.*}}, %[[CBSZ]], %[[ZERO]], %[[ZERO]]
+func.func @blocks_16(%a: vector<4xf16>, %b: vector<4xf16>, %c: vector<4xf32>) -> vector<4xf32> {
+  %atom = fly.make_mma_atom : !fly.mma_atom<!fly_rocdl.cdna3.mfma<4x64x4, (f16, f16) -> f32>>
+  %d = fly.mma_atom_call_ssa(%atom, %a, %b, %c) : (!fly.mma_atom<!fly_rocdl.cdna3.mfma<4x64x4, (f16, f16) -> f32>>, vector<4xf16>, vector<4xf16>, vector<4xf32>) -> vector<4xf32>
+  return %d : vector<4xf32>
+}
+
+// CHECK-LABEL: @blocks_2(
+// CHECK-DAG: %[[ZERO:.*]] = {{.*}}constant{{.*}}0 : i32
+// CHECK-DAG: %[[CBSZ:.*]] = {{.*}}constant{{.*}}1 : i32
+// CHECK: rocdl.mfma.f32.32x32x1f32 %{{.*}}, %{{.*}}, %{{.*}}, %[[CBSZ]], %[[ZERO]], %[[ZERO]]
+func.func @blocks_2(%a: f32, %b: f32, %c: vector<32xf32>) -> vector<32xf32> {
+  %atom = fly.make_mma_atom : !fly.mma_atom<!fly_rocdl.cdna3.mfma<32x64x1, (f32, f32) -> f32>>
+  %d = fly.mma_atom_call_ssa(%atom, %a, %b, %c) : (!fly.mma_atom<!fly_rocdl.cdna3.mfma<32x64x1, (f32, f32) -> f32>>, f32, f32, vector<32xf32>) -> vector<32xf32>
+  return %d : vector<32xf32>
+}

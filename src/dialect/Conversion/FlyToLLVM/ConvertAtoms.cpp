@@ -31,17 +31,6 @@ namespace fl = flydsl::layout;
 
 namespace {
 
-/// The instruction of an atom or of a tiled one.
-Type instructionOf(Type atomTy) {
-  if (auto tiled = dyn_cast<TiledCopyType>(atomTy))
-    atomTy = tiled.getCopyAtom();
-  if (auto tiled = dyn_cast<TiledMmaType>(atomTy))
-    atomTy = tiled.getMmaAtom();
-  if (auto copy = dyn_cast<CopyAtomType>(atomTy))
-    return copy.getCopyOp();
-  return cast<MmaAtomType>(atomTy).getMmaOp();
-}
-
 //===----------------------------------------------------------------------===//
 // Fragments
 //===----------------------------------------------------------------------===//

@@ -115,6 +115,10 @@ Value offsetBy(OpBuilder &builder, Location loc, PointerType type, Value pointer
   return LLVM::GEPOp::create(builder, loc, pointer.getType(), step, pointer, ValueRange{offset});
 }
 
+Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
+  return LLVM::ExtractValueOp::create(builder, loc, atom, ArrayRef<int64_t>{field});
+}
+
 Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantOp::create(builder, loc,
                                    builder.getI32IntegerAttr(static_cast<int32_t>(value)));

@@ -49,6 +49,9 @@ void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointe
 /// Bits of an integer, a float, or a vector of them.
 int64_t bitsOf(Type type);
 
+/// A field of the state that a converted atom carries.
+Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field);
+
 /// An i32 constant.
 Value constantI32(OpBuilder &builder, Location loc, int64_t value);
 

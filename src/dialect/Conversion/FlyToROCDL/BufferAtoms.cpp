@@ -36,10 +36,6 @@ bool isPlainSharedMemRef(Type type) {
   return isSharedMemRef(type) && cast<MemRefType>(type).getSwizzle().isTrivial();
 }
 
-Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
-  return LLVM::ExtractValueOp::create(builder, loc, atom, ArrayRef<int64_t>{field});
-}
-
 /// The resource, and the offset and soffset in bytes, of an access through a buffer.
 struct BufferAccess {
   Value resource, offset, soffset;

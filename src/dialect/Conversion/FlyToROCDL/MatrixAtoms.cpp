@@ -1,8 +1,7 @@
 // MFMA and WMMA.
 //
-// Each matrix instruction is an operation of the ROCDL dialect, found by its name, which says shape
-// and element types. Operands are taken as registers: whatever vector the fragment is, it is cast
-// to the instruction's.
+// Each matrix instruction is an operation of the ROCDL dialect, which its row names. Operands are
+// taken as registers: whatever vector the fragment is, it is cast to the instruction's.
 
 #include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
@@ -20,25 +19,22 @@ using namespace mlir::fly_rocdl;
 
 namespace {
 
-/// `bits` bits as words: i32, or i64 where an instruction wants those, or a vector of i32.
-Type wordType(MLIRContext *context, int64_t bits, bool wide = false) {
-  if (bits == 32 || (bits == 64 && wide))
-    return IntegerType::get(context, bits);
-  return VectorType::get({bits / 32}, IntegerType::get(context, 32));
-}
-
-/// `count` values of `elemTy`, a scalar where there is one.
-Type valuesType(Type elemTy, int64_t count) {
-  return count == 1 ? elemTy : Type(VectorType::get({count}, elemTy));
-}
-
 /// An instruction's operation and the types of its operands as registers.
 struct Instruction {
   std::string name;
   Type a, b, acc;
 
-  Type of(MmaOperand operand) const {
-    return operand == MmaOperand::A ? a : operand == MmaOperand::B ? b : acc;
+  Instruction(const MatrixInstruction &row, MLIRContext *context)
+      : name("rocdl." + std::string(row.name)), a(row.registersA.in(context)),
+        b(row.registersB.in(context)), acc(fragmentC(row).in(context)) {}
+};
+
+/// What all models share: the registers of an operand as the type's row has them.
+template <class Model, class MmaType>
+struct RowModel : MmaOpLoweringInterface::ExternalModel<Model, MmaType> {
+  Type getRegisterType(Type type, MmaOperand operand) const {
+    const Instruction made(cast<MmaType>(type).row(), type.getContext());
+    return operand == MmaOperand::A ? made.a : operand == MmaOperand::B ? made.b : made.acc;
   }
 };
 
@@ -63,72 +59,20 @@ FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &
 // MFMA
 //===----------------------------------------------------------------------===//
 
-constexpr int64_t kMfmaWave = 64;
-
-/// The operation of a dense atom, whose verifier has found it.
-template <class MmaType> std::string denseName(MatrixFamily family, MmaType mma) {
-  return "rocdl." + findMatrixInstruction(family, mma.getM(), mma.getN(), mma.getK(),
-                                          mma.getElemTyA(), mma.getElemTyB(), mma.getElemTyAcc())
-                        ->name;
-}
-
-struct MFMA : MmaOpLoweringInterface::ExternalModel<MFMA, MmaOpCDNA3_MFMAType> {
-  static Instruction instruction(MmaOpCDNA3_MFMAType mma) {
-    Type elemTy = mma.getElemTyA();
-    int64_t perThread = mma.getM() * mma.getK() / kMfmaWave;
-    Type operandTy;
-    if (elemTy.isBF16())
-      operandTy =
-          valuesType(perThread == 8 ? elemTy : IntegerType::get(mma.getContext(), 16), perThread);
-    else if (elemTy.getIntOrFloatBitWidth() == 8)
-      operandTy = wordType(mma.getContext(), 8 * perThread, /*wide=*/true);
-    else
-      operandTy = valuesType(elemTy, perThread);
-    Type accTy = valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave);
-    return {denseName(MatrixFamily::MFMA, mma), operandTy, operandTy, accTy};
-  }
-  Type getRegisterType(Type type, MmaOperand operand) const {
-    return instruction(cast<MmaOpCDNA3_MFMAType>(type)).of(operand);
-  }
+struct MFMA : RowModel<MFMA, MmaOpCDNA3_MFMAType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
                             Value a, Value b, Value c) const {
+    const MatrixInstruction &row = cast<MmaOpCDNA3_MFMAType>(type).row();
     Value zero = constantI32(builder, loc, 0);
-    return emitNamed(builder, loc, instruction(cast<MmaOpCDNA3_MFMAType>(type)), resultTy, a, b, c,
-                     ValueRange{zero, zero, zero});
+    // CBSZ is the logarithm of the number of blocks that share a block of A; ABID chooses the block.
+    const unsigned sharing = llvm::Log2_32(static_cast<unsigned>(row.blocks));
+    Value cbsz = sharing ? constantI32(builder, loc, sharing) : zero;
+    return emitNamed(builder, loc, Instruction(row, type.getContext()), resultTy, a, b, c,
+                     ValueRange{cbsz, zero, zero});
   }
 };
 
-/// The instruction's number of an MX format; -1 for other types.
-int mxFormat(Type type) {
-  if (isa<Float8E4M3FNType>(type))
-    return 0;
-  if (isa<Float8E5M2Type>(type))
-    return 1;
-  if (isa<Float6E2M3FNType>(type))
-    return 2;
-  if (isa<Float6E3M2FNType>(type))
-    return 3;
-  return isa<Float4E2M1FNType>(type) ? 4 : -1;
-}
-
-Value stateField(OpBuilder &builder, Location loc, Value atom, int64_t field) {
-  return LLVM::ExtractValueOp::create(builder, loc, atom, ArrayRef<int64_t>{field});
-}
-
-struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_MFMAScaleType> {
-  static Instruction instruction(MmaOpCDNA4_MFMAScaleType mma) {
-    auto operandTy = [&](Type elemTy) {
-      return wordType(mma.getContext(),
-                      mma.getM() * mma.getK() / kMfmaWave * elemTy.getIntOrFloatBitWidth());
-    };
-    std::string name = mma.getM() == 16 ? "rocdl.mfma.scale.f32.16x16x128.f8f6f4"
-                                        : "rocdl.mfma.scale.f32.32x32x64.f8f6f4";
-    return {name, operandTy(mma.getElemTyA()), operandTy(mma.getElemTyB()),
-            valuesType(mma.getElemTyAcc(), mma.getM() * mma.getN() / kMfmaWave)};
-  }
-  Type getRegisterType(Type type, MmaOperand operand) const {
-    return instruction(cast<MmaOpCDNA4_MFMAScaleType>(type)).of(operand);
-  }
+struct MFMAScale : RowModel<MFMAScale, MmaOpCDNA4_MFMAScaleType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
                             Value a, Value b, Value c) const {
     auto mma = cast<MmaOpCDNA4_MFMAScaleType>(type);
@@ -139,7 +83,8 @@ struct MFMAScale : MmaOpLoweringInterface::ExternalModel<MFMAScale, MmaOpCDNA4_M
                             stateField(builder, loc, atom, 0),
                             number(mma.getOpselB()),
                             stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, more);
+    return emitNamed(builder, loc, Instruction(mma.row(), type.getContext()), resultTy, a, b, c,
+                     more);
   }
 };
 
@@ -152,26 +97,7 @@ NamedAttribute boolAttr(OpBuilder &builder, StringRef name, bool value) {
 }
 
 /// Any of the dense WMMA types: they have the same parameters.
-template <class WMMAType>
-struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
-  static constexpr bool rdna3 = std::is_same_v<WMMAType, MmaOpGFX11_WMMAType>;
-  static constexpr MatrixFamily family = rdna3 ? MatrixFamily::GFX11
-                                         : std::is_same_v<WMMAType, MmaOpGFX120X_WMMAType>
-                                             ? MatrixFamily::GFX120X
-                                             : MatrixFamily::GFX1250;
-
-  /// A fragment of the sum is packed: RDNA3's halves are spread over registers at the call.
-  static Instruction instruction(WMMAType mma) {
-    const MatrixInstruction &row =
-        *findMatrixInstruction(family, mma.getM(), mma.getN(), mma.getK(), mma.getElemTyA(),
-                               mma.getElemTyB(), mma.getElemTyAcc());
-    WmmaRegisters made = wmmaRegisters(row, mma.getContext());
-    auto acc = cast<VectorType>(made.acc);
-    return {"rocdl." + row.name, made.a, made.b, valuesType(acc.getElementType(), 8)};
-  }
-  Type getRegisterType(Type type, MmaOperand operand) const {
-    return instruction(cast<WMMAType>(type)).of(operand);
-  }
+template <class WMMAType> struct WMMA : RowModel<WMMA<WMMAType>, WMMAType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
                             Value a, Value b, Value c) const {
     auto mma = cast<WMMAType>(type);
@@ -180,8 +106,8 @@ struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
       attributes = {boolAttr(builder, "signA", mma.getSignA()),
                     boolAttr(builder, "signB", mma.getSignB()),
                     boolAttr(builder, "clamp", mma.getClamp())};
-    Instruction made = instruction(mma);
-    if (rdna3 && mma.getElemTyAcc().getIntOrFloatBitWidth() == 16)
+    Instruction made(mma.row(), type.getContext());
+    if (bitsOf(made.acc) != mma.row().registersC.bits())
       return emitSparse(builder, loc, made, resultTy, a, b, c);
     return emitNamed(builder, loc, made, resultTy, a, b, c, {}, attributes);
   }
@@ -209,21 +135,7 @@ struct WMMA : MmaOpLoweringInterface::ExternalModel<WMMA<WMMAType>, WMMAType> {
   }
 };
 
-struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250_WMMAScaleType> {
-  static Instruction instruction(MmaOpGFX1250_WMMAScaleType mma) {
-    bool tall = mma.getM() == 32;
-    std::string name =
-        mma.getBlockSize() == 16 ? "rocdl.wmma.scale16.f32." : "rocdl.wmma.scale.f32.";
-    name += tall ? "32x16x128.f4" : "16x16x128.f8f6f4";
-    auto operandTy = [&](int64_t rows, Type elemTy) {
-      return wordType(mma.getContext(), rows * mma.getK() / 32 * elemTy.getIntOrFloatBitWidth());
-    };
-    return {name, operandTy(mma.getM(), mma.getElemTyA()), operandTy(mma.getN(), mma.getElemTyB()),
-            valuesType(mma.getElemTyAcc(), tall ? 16 : 8)};
-  }
-  Type getRegisterType(Type type, MmaOperand operand) const {
-    return instruction(cast<MmaOpGFX1250_WMMAScaleType>(type)).of(operand);
-  }
+struct WMMAScale : RowModel<WMMAScale, MmaOpGFX1250_WMMAScaleType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value atom,
                             Value a, Value b, Value c) const {
     auto mma = cast<MmaOpGFX1250_WMMAScaleType>(type);
@@ -239,7 +151,8 @@ struct WMMAScale : MmaOpLoweringInterface::ExternalModel<WMMAScale, MmaOpGFX1250
                        boolAttr(builder, "reuseA", mma.getReuseA()),
                        boolAttr(builder, "reuseB", mma.getReuseB())});
     SmallVector<Value> scales{stateField(builder, loc, atom, 0), stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc, instruction(mma), resultTy, a, b, c, scales, attributes);
+    return emitNamed(builder, loc, Instruction(mma.row(), type.getContext()), resultTy, a, b, c,
+                     scales, attributes);
   }
 };
 

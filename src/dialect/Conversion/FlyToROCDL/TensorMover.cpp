@@ -44,6 +44,7 @@ public:
   template <class Op> Value binary(Value a, Value b) { return builder.createOrFold<Op>(loc, a, b); }
   Value add(Value a, Value b) { return binary<arith::AddIOp>(a, b); }
   Value mul(Value a, Value b) { return binary<arith::MulIOp>(a, b); }
+  Value stateField(Value atom, int64_t field) { return fly::stateField(builder, loc, atom, field); }
   Value zext(Value a) { return builder.createOrFold<arith::ExtUIOp>(loc, builder.getI64Type(), a); }
 
   OpBuilder &builder;
@@ -109,11 +110,6 @@ private:
   SmallVector<uint32_t> constants;
   SmallVector<Value> values;
 };
-
-/// The atom's state as the instruction sees it.
-Value stateField(Arith &arith, Value atom, int64_t field) {
-  return LLVM::ExtractValueOp::create(arith.builder, arith.loc, atom, ArrayRef<int64_t>{field});
-}
 
 /// Whether the field is seen never to have been set.
 bool isDefault(Value atom, int64_t field, int64_t value) {
@@ -232,7 +228,7 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
     strides.push_back(arith.i64(1));
 
     Value global = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), isLoad ? src : dst);
-    global = arith.add(global, stateField(arith, atom, kByteOffset));
+    global = arith.add(global, arith.stateField(atom, kByteOffset));
     Value lds = LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), isLoad ? dst : src);
     SmallVector<Value> starts(rank, arith.i32(0)); // of this wave's slab
     if (copy.getNumWarps() > 1)
@@ -240,7 +236,7 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
 
     SmallVector<Value> rest; // of the tensor from the slab on
     for (int64_t i = 0; i < rank; ++i) {
-      Value extent = stateField(arith, atom, kExtents + i);
+      Value extent = arith.stateField(atom, kExtents + i);
       extent = arith.binary<arith::SubIOp>(extent, starts[i]);
       rest.push_back(arith.binary<arith::MaxSIOp>(extent, arith.i32(0)));
     }
@@ -250,7 +246,7 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
     group0.put(32, 32, lds);
     group0.put(64, 57, global);
     group0.put(126, 2, 2); // its type: an image
-    group1.put(0, 16, stateField(arith, atom, kMask));
+    group1.put(0, 16, arith.stateField(atom, kMask));
     group1.put(16, 2, llvm::Log2_64(tile.elementBits / 8));
     group1.put(18, 1, copy.getAtomicBarrier());
     group1.put(20, 1, padding.enable);
@@ -287,7 +283,7 @@ private:
   /// What the state says, or where nothing was set the tile's own stride.
   static Value strideOf(Arith &arith, Value atom, const Tile &tile, int64_t i) {
     constexpr int64_t unset = CopyOpGFX1250TDMType::kStrideNotSet;
-    Value set = stateField(arith, atom, kStrides + i);
+    Value set = arith.stateField(atom, kStrides + i);
     if (tile.strides[i].isDynamic()) {
       if (isDefault(atom, kStrides + i, unset))
         fl::fail("gfx1250 TDM: expected 'stride_", i,

@@ -37,13 +37,6 @@ static MmaAtomType mmaAtomOf(Type type) {
     return tiled.getMmaAtom();
   return dyn_cast<MmaAtomType>(type);
 }
-static Type instructionOf(Type atom) {
-  if (CopyAtomType copy = copyAtomOf(atom))
-    return copy.getCopyOp();
-  if (MmaAtomType mma = mmaAtomOf(atom))
-    return mma.getMmaOp();
-  return {};
-}
 
 //===----------------------------------------------------------------------===//
 // Atoms

@@ -51,14 +51,24 @@ layout::Layout MmaAtomType::getThrValLayout(MmaOperand operand) const {
 }
 bool MmaAtomType::isStateful() const { return isa<StatefulOpTypeInterface>(getMmaOp()); }
 
+Type instructionOf(Type atom) {
+  if (auto tiled = dyn_cast<TiledCopyType>(atom))
+    atom = tiled.getCopyAtom();
+  else if (auto tiled = dyn_cast<TiledMmaType>(atom))
+    atom = tiled.getMmaAtom();
+  if (auto copy = dyn_cast<CopyAtomType>(atom))
+    return copy.getCopyOp();
+  if (auto mma = dyn_cast<MmaAtomType>(atom))
+    return mma.getMmaOp();
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // Instructions of any target: one thread, its values in order
 //===----------------------------------------------------------------------===//
 
-static layout::Layout oneThread() { return layout::Layout(1, 1); }
-static layout::Layout oneThreadOf(int64_t values) {
-  return layout::Layout(tup(1, values), tup(1, 1));
-}
+layout::Layout oneThread() { return layout::Layout(1, 1); }
+layout::Layout oneThreadOf(int64_t values) { return layout::Layout(tup(1, values), tup(1, 1)); }
 
 layout::Layout CopyOpUniversalCopyType::getThrLayout() const { return oneThread(); }
 layout::Layout CopyOpUniversalCopyType::getThrBitLayoutSrc() const {

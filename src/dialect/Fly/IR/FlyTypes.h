@@ -23,4 +23,11 @@ std::optional<flydsl::layout::AnyLayout> getLayoutOf(Type type);
 /// Whether `type` is static by MayStaticTypeInterface; false for types without it.
 bool isStaticType(Type type);
 
+/// The instruction of a copy or mma atom, or of a tiled copy or mma. Null for other types.
+Type instructionOf(Type atom);
+
+/// The layouts of instructions of one thread: the thread, and its values in order.
+flydsl::layout::Layout oneThread();
+flydsl::layout::Layout oneThreadOf(int64_t values);
+
 } // namespace mlir::fly

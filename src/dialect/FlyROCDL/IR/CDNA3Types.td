@@ -28,8 +28,10 @@ def FlyROCDL_CopyOpCDNA3BufferAtomic
   let extraClassDeclaration = "bool isReadModifyWrite() const { return true; }";
 }
 
-def FlyROCDL_MmaOpCDNA3_MFMA : FlyROCDL_MmaOp<"MmaOpCDNA3_MFMA", "cdna3.mfma"> {
-  let summary = "a dense MFMA of one block: `!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>`";
+def FlyROCDL_MmaOpCDNA3_MFMA : FlyROCDL_MmaOp<"MmaOpCDNA3_MFMA", "cdna3.mfma", "MFMA"> {
+  let summary = "a dense MFMA: `!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>`";
+  // Instructions of several blocks stand by the product that they make of one block of A and the
+  // blocks of B side by side: `<4x64x4, (f16, f16) -> f32>` is f32.4x4x4f16 of 16 blocks.
   let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,
                         "::mlir::Type":$elemTyB, "::mlir::Type":$elemTyAcc);
   let assemblyFormat = [{

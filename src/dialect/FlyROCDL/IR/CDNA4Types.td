@@ -26,7 +26,7 @@ def FlyROCDL_CopyOpCDNA4GlobalLoadAsyncLDS
 }
 
 def FlyROCDL_MmaOpCDNA4_MFMAScale
-    : FlyROCDL_StatefulMmaOp<"MmaOpCDNA4_MFMAScale", "cdna4.mfma_scale"> {
+    : FlyROCDL_ScaledMmaOp<"MmaOpCDNA4_MFMAScale", "cdna4.mfma_scale", "MFMAScale", "32"> {
   let summary = "an MFMA of 8, 6 or 4 bit floats with a shared exponent per 32 elements of K";
   // opsel picks the byte of a lane's 32-bit scale word that holds the operand's scale.
   let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,

@@ -13,6 +13,12 @@
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h.inc"
 
+namespace mlir::fly_rocdl {
+struct MatrixInstruction;
+}
+
+#include "dialect/FlyROCDL/IR/FlyROCDLTypeInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/FlyROCDL/IR/FlyROCDLAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES

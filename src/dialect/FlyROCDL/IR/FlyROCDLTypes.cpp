@@ -2,6 +2,8 @@
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "dialect/FlyROCDL/IR/TypeUtils.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -19,6 +21,8 @@ static ParseResult parseBitCount(AsmParser &parser, int32_t &bits) {
 static void printBitCount(AsmPrinter &printer, int32_t bits) { printer << bits << "b"; }
 
 } // namespace mlir::fly_rocdl
+
+#include "dialect/FlyROCDL/IR/FlyROCDLTypeInterfaces.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialect/FlyROCDL/IR/FlyROCDLTypes.cpp.inc"

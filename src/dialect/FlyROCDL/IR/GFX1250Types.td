@@ -5,10 +5,11 @@
 include "dialect/FlyROCDL/IR/FlyROCDLDialect.td"
 include "dialect/FlyROCDL/IR/RDNATypes.td"
 
-def FlyROCDL_MmaOpGFX1250_WMMA : FlyROCDL_WMMA<"MmaOpGFX1250_WMMA", "gfx1250.wmma">;
+def FlyROCDL_MmaOpGFX1250_WMMA : FlyROCDL_WMMA<"MmaOpGFX1250_WMMA", "gfx1250.wmma", "GFX1250">;
 
 def FlyROCDL_MmaOpGFX1250_WMMAScale
-    : FlyROCDL_StatefulMmaOp<"MmaOpGFX1250_WMMAScale", "gfx1250.wmma_scale"> {
+    : FlyROCDL_ScaledMmaOp<"MmaOpGFX1250_WMMAScale", "gfx1250.wmma_scale", "GFX1250Scale",
+                           "getBlockSize()"> {
   let summary = "a WMMA of 8, 6 or 4 bit floats with a shared exponent per block of K";
   // opsel: which half of the wave holds an operand's scales. modC, reuseA and reuseB are the
   // instruction's modifiers. blockSize, 32 or 16: elements that share an exponent; scales are i32

@@ -1,6 +1,6 @@
 #include "machine.h"
 
-#include "../waves/assemble.h"
+#include "assemble.h"
 #include "emulator/core/dispatch.h"
 #include "emulator/core/hardware_register.h"
 #include "emulator/core/wave_setup.h"

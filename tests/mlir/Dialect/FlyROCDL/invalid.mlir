@@ -10,6 +10,12 @@ func.func private @oblong(!fly_rocdl.cdna3.mfma<16x32x16, (f16, f16) -> f32>)
 
 // -----
 
+// The instruction of f64 with four blocks can't share a block of A.
+// expected-error @below {{there is no MFMA 4x16x4 of 'f64' and 'f64'}}
+func.func private @blocks(!fly_rocdl.cdna3.mfma<4x16x4, (f64, f64) -> f64>)
+
+// -----
+
 // expected-error @below {{there is no MFMA 16x16x16 of 'f16' and 'bf16'}}
 func.func private @mixed(!fly_rocdl.cdna3.mfma<16x16x16, (f16, bf16) -> f32>)
 
