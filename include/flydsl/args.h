@@ -173,7 +173,7 @@ template <> struct ScalarStorage<DType::Kind::u8> { using type = std::uint8_t; }
 template <> struct ScalarStorage<DType::Kind::u16> { using type = std::uint16_t; };
 template <> struct ScalarStorage<DType::Kind::u32> { using type = std::uint32_t; };
 template <> struct ScalarStorage<DType::Kind::u64> { using type = std::uint64_t; };
-template <DType::Kind K> requires(floatFormat<K>.bits != 0)
+template <DType::Kind K> requires(isHostFloatKind(K))
 struct ScalarStorage<K> { using type = HostFloat<K>; };
 template <> struct ScalarStorage<DType::Kind::f32> { using type = float; };
 template <> struct ScalarStorage<DType::Kind::f64> { using type = double; };

@@ -16,7 +16,7 @@ template <class T> void checkAllPatterns(int finite) {
   using Bits = typename T::Bits;
   const fx::detail::FloatFormat format = T::format;
   CHECK(int(format.largest()) == finite);
-  for (std::uint32_t pattern = 0; pattern < 1u << format.bits; ++pattern) {
+  for (std::uint32_t pattern = 0; pattern < 1u << format.bits(); ++pattern) {
     const T number = T::from_bits(static_cast<Bits>(pattern));
     const float value = number;
     if (format.isNan(pattern)) {

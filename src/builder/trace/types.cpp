@@ -7,7 +7,6 @@
 namespace flydsl::builder {
 
 using mlir::dyn_cast;
-using mlir::isa;
 
 mlir::Type staticType(const detail::HostValue &value, mlir::MLIRContext *c) {
   namespace fly = mlir::fly;

@@ -1,6 +1,8 @@
 // The number formats of matrix operands, and their decoding into significand and exponent.
 #pragma once
 
+#include "support/float_format.h"
+
 #include <cstdint>
 
 namespace flyemu::matrix {
@@ -67,21 +69,11 @@ struct Term {
 
 constexpr int32_t kZeroExponent = -(1 << 20);
 
-/// How the bits of a floating-point format are laid out.
-struct Format {
-  enum Kind : uint8_t {
-    Ieee,   ///< all exponent bits set: infinity or NaN
-    Fnuz,   ///< negative zero is NaN
-    Ocp,    ///< all bits but the sign set: NaN
-    Finite, ///< every code is a number
-  };
-  unsigned exponentBits, fraction;
-  int bias;
-  Kind kind;
-};
+using flydsl::detail::FloatFormat;
 
-/// Of the formats of at most 32 bits. XF32 is the upper 19 bits of its register.
-Format formatOf(Elem elem);
+/// The format of a floating-point element of at most 32 bits. XF32 is the upper 19 bits of its
+/// register.
+const FloatFormat &formatOf(Elem elem);
 
 /// Fraction bits of the significands that `decode` gives for the format.
 unsigned fractionBits(Elem elem);

@@ -26,7 +26,7 @@ struct GroupStrip {
 struct LaneStrip {
   const uint32_t *words;
   unsigned shift, bits; ///< of the element; XF32: shift 13, 19 bits
-  Format format;
+  FloatFormat format;
 };
 
 struct Kernels {

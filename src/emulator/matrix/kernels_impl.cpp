@@ -24,27 +24,28 @@ inline Int minimum(Int a, Int b) { return a < b ? a : b; }
 
 int32_t decodeLanes(const LaneStrip &strip, int32_t *significand, int32_t *exponent,
                     int32_t *special) {
-  const Format &format = strip.format;
+  using flydsl::detail::FloatSpecials;
+  const FloatFormat &format = strip.format;
   Int bits = load<Int>(strip.words);
   // Logical shift and mask, so that an element at the top of its word works too.
   Int code = (bits >> static_cast<int>(strip.shift)) &
              static_cast<int>(strip.bits == 32 ? ~0u : (1u << strip.bits) - 1);
-  int fractionMask = static_cast<int>((1u << format.fraction) - 1);
-  int exponentMask = static_cast<int>((1u << format.exponentBits) - 1);
+  int fractionMask = static_cast<int>((1u << format.mantissa) - 1);
+  int exponentMask = static_cast<int>((1u << format.exponent) - 1);
   Int fraction = code & fractionMask;
-  Int biased = (code >> static_cast<int>(format.fraction)) & exponentMask;
-  Int negative = (code >> static_cast<int>(format.fraction + format.exponentBits)) & 1;
+  Int biased = (code >> format.mantissa) & exponentMask;
+  Int negative = (code >> (format.mantissa + format.exponent)) & 1;
 
   Int isSpecial = {};
-  if (format.kind == Format::Ieee)
+  if (format.specials == FloatSpecials::ieee)
     isSpecial = biased == exponentMask;
-  else if (format.kind == Format::Fnuz)
-    isSpecial = (negative == 1) & ((code & (fractionMask | exponentMask << format.fraction)) == 0);
-  else if (format.kind == Format::Ocp)
+  else if (format.specials == FloatSpecials::unsignedZero)
+    isSpecial = (negative == 1) & ((code & (fractionMask | exponentMask << format.mantissa)) == 0);
+  else if (format.specials == FloatSpecials::finite)
     isSpecial = (biased == exponentMask) & (fraction == fractionMask);
 
   Int normal = biased != 0;
-  Int magnitude = fraction | (normal & (1 << format.fraction));
+  Int magnitude = fraction | (normal & (1 << format.mantissa));
   Int sign = -negative;
   Int scale = maximum(biased, Int{} + 1) - format.bias;
   Int nonzero = magnitude != 0;

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/Fly/IR/ElementTypes.h"
+#include "support/float_format.h"
 #include "target/processors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,56 +27,16 @@ namespace mlir::fly {
 #include "dialect/Conversion/FlyToROCDL/Passes.h.inc"
 
 using flydsl::Feature;
+using flydsl::detail::FloatFormat;
+using flydsl::detail::FloatSpecials;
 using flydsl::detail::Processor;
 
 namespace {
 
-/// How a format represents numbers that are not finite.
-enum class Extremes { ieee, nanOnly, negativeZeroIsNan, none };
-
-struct Format {
-  int exponent, mantissa, bias;
-  Extremes extremes;
-
-  int bits() const { return 1 + exponent + mantissa; }
-  uint32_t largest() const {
-    const uint32_t all = (1u << (exponent + mantissa)) - 1;
-    return extremes == Extremes::ieee      ? all - (1u << mantissa)
-           : extremes == Extremes::nanOnly ? all - 1
-                                           : all;
-  }
-  /// What a number becomes that is too large. Its sign is kept except in negativeZeroIsNan.
-  uint32_t overflow() const {
-    switch (extremes) {
-    case Extremes::ieee:
-      return ((1u << exponent) - 1) << mantissa;
-    case Extremes::nanOnly:
-      return largest() + 1;
-    case Extremes::negativeZeroIsNan:
-      return 1u << (exponent + mantissa);
-    case Extremes::none:
-      return largest();
-    }
-    llvm_unreachable("all extremes are above");
-  }
-};
-
-std::optional<Format> formatOf(Type type) {
-  if (isa<Float8E4M3FNType>(type))
-    return Format{4, 3, 7, Extremes::nanOnly};
-  if (isa<Float8E5M2Type>(type))
-    return Format{5, 2, 15, Extremes::ieee};
-  if (isa<Float8E4M3FNUZType>(type))
-    return Format{4, 3, 8, Extremes::negativeZeroIsNan};
-  if (isa<Float8E5M2FNUZType>(type))
-    return Format{5, 2, 16, Extremes::negativeZeroIsNan};
-  if (isa<Float6E2M3FNType>(type))
-    return Format{2, 3, 1, Extremes::none};
-  if (isa<Float6E3M2FNType>(type))
-    return Format{3, 2, 3, Extremes::none};
-  if (isa<Float4E2M1FNType>(type))
-    return Format{2, 1, 1, Extremes::none};
-  return std::nullopt;
+/// The format of a type that this pass converts: of fewer than 16 bits. Null for other types.
+const FloatFormat *formatOf(Type type) {
+  const FloatFormat *format = flydsl::detail::smallFloatFormat(dtypeOfElement(type));
+  return format && format->bits() < 16 ? format : nullptr;
 }
 
 /// "fp8" or "bf8" if the target's instructions convert this type, else empty. `processor` is null
@@ -134,34 +96,34 @@ private:
 };
 
 /// The f32 of a narrow number's bits.
-Value widened(const Words &w, const Format &f, Value bits) {
+Value widened(const Words &w, const FloatFormat &f, Value bits) {
   using namespace arith;
   Value word = w.resize(bits, 32);
   const int magnitudeBits = f.exponent + f.mantissa;
-  Value magnitude = w.op<AndIOp>(word, w.word((1u << magnitudeBits) - 1));
+  Value magnitude = w.op<AndIOp>(word, w.word(f.magnitudeMask()));
   // Move the fields to their places in f32. The multiplication corrects the bias and normalises
   // denormal numbers.
   Value placed = w.op<ShLIOp>(magnitude, w.word(static_cast<uint32_t>(23 - f.mantissa)));
   Value scaled = w.bits(w.op<MulFOp>(w.asFloat(placed), w.number(std::ldexp(1.0f, 127 - f.bias))));
   const Value nan = w.word(0x7fc00000);
-  if (f.extremes == Extremes::ieee)
+  if (f.specials == FloatSpecials::ieee)
     scaled = w.select(
         w.compare(CmpIPredicate::ugt, magnitude, w.word(f.largest())),
         w.op<OrIOp>(w.word(0x7f800000),
                     w.op<ShLIOp>(magnitude, w.word(static_cast<uint32_t>(23 - f.mantissa)))),
         scaled);
-  else if (f.extremes == Extremes::nanOnly)
+  else if (f.specials == FloatSpecials::finite)
     scaled = w.select(w.compare(CmpIPredicate::ugt, magnitude, w.word(f.largest())), nan, scaled);
   Value sign =
       w.op<ShLIOp>(w.op<ShRUIOp>(word, w.word(static_cast<uint32_t>(magnitudeBits))), w.word(31));
   Value result = w.op<OrIOp>(scaled, sign);
-  if (f.extremes == Extremes::negativeZeroIsNan)
-    result = w.select(w.compare(CmpIPredicate::eq, word, w.word(1u << magnitudeBits)), nan, result);
+  if (f.specials == FloatSpecials::unsignedZero)
+    result = w.select(w.compare(CmpIPredicate::eq, word, w.word(f.signBit())), nan, result);
   return w.asFloat(result);
 }
 
 /// The bits of a narrow number, as an i32.
-Value narrowed(const Words &w, const Format &f, Value number) {
+Value narrowed(const Words &w, const FloatFormat &f, Value number) {
   using namespace arith;
   Value word = w.bits(number);
   Value magnitude = w.op<AndIOp>(word, w.word(0x7fffffff));
@@ -182,12 +144,12 @@ Value narrowed(const Words &w, const Format &f, Value number) {
   Value result = w.select(isNormal, normal, denormal);
   Value tooLarge = w.compare(CmpIPredicate::ugt, result, w.word(f.largest()));
   result = w.select(tooLarge, w.word(f.overflow()), result);
-  if (f.extremes == Extremes::ieee)
-    result = w.select(w.compare(CmpIPredicate::ugt, magnitude, w.word(0x7f800000)),
-                      w.word(f.overflow() | 1u << (f.mantissa - 1)), result);
+  if (f.specials == FloatSpecials::ieee)
+    result = w.select(w.compare(CmpIPredicate::ugt, magnitude, w.word(0x7f800000)), w.word(f.nan()),
+                      result);
   Value sign = w.op<ShLIOp>(w.op<ShRUIOp>(word, w.word(31)),
                             w.word(static_cast<uint32_t>(f.exponent + f.mantissa)));
-  if (f.extremes == Extremes::negativeZeroIsNan) // neither zero nor NaN has a sign
+  if (f.specials == FloatSpecials::unsignedZero) // neither zero nor NaN has a sign
     sign = w.select(w.op<OrIOp>(tooLarge, w.compare(CmpIPredicate::eq, result, w.word(0))),
                     w.word(0), sign);
   return w.op<OrIOp>(result, sign);
@@ -257,12 +219,12 @@ Value extended(OpBuilder &b, arith::ExtFOp op, const Processor *processor) {
   Type from = getElementTypeOrSelf(op.getIn().getType());
   Words w(b, loc, op.getType());
   Value bits = w.cast(op.getIn(), b.getIntegerType(from.getIntOrFloatBitWidth()));
-  std::optional<Format> format = formatOf(from);
-  if (!format)
+  const FloatFormat &format = *formatOf(from);
+  if (format.specials == FloatSpecials::powers)
     return scaleWidened(w, bits);
   if (StringRef name = nativeName(processor, from); !name.empty())
     return nativelyWidened(b, loc, name, bits, op.getType());
-  return widened(w, *format, bits);
+  return widened(w, format, bits);
 }
 
 Value truncated(OpBuilder &b, arith::TruncFOp op, const Processor *processor) {
@@ -270,12 +232,12 @@ Value truncated(OpBuilder &b, arith::TruncFOp op, const Processor *processor) {
   Type to = getElementTypeOrSelf(op.getType());
   Words w(b, loc, op.getType());
   const int width = static_cast<int>(to.getIntOrFloatBitWidth());
-  std::optional<Format> format = formatOf(to);
-  if (!format)
+  const FloatFormat &format = *formatOf(to);
+  if (format.specials == FloatSpecials::powers)
     return w.cast(w.resize(scaleNarrowed(w, op.getIn()), width), to);
   if (StringRef name = nativeName(processor, to); !name.empty())
     return w.cast(nativelyNarrowed(b, loc, name, op.getIn()), to);
-  return w.cast(w.resize(narrowed(w, *format, op.getIn()), width), to);
+  return w.cast(w.resize(narrowed(w, format, op.getIn()), width), to);
 }
 
 struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloats> {
@@ -295,7 +257,7 @@ struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloa
       Type in = getElementTypeOrSelf(op->getOperand(0).getType()),
            out = getElementTypeOrSelf(op->getResult(0).getType());
       Type narrow = isa<arith::ExtFOp>(op) ? in : out, wide = isa<arith::ExtFOp>(op) ? out : in;
-      if ((formatOf(narrow) || isa<Float8E8M0FNUType>(narrow)) && wide.isF32())
+      if (formatOf(narrow) && wide.isF32())
         conversions.push_back(op);
     });
     for (Operation *op : conversions) {

@@ -2,6 +2,8 @@
 
 #include "emulator/ops/memory/atomics.h"
 
+#include "support/float_format.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -70,33 +72,13 @@ uint32_t signExtend(uint32_t x, unsigned bits) {
 }
 
 /// Floats of 10 and 11 bits: five of exponent, no sign.
-float smallFloat(uint32_t x, unsigned bits) {
-  const unsigned mantissa = bits - 5, e = x >> mantissa & 31, f = x & ((1u << mantissa) - 1);
-  if (e == 31)
-    return f ? NAN : INFINITY;
-  const int shift = static_cast<int>(mantissa);
-  return e ? std::ldexp(static_cast<float>(f | 1u << mantissa), static_cast<int>(e) - 15 - shift)
-           : std::ldexp(static_cast<float>(f), -14 - shift);
+constexpr flydsl::detail::FloatFormat formatOf(unsigned bits) {
+  return {5, static_cast<int>(bits) - 5, 15, flydsl::detail::FloatSpecials::ieee,
+          /*isSigned=*/false};
 }
+float smallFloat(uint32_t x, unsigned bits) { return formatOf(bits).toFloat(x); }
 uint32_t toSmallFloat(float x, unsigned bits) {
-  const unsigned mantissa = bits - 5, infinity = 31u << mantissa;
-  if (x != x)
-    return infinity | 1u << (mantissa - 1);
-  if (x <= 0)
-    return 0;
-  // The codes are ordered as the values are: the nearest one, ties to even.
-  uint32_t low = 0, high = infinity - 1;
-  while (low < high) {
-    uint32_t middle = (low + high + 1) / 2;
-    if (smallFloat(middle, bits) <= x)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  const float below = smallFloat(low, bits);
-  const float above = low + 1 == infinity ? 65536.0f : smallFloat(low + 1, bits);
-  const float down = x - below, up = above - x;
-  return low + (up < down || (up == down && (low & 1)));
+  return formatOf(bits).fromFloat(x, flydsl::detail::FloatOverflow::special);
 }
 } // namespace
 

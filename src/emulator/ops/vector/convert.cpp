@@ -45,13 +45,15 @@ inline u32 unorm16(float x) {
   return r != r ? 0 : r >= 65535.0 ? 65535 : r <= 0.0 ? 0 : static_cast<u32>(r);
 }
 
-const Fp8Format &e4m3(const Wave &w) {
-  return w.target->has(flydsl::Feature::ocp_fp8) ? kE4m3 : kE4m3Fnuz;
+const FloatFormat &e4m3(const Wave &w) {
+  return w.target->has(flydsl::Feature::ocp_fp8) ? flydsl::detail::kE4m3fn
+                                                 : flydsl::detail::kE4m3fnuz;
 }
-const Fp8Format &e5m2(const Wave &w) {
-  return w.target->has(flydsl::Feature::ocp_fp8) ? kE5m2 : kE5m2Fnuz;
+const FloatFormat &e5m2(const Wave &w) {
+  return w.target->has(flydsl::Feature::ocp_fp8) ? flydsl::detail::kE5m2
+                                                 : flydsl::detail::kE5m2fnuz;
 }
-template <bool Bf8> const Fp8Format &formatOf(const Wave &w) { return Bf8 ? e5m2(w) : e4m3(w); }
+template <bool Bf8> const FloatFormat &formatOf(const Wave &w) { return Bf8 ? e5m2(w) : e4m3(w); }
 
 template <class F> void eachLane(const Wave &w, F f) {
   uint64_t exec = w.exec();
@@ -86,7 +88,7 @@ void packHalves(Wave &w, const Inst &i) {
 
 /// Two floats to two fp8, into the half of the register that op_sel[3] tells.
 template <bool Bf8> void packFp8(Wave &w, const Inst &i) {
-  const Fp8Format &f = formatOf<Bf8>(w);
+  const FloatFormat &f = formatOf<Bf8>(w);
   const unsigned shift = i.opsel & 8 ? 16 : 0;
   u32 *out = w.row(i.dst.index);
   eachLane(w, [&](unsigned lane) {
@@ -97,7 +99,7 @@ template <bool Bf8> void packFp8(Wave &w, const Inst &i) {
 }
 /// One float to fp8 with stochastic rounding, into the byte that op_sel[3:2] tells.
 template <bool Bf8> void stochasticFp8(Wave &w, const Inst &i) {
-  const Fp8Format &f = formatOf<Bf8>(w);
+  const FloatFormat &f = formatOf<Bf8>(w);
   const unsigned shift = 8 * (i.opsel >> 2 & 3);
   u32 *out = w.row(i.dst.index);
   eachLane(w, [&](unsigned lane) {
@@ -108,27 +110,27 @@ template <bool Bf8> void stochasticFp8(Wave &w, const Inst &i) {
 }
 /// One fp8 to float. SDWA has selected the byte already; op_sel selects it in VOP3 of gfx12.
 template <bool Bf8> void unpackFp8(Wave &w, const Inst &i) {
-  const Fp8Format &f = formatOf<Bf8>(w);
+  const FloatFormat &f = formatOf<Bf8>(w);
   const unsigned shift = 8 * ((i.opsel & 1) << 1 | (i.opsel >> 1 & 1));
   u32 *out = w.row(i.dst.index);
   eachLane(w, [&](unsigned lane) {
-    out[lane] = bitsOf(fp8ToFloat(static_cast<uint8_t>(bits32(w, i.src[0], lane) >> shift), f));
+    out[lane] = bitsOf(fp8ToFloat(bits32(w, i.src[0], lane) >> shift, f));
   });
 }
 template <bool Bf8> void unpackFp8Pair(Wave &w, const Inst &i) {
-  const Fp8Format &f = formatOf<Bf8>(w);
+  const FloatFormat &f = formatOf<Bf8>(w);
   const unsigned shift = i.opsel & 1 ? 16 : 0;
   u32 *out = w.row(i.dst.index);
   eachLane(w, [&](unsigned lane) {
     u32 x = bits32(w, i.src[0], lane) >> shift;
-    out[lane] = bitsOf(fp8ToFloat(static_cast<uint8_t>(x), f));
-    out[kLanes + lane] = bitsOf(fp8ToFloat(static_cast<uint8_t>(x >> 8), f));
+    out[lane] = bitsOf(fp8ToFloat(x, f));
+    out[kLanes + lane] = bitsOf(fp8ToFloat(x >> 8, f));
   });
 }
 /// d = s2 plus four products, one fused multiply-add after the other.
 template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
   FloatScope<false, false> scope(w);
-  const Fp8Format &fa = formatOf<A>(w), &fb = formatOf<B>(w);
+  const FloatFormat &fa = formatOf<A>(w), &fb = formatOf<B>(w);
   const uint64_t exec = w.exec();
   Operand third = i.src[2];
   // NEG_HI is the third operand's absolute value.
@@ -144,8 +146,7 @@ template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
     for (int l = 0; l < kChunk; ++l) {
       float sum = add[l];
       for (unsigned at = 0; at < 32; at += 8)
-        sum = fma(fp8ToFloat(static_cast<uint8_t>(a[l] >> at), fa),
-                  fp8ToFloat(static_cast<uint8_t>(b[l] >> at), fb), sum);
+        sum = fma(fp8ToFloat(a[l] >> at, fa), fp8ToFloat(b[l] >> at, fb), sum);
       r[l] = sum;
     }
     store<F32>(w, i, c, m, r);

@@ -18,11 +18,16 @@ enum class Format : uint8_t { F32, F16, BF16, Fp8, Bf8, Fp6, Bf6, Fp4 };
 struct FormatInfo {
   const char *name;
   unsigned bits;
-  const Fp8Format *small;
+  const FloatFormat *small;
 };
-constexpr FormatInfo kFormats[] = {
-    {"f32", 32, nullptr}, {"f16", 16, nullptr}, {"bf16", 16, nullptr}, {"fp8", 8, &kE4m3},
-    {"bf8", 8, &kE5m2},   {"fp6", 6, &kE2m3},   {"bf6", 6, &kE3m2},    {"fp4", 4, &kE2m1}};
+constexpr FormatInfo kFormats[] = {{"f32", 32, nullptr},
+                                   {"f16", 16, nullptr},
+                                   {"bf16", 16, nullptr},
+                                   {"fp8", 8, &flydsl::detail::kE4m3fn},
+                                   {"bf8", 8, &flydsl::detail::kE5m2},
+                                   {"fp6", 6, &flydsl::detail::kE2m3fn},
+                                   {"bf6", 6, &flydsl::detail::kE3m2fn},
+                                   {"fp4", 4, &flydsl::detail::kE2m1fn}};
 const FormatInfo &infoOf(Format f) { return kFormats[static_cast<unsigned>(f)]; }
 
 /// What an operation does; OpDef::info is its index.
@@ -67,7 +72,7 @@ float decode(Format f, uint32_t x) {
   case Format::BF16:
     return __builtin_bit_cast(float, x << 16);
   default:
-    return fp8ToFloat(static_cast<uint8_t>(x), *infoOf(f).small);
+    return fp8ToFloat(x, *infoOf(f).small);
   }
 }
 uint32_t encode(Format f, float x, bool saturate, const uint32_t *random) {
