@@ -16,62 +16,24 @@ using fly::MemRefType;
 
 namespace {
 
-/// A kind of memory, as far as copy instructions tell them apart.
-enum Place : unsigned { registers = 1, shared = 2, global = 4, buffer = 8, anywhere = 15 };
-
-Place placeOf(MemRefType type) {
-  if (rocdl::isBufferDesc(type.getAddressSpace()))
-    return buffer;
-  if (type.isIn(fly::AddressSpace::Register))
-    return registers;
-  return type.isIn(fly::AddressSpace::Shared) ? shared : global;
-}
-
-std::string textOf(unsigned places) {
-  static constexpr std::pair<Place, const char *> names[] = {
-      {registers, "registers"},
-      {shared, "shared memory"},
-      {global, "global memory"},
-      {buffer, "a buffer (fx::rocdl::make_buffer_tensor makes one of global memory)"}};
+/// Memories by name: "shared memory or global memory".
+std::string textOf(mlir::ArrayRef<mlir::Attribute> spaces) {
   std::string text;
-  for (const auto &[place, name] : names)
-    if (places & place)
-      text += (text.empty() ? "" : " or ") + std::string(name);
+  for (mlir::Attribute space : spaces) {
+    text += (text.empty() ? "" : " or ") +
+            mlir::cast<fly::AddressSpaceInterface>(space).getMemoryName().str();
+    if (rocdl::isBufferDesc(space))
+      text += " (fx::rocdl::make_buffer_tensor makes one of global memory)";
+  }
   return text;
 }
 
-/// From where to where an instruction copies.
-struct Route {
-  unsigned from, to;
-};
-
-/// The routes of an instruction that has not all of them.
-std::vector<Route> routesOf(mlir::Type instruction) {
-  if (mlir::isa<fly::CopyOpUniversalAtomicType>(instruction))
-    return {{registers, shared | global}};
-  if (mlir::isa<rocdl::CopyOpCDNA3BufferCopyType>(instruction))
-    return {{buffer, registers}, {registers, buffer}};
-  if (mlir::isa<rocdl::CopyOpCDNA3BufferAtomicType>(instruction))
-    return {{registers, buffer}};
-  if (mlir::isa<rocdl::CopyOpCDNA3BufferCopyLDSType, rocdl::CopyOpCDNA4BufferLoadAsyncLDSType>(
-          instruction))
-    return {{buffer, shared}};
-  if (mlir::isa<rocdl::CopyOpCDNA4GlobalLoadAsyncLDSType>(instruction))
-    return {{global, shared}};
-  if (mlir::isa<rocdl::CopyOpCDNA4LdsReadTransposeType>(instruction))
-    return {{shared, registers}};
-  if (mlir::isa<rocdl::CopyOpGFX1250TDMType>(instruction))
-    return {{global, shared}, {shared, global}};
-  return {{anywhere, anywhere}};
-}
-
-/// What an atomic instruction does, to elements of which type; null for others.
-std::pair<fly::AtomicOpAttr, mlir::Type> atomicOf(mlir::Type instruction) {
-  if (auto atomic = mlir::dyn_cast<fly::CopyOpUniversalAtomicType>(instruction))
-    return {atomic.getAtomicOp(), atomic.getValType()};
-  if (auto atomic = mlir::dyn_cast<rocdl::CopyOpCDNA3BufferAtomicType>(instruction))
-    return {atomic.getAtomicOp(), atomic.getValType()};
-  return {};
+/// The routes of an instruction: "registers to shared memory, or from ...".
+std::string textOf(mlir::ArrayRef<fly::CopyRoute> routes) {
+  std::string text;
+  for (const fly::CopyRoute &route : routes)
+    text += (text.empty() ? "" : ", or from ") + textOf(route.from) + " to " + textOf(route.to);
+  return text;
 }
 
 MemRefType memoryOf(const Tracer &tracer, const Tensor &tensor, const char *name, Loc loc) {
@@ -141,12 +103,13 @@ private:
              std::to_string(check_.values.bits()) + " bits is not that of " +
              std::string(given.name()) +
              "; fx::make_copy_atom(op, fx::" + std::string(given.name()) + ") makes one for it");
-    const auto [op, type] = atomicOf(atom_.getCopyOp());
+    const auto instruction = mlir::cast<fly::CopyOpTypeInterface>(atom_.getCopyOp());
+    const fly::AtomicOpAttr op = instruction.getAtomicOp();
     if (!op)
       return;
-    if (type != src_.getElemTy())
-      refuse("the atomic of the atom is one of " + typeText(type) + ", not of " +
-             std::string(given.name()));
+    if (instruction.getValType() != src_.getElemTy())
+      refuse("the atomic of the atom is one of " + typeText(instruction.getValType()) +
+             ", not of " + std::string(given.name()));
     const bool compares =
         op.getValue() == fly::AtomicOp::Max || op.getValue() == fly::AtomicOp::Min;
     if (compares && taken.is_integer() && !taken.is_signed())
@@ -155,19 +118,10 @@ private:
   }
 
   void expectPlaces() const {
-    const mlir::Type instruction = atom_.getCopyOp();
-    const Place from = placeOf(src_), to = placeOf(dst_);
-    std::string routes;
-    for (const Route &route : routesOf(instruction)) {
-      if (route.from & from && route.to & to) {
-        routes.clear();
-        break;
-      }
-      routes +=
-          (routes.empty() ? "" : ", or from ") + textOf(route.from) + " to " + textOf(route.to);
-    }
-    if (!routes.empty())
-      refuse("the atom " + typeText(instruction) + " copies from " + routes);
+    const auto instruction = mlir::cast<fly::CopyOpTypeInterface>(atom_.getCopyOp());
+    if (!fly::copiesBetween(instruction, src_, dst_))
+      refuse("the atom " + typeText(instruction) + " copies from " +
+             textOf(instruction.getRoutes()));
     const bool universal = mlir::isa<fly::CopyOpUniversalCopyType>(instruction);
     if (!universal && src_.getElemTy().isInteger(1))
       refuse("the atom " + typeText(instruction) +
@@ -268,7 +222,7 @@ private:
   /// The tensor mover takes rows of neighbours.
   void expectRows() const {
     for (const auto &[type, name] : {std::pair(src_, "source"), std::pair(dst_, "destination")}) {
-      if (placeOf(type) != global)
+      if (type.isIn(fly::AddressSpace::Shared))
         continue;
       layout::Layout linear = layout::outermost(type.getLayout());
       layout::Layout row = linear.at(linear.rank() - 1);

@@ -121,7 +121,7 @@ Tensor make_buffer_tensor(const Tensor &tensor, const BufferOptions &options, Lo
 
 static mlir::Value resourceOf(Tracer &t, const Pointer &buffer, Loc loc) {
   auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(buffer.handle(), loc));
-  if (!type || mlir::isa<fly::AddressSpaceAttr>(type.getAddressSpace()))
+  if (!type || !type.getSpace().isDescriptor())
     throw TraceError("a buffer instruction takes the pointer of make_buffer_ptr or of a buffer "
                      "tensor, not " +
                          buffer.str(),

@@ -174,21 +174,24 @@ void AlgebraArgs::badOperand(unsigned i) const {
 
 namespace detail {
 
+std::optional<std::string> errorOf(llvm::function_ref<void()> fn) {
+  try {
+    fn();
+    return std::nullopt;
+  } catch (const layout::LayoutError &e) {
+    return e.what();
+  } catch (const std::bad_alloc &) {
+    return "there is not enough memory for it";
+  } catch (const std::exception &e) {
+    return std::string("internal error: ") + e.what();
+  }
+}
+
 bool runAlgebra(AlgebraFn fn, const AlgebraArgs &args, SmallVectorImpl<AlgebraValue> &results,
                 std::string &error) {
-  try {
-    fn(args, results);
-    return true;
-  } catch (const std::bad_alloc &) { // no word of it is about layouts
-    error = "there is not enough memory for it";
-    return false;
-  } catch (const layout::LayoutError &e) {
-    error = e.what();
-    return false;
-  } catch (const std::exception &e) { // a defect of ours, which must not go through MLIR
-    error = std::string("internal error: ") + e.what();
-    return false;
-  }
+  std::optional<std::string> thrown = errorOf([&] { fn(args, results); });
+  error = thrown.value_or("");
+  return !thrown;
 }
 
 LogicalResult inferByAlgebra(AlgebraFn fn, StringRef name, MLIRContext *context,

@@ -41,6 +41,14 @@ int64_t staticSize(const IntTuple &shape, const char *what) {
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// Whether `type` is in one of these memories.
+bool isInOneOf(MemRefType type, ArrayRef<Attribute> spaces) {
+  Attribute space = type.getAddressSpace();
+  if (type.isIn(AddressSpace::Generic))
+    space = AddressSpaceAttr::get(type.getContext(), AddressSpace::Global);
+  return llvm::is_contained(spaces, space);
+}
+
 class CopyWalk {
 public:
   CopyWalk(CopyAtomType atom, const CopyOperands &whole,
@@ -169,6 +177,13 @@ private:
 
 } // namespace
 
+bool copiesBetween(CopyOpTypeInterface instruction, MemRefType src, MemRefType dst) {
+  SmallVector<CopyRoute> routes = instruction.getRoutes();
+  return routes.empty() || llvm::any_of(routes, [&](const CopyRoute &route) {
+           return isInOneOf(src, route.from) && isInOneOf(dst, route.to);
+         });
+}
+
 int64_t elementsPerCall(CopyAtomType atom, Type elemTy) {
   int64_t bits = size(atom.getThrValLayoutRef().at(1)).value() * atom.getValBits();
   int64_t elementBits = elemTy.isIntOrFloat() ? elemTy.getIntOrFloatBitWidth() : 0;
@@ -290,8 +305,9 @@ LogicalResult forEachCall(const MmaOperands &whole, std::optional<GemmTraversalO
   if (ld.rank() == 1 && la.rank() == 1 && lb.rank() == 1 && lc.rank() == 1)
     return fn(whole, /*begins=*/true);
   if (ld.rank() != 3 || lc.rank() != 3 || la.rank() != lb.rank() || la.rank() < 2 || la.rank() > 3)
-    fail("operands are not (value, M, K), (value, N, K) and (value, M, N): D is ", ld, ", A ", la,
-         ", B ", lb, ", C ", lc);
+    fail("operands are not (value, M, K), (value, N, K) and (value, M, N): D "
+         "is ",
+         ld, ", A ", la, ", B ", lb, ", C ", lc);
   auto extent = [](const Layout &layout, int mode) {
     return staticSize(layout.shape()[mode], "gemm");
   };

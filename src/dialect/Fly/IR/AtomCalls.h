@@ -19,6 +19,10 @@ struct CopyOperands {
   std::optional<MemRefValue> pred;
 };
 
+/// Whether the instruction copies from the memory of `src` to the memory of `dst`. A generic
+/// address counts as one of global memory.
+bool copiesBetween(CopyOpTypeInterface instruction, MemRefType src, MemRefType dst);
+
 /// Calls `fn` with each atom call's part of a copy, in order, until `fn` fails. The tensors of a
 /// call have one mode, which lists the values of the call. Throws LayoutError if the tensors can't
 /// be divided into calls.

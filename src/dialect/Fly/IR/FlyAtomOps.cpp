@@ -96,7 +96,7 @@ static void copyEffects(Type atom, OpOperand &src, OpOperand *dst, OpOperand *pr
   if (!dst)
     return;
   auto instruction = dyn_cast_or_null<CopyOpTypeInterface>(instructionOf(atom));
-  if (!instruction || instruction.isReadModifyWrite())
+  if (!instruction || instruction.getAtomicOp())
     reads(*dst, effects);
   writes(*dst, effects);
 }

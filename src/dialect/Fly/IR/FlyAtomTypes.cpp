@@ -92,6 +92,12 @@ layout::Layout CopyOpUniversalAtomicType::getThrBitLayoutRef() const {
   return getThrBitLayoutSrc();
 }
 
+SmallVector<CopyRoute> CopyOpUniversalAtomicType::getRoutes() const {
+  auto space = [&](AddressSpace s) -> Attribute { return AddressSpaceAttr::get(getContext(), s); };
+  return {{{space(AddressSpace::Register)},
+           {space(AddressSpace::Shared), space(AddressSpace::Global)}}};
+}
+
 layout::Layout MmaOpUniversalFMAType::getThrLayout() const { return oneThread(); }
 layout::IntTuple MmaOpUniversalFMAType::getShapeMNK() const { return tup(1, 1, 1); }
 Type MmaOpUniversalFMAType::getValTypeA() const { return getElemTy(); }

@@ -34,6 +34,20 @@ unsigned AddressSpaceAttr::getAddressBits() const {
   llvm_unreachable("all address spaces are above");
 }
 
+StringRef AddressSpaceAttr::getMemoryName() const {
+  switch (getValue()) {
+  case AddressSpace::Generic:
+    return "generic memory";
+  case AddressSpace::Global:
+    return "global memory";
+  case AddressSpace::Shared:
+    return "shared memory";
+  case AddressSpace::Register:
+    return "registers";
+  }
+  llvm_unreachable("all address spaces are above");
+}
+
 LogicalResult AlignAttr::verify(function_ref<InFlightDiagnostic()> emitError, int32_t alignment) {
   if (alignment <= 0)
     return emitError() << "alignment must be positive, but is " << alignment;

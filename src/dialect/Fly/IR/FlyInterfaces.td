@@ -40,8 +40,15 @@ def Fly_CopyOpTypeInterface : TypeInterface<"CopyOpTypeInterface"> {
         Whether one call moves a whole tile, whatever its shape, so that a copy is not taken apart
         value by value.
       }], "bool", "isWholeTileCopy", (ins), "", "return false;">,
-    InterfaceMethod<"Whether the destination's old value counts, as for an atomic.",
-      "bool", "isReadModifyWrite", (ins), "", "return false;">
+    InterfaceMethod<[{
+        The pairs of memories that the instruction copies between. The list is empty for an instruction
+        that copies between any two.
+      }], "::llvm::SmallVector<::mlir::fly::CopyRoute>", "getRoutes", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        What an atomic does with the destination's old value; null for instructions that do not look at it.
+      }], "::mlir::fly::AtomicOpAttr", "getAtomicOp", (ins), "", "return {};">,
+    InterfaceMethod<"The type of the value that an atomic works on; null for other instructions.",
+      "::mlir::Type", "getValType", (ins), "", "return {};">
   ];
 }
 
@@ -99,7 +106,9 @@ def Fly_AddressSpaceInterface : AttrInterface<"AddressSpaceInterface"> {
         as many bits.
       }], "unsigned", "getAddressBits", (ins)>,
     InterfaceMethod<"Whether a pointer is a descriptor with an offset, and not an address.",
-      "bool", "isDescriptor", (ins), "", "return false;">
+      "bool", "isDescriptor", (ins), "", "return false;">,
+    InterfaceMethod<"What the memory is called in messages: \"shared memory\".",
+      "::llvm::StringRef", "getMemoryName", (ins)>
   ];
 }
 

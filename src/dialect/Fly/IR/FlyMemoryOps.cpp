@@ -6,8 +6,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <new>
-
 #define GET_OP_CLASSES
 #include "dialect/Fly/IR/FlyMemoryOps.cpp.inc"
 
@@ -138,10 +136,9 @@ LogicalResult MemRefLoadVecOp::inferReturnTypes(MLIRContext *context,
                                                 ValueRange operands, DictionaryAttr,
                                                 OpaqueProperties, RegionRange,
                                                 SmallVectorImpl<Type> &types) {
-  std::string error;
   int64_t size = 0;
   int width = 32;
-  try {
+  std::optional<std::string> error = detail::errorOf([&] {
     std::optional<layout::AnyLayout> any = getLayoutOf(operands[0].getType());
     auto *plain = any ? std::get_if<layout::Layout>(&*any) : nullptr;
     if (!plain)
@@ -159,15 +156,9 @@ LogicalResult MemRefLoadVecOp::inferReturnTypes(MLIRContext *context,
         layout::fail("expected a tensor of numbers, found coordinates ", value);
       width = value.leaf().width();
     }
-  } catch (const std::bad_alloc &) {
-    error = "there is not enough memory for it";
-  } catch (const layout::LayoutError &e) {
-    error = e.what();
-  } catch (const std::exception &e) { // a defect of ours, which must not go through MLIR
-    error = std::string("internal error: ") + e.what();
-  }
-  if (!error.empty())
-    return emitOptionalError(location, "'fly.memref.load_vec' op ", error, " in ",
+  });
+  if (error)
+    return emitOptionalError(location, "'fly.memref.load_vec' op ", *error, " in ",
                              operands[0].getType());
   Type element = IntegerType::get(context, width);
   if (auto memref = dyn_cast<MemRefType>(operands[0].getType()))

@@ -9,6 +9,16 @@
 
 #include <optional>
 
+namespace mlir::fly {
+
+/// The memories that one side of a copy may be in, and those that the other side may then be in, as
+/// attributes with AddressSpaceInterface.
+struct CopyRoute {
+  SmallVector<Attribute, 2> from, to;
+};
+
+} // namespace mlir::fly
+
 #include "dialect/Fly/IR/FlyTypeInterfaces.h.inc"
 
 #define GET_TYPEDEF_CLASSES

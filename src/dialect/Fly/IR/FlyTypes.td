@@ -232,7 +232,7 @@ def Fly_CopyOpUniversalAtomic : Fly_CopyOpType<"CopyOpUniversalAtomic", "univers
       CArg<"::llvm::StringRef", [{""}]>:$syncscope), [{
     return $_get(valType.getContext(), atomicOp, valType, syncscope);
   }]>];
-  let extraClassDeclaration = "bool isReadModifyWrite() const { return true; }";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def Fly_MmaOpUniversalFMA : Fly_StaticType<"MmaOpUniversalFMA", "universal_fma", [

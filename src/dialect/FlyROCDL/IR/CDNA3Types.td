@@ -11,6 +11,7 @@ def FlyROCDL_CopyOpCDNA3BufferCopy
   let parameters = (ins "int32_t":$bitSize, DefaultValuedParameter<"int32_t", "0">:$cacheModifier);
   let assemblyFormat = "`<` $bitSize (`,` `cache` `=` $cacheModifier^)? `>`";
   let builders = [TypeBuilder<(ins "int32_t":$bitSize), [{ return $_get($_ctxt, bitSize, 0); }]>];
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_CopyOpCDNA3BufferCopyLDS
@@ -18,6 +19,7 @@ def FlyROCDL_CopyOpCDNA3BufferCopyLDS
   let summary = "from a buffer into LDS past the registers: `!fly_rocdl.cdna3.buffer_copy_lds<32>`";
   let parameters = (ins "int32_t":$bitSize);
   let assemblyFormat = "`<` $bitSize `>`";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_CopyOpCDNA3BufferAtomic
@@ -25,7 +27,7 @@ def FlyROCDL_CopyOpCDNA3BufferAtomic
   let summary = "an atomic through a buffer descriptor: `!fly_rocdl.cdna3.buffer_atomic<add, f32>`";
   let parameters = (ins "::mlir::fly::AtomicOpAttr":$atomicOp, "::mlir::Type":$valType);
   let assemblyFormat = "`<` $atomicOp `,` $valType `>`";
-  let extraClassDeclaration = "bool isReadModifyWrite() const { return true; }";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_MmaOpCDNA3_MFMA : FlyROCDL_MmaOp<"MmaOpCDNA3_MFMA", "cdna3.mfma", "MFMA"> {

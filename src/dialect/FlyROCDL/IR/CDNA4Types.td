@@ -9,6 +9,7 @@ def FlyROCDL_CopyOpCDNA4LdsReadTranspose
   let summary = "sixteen threads read and transpose a block of LDS: `!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>`";
   let parameters = (ins "int32_t":$transGranularity, "int32_t":$bitSize);
   let assemblyFormat = "`<` `trans` `=` custom<BitCount>($transGranularity) `,` $bitSize `>`";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 // Asynchronous copies into LDS: the program waits for them by counting marks; the compiler adds no
@@ -17,12 +18,14 @@ def FlyROCDL_CopyOpCDNA4BufferLoadAsyncLDS
     : FlyROCDL_StatefulCopyOp<"CopyOpCDNA4BufferLoadAsyncLDS", "cdna4.buffer_load_async_lds"> {
   let parameters = (ins "int32_t":$bitSize);
   let assemblyFormat = "`<` $bitSize `>`";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_CopyOpCDNA4GlobalLoadAsyncLDS
     : FlyROCDL_CopyOp<"CopyOpCDNA4GlobalLoadAsyncLDS", "cdna4.global_load_async_lds"> {
   let parameters = (ins "int32_t":$bitSize);
   let assemblyFormat = "`<` $bitSize `>`";
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_MmaOpCDNA4_MFMAScale

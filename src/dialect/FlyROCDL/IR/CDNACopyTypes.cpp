@@ -19,6 +19,44 @@ SmallVector<Type> integerFields(MLIRContext *context, unsigned count, unsigned b
 }
 
 //===----------------------------------------------------------------------===//
+// Routes
+//===----------------------------------------------------------------------===//
+
+static Attribute buffer(MLIRContext *context) { return BufferDescAddressAttr::get(context); }
+static Attribute memory(MLIRContext *context, fly::AddressSpace space) {
+  return fly::AddressSpaceAttr::get(context, space);
+}
+static Attribute registers(MLIRContext *context) {
+  return memory(context, fly::AddressSpace::Register);
+}
+static Attribute shared(MLIRContext *context) { return memory(context, fly::AddressSpace::Shared); }
+static Attribute global(MLIRContext *context) { return memory(context, fly::AddressSpace::Global); }
+
+SmallVector<fly::CopyRoute> CopyOpCDNA3BufferCopyType::getRoutes() const {
+  MLIRContext *context = getContext();
+  return {{{buffer(context)}, {registers(context)}}, {{registers(context)}, {buffer(context)}}};
+}
+SmallVector<fly::CopyRoute> CopyOpCDNA3BufferAtomicType::getRoutes() const {
+  return {{{registers(getContext())}, {buffer(getContext())}}};
+}
+SmallVector<fly::CopyRoute> CopyOpCDNA3BufferCopyLDSType::getRoutes() const {
+  return {{{buffer(getContext())}, {shared(getContext())}}};
+}
+SmallVector<fly::CopyRoute> CopyOpCDNA4BufferLoadAsyncLDSType::getRoutes() const {
+  return {{{buffer(getContext())}, {shared(getContext())}}};
+}
+SmallVector<fly::CopyRoute> CopyOpCDNA4GlobalLoadAsyncLDSType::getRoutes() const {
+  return {{{global(getContext())}, {shared(getContext())}}};
+}
+SmallVector<fly::CopyRoute> CopyOpCDNA4LdsReadTransposeType::getRoutes() const {
+  return {{{shared(getContext())}, {registers(getContext())}}};
+}
+SmallVector<fly::CopyRoute> CopyOpGFX1250TDMType::getRoutes() const {
+  MLIRContext *context = getContext();
+  return {{{global(context)}, {shared(context)}}, {{shared(context)}, {global(context)}}};
+}
+
+//===----------------------------------------------------------------------===//
 // Buffers. State: soffset, in elements of the buffer's tensor.
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +84,8 @@ LogicalResult CopyOpCDNA3BufferAtomicType::verify(EmitError emitError, fly::Atom
                                                   Type valType) {
   unsigned bits = valType.isIntOrFloat() ? valType.getIntOrFloatBitWidth() : 0;
   if (bits < 1 || bits > 64)
-    return emitError() << "a buffer atomic works on an integer or float of at most 64 bits, not "
+    return emitError() << "a buffer atomic works on an integer or float of at "
+                          "most 64 bits, not "
                        << valType;
   return success();
 }
@@ -146,7 +185,8 @@ LogicalResult CopyOpCDNA4LdsReadTransposeType::verify(EmitError emitError, int32
   bool known = granularity == 6 ? bitSize == 96
                                 : bitSize == 64 && llvm::is_contained({4, 8, 16}, granularity);
   if (!known)
-    return emitError() << "a transposing read of LDS moves 64 bits by 4, 8 or 16, or 96 bits by 6, "
+    return emitError() << "a transposing read of LDS moves 64 bits by 4, 8 or "
+                          "16, or 96 bits by 6, "
                           "not "
                        << bitSize << " by " << granularity;
   return success();

@@ -29,6 +29,7 @@ void FlyROCDLDialect::initialize() {
 // A buffer instruction adds offsets of 32 bits to the address in the descriptor.
 unsigned BufferDescAddressAttr::getAddressBits() const { return 32; }
 bool BufferDescAddressAttr::isDescriptor() const { return true; }
+StringRef BufferDescAddressAttr::getMemoryName() const { return "a buffer"; }
 
 Type getBufferResourceType(MLIRContext *context) {
   constexpr unsigned kBufferResourceSpace = 8; // AMDGPU's address space of buffer resources

@@ -43,6 +43,7 @@ def FlyROCDL_CopyOpGFX1250TDM : FlyROCDL_StatefulCopyOp<"CopyOpGFX1250TDM", "gfx
     /// A stride that was not set; no tensor has it.
     static constexpr int64_t kStrideNotSet = INT32_MIN;
     bool isWholeTileCopy() const { return true; }
+    ::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;
   }];
 }
 

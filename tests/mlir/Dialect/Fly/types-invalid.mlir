@@ -122,3 +122,9 @@ func.func private @no_atomic_bits(!fly.copy_atom<!fly.universal_atomic<add, i0>,
 
 // expected-error @below {{a universal FMA works on integers or floats, not 'i0'}}
 func.func private @no_fma_bits(!fly.universal_fma<1x1x1, (i0, i0) -> i0>)
+
+// -----
+
+// An attribute that is no address space is not taken for a target's.
+// expected-error@+1 {{the address space of a pointer is generic, global, shared, register or a target's own (#fly_rocdl.buffer_desc), not 5 : i32}}
+func.func private @number_as_address_space(!fly.ptr<f32, 5 : i32>)
