@@ -24,25 +24,25 @@ void *GroupStorage::reserve(Sized &s, size_t bytes) {
 }
 
 uint32_t *GroupStorage::registers(unsigned index, unsigned vgprs, unsigned accVgprs) {
-  if (files.size() <= index)
-    files.resize(index + 1);
+  if (files_.size() <= index)
+    files_.resize(index + 1);
   constexpr size_t kRow = kLanes * sizeof(uint32_t);
-  auto *v = static_cast<uint32_t *>(reserve(files[index], kFileRows * kRow));
+  auto *v = static_cast<uint32_t *>(reserve(files_[index], kFileRows * kRow));
   std::memset(v, 0, std::min<size_t>(vgprs, kAccRow) * kRow);
   std::memset(v + kAccRow * kLanes, 0, std::min<size_t>(accVgprs, kVgprRows - kAccRow) * kRow);
   return v;
 }
 
 uint8_t *GroupStorage::lds(size_t bytes) {
-  auto *p = static_cast<uint8_t *>(reserve(ldsBlock, bytes + 64));
+  auto *p = static_cast<uint8_t *>(reserve(ldsBlock_, bytes + 64));
   std::memset(p, 0, bytes);
   return p;
 }
 
 uint8_t *GroupStorage::scratch(unsigned index, size_t bytes) {
-  if (scratches.size() <= index)
-    scratches.resize(index + 1);
-  auto *p = static_cast<uint8_t *>(reserve(scratches[index], bytes + 64));
+  if (scratches_.size() <= index)
+    scratches_.resize(index + 1);
+  auto *p = static_cast<uint8_t *>(reserve(scratches_[index], bytes + 64));
   std::memset(p, 0, bytes);
   return p;
 }
@@ -63,22 +63,22 @@ static_assert(sizeof(Packet) == 64);
 class LaunchMemory : public MemoryMap {
 public:
   LaunchMemory(const MemoryMap &m, const Packet &p)
-      : base(m), packet{reinterpret_cast<uint64_t>(&p), 64, false} {}
+      : base_(m), packet_{reinterpret_cast<uint64_t>(&p), 64, false} {}
   bool find(uint64_t address, MemoryRange &range) const override {
-    if (packet.contains(address, 1)) {
-      range = packet;
+    if (packet_.contains(address, 1)) {
+      range = packet_;
       return true;
     }
-    return base.find(address, range);
+    return base_.find(address, range);
   }
-  std::string describe(uint64_t address) const override { return base.describe(address); }
+  std::string describe(uint64_t address) const override { return base_.describe(address); }
   std::shared_ptr<WrittenBytes> written(uint64_t address) const override {
-    return base.written(address);
+    return base_.written(address);
   }
 
 private:
-  const MemoryMap &base;
-  MemoryRange packet;
+  const MemoryMap &base_;
+  MemoryRange packet_;
 };
 
 std::string checkGeometry(const Dispatch &d, const Machine &t) {

@@ -31,8 +31,8 @@ private:
     size_t bytes = 0;
   };
   static void *reserve(Sized &s, size_t bytes);
-  std::vector<Sized> files, scratches;
-  Sized ldsBlock;
+  std::vector<Sized> files_, scratches_;
+  Sized ldsBlock_;
 };
 
 /// The barrier of all workgroups of a cooperative launch (GWS resource 0), shared by its threads.

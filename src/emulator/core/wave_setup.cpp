@@ -19,11 +19,11 @@ constexpr unsigned kUserRegisters = 16; ///< the most that the packet processor 
 /// Gives scalar registers their values, one after the other, and notes that they have one.
 class Scalars {
 public:
-  explicit Scalars(Wave &wave) : w(wave) {}
+  explicit Scalars(Wave &wave) : w_(wave) {}
 
   void set(unsigned code, uint32_t x, uint32_t bits = ~0u) {
-    w.s[code] = x;
-    w.launched[code] |= bits;
+    w_.s[code] = x;
+    w_.launched[code] |= bits;
   }
   void put(uint32_t x) { set(next++, x); }
   void put64(uint64_t x) {
@@ -36,7 +36,7 @@ public:
   unsigned next = 0;
 
 private:
-  Wave &w;
+  Wave &w_;
 };
 
 /// All targets pack a work-item's coordinates into v0, ten bits each (LLVM AMDGPUUsage, "Register

@@ -132,30 +132,30 @@ struct Slot {
 
 class Worker {
 public:
-  explicit Worker(Launch &l) : launch(l) {}
+  explicit Worker(Launch &l) : launch_(l) {}
 
   void run() {
-    while (!launch.failed.load(std::memory_order_relaxed)) {
+    while (!launch_.failed.load(std::memory_order_relaxed)) {
       Slot *slot = pick();
       if (!slot)
         break;
       turn(*slot);
       if (!slot->running) {
-        --launch.active;
-        ++launch.ended;
+        --launch_.active;
+        ++launch_.ended;
       }
       serve(*slot);
       watchTime(*slot);
-      waitingTurns = slot->running && slot->waiting ? waitingTurns + 1 : 0;
-      if (waitingTurns > slots.size()) { // what they wait for is not this thread's
+      waitingTurns_ = slot->running && slot->waiting ? waitingTurns_ + 1 : 0;
+      if (waitingTurns_ > slots_.size()) { // what they wait for is not this thread's
         std::this_thread::yield();
-        waitingTurns = 0;
+        waitingTurns_ = 0;
       }
     }
-    std::lock_guard lock(launch.mutex);
-    for (auto &slot : slots)
+    std::lock_guard lock(launch_.mutex);
+    for (auto &slot : slots_)
       if (slot->observer)
-        slot->observer->finish(launch.result);
+        slot->observer->finish(launch_.result);
   }
 
 private:
@@ -163,15 +163,15 @@ private:
   /// then a new one. If there is no new one, or too many are running, the next of those that have
   /// begun is chosen. Returns null at the end.
   Slot *pick() {
-    if (current < slots.size() && slots[current]->running && !slots[current]->waiting)
-      return slots[current].get();
+    if (current_ < slots_.size() && slots_[current_]->running && !slots_[current_]->waiting)
+      return slots_[current_].get();
     if (Slot *fresh = start())
       return fresh;
-    for (size_t i = 1; i <= slots.size(); ++i) {
-      const size_t k = (current + i) % slots.size();
-      if (slots[k]->running) {
-        current = k;
-        return slots[k].get();
+    for (size_t i = 1; i <= slots_.size(); ++i) {
+      const size_t k = (current_ + i) % slots_.size();
+      if (slots_[k]->running) {
+        current_ = k;
+        return slots_[k].get();
       }
     }
     return nullptr;
@@ -180,66 +180,66 @@ private:
   /// Begins the next workgroup.
   Slot *start() {
     const bool busy =
-        std::any_of(slots.begin(), slots.end(), [](const auto &s) { return s->running != 0; });
-    if (launch.next.load(std::memory_order_relaxed) >= launch.groups)
+        std::any_of(slots_.begin(), slots_.end(), [](const auto &s) { return s->running != 0; });
+    if (launch_.next.load(std::memory_order_relaxed) >= launch_.groups)
       return nullptr;
     // A thread without work may always begin one. The limit is for threads that hold waiting
     // workgroups.
-    if (launch.active.fetch_add(1) >= launch.resident && busy) {
-      --launch.active;
+    if (launch_.active.fetch_add(1) >= launch_.resident && busy) {
+      --launch_.active;
       return nullptr;
     }
-    const uint64_t g = launch.next.fetch_add(1);
-    if (g >= launch.groups) {
-      --launch.active;
+    const uint64_t g = launch_.next.fetch_add(1);
+    if (g >= launch_.groups) {
+      --launch_.active;
       return nullptr;
     }
     auto free =
-        std::find_if(slots.begin(), slots.end(), [](const auto &s) { return s->running == 0; });
-    if (free == slots.end()) {
-      slots.push_back(std::make_unique<Slot>());
-      if (launch.watch)
-        slots.back()->observer = launch.watch->observer();
-      free = std::prev(slots.end());
+        std::find_if(slots_.begin(), slots_.end(), [](const auto &s) { return s->running == 0; });
+    if (free == slots_.end()) {
+      slots_.push_back(std::make_unique<Slot>());
+      if (launch_.watch)
+        slots_.back()->observer = launch_.watch->observer();
+      free = std::prev(slots_.end());
     }
-    current = static_cast<size_t>(free - slots.begin());
+    current_ = static_cast<size_t>(free - slots_.begin());
     begin(**free, g);
     return free->get();
   }
 
   void fail(const Group &group, const Wave &w, const WaveFault &f) {
-    fail(describe(launch, group, w, f));
+    fail(describe(launch_, group, w, f));
   }
 
   void fail(Fault fault) {
-    std::lock_guard lock(launch.mutex);
-    if (launch.result.ok)
-      launch.result.fault = std::move(fault);
-    launch.result.ok = false;
-    launch.failed = true;
+    std::lock_guard lock(launch_.mutex);
+    if (launch_.result.ok)
+      launch_.result.fault = std::move(fault);
+    launch_.result.ok = false;
+    launch_.failed = true;
   }
 
   bool setup(Slot &slot, unsigned index, uint8_t *lds) {
     Wave &w = slot.group.waves[index];
-    const Program &p = launch.program;
+    const Program &p = launch_.program;
     const uint64_t scratchSize = scratchBytes();
     w.target = p.target;
-    w.memory = &launch.memory;
+    w.memory = &launch_.memory;
     w.group = &slot.group;
     w.index = index;
-    w.lanes = launch.lanes;
+    w.lanes = launch_.lanes;
     w.codeBegin = p.insts.data();
     w.codeEnd = p.insts.data() + p.insts.size() - 1;
     w.codeAddress = p.address;
     w.current = w.codeBegin;
     w.probe = slot.observer.get();
     w.lds = lds;
-    w.ldsSize = launch.ldsBytes;
+    w.ldsSize = launch_.ldsBytes;
     try {
       w.v = slot.storage.registers(index, std::max(p.vgprs, 3u), p.accVgprs);
       w.scratchSize = static_cast<uint32_t>(scratchSize);
       w.scratch = scratchSize ? slot.storage.scratch(index, scratchSize * kLanes) : nullptr;
-      setupWave(w, launch.dispatch, slot.group.id, index, launch.packet);
+      setupWave(w, launch_.dispatch, slot.group.id, index, launch_.packet);
     } catch (const WaveFault &f) {
       fail(slot.group, w, f);
       return false;
@@ -249,7 +249,7 @@ private:
 
   /// Dynamic stacks get a fixed size, as the HSA runtime gives by default.
   uint64_t scratchBytes() const {
-    const KernelDescriptor &k = launch.dispatch.kernel->descriptor;
+    const KernelDescriptor &k = launch_.dispatch.kernel->descriptor;
     uint64_t bytes = k.privateSegmentFixedSize;
     if (k.dynamicStack())
       bytes = std::max<uint64_t>(bytes, 16 << 10);
@@ -257,18 +257,18 @@ private:
   }
 
   void begin(Slot &slot, uint64_t number) {
-    const auto &grid = launch.dispatch.grid;
+    const auto &grid = launch_.dispatch.grid;
     slot.group.id = {static_cast<uint32_t>(number % grid[0]),
                      static_cast<uint32_t>(number / grid[0] % grid[1]),
                      static_cast<uint32_t>(number / grid[0] / grid[1])};
     slot.group.number = number;
-    slot.running = launch.wavesOfGroup;
+    slot.running = launch_.wavesOfGroup;
     slot.atBarrier = 0;
     slot.waiting = false;
-    uint8_t *lds = slot.storage.lds(launch.ldsBytes);
-    slot.group.grid = &launch.grid;
-    slot.group.waves.assign(launch.wavesOfGroup, Wave());
-    for (unsigned i = 0; i < launch.wavesOfGroup; ++i)
+    uint8_t *lds = slot.storage.lds(launch_.ldsBytes);
+    slot.group.grid = &launch_.grid;
+    slot.group.waves.assign(launch_.wavesOfGroup, Wave());
+    for (unsigned i = 0; i < launch_.wavesOfGroup; ++i)
       if (!setup(slot, i, lds))
         return;
     if (slot.observer)
@@ -277,10 +277,10 @@ private:
 
   /// Lets the host answer the requests of waves. A workgroup that waited for an answer runs next.
   void serve(Slot &slot) {
-    if (!launch.options.serve)
+    if (!launch_.options.serve)
       return;
     try {
-      if (launch.options.serve())
+      if (launch_.options.serve())
         slot.waiting = false;
     } catch (const WaveFault &f) {
       fail(slot.group, someWave(slot.group), f);
@@ -300,22 +300,22 @@ private:
   /// Gives notice once if the launch takes long, and ends it when its time is over.
   void watchTime(const Slot &slot) {
     using namespace std::chrono;
-    const Options &options = launch.options;
-    const bool notices = options.notice && !launch.noticed.load(std::memory_order_relaxed);
+    const Options &options = launch_.options;
+    const bool notices = options.notice && !launch_.noticed.load(std::memory_order_relaxed);
     const bool limited = options.timeLimit.count() > 0;
     if (!notices && !limited)
       return;
-    const nanoseconds elapsed = steady_clock::now() - launch.started;
+    const nanoseconds elapsed = steady_clock::now() - launch_.started;
     auto progress = [&](nanoseconds time) {
       char text[32];
       const double s = duration<double>(time).count();
       std::snprintf(text, sizeof text, "%.*f", s < 10 ? 1 : 0, s);
-      return std::string(text) + " s, and " + std::to_string(launch.ended) + " of " +
-             std::to_string(launch.groups) + " workgroups have ended";
+      return std::string(text) + " s, and " + std::to_string(launch_.ended) + " of " +
+             std::to_string(launch_.groups) + " workgroups have ended";
     };
     if (limited && elapsed >= options.timeLimit) {
       const Wave &w = someWave(slot.group);
-      const bool waits = w.stop != Stop::End && looksWaiting(launch.program, w);
+      const bool waits = w.stop != Stop::End && looksWaiting(launch_.program, w);
       return fail(slot.group, w,
                   {"the launch exceeded its limit of " + progress(options.timeLimit) + "; a wave " +
                        (waits ? "is in a loop that waits for memory to change," : "is"),
@@ -323,21 +323,21 @@ private:
     }
     const nanoseconds after =
         limited ? std::min(options.noticeAfter, options.timeLimit / 2) : options.noticeAfter;
-    if (!notices || elapsed < after || launch.noticed.exchange(true))
+    if (!notices || elapsed < after || launch_.noticed.exchange(true))
       return;
     const std::string text = "it has run for " + progress(elapsed);
     if (slot.running)
       options.notice(
-          describe(launch, slot.group, someWave(slot.group), {text + "; a wave is"}).message);
+          describe(launch_, slot.group, someWave(slot.group), {text + "; a wave is"}).message);
     else
-      options.notice("kernel '" + launch.dispatch.kernel->name + "': " + text);
+      options.notice("kernel '" + launch_.dispatch.kernel->name + "': " + text);
   }
 
   /// Each wave of the workgroup runs for a slice, or until it must wait.
   void turn(Slot &slot) {
-    if (launch.options.abandon && launch.options.abandon()) {
+    if (launch_.options.abandon && launch_.options.abandon()) {
       Fault fault;
-      fault.kernel = launch.dispatch.kernel->name;
+      fault.kernel = launch_.dispatch.kernel->name;
       fault.message = "kernel '" + fault.kernel + "': abandoned";
       return fail(std::move(fault));
     }
@@ -345,9 +345,9 @@ private:
     for (Wave &w : slot.group.waves) {
       if (w.stop == Stop::End || w.stop == Stop::Barrier)
         continue;
-      if (launch.failed.load(std::memory_order_relaxed))
+      if (launch_.failed.load(std::memory_order_relaxed))
         return;
-      if (w.gridTarget && launch.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
+      if (w.gridTarget && launch_.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
         w.gridTarget = 0;
         if (slot.observer)
           slot.observer->passedGridBarrier(w);
@@ -370,14 +370,15 @@ private:
       if (w.stop == Stop::Barrier)
         ++slot.atBarrier;
       w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
-      if (w.executed > launch.options.instructionLimit) {
-        fail(slot.group, w,
-             {"the wave exceeded its limit of " + std::to_string(launch.options.instructionLimit) +
-                  " instructions" +
-                  (w.gridTarget ? ", at a barrier of the grid where others do not come"
-                   : looksWaiting(launch.program, w) ? ", in a loop that waits for memory to change"
+      if (w.executed > launch_.options.instructionLimit) {
+        fail(
+            slot.group, w,
+            {"the wave exceeded its limit of " + std::to_string(launch_.options.instructionLimit) +
+                 " instructions" +
+                 (w.gridTarget ? ", at a barrier of the grid where others do not come"
+                  : looksWaiting(launch_.program, w) ? ", in a loop that waits for memory to change"
                                                      : ""),
-              -1, 0, FaultKind::Limit});
+             -1, 0, FaultKind::Limit});
         return;
       }
     }
@@ -399,14 +400,14 @@ private:
     const auto &waves = slot.group.waves;
     slot.waiting = std::all_of(waves.begin(), waves.end(), [this](const Wave &w) {
       return w.stop == Stop::End || w.stop == Stop::Barrier || w.stop == Stop::Yield ||
-             looksWaiting(launch.program, w);
+             looksWaiting(launch_.program, w);
     });
   }
 
-  Launch &launch;
-  std::vector<std::unique_ptr<Slot>> slots;
-  size_t current = 0;
-  size_t waitingTurns = 0; ///< in a row
+  Launch &launch_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  size_t current_ = 0;
+  size_t waitingTurns_ = 0; ///< in a row
 };
 } // namespace
 

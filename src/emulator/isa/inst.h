@@ -5,7 +5,7 @@
 
 namespace flyemu {
 
-struct Wave;
+struct Wave; // what handlers work on; this room knows no more of it
 struct Inst;
 struct OpDef;
 

@@ -143,7 +143,7 @@ llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disasse
 } // namespace
 
 McTarget::McTarget(std::string_view cpu, std::string_view features)
-    : impl(std::make_unique<Impl>()) {
+    : impl_(std::make_unique<Impl>()) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -151,7 +151,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
     LLVMInitializeAMDGPUDisassembler();
   });
   std::string error;
-  Impl &i = *impl;
+  Impl &i = *impl_;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(i.triple, error);
   if (!target)
     throw std::invalid_argument(error);
@@ -179,19 +179,19 @@ McTarget::~McTarget() = default;
 McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl->disassembler, impl->gfx9, code, bytes, address, inst, size);
+  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
   McInstruction result{inst.getOpcode(), static_cast<unsigned>(size),
-                       impl->effectsOf(inst.getOpcode())};
+                       impl_->effectsOf(inst.getOpcode())};
   unsigned vectorsWritten = 0;
-  const llvm::MCInstrDesc &description = impl->instructions->get(inst.getOpcode());
+  const llvm::MCInstrDesc &description = impl_->instructions->get(inst.getOpcode());
   for (unsigned k = 0; k < inst.getNumOperands(); ++k) {
     if (!inst.getOperand(k).isReg())
       continue;
     const bool written = k < description.getNumDefs();
     const unsigned id = inst.getOperand(k).getReg().id();
-    const RegisterFacts &facts = impl->factsOf(id);
+    const RegisterFacts &facts = impl_->factsOf(id);
     (written ? result.trapWrites : result.trapReads) |= facts.trapTemporaries;
     const bool tied = !written && k < description.getNumOperands() &&
                       description.getOperandConstraint(k, llvm::MCOI::TIED_TO) != -1;
@@ -209,20 +209,20 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
 std::string McTarget::print(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl->disassembler, impl->gfx9, code, bytes, address, inst, size);
+  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, address, inst, size);
   if (status == llvm::MCDisassembler::Fail)
     return {};
   std::string text;
   llvm::raw_string_ostream out(text);
-  impl->printer->printInst(&inst, address, "", *impl->subtarget, out);
+  impl_->printer->printInst(&inst, address, "", *impl_->subtarget, out);
   size_t begin = text.find_first_not_of(" \t");
   return begin == std::string::npos ? std::string() : text.substr(begin);
 }
 
-unsigned McTarget::numOpcodes() const { return impl->instructions->getNumOpcodes(); }
+unsigned McTarget::numOpcodes() const { return impl_->instructions->getNumOpcodes(); }
 
 std::string_view McTarget::opcodeName(unsigned opcode) const {
-  llvm::StringRef name = impl->instructions->getName(opcode);
+  llvm::StringRef name = impl_->instructions->getName(opcode);
   return {name.data(), name.size()};
 }
 

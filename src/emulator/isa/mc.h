@@ -70,7 +70,7 @@ public:
 
 private:
   struct Impl;
-  std::unique_ptr<Impl> impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 } // namespace flyemu

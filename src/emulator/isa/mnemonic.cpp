@@ -59,6 +59,10 @@ std::string strip(std::string s) {
   }
   dropRepeat(s);
   dropSecondName(s);
+  // Products of f8f6f4 have a record for each pair of formats, which are fields of the instruction.
+  constexpr std::string_view kAnyFormat = "f8f6f4";
+  if (const size_t at = s.find(kAnyFormat); at != std::string::npos)
+    s.resize(at + kAnyFormat.size());
   return s;
 }
 } // namespace

@@ -29,8 +29,8 @@ public:
   bool string(string_t &) override { return true; }
   bool binary(binary_t &) override { return true; }
   bool key(string_t &) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ <= maxDepth; }
-  bool start_array(std::size_t) override { return ++depth_ <= maxDepth; }
+  bool start_object(std::size_t) override { return ++depth_ <= kMaxDepth; }
+  bool start_array(std::size_t) override { return ++depth_ <= kMaxDepth; }
   bool end_object() override { return --depth_, true; }
   bool end_array() override { return --depth_, true; }
   bool parse_error(std::size_t, const std::string &, const json::exception &) override {
@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  static constexpr int maxDepth = 16;
+  static constexpr int kMaxDepth = 16;
   int depth_ = 0;
 };
 

@@ -22,11 +22,11 @@ struct Decoded {
 
 /// Room for the largest instruction: 32 rows or columns in all blocks, 128 k. Per thread, reused.
 struct Workspace {
-  static constexpr unsigned maxInput = 64 * 128, maxOutput = 64 * 32;
-  uint64_t rawA[maxInput], rawB[maxInput]; // [block][row][k], [block][column][k]
-  uint64_t rawC[maxOutput];
+  static constexpr unsigned kMaxInput = 64 * 128, kMaxOutput = 64 * 32;
+  uint64_t rawA[kMaxInput], rawB[kMaxInput]; // [block][row][k], [block][column][k]
+  uint64_t rawC[kMaxOutput];
   Decoded decodedA, decodedB; // group-and-truncate instructions have at most 32 k
-  alignas(64) float results[maxOutput];
+  alignas(64) float results[kMaxOutput];
 };
 
 /// The element of `bits` bits at a slot; elements of 6 bits may straddle two registers.
@@ -76,57 +76,57 @@ class Execution {
 public:
   Execution(const MatrixOp &op, const OperandMaps &maps, const Modifiers &modifiers,
             const Registers &registers, Workspace &space)
-      : op(op), maps(maps), modifiers(modifiers), registers(registers), space(space) {}
+      : op_(op), maps_(maps), modifiers_(modifiers), registers_(registers), space_(space) {}
 
   void run() {
-    if (op.core == MatrixCore::Cdna && op.m % 16 == 0 && op.n % 16 == 0 && !modifiers.blgp &&
-        !modifiers.cbsz) {
-      if (op.arithmetic == Arithmetic::GroupTruncate)
+    if (op_.core == MatrixCore::Cdna && op_.m % 16 == 0 && op_.n % 16 == 0 && !modifiers_.blgp &&
+        !modifiers_.cbsz) {
+      if (op_.arithmetic == Arithmetic::GroupTruncate)
         return runGroupLanes();
-      if (op.arithmetic == Arithmetic::FmaChain && op.a != Elem::F64)
+      if (op_.arithmetic == Arithmetic::FmaChain && op_.a != Elem::F64)
         return runChainLanes();
     }
     gather();
-    for (unsigned block = 0; block < op.blocks; ++block)
-      for (unsigned column = 0; column < op.n; column += kStripWidth)
+    for (unsigned block = 0; block < op_.blocks; ++block)
+      for (unsigned column = 0; column < op_.n; column += kStripWidth)
         strip(block, column);
     scatter();
   }
 
 private:
   void gather() {
-    unsigned stride = registers.laneStride, bitsA = bitsOf(op.a), bitsB = bitsOf(op.b);
+    unsigned stride = registers_.laneStride, bitsA = bitsOf(op_.a), bitsB = bitsOf(op_.b);
     bool permuteB =
-        op.core == MatrixCore::Cdna && !op.anyFormat && op.a != Elem::F64 && modifiers.blgp;
-    bool broadcastA = op.core == MatrixCore::Cdna && op.blocks > 1 && modifiers.cbsz;
-    size_t perBlock = static_cast<size_t>(op.m) * maps.storedK;
-    std::memset(space.rawA, 0, sizeof(uint64_t) * op.blocks * op.m * op.k);
-    for (unsigned block = 0; block < op.blocks; ++block) {
+        op_.core == MatrixCore::Cdna && !op_.anyFormat && op_.a != Elem::F64 && modifiers_.blgp;
+    bool broadcastA = op_.core == MatrixCore::Cdna && op_.blocks > 1 && modifiers_.cbsz;
+    size_t perBlock = static_cast<size_t>(op_.m) * maps_.storedK;
+    std::memset(space_.rawA, 0, sizeof(uint64_t) * op_.blocks * op_.m * op_.k);
+    for (unsigned block = 0; block < op_.blocks; ++block) {
       // CBSZ: groups of 2^cbsz blocks share the block that ABID names.
-      unsigned group = 1u << modifiers.cbsz;
-      unsigned from = broadcastA ? (block & ~(group - 1)) | (modifiers.abid & (group - 1)) : block;
-      for (unsigned row = 0; row < op.m; ++row)
-        for (unsigned k = 0; k < maps.storedK; ++k) {
-          Slot slot = maps.a[from * perBlock + row * maps.storedK + k];
-          unsigned dense = op.sparse ? denseK(slot, k) : k;
-          space.rawA[(block * op.m + row) * op.k + dense] =
-              read(registers.a, stride, slot, bitsA, slot.lane);
+      unsigned group = 1u << modifiers_.cbsz;
+      unsigned from = broadcastA ? (block & ~(group - 1)) | (modifiers_.abid & (group - 1)) : block;
+      for (unsigned row = 0; row < op_.m; ++row)
+        for (unsigned k = 0; k < maps_.storedK; ++k) {
+          Slot slot = maps_.a[from * perBlock + row * maps_.storedK + k];
+          unsigned dense = op_.sparse ? denseK(slot, k) : k;
+          space_.rawA[(block * op_.m + row) * op_.k + dense] =
+              read(registers_.a, stride, slot, bitsA, slot.lane);
         }
     }
-    size_t countB = static_cast<size_t>(op.blocks) * op.n * op.k;
+    size_t countB = static_cast<size_t>(op_.blocks) * op_.n * op_.k;
     for (size_t i = 0; i < countB; ++i) {
-      Slot slot = maps.b[i];
-      unsigned lane = permuteB ? blgpLane(modifiers.blgp, slot.lane) : slot.lane;
-      space.rawB[i] = read(registers.b, stride, slot, bitsB, lane);
+      Slot slot = maps_.b[i];
+      unsigned lane = permuteB ? blgpLane(modifiers_.blgp, slot.lane) : slot.lane;
+      space_.rawB[i] = read(registers_.b, stride, slot, bitsB, lane);
     }
-    unsigned bitsC = bitsOf(op.acc);
-    for (size_t i = 0; i < maps.d.size(); ++i)
-      space.rawC[i] = read(registers.c, stride, resultSlot(i), bitsC, maps.d[i].lane);
+    unsigned bitsC = bitsOf(op_.acc);
+    for (size_t i = 0; i < maps_.d.size(); ++i)
+      space_.rawC[i] = read(registers_.c, stride, resultSlot(i), bitsC, maps_.d[i].lane);
   }
 
   Slot resultSlot(size_t i) const {
-    Slot slot = maps.d[i];
-    if (op.core == MatrixCore::Rdna3 && bitsOf(op.acc) == 16 && modifiers.upperHalf)
+    Slot slot = maps_.d[i];
+    if (op_.core == MatrixCore::Rdna3 && bitsOf(op_.acc) == 16 && modifiers_.upperHalf)
       slot.bit = static_cast<uint16_t>(slot.bit + 16);
     return slot;
   }
@@ -134,25 +134,25 @@ private:
   /// Which k a stored value of a sparse row stands for. Two index bits per stored value; a register
   /// holds several sets, ABID picks one (when CBSZ is 0).
   unsigned denseK(Slot slot, unsigned k) const {
-    unsigned inLane = slot.bit / bitsOf(op.a);
-    unsigned perLane = op.m * maps.storedK / op.lanes();
+    unsigned inLane = slot.bit / bitsOf(op_.a);
+    unsigned perLane = op_.m * maps_.storedK / op_.lanes();
     unsigned setBits = 2 * perLane;
-    unsigned set = modifiers.cbsz ? 0 : modifiers.abid;
+    unsigned set = modifiers_.cbsz ? 0 : modifiers_.abid;
     unsigned shift = (set * setBits + 2 * inLane) % 32;
-    unsigned index = (registers.index[slot.lane] >> shift) & 3;
+    unsigned index = (registers_.index[slot.lane] >> shift) & 3;
     return (k / 2) * 4 + index;
   }
 
   void strip(unsigned block, unsigned column) {
-    unsigned width = std::min<unsigned>(kStripWidth, op.n - column);
-    switch (op.arithmetic) {
+    unsigned width = std::min<unsigned>(kStripWidth, op_.n - column);
+    switch (op_.arithmetic) {
     case Arithmetic::GroupTruncate:
       return groupStrip(block, column, width);
     case Arithmetic::Integer:
       return integerStrip(block, column, width);
     case Arithmetic::FmaChain:
-      return op.a == Elem::F64 ? chainStrip<double>(block, column, width)
-                               : chainStrip<float>(block, column, width);
+      return op_.a == Elem::F64 ? chainStrip<double>(block, column, width)
+                                : chainStrip<float>(block, column, width);
     case Arithmetic::SingleRounding:
       return dotStrip(block, column, width);
     }
@@ -161,21 +161,21 @@ private:
   /// The usual form: 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and
   /// D alike, so whole strips are decoded at once.
   void runGroupLanes() {
-    unsigned stride = registers.laneStride;
-    Decoded &a = space.decodedA, &b = space.decodedB;
-    for (unsigned block = 0; block < op.blocks; ++block) {
-      decodeOperand(op.a, registers.a, &maps.a[block * op.m * op.k], op.m, a);
-      decodeOperand(op.b, registers.b, &maps.b[block * op.n * op.k], op.n, b);
-      for (unsigned row = 0; row < op.m; ++row)
-        for (unsigned column = 0; column < op.n; column += 16) {
-          size_t at = (block * op.m + row) * op.n + column;
-          size_t word = maps.d[at].bit / 32 * stride + maps.d[at].lane;
+    unsigned stride = registers_.laneStride;
+    Decoded &a = space_.decodedA, &b = space_.decodedB;
+    for (unsigned block = 0; block < op_.blocks; ++block) {
+      decodeOperand(op_.a, registers_.a, &maps_.a[block * op_.m * op_.k], op_.m, a);
+      decodeOperand(op_.b, registers_.b, &maps_.b[block * op_.n * op_.k], op_.n, b);
+      for (unsigned row = 0; row < op_.m; ++row)
+        for (unsigned column = 0; column < op_.n; column += 16) {
+          size_t at = (block * op_.m + row) * op_.n + column;
+          size_t word = maps_.d[at].bit / 32 * stride + maps_.d[at].lane;
           alignas(64) float acc[16], start[16];
-          std::memcpy(start, registers.c + word, sizeof(start));
+          std::memcpy(start, registers_.c + word, sizeof(start));
           std::memcpy(acc, start, sizeof(acc));
           unsigned stripA = row / 16, stripB = column / 16;
           alignas(64) int32_t significandA[128], exponentA[128];
-          for (unsigned k = 0; k < op.k; ++k) {
+          for (unsigned k = 0; k < op_.k; ++k) {
             significandA[k] = a.significand[stripA][k][row % 16];
             exponentA[k] = a.exponent[stripA][k][row % 16];
           }
@@ -183,17 +183,17 @@ private:
                            exponentA,
                            b.significand[stripB][0],
                            b.exponent[stripB][0],
-                           op.k,
-                           op.group,
-                           fractionBits(op.a) + fractionBits(op.b),
-                           bitsOf(op.a) == 8};
+                           op_.k,
+                           op_.group,
+                           fractionBits(op_.a) + fractionBits(op_.b),
+                           bitsOf(op_.a) == 8};
           kernels().groupTruncate(strip, acc);
           bool largeProducts = a.largest + b.largest >= 120;
           for (unsigned lane = 0; lane < 16; ++lane)
             if (a.special[stripA][row % 16] || b.special[stripB][lane] || largeProducts ||
                 !std::isfinite(start[lane]) || !std::isfinite(acc[lane]))
               acc[lane] = exceptionalLane(block, row, column + lane, start[lane]);
-          std::memcpy(space.results + at, acc, sizeof(acc));
+          std::memcpy(space_.results + at, acc, sizeof(acc));
         }
     }
     storeResults();
@@ -201,25 +201,25 @@ private:
 
   /// f32 chains in the same strips.
   void runChainLanes() {
-    unsigned stride = registers.laneStride;
+    unsigned stride = registers_.laneStride;
     alignas(64) float a[128], b[128 * 16];
-    for (unsigned block = 0; block < op.blocks; ++block)
-      for (unsigned column = 0; column < op.n; column += 16) {
-        for (unsigned k = 0; k < op.k; ++k) {
-          Slot slot = maps.b[(block * op.n + column) * op.k + k];
-          std::memcpy(b + 16 * k, registers.b + slot.bit / 32 * stride + slot.lane,
+    for (unsigned block = 0; block < op_.blocks; ++block)
+      for (unsigned column = 0; column < op_.n; column += 16) {
+        for (unsigned k = 0; k < op_.k; ++k) {
+          Slot slot = maps_.b[(block * op_.n + column) * op_.k + k];
+          std::memcpy(b + 16 * k, registers_.b + slot.bit / 32 * stride + slot.lane,
                       16 * sizeof(float));
         }
-        for (unsigned row = 0; row < op.m; ++row) {
-          size_t at = (block * op.m + row) * op.n + column;
-          for (unsigned k = 0; k < op.k; ++k) {
-            Slot slot = maps.a[(block * op.m + row) * op.k + k];
-            a[k] = std::bit_cast<float>(registers.a[slot.bit / 32 * stride + slot.lane]);
+        for (unsigned row = 0; row < op_.m; ++row) {
+          size_t at = (block * op_.m + row) * op_.n + column;
+          for (unsigned k = 0; k < op_.k; ++k) {
+            Slot slot = maps_.a[(block * op_.m + row) * op_.k + k];
+            a[k] = std::bit_cast<float>(registers_.a[slot.bit / 32 * stride + slot.lane]);
           }
-          std::memcpy(space.results + at,
-                      registers.c + maps.d[at].bit / 32 * stride + maps.d[at].lane,
+          std::memcpy(space_.results + at,
+                      registers_.c + maps_.d[at].bit / 32 * stride + maps_.d[at].lane,
                       16 * sizeof(float));
-          kernels().fmaChainF32(a, b, op.k, space.results + at);
+          kernels().fmaChainF32(a, b, op_.k, space_.results + at);
         }
       }
     storeResults();
@@ -227,9 +227,9 @@ private:
 
   /// D may overlap A, B and C: nothing is written before all is read.
   void storeResults() {
-    for (size_t at = 0; at < maps.d.size(); at += 16)
-      std::memcpy(registers.d + maps.d[at].bit / 32 * registers.laneStride + maps.d[at].lane,
-                  space.results + at, 16 * sizeof(float));
+    for (size_t at = 0; at < maps_.d.size(); at += 16)
+      std::memcpy(registers_.d + maps_.d[at].bit / 32 * registers_.laneStride + maps_.d[at].lane,
+                  space_.results + at, 16 * sizeof(float));
   }
 
   void decodeOperand(Elem elem, const uint32_t *base, const Slot *slots, unsigned rows,
@@ -238,9 +238,9 @@ private:
     std::memset(to.special, 0, sizeof(to.special));
     LaneStrip strip{nullptr, 0, elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem)};
     for (unsigned row = 0; row < rows; row += 16)
-      for (unsigned k = 0; k < op.k; ++k) {
-        Slot slot = slots[row * op.k + k];
-        strip.words = base + slot.bit / 32 * registers.laneStride + slot.lane;
+      for (unsigned k = 0; k < op_.k; ++k) {
+        Slot slot = slots[row * op_.k + k];
+        strip.words = base + slot.bit / 32 * registers_.laneStride + slot.lane;
         strip.shift = elem == Elem::XF32 ? 13 : slot.bit % 32;
         unsigned at = row / 16;
         to.largest =
@@ -251,25 +251,25 @@ private:
 
   float exceptionalLane(unsigned block, unsigned row, unsigned column, float acc) const {
     uint32_t a[128], b[128];
-    for (unsigned k = 0; k < op.k; ++k) {
-      Slot slotA = maps.a[(block * op.m + row) * op.k + k],
-           slotB = maps.b[(block * op.n + column) * op.k + k];
+    for (unsigned k = 0; k < op_.k; ++k) {
+      Slot slotA = maps_.a[(block * op_.m + row) * op_.k + k],
+           slotB = maps_.b[(block * op_.n + column) * op_.k + k];
       a[k] = static_cast<uint32_t>(
-          read(registers.a, registers.laneStride, slotA, bitsOf(op.a), slotA.lane));
+          read(registers_.a, registers_.laneStride, slotA, bitsOf(op_.a), slotA.lane));
       b[k] = static_cast<uint32_t>(
-          read(registers.b, registers.laneStride, slotB, bitsOf(op.b), slotB.lane));
+          read(registers_.b, registers_.laneStride, slotB, bitsOf(op_.b), slotB.lane));
     }
     return exceptionalDot(a, b, acc);
   }
 
   uint64_t rawA(unsigned block, unsigned row, unsigned k) const {
-    return space.rawA[(block * op.m + row) * op.k + k];
+    return space_.rawA[(block * op_.m + row) * op_.k + k];
   }
   uint64_t rawB(unsigned block, unsigned column, unsigned k) const {
-    return space.rawB[(block * op.n + column) * op.k + k];
+    return space_.rawB[(block * op_.n + column) * op_.k + k];
   }
   uint64_t &rawC(unsigned block, unsigned row, unsigned column) {
-    return space.rawC[(block * op.m + row) * op.n + column];
+    return space_.rawC[(block * op_.m + row) * op_.n + column];
   }
 
   void groupStrip(unsigned block, unsigned column, unsigned width) {
@@ -277,11 +277,11 @@ private:
     alignas(64) int32_t significandB[128 * 16], exponentB[128 * 16];
     bool specialColumn[16] = {};
     int32_t largestB = kZeroExponent;
-    for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned k = 0; k < op_.k; ++k)
       for (unsigned lane = 0; lane < 16; ++lane) {
         Term term{0, kZeroExponent, false};
         if (lane < width)
-          term = decode(op.b, static_cast<uint32_t>(rawB(block, column + lane, k)));
+          term = decode(op_.b, static_cast<uint32_t>(rawB(block, column + lane, k)));
         significandB[16 * k + lane] = term.significand;
         exponentB[16 * k + lane] = term.exponent;
         specialColumn[lane] |= term.special;
@@ -293,15 +293,15 @@ private:
                      exponentA,
                      significandB,
                      exponentB,
-                     op.k,
-                     op.group,
-                     fractionBits(op.a) + fractionBits(op.b),
-                     bitsOf(op.a) == 8};
-    for (unsigned row = 0; row < op.m; ++row) {
+                     op_.k,
+                     op_.group,
+                     fractionBits(op_.a) + fractionBits(op_.b),
+                     bitsOf(op_.a) == 8};
+    for (unsigned row = 0; row < op_.m; ++row) {
       bool specialRow = false;
       int32_t largestA = kZeroExponent;
-      for (unsigned k = 0; k < op.k; ++k) {
-        Term term = decode(op.a, static_cast<uint32_t>(rawA(block, row, k)));
+      for (unsigned k = 0; k < op_.k; ++k) {
+        Term term = decode(op_.a, static_cast<uint32_t>(rawA(block, row, k)));
         significandA[k] = term.significand;
         exponentA[k] = term.exponent;
         specialRow |= term.special;
@@ -326,7 +326,7 @@ private:
 
   float exceptionalRaw(unsigned block, unsigned row, unsigned column, float acc) const {
     uint32_t a[128], b[128];
-    for (unsigned k = 0; k < op.k; ++k) {
+    for (unsigned k = 0; k < op_.k; ++k) {
       a[k] = static_cast<uint32_t>(rawA(block, row, k));
       b[k] = static_cast<uint32_t>(rawB(block, column, k));
     }
@@ -334,8 +334,8 @@ private:
   }
 
   float exceptionalDot(const uint32_t *a, const uint32_t *b, float acc) const {
-    for (unsigned k = 0; k < op.k; k += op.group)
-      acc = groupTruncateScalar(op.a, op.b, a + k, b + k, op.group, acc);
+    for (unsigned k = 0; k < op_.k; k += op_.group)
+      acc = groupTruncateScalar(op_.a, op_.b, a + k, b + k, op_.group, acc);
     return acc;
   }
 
@@ -343,22 +343,22 @@ private:
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     // f64 has no lane permutation: its BLGP bits negate A, B and C.
     bool f64 = sizeof(T) == 8;
-    T signA = f64 && (modifiers.blgp & 1) ? -1 : 1, signB = f64 && (modifiers.blgp & 2) ? -1 : 1,
-      signC = f64 && (modifiers.blgp & 4) ? -1 : 1;
+    T signA = f64 && (modifiers_.blgp & 1) ? -1 : 1, signB = f64 && (modifiers_.blgp & 2) ? -1 : 1,
+      signC = f64 && (modifiers_.blgp & 4) ? -1 : 1;
     alignas(64) T a[128], b[128 * 16] = {}, acc[16] = {};
-    for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned k = 0; k < op_.k; ++k)
       for (unsigned lane = 0; lane < width; ++lane)
         b[16 * k + lane] =
             signB * std::bit_cast<T>(static_cast<Bits>(rawB(block, column + lane, k)));
-    for (unsigned row = 0; row < op.m; ++row) {
-      for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned row = 0; row < op_.m; ++row) {
+      for (unsigned k = 0; k < op_.k; ++k)
         a[k] = signA * std::bit_cast<T>(static_cast<Bits>(rawA(block, row, k)));
       for (unsigned lane = 0; lane < width; ++lane)
         acc[lane] = signC * std::bit_cast<T>(static_cast<Bits>(rawC(block, row, column + lane)));
       if constexpr (sizeof(T) == 8)
-        kernels().fmaChainF64(a, b, op.k, acc);
+        kernels().fmaChainF64(a, b, op_.k, acc);
       else
-        kernels().fmaChainF32(a, b, op.k, acc);
+        kernels().fmaChainF32(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane)
         rawC(block, row, column + lane) = std::bit_cast<Bits>(acc[lane]);
     }
@@ -367,7 +367,7 @@ private:
   /// 2^(E8M0 byte - 127) for the block of 32 k that holds `k`; NaN for 255.
   double scale(const uint32_t *base, unsigned opsel, unsigned row, unsigned rows,
                unsigned k) const {
-    if (!op.scaled)
+    if (!op_.scaled)
       return 1.0;
     unsigned lane = row + rows * (k / 32);
     unsigned byte = (base[lane] >> (8 * (opsel & 3))) & 255;
@@ -377,38 +377,38 @@ private:
 
   double signedValue(Elem elem, uint64_t bits, unsigned operand, unsigned k) const {
     double result = value(elem, bits);
-    uint8_t negate = k % 2 ? modifiers.negHi : modifiers.negLo;
-    return op.core != MatrixCore::Cdna && (negate >> operand) & 1 ? -result : result;
+    uint8_t negate = k % 2 ? modifiers_.negHi : modifiers_.negLo;
+    return op_.core != MatrixCore::Cdna && (negate >> operand) & 1 ? -result : result;
   }
 
   void dotStrip(unsigned block, unsigned column, unsigned width) {
     alignas(64) double a[128], b[128 * 16] = {}, acc[16] = {};
-    for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned k = 0; k < op_.k; ++k)
       for (unsigned lane = 0; lane < width; ++lane)
-        b[16 * k + lane] = signedValue(op.b, rawB(block, column + lane, k), 1, k) *
-                           scale(registers.scaleB, modifiers.opselB, column + lane, op.n, k);
-    for (unsigned row = 0; row < op.m; ++row) {
-      for (unsigned k = 0; k < op.k; ++k)
-        a[k] = signedValue(op.a, rawA(block, row, k), 0, k) *
-               scale(registers.scaleA, modifiers.opselA, row, op.m, k);
+        b[16 * k + lane] = signedValue(op_.b, rawB(block, column + lane, k), 1, k) *
+                           scale(registers_.scaleB, modifiers_.opselB, column + lane, op_.n, k);
+    for (unsigned row = 0; row < op_.m; ++row) {
+      for (unsigned k = 0; k < op_.k; ++k)
+        a[k] = signedValue(op_.a, rawA(block, row, k), 0, k) *
+               scale(registers_.scaleA, modifiers_.opselA, row, op_.m, k);
       for (unsigned lane = 0; lane < width; ++lane) {
-        double c = value(op.acc, rawC(block, row, column + lane));
-        if (op.core != MatrixCore::Cdna) {
-          if (modifiers.negHi & 4)
+        double c = value(op_.acc, rawC(block, row, column + lane));
+        if (op_.core != MatrixCore::Cdna) {
+          if (modifiers_.negHi & 4)
             c = std::fabs(c);
-          if (modifiers.negLo & 4)
+          if (modifiers_.negLo & 4)
             c = -c;
         }
         acc[lane] = c;
       }
-      kernels().dot(a, b, op.k, acc);
+      kernels().dot(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane)
         rawC(block, row, column + lane) = rounded(acc[lane]);
     }
   }
 
   uint64_t rounded(double result) const {
-    switch (op.acc) {
+    switch (op_.acc) {
     case Elem::F16:
       return toF16(result);
     case Elem::BF16:
@@ -422,28 +422,28 @@ private:
 
   /// WMMA's iu8 and iu4 take the signedness of A and B from NEG.
   Elem integerFormat(Elem elem, unsigned operand) const {
-    bool isSigned = op.core != MatrixCore::Cdna && (modifiers.negLo >> operand) & 1;
+    bool isSigned = op_.core != MatrixCore::Cdna && (modifiers_.negLo >> operand) & 1;
     if (!isSigned)
       return elem;
     return elem == Elem::U8 ? Elem::I8 : elem == Elem::U4 ? Elem::I4 : elem;
   }
 
   void integerStrip(unsigned block, unsigned column, unsigned width) {
-    Elem formatA = integerFormat(op.a, 0), formatB = integerFormat(op.b, 1);
+    Elem formatA = integerFormat(op_.a, 0), formatB = integerFormat(op_.b, 1);
     alignas(64) int32_t a[128], b[128 * 16] = {};
-    for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned k = 0; k < op_.k; ++k)
       for (unsigned lane = 0; lane < width; ++lane)
         b[16 * k + lane] = integer(formatB, static_cast<uint32_t>(rawB(block, column + lane, k)));
-    for (unsigned row = 0; row < op.m; ++row) {
+    for (unsigned row = 0; row < op_.m; ++row) {
       alignas(64) int64_t acc[16] = {};
-      for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned k = 0; k < op_.k; ++k)
         a[k] = integer(formatA, static_cast<uint32_t>(rawA(block, row, k)));
       for (unsigned lane = 0; lane < width; ++lane)
         acc[lane] = static_cast<int32_t>(rawC(block, row, column + lane));
-      kernels().dotInteger(a, b, op.k, acc);
+      kernels().dotInteger(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane) {
         int64_t result = acc[lane];
-        if (modifiers.clamp)
+        if (modifiers_.clamp)
           result = std::clamp<int64_t>(result, std::numeric_limits<int32_t>::min(),
                                        std::numeric_limits<int32_t>::max());
         rawC(block, row, column + lane) = static_cast<uint32_t>(result);
@@ -452,16 +452,16 @@ private:
   }
 
   void scatter() {
-    unsigned bits = bitsOf(op.acc);
-    for (size_t i = 0; i < maps.d.size(); ++i)
-      write(registers.d, registers.laneStride, resultSlot(i), bits, space.rawC[i]);
+    unsigned bits = bitsOf(op_.acc);
+    for (size_t i = 0; i < maps_.d.size(); ++i)
+      write(registers_.d, registers_.laneStride, resultSlot(i), bits, space_.rawC[i]);
   }
 
-  const MatrixOp &op;
-  const OperandMaps &maps;
-  const Modifiers &modifiers;
-  const Registers &registers;
-  Workspace &space;
+  const MatrixOp &op_;
+  const OperandMaps &maps_;
+  const Modifiers &modifiers_;
+  const Registers &registers_;
+  Workspace &space_;
 };
 
 } // namespace

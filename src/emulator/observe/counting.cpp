@@ -14,101 +14,101 @@ namespace flyemu {
 namespace {
 class Counting : public Observer {
 public:
-  Counting(const Options &o, const Program &p) : options(o), program(p), clock(p) {}
+  Counting(const Options &o, const Program &p) : options_(o), program_(p), clock_(p) {}
 
   void beginGroup(Group &g) override {
-    c.SQ_WAVES += g.waves.size();
+    c_.SQ_WAVES += g.waves.size();
     for (const Wave &w : g.waves)
-      c.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
-    clock.beginGroup(g);
+      c_.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
+    clock_.beginGroup(g);
   }
 
   void before(Wave &w, const Inst &inst) override {
-    ++c.SQ_INSTS;
+    ++c_.SQ_INSTS;
     if (inst.op)
       count(inst);
-    clock.issue(w, inst);
-    if (options.trace)
+    clock_.issue(w, inst);
+    if (options_.trace)
       trace(w, inst);
   }
 
   void access(Wave &, const Inst &, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool) override {
     if (space == Space::Global) {
-      (write ? c.globalBytesWritten : c.globalBytesRead) += bytes;
-      accessBytes += bytes;
+      (write ? c_.globalBytesWritten : c_.globalBytesRead) += bytes;
+      accessBytes_ += bytes;
       for (uint64_t line = address / kLine; line <= (address + bytes - 1) / kLine; ++line)
-        if (lines.empty() || lines.back() != line)
-          lines.push_back(line);
+        if (lines_.empty() || lines_.back() != line)
+          lines_.push_back(line);
     } else if (space == Space::Lds) {
-      c.ldsBytes += bytes;
-      banks.touch(lane, address, bytes);
+      c_.ldsBytes += bytes;
+      banks_.touch(lane, address, bytes);
     }
   }
 
   void accessesDone(Wave &w, const Inst &) override {
     uint64_t touchedLines = 0, ldsCycles = 0;
-    if (!lines.empty()) {
-      if (!std::is_sorted(lines.begin(), lines.end()))
-        std::sort(lines.begin(), lines.end());
-      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-      for (uint64_t line : lines)
-        footprint.insert(line);
-      touchedLines = lines.size();
-      c.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
-      c.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes + kLine - 1) / kLine;
-      lines.clear();
-      accessBytes = 0;
+    if (!lines_.empty()) {
+      if (!std::is_sorted(lines_.begin(), lines_.end()))
+        std::sort(lines_.begin(), lines_.end());
+      lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+      for (uint64_t line : lines_)
+        footprint_.insert(line);
+      touchedLines = lines_.size();
+      c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
+      c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
+      lines_.clear();
+      accessBytes_ = 0;
     }
-    if (!banks.empty()) {
-      const BankCycles cycles = banks.take(w.target->ldsBanks);
+    if (!banks_.empty()) {
+      const BankCycles cycles = banks_.take(w.target->ldsBanks);
       ldsCycles = cycles.active;
-      c.SQ_LDS_IDX_ACTIVE += cycles.active;
-      c.SQ_LDS_BANK_CONFLICT += cycles.conflicts;
+      c_.SQ_LDS_IDX_ACTIVE += cycles.active;
+      c_.SQ_LDS_BANK_CONFLICT += cycles.conflicts;
     }
-    clock.touched(w, touchedLines, ldsCycles);
+    clock_.touched(w, touchedLines, ldsCycles);
   }
 
-  void barrier(Group &) override { clock.barrier(); }
-  void endGroup(Group &) override { clock.endGroup(); }
+  void barrier(Group &) override { clock_.barrier(); }
+  void endGroup(Group &) override { clock_.endGroup(); }
 
   void finish(DispatchResult &r) override {
-    r.counters += c;
-    r.timing += clock.timing();
-    r.touched.insert(footprint);
+    r.counters += c_;
+    r.timing += clock_.timing();
+    r.touched.insert(footprint_);
     r.counters.globalBytesTouched = r.touched.size() * kLine;
   }
 
 private:
   void countMatrix(const Inst &inst) {
-    ++c.SQ_INSTS_MFMA;
-    c.matrixFlops += inst.op->info & 0xffffff;
+    ++c_.SQ_INSTS_MFMA;
+    c_.matrixFlops += inst.op->info & 0xffffff;
     if (!inst.plan)
       return;
     const matrix::MatrixOp &op = static_cast<const matrix::MatrixPlan *>(inst.plan)->op();
     switch (op.a) {
     case matrix::Elem::F64:
-      ++c.SQ_INSTS_VALU_MFMA_F64;
+      ++c_.SQ_INSTS_VALU_MFMA_F64;
       break;
     case matrix::Elem::F32:
-      ++c.SQ_INSTS_VALU_MFMA_F32;
+      ++c_.SQ_INSTS_VALU_MFMA_F32;
       break;
     case matrix::Elem::XF32:
-      ++c.SQ_INSTS_VALU_MFMA_XF32;
+      ++c_.SQ_INSTS_VALU_MFMA_XF32;
       break;
     case matrix::Elem::F16:
-      ++c.SQ_INSTS_VALU_MFMA_F16;
+      ++c_.SQ_INSTS_VALU_MFMA_F16;
       break;
     case matrix::Elem::BF16:
-      ++c.SQ_INSTS_VALU_MFMA_BF16;
+      ++c_.SQ_INSTS_VALU_MFMA_BF16;
       break;
     default:
       if (matrix::isInteger(op.a))
-        ++c.SQ_INSTS_VALU_MFMA_I8;
+        ++c_.SQ_INSTS_VALU_MFMA_I8;
       else if (bitsOf(op.a) == 8 || bitsOf(op.b) == 8)
-        ++c.SQ_INSTS_VALU_MFMA_F8;
+        ++c_.SQ_INSTS_VALU_MFMA_F8;
       else
-        ++c.SQ_INSTS_VALU_MFMA_F6F4;
+        ++c_.SQ_INSTS_VALU_MFMA_F6F4;
       break;
     }
   }
@@ -119,55 +119,55 @@ private:
       countMatrix(inst);
       [[fallthrough]];
     case Class::Valu:
-      ++c.SQ_INSTS_VALU;
+      ++c_.SQ_INSTS_VALU;
       break;
     case Class::Salu:
-      ++c.SQ_INSTS_SALU;
+      ++c_.SQ_INSTS_SALU;
       break;
     case Class::Smem:
-      ++c.SQ_INSTS_SMEM;
+      ++c_.SQ_INSTS_SMEM;
       break;
     case Class::VmemRead:
-      ++c.SQ_INSTS_VMEM;
-      ++c.SQ_INSTS_VMEM_RD;
+      ++c_.SQ_INSTS_VMEM;
+      ++c_.SQ_INSTS_VMEM_RD;
       break;
     case Class::VmemWrite:
-      ++c.SQ_INSTS_VMEM;
-      ++c.SQ_INSTS_VMEM_WR;
+      ++c_.SQ_INSTS_VMEM;
+      ++c_.SQ_INSTS_VMEM_WR;
       break;
     case Class::Lds:
-      ++c.SQ_INSTS_LDS;
+      ++c_.SQ_INSTS_LDS;
       break;
     case Class::Branch:
-      ++c.SQ_INSTS_BRANCH;
+      ++c_.SQ_INSTS_BRANCH;
       break;
     case Class::Message:
-      ++c.SQ_INSTS_SENDMSG;
+      ++c_.SQ_INSTS_SENDMSG;
       break;
     case Class::Other:
       break;
     }
     if (inst.enc == Enc::Flat)
-      ++c.SQ_INSTS_FLAT;
+      ++c_.SQ_INSTS_FLAT;
   }
 
   void trace(Wave &w, const Inst &inst) {
     char head[96];
     std::snprintf(head, sizeof head, "wg(%u,%u,%u) wave %u +0x%llx exec %016llx  ", w.group->id[0],
                   w.group->id[1], w.group->id[2], w.index,
-                  static_cast<unsigned long long>(w.pcOf(&inst) - program.address),
+                  static_cast<unsigned long long>(w.pcOf(&inst) - program_.address),
                   static_cast<unsigned long long>(w.exec()));
-    options.trace(head + program.text(static_cast<size_t>(&inst - w.codeBegin)));
+    options_.trace(head + program_.text(static_cast<size_t>(&inst - w.codeBegin)));
   }
 
-  const Options &options;
-  const Program &program;
-  GroupClock clock;
-  Counters c;
-  LineSet footprint;
-  std::vector<uint64_t> lines;
-  LdsBanks banks;
-  uint64_t accessBytes = 0;
+  const Options &options_;
+  const Program &program_;
+  GroupClock clock_;
+  Counters c_;
+  LineSet footprint_;
+  std::vector<uint64_t> lines_;
+  LdsBanks banks_;
+  uint64_t accessBytes_ = 0;
 };
 } // namespace
 

@@ -13,56 +13,56 @@ namespace {
 class Both : public Observer {
 public:
   Both(std::unique_ptr<Observer> x, std::unique_ptr<Observer> y)
-      : a(std::move(x)), b(std::move(y)) {}
-  void beginGroup(Group &g) override { a->beginGroup(g), b->beginGroup(g); }
-  void before(Wave &w, const Inst &i) override { a->before(w, i), b->before(w, i); }
+      : a_(std::move(x)), b_(std::move(y)) {}
+  void beginGroup(Group &g) override { a_->beginGroup(g), b_->beginGroup(g); }
+  void before(Wave &w, const Inst &i) override { a_->before(w, i), b_->before(w, i); }
   void access(Wave &w, const Inst &i, unsigned lane, Space s, uint64_t at, unsigned bytes,
               bool write, bool atomic) override {
-    a->access(w, i, lane, s, at, bytes, write, atomic);
-    b->access(w, i, lane, s, at, bytes, write, atomic);
+    a_->access(w, i, lane, s, at, bytes, write, atomic);
+    b_->access(w, i, lane, s, at, bytes, write, atomic);
   }
   void accessesDone(Wave &w, const Inst &i) override {
-    a->accessesDone(w, i), b->accessesDone(w, i);
+    a_->accessesDone(w, i), b_->accessesDone(w, i);
   }
-  void barrier(Group &g) override { a->barrier(g), b->barrier(g); }
-  void passedGridBarrier(Wave &w) override { a->passedGridBarrier(w), b->passedGridBarrier(w); }
-  void endGroup(Group &g) override { a->endGroup(g), b->endGroup(g); }
-  void finish(DispatchResult &r) override { a->finish(r), b->finish(r); }
+  void barrier(Group &g) override { a_->barrier(g), b_->barrier(g); }
+  void passedGridBarrier(Wave &w) override { a_->passedGridBarrier(w), b_->passedGridBarrier(w); }
+  void endGroup(Group &g) override { a_->endGroup(g), b_->endGroup(g); }
+  void finish(DispatchResult &r) override { a_->finish(r), b_->finish(r); }
 
 private:
-  std::unique_ptr<Observer> a, b;
+  std::unique_ptr<Observer> a_, b_;
 };
 
 /// The observers that the options of a launch ask for.
 class Asked : public Watch {
 public:
   Asked(const Dispatch &dispatch, const MemoryMap &memory, const Options &o)
-      : options(o), program(*dispatch.kernel->program) {
-    if (options.checks) {
-      checks.emplace(options.checks, *dispatch.kernel, memory);
-      checks->exchange = options.exchange;
+      : options_(o), program_(*dispatch.kernel->program) {
+    if (options_.checks) {
+      checks_.emplace(options_.checks, *dispatch.kernel, memory);
+      checks_->exchange = options_.exchange;
     }
   }
 
   std::unique_ptr<Observer> observer() override {
     std::unique_ptr<Observer> counting, checking;
-    if (options.counters || options.trace)
-      counting = makeCounting(options, program);
-    if (checks)
-      checking = makeChecks(*checks);
+    if (options_.counters || options_.trace)
+      counting = makeCounting(options_, program_);
+    if (checks_)
+      checking = makeChecks(*checks_);
     if (counting && checking)
       return std::make_unique<Both>(std::move(counting), std::move(checking));
     return counting ? std::move(counting) : std::move(checking);
   }
 
   std::vector<Finding> findings() {
-    return checks ? checks->findings.take() : std::vector<Finding>();
+    return checks_ ? checks_->findings.take() : std::vector<Finding>();
   }
 
 private:
-  const Options &options;
-  const Program &program;
-  std::optional<CheckState> checks; ///< shared by the launch's threads
+  const Options &options_;
+  const Program &program_;
+  std::optional<CheckState> checks_; ///< shared by the launch's threads
 };
 } // namespace
 

@@ -42,13 +42,6 @@ const Excluded *exclusionOf(std::string_view name) {
   return nullptr;
 }
 
-void insert(const McTarget &mc, const McInstruction &i, std::set<std::string> &names) {
-  std::string name = baseMnemonic(mc.opcodeName(i.opcode));
-  if (size_t at = name.find("f8f6f4"); at != std::string::npos)
-    name.resize(at + 6);
-  names.insert(name);
-}
-
 } // namespace
 
 Coverage coverage(std::string_view target) {
@@ -57,8 +50,9 @@ Coverage coverage(std::string_view target) {
     throw std::invalid_argument("unsupported target '" + std::string(target) + "'");
   McTarget mc(info->processor->name, info->disassembler);
   std::set<std::string> names;
-  eachEncoding(*info, mc,
-               [&](const EncodingWords &, const McInstruction &i) { insert(mc, i, names); });
+  eachEncoding(*info, mc, [&](const EncodingWords &, const McInstruction &i) {
+    names.insert(baseMnemonic(mc.opcodeName(i.opcode)));
+  });
   Coverage c;
   for (const std::string &n : names) {
     bool known = findOp(n) || findMatrixOp(n, *info);

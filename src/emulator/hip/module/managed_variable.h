@@ -29,6 +29,6 @@ private:
 using ManagedRef = std::shared_ptr<ManagedVariable>;
 
 /// What the name of a managed variable's first value ends with.
-inline const std::string ManagedSuffix = ".managed";
+inline const std::string kManagedSuffix = ".managed";
 
 } // namespace flyemu::hip

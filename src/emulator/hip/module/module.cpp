@@ -151,9 +151,9 @@ Module::Module(Device &device, std::shared_ptr<loader::LoadedCode> code)
 
 void Module::connectManaged(const ManagedVariables &given) {
   for (const auto &[name, initial] : code_->variables()) {
-    if (name.size() <= ManagedSuffix.size() || !name.ends_with(ManagedSuffix))
+    if (name.size() <= kManagedSuffix.size() || !name.ends_with(kManagedSuffix))
       continue;
-    const std::string own = name.substr(0, name.size() - ManagedSuffix.size());
+    const std::string own = name.substr(0, name.size() - kManagedSuffix.size());
     const loader::CodeVariable *pointer = code_->findVariable(own);
     if (!pointer || pointer->size != sizeof(uint64_t))
       throw LoadError(LoadFailure::Malformed,

@@ -13,10 +13,10 @@
 namespace flyemu {
 
 namespace {
-struct MatrixDef {
-  std::string name;
+/// The row of a matrix instruction, made from its mnemonic when it is first met.
+struct MatrixDef : OpDef {
+  std::string mnemonic;
   matrix::MatrixOp op;
-  OpDef def;
 };
 
 std::mutex tableMutex;
@@ -102,65 +102,59 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target) {
   // Not destroyed: streams may run while the process exits.
   static auto &defs =
       *new std::map<std::pair<std::string, const Machine *>, std::unique_ptr<MatrixDef>>;
-  // One record for each pair of formats: the formats are the instruction's fields, not its name.
-  std::string name = mnemonic.substr(0, mnemonic.find("f8f6f4") == std::string::npos
-                                            ? std::string::npos
-                                            : mnemonic.find("f8f6f4") + 6);
   std::lock_guard lock(tableMutex);
-  auto &d = defs[{name, &target}];
+  auto &d = defs[{mnemonic, &target}];
   if (!d) {
-    auto op = matrix::parseMatrixOp(name, *target.processor);
+    auto op = matrix::parseMatrixOp(mnemonic, *target.processor);
     if (!op)
       return nullptr;
     d = std::make_unique<MatrixDef>();
-    d->name = name;
+    d->mnemonic = mnemonic;
     d->op = *op;
     matrix::MatrixPlan plan(op->anyFormat ? *matrix::withFormats(*op, 0, 0) : *op);
-    d->def.name = d->name;
-    d->def.fn = runMatrix;
-    d->def.cls = Class::Mfma;
-    d->def.dst = typeOfRegisters(plan.regsD());
-    d->def.src[0] = typeOfRegisters(plan.regsA());
-    d->def.src[1] = typeOfRegisters(plan.regsB());
+    d->name = d->mnemonic;
+    d->fn = runMatrix;
+    d->cls = Class::Mfma;
+    d->dst = typeOfRegisters(plan.regsD());
+    d->src[0] = typeOfRegisters(plan.regsA());
+    d->src[1] = typeOfRegisters(plan.regsB());
     // Constants of the third operand expand as the accumulator's type does.
-    d->def.src[2] = op->sparse                     ? Type::B32
-                    : op->acc == matrix::Elem::F64 ? Type::F64
-                    : op->acc == matrix::Elem::F16 ? Type::F16
-                                                   : Type::B32;
-    d->def.info = 2u * op->m * op->n * op->k * op->blocks;
+    d->src[2] = op->sparse                     ? Type::B32
+                : op->acc == matrix::Elem::F64 ? Type::F64
+                : op->acc == matrix::Elem::F16 ? Type::F16
+                                               : Type::B32;
+    d->info = 2u * op->m * op->n * op->k * op->blocks;
   }
-  return d->op.lanes() ? &d->def : nullptr;
+  return d.get();
 }
 
 const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &inst) {
   static auto &plans = *new std::map<std::tuple<const OpDef *, unsigned, unsigned>,
                                      std::unique_ptr<matrix::MatrixPlan>>; // nor is this
-  auto op = matrix::parseMatrixOp(inst.op->name, *target.processor);
-  if (!op)
-    return "an unknown matrix instruction";
+  matrix::MatrixOp op = static_cast<const MatrixDef *>(inst.op)->op;
   unsigned formatA = 0, formatB = 0;
-  if (op->anyFormat) {
+  if (op.anyFormat) {
     formatA = inst.matrix.cbsz;
     formatB = inst.matrix.blgp;
-    auto chosen = matrix::withFormats(*op, formatA, formatB);
+    auto chosen = matrix::withFormats(op, formatA, formatB);
     if (!chosen)
       return "a format of a matrix operand that does not exist";
-    op = chosen;
+    op = *chosen;
   }
-  if (!inst.src[0].isVgpr() || !inst.src[1].isVgpr() || (op->sparse && !inst.src[2].isVgpr()))
+  if (!inst.src[0].isVgpr() || !inst.src[1].isVgpr() || (op.sparse && !inst.src[2].isVgpr()))
     return "a matrix operand that is no vector register";
-  if (op->core == matrix::MatrixCore::Cdna && !op->sparse && !op->anyFormat) {
+  if (op.core == matrix::MatrixCore::Cdna && !op.sparse && !op.anyFormat) {
     // CBSZ and ABID, here alone a broadcast of A's blocks (CDNA3 ISA, VOP3P-MAI).
     const unsigned group = 1u << inst.matrix.cbsz;
-    if (group > op->blocks)
+    if (group > op.blocks)
       return "a broadcast to more blocks than the matrix instruction has";
     if (inst.matrix.abid >= group)
       return "a broadcast of a block that the matrix instruction does not share";
   }
-  if (op->core == matrix::MatrixCore::Cdna && !op->anyFormat && inst.matrix.blgp &&
-      !matrix::hasLanePattern(*op, *target.processor))
+  if (op.core == matrix::MatrixCore::Cdna && !op.anyFormat && inst.matrix.blgp &&
+      !matrix::hasLanePattern(op, *target.processor))
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
-  if (op->scaled) {
+  if (op.scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
     inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
@@ -171,7 +165,7 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
   std::lock_guard lock(tableMutex);
   auto &plan = plans[{inst.op, formatA, formatB}];
   if (!plan)
-    plan = std::make_unique<matrix::MatrixPlan>(*op);
+    plan = std::make_unique<matrix::MatrixPlan>(op);
   inst.plan = plan.get();
   return nullptr;
 }

@@ -212,9 +212,9 @@ inline unsigned mxcsrFor(unsigned round, unsigned denorm) {
 /// own mode: operands and results are flushed one by one.
 template <bool Double, bool Half, bool Mixed = false> class FloatScope {
 public:
-  explicit FloatScope(const Wave &w) : active(!w.plainFloat) {
-    if (__builtin_expect(active, 0)) {
-      saved = _mm_getcsr();
+  explicit FloatScope(const Wave &w) : active_(!w.plainFloat) {
+    if (__builtin_expect(active_, 0)) {
+      saved_ = _mm_getcsr();
       _mm_setcsr(Double || Half
                      ? mxcsrFor(Mixed ? (Half ? w.mode.round64 : w.mode.round32) : w.mode.round64,
                                 Half || Mixed ? 3 : w.mode.denorm64)
@@ -222,13 +222,13 @@ public:
     }
   }
   ~FloatScope() {
-    if (__builtin_expect(active, 0))
-      _mm_setcsr(saved);
+    if (__builtin_expect(active_, 0))
+      _mm_setcsr(saved_);
   }
 
 private:
-  bool active;
-  unsigned saved = 0;
+  bool active_;
+  unsigned saved_ = 0;
 };
 
 /// Returns true if the mode flushes denormals of the type: those of operands if `bit` is 1, of
