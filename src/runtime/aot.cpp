@@ -1,7 +1,8 @@
 // Loading and launching kernels that were compiled ahead of time.
 #include "runtime/aot_file.h"
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
+#include "runtime/per_device.h"
 #include "runtime/tensor_words.h"
 #include "support/exiting.h"
 #include "support/file.h"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -22,10 +22,8 @@ namespace detail {
 /// One variant, loaded on the devices that asked for it. Entries appear and stay.
 struct AotLoaded {
   explicit AotLoaded(AotVariant variant) : variant(std::move(variant)) {}
-  static constexpr int maxDevices = 64;
   const AotVariant variant;
-  std::atomic<const LoadedKernel *> on[maxDevices] = {};
-  std::vector<std::unique_ptr<LoadedKernel>> owned;
+  PerDevice<LoadedKernel> on{kMaxDevices};
 
   bool takes(const ArgPack &pack) const {
     return pack.sameTypes(variant.words.data(), variant.words.size());
@@ -42,7 +40,7 @@ struct AotEntry {
   std::string name;
   std::vector<DType> parameters; ///< none for a tensor
   std::vector<std::unique_ptr<AotLoaded>> variants;
-  std::mutex mutex; ///< guards `owned` of the variants and the making of what is in `on`
+  std::mutex mutex; ///< held while a variant is loaded, so that each is loaded once
 
   std::vector<std::string> targets() const {
     std::vector<std::string> targets;
@@ -248,12 +246,11 @@ const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &conf
                        0, where);
   checkBlock(config.block, fitting->variant.facts, where);
   std::lock_guard<std::mutex> lock(mutex);
-  if (const LoadedKernel *made = fitting->on[device].load(std::memory_order_relaxed))
+  if (const LoadedKernel *made = fitting->on.find(device))
     return *made;
-  fitting->owned.push_back(std::make_unique<LoadedKernel>(fitting->variant.image, nullptr,
-                                                          fitting->variant.facts, device, where));
-  fitting->on[device].store(fitting->owned.back().get(), std::memory_order_release);
-  return *fitting->owned.back();
+  return fitting->on.publish(device,
+                             std::make_unique<LoadedKernel>(fitting->variant.image, nullptr,
+                                                            fitting->variant.facts, device, where));
 }
 
 void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
@@ -267,14 +264,10 @@ void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
     facts.name = name();
     checkBlock(config.block, facts, where);
   }
-  const int device = deviceOf(config.stream, hip());
-  if (device >= AotLoaded::maxDevices) [[unlikely]]
-    throw RuntimeError("kernel " + name() + ": device " + std::to_string(device) +
-                           " is over the limit of devices",
-                       0, where);
+  const int device = deviceOf(config.stream, driver());
   // What is loaded on the device runs there.
   for (const auto &loaded : kernel_->variants)
-    if (const LoadedKernel *kernel = loaded->on[device].load(std::memory_order_acquire))
+    if (const LoadedKernel *kernel = loaded->on.find(device))
       if (loaded->takes(config.block) && loaded->takes(pack)) [[likely]] {
         if (!loaded->variant.facts.block[0])
           checkBlock(config.block, loaded->variant.facts, where);

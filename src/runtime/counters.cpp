@@ -1,5 +1,4 @@
-#include "runtime/hip_error.h"
-#include "runtime/hip_functions.h"
+#include "runtime/current_driver.h"
 
 #include <flydsl/device.h>
 
@@ -13,25 +12,26 @@ namespace {
 /// Counting of a device's launches while in scope.
 class Counting {
 public:
-  Counting(const HipFunctions &functions, int device) : functions_(functions), device_(device) {
-    functions_.flydslEmulatorCountLaunches(device_, 1);
+  Counting(const EmulatorFunctions &functions, int device)
+      : functions_(functions), device_(device) {
+    functions_.countLaunches(device_, 1);
   }
-  ~Counting() { functions_.flydslEmulatorCountLaunches(device_, 0); }
+  ~Counting() { functions_.countLaunches(device_, 0); }
   Counting(const Counting &) = delete;
   Counting &operator=(const Counting &) = delete;
 
 private:
-  const HipFunctions &functions_;
+  const EmulatorFunctions &functions_;
   int device_;
 };
 
-LaunchCounters convert(const HipFunctions &functions, const flydslEmulatorLaunch &launch) {
+LaunchCounters convert(const EmulatorFunctions &functions, const flydslEmulatorLaunch &launch) {
   LaunchCounters result;
   result.kernel = launch.kernel;
   std::copy(std::begin(launch.grid), std::end(launch.grid), result.grid.begin());
   std::copy(std::begin(launch.block), std::end(launch.block), result.block.begin());
   for (std::uint32_t i = 0; i < launch.counters; ++i)
-    result.values.emplace_back(functions.flydslEmulatorCounterName(i), launch.values[i]);
+    result.values.emplace_back(functions.counterName(i), launch.values[i]);
   result.estimate = {launch.estimated_cycles, launch.estimated_microseconds, launch.estimated_bound,
                      launch.resident_groups, launch.waves_per_simd};
   return result;
@@ -70,26 +70,25 @@ std::string LaunchCounters::str() const {
 
 std::vector<LaunchCounters> Device::count_launches(const std::function<void()> &work,
                                                    std::source_location where) const {
-  const HipFunctions &functions = hip();
-  if (!functions.flydslEmulatorCounterName || !functions.flydslEmulatorCountLaunches ||
-      !functions.flydslEmulatorCountedLaunches || !functions.flydslEmulatorGetLaunch)
+  const EmulatorFunctions &functions = driver().emulator;
+  if (!functions.counterName || !functions.countLaunches || !functions.countedLaunches ||
+      !functions.getLaunch)
     throw RuntimeError("counting launches: " + str() +
                            " has no counters; run on the emulator (FLYDSL_RUNTIME_KIND=emulator)",
                        0, where);
   synchronize(where); // what was launched before is not counted
-  const auto first = functions.flydslEmulatorCountedLaunches(ordinal_);
+  const auto first = functions.countedLaunches(ordinal_);
   {
     Counting counting(functions, ordinal_);
     work();
     synchronize(where);
   }
   std::vector<LaunchCounters> result;
-  const auto last = functions.flydslEmulatorCountedLaunches(ordinal_);
+  const auto last = functions.countedLaunches(ordinal_);
   for (auto index = first; index < last; ++index) {
     flydslEmulatorLaunch launch = {};
     launch.size = sizeof launch;
-    if (functions.flydslEmulatorGetLaunch(ordinal_, static_cast<std::uint64_t>(index), &launch) ==
-        0)
+    if (functions.getLaunch(ordinal_, static_cast<std::uint64_t>(index), &launch) == 0)
       result.push_back(convert(functions, launch));
   }
   return result;

@@ -1,5 +1,5 @@
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
 #include "runtime/loaded_kernel.h"
 #include "support/fork.h"
 
@@ -15,50 +15,6 @@
 #include <mutex>
 
 namespace flydsl::runtime {
-namespace {
-
-/// The target's name out of a device's properties of unknown layout: HIP 5 and HIP 6 place
-/// gcnArchName at different offsets, but in both it is the only text that begins with "gfx" after
-/// the device's name (256 bytes).
-std::string findArch(const char *properties, std::size_t size) {
-  for (std::size_t at = 256; at + 4 < size; ++at)
-    if (std::memcmp(properties + at, "gfx", 3) == 0 &&
-        std::isxdigit(static_cast<unsigned char>(properties[at + 3])))
-      return std::string(properties + at,
-                         strnlen(properties + at, std::min<std::size_t>(256, size - at)));
-  return {};
-}
-
-DeviceInfo ask(int ordinal) {
-  const HipFunctions &functions = hip();
-  const std::string what = "reading the properties of device " + std::to_string(ordinal);
-  DeviceInfo info;
-  // Both layouts take less than 2 KiB.
-  auto properties = std::make_unique<char[]>(8192);
-  std::memset(properties.get(), 0, 8192);
-  check(functions.getProperties(properties.get(), ordinal), what);
-  info.archFull = findArch(properties.get(), 8192);
-  if (info.archFull.empty())
-    throw RuntimeError(what + ": no target name in them");
-  info.arch = info.archFull.substr(0, info.archFull.find(':'));
-  // The name is the first field of both layouts.
-  info.name.assign(properties.get(), strnlen(properties.get(), 256));
-
-  auto attribute = [&](hipDeviceAttribute_t which) {
-    int value = 0;
-    check(functions.hipDeviceGetAttribute(&value, which, ordinal), what);
-    return value;
-  };
-  info.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount);
-  info.warpSize = attribute(hipDeviceAttributeWarpSize);
-  info.sharedBytes = static_cast<std::size_t>(attribute(hipDeviceAttributeMaxSharedMemoryPerBlock));
-  if (functions.hipDeviceTotalMem)
-    check(functions.hipDeviceTotalMem(&info.memoryBytes, ordinal), what);
-  return info;
-}
-
-} // namespace
-
 const DeviceInfo &deviceInfo(int ordinal) {
   static std::mutex &mutex = *[] {
     auto *made = new std::mutex;
@@ -66,7 +22,7 @@ const DeviceInfo &deviceInfo(int ordinal) {
     return made;
   }();
   static auto &infos = *new std::vector<std::unique_ptr<DeviceInfo>>();
-  const int count = hip().deviceCount;
+  const int count = driver().deviceCount;
   if (ordinal < 0 || ordinal >= count)
     throw RuntimeError("device " + std::to_string(ordinal) + " does not exist; there " +
                        (count == 1 ? "is 1" : "are " + std::to_string(count)));
@@ -77,7 +33,8 @@ const DeviceInfo &deviceInfo(int ordinal) {
     if (infos[at])
       return *infos[at];
   }
-  auto asked = std::make_unique<DeviceInfo>(ask(ordinal)); // no lock is held over HIP's calls
+  auto asked = std::make_unique<DeviceInfo>(
+      driver().describeDevice(ordinal)); // no lock is held over the driver's calls
   std::lock_guard<std::mutex> lock(mutex);
   auto &slot = infos[at];
   if (!slot)
@@ -95,16 +52,16 @@ unsigned resetsOf(int device) {
 }
 
 DeviceScope::DeviceScope(int ordinal) {
-  check(hip().hipGetDevice(&before_), "asking for the current device");
+  check(driver().getDevice(&before_), "asking for the current device");
   if (ordinal == before_)
     return;
-  check(hip().hipSetDevice(ordinal), "making device " + std::to_string(ordinal) + " current");
+  check(driver().setDevice(ordinal), "making device " + std::to_string(ordinal) + " current");
   changed_ = true;
 }
 
 DeviceScope::~DeviceScope() {
-  if (const HipFunctions *functions = changed_ ? hipToLetGo() : nullptr)
-    (void)functions->hipSetDevice(before_);
+  if (const Driver *used = changed_ ? driverToLetGo() : nullptr)
+    (void)used->setDevice(before_);
 }
 
 } // namespace flydsl::runtime
@@ -121,7 +78,7 @@ bool MadeOn::wasNotReset() const { return resets_ == runtime::resetsOf(device_);
 using namespace flydsl::runtime;
 
 Device::Device(int ordinal, std::source_location where) : ordinal_(ordinal) {
-  const int count = hip().deviceCount;
+  const int count = driver().deviceCount;
   if (ordinal < 0 || ordinal >= count)
     throw RuntimeError("device " + std::to_string(ordinal) + " does not exist; there " +
                            (count == 1 ? "is 1" : "are " + std::to_string(count)),
@@ -130,11 +87,11 @@ Device::Device(int ordinal, std::source_location where) : ordinal_(ordinal) {
 
 Device Device::current(std::source_location where) {
   int ordinal = 0;
-  check(hip().hipGetDevice(&ordinal), "asking for the current device", where);
+  check(driver().getDevice(&ordinal), "asking for the current device", where);
   return Device(ordinal, where);
 }
 
-int Device::count() { return hip().deviceCount; }
+int Device::count() { return driver().deviceCount; }
 
 std::vector<Device> Device::all() {
   std::vector<Device> devices;
@@ -147,7 +104,7 @@ std::string Device::name() const { return deviceInfo(ordinal_).name; }
 std::string Device::arch() const { return deviceInfo(ordinal_).arch; }
 std::string Device::arch_full() const { return deviceInfo(ordinal_).archFull; }
 Target Device::target() const { return Target::parse(deviceInfo(ordinal_).archFull); }
-bool Device::is_emulator() const { return hip().isEmulator; }
+bool Device::is_emulator() const { return driver().isEmulator; }
 int Device::compute_units() const { return deviceInfo(ordinal_).computeUnits; }
 int Device::warp_size() const { return deviceInfo(ordinal_).warpSize; }
 std::size_t Device::shared_memory() const { return deviceInfo(ordinal_).sharedBytes; }
@@ -160,29 +117,29 @@ std::string Device::str() const {
 }
 
 void Device::make_current(std::source_location where) const {
-  check(hip().hipSetDevice(ordinal_), "making device " + std::to_string(ordinal_) + " current",
+  check(driver().setDevice(ordinal_), "making device " + std::to_string(ordinal_) + " current",
         where);
 }
 
 void Device::synchronize(std::source_location where) const {
   DeviceScope scope(ordinal_);
-  check(hip().hipDeviceSynchronize(), "waiting for device " + std::to_string(ordinal_), where);
+  check(driver().synchronizeDevice(), "waiting for device " + std::to_string(ordinal_), where);
 }
 
 void Device::reset(std::source_location where) const {
-  const HipFunctions &functions = hip();
+  const Driver &used = driver();
   const std::string what = "resetting device " + std::to_string(ordinal_);
-  if (!functions.hipDeviceReset || static_cast<std::size_t>(ordinal_) >= resets.size())
-    throw RuntimeError(what + ": " + functions.path + " can't", 0, where);
+  if (!used.resetDevice || static_cast<std::size_t>(ordinal_) >= resets.size())
+    throw RuntimeError(what + ": " + used.path + " can't", 0, where);
   DeviceScope scope(ordinal_);
-  (void)functions.hipDeviceSynchronize(); // it may report the failure that the reset is for
+  (void)used.synchronizeDevice(); // it may report the failure that the reset is for
   const KernelReload reload(ordinal_);
-  const hipError_t code = functions.hipDeviceReset();
-  if (code == hipSuccess) {
+  const Status status = used.resetDevice();
+  if (status == 0) {
     ++resets[static_cast<std::size_t>(ordinal_)];
     ++detail::allResets;
   } else {
-    check(code, what, where);
+    check(status, what, where);
   }
   reload.load(where);
 }

@@ -1,22 +1,9 @@
 // What does not change about a device, asked once.
 #pragma once
 
-#include "runtime/hip_functions.h"
-
-#include <cstddef>
-#include <string>
+#include "runtime/driver/driver.h"
 
 namespace flydsl::runtime {
-
-struct DeviceInfo {
-  std::string name;
-  std::string arch;     ///< "gfx942"
-  std::string archFull; ///< "gfx942:sramecc+:xnack-"
-  int computeUnits = 0;
-  int warpSize = 0;
-  std::size_t sharedBytes = 0;
-  std::size_t memoryBytes = 0;
-};
 
 /// Throws RuntimeError for an ordinal that does not exist. The reference lives as long as the
 /// process.

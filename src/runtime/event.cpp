@@ -1,5 +1,5 @@
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
 
 #include <flydsl/stream.h>
 
@@ -8,18 +8,19 @@
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
 
-Event::Event(std::source_location where)
-    : made_(Device::current(where).ordinal()) {
-  check(hip().hipEventCreateWithFlags(&native_, hipEventDefault), "creating an event", where);
+Event::Event(std::source_location where) : made_(Device::current(where).ordinal()) {
+  void *native = nullptr;
+  check(driver().createEvent(&native), "creating an event", where);
+  native_ = static_cast<ihipEvent_t *>(native);
 }
 
 Event::~Event() { destroy(); }
 
 /// An event of before a reset is gone with it.
 void Event::destroy() noexcept {
-  const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
-  if (functions && made_.isThere())
-    (void)functions->hipEventDestroy(native_);
+  const Driver *used = native_ ? driverToLetGo() : nullptr;
+  if (used && made_.isThere())
+    (void)used->destroyEvent(native_);
 }
 
 Event::Event(Event &&other) noexcept
@@ -43,24 +44,24 @@ ihipEvent_t *Event::native(std::source_location where) const {
 }
 
 void Event::record(StreamRef stream, std::source_location where) {
-  check(hip().hipEventRecord(native(where), stream.native()), "recording an event", where);
+  check(driver().recordEvent(native(where), stream.native()), "recording an event", where);
 }
 
 void Event::synchronize(std::source_location where) const {
-  check(hip().hipEventSynchronize(native(where)), "waiting for an event", where);
+  check(driver().synchronizeEvent(native(where)), "waiting for an event", where);
 }
 
 bool Event::reached(std::source_location where) const {
-  hipError_t code = hip().hipEventQuery(native(where));
-  if (code == hipErrorNotReady)
+  Status status = driver().queryEvent(native(where));
+  if (status == driver().notReady)
     return false;
-  check(code, "asking whether an event is reached", where);
+  check(status, "asking whether an event is reached", where);
   return true;
 }
 
 float Event::milliseconds_since(const Event &start, std::source_location where) const {
   float milliseconds = 0;
-  check(hip().hipEventElapsedTime(&milliseconds, start.native(where), native(where)),
+  check(driver().millisecondsBetween(&milliseconds, start.native(where), native(where)),
         "timing between two events", where);
   return milliseconds;
 }

@@ -1,11 +1,11 @@
 #include "runtime/findings.h"
 
-#include "runtime/hip_functions.h"
+#include "runtime/current_driver.h"
 
 namespace flydsl::runtime {
 
 static std::int64_t countOf(int device, char *text, std::uint32_t size) {
-  const auto count = hip().flydslEmulatorFindings;
+  const auto count = driver().emulator.findings;
   return count ? count(device, text, size) : 0;
 }
 

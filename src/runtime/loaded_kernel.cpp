@@ -1,7 +1,7 @@
 #include "runtime/loaded_kernel.h"
 
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
 #include "support/exiting.h"
 #include "target/processors.h"
 
@@ -12,8 +12,8 @@
 namespace flydsl::runtime {
 namespace {
 
-/// Kernels are often objects with static storage, and HIP may be gone when those die. Registered
-/// after them, at the first load, this runs before they are destroyed.
+/// Kernels are often objects with static storage, and the driver may be gone when those die.
+/// Registered after them, at the first load, this runs before they are destroyed.
 void noteExit() {
   static const bool once = [] {
     support::noteExitBeforeStatics();
@@ -57,10 +57,11 @@ bool runsOn(const std::string &code, const std::string &device) {
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
                            const KernelFacts &facts, int device, const SourceLocation &where)
     : device_(device), facts_(facts), image_(image), owner_(std::move(owner)) {
-  const HipFunctions &functions = hip();
+  const Driver &used = driver();
   const DeviceInfo &info = deviceInfo(device);
-  launch_ = functions.hipModuleLaunchKernel;
-  severalDevices_ = functions.deviceCount > 1;
+  launch_ = used.launch;
+  endOfArguments_ = used.endOfArguments;
+  severalDevices_ = used.deviceCount > 1;
   if (!runsOn(facts.target, info.archFull))
     throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target + ", device " +
                            std::to_string(device) + " is " + info.archFull,
@@ -83,22 +84,15 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
 }
 
 void LoadedKernel::loadModule(const SourceLocation &where) {
-  const HipFunctions &functions = hip();
+  const Driver &used = driver();
   DeviceScope scope(device_);
-  // Loading allocates, which a capture of a graph on this thread would refuse.
-  hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-  const auto exchange = functions.hipThreadExchangeStreamCaptureMode;
-  if (exchange)
-    (void)exchange(&mode);
-  hipError_t code = functions.hipModuleLoadData(&module_, image_.data());
-  if (exchange)
-    (void)exchange(&mode);
-  check(code, "loading kernel " + facts_.name + " on device " + std::to_string(device_), where);
+  Status status = used.loadModule(&module_, image_.data(), image_.size());
+  check(status, "loading kernel " + facts_.name + " on device " + std::to_string(device_), where);
   noteExit();
-  code = functions.hipModuleGetFunction(&function_, module_, facts_.name.c_str());
-  if (code != hipSuccess) {
-    (void)functions.hipModuleUnload(std::exchange(module_, nullptr));
-    check(code, "finding kernel " + facts_.name + " in its module", where);
+  status = used.getFunction(&function_, module_, facts_.name.c_str());
+  if (status != 0) {
+    (void)used.unloadModule(std::exchange(module_, nullptr));
+    check(status, "finding kernel " + facts_.name + " in its module", where);
   }
 }
 
@@ -107,8 +101,8 @@ LoadedKernel::~LoadedKernel() {
     std::lock_guard lock(registry().mutex);
     registry().kernels.erase(this);
   }
-  if (const HipFunctions *functions = module_ ? hipToLetGo() : nullptr)
-    (void)functions->hipModuleUnload(module_);
+  if (const Driver *used = module_ ? driverToLetGo() : nullptr)
+    (void)used->unloadModule(module_);
 }
 
 KernelReload::KernelReload(int device) : lock_(registry().mutex) {
@@ -116,7 +110,7 @@ KernelReload::KernelReload(int device) : lock_(registry().mutex) {
     if (kernel->device_ == device) {
       kernels_.push_back(kernel);
       if (kernel->module_)
-        (void)hip().hipModuleUnload(std::exchange(kernel->module_, nullptr));
+        (void)driver().unloadModule(std::exchange(kernel->module_, nullptr));
     }
 }
 
@@ -136,17 +130,17 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
   bool empty = false;
   for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z}) {
     if (extent < 0 || (extent == 0 && !config.allow_empty))
-      throw TraceError(who + "the grid " + text(config.grid) + " has a dimension below 1" +
-                           (extent == 0 ? "; with .allow_empty = true it is a launch of nothing"
-                                        : ""),
-                       where);
+      throw TraceError(
+          who + "the grid " + text(config.grid) + " has a dimension below 1" +
+              (extent == 0 ? "; with .allow_empty = true it is a launch of nothing" : ""),
+          where);
     empty |= extent == 0;
   }
   if (config.smem < facts_.dynamicBytes)
     throw TraceError(who + "it uses " + std::to_string(facts_.dynamicBytes) +
                          " bytes of dynamic shared memory or more, the launch gives " +
-                         std::to_string(config.smem) + "; .smem = " +
-                         std::to_string(facts_.dynamicBytes) + " is the least",
+                         std::to_string(config.smem) +
+                         "; .smem = " + std::to_string(facts_.dynamicBytes) + " is the least",
                      where);
   if (const std::size_t most = dynamicRange_ + facts_.dynamicBytes; config.smem > most)
     throw TraceError(who + std::to_string(config.smem) + " bytes of dynamic shared memory and " +
@@ -156,7 +150,7 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
                      where);
   if (config.cluster != Dim3())
     throw RuntimeError(who + "clusters of workgroups " + text(config.cluster) +
-                           " need a launch function that " + hip().path + " does not have",
+                           " need a launch function that " + driver().path + " does not have",
                        0, where);
   if (empty)
     return true;
@@ -165,9 +159,21 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
                    where);
 }
 
-void LoadedKernel::fail(hipError_t code, const std::source_location &where) const {
-  throwHipError(code, "launching kernel " + facts_.name + " on device " + std::to_string(device_),
-                where);
+void LoadedKernel::fail(Status status, const std::source_location &where) const {
+  throwDriverError(
+      status, "launching kernel " + facts_.name + " on device " + std::to_string(device_), where);
+}
+
+int askDeviceOf(const StreamRef &stream, const Driver &driver) {
+  int device = 0;
+  const bool known = stream.native() && driver.deviceOfStream &&
+                     driver.deviceOfStream(stream.native(), &device) == 0;
+  if (!known && driver.getDevice(&device) != 0)
+    return 0;
+  if (device >= driver.deviceCount)
+    throw RuntimeError("a launch on device " + std::to_string(device) + "; the first " +
+                       std::to_string(driver.deviceCount) + " can be used");
+  return device;
 }
 
 void refusePack(const std::string &kernel, const detail::ArgPack &pack,

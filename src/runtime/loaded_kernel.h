@@ -2,7 +2,7 @@
 // made: the just-in-time path and ahead-of-time objects both end here.
 #pragma once
 
-#include "runtime/hip_functions.h"
+#include "runtime/current_driver.h"
 
 #include <flydsl/args.h>
 #include <flydsl/error.h>
@@ -33,7 +33,7 @@ struct KernelFacts {
 class LoadedKernel {
 public:
   /// Loads `image`, which `owner` keeps in memory, on `device`. Throws RuntimeError where the code
-  /// is for another target, or HIP refuses.
+  /// is for another target, or the driver refuses.
   LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
                const KernelFacts &facts, int device, const SourceLocation &where);
   ~LoadedKernel();
@@ -41,7 +41,7 @@ public:
   LoadedKernel &operator=(const LoadedKernel &) = delete;
 
   const KernelFacts &facts() const { return facts_; }
-  /// One hipModuleLaunchKernel, with the kernel's device current. The caller has checked the
+  /// One launch of the driver's, with the kernel's device current. The caller has checked the
   /// arguments' types, and the workgroup size with `checkBlock`.
   void launch(const LaunchConfig &config, const detail::ArgPack &pack,
               const std::source_location &where) const {
@@ -52,8 +52,14 @@ public:
   }
 
 private:
-  void launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
-                  const std::source_location &where) const {
+  /// A driver's function may be declared with handle types of its own (see LaunchFunction), which
+  /// UBSan would find fault with.
+#if defined(__clang__)
+  __attribute__((no_sanitize("function")))
+#endif
+  void
+  launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
+             const std::source_location &where) const {
     constexpr std::uint64_t limit = 0xffffffff; // work-items in a dimension
     const auto gx = static_cast<std::uint64_t>(config.grid.x),
                gy = static_cast<std::uint64_t>(config.grid.y),
@@ -64,19 +70,19 @@ private:
     // Unsigned: a zero wraps to the largest number, and a negative one is large. A block has passed
     // `checkBlock`, so the products do not wrap once the grid is in range.
     if (gx - 1 >= limit || gy - 1 >= limit || gz - 1 >= limit || gx * bx > limit ||
-        gy * by > limit || gz * bz > limit ||
-        config.smem - facts_.dynamicBytes > dynamicRange_ || config.cluster != Dim3()) [[unlikely]]
+        gy * by > limit || gz * bz > limit || config.smem - facts_.dynamicBytes > dynamicRange_ ||
+        config.cluster != Dim3()) [[unlikely]]
       if (refuse(config, where))
         return;
     std::size_t size = pack.byteCount();
-    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(pack.bytes()),
-                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
-    const hipError_t code = launch_(
+    void *extra[] = {kArgumentBuffer, const_cast<std::byte *>(pack.bytes()), kArgumentBytes, &size,
+                     endOfArguments_};
+    const Status status = launch_(
         function_, static_cast<unsigned>(gx), static_cast<unsigned>(gy), static_cast<unsigned>(gz),
         static_cast<unsigned>(bx), static_cast<unsigned>(by), static_cast<unsigned>(bz),
         static_cast<unsigned>(config.smem), config.stream.native(), nullptr, extra);
-    if (code != hipSuccess) [[unlikely]]
-      fail(code, where);
+    if (status != 0) [[unlikely]]
+      fail(status, where);
   }
 
   void launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
@@ -84,17 +90,19 @@ private:
   /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for.
   bool refuse(const LaunchConfig &config, const std::source_location &where) const;
   void loadModule(const SourceLocation &where);
-  [[noreturn]] void fail(hipError_t code, const std::source_location &where) const;
+  [[noreturn]] void fail(Status status, const std::source_location &where) const;
 
-  decltype(&::hipModuleLaunchKernel) launch_;
-  hipFunction_t function_ = nullptr;
+  LaunchFunction launch_;
+  void *endOfArguments_;
+  void *function_ = nullptr;
   std::size_t dynamicRange_ = 0; // from the least dynamic LDS to the most
-  hipModule_t module_ = nullptr;
+  void *module_ = nullptr;
   int device_;
   bool severalDevices_;
   KernelFacts facts_;
   std::span<const std::uint8_t> image_;
-  std::shared_ptr<const void> owner_; // HIP may read the image for as long as the module lives
+  std::shared_ptr<const void>
+      owner_; // the driver may read the image for as long as the module lives
   friend class KernelReload;
 };
 
@@ -136,19 +144,15 @@ inline bool givesBlock(const LaunchConfig &config) { return config.block != Dim3
 /// where they name none), or is not what the code was made for.
 void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where);
 
+/// The device of a stream that does not know it, where there are several: the driver says it, or
+/// else it is the current one. Throws RuntimeError for a device over kMaxDevices.
+int askDeviceOf(const StreamRef &stream, const Driver &driver);
+
 /// The device that a launch on `stream` runs on.
-inline int deviceOf(const StreamRef &stream, const HipFunctions &functions) {
+inline int deviceOf(const StreamRef &stream, const Driver &driver) {
   if (stream.device() >= 0)
     return stream.device();
-  if (functions.deviceCount == 1)
-    return 0;
-  int device = 0;
-  if (stream.native() && functions.streamGetDevice &&
-      functions.streamGetDevice(stream.native(), &device) == hipSuccess)
-    return device;
-  if (functions.hipGetDevice(&device) != hipSuccess)
-    return 0;
-  return device;
+  return driver.deviceCount == 1 ? 0 : askDeviceOf(stream, driver);
 }
 
 } // namespace flydsl::runtime

@@ -1,5 +1,5 @@
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
 
 #include <flydsl/device_array.h>
 
@@ -15,7 +15,7 @@ namespace detail {
 DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
     : bytes_(bytes), made_(Device::current(where).ordinal()) {
   if (bytes)
-    check(hip().hipMalloc(&data_, bytes),
+    check(driver().allocate(&data_, bytes),
           "allocating " + std::to_string(bytes) + " bytes of device memory", where);
 }
 
@@ -23,9 +23,9 @@ DeviceMemory::~DeviceMemory() { free(); }
 
 /// What was allocated before a reset is gone with it, and its address may be another's.
 void DeviceMemory::free() noexcept {
-  const HipFunctions *functions = data_ ? hipToLetGo() : nullptr;
-  if (functions && made_.isThere())
-    (void)functions->hipFree(data_);
+  const Driver *used = data_ ? driverToLetGo() : nullptr;
+  if (used && made_.isThere())
+    (void)used->release(data_);
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
@@ -68,7 +68,7 @@ void DeviceMemory::copyFrom(const void *host, std::size_t offset, std::size_t by
                             const std::source_location &where) {
   checkRange(offset, bytes, where);
   if (bytes)
-    check(hip().hipMemcpy(static_cast<char *>(data_) + offset, host, bytes, hipMemcpyHostToDevice),
+    check(driver().copyToDevice(static_cast<char *>(data_) + offset, host, bytes),
           "copying to the device", where);
 }
 
@@ -76,8 +76,7 @@ void DeviceMemory::copyTo(void *host, std::size_t offset, std::size_t bytes,
                           const std::source_location &where) const {
   checkRange(offset, bytes, where);
   if (bytes)
-    check(hip().hipMemcpy(host, static_cast<const char *>(data_) + offset, bytes,
-                          hipMemcpyDeviceToHost),
+    check(driver().copyToHost(host, static_cast<const char *>(data_) + offset, bytes),
           "copying from the device", where);
 }
 
@@ -85,10 +84,9 @@ void DeviceMemory::fillBytes(int value, const std::source_location &where) {
   expectAlive(where);
   if (!bytes_)
     return;
-  check(hip().hipMemset(data_, value, bytes_), "filling device memory", where);
-  // HIP's memset may return before it is done, and non-blocking streams do not wait for the null
-  // stream.
-  check(hip().hipStreamSynchronize(nullptr), "filling device memory", where);
+  check(driver().fill(data_, value, bytes_), "filling device memory", where);
+  // The driver may return before it is done, and other streams do not wait for the default stream.
+  check(driver().synchronizeStream(nullptr), "filling device memory", where);
 }
 
 std::size_t byteCount(std::span<const std::int64_t> shape, DType dtype, std::size_t elementBytes,

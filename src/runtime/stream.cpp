@@ -1,5 +1,5 @@
+#include "runtime/current_driver.h"
 #include "runtime/device_info.h"
-#include "runtime/hip_error.h"
 
 #include <flydsl/stream.h>
 
@@ -13,21 +13,22 @@ Stream::Stream(std::source_location where) : Stream(Device::current(where), wher
 Stream::Stream(Device device, std::source_location where)
     : device_(device), made_(device.ordinal()) {
   DeviceScope scope(device.ordinal());
-  check(hip().hipStreamCreateWithFlags(&native_, hipStreamNonBlocking), "creating a stream", where);
+  void *native = nullptr;
+  check(driver().createStream(&native), "creating a stream", where);
+  native_ = static_cast<ihipStream_t *>(native);
 }
 
 Stream::~Stream() { destroy(); }
 
 /// A stream of before a reset is gone with it.
 void Stream::destroy() noexcept {
-  const HipFunctions *functions = native_ ? hipToLetGo() : nullptr;
-  if (functions && made_.isThere())
-    (void)functions->hipStreamDestroy(native_);
+  const Driver *used = native_ ? driverToLetGo() : nullptr;
+  if (used && made_.isThere())
+    (void)used->destroyStream(native_);
 }
 
 Stream::Stream(Stream &&other) noexcept
-    : native_(std::exchange(other.native_, nullptr)), device_(other.device_),
-      made_(other.made_) {}
+    : native_(std::exchange(other.native_, nullptr)), device_(other.device_), made_(other.made_) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
   if (this == &other)
@@ -46,19 +47,19 @@ void Stream::refuse(const std::source_location &where) const {
 }
 
 void Stream::synchronize(std::source_location where) const {
-  check(hip().hipStreamSynchronize(native(where)), "waiting for a stream", where);
+  check(driver().synchronizeStream(native(where)), "waiting for a stream", where);
 }
 
 bool Stream::idle(std::source_location where) const {
-  hipError_t code = hip().hipStreamQuery(native(where));
-  if (code == hipErrorNotReady)
+  Status status = driver().queryStream(native(where));
+  if (status == driver().notReady)
     return false;
-  check(code, "asking a stream whether it is idle", where);
+  check(status, "asking a stream whether it is idle", where);
   return true;
 }
 
 void Stream::wait(const Event &event, std::source_location where) const {
-  check(hip().hipStreamWaitEvent(native(where), event.native(where), 0),
+  check(driver().waitForEvent(native(where), event.native(where)),
         "making a stream wait for an event", where);
 }
 

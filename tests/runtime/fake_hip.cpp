@@ -39,6 +39,8 @@ const char *hipGetErrorName(hipError_t code) {
 }
 const char *hipGetErrorString(hipError_t) { return "as the test asked"; }
 hipError_t hipGetDeviceCount(int *count) {
+  if (const char *many = std::getenv("FAKE_HIP_DEVICES"); many && *many)
+    state.devices = std::atoi(many);
   if (const char *none = std::getenv("FAKE_HIP_NO_DEVICE"); none && *none)
     return hipErrorNoDevice;
   *count = state.devices;

@@ -1,5 +1,6 @@
 // Each case runs in a child process, because a process loads one HIP library for its whole life.
-#include "runtime/hip_functions.h"
+#include "runtime/current_driver.h"
+#include "runtime/hip/hip_functions.h"
 
 #include <flydsl/error.h>
 
@@ -40,8 +41,8 @@ std::string inChild(const std::function<std::string()> &body) {
 }
 
 std::string load() {
-  const auto &functions = flydsl::runtime::hip();
-  return functions.path + " devices " + std::to_string(functions.deviceCount);
+  const auto &driver = flydsl::runtime::driver();
+  return driver.path + " devices " + std::to_string(driver.deviceCount);
 }
 } // namespace
 
@@ -102,4 +103,20 @@ TEST_CASE("a library that is no HIP is told by what it lacks") {
     return load();
   });
   CHECK_THAT(text, Catch::Contains("libm.so.6: lacks hipGetErrorName"));
+}
+
+TEST_CASE("of more devices than a process uses, the first ones are used") {
+  std::string text = inChild([] {
+    setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+    setenv("FLYDSL_EMULATOR_LIBRARY", FAKE_HIP_LIBRARY, 1);
+    setenv("FAKE_HIP_DEVICES", "100", 1);
+    return load();
+  });
+  CHECK_THAT(text, Catch::EndsWith("libfake_hip.so devices " +
+                                   std::to_string(flydsl::runtime::kMaxDevices)));
+}
+
+TEST_CASE("a launch names its arguments as HIP does") {
+  CHECK(flydsl::runtime::kArgumentBuffer == HIP_LAUNCH_PARAM_BUFFER_POINTER);
+  CHECK(flydsl::runtime::kArgumentBytes == HIP_LAUNCH_PARAM_BUFFER_SIZE);
 }

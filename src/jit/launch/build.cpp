@@ -7,7 +7,7 @@
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/launch/events.h"
-#include "runtime/hip_functions.h"
+#include "runtime/current_driver.h"
 #include "runtime/profiler_range.h"
 #include "support/env_check.h"
 #include "support/env_variables.h"
@@ -174,7 +174,7 @@ static bool linesForFindings() {
   if (checks == "none" || checks == "0" || support::env::debugInfo.given())
     return false;
   try {
-    return runtime::hip().isEmulator;
+    return runtime::driver().isEmulator;
   } catch (const RuntimeError &) {
     return false; // compiled for another machine
   }

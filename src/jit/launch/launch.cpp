@@ -22,9 +22,8 @@ using namespace flydsl::runtime;
 class BoundExecutable {
 public:
   BoundExecutable(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
-      : executable(std::move(executable)), block(pack.block()), entry(pack, maxDevices) {}
+      : executable(std::move(executable)), block(pack.block()), entry(pack, kMaxDevices) {}
   // Devices are not counted here: what is compiled only may never meet one.
-  static constexpr int maxDevices = 64;
   const std::shared_ptr<const ExecutableState> executable;
   const std::uint64_t block; ///< the workgroup size that it was compiled for, as a word; 0: any
   jit::SignatureEntry entry;
@@ -97,7 +96,7 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
   std::shared_ptr<const ExecutableState> executable =
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
   checkBlock(config.block, executable->facts, where);
-  return kernel.table.insert(pack, hip().deviceCount)
+  return kernel.table.insert(pack, driver().deviceCount)
       .publish(device, load(executable, device, where));
 }
 
@@ -115,8 +114,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
   pack.setBlock(blockWord(config.block));
   // A signature that is in the table was launched before: its device exists, its block was checked.
   if (jit::SignatureEntry *entry = kernel.table.find(pack)) [[likely]] {
-    const HipFunctions &functions = hip();
-    const int device = deviceOf(config.stream, functions);
+    const int device = deviceOf(config.stream, driver());
     if (const LoadedKernel *loaded = entry->loaded(device)) [[likely]]
       return loaded->launch(config, pack, where);
   }
@@ -126,8 +124,7 @@ void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
     support::log().info("{}", compile(kernel, pack, only, where).summary());
     return;
   }
-  const HipFunctions &functions = hip();
-  const int device = deviceOf(config.stream, functions);
+  const int device = deviceOf(config.stream, driver());
   prepare(kernel, pack, config, device, where).launch(config, pack, where);
 }
 
@@ -163,11 +160,7 @@ void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &conf
       return launchBound(bound, pack, withBlock(config, made), where);
     checkBlock(config.block, bound.executable->facts, where);
   }
-  const HipFunctions &functions = hip();
-  const int device = deviceOf(config.stream, functions);
-  if (device >= BoundExecutable::maxDevices) [[unlikely]]
-    throw RuntimeError("device " + std::to_string(device) + " is over the limit of devices", 0,
-                       where);
+  const int device = deviceOf(config.stream, driver());
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
     loaded = &bound.entry.publish(device, load(bound.executable, device, where));

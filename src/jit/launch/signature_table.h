@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/loaded_kernel.h"
+#include "runtime/per_device.h"
 
 #include <flydsl/args.h>
 
@@ -26,18 +27,17 @@ public:
   std::uint64_t hash() const { return hash_; }
   std::span<const std::uint64_t> words() const { return {words_.get(), count_}; }
   /// Null until loaded on that device.
-  const runtime::LoadedKernel *loaded(int device) const {
-    return loaded_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
-  }
+  const runtime::LoadedKernel *loaded(int device) const { return loaded_.find(device); }
   /// Keeps the kernel; the one that another thread has put there first wins and is returned.
-  const runtime::LoadedKernel &publish(int device, std::unique_ptr<runtime::LoadedKernel> kernel);
+  const runtime::LoadedKernel &publish(int device, std::unique_ptr<runtime::LoadedKernel> kernel) {
+    return loaded_.publish(device, std::move(kernel));
+  }
 
 private:
   std::uint64_t hash_;
   std::size_t count_;
   std::unique_ptr<std::uint64_t[]> words_;
-  std::unique_ptr<std::atomic<const runtime::LoadedKernel *>[]> loaded_;
-  std::vector<std::unique_ptr<runtime::LoadedKernel>> owned_;
+  runtime::PerDevice<runtime::LoadedKernel> loaded_;
 };
 
 class SignatureTable {

@@ -1,13 +1,14 @@
-// The HIP functions that the library calls, as a table of pointers. Nothing links HIP: one binary
-// starts where no ROCm is installed, and runs on whichever library `hip()` loaded.
+// The HIP functions that the driver calls, as a table of pointers. Nothing links HIP: one binary
+// starts where no ROCm is installed, and runs on whichever library was found when it ran.
 #pragma once
 
 // HIP's own header, for types and constants only. The layout of hipDeviceProp_t is not used: it
 // changed between HIP 5 and 6.
-#include <flydsl/emulator.h>
+#include "runtime/driver/driver.h"
+
 #include <hip/hip_runtime_api.h>
 
-#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace flydsl::runtime {
@@ -23,9 +24,7 @@ namespace flydsl::runtime {
   X(hipDeviceSynchronize)                                                                          \
   X(hipFree)                                                                                       \
   X(hipMemcpy)                                                                                     \
-  X(hipMemcpyAsync)                                                                                \
   X(hipMemset)                                                                                     \
-  X(hipMemsetAsync)                                                                                \
   X(hipStreamCreateWithFlags)                                                                      \
   X(hipStreamDestroy)                                                                              \
   X(hipStreamSynchronize)                                                                          \
@@ -44,26 +43,14 @@ namespace flydsl::runtime {
 
 // Used where present; null otherwise.
 #define FLYDSL_HIP_OPTIONAL(X)                                                                     \
-  X(hipDeviceGetName)                                                                              \
   X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
-  X(hipFuncSetAttribute)                                                                           \
   X(hipThreadExchangeStreamCaptureMode)
-
-// The emulator's own; null on a GPU.
-#define FLYDSL_HIP_EMULATOR(X)                                                                     \
-  X(flydslEmulatorCounterName)                                                                     \
-  X(flydslEmulatorCountLaunches)                                                                   \
-  X(flydslEmulatorCountedLaunches)                                                                 \
-  X(flydslEmulatorGetLaunch)                                                                       \
-  X(flydslEmulatorFindings)                                                                        \
-  X(flydslEmulatorErrorText)
 
 struct HipFunctions {
 #define FLYDSL_HIP_MEMBER(name) decltype(&::name) name = nullptr;
   FLYDSL_HIP_REQUIRED(FLYDSL_HIP_MEMBER)
   FLYDSL_HIP_OPTIONAL(FLYDSL_HIP_MEMBER)
-  FLYDSL_HIP_EMULATOR(FLYDSL_HIP_MEMBER)
 #undef FLYDSL_HIP_MEMBER
   // The header overloads its name with a template.
   hipError_t (*hipMalloc)(void **pointer, std::size_t bytes) = nullptr;
@@ -74,6 +61,9 @@ struct HipFunctions {
   }
   hipError_t (*propertiesOfHip6)(void *properties, int device) = nullptr;
   hipError_t (*propertiesOfHip5)(hipDeviceProp_t *properties, int device) = nullptr;
+  /// What the emulator says of the thread's last call that failed; null on a GPU.
+  decltype(&::flydslEmulatorErrorText) emulatorErrorText = nullptr;
+  EmulatorFunctions emulator;
   /// The device of a stream; HIP 6 on.
   hipError_t (*streamGetDevice)(hipStream_t stream, hipDevice_t *device) = nullptr;
 
@@ -82,18 +72,9 @@ struct HipFunctions {
   int deviceCount = 0;
 };
 
-/// The loaded library. The first call loads it; throws RuntimeError, saying what was tried, where
-/// no library has a device. Which one: FLYDSL_RUNTIME_KIND = "hip", "emulator", or unset: HIP if it
-/// reports a device, else the emulator. The log says which and why. Throws RuntimeError in a process
-/// that was forked after its parent had used HIP.
-const HipFunctions &hip();
-
-/// For destructors, whose object exists because `hip()` had succeeded: null in a forked child that
-/// can't use HIP, where there is nothing to let go, and while the process exits, when threads may still
-/// use it and HIP may be gone.
-const HipFunctions *hipToLetGo();
-
-/// Whether `hip()` has succeeded in this process.
-bool hipLoaded();
+/// The functions of the HIP library of a GPU, or of the emulator's. Null where none has all of them
+/// and reports a device; `attempts` then says why of each file that was tried.
+std::unique_ptr<HipFunctions> openHip(Attempts &attempts);
+std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts);
 
 } // namespace flydsl::runtime

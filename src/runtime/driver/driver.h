@@ -1,0 +1,119 @@
+// What the library asks of whatever makes devices: a table of functions that a driver fills in.
+// Everything outside of the drivers' own folders knows this table alone.
+#pragma once
+
+#include <flydsl/emulator.h>
+#include <flydsl/error.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace flydsl::runtime {
+
+/// The result of a driver's function. Zero is success; every other number is the driver's own, and
+/// becomes `RuntimeError::code()`.
+using Status = int;
+
+/// The most devices that one process uses.
+inline constexpr int kMaxDevices = 64;
+
+/// What does not change about a device, asked once.
+struct DeviceInfo {
+  std::string name;
+  std::string arch;     ///< the processor's name alone: "gfx942"
+  std::string archFull; ///< the target id: "gfx942:sramecc+:xnack-"
+  int computeUnits = 0;
+  int warpSize = 0;
+  std::size_t sharedBytes = 0; ///< the most shared memory of a workgroup
+  std::size_t memoryBytes = 0; ///< 0 where the driver does not say
+};
+
+/// Puts one launch into a stream. The signature is that of hipModuleLaunchKernel and cuLaunchKernel,
+/// so that a launch is one indirect call. The grid counts workgroups, the block work-items;
+/// `sharedBytes` is the dynamic shared memory of a workgroup. `parameters` is null; `extra` is the
+/// list kArgumentBuffer, the arguments as detail::ArgPack packs them, kArgumentBytes, a pointer to
+/// their size, and the driver's endOfArguments.
+using LaunchFunction = Status (*)(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                                  unsigned blockX, unsigned blockY, unsigned blockZ,
+                                  unsigned sharedBytes, void *stream, void **parameters,
+                                  void **extra);
+inline void *const kArgumentBuffer = reinterpret_cast<void *>(1);
+inline void *const kArgumentBytes = reinterpret_cast<void *>(2);
+
+/// What only an emulator has: counters of launches and findings of its checks, as flydsl/emulator.h
+/// describes them. A function that the loaded emulator lacks is null.
+struct EmulatorFunctions {
+  decltype(&::flydslEmulatorCounterName) counterName = nullptr;
+  decltype(&::flydslEmulatorCountLaunches) countLaunches = nullptr;
+  decltype(&::flydslEmulatorCountedLaunches) countedLaunches = nullptr;
+  decltype(&::flydslEmulatorGetLaunch) getLaunch = nullptr;
+  decltype(&::flydslEmulatorFindings) findings = nullptr;
+};
+
+/// One driver. Streams, events, modules and functions are the driver's own handles; a null stream
+/// is the current device's default stream. Every function is there unless its comment says that it
+/// may be null. The functions work on the current device of the calling thread.
+struct Driver {
+  std::string name;            ///< for messages and the log: "HIP", "emulator"
+  std::string path;            ///< the file that the functions came from
+  int deviceCount = 0;         ///< 1 to kMaxDevices, once the driver is in use
+  bool isEmulator = false;     ///< its devices are emulated
+  bool isUsableInFork = false; ///< a child of fork() can go on with it
+  Status notReady = -1;        ///< what queries return while work is still under way
+  EmulatorFunctions emulator;
+
+  /// The name and the text of a status, and what else the driver says of this thread's last call.
+  std::string (*errorText)(Status status) = nullptr;
+
+  // Devices.
+  /// Throws RuntimeError where the device can't be asked.
+  DeviceInfo (*describeDevice)(int device) = nullptr;
+  Status (*getDevice)(int *device) = nullptr;
+  Status (*setDevice)(int device) = nullptr;
+  Status (*synchronizeDevice)() = nullptr;
+  Status (*resetDevice)() = nullptr; ///< may be null
+
+  // Memory of the device.
+  Status (*allocate)(void **pointer, std::size_t bytes) = nullptr;
+  Status (*release)(void *pointer) = nullptr;
+  Status (*copyToDevice)(void *device, const void *host, std::size_t bytes) = nullptr;
+  Status (*copyToHost)(void *host, const void *device, std::size_t bytes) = nullptr;
+  /// May return before it is done; the default stream is then to be waited for.
+  Status (*fill)(void *pointer, int byte, std::size_t bytes) = nullptr;
+
+  // Streams.
+  /// The stream does not wait for the default stream.
+  Status (*createStream)(void **stream) = nullptr;
+  Status (*destroyStream)(void *stream) = nullptr;
+  Status (*synchronizeStream)(void *stream) = nullptr;
+  Status (*queryStream)(void *stream) = nullptr;
+  Status (*waitForEvent)(void *stream, void *event) = nullptr;
+  Status (*deviceOfStream)(void *stream, int *device) = nullptr; ///< may be null
+
+  // Events.
+  Status (*createEvent)(void **event) = nullptr;
+  Status (*destroyEvent)(void *event) = nullptr;
+  Status (*recordEvent)(void *event, void *stream) = nullptr;
+  Status (*synchronizeEvent)(void *event) = nullptr;
+  Status (*queryEvent)(void *event) = nullptr;
+  Status (*millisecondsBetween)(float *milliseconds, void *start, void *stop) = nullptr;
+
+  // Code.
+  /// Loads a code object, which stays in memory for as long as the module. It is allowed while this
+  /// thread captures a graph.
+  Status (*loadModule)(void **module, const void *image, std::size_t bytes) = nullptr;
+  Status (*unloadModule)(void *module) = nullptr;
+  Status (*getFunction)(void **function, void *module, const char *name) = nullptr;
+  LaunchFunction launch = nullptr;
+  void *endOfArguments = nullptr; ///< what ends the last argument of `launch`
+};
+
+/// What was tried to find a driver and why it did not do, for the error.
+struct Attempts {
+  std::string text;
+  void add(const std::string &what) { text += "\n  " + what; }
+};
+
+} // namespace flydsl::runtime

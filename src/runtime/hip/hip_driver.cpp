@@ -1,0 +1,191 @@
+#include "runtime/hip/hip_driver.h"
+
+#include "runtime/hip/hip_functions.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <utility>
+
+namespace flydsl::runtime {
+namespace {
+
+/// The library of this process, from the moment when a driver over it was opened. Never destroyed:
+/// objects with static storage may still call it when they die.
+const HipFunctions *hip = nullptr;
+
+hipStream_t streamOf(void *stream) { return static_cast<hipStream_t>(stream); }
+hipEvent_t eventOf(void *event) { return static_cast<hipEvent_t>(event); }
+
+std::string errorText(Status status) {
+  const auto code = static_cast<hipError_t>(status);
+  const char *name = hip->hipGetErrorName(code);
+  const char *text = hip->hipGetErrorString(code);
+  std::string message = name ? name : "HIP error";
+  message += " (" + std::to_string(status) + ")";
+  if (text && *text)
+    message += std::string(": ") + text;
+  if (const char *more = hip->emulatorErrorText ? hip->emulatorErrorText() : nullptr; more && *more)
+    message += std::string(": ") + more;
+  return message;
+}
+
+/// The target's name out of a device's properties of unknown layout: HIP 5 and HIP 6 place
+/// gcnArchName at different offsets, but in both it is the only text that begins with "gfx" after
+/// the device's name (256 bytes).
+std::string findArch(const char *properties, std::size_t size) {
+  for (std::size_t at = 256; at + 4 < size; ++at)
+    if (std::memcmp(properties + at, "gfx", 3) == 0 &&
+        std::isxdigit(static_cast<unsigned char>(properties[at + 3])))
+      return std::string(properties + at,
+                         strnlen(properties + at, std::min<std::size_t>(256, size - at)));
+  return {};
+}
+
+DeviceInfo describeDevice(int device) {
+  const std::string what = "reading the properties of device " + std::to_string(device);
+  auto expect = [&](hipError_t code) {
+    if (code != hipSuccess)
+      throw RuntimeError(what + ": " + errorText(code), code);
+  };
+  DeviceInfo info;
+  // Both layouts take less than 2 KiB.
+  constexpr std::size_t kPropertyBytes = 8192;
+  auto properties = std::make_unique<char[]>(kPropertyBytes);
+  expect(hip->getProperties(properties.get(), device));
+  info.archFull = findArch(properties.get(), kPropertyBytes);
+  if (info.archFull.empty())
+    throw RuntimeError(what + ": no target name in them");
+  info.arch = info.archFull.substr(0, info.archFull.find(':'));
+  // The name is the first field of both layouts.
+  info.name.assign(properties.get(), strnlen(properties.get(), 256));
+
+  auto attribute = [&](hipDeviceAttribute_t which) {
+    int value = 0;
+    expect(hip->hipDeviceGetAttribute(&value, which, device));
+    return value;
+  };
+  info.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount);
+  info.warpSize = attribute(hipDeviceAttributeWarpSize);
+  info.sharedBytes = static_cast<std::size_t>(attribute(hipDeviceAttributeMaxSharedMemoryPerBlock));
+  if (hip->hipDeviceTotalMem)
+    expect(hip->hipDeviceTotalMem(&info.memoryBytes, device));
+  return info;
+}
+
+/// Loading allocates, which a capture of a graph on this thread would refuse in its usual mode.
+Status loadModule(void **module, const void *image, std::size_t) {
+  hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+  const auto exchange = hip->hipThreadExchangeStreamCaptureMode;
+  if (exchange)
+    (void)exchange(&mode);
+  hipModule_t loaded = nullptr;
+  const Status status = hip->hipModuleLoadData(&loaded, image);
+  if (exchange)
+    (void)exchange(&mode);
+  *module = loaded;
+  return status;
+}
+
+std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
+  if (!library)
+    return nullptr;
+  hip = library.release();
+
+  auto driver = std::make_unique<Driver>();
+  driver->name = hip->isEmulator ? "emulator" : "HIP";
+  driver->path = hip->path;
+  driver->deviceCount = hip->deviceCount;
+  driver->isEmulator = hip->isEmulator;
+  driver->isUsableInFork = hip->isEmulator;
+  driver->notReady = hipErrorNotReady;
+  driver->emulator = hip->emulator;
+  driver->errorText = errorText;
+
+  driver->describeDevice = describeDevice;
+  driver->getDevice = [](int *device) -> Status { return hip->hipGetDevice(device); };
+  driver->setDevice = [](int device) -> Status { return hip->hipSetDevice(device); };
+  driver->synchronizeDevice = []() -> Status { return hip->hipDeviceSynchronize(); };
+  if (hip->hipDeviceReset)
+    driver->resetDevice = []() -> Status { return hip->hipDeviceReset(); };
+
+  driver->allocate = [](void **pointer, std::size_t bytes) -> Status {
+    return hip->hipMalloc(pointer, bytes);
+  };
+  driver->release = [](void *pointer) -> Status { return hip->hipFree(pointer); };
+  driver->copyToDevice = [](void *device, const void *host, std::size_t bytes) -> Status {
+    return hip->hipMemcpy(device, host, bytes, hipMemcpyHostToDevice);
+  };
+  driver->copyToHost = [](void *host, const void *device, std::size_t bytes) -> Status {
+    return hip->hipMemcpy(host, device, bytes, hipMemcpyDeviceToHost);
+  };
+  driver->fill = [](void *pointer, int byte, std::size_t bytes) -> Status {
+    return hip->hipMemset(pointer, byte, bytes);
+  };
+
+  driver->createStream = [](void **stream) -> Status {
+    hipStream_t made = nullptr;
+    const Status status = hip->hipStreamCreateWithFlags(&made, hipStreamNonBlocking);
+    *stream = made;
+    return status;
+  };
+  driver->destroyStream = [](void *stream) -> Status {
+    return hip->hipStreamDestroy(streamOf(stream));
+  };
+  driver->synchronizeStream = [](void *stream) -> Status {
+    return hip->hipStreamSynchronize(streamOf(stream));
+  };
+  driver->queryStream = [](void *stream) -> Status {
+    return hip->hipStreamQuery(streamOf(stream));
+  };
+  driver->waitForEvent = [](void *stream, void *event) -> Status {
+    return hip->hipStreamWaitEvent(streamOf(stream), eventOf(event), 0);
+  };
+  if (hip->streamGetDevice)
+    driver->deviceOfStream = [](void *stream, int *device) -> Status {
+      return hip->streamGetDevice(streamOf(stream), device);
+    };
+
+  driver->createEvent = [](void **event) -> Status {
+    hipEvent_t made = nullptr;
+    const Status status = hip->hipEventCreateWithFlags(&made, hipEventDefault);
+    *event = made;
+    return status;
+  };
+  driver->destroyEvent = [](void *event) -> Status { return hip->hipEventDestroy(eventOf(event)); };
+  driver->recordEvent = [](void *event, void *stream) -> Status {
+    return hip->hipEventRecord(eventOf(event), streamOf(stream));
+  };
+  driver->synchronizeEvent = [](void *event) -> Status {
+    return hip->hipEventSynchronize(eventOf(event));
+  };
+  driver->queryEvent = [](void *event) -> Status { return hip->hipEventQuery(eventOf(event)); };
+  driver->millisecondsBetween = [](float *milliseconds, void *start, void *stop) -> Status {
+    return hip->hipEventElapsedTime(milliseconds, eventOf(start), eventOf(stop));
+  };
+
+  driver->loadModule = loadModule;
+  driver->unloadModule = [](void *module) -> Status {
+    return hip->hipModuleUnload(static_cast<hipModule_t>(module));
+  };
+  driver->getFunction = [](void **function, void *module, const char *name) -> Status {
+    hipFunction_t found = nullptr;
+    const Status status = hip->hipModuleGetFunction(&found, static_cast<hipModule_t>(module), name);
+    *function = found;
+    return status;
+  };
+  // Its handles are pointers and its status is an integer to the machine, as the driver has them.
+  driver->launch = reinterpret_cast<LaunchFunction>(hip->hipModuleLaunchKernel);
+  driver->endOfArguments = HIP_LAUNCH_PARAM_END;
+  return driver;
+}
+
+} // namespace
+
+std::unique_ptr<Driver> openHipDriver(Attempts &attempts) { return driverOver(openHip(attempts)); }
+
+std::unique_ptr<Driver> openEmulatorDriver(Attempts &attempts) {
+  return driverOver(openEmulator(attempts));
+}
+
+} // namespace flydsl::runtime
