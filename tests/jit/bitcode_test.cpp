@@ -1,5 +1,5 @@
-#include "jit/compile/codegen/disassemble.h"
 #include "jit/compile/compiler.h"
+#include "jit/compile/disassemble.h"
 #include "jit/compile/ir_key.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/link/bitcode.h"

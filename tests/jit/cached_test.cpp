@@ -81,7 +81,7 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   std::vector<CompileOptions> variants(5, options());
   variants[0].optLevel = 3;
   variants[1].wavesPerEu = 2;
-  variants[2].maxVgprs = 64;
+  variants[2].maxRegisters = 64;
   variants[3].fastMath = true;
   variants[4].lineTables = true;
   for (const CompileOptions &variant : variants)

@@ -1,5 +1,5 @@
-#include "jit/compile/codegen/disassemble.h"
 #include "jit/compile/compiler.h"
+#include "jit/compile/disassemble.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/options/dump.h"
 #include "module_text.h"

@@ -150,7 +150,7 @@ TEST_CASE("LDS over the target's limit is an error that names the limit and the 
 
 TEST_CASE("More registers than there are is an error, whoever set the limit") {
   CompileOptions limited = gfx942();
-  limited.maxVgprs = 24;
+  limited.maxRegisters = 24;
   CHECK_THAT(failure(kernelWith(tuplesInUse(3)), limited).message,
              Catch::Contains("generating code failed") &&
                  Catch::Contains("more registers than available"));

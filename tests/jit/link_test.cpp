@@ -1,6 +1,8 @@
 #include "jit/code_object/code_object.h"
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/codegen/codegen.h"
-#include "jit/compile/link/link.h"
+#include "jit/compile/link/link_lld.h"
+#include "jit/compile/rocm/rocm_codegen.h"
 
 #include <flydsl/error.h>
 
@@ -21,14 +23,17 @@ namespace {
 llvm::SmallVector<char, 0> objectOf(const std::string &text, const Target &target) {
   CompileOptions options;
   options.target = target;
-  TargetMachineLease machine(options);
+  const Backend &backend = backendFor(target);
+  TargetMachineLease machine(backend, options);
   llvm::LLVMContext context;
   llvm::SMDiagnostic problem;
   auto module = llvm::parseIR(llvm::MemoryBufferRef(text, "link"), problem, context);
   REQUIRE(module);
-  prepareModule(*module, *machine, options);
+  module->setTargetTriple((*machine).getTargetTriple());
+  module->setDataLayout((*machine).createDataLayout());
+  REQUIRE(backend.prepare(*module, *machine, options));
   llvm::SmallVector<char, 0> object;
-  REQUIRE(emit(*module, *machine, /*assembly=*/false, object));
+  REQUIRE(backend.emit(*module, *machine, object));
   return object;
 }
 
@@ -49,7 +54,7 @@ TEST_CASE("LLD links for every target, and comgr makes the same kernel where it 
     REQUIRE(linked);
     const CodeObject read = readCodeObject(*linked);
     CHECK(read.kernel().name == "store");
-    CHECK(link(object, target) == *linked);
+    CHECK(backendFor(target).link(object, target) == *linked);
     if (const auto other = linkWithComgr(object, target)) {
       ++both;
       CHECK(readCodeObject(*other).kernels == read.kernels);
@@ -69,10 +74,11 @@ TEST_CASE("What does not link says which symbol is missing, and the next link wo
                                target);
   std::string what;
   try {
-    link(broken, target);
+    backendFor(target).link(broken, target);
   } catch (const CompileError &error) {
     what = error.what();
   }
   CHECK_THAT(what, Catch::Contains("gfx942") && Catch::Contains("undefined symbol: nobody"));
-  CHECK(readCodeObject(link(objectOf(store, target), target)).kernel().name == "store");
+  CHECK(readCodeObject(backendFor(target).link(objectOf(store, target), target)).kernel().name ==
+        "store");
 }

@@ -2,8 +2,8 @@
 // to other machines.
 #include "cache/archive.h"
 #include "jit/code_object/code_object.h"
-#include "jit/compile/codegen/disassemble.h"
 #include "jit/compile/compiler.h"
+#include "jit/compile/disassemble.h"
 #include "progress.h"
 #include "support/text.h"
 

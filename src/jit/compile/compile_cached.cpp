@@ -2,8 +2,8 @@
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/ir_key.h"
 #include "jit/compile/kernel_cache.h"
-#include "jit/compile/link/bitcode.h"
 #include "jit/compile/module/kernel_module.h"
+#include "jit/compile/module/linked_bitcode.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>

@@ -1,12 +1,12 @@
 #include "jit/compile/compiler.h"
 
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/codegen/codegen.h"
 #include "jit/compile/guard/guard.h"
-#include "jit/compile/link/bitcode.h"
-#include "jit/compile/link/link.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/diagnostics.h"
 #include "jit/compile/module/kernel_module.h"
+#include "jit/compile/module/linked_bitcode.h"
 #include "jit/compile/options/dump.h"
 #include "jit/compile/pipeline.h"
 #include "jit/compile/reproducer.h"
@@ -46,6 +46,7 @@ private:
 /// patience.
 struct Compile {
   CompileOptions options;
+  const Backend &backend;
   std::string kernel;
   Dump dump;
   Diagnostics diagnostics;
@@ -57,7 +58,8 @@ struct Compile {
   bool done = false;
 
   Compile(const CompileOptions &options, std::string kernel)
-      : options(options), kernel(std::move(kernel)), dump(options.dumpDir, this->kernel) {}
+      : options(options), backend(backendFor(options.target)), kernel(std::move(kernel)),
+        dump(options.dumpDir, this->kernel) {}
 
   void run(mlir::ModuleOp source, Guard &guard);
 
@@ -101,12 +103,12 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
   phase = "translating to LLVM IR";
   mlir::Operation *gpuModule = findGpuModule(*module);
   if (gpuModule)
-    diagnostics.shared = sharedUses(gpuModule);
-  return gpuModule ? translate(gpuModule, context, machine, options) : nullptr;
+    diagnostics.shared = sharedUses(gpuModule, backend.sharedAddressSpace());
+  return gpuModule ? translate(gpuModule, context, machine, backend, options) : nullptr;
 }
 
 void Compile::run(mlir::ModuleOp source, Guard &guard) {
-  TargetMachineLease machine(options);
+  TargetMachineLease machine(backend, options);
   // On the heap, where a module that LLVM crashed over can still be printed when this thread and
   // its stack are gone.
   auto context = std::make_unique<llvm::LLVMContext>();
@@ -134,11 +136,11 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     if (emit(*llvm::CloneModule(*module), *machine, /*assembly=*/true, assembly))
       dump.write("final_isa", "s", {assembly.data(), assembly.size()});
   }
-  llvm::SmallVector<char, 0> relocatable;
+  llvm::SmallVector<char, 0> emittedCode;
   {
     Timer timer(object.times.codegen);
     phase = "generating code";
-    bool emitted = emit(*module, *machine, /*assembly=*/false, relocatable);
+    bool emitted = backend.emit(*module, *machine, emittedCode);
     llvmModule = nullptr;
     if (!emitted && !diagnostics.failed())
       diagnostics.errors = "the target can't emit objects";
@@ -150,7 +152,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     guard.forbidInterrupt(); // LLD's state is the process's
     phase = "linking";
     CompileTimes times = object.times;
-    object = readCodeObject(link(relocatable, options.target));
+    object = backend.describe(backend.link(emittedCode, options.target));
     object.times = times;
     // A feature left open reads back as the subtarget's default; the code runs where the options
     // said.

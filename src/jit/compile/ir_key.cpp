@@ -1,8 +1,9 @@
+// The module is copied, stripped of what does not change the code, and hashed as bytecode.
 #include "jit/compile/ir_key.h"
 
 #include "jit/compile/build_id.h"
-#include "jit/compile/link/bitcode.h"
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "jit/compile/module/linked_bitcode.h"
 #include "jit/compile/options/options.h"
 
 #include <flydsl/error.h>
@@ -36,7 +37,7 @@ static void dropLocations(mlir::ModuleOp module) {
   });
 }
 
-/// What is linked counts by its content, not by its place.
+/// Linked bitcode is part of the key by its content; its path is not.
 static void dropBitcodePaths(mlir::ModuleOp module) {
   for (auto device : module.getOps<mlir::gpu::GPUModuleOp>())
     device->removeAttr(mlir::fly::kLinkLibsAttribute);
@@ -50,7 +51,7 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
     dropLocations(*device);
   std::string bytecode;
   llvm::raw_string_ostream stream(bytecode);
-  // No producer string: the builds are in the key by themselves.
+  // The producer string is left out: the key has the builds by themselves.
   mlir::BytecodeWriterConfig config("");
   if (mlir::failed(mlir::writeBytecodeToFile(*device, stream, config)))
     throw CompileError("the kernel's IR can't be written as bytecode");
@@ -60,7 +61,7 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   key.add("target", options.target.id());
   key.add("opt", options.optLevel);
   key.add("waves", options.wavesPerEu);
-  key.add("vgprs", options.maxVgprs);
+  key.add("vgprs", options.maxRegisters);
   key.add("fast", options.fastMath);
   key.add("lines", options.lineTables);
   for (const Bitcode &bitcode : options.bitcode)

@@ -1,5 +1,6 @@
 #include "jit/compile/pipeline.h"
 
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
@@ -18,31 +19,6 @@
 #include <memory>
 
 namespace flydsl::jit {
-
-std::vector<std::string> pipelineStages(const CompileOptions &options, bool fromFly) {
-  std::vector<std::string> stages;
-  if (fromFly)
-    stages = {"fly-rewrite-func-signature",
-              "fly-canonicalize",
-              "fly-layout-lowering",
-              "fly-int-swizzle-simplify",
-              "canonicalize",
-              "fly-convert-atom-call-to-ssa-form",
-              "fly-promote-regmem-to-vectorssa{pieces=true}",
-              "convert-fly-to-rocdl"};
-  stages.push_back("canonicalize");
-  stages.push_back(
-      "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
-      "},fly-convert-native-math,cse,"
-      "convert-vector-to-llvm,"
-      "convert-gpu-to-rocdl{chipset=" +
-      options.target.name() +
-      " index-bitwidth=0 runtime=OpenCL use-bare-ptr-memref-call-conv=true},"
-      "reconcile-unrealized-casts)");
-  if (options.lineTables)
-    stages.push_back("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}");
-  return stages;
-}
 
 static bool isFly(mlir::Type type) { return type.getDialect().getNamespace().starts_with("fly"); }
 
@@ -126,7 +102,7 @@ PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options,
     dump.write("origin", "mlir", printed(module));
   if (!keepDeviceCode(module))
     return {false, "gpu-kernel-outlining"};
-  std::vector<std::string> stages = pipelineStages(options, holdsFly(module));
+  std::vector<std::string> stages = backendFor(options.target).stages(options, holdsFly(module));
   if (!dump.enabled()) {
     // Nothing looks between the stages: one pass manager for all of them.
     std::string all;

@@ -15,10 +15,6 @@ namespace flydsl::jit {
 class Dump;
 class Guard;
 
-/// The pipeline as text, one stage an element; each parses by itself inside builtin.module(...).
-/// The Fly stages are left out for a module that is past them.
-std::vector<std::string> pipelineStages(const CompileOptions &options, bool fromFly);
-
 /// True if the module holds operations or types of the Fly dialects.
 bool holdsFly(mlir::ModuleOp module);
 

@@ -1,5 +1,6 @@
 #include "jit/compile/reproducer.h"
 
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/options/dump.h"
 #include "jit/compile/options/options.h"
@@ -19,7 +20,7 @@ static constexpr unsigned printingSeconds = 30;
 
 static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {
   std::string pipeline = "builtin.module(";
-  for (const std::string &stage : pipelineStages(options, holdsFly(module)))
+  for (const std::string &stage : backendFor(options.target).stages(options, holdsFly(module)))
     pipeline += (pipeline.back() == '(' ? "" : ",") + stage;
   pipeline += ")";
   std::string text;

@@ -1,7 +1,7 @@
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
-#include "jit/compile/codegen/disassemble.h"
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
@@ -67,7 +67,7 @@ EventInfo::Kind eventOf(CacheTier tier) {
 }
 
 /// What LLVM would pass over without a word.
-void checkHints(const detail::KernelSpec &spec) {
+void checkHints(const detail::KernelSpec &spec, const Target &target) {
   const KernelHints &hints = spec.hints;
   const auto &block = hints.known_block_size;
   if (!block[0] && (block[1] || block[2]))
@@ -75,11 +75,9 @@ void checkHints(const detail::KernelSpec &spec) {
                          std::to_string(block[1]) + ", " + std::to_string(block[2]) +
                          ") has no x; it is 1 where the block has one column",
                      spec.where);
-  // The most waves of any execution unit, gfx10's.
-  if (hints.waves_per_eu > 20)
-    throw TraceError("kernel " + spec.name + ": the hint waves_per_eu is 1 to 20, not " +
-                         std::to_string(hints.waves_per_eu),
-                     spec.where);
+  if (std::string problem = backendFor(target).problemWith(optionsFor(target, hints));
+      !problem.empty())
+    throw TraceError("kernel " + spec.name + ": " + problem, spec.where);
 }
 
 /// The kernel of that name; without a name, the first. Throws CompileError where there is none.
@@ -183,7 +181,7 @@ static bool linesForFindings() {
 CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
   CompileOptions options = CompileOptions::fromEnvironment(target);
   options.wavesPerEu = hints.waves_per_eu;
-  options.maxVgprs = hints.max_registers;
+  options.maxRegisters = hints.max_registers;
   options.fastMath = hints.fast_math;
   options.lineTables = options.lineTables || linesForFindings();
   return options;
@@ -194,7 +192,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr) {
   support::checkEnvironment();
-  checkHints(spec);
+  checkHints(spec, target);
   const std::string targetId = target.id();
   EventInfo event;
   event.kernel = spec.name;
@@ -206,6 +204,8 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
   support::checkEnvironment();
+  if (std::string problem = backendFor(options.target).problemWith(options); !problem.empty())
+    throw CompileError(problem);
   const std::string kernel = kernelName(module), targetId = options.target.id();
   EventInfo event;
   event.kernel = kernel;
@@ -222,7 +222,3 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
 }
 
 } // namespace flydsl::jit
-
-FLYDSL_NAMESPACE_BEGIN
-std::string Executable::isa() const { return jit::disassemble(*state_->object); }
-FLYDSL_NAMESPACE_END

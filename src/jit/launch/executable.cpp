@@ -1,3 +1,4 @@
+#include "jit/compile/disassemble.h"
 #include "jit/launch/executable_state.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -29,6 +30,7 @@ double Executable::trace_milliseconds() const { return state_->traceMilliseconds
 double Executable::compile_milliseconds() const { return state_->compileMilliseconds; }
 
 const std::string &Executable::print_ir() const { return state_->ir; }
+std::string Executable::isa() const { return jit::disassemble(*state_->object); }
 std::string Executable::summary() const { return jit::summary(*state_->object); }
 
 FLYDSL_NAMESPACE_END

@@ -1,14 +1,13 @@
-// LLVM's part of a compile: LLVM dialect to LLVM IR to an AMDGPU object in memory.
+// LLVM's part of a compile, the same for every backend: LLVM dialect to LLVM IR to code in memory.
 #pragma once
 
-#include "jit/compile/options/options.h"
-
-#include "llvm/ADT/SmallVector.h"
+#include "jit/compile/codegen/backend.h"
 
 #include <memory>
 #include <string>
 
 namespace llvm {
+class Function;
 class LLVMContext;
 class Module;
 class TargetMachine;
@@ -23,7 +22,7 @@ namespace flydsl::jit {
 class TargetMachineLease {
 public:
   /// Throws flydsl::CompileError if LLVM has no such target.
-  explicit TargetMachineLease(const CompileOptions &options);
+  TargetMachineLease(const Backend &backend, const CompileOptions &options);
   ~TargetMachineLease();
   TargetMachineLease(TargetMachineLease &&) noexcept;
   TargetMachineLease &operator=(TargetMachineLease &&) = delete;
@@ -35,22 +34,15 @@ private:
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 
-/// Translates a gpu.module in the LLVM dialect, and gives kernels the attributes that the options
-/// and the IR imply. Null on failure, after diagnostics through the MLIR context.
+/// Translates a gpu.module in the LLVM dialect, and has the backend prepare it. Null on failure,
+/// after diagnostics through the MLIR context.
 std::unique_ptr<llvm::Module> translate(mlir::Operation *gpuModule, llvm::LLVMContext &context,
-                                        llvm::TargetMachine &machine,
+                                        llvm::TargetMachine &machine, const Backend &backend,
                                         const CompileOptions &options);
 
-/// Turns calls of the device library that ask for the size of block and grid into constants or
-/// loads of implicit arguments.
-void useImplicitSizes(llvm::Module &module);
-
-/// Turns calls of `printf` into records in the launch's printf buffer, as HIP's runtime reads them.
-void lowerPrintf(llvm::Module &module);
-
-/// Target triple, data layout, linkage, and attributes of kernels.
-void prepareModule(llvm::Module &module, llvm::TargetMachine &machine,
-                   const CompileOptions &options);
+/// Gives fragments in register memory that stayed memory the alignment that vectors of their size
+/// have, up to that of the largest vector that an instruction takes: they are loaded whole.
+void alignPrivateMemory(llvm::Function &function, std::uint64_t maxAlignment);
 
 /// LLVM's middle end at the options' level.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CompileOptions &options);

@@ -1,6 +1,4 @@
 #include "jit/compile/codegen/codegen.h"
-#include "jit/compile/codegen/target_init.h"
-#include "jit/compile/link/llvm_target.h"
 #include "support/fork.h"
 
 #include <flydsl/error.h>
@@ -14,15 +12,6 @@
 #include <map>
 #include <mutex>
 #include <vector>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTarget();
-void LLVMInitializeAMDGPUTargetMC();
-void LLVMInitializeAMDGPUAsmPrinter();
-void LLVMInitializeAMDGPUAsmParser();
-void LLVMInitializeAMDGPUDisassembler();
-}
 
 namespace flydsl::jit {
 
@@ -44,36 +33,25 @@ Pool &pool() {
 
 } // namespace
 
-void initializeAmdgpu() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser(); // inline assembly
-    LLVMInitializeAMDGPUDisassembler();
-  });
-}
-
-static std::unique_ptr<llvm::TargetMachine> make(const CompileOptions &options) {
-  initializeAmdgpu();
-  llvm::Triple triple("amdgcn-amd-amdhsa");
+static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
+                                                 const CompileOptions &options) {
+  const LlvmProcessor processor = backend.processor(options.target);
+  llvm::Triple triple(processor.triple);
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    throw CompileError("this LLVM has no AMDGPU target: " + error);
+    throw CompileError("this LLVM has no target " + processor.triple + ": " + error);
   llvm::TargetOptions targetOptions;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(options.optLevel, 3u));
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, options.target.name(), llvmFeatures(options.target),
-                                  targetOptions, llvm::Reloc::PIC_, std::nullopt, level));
+      target->createTargetMachine(triple, processor.name, processor.features, targetOptions,
+                                  llvm::Reloc::PIC_, std::nullopt, level));
   if (!machine)
     throw CompileError("LLVM can't generate code for " + options.target.id());
   return machine;
 }
 
-TargetMachineLease::TargetMachineLease(const CompileOptions &options)
+TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
     : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
   {
     std::lock_guard lock(pool().mutex);
@@ -84,7 +62,7 @@ TargetMachineLease::TargetMachineLease(const CompileOptions &options)
     }
   }
   if (!machine_)
-    machine_ = make(options);
+    machine_ = make(backend, options);
 }
 
 TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default;

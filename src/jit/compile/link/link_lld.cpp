@@ -1,6 +1,5 @@
-#include "jit/compile/guard/compiler_use.h"
+#include "jit/compile/link/link_lld.h"
 #include "jit/compile/guard/llvm_recovery.h"
-#include "jit/compile/link/link.h"
 
 #include <flydsl/error.h>
 
@@ -110,21 +109,6 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
   if (result.retCode != 0 || linked.empty())
     throw CompileError("linking for " + target.id() + " failed: " + messages);
   return linked;
-}
-
-Bytes link(std::span<const char> object, const Target &target) {
-  std::optional<Bytes> linked = linkWithLld(object, target);
-  if (!linked) {
-    // LLD does not come through exit(), and comgr must not be loaded then: its LLVM would register
-    // itself while ours is taken down.
-    requireCompiler();
-    linked = linkWithComgr(object, target);
-  }
-  if (!linked)
-    throw CompileError("linking for " + target.id() +
-                       " failed: LLD is out of use after an earlier crash, and no comgr that lists "
-                       "the target is installed");
-  return std::move(*linked);
 }
 
 } // namespace flydsl::jit

@@ -1,5 +1,7 @@
 #include "jit/compile/module/kernel_module.h"
 
+#include "jit/compile/backends/backends.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -24,9 +26,11 @@ mlir::Operation *findGpuModule(mlir::ModuleOp module) {
 
 std::string kernelName(mlir::ModuleOp module) {
   std::string name;
+  const std::vector<const Backend *> backends = allBackends();
   module.walk([&](mlir::FunctionOpInterface function) {
-    bool kernel = function->hasAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName()) ||
-                  function->hasAttr("rocdl.kernel");
+    bool kernel = function->hasAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName());
+    for (const Backend *backend : backends)
+      kernel |= function->hasAttr(backend->kernelAttribute());
     if (auto gpuFunction = mlir::dyn_cast<mlir::gpu::GPUFuncOp>(function.getOperation()))
       kernel = gpuFunction.isKernel();
     if (!kernel)

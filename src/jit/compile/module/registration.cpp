@@ -1,15 +1,13 @@
 // The dialects and passes of the pipeline, registered by name.
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/module/context_pool.h"
 
-#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/Transforms/Passes.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
@@ -18,7 +16,6 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -27,7 +24,6 @@
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,7 +34,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <mutex>
@@ -46,8 +41,7 @@
 namespace flydsl::jit {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect, mlir::DLTIDialect,
-                  mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect,
+  registry.insert<mlir::fly::FlyDialect, mlir::DLTIDialect, mlir::LLVM::LLVMDialect,
                   mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::gpu::GPUDialect, mlir::index::IndexDialect, mlir::math::MathDialect,
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
@@ -63,22 +57,23 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerGPUDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
-  mlir::registerROCDLDialectTranslation(registry);
+  for (const Backend *backend : allBackends())
+    backend->registerDialects(registry);
 }
 
 void registerPasses() {
   static std::once_flag once;
   std::call_once(once, [] {
     mlir::fly::registerFlyPasses();
-    mlir::fly::registerFlyToROCDLPasses();
     mlir::registerPass([] { return mlir::createCanonicalizerPass(); });
     mlir::registerPass([] { return mlir::createCSEPass(); });
     mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
     mlir::registerPass([] { return mlir::createConvertVectorToLLVMPass(); });
-    mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });
     mlir::registerPass([] { return mlir::createReconcileUnrealizedCastsPass(); });
     mlir::registerPass([] { return mlir::createGpuKernelOutliningPass(); });
     mlir::registerPass([] { return mlir::LLVM::createDIScopeForLLVMFuncOpPass(); });
+    for (const Backend *backend : allBackends())
+      backend->registerPasses();
   });
 }
 

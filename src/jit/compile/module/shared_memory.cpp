@@ -3,18 +3,17 @@
 #include "jit/compile/module/diagnostics.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 #include <algorithm>
 
 namespace flydsl::jit {
 
-std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule) {
+std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule, unsigned addressSpace) {
   std::vector<SharedUse> uses;
   const mlir::DataLayout layout = mlir::DataLayout::closest(gpuModule);
   for (auto global : gpuModule->getRegion(0).getOps<mlir::LLVM::GlobalOp>()) {
-    if (global.getAddrSpace() != mlir::ROCDL::ROCDLDialect::kSharedMemoryAddressSpace)
+    if (global.getAddrSpace() != addressSpace)
       continue;
     const std::uint64_t bytes = layout.getTypeSize(global.getType()).getFixedValue();
     const SourceLocation place = sourceLocation(global.getLoc());

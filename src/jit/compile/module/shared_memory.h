@@ -19,9 +19,9 @@ struct SharedUse {
   SourceLocation place; ///< unknown for IR without locations
 };
 
-/// The shared variables of a gpu.module in the LLVM dialect, those of one line together, largest
-/// first.
-std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule);
+/// The variables in `addressSpace`, that of shared memory, of a gpu.module in the LLVM dialect. Those
+/// of one line count together; the largest comes first.
+std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule, unsigned addressSpace);
 
 /// "72968 bytes of shared memory are over the 65536 that a workgroup may have: 72768 bytes at ..."
 std::string overSharedLimit(const std::vector<SharedUse> &uses, std::uint64_t bytes,

@@ -1,4 +1,4 @@
-#include "jit/compile/link/llvm_target.h"
+#include "jit/compile/rocm/llvm_target.h"
 
 namespace flydsl::jit {
 

@@ -1,7 +1,7 @@
 // comgr is loaded when first asked for: it brings an LLVM of its own, which takes tens of
 // milliseconds.
-#include "jit/compile/link/link.h"
-#include "jit/compile/link/llvm_target.h"
+#include "jit/compile/rocm/llvm_target.h"
+#include "jit/compile/rocm/rocm_codegen.h"
 
 #include "support/log.h"
 
@@ -14,6 +14,8 @@
 namespace flydsl::jit {
 
 namespace {
+
+using Bytes = std::vector<std::uint8_t>;
 
 struct Comgr {
 #define FLYDSL_COMGR_FUNCTIONS(X)                                                                  \

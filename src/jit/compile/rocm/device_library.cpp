@@ -1,4 +1,4 @@
-#include "jit/compile/link/device_library.h"
+#include "jit/compile/rocm/device_library.h"
 
 // FLYDSL_OCML_FILE and FLYDSL_OCKL_FILE are paths that CMake found.
 asm(R"(

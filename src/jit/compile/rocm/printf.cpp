@@ -2,7 +2,7 @@
 // launch's printf buffer, and notes the format in the code object's metadata. It is the form that
 // HIP's runtime knows as buffered: the host prints what is there when the kernel has ended, and
 // the kernel waits for nobody.
-#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/rocm/rocm_codegen.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"

@@ -1,6 +1,6 @@
-#include "jit/compile/codegen/disassemble.h"
-#include "jit/compile/codegen/target_init.h"
-#include "jit/compile/link/llvm_target.h"
+#include "jit/compile/disassemble.h"
+
+#include "jit/compile/backends/backends.h"
 
 #include <flydsl/error.h>
 
@@ -26,16 +26,15 @@ namespace {
 
 class Disassembler {
 public:
-  explicit Disassembler(const Target &target) : triple_("amdgcn-amd-amdhsa") {
-    initializeAmdgpu();
+  Disassembler(const Target &target, const LlvmProcessor &processor) : triple_(processor.triple) {
     std::string error;
     const llvm::Target *llvmTarget = llvm::TargetRegistry::lookupTarget(triple_, error);
     if (!llvmTarget)
-      throw CompileError("this LLVM has no AMDGPU target: " + error);
+      throw CompileError("this LLVM has no target " + processor.triple + ": " + error);
     registers_.reset(llvmTarget->createMCRegInfo(triple_));
     assembly_.reset(llvmTarget->createMCAsmInfo(*registers_, triple_, options_));
     subtarget_.reset(
-        llvmTarget->createMCSubtargetInfo(triple_, target.name(), llvmFeatures(target)));
+        llvmTarget->createMCSubtargetInfo(triple_, processor.name, processor.features));
     instructions_.reset(llvmTarget->createMCInstrInfo());
     context_ = std::make_unique<llvm::MCContext>(triple_, assembly_.get(), registers_.get(),
                                                  subtarget_.get());
@@ -89,7 +88,8 @@ std::string disassemble(const CodeObject &object) {
   llvm::StringRef bytes(reinterpret_cast<const char *>(object.bytes.data()), object.bytes.size());
   auto file = take(
       llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "code object")));
-  Disassembler disassembler(Target::parse(object.target));
+  const Target target = Target::parse(object.target);
+  Disassembler disassembler(target, backendFor(target).processor(target));
   std::string text;
   llvm::raw_string_ostream out(text);
   auto *elf = llvm::cast<llvm::object::ELFObjectFileBase>(file.get());

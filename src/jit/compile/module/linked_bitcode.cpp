@@ -1,12 +1,13 @@
-#include "jit/compile/link/bitcode.h"
+// Reading the bitcode files that a module names.
+#include "jit/compile/module/linked_bitcode.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "jit/compile/backends/backends.h"
 #include "support/file.h"
 
 #include <flydsl/error.h>
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -48,9 +49,9 @@ std::vector<Bitcode> readLinkedBitcode(mlir::ModuleOp module) {
     }
     if (mlir::ArrayAttr targets = device.getTargetsAttr())
       for (mlir::Attribute target : targets)
-        if (auto rocdl = mlir::dyn_cast<mlir::ROCDL::ROCDLTargetAttr>(target))
-          if (rocdl.getLink())
-            readFiles(rocdl.getLink(), files);
+        for (const Backend *backend : allBackends())
+          if (mlir::ArrayAttr named = backend->bitcodeOf(target))
+            readFiles(named, files);
   }
   return files;
 }

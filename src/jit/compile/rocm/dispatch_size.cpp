@@ -3,7 +3,7 @@
 // loader writes both into the implicit arguments of code object version 5 (AMDGPUUsage:
 // hidden_block_count_x at byte 0 with 4 bytes a dimension, hidden_group_size_x at byte 12 with 2
 // bytes a dimension).
-#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/rocm/rocm_codegen.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"

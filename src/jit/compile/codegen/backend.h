@@ -1,0 +1,81 @@
+// What a compile asks of whoever makes the processor. A backend is the only place that knows one
+// vendor's dialects, calling conventions, linkers and formats; a Target's vendor chooses it
+// (see jit/compile/backends/backends.h).
+#pragma once
+
+#include "jit/code_object/code_object.h"
+#include "jit/compile/options/options.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+namespace mlir {
+class ArrayAttr;
+class Attribute;
+class DialectRegistry;
+} // namespace mlir
+
+namespace flydsl::jit {
+
+/// A processor as LLVM spells it.
+struct LlvmProcessor {
+  std::string triple;
+  std::string name;
+  std::string features; ///< such as "+sramecc,-xnack"; empty where nothing is fixed
+};
+
+/// Backends have no state, live as long as the process, and are called from many threads at once.
+/// The target's id is parsed before a backend is asked (`Target::parse`): programs without a
+/// compiler do it too.
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  virtual Vendor vendor() const = 0;
+
+  /// Registers the dialects, conversions and translations to LLVM that only its modules need.
+  virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
+  /// Registers the passes that its stages name beside the common ones. Called once.
+  virtual void registerPasses() const = 0;
+
+  /// Why its processors can't be compiled for with these options, or an empty text.
+  virtual std::string problemWith(const CompileOptions &options) const;
+
+  /// The passes to the LLVM dialect as text, one stage an element; each parses by itself inside
+  /// builtin.module(...). The Fly stages are left out for a module that is past them.
+  virtual std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const = 0;
+  /// The attribute that marks a kernel among the functions of the LLVM dialect.
+  virtual const char *kernelAttribute() const = 0;
+  /// The number of the address space that shared memory has in the LLVM dialect.
+  virtual unsigned sharedAddressSpace() const = 0;
+  /// The paths of bitcode that a target attribute of a gpu.module names; null where it names none, or
+  /// is another backend's.
+  virtual mlir::ArrayAttr bitcodeOf(mlir::Attribute gpuTarget) const;
+
+  /// The processor of one of its targets. Code generator, assembler and disassembler are registered
+  /// in LLVM when this returns.
+  virtual LlvmProcessor processor(const Target &target) const = 0;
+  /// Makes of a translated module what LLVM's middle end takes: links bitcode, sets attributes of
+  /// kernels. False after a diagnostic through the module's LLVMContext.
+  virtual bool prepare(llvm::Module &module, llvm::TargetMachine &machine,
+                       const CompileOptions &options) const = 0;
+  /// Generates what `link` takes; false if the target can't. An object, unless a backend says
+  /// otherwise.
+  virtual bool emit(llvm::Module &module, llvm::TargetMachine &machine,
+                    llvm::SmallVectorImpl<char> &out) const;
+  /// Links to what the driver loads. Throws flydsl::CompileError with the linker's messages.
+  virtual std::vector<std::uint8_t> link(std::span<const char> emitted,
+                                         const Target &target) const = 0;
+  /// Reads back the kernels and what they need. Throws flydsl::CompileError.
+  virtual CodeObject describe(std::vector<std::uint8_t> bytes) const = 0;
+};
+
+} // namespace flydsl::jit

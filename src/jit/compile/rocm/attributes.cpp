@@ -1,0 +1,80 @@
+// The attributes by which LLVM's AMDGPU target knows kernels and what they need.
+#include "jit/compile/codegen/codegen.h"
+#include "jit/compile/rocm/llvm_target.h"
+#include "jit/compile/rocm/rocm_codegen.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/CallingConv.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+namespace flydsl::jit {
+
+/// That of the largest vector that an instruction takes, in bytes.
+static constexpr std::uint64_t kMaxPrivateAlignment = 128;
+
+/// What the kernel never asks for needs no hidden arguments: the loader's implicit block and its
+/// queue, heap and dispatch pointers. A call of what is not known here may need all of them.
+static bool callsKnown(const llvm::Function &function,
+                       llvm::SmallPtrSetImpl<const llvm::Function *> &seen) {
+  if (!seen.insert(&function).second)
+    return true;
+  for (const llvm::BasicBlock &block : function)
+    for (const llvm::Instruction &instruction : block)
+      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        const llvm::Function *called = call->getCalledFunction();
+        if (call->isInlineAsm() || (called && called->isIntrinsic()))
+          continue;
+        if (!called || called->isDeclaration() || !callsKnown(*called, seen))
+          return false;
+      }
+  return true;
+}
+
+static bool usesIntrinsic(const llvm::Module &module, llvm::StringRef name) {
+  const llvm::Function *function = module.getFunction(name);
+  return function && !function->use_empty();
+}
+
+static void prepareKernel(llvm::Function &kernel, const CompileOptions &options) {
+  kernel.addFnAttr("uniform-work-group-size", "true"); // HIP's grids are whole workgroups
+  kernel.addFnAttr(llvm::Attribute::NoUnwind);
+  kernel.addFnAttr(llvm::Attribute::MustProgress);
+  if (options.wavesPerEu && !kernel.hasFnAttribute("amdgpu-waves-per-eu"))
+    kernel.addFnAttr("amdgpu-waves-per-eu", std::to_string(options.wavesPerEu));
+  if (options.maxRegisters)
+    kernel.addFnAttr("amdgpu-num-vgpr", std::to_string(options.maxRegisters));
+  for (llvm::Argument &argument : kernel.args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoUndef);
+
+  const llvm::Module &module = *kernel.getParent();
+  llvm::SmallPtrSet<const llvm::Function *, 8> seen;
+  if (!callsKnown(kernel, seen) || usesIntrinsic(module, "llvm.amdgcn.implicitarg.ptr"))
+    return;
+  for (const char *unused :
+       {"amdgpu-no-implicitarg-ptr", "amdgpu-no-hostcall-ptr", "amdgpu-no-heap-ptr",
+        "amdgpu-no-multigrid-sync-arg", "amdgpu-no-default-queue", "amdgpu-no-completion-action"})
+    kernel.addFnAttr(unused);
+}
+
+void setAttributes(llvm::Module &module, const CompileOptions &options) {
+  const std::string features = llvmFeatures(options.target);
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    alignPrivateMemory(function, kMaxPrivateAlignment);
+    function.addFnAttr("target-cpu", options.target.name());
+    if (!features.empty())
+      function.addFnAttr("target-features", features);
+    if (function.getCallingConv() == llvm::CallingConv::AMDGPU_KERNEL) {
+      prepareKernel(function, options);
+    } else {
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+      function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    }
+  }
+}
+
+} // namespace flydsl::jit

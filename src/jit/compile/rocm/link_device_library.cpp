@@ -1,0 +1,57 @@
+#include "jit/compile/link/bitcode.h"
+#include "jit/compile/rocm/device_library.h"
+#include "jit/compile/rocm/llvm_target.h"
+#include "jit/compile/rocm/rocm_codegen.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+
+namespace flydsl::jit {
+
+namespace {
+
+/// The number by which the device library knows a processor: gfx90a is 9010.
+unsigned isaVersion(std::string_view name) {
+  auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
+  name.remove_prefix(3); // gfx
+  unsigned major = 0;
+  for (char c : name.substr(0, name.size() - 2))
+    major = major * 10 + digit(c);
+  return major * 1000 + digit(name[name.size() - 2]) * 100 + digit(name.back());
+}
+
+/// The constants that the device library asks for, as its documentation lists them.
+void setControls(llvm::Module &module, const CompileOptions &options) {
+  const struct {
+    const char *name;
+    unsigned value;
+  } controls[] = {{"__oclc_ISA_version", isaVersion(options.target.name())},
+                  {"__oclc_ABI_version", kCodeObjectVersion},
+                  {"__oclc_wavefrontsize64", options.target.wave_size() == 64},
+                  {"__oclc_finite_only_opt", options.fastMath},
+                  {"__oclc_unsafe_math_opt", options.fastMath},
+                  {"__oclc_daz_opt", 0},
+                  {"__oclc_correctly_rounded_sqrt32", 1}};
+  for (const auto &control : controls) {
+    llvm::GlobalVariable *variable = module.getGlobalVariable(control.name);
+    if (!variable || !variable->isDeclaration())
+      continue;
+    variable->setInitializer(llvm::ConstantInt::get(variable->getValueType(), control.value));
+    variable->setConstant(true);
+    variable->setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+} // namespace
+
+bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options) {
+  std::vector<BitcodeLibrary> libraries;
+  for (const Bitcode &file : options.bitcode)
+    libraries.push_back({file.path, *file.bytes});
+  libraries.push_back({"ocml of ROCm's device library", ocmlBitcode()});
+  libraries.push_back({"ockl of ROCm's device library", ocklBitcode()});
+  return linkBitcode(module, libraries,
+                     [&](llvm::Module &linked) { setControls(linked, options); });
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,154 @@
+#include "jit/compile/rocm/rocm_backend.h"
+
+#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "jit/compile/guard/compiler_use.h"
+#include "jit/compile/link/link_lld.h"
+#include "jit/compile/rocm/llvm_target.h"
+#include "jit/compile/rocm/rocm_codegen.h"
+
+#include <flydsl/error.h>
+
+#include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
+#include "llvm/IR/Module.h"
+
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTarget();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUAsmPrinter();
+void LLVMInitializeAMDGPUAsmParser();
+void LLVMInitializeAMDGPUDisassembler();
+}
+
+namespace flydsl::jit {
+
+namespace {
+
+/// The most waves of any execution unit, gfx10's.
+constexpr unsigned kMaxWavesPerEu = 20;
+
+void initializeAmdgpu() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser(); // inline assembly
+    LLVMInitializeAMDGPUDisassembler();
+  });
+}
+
+class RocmBackend final : public Backend {
+public:
+  Vendor vendor() const override { return Vendor::amd; }
+
+  void registerDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::ROCDL::ROCDLDialect,
+                    mlir::amdgpu::AMDGPUDialect>();
+    mlir::registerROCDLDialectTranslation(registry);
+  }
+
+  void registerPasses() const override {
+    mlir::fly::registerFlyToROCDLPasses();
+    mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });
+  }
+
+  std::string problemWith(const CompileOptions &options) const override {
+    // LLVM would pass over a larger number without a word.
+    if (options.wavesPerEu > kMaxWavesPerEu)
+      return "the hint waves_per_eu is 1 to " + std::to_string(kMaxWavesPerEu) + ", not " +
+             std::to_string(options.wavesPerEu);
+    return {};
+  }
+
+  std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
+    std::vector<std::string> stages;
+    if (fromFly)
+      stages = {"fly-rewrite-func-signature",
+                "fly-canonicalize",
+                "fly-layout-lowering",
+                "fly-int-swizzle-simplify",
+                "canonicalize",
+                "fly-convert-atom-call-to-ssa-form",
+                "fly-promote-regmem-to-vectorssa{pieces=true}",
+                "convert-fly-to-rocdl"};
+    stages.push_back("canonicalize");
+    stages.push_back(
+        "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
+        "},fly-convert-native-math,cse,"
+        "convert-vector-to-llvm,"
+        "convert-gpu-to-rocdl{chipset=" +
+        options.target.name() +
+        " index-bitwidth=0 runtime=OpenCL use-bare-ptr-memref-call-conv=true},"
+        "reconcile-unrealized-casts)");
+    if (options.lineTables)
+      stages.push_back("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}");
+    return stages;
+  }
+
+  const char *kernelAttribute() const override { return "rocdl.kernel"; }
+
+  unsigned sharedAddressSpace() const override {
+    return mlir::ROCDL::ROCDLDialect::kSharedMemoryAddressSpace;
+  }
+
+  mlir::ArrayAttr bitcodeOf(mlir::Attribute gpuTarget) const override {
+    auto rocdl = mlir::dyn_cast<mlir::ROCDL::ROCDLTargetAttr>(gpuTarget);
+    return rocdl ? rocdl.getLink() : mlir::ArrayAttr();
+  }
+
+  LlvmProcessor processor(const Target &target) const override {
+    initializeAmdgpu();
+    return {"amdgcn-amd-amdhsa", target.name(), llvmFeatures(target)};
+  }
+
+  bool prepare(llvm::Module &module, llvm::TargetMachine &,
+               const CompileOptions &options) const override {
+    module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
+    useImplicitSizes(module);
+    lowerPrintf(module);
+    if (!linkWithDeviceLibrary(module, options))
+      return false;
+    setAttributes(module, options);
+    return true;
+  }
+
+  std::vector<std::uint8_t> link(std::span<const char> object,
+                                 const Target &target) const override {
+    std::optional<Bytes> linked = linkWithLld(object, target);
+    if (!linked) {
+      // LLD does not come through exit(), and comgr must not be loaded then: its LLVM would
+      // register itself while ours is taken down.
+      requireCompiler();
+      linked = linkWithComgr(object, target);
+    }
+    if (!linked)
+      throw CompileError("linking for " + target.id() +
+                         " failed: LLD is out of use after an earlier crash, and no comgr that "
+                         "lists the target is installed");
+    return std::move(*linked);
+  }
+
+  CodeObject describe(std::vector<std::uint8_t> bytes) const override {
+    return readCodeObject(std::move(bytes));
+  }
+};
+
+} // namespace
+
+const Backend &rocmBackend() {
+  static const RocmBackend &backend = *new RocmBackend; // compiles may outlive main()
+  return backend;
+}
+
+} // namespace flydsl::jit

@@ -1,0 +1,37 @@
+// AMD's part of making code: what the backend does to a module, in pieces.
+#pragma once
+
+#include "jit/compile/options/options.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace flydsl::jit {
+
+/// Turns calls of the device library that ask for the size of block and grid into constants or
+/// loads of implicit arguments.
+void useImplicitSizes(llvm::Module &module);
+
+/// Turns calls of `printf` into records in the launch's printf buffer, as HIP's runtime reads them.
+void lowerPrintf(llvm::Module &module);
+
+/// Defines what `module` declares and calls: first from `options.bitcode`, then from ROCm's device
+/// library, whose controls are set for the options. False after a diagnostic.
+bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options);
+
+/// Attributes of the target and of kernels; functions that are no kernels become the module's own.
+void setAttributes(llvm::Module &module, const CompileOptions &options);
+
+/// Links through comgr. Nothing where comgr is not installed, does not list the target's ISA or
+/// fails; why is logged at debug level.
+std::optional<std::vector<std::uint8_t>> linkWithComgr(std::span<const char> object,
+                                                       const Target &target);
+
+} // namespace flydsl::jit
