@@ -189,7 +189,7 @@ DType AotKernel::parameter(std::size_t index) const {
   return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
 }
 
-/// The variant that takes the most of the arguments from the first on.
+/// The variant that agrees with the most arguments, counted from the first one.
 const AotVariant &AotEntry::nearest(const ArgPack &pack) const {
   const std::vector<detail::ArgType> given = pack.types();
   const AotVariant *best = nullptr;
@@ -265,7 +265,7 @@ void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
     checkBlock(config.block, facts, where);
   }
   const int device = deviceOf(config.stream, driver());
-  // What is loaded on the device runs there.
+  // A variant that is loaded on the device runs there.
   for (const auto &loaded : kernel_->variants)
     if (const LoadedKernel *kernel = loaded->on.find(device))
       if (loaded->takes(config.block) && loaded->takes(pack)) [[likely]] {

@@ -1,3 +1,4 @@
+// Every length in a file is checked against what is left of the file before it is used.
 #include "runtime/aot_file.h"
 
 #include "runtime/tensor_words.h"

@@ -1,3 +1,4 @@
+// Counted launches come from the emulator; a GPU's driver has none of these functions.
 #include "runtime/current_driver.h"
 
 #include <flydsl/device.h>

@@ -1,3 +1,4 @@
+// The choice of a driver, and what a fork leaves of it.
 #include "runtime/current_driver.h"
 
 #include "runtime/hip/hip_driver.h"

@@ -1,3 +1,4 @@
+// Devices: their figures, which one is current, and resets.
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 #include "runtime/loaded_kernel.h"

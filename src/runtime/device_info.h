@@ -9,8 +9,8 @@ namespace flydsl::runtime {
 /// process.
 const DeviceInfo &deviceInfo(int ordinal);
 
-/// How often a device was reset: what was made on it before is gone. Zero for an ordinal past any
-/// device.
+/// How often a device was reset. A reset destroys what was made on the device before. Zero for an
+/// ordinal past any device.
 unsigned resetsOf(int device);
 
 /// Makes a device current while in scope.

@@ -1,3 +1,4 @@
+// Tensors of other libraries, through DLPack.
 #include "runtime/dlpack_abi.h"
 
 #include <flydsl/host_tensor.h>

@@ -1,3 +1,4 @@
+// Events own a handle of the driver's, which a reset of the device takes away.
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 
@@ -16,7 +17,7 @@ Event::Event(std::source_location where) : made_(Device::current(where).ordinal(
 
 Event::~Event() { destroy(); }
 
-/// An event of before a reset is gone with it.
+/// A reset of the device destroys its events.
 void Event::destroy() noexcept {
   const Driver *used = native_ ? driverToLetGo() : nullptr;
   if (used && made_.isThere())

@@ -1,3 +1,4 @@
+// The findings are counted by the emulator; a GPU's driver has none.
 #include "runtime/findings.h"
 
 #include "runtime/current_driver.h"

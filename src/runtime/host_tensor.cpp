@@ -1,3 +1,4 @@
+// A tensor argument's shape, strides and alignment become signature words and packed values.
 #include "runtime/tensor_words.h"
 
 #include <flydsl/args.h>
@@ -81,9 +82,9 @@ std::int64_t TensorArg::size() const {
   return count;
 }
 
-/// The mode whose neighbours are neighbours in memory. Where several modes have stride 1, an extent
-/// of 1 does not count, unless the tensor is row-major as a whole: its last mode leads, whatever
-/// the extents.
+/// The mode along which elements are neighbours in memory. Of several modes with stride 1, one with
+/// an extent of 1 does not count; but if the tensor is row-major as a whole, it is the last mode
+/// whatever the extents are.
 int TensorArg::unitMode() const {
   bool rowMajor = true;
   std::int64_t compact = 1;

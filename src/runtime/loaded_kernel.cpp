@@ -1,3 +1,4 @@
+// Loading a kernel on a device, and the refusals of a launch: the launch itself is in the header.
 #include "runtime/loaded_kernel.h"
 
 #include "runtime/current_driver.h"
@@ -12,8 +13,9 @@
 namespace flydsl::runtime {
 namespace {
 
-/// Kernels are often objects with static storage, and the driver may be gone when those die.
-/// Registered after them, at the first load, this runs before they are destroyed.
+/// Kernels are often objects with static storage, and the driver may be gone when those die. This
+/// notices exit() before they are destroyed, because it is registered after them, at the first
+/// load.
 void noteExit() {
   static const bool once = [] {
     support::noteExitBeforeStatics();

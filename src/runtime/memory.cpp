@@ -1,3 +1,4 @@
+// Device memory: allocation, copies, and what a reset of the device does to it.
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 
@@ -21,7 +22,7 @@ DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
 
 DeviceMemory::~DeviceMemory() { free(); }
 
-/// What was allocated before a reset is gone with it, and its address may be another's.
+/// A reset of the device frees its memory, and the address may belong to somebody else since.
 void DeviceMemory::free() noexcept {
   const Driver *used = data_ ? driverToLetGo() : nullptr;
   if (used && made_.isThere())

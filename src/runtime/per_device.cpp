@@ -1,3 +1,4 @@
+// The lock of all slots.
 #include "runtime/per_device.h"
 
 #include "support/fork.h"

@@ -1,3 +1,4 @@
+// roctx is looked for when the first range is opened.
 #include "runtime/profiler_range.h"
 
 #include "support/log.h"

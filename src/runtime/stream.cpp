@@ -1,3 +1,4 @@
+// Streams own a handle of the driver's, which a reset of the device takes away.
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 
@@ -20,7 +21,7 @@ Stream::Stream(Device device, std::source_location where)
 
 Stream::~Stream() { destroy(); }
 
-/// A stream of before a reset is gone with it.
+/// A reset of the device destroys its streams.
 void Stream::destroy() noexcept {
   const Driver *used = native_ ? driverToLetGo() : nullptr;
   if (used && made_.isThere())

@@ -1,3 +1,5 @@
+// The search: builds configurations on several threads, checks their results, measures them one
+// after another, and keeps the winner.
 #include "jit/autotune/winners.h"
 #include "jit/compile/build_id.h"
 #include "runtime/findings.h"
@@ -101,7 +103,7 @@ double estimateOf(const Candidate &candidate, const Device &device) {
   return microseconds / 1e3;
 }
 
-/// One run, and why its results are wrong; empty where nobody says so.
+/// Runs a candidate once. Says why its results are wrong; empty if no check says that they are.
 std::string wrongOf(const Attempt &attempt, const Device &device, const AutotuneOptions &options) {
   runtime::Findings findings(device.ordinal());
   {
@@ -120,9 +122,9 @@ std::string wrongOf(const Attempt &attempt, const Device &device, const Autotune
   return {};
 }
 
-/// Drops a candidate that does not run, or runs and is wrong. All are asked before the first is
-/// measured: the run that follows one question is the one that the next is about, and no result of
-/// another configuration is taken for its own.
+/// Drops a candidate that does not run, or whose results are wrong. All candidates are run and
+/// checked, one by one, before the first is measured, so that each check sees the results of its
+/// own run.
 void validate(Attempt &attempt, const Device &device, const AutotuneOptions &options) {
   Trial &trial = attempt.trial;
   try {

@@ -1,3 +1,4 @@
+// Configurations: named values that are read by their type and printed as text.
 #include <flydsl/autotune.h>
 
 FLYDSL_NAMESPACE_BEGIN

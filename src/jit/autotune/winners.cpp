@@ -1,3 +1,4 @@
+// A winner is one JSON file. Whatever it says is checked before it is used.
 #include "jit/autotune/winners.h"
 
 #include "support/file.h"
@@ -63,7 +64,7 @@ std::string pathOf(const WinnerDirectory &directory, const Json &identity,
   return directory.path + "/" + readable + "-" + digest + ".json";
 }
 
-/// No winner comes near it.
+/// More bytes than any winner has.
 constexpr std::uint64_t maxWinnerBytes = 1 << 20;
 
 } // namespace

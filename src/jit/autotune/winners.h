@@ -26,8 +26,8 @@ struct WinnerDirectory {
   support::Trust trust; ///< anybody: it ships with an application, and is written as any file is
 };
 
-/// The configuration, where the file is there, whole, and for this identity; what is wrong with one
-/// that is not goes to the log. Only one of `configs` is accepted.
+/// The configuration, if there is a whole file for this identity; otherwise the log says what is
+/// wrong with the file. Only one of `configs` is accepted.
 std::optional<Config> readWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                                  const std::vector<Config> &configs);
 

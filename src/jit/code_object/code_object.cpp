@@ -1,3 +1,4 @@
+// The metadata as bytes, and the summary for people.
 #include "jit/code_object/code_object.h"
 
 #include "support/text.h"
@@ -117,8 +118,8 @@ struct Decoder {
     text.resize(count());
     raw(text.data(), text.size());
   }
-  /// One by one: the count is a claim, and an item takes more memory than the byte that it has to
-  /// take here.
+  /// Items are added one by one: the count may be wrong, and an item takes more memory than its one
+  /// byte or more in the file.
   template <class T> void list(std::vector<T> &items) {
     for (std::size_t left = count(); left; --left)
       visit(*this, items.emplace_back());

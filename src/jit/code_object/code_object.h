@@ -1,5 +1,5 @@
-// A compiled kernel as a value: the ELF bytes that HIP loads, and what their metadata says. No
-// LLVM, no MLIR: cache, launch and ahead-of-time loading use it alone.
+// A compiled kernel as a value: the bytes that the driver loads, and what they need to run. There
+// is no LLVM and no MLIR here: the cache, launches and ahead-of-time loading do without.
 #pragma once
 
 #include <flydsl/executable.h>

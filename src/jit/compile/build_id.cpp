@@ -1,3 +1,4 @@
+// The build ids are read from the notes of the loaded objects, where the linker put them.
 #include "jit/compile/build_id.h"
 
 #include "mlir/IR/MLIRContext.h"

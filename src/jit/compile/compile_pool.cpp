@@ -1,3 +1,4 @@
+// The pool's threads, and what becomes of its tasks when the process forks.
 #include "jit/compile/compile_pool.h"
 
 #include "support/env_variables.h"
@@ -30,7 +31,7 @@ private:
       if (task.givenUp)
         task.givenUp();
     } catch (const std::future_error &) {
-      // Its result was there already, and its thread in its last lines.
+      // The task had given its result, and its thread was about to take the next one.
     }
   }
   static void before() {
@@ -47,7 +48,8 @@ private:
     for (CompilePool *pool : get().pools) {
       CompilePool::Shared &old = *pool->shared_;
       pool->shared_ = new CompilePool::Shared;
-      // What a task owns may have been in use: it is told and left.
+      // The objects of the task may have been in use at the fork: the task is told, and is not
+      // destroyed.
       for (const auto &task : old.queue)
         giveUp(*task);
       for (const auto &task : old.running)
@@ -129,7 +131,8 @@ void CompilePool::loop() {
 
 void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t)> work,
             const std::function<void(std::size_t)> &done, std::function<void(std::size_t)> lost) {
-  // Shared with the tasks: one may still be in its last lines when the caller has all it waits for.
+  // The tasks share it: one of them may still have to return when the caller has all that it waits
+  // for.
   struct Shared {
     std::function<void(std::size_t)> work, lost;
     std::mutex mutex;
@@ -143,7 +146,7 @@ void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t
       finished.push_back(i);
       changed.notify_one();
     }
-    /// In a child that has no other thread: whoever held these is gone.
+    /// To be called in a forked child, whose other threads are gone with what they held.
     void lose(std::size_t i) {
       new (&mutex) std::mutex;
       new (&changed) std::condition_variable;

@@ -18,8 +18,8 @@ namespace flydsl::jit {
 class CompilePool {
 public:
   explicit CompilePool(unsigned threads);
-  /// Finishes the tasks that run; those still waiting are dropped, and their futures report a
-  /// broken promise.
+  /// Waits for the tasks that run. Tasks that have not begun are dropped, and their futures report
+  /// a broken promise.
   ~CompilePool();
   CompilePool(const CompilePool &) = delete;
   CompilePool &operator=(const CompilePool &) = delete;

@@ -1,3 +1,5 @@
+// One compile from the first pass to the code object. It runs on a guarded thread: a failure of any
+// kind becomes a CompileError that says what was going on.
 #include "jit/compile/compiler.h"
 
 #include "jit/compile/backends/backends.h"
@@ -76,7 +78,8 @@ std::string printed(const llvm::Module &module) {
   return text;
 }
 
-/// Intrinsics that the IR calls by name are not checked before; LLVM crashes on wrong ones.
+/// Checks the module. Nothing before has checked the intrinsics that the IR calls by name, and LLVM
+/// crashes on wrong ones.
 bool Compile::verify(const llvm::Module &module) {
   phase = "verifying LLVM IR";
   llvm::raw_string_ostream stream(diagnostics.errors);
@@ -154,8 +157,8 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     CompileTimes times = object.times;
     object = backend.describe(backend.link(emittedCode, options.target));
     object.times = times;
-    // A feature left open reads back as the subtarget's default; the code runs where the options
-    // said.
+    // A feature that the options leave open reads back as the default of the processor, but the
+    // code runs with either value.
     object.target = options.target.id();
   }
   done = true;

@@ -1,3 +1,4 @@
+// Disassembly with LLVM's own tables, symbol by symbol.
 #include "jit/compile/disassemble.h"
 
 #include "jit/compile/backends/backends.h"

@@ -39,8 +39,8 @@ void KernelCache::surviveForks() {
                   {nullptr, nullptr, [] { cache->memory_.dropUnfinished(); }});
 }
 
-/// Null, and a line in the log, for a blob that the compiler of this build did not make for this
-/// target and this call.
+/// Decodes an entry. Null, with a line in the log, if the compiler of this build did not make it
+/// for this target, or if `check` refuses it.
 std::shared_ptr<const CodeObject> KernelCache::decode(cache::Blob blob, const cache::Key &key,
                                                       const Target &target, const Check &check) {
   try {

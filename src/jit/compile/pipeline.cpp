@@ -1,3 +1,4 @@
+// Runs a backend's stages. Parsed pipelines are kept with their context.
 #include "jit/compile/pipeline.h"
 
 #include "jit/compile/backends/backends.h"
@@ -37,8 +38,7 @@ bool holdsFly(mlir::ModuleOp module) {
 
 namespace {
 
-/// Remembers which pass failed, and gives up between passes once the time is over. Both belong to
-/// one run.
+/// Remembers which pass failed, and ends the run between two passes when its time is over.
 struct Watch final : mlir::PassInstrumentation {
   void runBeforePass(mlir::Pass *, mlir::Operation *) override { guard->checkDeadline(); }
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *) override {
@@ -104,7 +104,7 @@ PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options,
     return {false, "gpu-kernel-outlining"};
   std::vector<std::string> stages = backendFor(options.target).stages(options, holdsFly(module));
   if (!dump.enabled()) {
-    // Nothing looks between the stages: one pass manager for all of them.
+    // Without a dump nobody looks between the stages, so one pass manager runs all of them.
     std::string all;
     for (const std::string &stage : stages)
       all += (all.empty() ? "" : ",") + stage;

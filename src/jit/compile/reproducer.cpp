@@ -1,3 +1,4 @@
+// The reproducer is printed under the guard: what failed may have left the IR damaged.
 #include "jit/compile/reproducer.h"
 
 #include "jit/compile/backends/backends.h"
@@ -15,7 +16,7 @@
 
 namespace flydsl::jit {
 
-/// What was left damaged may not print to an end.
+/// The most time that printing takes: a damaged module might be printed for ever.
 static constexpr unsigned printingSeconds = 30;
 
 static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {

@@ -1,3 +1,4 @@
+// Where a call packs its arguments is compared with where the code object expects them.
 #include "jit/launch/build.h"
 
 #include <algorithm>

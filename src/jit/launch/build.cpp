@@ -1,3 +1,4 @@
+// A trace, then the cache or the compiler, with the events that subscribers are told of.
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
@@ -66,7 +67,7 @@ EventInfo::Kind eventOf(CacheTier tier) {
   return EventInfo::Kind::compiled;
 }
 
-/// What LLVM would pass over without a word.
+/// Refuses hints that LLVM would ignore without a word.
 void checkHints(const detail::KernelSpec &spec, const Target &target) {
   const KernelHints &hints = spec.hints;
   const auto &block = hints.known_block_size;
@@ -90,9 +91,9 @@ const KernelMetadata &kernelOf(const CodeObject &object, const std::string &name
   return *kernel;
 }
 
-/// Compiles, or takes from the cache, and fills in all but what the trace knows. `check` throws
-/// CompileError for a kernel that the call can't use: what the cache has of it is then compiled
-/// again.
+/// Takes the code from the cache or compiles it, and fills in all but what the trace knows. `check`
+/// throws CompileError for a kernel that the call can't use; if the cache has such a kernel, it is
+/// compiled again.
 void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
                  const CompileOptions &options, const std::string &name,
                  const std::function<void(const KernelMetadata &)> &check) {
@@ -115,7 +116,7 @@ void reportCompiled(EventInfo &event, const detail::ExecutableState &state) {
   report(event);
 }
 
-/// What `make` gives; what it throws is reported too.
+/// The result of `make`. An exception is reported to subscribers before it goes on.
 template <class Make> auto orReported(EventInfo &event, Make make) -> decltype(make()) {
   try {
     return make();
@@ -165,8 +166,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 
 } // namespace
 
-/// Whether findings of the emulator's checks will want the C++ lines of this code: they are on, and
-/// the emulator is what launches it. On a GPU the variable changes nothing, the key least of all.
+/// Whether findings of the emulator's checks will name C++ lines of this code: the checks are on,
+/// and the emulator launches it. On a GPU the variable changes nothing, and least of all the key.
 static bool linesForFindings() {
   const std::string checks = support::env::emulatorCheck.get().value_or("none");
   if (checks == "none" || checks == "0" || support::env::debugInfo.given())

@@ -1,5 +1,5 @@
-// To an executable: from a kernel and one signature by a trace, or from a module that was read;
-// then the compile or the cache.
+// How an executable is made: of a kernel and one signature by a trace, or of a module that was
+// read. The compiler or the cache then gives its code.
 #pragma once
 
 #include "jit/launch/executable_state.h"

@@ -1,3 +1,4 @@
+// A named target comes first, then the environment's, then the device's.
 #include "jit/launch/choose_target.h"
 
 #include "runtime/device_info.h"

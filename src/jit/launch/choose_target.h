@@ -1,4 +1,4 @@
-// The target of a compile that no launch asked for.
+// The target of a compile without a launch, which has no device to take it from.
 #pragma once
 
 #include <flydsl/target.h>

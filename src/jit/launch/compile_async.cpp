@@ -1,3 +1,4 @@
+// The public functions over the pool of compile threads.
 #include "jit/compile/compile_pool.h"
 
 #include <flydsl/compile_async.h>

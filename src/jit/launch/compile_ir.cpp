@@ -1,3 +1,4 @@
+// The public function that compiles a module which was written elsewhere.
 #include "jit/compile/compiler.h"
 #include "jit/compile/module/bytecode_reader.h"
 #include "jit/compile/module/context_pool.h"

@@ -1,3 +1,4 @@
+// The counters of the process, and the list of its subscribers.
 #include "jit/launch/events.h"
 
 #include "support/fork.h"

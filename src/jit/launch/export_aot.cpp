@@ -1,3 +1,4 @@
+// Files of kernels compiled ahead of time, and the C header beside them.
 #include "jit/launch/executable_state.h"
 #include "jit/launch/kernel_state.h"
 #include "runtime/aot_file.h"
@@ -70,7 +71,8 @@ void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path, cons
   if (archs.empty())
     archs.emplace_back(); // what `compile` finds
   if (config.append)
-    (void)variantsIn(path, where); // what can't be added to is told before anything is compiled
+    (void)variantsIn(path,
+                     where); // a file that can't be added to is refused before anything is compiled
   for (const std::string &arch : archs) {
     CompileConfig compileConfig;
     compileConfig.block = config.block;

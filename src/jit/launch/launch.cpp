@@ -44,14 +44,14 @@ std::uint64_t blockWord(const Dim3 &b) {
          static_cast<std::uint64_t>(b.z) << 32;
 }
 
-/// Whether every extent is 1 or more (unsigned, what is below wraps to the largest numbers) and in
-/// the word's range.
+/// Whether every extent is 1 or more, and fits the word. As an unsigned number, an extent below 1
+/// wraps to a large one.
 bool plausible(const Dim3 &b) {
   return ((static_cast<std::uint64_t>(b.x) - 1) | (static_cast<std::uint64_t>(b.y) - 1) |
           (static_cast<std::uint64_t>(b.z) - 1)) < 0x8000;
 }
 
-/// Before anything is compiled. An empty `target` stands for any.
+/// Checks the workgroup size before anything is compiled. An empty `target` stands for any.
 void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::string &target,
                    const std::source_location &where) {
   KernelFacts facts;

@@ -1,3 +1,4 @@
+// The table grows by a copy of its index; the old index stays for readers that are still in it.
 #include "jit/launch/signature_table.h"
 
 namespace flydsl::jit {

@@ -30,11 +30,11 @@ struct DeviceInfo {
   std::size_t memoryBytes = 0; ///< 0 where the driver does not say
 };
 
-/// Puts one launch into a stream. The signature is that of hipModuleLaunchKernel and cuLaunchKernel,
-/// so that a launch is one indirect call. The grid counts workgroups, the block work-items;
-/// `sharedBytes` is the dynamic shared memory of a workgroup. `parameters` is null; `extra` is the
-/// list kArgumentBuffer, the arguments as detail::ArgPack packs them, kArgumentBytes, a pointer to
-/// their size, and the driver's endOfArguments.
+/// Puts one launch into a stream. The signature is that of hipModuleLaunchKernel and
+/// cuLaunchKernel, so that a launch is one indirect call. The grid counts workgroups, the block
+/// work-items; `sharedBytes` is the dynamic shared memory of a workgroup. `parameters` is null;
+/// `extra` is the list kArgumentBuffer, the arguments as detail::ArgPack packs them,
+/// kArgumentBytes, a pointer to their size, and the driver's endOfArguments.
 using LaunchFunction = Status (*)(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                                   unsigned blockX, unsigned blockY, unsigned blockZ,
                                   unsigned sharedBytes, void *stream, void **parameters,

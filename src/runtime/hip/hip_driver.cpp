@@ -1,3 +1,5 @@
+// HIP's functions behind the driver's. One call of the driver's is one call of HIP, launches
+// included.
 #include "runtime/hip/hip_driver.h"
 
 #include "runtime/hip/hip_functions.h"

@@ -1,3 +1,4 @@
+// The table of backends. AMD's is in it from the start; others are added before the first compile.
 #include "jit/compile/backends/backends.h"
 
 #include "jit/compile/rocm/rocm_backend.h"

@@ -1,3 +1,4 @@
+// What a backend does unless it says otherwise.
 #include "jit/compile/codegen/backend.h"
 
 #include "jit/compile/codegen/codegen.h"

@@ -56,8 +56,8 @@ public:
   virtual const char *kernelAttribute() const = 0;
   /// The number of the address space that shared memory has in the LLVM dialect.
   virtual unsigned sharedAddressSpace() const = 0;
-  /// The paths of bitcode that a target attribute of a gpu.module names; null where it names none, or
-  /// is another backend's.
+  /// The paths of bitcode that a target attribute of a gpu.module names; null where it names none,
+  /// or is another backend's.
   virtual mlir::ArrayAttr bitcodeOf(mlir::Attribute gpuTarget) const;
 
   /// The processor of one of its targets. Code generator, assembler and disassembler are registered

@@ -1,3 +1,4 @@
+// Code generation: LLVM IR to an object or to assembly, in memory.
 #include "jit/compile/codegen/codegen.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"

@@ -1,3 +1,4 @@
+// LLVM's default pipeline for one module, at the level that the options name.
 #include "jit/compile/codegen/codegen.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"

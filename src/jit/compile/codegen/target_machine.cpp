@@ -1,3 +1,5 @@
+// The pool of TargetMachines. Making one costs more than using it, and it serves one thread at a
+// time.
 #include "jit/compile/codegen/codegen.h"
 #include "support/fork.h"
 

@@ -1,3 +1,4 @@
+// The LLVM dialect becomes LLVM IR; the backend then gives it what its processors need.
 #include "jit/compile/codegen/codegen.h"
 
 #include "mlir/IR/Operation.h"

@@ -1,3 +1,4 @@
+// The count of who is inside the compiler, and how fork() and exit() wait for it.
 #include "jit/compile/guard/compiler_use.h"
 
 #include "support/exiting.h"

@@ -1,3 +1,4 @@
+// The threads on which guarded work runs, and the signal handlers that save the process from it.
 #include "jit/compile/guard/guard.h"
 
 #include "jit/compile/guard/compiler_use.h"

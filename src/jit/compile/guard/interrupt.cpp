@@ -1,3 +1,4 @@
+// The signal that interrupts a thread, and the decision whether it hit code of the compiler.
 #include "jit/compile/guard/interrupt.h"
 
 #include "jit/compile/guard/recovery.h"
@@ -71,8 +72,8 @@ const CompilerCode &compilerCode() {
   return code;
 }
 
-/// What this thread's work is to be left with; 0 where no work runs. In the static part of the
-/// thread's storage, as signal handlers look at it.
+/// The code with which this thread's work is left; 0 while no work runs. Signal handlers read it,
+/// so it lies in the static part of the thread's storage.
 thread_local volatile int codeHere __attribute__((tls_model("initial-exec"))) = 0;
 
 /// Its address marks our signals.
@@ -96,13 +97,13 @@ bool claimInterrupt(int, siginfo_t *info, void *context) {
   Recovery *recovery = Recovery::current();
   if (recovery && codeHere && compilerCode().holds(programCounter(context)))
     recovery->leave(codeHere);
-  return true; // too late, or not here
+  return true; // the work has ended, or the signal hit other code
 }
 
 } // namespace
 
 InterruptTarget::InterruptTarget(int code) {
-  compilerCode(); // not to be made in a signal handler
+  compilerCode(); // it is made here, because a signal handler can't make it
   codeHere = code;
 }
 

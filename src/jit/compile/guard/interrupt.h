@@ -5,10 +5,11 @@
 
 namespace flydsl::jit {
 
-/// On the stack of the thread that may be interrupted, while it may be: work under a Recovery.
+/// Allows that its thread is interrupted, for as long as it lives. It lies on the stack of that
+/// thread, whose work runs under a Recovery.
 class InterruptTarget {
 public:
-  /// `code` is what the work is left with.
+  /// An interrupted work ends as Recovery::leave(code) ends it.
   explicit InterruptTarget(int code);
   ~InterruptTarget();
   InterruptTarget(const InterruptTarget &) = delete;

@@ -1,3 +1,5 @@
+// LLVM's recovery is switched on in a child process that shares the memory, so that the signal
+// handlers which come with it are the child's.
 #include "jit/compile/guard/llvm_recovery.h"
 
 #include "jit/compile/guard/recovery.h"

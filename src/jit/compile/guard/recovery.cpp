@@ -1,3 +1,4 @@
+// Recoveries of one thread nest. A signal handler finds the innermost one in the thread's storage.
 #include "jit/compile/guard/recovery.h"
 
 namespace flydsl::jit {

@@ -1,3 +1,4 @@
+// One handler for each signal, in front of the host's, which is called for whatever is not ours.
 #include "jit/compile/guard/shared_signal.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Libraries are read lazily: only the functions that are taken are read in full.
 #include "jit/compile/link/bitcode.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -41,8 +42,8 @@ bool suppliesAnything(const llvm::Module &library, const llvm::Module &module) {
   return false;
 }
 
-/// The module that calls decides these: the layout of data, the processor, and the flags that it has
-/// set.
+/// The module that calls decides these: the layout of data, the processor, and the flags that it
+/// has set.
 void dropOwnSettings(llvm::Module &library, const llvm::Module &module) {
   library.setDataLayout(module.getDataLayout());
   library.setTargetTriple(module.getTargetTriple());

@@ -1,3 +1,4 @@
+// LLD works on files and keeps global state, so it gets anonymous files and runs under a lock.
 #include "jit/compile/link/link_lld.h"
 #include "jit/compile/guard/llvm_recovery.h"
 

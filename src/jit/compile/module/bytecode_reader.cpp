@@ -1,3 +1,4 @@
+// fly-opt runs as a child process with limits of memory, output and time.
 #include "jit/compile/module/bytecode_reader.h"
 
 #include <flydsl/error.h>
@@ -23,7 +24,7 @@ namespace flydsl::jit {
 
 namespace {
 
-/// What the reader may take, and write.
+/// The most memory that the reader may take, and the most text that it may write.
 constexpr rlim_t memoryLimit = rlim_t(8) << 30;
 constexpr std::size_t textLimit = std::size_t(1) << 30, messageLimit = 4096;
 
@@ -86,7 +87,7 @@ std::string head(int fd) {
   return text.substr(0, text.find("PLEASE submit")); // where LLVM's report of a crash begins
 }
 
-/// The child's end: what it wrote, and how it ended.
+/// What the child wrote, and how it ended.
 struct Ended {
   std::string text;
   bool inTime = true, tooLong = false;
@@ -122,7 +123,7 @@ Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
       break;
     }
   }
-  // It is our child as long as it can be waited for: then its number is no other's.
+  // While a child can be waited for, no other process has its number.
   int status = 0;
   pid_t waited = 0;
   if (!ended.inTime || ended.tooLong) {

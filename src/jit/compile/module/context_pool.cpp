@@ -1,3 +1,4 @@
+// The pool of MLIR contexts, and what is kept beside each.
 #include "jit/compile/module/context_pool.h"
 
 #include "support/fork.h"
@@ -14,7 +15,8 @@ namespace flydsl::jit {
 
 namespace {
 
-/// A context keeps every type and attribute it ever made; after so many leases it is replaced.
+/// A context keeps every type and attribute that it ever made, so it is replaced after this many
+/// leases.
 constexpr unsigned maxUses = 1000;
 
 struct Pool {
@@ -66,7 +68,7 @@ ContextLease::~ContextLease() {
   std::shared_ptr<void> kept; // goes before its context does
   std::lock_guard lock(pool().mutex);
   if (pool().damaged.erase(context_.get())) {
-    // What is kept with it may have been in use: its room stays in the table.
+    // What is kept with the context may be half changed: it is neither used nor destroyed.
     context_.release();
     return;
   }

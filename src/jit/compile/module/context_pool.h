@@ -38,8 +38,8 @@ private:
   unsigned uses_ = 0;
 };
 
-/// Room for something that lives as long as this context of the pool and belongs to whoever holds
-/// the lease; null for a context that is not the pool's.
+/// A place for something that lives as long as this context of the pool; whoever holds the lease
+/// may use it. Null for a context that is not the pool's.
 std::shared_ptr<void> *keptWith(mlir::MLIRContext &context);
 
 /// Marks the context as damaged (a crash happened in it): it is never used again nor destroyed.

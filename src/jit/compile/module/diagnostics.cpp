@@ -1,3 +1,4 @@
+// Diagnostics of MLIR and of LLVM end in one list, in the order in which they come.
 #include "jit/compile/module/diagnostics.h"
 
 #include "support/log.h"
@@ -67,7 +68,7 @@ struct LlvmHandler final : llvm::DiagnosticHandler {
       support::log().debug("LLVM: {}", message);
     return true;
   }
-  /// LLVM names no line of a shared variable; the passes before it knew it.
+  /// LLVM does not know the lines of shared variables; they were noted before the translation.
   void explain(const llvm::DiagnosticInfo &info, std::string &message) {
     const auto *over = llvm::dyn_cast<llvm::DiagnosticInfoResourceLimit>(&info);
     if (!over || llvm::StringRef(over->getResourceName()) != "local memory")

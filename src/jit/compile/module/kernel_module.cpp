@@ -1,3 +1,4 @@
+// Finding the device part of a module, and dropping the rest.
 #include "jit/compile/module/kernel_module.h"
 
 #include "jit/compile/backends/backends.h"

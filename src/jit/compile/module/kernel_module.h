@@ -1,5 +1,5 @@
-// What a module to compile must look like: one gpu.module with kernels; the host side is not the
-// compiler's.
+// The part of a module that is compiled: its one gpu.module with kernels. Functions of the host are
+// left out.
 #pragma once
 
 #include <string>

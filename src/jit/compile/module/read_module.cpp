@@ -1,3 +1,4 @@
+// Text is checked for its depth before MLIR's recursive parser sees it.
 #include "jit/compile/module/read_module.h"
 
 #include "dialect/Fly/IR/ModuleText.h"
@@ -79,8 +80,8 @@ struct Reading {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, name), {});
     module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-    // The key in the cache is made of the module as bytecode. What MLIR does not stand there is met
-    // here, where a crash is survived.
+    // The cache's key is made of the module as bytecode. Writing it here finds the modules that
+    // crash MLIR's writer, because a crash is survived here.
     if (module)
       (void)mlir::writeBytecodeToFile(*module, llvm::nulls());
   }
@@ -122,7 +123,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::
   GuardOutcome outcome =
       runGuarded([reading, &context](Guard &) { reading->read(context); }, timeoutSeconds);
   if (outcome.kind != GuardOutcome::finished) {
-    // What was left in the middle is not looked at again, nor destroyed.
+    // The reader stopped in its middle, so its objects are neither used nor destroyed.
     abandonContext(context);
     new std::shared_ptr<Reading>(reading);
     throw CompileError(name + ": " + whatWentWrong(outcome, timeoutSeconds));

@@ -1,3 +1,4 @@
+// Adds up the shared variables of a kernel by the line that declares them.
 #include "jit/compile/module/shared_memory.h"
 
 #include "jit/compile/module/diagnostics.h"

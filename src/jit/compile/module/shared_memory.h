@@ -1,4 +1,4 @@
-// Where a kernel's shared memory went: for the message when it is more than a workgroup may have.
+// Which lines use how much shared memory, for the message when a workgroup would have too much.
 #pragma once
 
 #include <flydsl/error.h>
@@ -19,8 +19,8 @@ struct SharedUse {
   SourceLocation place; ///< unknown for IR without locations
 };
 
-/// The variables in `addressSpace`, that of shared memory, of a gpu.module in the LLVM dialect. Those
-/// of one line count together; the largest comes first.
+/// The variables in `addressSpace`, that of shared memory, of a gpu.module in the LLVM dialect.
+/// Those of one line count together; the largest comes first.
 std::vector<SharedUse> sharedUses(mlir::Operation *gpuModule, unsigned addressSpace);
 
 /// "72968 bytes of shared memory are over the 65536 that a workgroup may have: 72768 bytes at ..."

@@ -1,3 +1,4 @@
+// Where dumps go, and how their files are named and written.
 #include "jit/compile/options/dump.h"
 
 #include "support/env_variables.h"
@@ -20,8 +21,8 @@ std::string dumpDir() {
   return support::env::home.get().value_or(".") + "/.flydsl/debug";
 }
 
-/// What is in the way of a dump is replaced: nothing of a dump directory is waited for or written
-/// through.
+/// A file in the way of a dump is replaced, so that a pipe there is not waited for and a link is
+/// not written through.
 static support::WriteOptions dumpOptions() {
   support::WriteOptions options;
   options.existing = support::WriteOptions::Existing::replace;

@@ -6,8 +6,8 @@
 
 namespace flydsl::jit {
 
-/// Where FLYDSL_DUMP_IR and FLYDSL_DUMP_DIR (default ~/.flydsl/debug) ask for dumps; empty for
-/// nowhere.
+/// The directory in which FLYDSL_DUMP_IR and FLYDSL_DUMP_DIR ask for dumps; empty if they ask for
+/// none.
 std::string dumpDirFromEnvironment();
 /// FLYDSL_DUMP_DIR or its default, whether dumps are asked for or not: reproducers go there too.
 std::string dumpDir();

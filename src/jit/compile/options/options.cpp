@@ -1,3 +1,4 @@
+// The options that come from environment variables.
 #include "jit/compile/options/options.h"
 
 #include "jit/compile/options/dump.h"

@@ -15,23 +15,30 @@ struct Bitcode {
   std::shared_ptr<const std::string> bytes;
 };
 
-/// What changes the code, beside the IR and the target. All of it is part of a kernel's cache key,
-/// `dump` excepted.
+/// What a compile is told beside the IR. Whatever of it changes the code is part of the kernel's
+/// cache key (see ir_key.h).
 struct CompileOptions {
   Target target;
-  unsigned optLevel = 2;   ///< 0 to 3; FLYDSL_COMPILE_OPT_LEVEL
-  unsigned wavesPerEu = 0; ///< waves per execution unit to allocate registers for; 0 leaves it open
-  unsigned maxRegisters = 0; ///< limit of vector registers; 0 leaves it open
-  bool fastMath = false;     ///< takes the device library's approximations; what else is fast, the
-                             ///< IR's own flags say
-  bool lineTables = false;   ///< DWARF line tables; then locations are part of the key.
-                             ///< FLYDSL_DEBUG_ENABLE_DEBUG_INFO
-  bool verify = true;  ///< verify the IR given and what the passes make, after each where IR is
-                       ///< dumped. FLYDSL_DEBUG_ENABLE_VERIFIER
-  std::string dumpDir; ///< where IR dumps go; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR
-  std::vector<Bitcode> bitcode;  ///< to link; a compile reads it from the IR where this is empty
-  unsigned timeoutSeconds = 600; ///< a compile that takes longer is given up; 0 waits for ever.
-                                 ///< FLYDSL_COMPILE_TIMEOUT
+  /// 0 to 3; FLYDSL_COMPILE_OPT_LEVEL.
+  unsigned optLevel = 2;
+  /// How many waves of an execution unit registers are allocated for; 0 leaves it open. A backend
+  /// without such waves refuses it.
+  unsigned wavesPerEu = 0;
+  /// The most vector registers that a lane may have; 0 leaves it open.
+  unsigned maxRegisters = 0;
+  /// Use the approximations of the device's library. The IR's own flags say what else may be fast.
+  bool fastMath = false;
+  /// Make DWARF line tables; locations are then part of the key. FLYDSL_DEBUG_ENABLE_DEBUG_INFO.
+  bool lineTables = false;
+  /// Verify the IR that is given and what the passes make of it; with dumps, after each stage.
+  /// FLYDSL_DEBUG_ENABLE_VERIFIER.
+  bool verify = true;
+  /// The directory for dumps of the IR; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR.
+  std::string dumpDir;
+  /// The bitcode to link. If it is empty, a compile reads what the IR names.
+  std::vector<Bitcode> bitcode;
+  /// A compile that takes longer is given up; 0 waits for ever. FLYDSL_COMPILE_TIMEOUT.
+  unsigned timeoutSeconds = 600;
 
   /// For `target`, with everything else as the environment says. Throws flydsl::Error for a bad
   /// value.

@@ -11,11 +11,12 @@
 
 namespace flydsl::jit {
 
-/// That of the largest vector that an instruction takes, in bytes.
+/// The alignment of the largest vector that an instruction takes, in bytes.
 static constexpr std::uint64_t kMaxPrivateAlignment = 128;
 
-/// What the kernel never asks for needs no hidden arguments: the loader's implicit block and its
-/// queue, heap and dispatch pointers. A call of what is not known here may need all of them.
+/// Whether all functions that this one may call are defined in the module. If so, the kernel is
+/// known not to ask for hidden arguments (the loader's implicit block, and its queue, heap and
+/// dispatch pointers); any other function may need all of them.
 static bool callsKnown(const llvm::Function &function,
                        llvm::SmallPtrSetImpl<const llvm::Function *> &seen) {
   if (!seen.insert(&function).second)

@@ -1,3 +1,4 @@
+// The assembler puts the bitcode of the device library into the read-only data of this library.
 #include "jit/compile/rocm/device_library.h"
 
 // FLYDSL_OCML_FILE and FLYDSL_OCKL_FILE are paths that CMake found.

@@ -1,3 +1,4 @@
+// ROCm's device library asks for constants that say what it runs on; they are set here.
 #include "jit/compile/link/bitcode.h"
 #include "jit/compile/rocm/device_library.h"
 #include "jit/compile/rocm/llvm_target.h"

@@ -1,3 +1,4 @@
+// Features that a target leaves open are left open in LLVM too.
 #include "jit/compile/rocm/llvm_target.h"
 
 namespace flydsl::jit {

@@ -17,8 +17,9 @@ namespace flydsl::jit {
 /// AMDGPUUsage).
 static constexpr unsigned bufferArgument = 72;
 
-/// Room for a record, or null where there is no more: the buffer begins with the bytes in use,
-/// which is counted up, and the bytes there are after these two words.
+/// Takes room for a record out of the buffer; the result is null if none is left. The buffer begins
+/// with two words: the number of bytes in use, which is counted up, and the number of bytes behind
+/// these two words.
 static void defineAlloc(llvm::Function &function) {
   llvm::LLVMContext &context = function.getContext();
   function.setLinkage(llvm::GlobalValue::InternalLinkage);

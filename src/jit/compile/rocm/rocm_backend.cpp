@@ -1,3 +1,4 @@
+// Each function of AMD's backend is a line or two here; the long ones have files of their own.
 #include "jit/compile/rocm/rocm_backend.h"
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
