@@ -33,8 +33,10 @@ public:
   const std::string &name() const;
   /// "gfx942", with features where the code depends on them.
   const std::string &target() const;
-  /// The code object (ELF), as HIP loads it.
-  std::span<const std::uint8_t> hsaco() const;
+  /// The code, as the device's driver loads it: on AMD's devices the code object, an ELF file.
+  std::span<const std::uint8_t> binary() const;
+  /// The same, by the name that FlyDSL's users know.
+  std::span<const std::uint8_t> hsaco() const { return binary(); }
   /// Vector registers of a lane, accumulation registers included where the file is unified.
   unsigned registers() const;
   unsigned accumulation_registers() const;

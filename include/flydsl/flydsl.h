@@ -15,8 +15,7 @@
 #include <flydsl/mma.h>
 #include <flydsl/print.h>
 #include <flydsl/reduce.h>
-#include <flydsl/rocdl.h>
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/rocdl.h>
 #include <flydsl/shared.h>
 #include <flydsl/stream.h>
 #include <flydsl/target.h>

@@ -1,5 +1,5 @@
 // The instructions of AMD's copy and mma atoms, as types of the FlyROCDL dialect.
-#include <flydsl/rocdl.h>
+#include <flydsl/rocdl/atoms.h>
 
 #include "builder/atoms/specs.h"
 #include "builder/trace/facade.h"

@@ -1,6 +1,7 @@
 // Buffer descriptors, and the instructions that take one.
 #include <flydsl/control_flow.h>
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/buffer.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 #include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"

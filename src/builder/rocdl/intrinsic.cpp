@@ -3,7 +3,7 @@
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

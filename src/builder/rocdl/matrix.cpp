@@ -1,5 +1,5 @@
 // Raw matrix instructions: what each takes, and where it is.
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 #include "builder/rocdl/immediate.h"
 #include "builder/rocdl/intrinsic.h"

@@ -1,5 +1,6 @@
 // Hints to the scheduler, and waits.
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/rocdl/schedule.h>
 
 #include "builder/rocdl/immediate.h"
 #include "builder/trace/tracer.h"

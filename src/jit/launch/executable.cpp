@@ -1,3 +1,4 @@
+// What an Executable says is read from its code object and from how that was made.
 #include "jit/compile/disassemble.h"
 #include "jit/launch/executable_state.h"
 
@@ -11,7 +12,7 @@ Executable &Executable::operator=(const Executable &) = default;
 
 const std::string &Executable::name() const { return state_->facts.name; }
 const std::string &Executable::target() const { return state_->object->target; }
-std::span<const std::uint8_t> Executable::hsaco() const { return state_->object->bytes; }
+std::span<const std::uint8_t> Executable::binary() const { return state_->object->bytes; }
 unsigned Executable::registers() const { return state_->kernel->vgprs; }
 unsigned Executable::accumulation_registers() const { return state_->kernel->agprs; }
 unsigned Executable::scalar_registers() const { return state_->kernel->sgprs; }

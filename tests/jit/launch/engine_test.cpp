@@ -37,7 +37,8 @@ TEST_CASE("a compiled kernel computes and tells what it is") {
   CHECK(compiled.registers() > 0);
   CHECK(compiled.spills() == 0);
   CHECK(compiled.code_size() > 0);
-  CHECK(compiled.hsaco().size() > compiled.code_size());
+  CHECK(compiled.binary().size() > compiled.code_size());
+  CHECK(compiled.hsaco().data() == compiled.binary().data());
   CHECK(compiled.ir_hash().size() == 32);
   CHECK_THAT(compiled.print_ir(), Catch::Contains("gpu.func @axpy_compiled"));
   CHECK_THAT(compiled.print_ir(), Catch::Contains("scale.h"));

@@ -1,0 +1,7 @@
+// What only AMD's targets have: atoms, buffers, scheduling, and instructions one by one.
+#pragma once
+
+#include <flydsl/rocdl/atoms.h>
+#include <flydsl/rocdl/buffer.h>
+#include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/rocdl/schedule.h>

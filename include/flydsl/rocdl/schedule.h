@@ -1,0 +1,50 @@
+// Hints to the scheduler of instructions, priorities, barriers and waits.
+#pragma once
+
+#include <flydsl/gpu.h>
+
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace rocdl {
+
+/// What the instruction scheduler may move over this place: bits of LLVM's mask, 0 for nothing.
+FLYDSL_API void sched_barrier(int mask, Loc loc = Loc::current());
+/// The next group of `size` instructions of the kinds in `mask`, in the order of these calls.
+FLYDSL_API void sched_group_barrier(int mask, int size, int group = 0, Loc loc = Loc::current());
+inline void sched_mfma(int count, Loc loc = Loc::current()) {
+  sched_group_barrier(0x008, count, 0, loc);
+}
+inline void sched_vmem(int count, Loc loc = Loc::current()) {
+  sched_group_barrier(0x020, count, 0, loc);
+}
+inline void sched_dsrd(int count, Loc loc = Loc::current()) {
+  sched_group_barrier(0x100, count, 0, loc);
+}
+inline void sched_dswr(int count, Loc loc = Loc::current()) {
+  sched_group_barrier(0x200, count, 0, loc);
+}
+/// The wave's priority, 0 to 3.
+FLYDSL_API void s_setprio(int priority, Loc loc = Loc::current());
+/// The barrier instruction alone, without waiting for memory.
+FLYDSL_API void s_barrier(Loc loc = Loc::current());
+FLYDSL_API void s_sleep(int count, Loc loc = Loc::current());
+
+/// Operations that may still be under way; not given: any number.
+struct WaitCounts {
+  std::optional<int> vmcnt = {}, lgkmcnt = {}, expcnt = {};
+};
+/// Waits until no more than so many are under way. gfx9, gfx11 and gfx120x, each in its own
+/// encoding.
+FLYDSL_API void s_waitcnt(const WaitCounts &counts, Loc loc = Loc::current());
+/// The same by the instruction's 16 bits.
+FLYDSL_API void s_waitcnt(int bitfield, Loc loc = Loc::current());
+/// gfx1250: waits until no more than `count` asynchronous LDS transfers, or tensor transfers, are
+/// under way.
+FLYDSL_API void s_wait_asynccnt(int count, Loc loc = Loc::current());
+FLYDSL_API void s_wait_tensorcnt(int count, Loc loc = Loc::current());
+/// One of the scheduler's own strategies for the block (LLVM's llvm.amdgcn.iglp.opt).
+FLYDSL_API void iglp_opt(int strategy, Loc loc = Loc::current());
+
+} // namespace rocdl
+FLYDSL_NAMESPACE_END
