@@ -13,7 +13,10 @@
 FLYDSL_NAMESPACE_BEGIN
 
 /// Who makes a processor.
-enum class Vendor : std::uint8_t { amd };
+enum class Vendor : std::uint8_t {
+  amd,
+  other, ///< of a processor that a program has added to the table
+};
 
 /// A generation of processors that share an instruction set.
 enum class Family : std::uint8_t {
@@ -23,6 +26,7 @@ enum class Family : std::uint8_t {
   rdna3,   ///< gfx1100
   rdna4,   ///< gfx1200, gfx1201
   gfx1250, ///< gfx1250
+  other,   ///< of a processor that a program has added to the table
 };
 
 /// What some processors have and others do not. A kernel chooses its instructions by these, never

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <mutex>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -10,9 +12,9 @@ namespace {
 constexpr std::size_t kKib = 1024;
 
 // Sources: LLVM's AMDGPUUsage ("Processors", "Target Features") and the feature lists of its
-// AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2 to
-// CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024 work-items
-// on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").
+// AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2
+// to CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024
+// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").
 constexpr std::array kProcessors = {
     Processor{
         .name = "gfx90a",
@@ -91,8 +93,8 @@ constexpr std::array kProcessors = {
         .ldsBytes = 320 * kKib,
         .maxBlockSize = 1024,
         .switches = {},
-        .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions,
-                     Feature::ocp_fp8, Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
+        .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,
+                     Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
                      Feature::clusters, Feature::async_lds, Feature::tensor_mover},
     },
 };
@@ -143,10 +145,22 @@ void append(std::string &list, std::string_view name) {
 
 std::span<const Processor> processors() { return kProcessors; }
 
+/// Added processors, the newest first. Readers take no lock: a launch may look a processor up.
+namespace {
+struct Added {
+  const Processor &processor;
+  const Added *older;
+};
+std::atomic<const Added *> newest{nullptr};
+} // namespace
+
 const Processor *findProcessor(std::string_view name) {
   for (const Processor &processor : kProcessors)
     if (processor.name == name)
       return &processor;
+  for (const Added *added = newest.load(std::memory_order_acquire); added; added = added->older)
+    if (added->processor.name == name)
+      return &added->processor;
   return nullptr;
 }
 
@@ -163,11 +177,24 @@ const LaunchLimits &launchLimits() {
   return limits;
 }
 
+bool addProcessor(const Processor &processor) {
+  static std::mutex adding;
+  std::lock_guard lock(adding);
+  if (findProcessor(processor.name))
+    return false;
+  newest.store(new Added{processor, newest.load(std::memory_order_relaxed)},
+               std::memory_order_release);
+  return true;
+}
+
 std::string processorNames() {
   std::string names;
   for (const Processor &processor : kProcessors)
     append(names, processor.name);
-  return names;
+  std::string added;
+  for (const Added *at = newest.load(std::memory_order_acquire); at; at = at->older)
+    added = ", " + std::string(at->processor.name) + added;
+  return names + added;
 }
 
 std::string processorsWith(Feature feature) {

@@ -69,8 +69,13 @@ struct LaunchLimits {
   std::int64_t waveSize;  ///< lanes of a wave
 };
 
-/// All processors that kernels can be compiled for.
+/// The processors that kernels can be compiled for without further ado.
 std::span<const Processor> processors();
+
+/// Adds a processor to the table, for a backend that is registered beside the library's own. The
+/// row lives as long as the process; its name is in lower case. False where the table has one of
+/// that name.
+[[nodiscard]] bool addProcessor(const Processor &processor);
 
 /// The row of the processor with this bare name ("gfx942"), or null.
 const Processor *findProcessor(std::string_view name);
@@ -78,7 +83,7 @@ const Processor *findProcessor(std::string_view name);
 /// The limits that hold on every processor.
 const LaunchLimits &launchLimits();
 
-/// The names of all processors: "gfx90a, gfx942, ...".
+/// The names of all processors, the added ones last: "gfx90a, gfx942, ...".
 std::string processorNames();
 
 /// The names of the processors that have a feature.

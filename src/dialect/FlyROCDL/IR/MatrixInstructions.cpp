@@ -91,6 +91,7 @@ MatrixFamily denseFamilyOf(const Target &target) {
   case Family::cdna2:
   case Family::cdna3:
   case Family::cdna4:
+  case Family::other: // of which no row of MFMA is
     return MatrixFamily::MFMA;
   case Family::rdna3:
     return MatrixFamily::GFX11;
