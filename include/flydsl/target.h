@@ -14,7 +14,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 /// Who makes a processor.
 enum class Vendor : std::uint8_t {
-  amd,
+  amd,   ///< of the GPUs in the table
   other, ///< of a processor that a program has added to the table
 };
 
