@@ -1,6 +1,6 @@
 // Wave instructions per second of one core of the emulator, by class, and a launch of many small
 // workgroups.
-#include "../tests/emulator/ops/waves/assemble.h"
+#include "../tests/support/assemble.h"
 #include "../tests/emulator/ops/waves/wave_test.h"
 
 #include "emulator/core/dispatch.h"

@@ -45,6 +45,8 @@ FLYDSL_API CopyOp TDM(const TdmOptions &options, Loc loc = Loc::current());
 /// i32 for integers, f64 for f64). Of f32, 16x16x8 and 32x32x4 are gfx942's XF32: the products have
 /// its precision. TraceError where the target, or outside of a trace every target, has no such
 /// instruction; it lists what there is.
+/// The instructions of several blocks are shapes of 64 columns, of which each block computes its
+/// part with the same A: `MFMA(4, 64, 4, f16)` runs f32_4x4x4f16 with 16 blocks.
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType ab, DType acc = {}, Loc loc = Loc::current());
 /// A and B of different types.
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc = Loc::current());

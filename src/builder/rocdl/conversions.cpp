@@ -1,5 +1,5 @@
 // Conversions of AMD's GPUs.
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 #include "builder/trace/tracer.h"
 

@@ -1,5 +1,5 @@
 // Lanes and approximate functions of AMD's GPUs.
-#include <flydsl/rocdl_intrinsics.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 #include "builder/rocdl/immediate.h"
 #include "builder/trace/types.h"

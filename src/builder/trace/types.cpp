@@ -7,6 +7,7 @@
 namespace flydsl::builder {
 
 using mlir::dyn_cast;
+using mlir::isa;
 
 mlir::Type staticType(const detail::HostValue &value, mlir::MLIRContext *c) {
   namespace fly = mlir::fly;

@@ -11,9 +11,6 @@ class ModuleOp;
 
 namespace flydsl::jit {
 
-/// The attribute of a gpu.module that names bitcode files to link, an array of strings.
-inline constexpr char linkLibsAttribute[] = "fly.link_libs";
-
 /// Reads the files that the device module of `module` names, in order, each once: its
 /// `fly.link_libs` and what its target attributes name. Throws flydsl::CompileError for a file that
 /// can't be read or is no bitcode.
