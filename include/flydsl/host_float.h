@@ -25,8 +25,8 @@ constexpr bool isHostFloatKind(DType::Kind kind) {
 /// (infinities too). A NaN stays a NaN.
 template <DType::Kind K> class HostFloat {
 public:
-  /// What its bits mean.
   static_assert(detail::isHostFloatKind(K), "no such number on the host");
+  /// What its bits mean.
   static constexpr detail::FloatFormat format = *detail::smallFloatFormat(K);
   using Bits = std::conditional_t<format.bits() == 16, std::uint16_t, std::uint8_t>;
 

@@ -161,7 +161,7 @@ TEST_CASE("operands that an instruction does not take") {
       [](auto, auto, auto) {
         rocdl::mfma("f32_8x8x8", splat(fx::f16, 4), splat(fx::f16, 4), splat(fx::f32, 4));
       },
-      "gfx942 has f32_32x32x1f32");
+      "gfx942 has f32_32x32x2f32, f32_16x16x4f32");
   refuses([](auto a, auto, auto n) { rocdl::raw_buffer_load(a.iter(), n, fx::f32); },
           "make_buffer_ptr");
   refuses(
