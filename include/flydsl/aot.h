@@ -1,6 +1,6 @@
-// Kernels compiled ahead of time: a file that `kernel(arguments...).export_aot(path)` wrote,
-// launched without a compiler in the process. This header and what it includes are all that
-// libflydsl_runtime, the library without LLVM, offers.
+// Kernels compiled ahead of time: `kernel(arguments...).export_aot(path)` writes a file, whose
+// kernels are launched without a compiler in the process. libflydsl_runtime, the library without
+// LLVM, offers only this header and the headers that it includes.
 #pragma once
 
 #include <flydsl/args.h>
@@ -20,19 +20,19 @@ namespace detail {
 struct AotState;
 struct AotEntry;
 
-/// A scalar argument into the buffer as the dtype that the kernel expects; what does not fit is the
-/// pack's error.
+/// Packs a scalar argument as the dtype that the kernel expects. A value that does not fit becomes
+/// the pack's error.
 FLYDSL_API void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63);
 FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
 
 } // namespace detail
 
-/// One exported kernel; lives as long as any copy. Calls take the runtime arguments alone: static
-/// values and constants are in the code.
+/// One exported kernel; it lives as long as any copy. A call takes only the run-time arguments:
+/// static values and constants are part of the code.
 class FLYDSL_API AotKernel {
 public:
   explicit AotKernel(std::shared_ptr<detail::AotEntry> kernel);
-  // A move is a copy, so that no object is without its kernel.
+  // A move is a copy, so that every object has a kernel.
   AotKernel(const AotKernel &) = default;
   AotKernel &operator=(const AotKernel &) = default;
 
@@ -41,11 +41,11 @@ public:
   /// The targets that the file has code for.
   std::vector<std::string> targets() const;
 
-  /// A call with its arguments bound.
+  /// A call with bound arguments.
   class [[nodiscard]] Call {
   public:
-    /// Throws TraceError where the arguments or the block are not what the kernel was exported for;
-    /// RuntimeError where no code fits the device, or HIP refuses.
+    /// Throws TraceError if the arguments or the block are not those that the kernel was exported
+    /// for; RuntimeError if no code fits the device, or if HIP refuses.
     void launch(const LaunchConfig &config,
                 const std::source_location &where = std::source_location::current()) && {
       kernel_.launch(pack_, config, where);
@@ -78,18 +78,18 @@ public:
     detail::ArgPack pack_;
   };
 
-  /// Binds arguments; nothing happens until `.launch(...)`.
+  /// Binds arguments; nothing else happens until `.launch(...)`.
   template <class... As> Call operator()(const As &...arguments) const {
     return Call(*this, arguments...);
   }
 
 private:
-  /// The dtype of a scalar parameter; none for a tensor or an index past the end.
+  /// The dtype of a scalar parameter; `none` for a tensor, or for an index past the end.
   DType parameter(std::size_t index) const;
   void launch(detail::ArgPack &pack, const LaunchConfig &config,
               const std::source_location &where) const;
 
-  std::shared_ptr<detail::AotEntry> kernel_; // keeps the file's others too
+  std::shared_ptr<detail::AotEntry> kernel_; // keeps the other kernels of the file alive as well
 };
 
 /// A loaded file.
@@ -100,7 +100,8 @@ public:
   AotModule &operator=(const AotModule &) = default;
   /// The names of the kernels in the file.
   std::vector<std::string> kernels() const;
-  /// Throws RuntimeError, listing the kernels that are there, for another name.
+  /// The kernel of that name. Throws RuntimeError that lists the kernels of the file if there is
+  /// none.
   AotKernel kernel(const std::string &name,
                    std::source_location where = std::source_location::current()) const;
 
@@ -108,12 +109,12 @@ private:
   std::shared_ptr<detail::AotState> state_;
 };
 
-/// Reads and verifies a file of `export_aot`. Throws RuntimeError for a file that can't be read or
-/// is not whole.
+/// Reads and verifies a file written by `export_aot`. Throws RuntimeError if the file can't be read
+/// or is incomplete.
 FLYDSL_API AotModule load_aot(const std::string &path,
                               std::source_location where = std::source_location::current());
-/// The same from memory, such as the array of the header that `export_aot` writes; the bytes are
-/// copied.
+/// The same from memory, for example from the array in the header that `export_aot` writes. The
+/// bytes are copied.
 FLYDSL_API AotModule load_aot(std::span<const unsigned char> bytes,
                               std::source_location where = std::source_location::current());
 

@@ -1,10 +1,11 @@
-// How a call's arguments become a signature (which code?) and an argument buffer (which data?).
+// A call's arguments become a signature, which selects the code, and an argument buffer, which
+// holds the data.
 //
-// Both are written in one pass into one object on the caller's stack: nothing is allocated. The
-// signature is a row of 64-bit words that says all that the traced code depends on; two calls with
-// equal words run the same code. The argument buffer has the layout that the kernel's ABI gives it:
-// a tensor is a pointer and a packed struct of its dynamic leaves, a scalar is itself at its
-// natural alignment, static values and constants are nothing.
+// Both are written in one pass into one object on the caller's stack; nothing is allocated. The
+// signature is a row of 64-bit words that states everything that the traced code depends on: two
+// calls with equal words run the same code. The argument buffer has the layout of the kernel's ABI:
+// a tensor is a pointer and a packed struct of its dynamic leaves, a scalar stands at its natural
+// alignment, and static values and constants take no space.
 #pragma once
 
 #include <flydsl/detail/arg_type.h>
@@ -27,13 +28,14 @@ public:
   static constexpr std::size_t maxBytes = 2048;
   static constexpr std::size_t maxStatics = 32;
 
-  ArgPack() {} // the arrays stay unwritten: a call touches what it uses
+  ArgPack() {} // the arrays stay uninitialised; a call writes only the part that it uses
   ArgPack(const ArgPack &) = delete;
   ArgPack &operator=(const ArgPack &) = delete;
 
   void beginArgument() { ++argument_; }
-  // Inlined, and the counts stored last: then they pass from argument to argument in registers,
-  // where a store to the buffer in between would send them through memory.
+  // These functions are inlined and store the counts last. The counts are then passed from argument
+  // to argument in registers; otherwise the stores to the buffer in between would force them
+  // through memory.
   [[gnu::always_inline]] void tensor(const TensorArg &t) {
     const std::size_t word = words_, count = t.wordCount_, at = aligned(bytes_, sizeof(void *)),
                       end = at + sizeof(void *) + t.dynamicBytes_;
@@ -47,7 +49,7 @@ public:
     words_ = word + count;
     bytes_ = end;
   }
-  /// A run-time number; `value` has the size and the representation of `dtype`.
+  /// A run-time number. `value` has the size and the representation of `dtype`.
   template <class T> [[gnu::always_inline]] void scalar(DType::Kind dtype, const T &value) {
     const std::size_t word = words_, at = aligned(bytes_, sizeof(T)), end = at + sizeof(T);
     if (word == maxWords || end > maxBytes) [[unlikely]]
@@ -77,7 +79,8 @@ public:
       addWord(word);
     }
   }
-  /// Remembers what is wrong with the argument in hand; the launch throws it with the user's line.
+  /// Records an error in the current argument; the launch throws it with the user's source
+  /// location.
   [[gnu::noinline]] void fail(const char *what) {
     if (error_ && !nullOnly_) // a compile alone forgives a null pointer, nothing else
       return;
@@ -91,11 +94,12 @@ public:
   std::size_t byteCount() const { return bytes_; }
   const char *error() const { return error_; }
   int errorArgument() const { return errorArgument_; }
-  /// Whether the error is no more than that a tensor's pointer is null.
+  /// True if the only error is a null pointer of a tensor.
   bool nullOnly() const { return nullOnly_; }
 
-  /// Whether the types' words are these; both begin with a word for the workgroup size, which is
-  /// left out. Word by word: wider loads would wait until the stores of the words are done.
+  /// True if these are the words of the types. Both begin with a word for the workgroup size, which
+  /// is not compared. The comparison goes word by word, because a wider load would wait until the
+  /// stores of the words are done.
   bool sameTypes(const std::uint64_t *words, std::size_t count) const {
     if (count != words_)
       return false;
@@ -105,15 +109,15 @@ public:
     return true;
   }
 
-  /// The first word belongs to the launch: its workgroup size.
+  /// Sets the first word, which belongs to the launch: its workgroup size.
   void setBlock(std::uint64_t packed) { word_[0] = packed; }
   std::uint64_t block() const { return word_[0]; }
 
-  /// What the words say, for the tracer. Tensors, scalars and constants are read back from the
+  /// The meaning of the words, for the tracer. Tensors, scalars and constants are decoded from the
   /// words alone.
   FLYDSL_API std::vector<ArgType> types() const;
 
-  // The low four bits of an argument's first word.
+  // Tags, in the low four bits of an argument's first word.
   static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
                                  textTag = 5;
 
@@ -124,8 +128,8 @@ private:
     fail("the tensor's pointer is null");
     nullOnly_ = true;
   }
-  /// Copies `size` bytes, or the whole first `Block` where that is enough: a copy of fixed size is
-  /// a few vector moves. Source and destination have the room.
+  /// Copies `size` bytes, or the whole first `Block` bytes if `size` is not larger, because a copy
+  /// of a fixed size is a few vector moves. Source and destination must have room for a block.
   template <std::size_t Block>
   static void copyRounded(void *to, const void *from, std::size_t size) {
     std::memcpy(to, from, Block);
@@ -161,7 +165,7 @@ concept TracedParam = requires(const ParamHandle &h) {
   { P::param_kind } -> std::convertible_to<ArgType::Kind>;
 };
 
-/// The C++ type that carries a scalar argument of a dtype into the buffer.
+/// The C++ type that stores a scalar argument of a dtype in the buffer.
 template <DType::Kind K> struct ScalarStorage {};
 // clang-format off
 template <> struct ScalarStorage<DType::Kind::boolean> { using type = std::uint8_t; };
@@ -209,8 +213,8 @@ template <DType::Kind K, class Host>
 using detail::ArgPack;
 using detail::ParamReader;
 
-/// How a host argument becomes a kernel's parameter of type P: the counterpart of FlyDSL's
-/// JitArgumentRegistry. Specialise it for a type of your own:
+/// Defines how a host argument becomes a kernel parameter of type P; it is the counterpart of
+/// FlyDSL's JitArgumentRegistry. Specialise it for a type of your own:
 ///
 ///   template <> struct flydsl::ArgTraits<Params> {
 ///     static void pack(ArgPack &to, const HostParams &h) { // every member, in order
@@ -228,7 +232,7 @@ template <class P> struct ArgTraits {
       "a kernel's parameter is a Tensor, a scalar value, a Constexpr, a static value such as a "
       "TiledCopy or a Layout, or a type with an ArgTraits of its own");
 
-  /// Writes what the host passed: the launch's part of a parameter.
+  /// Writes the host's argument into the launch's signature and buffer.
   template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {
     using Kind = detail::ArgType::Kind;
     if constexpr (P::param_kind == Kind::tensor) {
@@ -251,8 +255,8 @@ template <class P> struct ArgTraits {
 };
 
 /// A parameter that is known while tracing: an int, bool, float, enum, string or dtype. Each value
-/// is a kernel of its own. A constant that is a number stands wherever a host number may: `i *
-/// block + 1`, `fx::range(taps)`.
+/// makes a kernel of its own. A constant that is a number may stand wherever a host number may: `i
+/// * block + 1`, `fx::range(taps)`.
 template <class T> class Constexpr {
 public:
   using constant_type = T;

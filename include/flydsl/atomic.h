@@ -6,32 +6,40 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// Combines the element at `pointer` (generic, global or shared memory) with `value`, atomically,
-/// and gives what was there before. Integers do all operations, minimum and maximum by their sign;
-/// floats add, exchange, and take minimum and maximum. `inc` counts up and starts again at 0 above
-/// `value`; `dec` counts down and starts again at `value` below 0 and above `value`. `scope` says
-/// who sees it as one step: "wavefront", "workgroup", "agent" (the device), "system" (or empty: the
-/// host and other devices too), "singlethread", or one of these with "-one-as", LLVM's for a single
-/// address space; a TraceError for others. No order is promised to other memory.
+/// Atomically combines the element at `pointer` (in generic, global or shared memory) with `value`,
+/// and returns its previous value.
+///
+/// * Integers support all operations; minimum and maximum go by the sign of the type.
+/// * Floats support add, exchange, minimum and maximum.
+/// * `inc` counts up, and starts again at 0 above `value`. `dec` counts down, and starts again at
+///   `value` below 0 and above `value`.
+///
+/// `scope` names the threads that see the operation as one step: "wavefront", "workgroup", "agent"
+/// (the device), "system" or "" (the host and other devices too), "singlethread", or one of these
+/// with the suffix "-one-as", by which LLVM means a single address space. Another scope is a
+/// TraceError. Accesses to other memory are not ordered.
 FLYDSL_API Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value,
                           const char *scope = "agent");
-/// Writes `desired` where the element is `expected` to the bit, atomically, and gives what was
-/// there before.
+/// Atomically writes `desired` if the bits of the element equal those of `expected`, and returns
+/// the previous value.
 FLYDSL_API Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
                               const Numeric::Arg &desired, const char *scope = "agent");
 
-/// What an atomic access says of the thread's other accesses: nothing; that those behind it see what
-/// a release that it has read from has written; that who reads it by an acquire sees what stands
-/// before it; and one order of all accesses of this kind.
+/// The order that an atomic access imposes on the thread's other accesses:
+///
+/// * relaxed: none.
+/// * acquire: accesses after it see all that was written before the release that it has read from.
+/// * release: a thread that reads its value by an acquire sees the accesses before it.
+/// * seq_cst: both, and all accesses of this kind have one order.
 enum class MemoryOrder { relaxed, acquire, release, seq_cst };
 
-/// Reads the element at `pointer` (of 8, 16, 32 or 64 bits), which other threads write meanwhile:
-/// it is read anew each time, where the compiler reads a plain element once. It is what a thread
-/// waits with: `fx::while_([&] { return fx::atomic_load(flag) == 0; }, [] {})`. Order `release` is
-/// a TraceError.
+/// Reads the element at `pointer` (of 8, 16, 32 or 64 bits) while other threads may write it. The
+/// element is read anew each time, whereas the compiler may read a plain element only once. A
+/// thread waits with it: `fx::while_([&] { return fx::atomic_load(flag) == 0; }, [] {})`. Order
+/// `release` is a TraceError.
 FLYDSL_API Numeric atomic_load(const Pointer &pointer, MemoryOrder order = MemoryOrder::acquire,
                                const char *scope = "agent", Loc loc = Loc::current());
-/// Writes the element, whole. Order `acquire` is a TraceError.
+/// Writes the element in one step. Order `acquire` is a TraceError.
 FLYDSL_API void atomic_store(const Pointer &pointer, const Numeric::Arg &value,
                              MemoryOrder order = MemoryOrder::release, const char *scope = "agent");
 

@@ -1,5 +1,5 @@
-// Autotuning: the fastest of some configurations of a kernel on this device, measured once and
-// remembered.
+// Autotuning: finds the fastest of several configurations of a kernel on this device, by measuring
+// them once, and remembers it.
 #pragma once
 
 #include <flydsl/executable.h>
@@ -29,7 +29,7 @@ public:
     Entry(std::string name, Value value) : name(std::move(name)), value(std::move(value)) {}
     Entry(std::string name, bool value) : Entry(std::move(name), Value(value)) {}
     Entry(std::string name, double value) : Entry(std::move(name), Value(value)) {}
-    /// Of any integer type; throws Error for a number that 64 bits with a sign do not hold.
+    /// Takes any integer type. Throws Error for a number that does not fit 64 bits with a sign.
     template <std::integral T>
       requires(!std::same_as<T, bool>)
     Entry(std::string name, T value) : Entry(std::move(name), Value(integerOf(value))) {}
@@ -50,14 +50,14 @@ public:
   Config(std::initializer_list<Entry> entries) : entries_(entries) {}
   explicit Config(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
-  /// In the order in which they were given.
+  /// The entries in the order in which they were given.
   const std::vector<Entry> &entries() const { return entries_; }
-  /// Throws Error for a name that is not there or a value of another type.
+  /// The value of a name. Throws Error if there is no such name, or if its value has another type.
   std::int64_t integer(const std::string &name) const;
   bool flag(const std::string &name) const;
   double real(const std::string &name) const;
   const std::string &text(const std::string &name) const;
-  /// "block=256 stages=2".
+  /// The entries as text: "block=256 stages=2".
   std::string str() const;
   friend bool operator==(const Config &, const Config &) = default;
 
@@ -69,65 +69,69 @@ private:
 /// One configuration, compiled.
 struct Candidate {
   Executable executable;
-  /// Enqueues one run. `iteration` counts the runs, so that buffers can be rotated: what the caches
-  /// of the device hold from the run before is not what a real caller finds there.
+  /// Enqueues one run. `iteration` counts the runs; use it to rotate buffers, because a real caller
+  /// does not find the data of a previous run in the caches of the device.
   std::function<void(StreamRef stream, int iteration)> run;
 };
 
-/// What became of one configuration.
+/// The result of one configuration.
 struct Trial {
-  /// Measured, or why it was not: registers spilled, the code does not fit the device, it threw,
-  /// its results are wrong.
+  /// `measured`, or the reason why it was not: its registers spilled, its code does not fit the
+  /// device, it threw, or its results are wrong.
   enum class Outcome { measured, spills, too_large, failed, wrong };
   Config config;
   Outcome outcome = Outcome::failed;
-  double milliseconds = 0; ///< `measured`: the median of a run; on the emulator an estimate
-  std::string reason;      ///< otherwise: why not
+  double milliseconds = 0; ///< `measured`: the median of the runs; an estimate on the emulator
+  std::string reason;      ///< the reason, if it was not measured
 };
 
-/// How a search goes about it.
+/// Options of a search.
 struct AutotuneOptions {
-  /// Taken where nothing is known and FLYDSL_AUTOTUNE=1 does not ask for a search.
+  /// The configuration to take if none is known and FLYDSL_AUTOTUNE=1 does not ask for a search.
   std::optional<Config> default_config = {};
   int warmup = 3;
   int repeat = 20;
-  /// Threads that build configurations; 0: as many as the machine has.
+  /// The number of threads that build configurations; 0: one per processor of the machine.
   unsigned threads = 0;
-  /// Configurations whose registers spill are measured too.
+  /// True if configurations whose registers spill are measured too.
   bool allow_spills = false;
-  /// Whether the results of a configuration are right. Called once for each that is built, on the
-  /// calling thread, after one run (iteration 0) that has ended and before anything is measured;
-  /// where it returns false or throws, the configuration is out, however fast. It clears what it has
-  /// looked at (DeviceArray::poison), so that the next one's results are its own. Not given: any
-  /// results are taken.
+  /// Returns true if the results of a configuration are right; if it is not given, any results are
+  /// accepted. It is called on the calling thread, once for each configuration that was built,
+  /// after one run (iteration 0) has ended and before anything is measured. If it returns false or
+  /// throws, the configuration is dropped, however fast it is. It should clear the results
+  /// (DeviceArray::poison), so that the results of the next configuration are its own.
   std::function<bool(const Config &config)> validate = {};
-  /// Told after each configuration; on the calling thread.
+  /// Called after each configuration, on the calling thread.
   std::function<void(const Trial &trial, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// The configuration to use, and how it was found.
+/// The chosen configuration, and how it was found.
 struct AutotuneResult {
-  /// Where the configuration comes from.
+  /// The origin of the configuration.
   enum class Source { cache, artifact, default_config, search };
   Config config;
   Source source = Source::search;
-  double milliseconds = 0;   ///< of the winner; 0 where it was not measured now
-  std::vector<Trial> trials; ///< of a search
+  double milliseconds = 0;   ///< time of the winner; 0 if it was not measured by this call
+  std::vector<Trial> trials; ///< of a search; otherwise empty
 };
 
-/// The configuration to use for the problem `key`. Looked for, in this order: the cache of earlier
-/// winners (by name, key, device and library build, in FLYDSL_AUTOTUNE_CACHE_DIR, else
-/// ~/.flydsl/autotune), the artifacts shipped in FLYDSL_AUTOTUNE_CONFIG_DIR (by name, key and
-/// device), the default, a search. FLYDSL_AUTOTUNE=1 searches whatever is known, and writes an
-/// artifact where FLYDSL_AUTOTUNE_CONFIG_DIR is set.
+/// Chooses the configuration for the problem `key`. It looks in this order:
 ///
-/// A search calls `build` for every configuration, several at a time, on threads of its own with
-/// the caller's device current; measures the candidates one after the other with events on a stream
-/// of its own; and remembers the fastest. A configuration that throws, spills, does not fit or gives
-/// wrong results is reported and skipped. On the emulator the cost is not a time but
-/// Device::count_launches' estimate of one run, and the log says so; a finding of a check
-/// (FLYDSL_EMULATOR_CHECK) counts as wrong results. Throws Error where no configuration can be
-/// measured, naming the reasons, and for options that can't be.
+///   1. the cache of earlier winners, by name, key, device and library build, in
+///      FLYDSL_AUTOTUNE_CACHE_DIR, or ~/.flydsl/autotune if that is not set;
+///   2. the artifacts shipped in FLYDSL_AUTOTUNE_CONFIG_DIR, by name, key and device;
+///   3. the default configuration;
+///   4. a search.
+///
+/// FLYDSL_AUTOTUNE=1 always searches, and writes an artifact if FLYDSL_AUTOTUNE_CONFIG_DIR is set.
+///
+/// A search calls `build` for every configuration, for several at a time, on threads of its own
+/// with the caller's device current. It measures the candidates one after another, with events on a
+/// stream of its own, and remembers the fastest. A configuration that throws, spills, does not fit
+/// or gives wrong results is reported and skipped. On the emulator the cost is not a time but the
+/// estimate that Device::count_launches gives for one run, and the log says so; a finding of a
+/// check (FLYDSL_EMULATOR_CHECK) counts as wrong results. Throws Error for invalid options, and if
+/// no configuration can be measured; the error names the reasons.
 FLYDSL_API AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
                                    const Config &key,
                                    const std::function<Candidate(const Config &)> &build,

@@ -1,5 +1,5 @@
-// Compiling beside the program's own work: one kernel, or all that a program will need, on the
-// library's threads.
+// Compiling on the library's threads while the program does other work: one kernel, or all kernels
+// that a program will need.
 #pragma once
 
 #include <flydsl/executable.h>
@@ -16,8 +16,8 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// Runs `task` on the library's pool: FLYDSL_COMPILE_THREADS threads, else one a core. `givenUp` is
-/// called in a forked child, where the task can't go on.
+/// Runs `task` on the library's pool, which has FLYDSL_COMPILE_THREADS threads, or one per core. In
+/// a child that was forked before the task ended, `givenUp` is called instead.
 FLYDSL_API void submit(std::function<void()> task, std::function<void()> givenUp);
 FLYDSL_API std::exception_ptr lostByFork();
 
@@ -41,11 +41,12 @@ template <class Compile, class Result> struct PromisedCompile {
 };
 } // namespace detail
 
-/// Runs `compile` on the library's pool and gives what it returns:
+/// Runs `compile` on the library's pool. The future gives what it returns:
 ///   auto later = fx::compile_async([&] { return kernel(A, B).compile({.block = 256}); });
-/// What it throws comes out of the future's get(). It must own what it refers to, or outlive it,
-/// and must not wait for another compile_async. Threads of the pool have device 0 current. In a
-/// process that is forked meanwhile, the child's copy of the future holds a RuntimeError.
+/// An exception of `compile` comes out of the future's get(). `compile` must own what it refers to,
+/// or that must outlive it, and it must not wait for another compile_async. Device 0 is current on
+/// the threads of the pool. If the process forks before `compile` has ended, the child's copy of
+/// the future holds a RuntimeError.
 template <class Compile> auto compile_async(Compile compile) -> std::future<decltype(compile())> {
   using Task = detail::PromisedCompile<Compile, decltype(compile())>;
   auto task = std::make_shared<Task>(std::move(compile));
@@ -61,22 +62,22 @@ struct CompileRequest {
   std::function<Executable()> compile;
 };
 
-/// How it went.
+/// The result of compiling one kernel.
 struct CompileOutcome {
   std::string name;
-  std::optional<Executable> executable; ///< none where it failed
+  std::optional<Executable> executable; ///< nullopt if compiling failed
   std::exception_ptr error;
 };
 
-/// Compiles all, several at a time, and waits. A failure stops no other. The outcomes are in the
-/// order of the requests; `progress` is called on the caller's thread after each, as they get
-/// ready.
+/// Compiles all kernels, several at a time, and waits for them. A failure does not stop the others.
+/// The outcomes have the order of the requests. `progress` is called on the caller's thread after
+/// each kernel, in the order in which they finish.
 FLYDSL_API std::vector<CompileOutcome> compile_all(
     std::vector<CompileRequest> requests,
     const std::function<void(const CompileOutcome &outcome, std::size_t done, std::size_t total)>
         &progress = {});
 
-/// What a program shows of it: "compiling 12/40: softmax, disk, 0.9 ms".
+/// A line about an outcome, for a program to show: "compiling 12/40: softmax, disk, 0.9 ms".
 FLYDSL_API std::string progress_line(const CompileOutcome &outcome, std::size_t done,
                                      std::size_t total);
 

@@ -1,4 +1,4 @@
-// Loops and branches that the GPU runs. (A C++ `for` or `if` unrolls while tracing.)
+// Loops and branches that the GPU runs. (A C++ `for` or `if` unrolls or chooses while tracing.)
 #pragma once
 
 #include <flydsl/tensor.h>
@@ -9,15 +9,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// An operation with a body that is being traced. Left without being closed, by an exception, it
-/// puts the insertion point back; by `break` or `return`, the kernel has an error.
+/// An operation whose body is being traced. If an exception leaves the body, the destructor puts
+/// the insertion point back. If `break` or `return` leaves it before it is closed, the kernel has
+/// an error.
 class FLYDSL_API OpenRegion {
 public:
   OpenRegion(const OpenRegion &) = delete;
   ~OpenRegion();
   /// A value that the body starts with.
   Handle argument(std::size_t i) const;
-  /// What comes out after the end.
+  /// A result of the closed operation.
   Handle result(std::size_t i) const;
 
 protected:
@@ -37,7 +38,7 @@ public:
 class FLYDSL_API OpenIf : public OpenRegion {
 public:
   OpenIf(const Handle &condition, Loc loc);
-  /// Ends the first branch, begins the second.
+  /// Ends the first branch and begins the second.
   void otherwise(std::initializer_list<const Handle *> yielded);
   void close(std::initializer_list<const Handle *> yielded);
 };
@@ -45,7 +46,7 @@ public:
 class FLYDSL_API OpenWhile : public OpenRegion {
 public:
   OpenWhile(std::initializer_list<const Handle *> init, Loc loc);
-  /// Ends the condition, begins the body.
+  /// Ends the condition and begins the body.
   void condition(const Handle &condition);
   void close(std::initializer_list<const Handle *> yielded);
 };
@@ -64,7 +65,7 @@ template <> struct ScalarOf<Element> {
 template <class T> struct ScalarOf<Var<T>> {
   using type = T;
 };
-/// The class that a value has as a carried one.
+/// The class of a value when it is carried through a loop or out of a branch.
 template <class T> using Carried = typename ScalarOf<std::remove_cvref_t<T>>::type;
 template <class T>
 concept Carriable = std::derived_from<T, Value> && std::constructible_from<T, Handle>;
@@ -75,14 +76,14 @@ template <class... T> auto single(std::tuple<T...> values) {
   else
     return values;
 }
-/// What a body returned, as a tuple.
+/// The values that a body returned, as a tuple.
 template <class T> struct AsTuple {
   static std::tuple<Carried<T>> from(const T &value) { return {Carried<T>(value)}; }
 };
 template <class... T> struct AsTuple<std::tuple<T...>> {
   static const std::tuple<T...> &from(const std::tuple<T...> &values) { return values; }
 };
-/// fn's values as a tuple; none where it returns nothing.
+/// The values that `fn` returns, as a tuple, which is empty if it returns nothing.
 template <class Fn, class... A> auto valuesOf(Fn &fn, const A &...arguments) {
   using Result = decltype(fn(arguments...));
   if constexpr (std::is_void_v<Result>) {
@@ -93,14 +94,15 @@ template <class Fn, class... A> auto valuesOf(Fn &fn, const A &...arguments) {
   }
 }
 
-/// One branch's class and the other's: the class that stands for both.
+/// The class that stands for the classes of a value in both branches.
 template <class A, class B> struct Joined {
   static_assert(std::same_as<A, B> ||
                     (std::derived_from<A, Numeric> && std::derived_from<B, Numeric>),
                 "the branches give values of different kinds");
   using type = std::conditional_t<std::same_as<A, B>, A, Numeric>;
 };
-/// Branches that give different numbers of values are refused while tracing.
+/// The larger tuple of the two; branches that give different numbers of values are refused while
+/// tracing.
 template <class A, class B> struct JoinedTuple {
   using type = std::conditional_t<(std::tuple_size_v<A> > std::tuple_size_v<B>), A, B>;
 };
@@ -127,34 +129,37 @@ template <class Tuple> Tuple resultsAs(const OpenRegion &region) {
 } // namespace detail
 
 /// The values that a loop starts with: numbers, vectors, tuples, layouts, pointers, tensors, atoms.
-/// What a type says stays the same in every round; what is known at run time alone may change.
+/// Everything that the type of a value says must stay the same in every round; only what is known
+/// at run time alone may change.
 template <class... T> std::tuple<detail::Carried<T>...> carry(const T &...values) {
   static_assert((detail::Carriable<detail::Carried<T>> && ...),
                 "a loop carries values of a kernel");
   return {detail::Carried<T>(values)...};
 }
-/// The values that a body hands on: to the next round, or out of a branch.
+/// The values that a body passes to the next round, or out of a branch.
 template <class... T> std::tuple<detail::Carried<T>...> yield(const T &...values) {
   static_assert((detail::Carriable<detail::Carried<T>> && ...), "a body yields values of a kernel");
   return {detail::Carried<T>(values)...};
 }
 
 /// The rounds of a runtime loop: `for (fx::Int32 i : fx::range(lo, hi, step)) ...` traces its body
-/// once. The body changes memory and Vars; `break` and `return` out of it are a TraceError. Bounds
-/// are 32-bit integers, or 64-bit ones where one of them is (or has 32 bits without a sign, which a
-/// loop can't count in); the step is positive.
+/// once. The body may change memory and Vars; `break` and `return` out of it are a TraceError. The
+/// index is a 32-bit integer. It has 64 bits if a bound has 64 bits, or if a bound is an unsigned
+/// 32-bit integer, whose values a signed 32-bit index cannot hold. The step must be positive.
 class Range {
 public:
   Range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, Loc loc)
       : loop_(lo, hi, step, {}, loc) {}
 
-  /// What C++'s range loop is made of: an iterator that gives the index and ends after one pass.
+  /// The end of the range; C++'s range loop compares the iterator with it.
   struct End {};
+  /// An iterator that gives the index and ends after one pass, in which the body is traced.
   class Iterator {
   public:
     explicit Iterator(Range &range) : range_(range) {}
-    /// The index of the round; the step closes the loop, and C++'s one ends.
+    /// The index of the round.
     Numeric operator*() const { return Numeric(range_.loop_.index()); }
+    /// Closes the traced loop and ends the C++ loop.
     Iterator &operator++() {
       range_.loop_.close({});
       range_.done_ = true;
@@ -165,7 +170,7 @@ public:
   private:
     Range &range_;
   };
-  /// C++'s range loop calls them.
+  /// C++'s range loop calls these.
   Iterator begin() { return Iterator(*this); }
   End end() { return {}; }
 
@@ -174,7 +179,7 @@ private:
   bool done_ = false;
 };
 
-/// From `lo` (0 where not given) to below `hi`, by `step` (1 where not given).
+/// The range from `lo` (default 0) to below `hi`, in steps of `step` (default 1).
 inline Range range(const IntTuple &hi, Loc loc = Loc::current()) { return {0, hi, 1, loc}; }
 inline Range range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step = 1,
                    Loc loc = Loc::current()) {
@@ -182,9 +187,10 @@ inline Range range(const IntTuple &lo, const IntTuple &hi, const IntTuple &step 
 }
 
 /// A runtime loop with carried values: `for_(lo, hi, step, fx::carry(a, b), [&](fx::Int32 i, auto
-/// a, auto b) { ...; return fx::yield(a2, b2); })` gives what the last round yielded (the carried
-/// values, where there was none); one value by itself, several as a tuple. Yielded values have the
-/// carried values' number and types: TraceError otherwise.
+/// a, auto b) { ...; return fx::yield(a2, b2); })`. It returns the values that the last round
+/// yielded, or the initial values if there was no round: a single value by itself, several as a
+/// tuple. The yielded values must have the number and types of the carried values; otherwise it
+/// throws TraceError.
 template <class... T, class Body>
 auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tuple<T...> init,
           Body body, Loc loc = Loc::current()) {
@@ -196,15 +202,16 @@ auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tup
   }(std::index_sequence_for<T...>());
 }
 
-/// Ends the kernel for the threads for which the condition holds; the others go on. It stands
-/// outside of loops and branches (TraceError otherwise). Threads that left take part in nothing any
-/// more: a barrier behind an exit whose condition comes from the thread's number is a TraceError.
+/// Ends the kernel for the threads for which the condition holds; the others go on. It must stand
+/// outside of loops and branches (TraceError otherwise). Threads that left take part in nothing
+/// that follows: if the condition depends on the thread's index, a barrier behind the exit is a
+/// TraceError.
 inline void exit_if(const Boolean &condition, Loc loc = Loc::current()) {
   detail::exitIf(condition.handle(), loc);
 }
 
-/// Runs `then` where the condition holds. A `return` in it ends the body, not the kernel: `exit_if`
-/// does that.
+/// Runs `then` if the condition holds. A `return` in it ends the body, not the kernel; `exit_if`
+/// ends the kernel.
 template <class Then> void if_(const Boolean &condition, Then then, Loc loc = Loc::current()) {
   static_assert(std::is_void_v<decltype(then())>,
                 "a branch without its opposite gives no value: give both branches to fx::if_; a "
@@ -214,8 +221,9 @@ template <class Then> void if_(const Boolean &condition, Then then, Loc loc = Lo
   branch.close({});
 }
 
-/// Runs one of the two and gives what it returned: nothing, one value, or a tuple of `fx::yield`.
-/// Both have the same number and types: TraceError otherwise.
+/// Runs one of the two bodies and returns its result: nothing, one value, or a tuple made by
+/// `fx::yield`. Both must return the same number of values of the same types; otherwise it throws
+/// TraceError.
 template <class Then, class Else>
 auto if_(const Boolean &condition, Then then, Else otherwise, Loc loc = Loc::current()) {
   detail::OpenIf branch(condition.handle(), loc);
@@ -228,8 +236,8 @@ auto if_(const Boolean &condition, Then then, Else otherwise, Loc loc = Loc::cur
     return detail::single(detail::resultsAs<Results>(branch));
 }
 
-/// Repeats while `condition(values...)`, a Boolean, holds: `body(values...)` yields the next ones.
-/// Gives the values that the condition refused.
+/// Repeats `body(values...)`, which yields the next values, while `condition(values...)`, a
+/// Boolean, holds. Returns the values for which the condition did not hold.
 template <class... T, class Condition, class Body>
 auto while_(std::tuple<T...> init, Condition condition, Body body, Loc loc = Loc::current()) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -242,7 +250,7 @@ auto while_(std::tuple<T...> init, Condition condition, Body body, Loc loc = Loc
   }(std::index_sequence_for<T...>());
 }
 
-/// Repeats while `condition()` holds, for bodies that change memory and Vars alone.
+/// Repeats `body()` while `condition()` holds; for bodies that only change memory and Vars.
 template <class Condition, class Body>
 void while_(Condition condition, Body body, Loc loc = Loc::current()) {
   detail::OpenWhile loop({}, loc);

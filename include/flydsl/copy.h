@@ -1,4 +1,4 @@
-// Copies: an atom, the threads and values it is repeated over, and the copy itself.
+// Copies: a copy atom, its repetition over threads and values, and the copy itself.
 #pragma once
 
 #include <flydsl/atom.h>
@@ -16,64 +16,71 @@ public:
   using Value::Value;
   /// The (M, N) tile that all threads copy together.
   Tile tile_mn(Loc loc = Loc::current()) const;
-  /// (thread, value) -> element of the tile; as the source is read; as the destination is written.
+  /// The layout (thread, value) -> element of the tile.
   Layout layout_tv_tiled(Loc loc = Loc::current()) const;
+  /// The same, in the order in which the atom reads its source.
   Layout layout_src_tv_tiled(Loc loc = Loc::current()) const;
+  /// The same, in the order in which the atom writes its destination.
   Layout layout_dst_tv_tiled(Loc loc = Loc::current()) const;
   /// The number of threads that copy a tile.
   std::int64_t threads(Loc loc = Loc::current()) const;
-  /// One thread's part. TraceError for a number that is no thread of the copy, and for a plain
-  /// `thread_idx().x` of a block with another number of threads, unless an `fx::if_` around the
-  /// call chooses among them.
+  /// The part of one thread. Throws TraceError for a number that is not a thread of the copy. It
+  /// also throws for a plain `thread_idx().x` if the block has another number of threads than the
+  /// copy, unless the call is inside an `fx::if_` that chooses among the threads.
   ThrCopy get_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
   ThrCopy thr_slice(const IntTuple &thread, Loc loc = Loc::current()) const;
 };
 
-/// One thread's part of a tiled copy.
+/// The part of a tiled copy that one thread does.
 class FLYDSL_API ThrCopy : public TiledCopy {
 public:
   ThrCopy(const TiledCopy &copy, const IntTuple &thread) : TiledCopy(copy), thread_(thread) {}
   ThrCopy &operator=(const ThrCopy &) = delete;
-  /// What it is a part of.
+  /// The tiled copy that this is a part of.
   const TiledCopy &tiled_copy() const { return *this; }
+  /// The thread whose part this is.
   const IntTuple &thr_idx() const { return thread_; }
-  /// What the thread reads of a tile (M, N, ...): (values, repeats in M, repeats in N, ...).
-  /// TraceError where a tensor in shared memory or registers is no whole number of tiles; in global
-  /// memory the rest is for a predicate to leave out.
+  /// The thread's part of the source, a tensor of tiles (M, N, ...): (values, repeats in M, repeats
+  /// in N, ...). Throws TraceError if a tensor in shared memory or registers is not a whole number
+  /// of tiles. In global memory a partial tile is allowed; a predicate must leave out what is past
+  /// the end.
   Tensor partition_S(const Tensor &source, Loc loc = Loc::current()) const;
-  /// What the thread writes of a tile.
+  /// The thread's part of the destination; otherwise as partition_S.
   Tensor partition_D(const Tensor &destination, Loc loc = Loc::current()) const;
-  /// A fragment of another partition, seen in the modes of this copy's.
+  /// A fragment that was made for another partition, with the modes of this copy's partition.
   Tensor retile(const Tensor &fragment, Loc loc = Loc::current()) const;
 
 private:
   IntTuple thread_;
 };
 
-/// The atom over `layout_tv`: (thread, value) -> element of the tile. TraceError where threads and
-/// values are no whole number of the atom's, or reach past the tile.
+/// Repeats the atom over `layout_tv`: (thread, value) -> element of the tile. Throws TraceError if
+/// the threads or the values are not a whole number of the atom's, or if they reach past the tile.
 FLYDSL_API TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv,
                                      const Tile &tile_mn, Loc loc = Loc::current());
-/// Each thread of `threads` (M, N) takes the values of `values` (M, N) beside one another. Both are
-/// static and count from 0 without gaps; `values` has a whole number of the atom's.
+/// Each thread of `threads` (M, N) takes the values of `values` (M, N), a block of neighbouring
+/// elements. Both layouts must be static and count from 0 without gaps, and `values` must have a
+/// whole number of the atom's values.
 FLYDSL_API TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads,
                                         const Layout &values, Loc loc = Loc::current());
 
-/// What a copy is given beside its sides; `{.pred = p}`.
+/// Options of a copy, as in `{.pred = p}`.
 struct CopyOptions {
-  /// One boolean per atom call: whether it happens. Of the source's modes, the first one may be
-  /// left out.
+  /// One boolean per call of the atom: the call happens if it is true. It has the modes of the
+  /// source; the first one may be left out.
   std::optional<Tensor> pred = {};
-  /// Elements that a buffer copy adds to all addresses, a scalar of the whole wave.
+  /// For buffer copies: the number of elements that is added to all addresses. It is a scalar of
+  /// the whole wave.
   std::optional<Numeric> soffset = {};
-  /// Elements that a buffer copy adds by its instruction, known while tracing.
+  /// For buffer copies: the number of elements that the instruction itself adds. It must be known
+  /// while tracing.
   std::optional<Numeric> imm_offset = {};
 };
 
-/// Copies `source` to `destination`, atom call by atom call; both are (values, repeats...) of one
-/// thread, of one element type (nothing is converted) and of shapes known while tracing. The values
-/// of a call are neighbours in memory: the stride of mode 0 is known to be 1 where an atom moves
-/// more than one element.
+/// Copies `source` to `destination`, one atom call after another. Both are (values, repeats...) of
+/// one thread, have the same element type (nothing is converted) and shapes that are known while
+/// tracing. The values of one call must be neighbours in memory: if the atom moves more than one
+/// element, the stride of mode 0 must be known to be 1.
 FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,
                      Loc loc = Loc::current());
 FLYDSL_API void copy(const CopyAtom &atom, const Tensor &source, const Tensor &destination,

@@ -1,4 +1,4 @@
-// Devices: GPUs, or the emulator's where there is none.
+// Devices: GPUs, or the emulator's devices if there is no GPU.
 #pragma once
 
 #include <flydsl/counters.h>
@@ -13,52 +13,58 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// A device of this process by its ordinal. A plain value. The first use of any device loads HIP
-/// (or the emulator); functions throw RuntimeError where neither has a device.
+/// A device of this process, given by its ordinal. It is a plain value. The first use of any device
+/// loads HIP (or the emulator). Its functions throw RuntimeError if neither has a device.
 class FLYDSL_API Device {
 public:
-  /// Throws RuntimeError where there is no device of that ordinal.
+  /// Throws RuntimeError if there is no device with that ordinal.
   explicit Device(int ordinal, std::source_location where = std::source_location::current());
-  /// The calling thread's current device, HIP's notion.
+  /// The current device of the calling thread, as HIP defines it.
   static Device current(std::source_location where = std::source_location::current());
+  /// The number of devices.
   static int count();
+  /// All devices, by ordinal.
   static std::vector<Device> all();
 
-  /// HIP's number of the device.
+  /// The number by which HIP knows the device.
   int ordinal() const { return ordinal_; }
-  /// The marketing name, or what the emulator calls itself.
+  /// The marketing name, or the emulator's name for the device.
   std::string name() const;
   /// The target without features: "gfx942".
   std::string arch() const;
-  /// The target as HIP gives it, features included: "gfx942:sramecc+:xnack-".
+  /// The target as HIP states it, with features: "gfx942:sramecc+:xnack-".
   std::string arch_full() const;
-  /// What kernels for this device are compiled for, features included. Throws CompileError where
-  /// the library compiles for no such processor.
+  /// The target that kernels for this device are compiled for, with features. Throws CompileError
+  /// if the library does not compile for this processor.
   Target target() const;
+  /// True for a device of the emulator.
   bool is_emulator() const;
+  /// The number of compute units.
   int compute_units() const;
+  /// The number of lanes of a wave.
   int warp_size() const;
-  /// Most bytes of LDS that one workgroup may have.
+  /// The largest number of bytes of LDS that one workgroup may have.
   std::size_t shared_memory() const;
   /// Bytes of device memory.
   std::size_t total_memory() const;
-  /// "gfx942 (emulator), device 0": for people.
+  /// The device as text for people: "gfx942 (emulator), device 0".
   std::string str() const;
 
-  /// Makes it the calling thread's current device.
+  /// Makes this the current device of the calling thread.
   void make_current(std::source_location where = std::source_location::current()) const;
-  /// Waits for all work on it; throws the error of a kernel that failed.
+  /// Waits for all work on the device. Throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;
 
-  /// Waits for the device and puts it back to its beginning, as hipDeviceReset does; what a kernel
-  /// that failed has left is over. Memory, streams and events of the device are gone: to use one of
-  /// those objects is a RuntimeError, to destroy one does nothing. Kernels are loaded again here.
-  /// No other thread may use the device meanwhile.
+  /// Waits for the device and puts it back to its initial state, as hipDeviceReset does; an error
+  /// that a failed kernel left is cleared. Memory, streams and events of the device are gone: using
+  /// one of those objects throws RuntimeError, destroying one does nothing. Kernels are loaded
+  /// again when they are launched. No other thread may use the device meanwhile.
   void reset(std::source_location where = std::source_location::current()) const;
 
-  /// Calls \p work, waits for the device, and gives the counters of each launch that ran on it
-  /// meanwhile (of any thread; the last 1024), in the order in which they ended. On the emulator
-  /// alone: throws RuntimeError on a GPU. Counted launches run slower.
+  /// Calls \p work, waits for the device, and returns the counters of each launch that ran on it
+  /// meanwhile, in the order in which the launches ended. Launches of all threads are counted; the
+  /// last 1024 are kept. Counted launches run slower. Only the emulator counts; on a GPU this
+  /// throws RuntimeError.
   std::vector<LaunchCounters>
   count_launches(const std::function<void()> &work,
                  std::source_location where = std::source_location::current()) const;

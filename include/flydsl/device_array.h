@@ -1,5 +1,5 @@
-// Arrays in device memory that the program owns: for samples, tests and small tools. An engine with
-// its own allocator hands pointers to fx::tensor instead.
+// Arrays in device memory that the program owns, for samples, tests and small tools. An engine with
+// its own allocator passes its pointers to fx::tensor instead.
 #pragma once
 
 #include <flydsl/detail/resets.h>
@@ -17,8 +17,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Device memory on the current device, freed with the object. All copies here wait until they are
-/// done.
+/// Device memory on the current device. The destructor frees it. All copies are synchronous.
 class FLYDSL_API DeviceMemory {
 public:
   DeviceMemory(std::size_t bytes, const std::source_location &where);
@@ -26,8 +25,8 @@ public:
   DeviceMemory(DeviceMemory &&other) noexcept;
   DeviceMemory &operator=(DeviceMemory &&other) noexcept;
 
-  /// They throw RuntimeError, as the functions below do, where the memory was moved from or its
-  /// device was reset.
+  /// The device pointer. This function and those below throw RuntimeError if the memory was moved
+  /// from or its device was reset.
   void *data(const std::source_location &where) const {
     expectAlive(where);
     return data_;
@@ -40,7 +39,7 @@ public:
     if (const char *why = gone()) [[unlikely]]
       refuse(why, where);
   }
-  /// Why they throw; null where they do not.
+  /// The reason why the memory can't be used; null if it can be used.
   const char *gone() const {
     return !moved_ && made_.isThere() ? nullptr : reasonGone();
   }
@@ -61,11 +60,11 @@ private:
   bool moved_ = false;
 };
 
-/// The bytes of a shape's elements; throws TraceError for a shape that no tensor may have, or that
-/// no memory can hold.
+/// The number of bytes of the elements of a shape. Throws TraceError for a shape that no tensor may
+/// have or that no memory can hold.
 FLYDSL_API std::size_t byteCount(std::span<const std::int64_t> shape, DType dtype,
                                  std::size_t elementBytes, const std::source_location &where);
-/// Number `index` of the random sequence `seed`: uniform 64 bits, the same on every machine
+/// Number `index` of the random sequence `seed`: 64 uniform bits, the same on every machine
 /// (SplitMix64).
 constexpr std::uint64_t randomBits(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed * 0xd1342543de82ef95u + (index + 1) * 0x9e3779b97f4a7c15u;
@@ -76,9 +75,9 @@ constexpr std::uint64_t randomBits(std::uint64_t seed, std::uint64_t index) {
 
 } // namespace detail
 
-/// A row-major array of T in device memory. T is a type with a DTypeOf. Passing it to a kernel
-/// passes `tensor()`; memory is not initialised unless said. To use an array that was moved from,
-/// or whose device was reset, is a RuntimeError.
+/// A row-major array of T in device memory. T must have a DTypeOf. Passing the array to a kernel
+/// passes `tensor()`. The memory is uninitialised unless a function says otherwise. Using an array
+/// that was moved from, or whose device was reset, throws RuntimeError.
 template <class T> class DeviceArray {
 public:
   static_assert(std::is_trivially_copyable_v<T>);
@@ -89,8 +88,9 @@ public:
       : memory_(detail::byteCount(shape, dtype_of<T>, sizeof(T), where), where),
         tensor_(memory_.data(where), dtype_of<T>, shape, {}, where) {}
 
-  /// Reproducible values: floating point uniform in [-1, 1), integers uniform over -8..7 (0..15
-  /// where unsigned), bool a coin. The same seed gives the same values on every machine.
+  /// An array of reproducible values. A floating-point value is uniform in [-1, 1), an integer is
+  /// uniform over -8..7 (0..15 if unsigned), and a bool is a coin toss. The same seed gives the
+  /// same values on every machine.
   static DeviceArray random(const Shape &shape, std::uint64_t seed,
                             std::source_location where = std::source_location::current()) {
     DeviceArray array(shape, where);
@@ -114,21 +114,24 @@ public:
     return array;
   }
 
-  /// The device pointer, the number of elements, their size in bytes, and the extents.
+  /// The device pointer.
   T *data(std::source_location where = std::source_location::current()) const {
     return static_cast<T *>(memory_.data(where));
   }
+  /// The number of elements.
   std::size_t size(std::source_location where = std::source_location::current()) const {
     return memory_.bytes(where) / sizeof(T);
   }
+  /// The size of all elements in bytes.
   std::size_t bytes(std::source_location where = std::source_location::current()) const {
     return memory_.bytes(where);
   }
+  /// The extents.
   TensorArg::Dims shape(std::source_location where = std::source_location::current()) const {
     return tensor(where).shape();
   }
 
-  /// All elements from the host; throws RuntimeError where the sizes differ.
+  /// Copies all elements from the host. Throws RuntimeError if the sizes differ.
   void copy_from(std::span<const T> values,
                  std::source_location where = std::source_location::current()) {
     if (values.size() != size(where))
@@ -137,7 +140,8 @@ public:
                          0, where);
     memory_.copyFrom(values.data(), 0, bytes(where), where);
   }
-  /// A copy on the host. It waits for nothing but itself: synchronise the stream that writes first.
+  /// A copy of the elements on the host. Synchronise the stream that writes the array first; this
+  /// function waits only for its own copy.
   std::vector<T> to_host(std::source_location where = std::source_location::current()) const {
     std::vector<T> values(size(where));
     memory_.copyTo(values.data(), 0, bytes(where), where);
@@ -146,22 +150,22 @@ public:
   void fill(T value, std::source_location where = std::source_location::current()) {
     copy_from(std::vector<T>(size(where), value), where);
   }
-  /// Every byte 0xff: not-a-number for floating point, -1 for integers. What a kernel does not
-  /// write shows.
+  /// Sets every byte to 0xff, which is NaN for floating point and -1 for integers, so that elements
+  /// that a kernel does not write are noticed.
   void poison(std::source_location where = std::source_location::current()) {
     memory_.fillBytes(0xff, where);
   }
 
-  /// Why the array can't be used any more; null where it can.
+  /// The reason why the array can't be used any more; null if it can be used.
   const char *gone() const { return memory_.gone(); }
-  /// The array as a kernel's argument.
+  /// The array as an argument of a kernel.
   const TensorArg &tensor(std::source_location where = std::source_location::current()) const {
     memory_.expectAlive(where);
     return tensor_;
   }
   operator const TensorArg &() const { return tensor({}); }
-  /// TensorArg's marks, each on a copy of `tensor()`: what is static and what is dynamic, and the
-  /// alignment that the kernel may rely on.
+  /// The marks of TensorArg, each applied to a copy of `tensor()`: they say what is static, what is
+  /// dynamic, and which alignment the kernel may rely on.
   TensorArg
   mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
                       std::source_location where = std::source_location::current()) const {

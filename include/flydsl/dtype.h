@@ -1,4 +1,5 @@
-// Element types, as values: what a tensor holds, what a scalar is, what `.to(dtype)` converts to.
+// Element types as values: the type of a tensor's elements or of a scalar, and the argument of
+// `.to(dtype)`.
 #pragma once
 
 #include <flydsl/export.h>
@@ -9,10 +10,10 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// An element type. A small value: compare, copy and switch on `kind()` freely.
+/// An element type. It is a small value: compare and copy it freely, and switch on `kind()`.
 class DType {
 public:
-  /// All element types; `none` is the empty one's.
+  /// All element types; `none` means no type.
   enum class Kind : std::uint8_t {
     none,
     boolean,
@@ -43,26 +44,29 @@ public:
   constexpr DType() = default;
   constexpr DType(Kind kind) : kind_(kind) {}
 
-  /// What to switch on.
+  /// The enumerator, to switch on.
   constexpr Kind kind() const { return kind_; }
-  /// Whether it is any type: false for the empty one.
+  /// False for the empty DType.
   constexpr explicit operator bool() const { return kind_ != Kind::none; }
   friend constexpr bool operator==(DType a, DType b) { return a.kind_ == b.kind_; }
 
   /// Width of one element in bits; 1 for `boolean`, 0 for the empty type.
   constexpr int bits() const { return info().bits; }
-  /// Bytes that one scalar argument of this type takes in a kernel's argument buffer.
+  /// The number of bytes that one scalar argument of this type takes in a kernel's argument buffer.
   constexpr int bytes() const { return (bits() + 7) / 8; }
-  /// Bits that each of many elements takes in memory: its width, but a byte for `boolean`.
+  /// The number of bits that each element of an array takes in memory: the width, except that a
+  /// `boolean` takes a byte.
   constexpr int memory_bits() const { return kind_ == Kind::boolean ? 8 : bits(); }
   /// The name in this library: "u8", "bf16", "f8E4M3FNUZ".
   constexpr std::string_view name() const { return info().name; }
   /// The name of the type in the IR, where integers carry no sign: "i8" for `u8`, "i1" for
   /// `boolean`.
   constexpr std::string_view ir_name() const { return info().irName; }
-  /// Whether it is a floating-point type, an integer type (boolean is neither), a type with a sign.
+  /// True for a floating-point type.
   constexpr bool is_float() const { return kind_ >= Kind::f16; }
+  /// True for an integer type; `boolean` is not one.
   constexpr bool is_integer() const { return kind_ >= Kind::i4 && kind_ <= Kind::u64; }
+  /// True for a floating-point type and for an integer type with a sign.
   constexpr bool is_signed() const {
     return is_float() || (kind_ >= Kind::i4 && kind_ <= Kind::i64);
   }
@@ -129,8 +133,9 @@ private:
   Kind kind_ = Kind::none;
 };
 
-/// The element type that stores a C++ type; specialised for a type of your own, it makes
-/// `DeviceArray` of that type work. No member `value`: the type has none.
+/// The element type that stores a C++ type. Specialise it for a type of your own to make
+/// `DeviceArray` of that type work. The primary template has no member `value`: such a type has no
+/// element type.
 template <class T> struct DTypeOf {};
 template <> struct DTypeOf<bool> : std::integral_constant<DType::Kind, DType::Kind::boolean> {};
 template <> struct DTypeOf<std::int8_t> : std::integral_constant<DType::Kind, DType::Kind::i8> {};

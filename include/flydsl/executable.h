@@ -1,4 +1,4 @@
-// A compiled kernel as its user sees it: what the compiler made of it, and where it came from.
+// A compiled kernel as its user sees it: the properties of its code, and its origin.
 #pragma once
 
 #include <flydsl/error.h>
@@ -14,14 +14,14 @@ namespace detail {
 struct ExecutableState;
 }
 
-/// Where a compiled kernel came from.
+/// The origin of a compiled kernel.
 enum class CacheTier {
-  compiled, ///< no cache had it
+  compiled, ///< it was compiled, because no cache had it
   memory,   ///< this process had compiled or loaded the same IR before
   disk,     ///< the cache directory
 };
 
-/// Immutable; copies share.
+/// A compiled kernel. It is immutable; copies share it.
 class FLYDSL_API Executable {
 public:
   explicit Executable(std::shared_ptr<const detail::ExecutableState> state);
@@ -31,41 +31,47 @@ public:
 
   /// The kernel's name.
   const std::string &name() const;
-  /// "gfx942", with features where the code depends on them.
+  /// The target, with its features if the code depends on them: "gfx942".
   const std::string &target() const;
   /// The code, as the device's driver loads it: on AMD's devices the code object, an ELF file.
   std::span<const std::uint8_t> binary() const;
   /// The same, by the name that FlyDSL's users know.
   std::span<const std::uint8_t> hsaco() const { return binary(); }
-  /// Vector registers of a lane, accumulation registers included where the file is unified.
+  /// The number of vector registers of a lane. On targets with a unified register file it includes
+  /// the accumulation registers.
   unsigned registers() const;
+  /// The number of accumulation registers of a lane.
   unsigned accumulation_registers() const;
+  /// The number of scalar registers of a wave.
   unsigned scalar_registers() const;
-  /// Bytes of LDS that every workgroup has, dynamic shared memory apart.
+  /// The bytes of LDS of each workgroup, without dynamic shared memory.
   std::size_t shared_bytes() const;
-  /// Bytes of scratch of a lane.
+  /// The bytes of scratch memory of a lane.
   std::size_t scratch_bytes() const;
-  /// Registers that did not fit and live in scratch, vector and scalar.
+  /// The number of registers, vector and scalar, that did not fit and live in scratch memory.
   unsigned spills() const;
-  /// Bytes of machine code.
+  /// The bytes of machine code.
   std::size_t code_size() const;
-  /// The most work-items of a workgroup that this code may be launched with.
+  /// The largest workgroup, in work-items, that this code may be launched with.
   unsigned max_block() const;
 
-  /// Hexadecimal digest of all that the code depends on: IR, target, options, library build.
+  /// A hexadecimal digest of everything that the code depends on: IR, target, options, library
+  /// build.
   const std::string &ir_hash() const;
+  /// The origin of the code.
   CacheTier cache_tier() const;
-  /// "compiled", "memory", "disk".
+  /// The origin as text: "compiled", "memory" or "disk".
   const char *cache_tier_name() const;
+  /// The time that tracing took.
   double trace_milliseconds() const;
-  /// Time to get the code object: to compile it, or to read it from a cache.
+  /// The time that it took to get the code object: to compile it, or to read it from a cache.
   double compile_milliseconds() const;
 
-  /// The traced Fly IR. Only what `compile()` made keeps it; empty for other executables.
+  /// The traced Fly IR. Only an executable made by `compile()` keeps it; for others it is empty.
   const std::string &print_ir() const;
-  /// The machine code, disassembled.
+  /// The disassembled machine code.
   std::string isa() const;
-  /// Registers, LDS, scratch, spills, code size and arguments in a few lines.
+  /// A summary in a few lines: registers, LDS, scratch memory, spills, code size and arguments.
   std::string summary() const;
 
 protected:

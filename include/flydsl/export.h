@@ -1,4 +1,4 @@
-// The one visibility macro of the library and its versioned namespace.
+// The visibility macro of the library, and its versioned namespace.
 #pragma once
 
 #if defined(FLYDSL_BUILDING)
@@ -7,8 +7,8 @@
 #define FLYDSL_API
 #endif
 
-/// Every public name lives in flydsl::v1; two incompatible library versions in one process do not
-/// mix.
+/// Every public name is in flydsl::v1, so that two incompatible versions of the library in one
+/// process do not get mixed up.
 #define FLYDSL_NAMESPACE_BEGIN                                                                     \
   namespace flydsl {                                                                               \
   inline namespace v1 {

@@ -1,4 +1,4 @@
-// Functions of other compilers, linked from LLVM bitcode.
+// Functions that other compilers compiled, linked from LLVM bitcode.
 #pragma once
 
 #include <flydsl/tensor.h>
@@ -8,7 +8,8 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// Declares the function in the kernel's module and calls it; no handle where it returns nothing.
+/// Declares the function in the kernel's module and calls it. Returns an empty handle if the
+/// function returns nothing.
 FLYDSL_API Handle callExtern(const std::string &symbol, const std::vector<std::string> &bitcode,
                              std::initializer_list<Handle> arguments, DType result, Loc loc);
 
@@ -22,9 +23,9 @@ template <> struct ExternResult<void> {
 
 template <class Signature> class ffi;
 
-/// A device function by its symbol: parameters are scalars and fx::Pointer (a generic pointer on
-/// the other side), the result is a scalar or nothing. Where its bitcode comes from, `link_extern`
-/// says.
+/// A device function, named by its symbol. Its parameters are scalars and fx::Pointers (a generic
+/// pointer in the other language); its result is a scalar or nothing. `link_extern` names the file
+/// with its bitcode.
 ///
 ///   const auto scale = fx::link_extern(fx::ffi<fx::Float32(fx::Float32, fx::Int32)>("my_scale"),
 ///                                      "my_functions.bc");
@@ -33,7 +34,7 @@ template <class R, class... Ps> class ffi<R(Ps...)> {
 public:
   explicit ffi(std::string symbol) : symbol_(std::move(symbol)) {}
 
-  /// Calls it. TraceError where an argument is not of its parameter's type.
+  /// Calls the function. Throws TraceError if an argument does not have its parameter's type.
   R operator()(const Ps &...arguments, Loc loc = Loc::current()) const {
     detail::Handle result = detail::callExtern(symbol_, bitcode_, {arguments.handle()...},
                                                detail::ExternResult<R>::type, loc);
@@ -48,8 +49,9 @@ private:
   std::vector<std::string> bitcode_;
 };
 
-/// The function, to be found in a file of LLVM bitcode for amdgcn. Kernels that call it link what
-/// they need of the file when they are compiled; its content is part of their cache key.
+/// The function, to be found in a file of LLVM bitcode for amdgcn. A kernel that calls it links
+/// what it needs of the file when it is compiled; the content of the file is part of the kernel's
+/// cache key.
 template <class Signature>
 ffi<Signature> link_extern(ffi<Signature> function, const std::string &bitcode) {
   function.bitcode_.push_back(bitcode);

@@ -1,4 +1,4 @@
-// Everything that a program writes, compiles and launches kernels with.
+// The umbrella header: it includes all that a program needs to write, compile and launch kernels.
 #pragma once
 
 #include <flydsl/atomic.h>

@@ -1,5 +1,5 @@
-// Floating-point numbers of 16 and 8 bits on the host: what a program fills arrays with, reads
-// back, and passes as scalars. Inside a kernel the values are fx::Float16, fx::Float8E4M3FN, ...
+// Floating-point numbers of 16 and 8 bits for the host, to fill arrays with, to read back, and to
+// pass as scalars. Inside a kernel such values are fx::Float16, fx::Float8E4M3FN, ...
 #pragma once
 
 #include <flydsl/detail/float_format.h>
@@ -19,14 +19,14 @@ constexpr bool isHostFloatKind(DType::Kind kind) {
 }
 } // namespace detail
 
-/// A number of format K: its bits, with conversions. Arithmetic happens in float, into which it
-/// converts exactly. Conversions to it round to the nearest, ties to even; what is past the largest
-/// number becomes an infinity in the formats of 16 bits and the largest number in those of 8
-/// (infinities too). A NaN stays a NaN.
+/// A number of format K, held as its bits. It converts to float exactly, and arithmetic happens
+/// there. A conversion to it rounds to nearest, ties to even. A value past the largest number
+/// becomes an infinity in the 16-bit formats and the largest number in the 8-bit formats, and so
+/// does an infinity. A NaN stays a NaN.
 template <DType::Kind K> class HostFloat {
 public:
   static_assert(detail::isHostFloatKind(K), "no such number on the host");
-  /// What its bits mean.
+  /// The meaning of its bits.
   static constexpr detail::FloatFormat format = *detail::smallFloatFormat(K);
   using Bits = std::conditional_t<format.bits() == 16, std::uint16_t, std::uint8_t>;
 
@@ -42,8 +42,9 @@ public:
     return made;
   }
 
-  /// The number, exactly; its bits.
+  /// The exact value.
   constexpr operator float() const { return format.toFloat(bits_); }
+  /// The bits of the number.
   constexpr Bits bits() const { return bits_; }
 
 private:

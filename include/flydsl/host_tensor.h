@@ -1,5 +1,5 @@
-// A tensor as the host hands it to a kernel: a device pointer with an element type, a shape and
-// strides, and which of them the kernel is compiled for.
+// A tensor as the host passes it to a kernel: a device pointer with an element type, a shape and
+// strides, some of which are compiled into the kernel.
 #pragma once
 
 #include <flydsl/dtype.h>
@@ -22,54 +22,58 @@ namespace detail {
 class ArgPack;
 }
 
-/// A pointer to device memory with a layout of up to 8 flat modes. It owns nothing. Cheap to make
-/// and to copy; what a launch needs of it is computed when it is made.
+/// A pointer to device memory with a layout of up to 8 flat modes. It owns nothing. It is cheap to
+/// make and to copy: what a launch needs of it is computed when it is made.
 ///
-/// By default the kernel is compiled for any shape: extents are dynamic 32-bit integers (64-bit
-/// where an extent needs it), strides dynamic 64-bit ones, and the stride of the contiguous mode is
-/// static 1.
+/// By default the kernel is compiled for any shape: extents are dynamic 32-bit integers (64-bit if
+/// an extent needs it), strides are dynamic 64-bit integers, and the stride of the contiguous mode
+/// is the static 1.
 class FLYDSL_API TensorArg {
 public:
-  /// The most modes a tensor argument has.
+  /// The largest number of modes of a tensor argument.
   static constexpr int maxRank = 8;
   using Dims = std::span<const std::int64_t>;
 
-  /// `strides` are in elements; none given: row-major, the last mode contiguous. Throws TraceError
-  /// for a rank outside 1..8, a negative extent, unequal ranks, or a pointer that is not aligned to
-  /// its element.
+  /// `strides` are in elements; if there are none, the tensor is row-major and the last mode is
+  /// contiguous. Throws TraceError for a rank outside of 1..8, a negative extent, a different
+  /// number of extents and strides, or a pointer that is not aligned to its element.
   TensorArg(void *data, DType dtype, Dims shape, Dims strides = {},
             std::source_location where = std::source_location::current());
 
-  /// The pointer, the element type, the number of modes, their extents and their steps in elements;
-  /// the product of the extents.
+  /// The device pointer.
   void *data() const { return data_; }
+  /// The element type.
   DType dtype() const { return dtype_; }
+  /// The number of modes.
   int rank() const { return rank_; }
+  /// The extents of the modes.
   Dims shape() const { return {shape_, static_cast<std::size_t>(rank_)}; }
+  /// The steps of the modes, in elements.
   Dims strides() const { return {stride_, static_cast<std::size_t>(rank_)}; }
+  /// The number of elements: the product of the extents.
   std::int64_t size() const;
 
-  /// All extents dynamic, all strides but the leading mode's dynamic and multiples of
-  /// `divisibility` (elements). `leading_dim` -1: the mode with stride 1; a named mode of extent 1
-  /// may have any. Throws TraceError where no mode, or not the named one, has stride 1, or a stride
-  /// is not divisible.
+  /// Makes all extents dynamic, and all strides except the leading mode's dynamic multiples of
+  /// `divisibility` (in elements). If `leading_dim` is -1, the leading mode is the mode with stride
+  /// 1; if it names a mode of extent 1, that mode may have any stride. Throws TraceError if no
+  /// mode, or not the named one, has stride 1, or if a stride is not divisible.
   TensorArg &mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
                                  std::source_location where = std::source_location::current());
-  /// All extents and strides are compiled in: a kernel per shape.
+  /// Makes all extents and strides static: each shape compiles a kernel of its own.
   TensorArg &mark_layout_static();
-  /// The extent of mode `dim` is dynamic and a multiple of `divisibility`; other modes stay as they
-  /// are.
+  /// Makes the extent of mode `dim` dynamic and a multiple of `divisibility`; other modes stay as
+  /// they are.
   TensorArg &mark_shape_dynamic(int dim, std::int64_t divisibility = 1,
                                 std::source_location where = std::source_location::current());
-  /// The same for the stride of mode `dim`.
+  /// Does the same for the stride of mode `dim`.
   TensorArg &mark_stride_dynamic(int dim, std::int64_t divisibility = 1,
                                  std::source_location where = std::source_location::current());
-  /// The kernel may rely on the pointer being a multiple of `bytes` (a power of two). Throws
-  /// TraceError where this pointer is not.
+  /// Lets the kernel rely on the pointer being a multiple of `bytes` (a power of two). Throws
+  /// TraceError if this pointer is not.
   TensorArg &assume_aligned(std::size_t bytes,
                             std::source_location where = std::source_location::current());
-  /// Another tensor of the same layout and type elsewhere: what a loop over buffers needs. The
-  /// pointer's alignment is checked as when a tensor is made.
+  /// A tensor of the same layout and type at another address, as a loop over buffers needs. The
+  /// alignment of the pointer is checked as when a tensor is made.
   TensorArg at(void *data, std::source_location where = std::source_location::current()) const;
 
 private:
@@ -89,20 +93,21 @@ private:
   std::uint8_t log2Align_ = 0;
   std::uint8_t wordCount_ = 0;
   std::uint8_t dynamicBytes_ = 0;
-  bool mayBeNull_ = false;                            // no elements
-  std::uint8_t shapeDynamic_ = 0, strideDynamic_ = 0; // a bit per mode
+  bool mayBeNull_ = false;                            // true if there are no elements
+  std::uint8_t shapeDynamic_ = 0, strideDynamic_ = 0; // one bit per mode
   std::int64_t shape_[maxRank], stride_[maxRank];
   std::int64_t shapeDiv_[maxRank], strideDiv_[maxRank];
-  std::uint64_t words_[maxWords] = {}; // the type, as a signature holds it
+  std::uint64_t words_[maxWords] = {}; // the type, in the form of a signature
   std::byte
-      dynamic_[2 * maxRank * 8]; // the dynamic leaves, as the kernel's packed struct holds them
+      dynamic_[2 * maxRank * 8]; // the dynamic leaves, in the form of the kernel's packed struct
 };
 
-/// Extents or strides out of any integers: `{m, n}`, `{v.size()}`, or what holds a row of them (a
-/// vector, an array, a span). Throws TraceError for a number that 64 bits with a sign do not hold.
+/// Extents or strides made from any integers, as in `{m, n}` or `{v.size()}`, or from a container
+/// of them (a vector, an array, a span). Throws TraceError for a number that does not fit a signed
+/// 64-bit integer.
 class Extents {
 public:
-  /// A number between the braces.
+  /// One number between the braces.
   class One {
   public:
     template <std::integral T>
@@ -136,11 +141,11 @@ public:
       add(One(std::data(row)[i], where));
   }
 
-  /// The numbers in a row.
+  /// The numbers as a span.
   operator TensorArg::Dims() const { return {values_, count_}; }
 
 private:
-  // One more than a tensor may have, which the tensor refuses.
+  // One more than a tensor may have; the tensor then refuses the rank.
   static constexpr std::size_t room = TensorArg::maxRank + 1;
   void add(const One &one) {
     if (count_ < room)
@@ -150,24 +155,24 @@ private:
   std::int64_t values_[room] = {};
 };
 
-/// A tensor over device memory at `data`, of a C++ element type; row-major unless strides (in
+/// A tensor over device memory at `data`, of a C++ element type. It is row-major unless strides (in
 /// elements) are given.
 template <class T>
 TensorArg tensor(T *data, const Extents &shape, const Extents &strides = {},
                  std::source_location where = std::source_location::current()) {
   return TensorArg(const_cast<std::remove_cv_t<T> *>(data), dtype_of<T>, shape, strides, where);
 }
-/// The same with the element type as a value, for memory that no C++ type describes.
+/// The same with the element type as a value, for elements that no C++ type describes.
 inline TensorArg tensor(void *data, DType dtype, const Extents &shape, const Extents &strides = {},
                         std::source_location where = std::source_location::current()) {
   return TensorArg(data, dtype, shape, strides, where);
 }
 
-/// A tensor over what another framework hands out through DLPack; the layout is compiled in until
-/// `mark_layout_dynamic` says otherwise, as FlyDSL does it. Ownership stays with the caller: keep
-/// the managed tensor until the kernels that use it have run, then call its deleter. Throws
-/// TraceError for memory that is not on a ROCm device (or host memory pinned by ROCm) and for types
-/// that no DType names.
+/// A tensor over memory that another framework passes by DLPack. Its layout is static until
+/// `mark_layout_dynamic` changes that, as in FlyDSL. The caller keeps the ownership: keep the
+/// managed tensor until the kernels that use it have run, then call its deleter. Throws TraceError
+/// for memory that is neither on a ROCm device nor host memory pinned by ROCm, and for types that
+/// no DType names.
 FLYDSL_API TensorArg from_dlpack(const DLManagedTensor *managed,
                                  std::source_location where = std::source_location::current());
 

@@ -1,5 +1,5 @@
-// Integer tuples: shapes, strides, coordinates. Nested, each leaf static (a host int) or dynamic
-// (Int32).
+// Integer tuples: shapes, strides and coordinates. They may be nested; each leaf is static (a host
+// int) or dynamic (an Int32).
 #pragma once
 
 #include <flydsl/detail/handle.h>
@@ -14,17 +14,17 @@ FLYDSL_NAMESPACE_BEGIN
 
 class Numeric;
 
-/// `fx::_`: all positions of a mode, in a coordinate that slices.
+/// The type of `fx::_`, which stands for all positions of a mode in a coordinate that slices.
 struct Wildcard {};
 inline constexpr Wildcard _{};
 
 namespace detail {
-/// Host integers that may stand for a static leaf; bool and characters do not count.
+/// The host integers that may stand for a static leaf; bool and characters are not among them.
 template <class T>
 concept HostInt = std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool> &&
                   !std::same_as<std::remove_cv_t<T>, char>;
 
-/// A Constexpr of a host integer, which may stand wherever the integer may.
+/// A Constexpr of a host integer; it may stand wherever the integer may.
 template <class C>
 concept IntConstant = requires { typename C::constant_type; } && HostInt<typename C::constant_type>;
 
@@ -32,7 +32,7 @@ FLYDSL_API Handle staticLeaf(std::int64_t value);
 FLYDSL_API Handle wildcardLeaf();
 FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
 
-/// The number of a mode, with the place of the expression.
+/// The number of a mode, with the source location of the expression.
 struct ModeIndex {
   int index;
   Loc loc;
@@ -46,7 +46,7 @@ FLYDSL_API bool staticEqual(const Handle &a, const Handle &b, Loc loc);
 } // namespace detail
 
 /// A number, or a tuple of IntTuples: `8`, `{8, 16}`, `{9, {4, n}}`. A host integer is a static
-/// leaf, an fx::Int32 or fx::Int64 a dynamic one, `fx::_` a wildcard. Braces nest.
+/// leaf, an fx::Int32 or fx::Int64 is a dynamic leaf, and `fx::_` is a wildcard. Braces nest.
 class FLYDSL_API IntTuple : public Value, public detail::StaticParam<IntTuple> {
 public:
   using Value::Value;
@@ -54,23 +54,25 @@ public:
   IntTuple(T value) : Value(detail::staticLeaf(static_cast<std::int64_t>(value))) {}
   template <detail::IntConstant C> IntTuple(const C &constant) : IntTuple(constant.value()) {}
   IntTuple(Wildcard) : Value(detail::wildcardLeaf()) {}
-  /// A dynamic leaf; integers of less than 32 bits are widened. A coordinate (an element of an
-  /// identity tensor) is itself. TraceError where the value is no integer.
+  /// Makes a dynamic leaf; integers of less than 32 bits are widened. A coordinate (an element of
+  /// an identity tensor) stays a tuple. Throws TraceError if the value is not an integer.
   IntTuple(const Numeric &value, Loc loc = Loc::current());
   IntTuple(std::initializer_list<IntTuple> elements, Loc loc = Loc::current());
 
-  /// Number of modes; 1 for a leaf.
+  /// The number of modes; 1 for a leaf.
   int rank(Loc loc = Loc::current()) const;
-  /// 0 for a leaf, 1 for a flat tuple, one more for each level of nesting.
+  /// The depth of nesting: 0 for a leaf, 1 for a flat tuple, and one more for each level of
+  /// nesting.
   int depth(Loc loc = Loc::current()) const;
   bool is_leaf(Loc loc = Loc::current()) const;
-  /// One mode. TraceError where there is none of that index.
+  /// One mode. Throws TraceError if there is no mode with that number.
   IntTuple operator[](const detail::ModeIndex &mode) const { return at(mode.index, mode.loc); }
   IntTuple at(int mode, Loc loc = Loc::current()) const;
-  /// The number of a static leaf. TraceError for a tuple, and for what is known only at run time.
+  /// The number of a static leaf. Throws TraceError for a tuple, and for a number that is known
+  /// only at run time.
   std::int64_t value(Loc loc = Loc::current()) const;
 
-  /// An operand of an operator, with the place of the expression.
+  /// An operand of an operator, with the source location of the expression.
   struct Arg {
     detail::Handle handle;
     Loc loc;
@@ -83,8 +85,8 @@ public:
     Arg(const C &constant, Loc l = Loc::current()) : Arg(constant.value(), l) {}
   };
 
-  // Arithmetic of leaves and, mode by mode, of tuples; modes that only one side has stay. Static
-  // operands give a static result; division rounds towards zero.
+  // Arithmetic on leaves and, mode by mode, on tuples; modes that only one side has are kept.
+  // Static operands give a static result; division rounds towards zero.
   friend IntTuple operator+(const Arg &a, const Arg &b) {
     return IntTuple(detail::tupleBinary(detail::TupleOp::add, a.handle, b.handle, a.loc));
   }
@@ -100,13 +102,14 @@ public:
   friend IntTuple operator%(const Arg &a, const Arg &b) {
     return IntTuple(detail::tupleBinary(detail::TupleOp::mod, a.handle, b.handle, a.loc));
   }
-  /// Same profile and same static values; TraceError where one is dynamic (see fx::equal).
+  /// True if both have the same profile and the same static values. Throws TraceError if one of
+  /// them is dynamic; fx::equal compares those.
   friend bool operator==(const Arg &a, const Arg &b) {
     return detail::staticEqual(a.handle, b.handle, a.loc);
   }
 };
 
-/// A coordinate with at least one `fx::_`: what it indexes is sliced, not read.
+/// A coordinate with at least one `fx::_`: indexing with it slices instead of reading.
 class FLYDSL_API SliceCoord : public IntTuple {
 public:
   using IntTuple::IntTuple;
@@ -140,8 +143,8 @@ template <class Result, class... T> Result makeTuple(Loc loc, const T &...modes)
   }
 }
 
-/// The first of several modes, with the place of the call: behind a parameter pack there is no room
-/// for one.
+/// The first of several modes, with the source location of the call. It carries the location
+/// because a defaulted parameter cannot follow a parameter pack.
 struct FirstMode {
   IntTuple mode;
   Loc loc;
@@ -150,7 +153,7 @@ struct FirstMode {
   FirstMode(const T &m, Loc l = Loc::current())
       : mode(tupleMode(m, l)), loc(l), isTuple(std::derived_from<T, IntTuple>) {}
 };
-/// The same, of a mode that slices, or of one that does not.
+/// A FirstMode of a coordinate that slices, or of one that does not.
 template <bool Slicing> struct FirstCoord : FirstMode {
   template <class T>
     requires(isSlicing<T> == Slicing)
@@ -163,7 +166,8 @@ template <class Result, class... T> Result makeTuple(const FirstMode &first, con
 }
 } // namespace detail
 
-/// A tuple of the arguments: host integers, Int32s, IntTuples. One IntTuple is passed through.
+/// A tuple of the arguments: host integers, Int32s, IntTuples. A single IntTuple is returned as it
+/// is.
 template <class... T> IntTuple make_int_tuple(const detail::FirstMode &first, const T &...rest) {
   return detail::makeTuple<IntTuple>(first, rest...);
 }
@@ -175,7 +179,7 @@ template <class... T> IntTuple make_shape(const detail::FirstMode &first, const 
 template <class... T> IntTuple make_stride(const detail::FirstMode &first, const T &...rest) {
   return detail::makeTuple<IntTuple>(first, rest...);
 }
-/// A coordinate; with an `fx::_` among the modes, one that slices.
+/// A coordinate; it slices if one of the modes is `fx::_`.
 template <class... T>
 detail::CoordOf<T...> make_coord(const detail::FirstCoord<false> &first, const T &...rest) {
   return detail::makeTuple<detail::CoordOf<T...>>(first, rest...);
@@ -185,14 +189,14 @@ SliceCoord make_coord(const detail::FirstCoord<true> &first, const T &...rest) {
   return detail::makeTuple<SliceCoord>(first, rest...);
 }
 
-/// A stride that steps along a coordinate's mode instead of memory: `E<0>()` is the unit vector
-/// 1E0, `E<0, 1>()` is 1E0E1.
+/// A stride that steps along a mode of a coordinate instead of through memory: `E<0>()` is the unit
+/// vector 1E0, `E<0, 1>()` is 1E0E1.
 template <int... Modes> IntTuple E(std::int64_t scale = 1, Loc loc = Loc::current()) {
   return IntTuple(detail::basisLeaf(scale, {Modes...}, loc));
 }
 
 /// The N modes of a tuple, for a structured binding: `auto [m, n] = fx::unpack<2>(A.shape());`
-/// TraceError where the rank is another.
+/// Throws TraceError if the rank is not N.
 template <int N> std::array<IntTuple, N> unpack(const IntTuple &tuple, Loc loc = Loc::current());
 
 namespace detail {

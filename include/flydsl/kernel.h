@@ -1,5 +1,5 @@
-// Kernels: a name and a lambda over traced values. A call with arguments traces, compiles and loads
-// the kernel when its signature is new, and launches it.
+// Kernels: a kernel is a name and a lambda over traced values. If the signature of a call's
+// arguments is new, the call traces, compiles and loads the kernel; then it launches it.
 #pragma once
 
 #include <flydsl/args.h>
@@ -17,24 +17,23 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// What `compile` takes beside the arguments.
+/// Options of `compile`.
 struct CompileConfig {
-  Dim3 block = 0; ///< the workgroup size that launches will have; 0: the hint's, else any
-  std::string arch =
-      {}; ///< "gfx950": compile for that target; empty: ARCH, else the current device's
+  Dim3 block = 0;        ///< the workgroup size of the launches; 0: that of the hint, otherwise any
+  std::string arch = {}; ///< target such as "gfx950"; empty: that of ARCH or of the current device
 };
 
-/// What `export_aot` takes beside the path.
+/// Options of `export_aot`.
 struct AotConfig {
-  Dim3 block = 0; ///< the workgroup size that launches will have; 0: the hint's, else any
+  Dim3 block = 0; ///< the workgroup size of the launches; 0: that of the hint, otherwise any
   std::vector<std::string> archs =
-      {}; ///< targets to compile for; empty: ARCH, else the current device's
+      {}; ///< targets to compile for; empty: that of ARCH or of the current device
   std::string header =
-      {}; ///< where to write a C header with the same bytes as an array; empty: nowhere
-  bool append = false; ///< adds to the kernels that the file holds, instead of replacing it
+      {}; ///< path of a C header to write, with the same bytes as an array; empty: none
+  bool append = false; ///< adds to the kernels of the file instead of replacing them
 };
 
-/// Whether COMPILE_ONLY=1 is set: launches compile and do not launch.
+/// True if COMPILE_ONLY=1 is set: launches then compile, but do not launch.
 FLYDSL_API bool compile_only();
 
 namespace detail {
@@ -43,7 +42,8 @@ class KernelState;     // the spec, and the table from signatures to executables
 class BoundExecutable; // an executable with its signature, loaded on first use per device
 
 FLYDSL_API std::shared_ptr<KernelState> makeKernel(KernelSpec spec);
-/// Launches the code for the signature in `pack`; traces and compiles it first where it is new.
+/// Launches the code for the signature in `pack`; traces and compiles it first if the signature is
+/// new.
 FLYDSL_API void launch(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                        const std::source_location &where);
 FLYDSL_API Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &config,
@@ -52,7 +52,7 @@ FLYDSL_API void exportAot(KernelState &kernel, ArgPack &pack, const std::string 
                           const AotConfig &config, const std::source_location &where);
 FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
-/// Launches the executable; throws where `pack` is not of its signature.
+/// Launches the executable. Throws if `pack` does not have its signature.
 FLYDSL_API void launchBound(BoundExecutable &executable, ArgPack &pack, const LaunchConfig &config,
                             const std::source_location &where);
 
@@ -76,19 +76,19 @@ template <class... Ps, class... As>
 template <class Signature> class CompiledKernel;
 template <class Signature> class Kernel;
 
-/// A kernel for one signature, compiled. Its launch looks nothing up.
+/// A kernel compiled for one signature. A launch of it needs no look-up.
 template <class... Ps> class CompiledKernel<void(Ps...)> : public Executable {
 public:
   CompiledKernel(Executable executable, std::shared_ptr<detail::BoundExecutable> bound)
       : Executable(std::move(executable)), bound_(std::move(bound)) {}
-  // Copies share; a move is a copy, so that no object is without its code.
+  // Copies share the code; a move is a copy, so that every object has code.
   CompiledKernel(const CompiledKernel &) = default;
   CompiledKernel &operator=(const CompiledKernel &) = default;
 
   class [[nodiscard]] Call {
   public:
-    /// Throws TraceError where the arguments are not of the types that the kernel was compiled for,
-    /// or the block is another one; RuntimeError where HIP refuses.
+    /// Throws TraceError if the types of the arguments, or the block, are not those that the kernel
+    /// was compiled for; RuntimeError if HIP refuses.
     void launch(const LaunchConfig &config,
                 const std::source_location &where = std::source_location::current()) && {
       detail::launchBound(bound_, pack_, config, where);
@@ -104,7 +104,7 @@ public:
     detail::ArgPack pack_;
   };
 
-  /// Binds arguments; nothing happens until `.launch(...)`.
+  /// Binds arguments; nothing else happens until `.launch(...)`.
   template <class... As> Call operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
     return Call(*bound_, arguments...);
@@ -114,10 +114,10 @@ private:
   std::shared_ptr<detail::BoundExecutable> bound_;
 };
 
-/// A kernel. Make it once (a global constant is fine: nothing happens before its first call) and
-/// call it from any thread; copies share what they compiled. Host values that the lambda captures
-/// are constants of the trace: a signature is traced once, so a capture that changes afterwards is
-/// not seen. What varies is a `Constexpr` parameter.
+/// A kernel. Make it once and call it from any thread; a global constant is fine, because nothing
+/// happens before its first call. Copies share what was compiled. Host values that the lambda
+/// captures are constants of the trace. A signature is traced once, so a later change of a captured
+/// value has no effect; use a `Constexpr` parameter for a value that changes.
 template <class... Ps> class Kernel<void(Ps...)> {
 public:
   template <class F>
@@ -129,29 +129,29 @@ public:
                                      std::apply(body, parameters);
                                    },
                                    hints, where})) {}
-  // A move is a copy, so that no object is without its kernel.
+  // A move is a copy, so that every object has a kernel.
   Kernel(const Kernel &) = default;
   Kernel &operator=(const Kernel &) = default;
 
   class [[nodiscard]] Call {
   public:
-    /// Launches. Throws TraceError for arguments or dimensions that can't be, and for mistakes in
-    /// the body; CompileError; RuntimeError where HIP refuses. With COMPILE_ONLY=1 in the
-    /// environment it compiles and does not launch.
+    /// Launches the kernel. Throws TraceError for invalid arguments or dimensions and for mistakes
+    /// in the body, CompileError if compiling fails, and RuntimeError if HIP refuses. With
+    /// COMPILE_ONLY=1 in the environment it compiles, but does not launch.
     void launch(const LaunchConfig &config,
                 const std::source_location &where = std::source_location::current()) && {
       detail::launch(state_, pack_, config, where);
     }
-    /// Compiles for this call's types; no device is needed where a target is named.
+    /// Compiles for the types of this call. No device is needed if a target is named.
     CompiledKernel<void(Ps...)>
     compile(const CompileConfig &config = {},
             const std::source_location &where = std::source_location::current()) && {
       Executable executable = detail::compile(state_, pack_, config, where);
       return {executable, detail::bindSignature(executable, pack_)};
     }
-    /// Compiles for this call's types and each target, and writes a file that `load_aot` reads, in
-    /// one rename. A call of the loaded kernel takes the tensors and numbers of this one; static
-    /// values and constants are in the code.
+    /// Compiles for the types of this call and for each target, and writes a file that `load_aot`
+    /// reads; the file appears by one rename. A call of the loaded kernel takes the tensors and
+    /// numbers of this call; static values and constants are part of the code.
     void export_aot(const std::string &path, const AotConfig &config = {},
                     const std::source_location &where = std::source_location::current()) && {
       detail::exportAot(state_, pack_, path, config, where);
@@ -167,13 +167,13 @@ public:
     detail::ArgPack pack_;
   };
 
-  /// Binds arguments; nothing happens until `.launch(...)` or `.compile(...)` in the same
-  /// expression.
+  /// Binds arguments; nothing else happens until `.launch(...)`, `.compile(...)` or
+  /// `.export_aot(...)` in the same expression.
   template <class... As> Call operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
     return Call(*state_, arguments...);
   }
-  /// The same as `kernel(arguments...).compile()`: for any workgroup size, or the hint's.
+  /// The same as `kernel(arguments...).compile()`: for the workgroup size of the hint, or for any.
   template <class... As> CompiledKernel<void(Ps...)> compile(const As &...arguments) const {
     return (*this)(arguments...).compile();
   }

@@ -1,4 +1,4 @@
-// How a kernel is launched: dimensions, dynamic shared memory, stream.
+// The parameters of a launch: dimensions, dynamic shared memory, stream.
 #pragma once
 
 #include <flydsl/stream.h>
@@ -10,9 +10,9 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// Extents in x, y and z; what is not given is 1. Made from any integers: `.grid = {gm, gn}`,
-/// `.block = 128`. A value that 64 bits do not hold stays out of every limit, and the launch says
-/// so.
+/// Extents in x, y and z; an extent that is not given is 1. It is made from any integers: `.grid =
+/// {gm, gn}`, `.block = 128`. A value too large for a signed 64-bit integer becomes the largest
+/// one, so that it exceeds every limit and the launch reports it.
 struct Dim3 {
   std::int64_t x = 1, y = 1, z = 1;
 
@@ -34,18 +34,19 @@ private:
   }
 };
 
-/// One launch. The workgroup size is known to the compiler: each size is a kernel of its own.
+/// The parameters of one launch. The compiler knows the workgroup size: each size makes a kernel of
+/// its own.
 struct LaunchConfig {
   Dim3 grid = {}; ///< workgroups
-  /// Work-items of a workgroup; at most Target::max_block_size(). Where it is not given (0), the
-  /// size that the kernel was compiled for or its hint names; a TraceError where neither does.
+  /// The number of work-items of a workgroup, at most Target::max_block_size(). 0: the size that
+  /// the kernel was compiled for or that its hint names; a TraceError if neither names one.
   Dim3 block = 0;
-  /// Bytes of dynamic shared memory, beside what the kernel declares. A TraceError where they are
-  /// fewer than the kernel was traced to use.
+  /// The number of bytes of dynamic shared memory, in addition to what the kernel declares. It is a
+  /// TraceError if the kernel was traced to use more.
   std::size_t smem = 0;
-  StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; none: the default stream
+  StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; {}: the default stream
   Dim3 cluster = {};     ///< workgroups of a cluster, on targets that have clusters
-  /// A grid with an extent of 0 is a launch of nothing; otherwise it is a TraceError.
+  /// If true, a launch of a grid with an extent of 0 does nothing; otherwise it is a TraceError.
   bool allow_empty = false;
 };
 

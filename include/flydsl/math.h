@@ -1,5 +1,5 @@
-// Elementary functions of scalars and vectors of floats. Of bf16 they are computed in f32 and
-// rounded.
+// Elementary functions of scalars and vectors of floats. For bf16 they compute in f32 and round the
+// result.
 #pragma once
 
 #include <flydsl/var.h>
@@ -8,7 +8,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// The functions that are operations of the IR, of one float or vector of floats...
+/// Operations of the IR on one float or vector of floats.
 enum class MathUnary {
   exp,
   exp2,
@@ -40,8 +40,9 @@ enum class MathUnary {
   round,
   roundeven
 };
-/// ... of two, and of one integer or vector of integers.
+/// Operations of the IR on two floats or vectors of floats.
 enum class MathBinary { atan2, copysign };
+/// Operations of the IR on one integer or vector of integers.
 enum class MathBits { ctlz, cttz, ctpop };
 FLYDSL_API Handle math(MathUnary function, const Handle &x, Loc loc);
 FLYDSL_API Handle math(MathBinary function, const Handle &x, const Handle &y, Loc loc);
@@ -53,7 +54,7 @@ FLYDSL_API Handle mathClass(FloatClass what, const Handle &x, Loc loc);
 
 template <class X>
 concept VectorLike = std::derived_from<X, Vector> || std::derived_from<X, VectorVar>;
-/// The class of an operand and of a result that go with one of these arguments.
+/// The class of the operand or result of a function of arguments of these types.
 template <class... X>
 using MathArg = std::conditional_t<(VectorLike<X> || ...), VectorArg, NumericArg>;
 template <class... X>
@@ -72,11 +73,11 @@ namespace math {
         detail::math(detail::MathUnary::function, detail::mathOperand<X>(x, loc), loc));           \
   }
 
-/// e to the power of x.
+/// e to the power x.
 FLYDSL_MATH_FUNCTION(exp, exp)
-/// 2 to the power of x.
+/// 2 to the power x.
 FLYDSL_MATH_FUNCTION(exp2, exp2)
-/// exp(x) - 1, exact near 0.
+/// exp(x) - 1, accurate near 0.
 FLYDSL_MATH_FUNCTION(expm1, expm1)
 /// The natural logarithm.
 FLYDSL_MATH_FUNCTION(log, log)
@@ -84,7 +85,7 @@ FLYDSL_MATH_FUNCTION(log, log)
 FLYDSL_MATH_FUNCTION(log2, log2)
 /// The logarithm to base 10.
 FLYDSL_MATH_FUNCTION(log10, log10)
-/// log(1 + x), exact near 0.
+/// log(1 + x), accurate near 0.
 FLYDSL_MATH_FUNCTION(log1p, log1p)
 /// The square root.
 FLYDSL_MATH_FUNCTION(sqrt, sqrt)
@@ -92,17 +93,17 @@ FLYDSL_MATH_FUNCTION(sqrt, sqrt)
 FLYDSL_MATH_FUNCTION(rsqrt, rsqrt)
 /// The cube root.
 FLYDSL_MATH_FUNCTION(cbrt, cbrt)
-/// The sine of radians.
+/// The sine of an angle in radians.
 FLYDSL_MATH_FUNCTION(sin, sin)
-/// The cosine of radians.
+/// The cosine of an angle in radians.
 FLYDSL_MATH_FUNCTION(cos, cos)
-/// The tangent of radians.
+/// The tangent of an angle in radians.
 FLYDSL_MATH_FUNCTION(tan, tan)
-/// The angle of a sine, -pi/2 to pi/2.
+/// The inverse sine, from -pi/2 to pi/2.
 FLYDSL_MATH_FUNCTION(asin, asin)
-/// The angle of a cosine, 0 to pi.
+/// The inverse cosine, from 0 to pi.
 FLYDSL_MATH_FUNCTION(acos, acos)
-/// The angle of a tangent, -pi/2 to pi/2.
+/// The inverse tangent, from -pi/2 to pi/2.
 FLYDSL_MATH_FUNCTION(atan, atan)
 /// The hyperbolic sine.
 FLYDSL_MATH_FUNCTION(sinh, sinh)
@@ -110,83 +111,89 @@ FLYDSL_MATH_FUNCTION(sinh, sinh)
 FLYDSL_MATH_FUNCTION(cosh, cosh)
 /// The hyperbolic tangent.
 FLYDSL_MATH_FUNCTION(tanh, tanh)
-/// The inverse of sinh.
+/// The inverse hyperbolic sine.
 FLYDSL_MATH_FUNCTION(asinh, asinh)
-/// The inverse of cosh, from 1 up.
+/// The inverse hyperbolic cosine of x >= 1.
 FLYDSL_MATH_FUNCTION(acosh, acosh)
-/// The inverse of tanh, between -1 and 1.
+/// The inverse hyperbolic tangent of x between -1 and 1.
 FLYDSL_MATH_FUNCTION(atanh, atanh)
 /// The error function.
 FLYDSL_MATH_FUNCTION(erf, erf)
-/// 1 - erf(x), exact where erf(x) is near 1.
+/// 1 - erf(x), accurate where erf(x) is near 1.
 FLYDSL_MATH_FUNCTION(erfc, erfc)
 /// The largest integer not above x.
 FLYDSL_MATH_FUNCTION(floor, floor)
 /// The smallest integer not below x.
 FLYDSL_MATH_FUNCTION(ceil, ceil)
-/// x without its fraction.
+/// x rounded towards zero.
 FLYDSL_MATH_FUNCTION(trunc, trunc)
-/// The nearest integer, halves away from zero.
+/// The nearest integer; halves are rounded away from zero.
 FLYDSL_MATH_FUNCTION(round, round)
-/// The nearest integer, halves to the even one.
+/// The nearest integer; halves are rounded to the even one.
 FLYDSL_MATH_FUNCTION(roundeven, roundeven)
-/// The same by C's name.
+/// The same function by its name in C.
 FLYDSL_MATH_FUNCTION(rint, roundeven)
 #undef FLYDSL_MATH_FUNCTION
 
-/// Of integers: zeros above the highest one, below the lowest one, and the number of ones. If no bit
-/// is set, there are as many zeros as the type has bits.
+/// The number of zero bits above the highest set bit of an integer. If no bit is set, the result is
+/// the width of the type.
 template <class X> detail::MathResult<X> ctlz(const X &x, Loc loc = Loc::current()) {
   return detail::MathResult<X>(
       detail::math(detail::MathBits::ctlz, detail::mathOperand<X>(x, loc), loc));
 }
+/// The number of zero bits below the lowest set bit of an integer. If no bit is set, the result is
+/// the width of the type.
 template <class X> detail::MathResult<X> cttz(const X &x, Loc loc = Loc::current()) {
   return detail::MathResult<X>(
       detail::math(detail::MathBits::cttz, detail::mathOperand<X>(x, loc), loc));
 }
+/// The number of set bits of an integer.
 template <class X> detail::MathResult<X> ctpop(const X &x, Loc loc = Loc::current()) {
   return detail::MathResult<X>(
       detail::math(detail::MathBits::ctpop, detail::mathOperand<X>(x, loc), loc));
 }
 
-/// Whether x is a NaN; infinite; neither; or neither, and not zero or denormal.
+/// True if x is a NaN.
 template <class X> detail::MathTruth<X> isnan(const X &x, Loc loc = Loc::current()) {
   return detail::MathTruth<X>(
       detail::mathClass(detail::FloatClass::nan, detail::mathOperand<X>(x, loc), loc));
 }
+/// True if x is infinite.
 template <class X> detail::MathTruth<X> isinf(const X &x, Loc loc = Loc::current()) {
   return detail::MathTruth<X>(
       detail::mathClass(detail::FloatClass::inf, detail::mathOperand<X>(x, loc), loc));
 }
+/// True if x is neither a NaN nor infinite.
 template <class X> detail::MathTruth<X> isfinite(const X &x, Loc loc = Loc::current()) {
   return detail::MathTruth<X>(
       detail::mathClass(detail::FloatClass::finite, detail::mathOperand<X>(x, loc), loc));
 }
+/// True if x is finite and neither zero nor denormal.
 template <class X> detail::MathTruth<X> isnormal(const X &x, Loc loc = Loc::current()) {
   return detail::MathTruth<X>(
       detail::mathClass(detail::FloatClass::normal, detail::mathOperand<X>(x, loc), loc));
 }
 
-/// |x|, of integers too.
+/// The magnitude of x, a float or an integer.
 template <class X> detail::MathResult<X> abs(const X &x, Loc loc = Loc::current()) {
   return detail::MathResult<X>(
       detail::unary(detail::UnaryOp::abs, detail::mathOperand<X>(x, loc), loc));
 }
-/// Sine and cosine.
+/// The sine and the cosine of an angle in radians.
 template <class X>
 std::pair<detail::MathResult<X>, detail::MathResult<X>> sincos(const X &x,
                                                                Loc loc = Loc::current()) {
   return {sin(x, loc), cos(x, loc)};
 }
-/// x to the power of y. Of integers, the bits that fit; a negative exponent gives the quotient
-/// rounded towards zero.
+/// x to the power y. For integers the result is reduced to the bits that fit; a negative exponent
+/// gives the quotient 1 / x^-y, rounded towards zero.
 template <class X, class Y>
 detail::MathResult<X, Y> pow(const X &x, const Y &y, Loc loc = Loc::current()) {
   return detail::MathResult<X, Y>(detail::binary(detail::BinaryOp::pow,
                                                  detail::mathOperand<X, Y>(x, loc),
                                                  detail::mathOperand<X, Y>(y, loc), loc));
 }
-/// The angle of (x, y): atan(y / x), in the quadrant of both signs.
+/// The angle of the point (x, y): atan(y / x), in the quadrant that both signs give.
 template <class Y, class X>
 detail::MathResult<X, Y> atan2(const Y &y, const X &x, Loc loc = Loc::current()) {
   return detail::MathResult<X, Y>(detail::math(detail::MathBinary::atan2,
@@ -207,7 +214,7 @@ detail::MathResult<A, B, C> fma(const A &a, const B &b, const C &c, Loc loc = Lo
                                                      detail::mathOperand<A, B, C>(b, loc),
                                                      detail::mathOperand<A, B, C>(c, loc), loc));
 }
-/// x, or the limit that it is beyond; of a NaN, the lower limit.
+/// x limited to [lo, hi]. A NaN gives the lower limit.
 template <class X, class L, class H>
 detail::MathResult<X, L, H> clampf(const X &x, const L &lo, const H &hi, Loc loc = Loc::current()) {
   using detail::BinaryOp;
@@ -219,24 +226,24 @@ detail::MathResult<X, L, H> clampf(const X &x, const L &lo, const H &hi, Loc loc
 
 } // namespace math
 
-/// What a float may be computed as, beside exactly: LLVM's fast-math flags.
+/// Permissions that the compiler gets for floating-point computations: LLVM's fast-math flags.
 enum class FastMath : unsigned {
   none = 0,
-  reassoc = 1,   ///< sums and products in another order
+  reassoc = 1,   ///< sums and products may be computed in another order
   nnan = 2,      ///< no operand or result is a NaN
-  ninf = 4,      ///< ... nor infinite
+  ninf = 4,      ///< no operand or result is infinite
   nsz = 8,       ///< the sign of a zero does not matter
-  arcp = 16,     ///< a reciprocal and a product for a quotient
+  arcp = 16,     ///< x / y may be computed as x * (1 / y)
   contract = 32, ///< a product and a sum may be rounded once
   afn = 64,      ///< functions may be approximated
-  fast = 127     ///< all of it
+  fast = 127     ///< all of these
 };
 constexpr FastMath operator|(FastMath a, FastMath b) {
   return static_cast<FastMath>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 
-/// Floating-point operations of the kernel that are traced while this object lives have these
-/// flags, instead of the scope around it or the kernel's hint:
+/// While this object lives, the floating-point operations of the kernel are traced with these
+/// flags, which replace those of an enclosing scope and the kernel's hint:
 ///
 ///   { fx::FastMathScope scope(fx::FastMath::contract); sum = sum + a * b; }
 class FLYDSL_API FastMathScope {

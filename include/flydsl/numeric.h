@@ -1,4 +1,4 @@
-// Scalars of a kernel: typed by their element type, valued at run time.
+// Scalars of a kernel: their element type is known while tracing, their value at run time.
 #pragma once
 
 #include <flydsl/detail/operators.h>
@@ -14,7 +14,7 @@ using Boolean = Scalar<DType::Kind::boolean>;
 
 namespace detail {
 
-/// A host number, to become a constant.
+/// A host number that is to become a constant.
 struct HostNumber {
   enum class Kind { integer, unsignedInteger, floating, boolean } kind;
   union {
@@ -26,7 +26,7 @@ struct HostNumber {
 template <class T>
 concept HostNumeric = std::is_arithmetic_v<T> && !std::same_as<std::remove_cv_t<T>, char>;
 
-/// A Constexpr of a host number, which may stand wherever the number may.
+/// A Constexpr of a host number; it may stand wherever the number may.
 template <class C>
 concept NumericConstant =
     requires { typename C::constant_type; } && HostNumeric<typename C::constant_type>;
@@ -46,8 +46,8 @@ template <HostNumeric T> HostNumber hostNumber(T value) {
   return n;
 }
 
-/// A constant of a type; DType() leaves the type to the operand it meets (i32, i64 or f32 alone).
-/// TraceError where the number does not fit the type.
+/// A constant of a type. With DType() it takes the type of the other operand, or i32, i64 or f32 if
+/// there is none. Throws TraceError if the number does not fit the type.
 FLYDSL_API Handle constant(HostNumber value, DType type, Loc loc);
 FLYDSL_API DType dtypeOf(const Handle &handle, Loc loc);
 FLYDSL_API Handle expectScalar(const Handle &handle, DType type, Loc loc);
@@ -59,12 +59,12 @@ FLYDSL_API Handle scalarOfTuple(const Handle &tuple, Loc loc);
 
 class NumericVar;
 
-/// An operand of an operator, with the place of the expression.
+/// An operand of an operator, with the source location of the expression.
 struct NumericArg {
   Handle handle;
   Loc loc;
   NumericArg(const Numeric &v, Loc l = Loc::current());
-  /// What the variable holds there.
+  /// The value of the variable at the place of the expression.
   FLYDSL_API NumericArg(const NumericVar &v, Loc l = Loc::current());
   template <HostNumeric T>
   NumericArg(T v, Loc l = Loc::current()) : handle(constant(hostNumber(v), DType(), l)), loc(l) {}
@@ -74,11 +74,13 @@ struct NumericArg {
 
 } // namespace detail
 
-/// A scalar of some element type, known while tracing (`dtype()`), not to the C++ type system.
-/// Operators on two element types compute in their common one: the wider, a float before an
-/// integer, unsigned before signed; a host number takes the type of the other side. Integer
-/// division rounds towards zero, as C++'s. Floats of less than 16 bits are for storage: they
-/// convert, are selected and copied, and are not computed with.
+/// A scalar whose element type is known while tracing (`dtype()`) but not to the C++ type system.
+/// An operator on two element types computes in their common type. A float and an integer have the
+/// float, whatever their widths. Otherwise it is the wider type; of two integers of one width it is
+/// the unsigned one, f16 and bf16 have f32, and other floats of one width have none (a TraceError).
+/// A host number takes the type of the other side if it fits that type. Integer division rounds
+/// towards zero, as in C++. Floats of less than 16 bits are for storage: they can be converted,
+/// selected and copied, but there is no arithmetic on them.
 class FLYDSL_API Numeric : public Value,
                            public detail::Operators<detail::NumericArg, Numeric, Boolean> {
 public:
@@ -87,17 +89,18 @@ public:
   /// The element type.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
 
-  /// The value in another element type: extended, truncated or rounded (to nearest even) as C++
-  /// converts; a float out of an integer's range gives any value. Too large for a float of 8 bits
-  /// is its infinity, or its NaN where it has none; for one of 4 or 6 bits it is the largest
-  /// number, as is NaN. f8E8M0FNU, a scale, takes the power of two at or below the magnitude.
+  /// The value in another element type: extended, truncated or rounded to nearest even. A float out
+  /// of an integer's range gives an unspecified value. A value too large for an 8-bit float becomes
+  /// that type's infinity, or its NaN if it has no infinity; for a 4-bit or 6-bit float, it becomes
+  /// the largest number, and so does a NaN. For f8E8M0FNU, the type of scales, the result is the
+  /// largest power of two that is not above the magnitude.
   Numeric to(DType type, Loc loc = Loc::current()) const {
     return Numeric(detail::convert(handle_, type, loc));
   }
   template <class S> S to(Loc loc = Loc::current()) const {
     return S(Numeric(detail::convert(handle_, S::type, loc)), loc);
   }
-  /// The same bits as another type of the same width.
+  /// The same bits as a value of another type of the same width.
   Numeric bitcast(DType type, Loc loc = Loc::current()) const {
     return Numeric(detail::bitcast(handle_, type, loc));
   }
@@ -118,15 +121,14 @@ public:
 
   FLYDSL_NO_CHANGES(Scalar)
   explicit Scalar(detail::Handle handle) : Numeric(static_cast<detail::Handle &&>(handle)) {}
-  /// A constant. TraceError where the number does not fit.
+  /// Makes a constant. Throws TraceError if the number does not fit.
   template <detail::HostNumeric T>
   Scalar(T value, Loc loc = Loc::current())
       : Numeric(detail::constant(detail::hostNumber(value), type, loc)) {}
   template <detail::NumericConstant C>
   Scalar(const C &constant, Loc loc = Loc::current()) : Scalar(constant.value(), loc) {}
-  /// The scalar, which must have this very element type (a host number takes it): TraceError
-  /// otherwise,
-  /// `.to(type)` converts.
+  /// Takes a scalar of this element type; a host number converts to it. Throws TraceError for
+  /// another element type; `.to(type)` converts those.
   Scalar(const Numeric &value, Loc loc = Loc::current())
       : Numeric(detail::expectScalar(value.handle(), type, loc)) {}
   /// The number of a leaf, static or dynamic.
@@ -164,23 +166,23 @@ inline NumericArg::NumericArg(const Numeric &v, Loc l) : handle(v.handle()), loc
 
 } // namespace detail
 
-/// The smaller value; of a NaN and a number, the number.
+/// The smaller value; if one of the two is a NaN, the other one.
 inline Numeric min(const Numeric &a, const Numeric::Arg &b) {
   return Numeric(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));
 }
-/// The larger value; of a NaN and a number, the number.
+/// The larger value; if one of the two is a NaN, the other one.
 inline Numeric max(const Numeric &a, const Numeric::Arg &b) {
   return Numeric(detail::binary(detail::BinaryOp::max, a.handle(), b.handle, b.loc));
 }
-/// The quotient rounded up, of integers with a positive divisor.
+/// The quotient of two integers, rounded up. The divisor must be positive.
 inline Numeric ceildiv(const Numeric &a, const Numeric::Arg &b) {
   return Numeric(detail::binary(detail::BinaryOp::ceilDiv, a.handle(), b.handle, b.loc));
 }
-/// The quotient rounded down.
+/// The quotient of two integers, rounded down.
 inline Numeric floordiv(const Numeric &a, const Numeric::Arg &b) {
   return Numeric(detail::binary(detail::BinaryOp::floorDiv, a.handle(), b.handle, b.loc));
 }
-/// `a` where the condition holds, else `b`; neither branches.
+/// `a` if the condition holds, otherwise `b`. Both are evaluated; there is no branch.
 inline Numeric select(const Boolean &condition, const Numeric::Arg &a, const Numeric::Arg &b) {
   return Numeric(detail::select(condition.handle(), a.handle, b.handle, a.loc));
 }

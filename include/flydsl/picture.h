@@ -1,4 +1,5 @@
-// Pictures of layouts, for people: which index stands where, and which thread holds what.
+// Pictures of layouts for people: the index at each coordinate, and the thread that holds each
+// element.
 #pragma once
 
 #include <flydsl/copy.h>
@@ -7,27 +8,28 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// How a picture is written.
+/// Options of a picture.
 struct PictureOptions {
-  /// An SVG drawing, instead of text for a terminal.
+  /// True for an SVG drawing, false for text for a terminal.
   bool svg = false;
-  /// Cells of a drawing are shaded by their number modulo this, 1 to 64: with 32 a layout of words
-  /// shows the banks of the LDS.
+  /// A drawing shades its cells by their number modulo this, which is 1 to 64. With 32, a layout of
+  /// 32-bit words shows the banks of the LDS.
   int shades = 8;
 };
 
-/// The index at each coordinate of a layout of one or two modes: mode 0 goes down, mode 1 across,
-/// and a nested mode is walked first mode fastest. TraceError for other ranks, for what is not
-/// known while tracing, and for more than 65536 coordinates.
+/// The index at each coordinate of a layout of one or two modes. Mode 0 goes down, mode 1 goes
+/// across, and a nested mode is walked first mode fastest. Throws TraceError for other ranks, for a
+/// layout that is not static, and for more than 65536 coordinates.
 FLYDSL_API std::string picture(const Layout &layout, const PictureOptions &options = {},
                                Loc loc = Loc::current());
 FLYDSL_API std::string picture(const ComposedLayout &layout, const PictureOptions &options = {},
                                Loc loc = Loc::current());
-/// The thread and the value that hold each element of a tile (M, N), as `T3 V1`; `layout_tv` maps
-/// (thread, value) to an element's number, M fastest. A drawing is shaded by thread.
+/// The thread and the value that hold each element of a tile (M, N), written as `T3 V1`.
+/// `layout_tv` maps (thread, value) to the number of an element, M fastest. A drawing is shaded by
+/// thread.
 FLYDSL_API std::string picture_tv(const Layout &layout_tv, const IntTuple &tile,
                                   const PictureOptions &options = {}, Loc loc = Loc::current());
-/// The same of a tiled copy and its tile: who moves what.
+/// The same for a tiled copy and its tile: the thread and the value that move each element.
 FLYDSL_API std::string picture(const TiledCopy &copy, const PictureOptions &options = {},
                                Loc loc = Loc::current());
 

@@ -1,11 +1,11 @@
-// Text from the device, and promises to the compiler.
+// Printing from the device, and assumptions for the compiler.
 #pragma once
 
 #include <flydsl/numeric.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// A format with the place of its call.
+/// A format string with the source location of its call.
 struct Format {
   const char *text;
   Loc loc;
@@ -14,13 +14,14 @@ struct Format {
 FLYDSL_API void print(const Format &format, std::initializer_list<Handle> values);
 } // namespace detail
 
-/// Prints from every thread that comes by: `fx::printf("i = {}, x = {}\n", i, x)`, one value for
-/// each `{}`, and the end of the line where the format has none.
+/// Prints from every thread that executes it: `fx::printf("i = {}, x = {}\n", i, x)`. Each `{}`
+/// takes one value. A line end is added if the format does not end in one.
 template <class... T> void printf(const detail::Format &format, const T &...values) {
   detail::print(format, {Numeric::Arg(values, format.loc).handle...});
 }
 
-/// A promise that the condition holds; where it does not, the kernel may do anything.
+/// Promises the compiler that the condition holds. If it does not hold, the behaviour of the kernel
+/// is undefined.
 FLYDSL_API void assume(const Boolean &condition, Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

@@ -1,4 +1,4 @@
-// What the library has done in this process: counters to read, events to be told of.
+// Statistics of the library in this process: counters to read, and events to subscribe to.
 #pragma once
 
 #include <flydsl/export.h>
@@ -9,16 +9,16 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// Counters since the process started; a snapshot. Launches of known signatures are not counted:
-/// they touch no shared memory.
+/// A snapshot of the counters since the process started. Launches of known signatures are not
+/// counted, because they write no memory that threads share.
 struct Stats {
   std::uint64_t traces = 0;         ///< kernels traced
-  std::uint64_t compiles = 0;       ///< code generated
-  std::uint64_t memory_hits = 0;    ///< code objects found in memory, by IR
+  std::uint64_t compiles = 0;       ///< code objects generated
+  std::uint64_t memory_hits = 0;    ///< code objects found in memory, by the hash of the IR
   std::uint64_t disk_hits = 0;      ///< code objects read from a cache directory
   std::uint64_t failures = 0;       ///< traces and compiles that ended in an error
   std::uint64_t loads = 0;          ///< modules loaded on a device
-  std::uint64_t bytes_compiled = 0; ///< of code objects that were generated
+  std::uint64_t bytes_compiled = 0; ///< bytes of the code objects that were generated
   std::uint64_t bytes_from_disk = 0;
   double trace_milliseconds = 0;
   double compile_milliseconds = 0;
@@ -27,9 +27,9 @@ struct Stats {
 };
 FLYDSL_API Stats stats();
 
-/// Something that took time. The texts live until the callback returns.
+/// An activity that took time. The texts live until the callback returns.
 struct EventInfo {
-  /// What was done.
+  /// The kind of activity.
   enum class Kind { traced, compiled, memory_hit, disk_hit, loaded, failed };
   Kind kind = Kind::traced;
   std::string_view kernel;
@@ -37,11 +37,11 @@ struct EventInfo {
   std::string_view key;   ///< hexadecimal; empty for `traced`, `loaded` and `failed`
   std::string_view error; ///< `failed`: the message
   double milliseconds = 0;
-  std::uint64_t bytes = 0; ///< of the code object
-  int device = -1;         ///< `loaded`
+  std::uint64_t bytes = 0; ///< bytes of the code object
+  int device = -1;         ///< `loaded`: the device
 };
 
-/// Stops telling when destroyed; then no call is running and none will come.
+/// A subscription to events. The destructor unsubscribes and waits for running callbacks.
 class FLYDSL_API EventSubscription {
 public:
   EventSubscription() = default;
@@ -59,8 +59,8 @@ private:
   std::uint64_t id_ = 0;
 };
 
-/// Calls `told` after each event, on the thread that caused it; what it throws is logged and
-/// dropped. It must not subscribe, unsubscribe or launch.
+/// Calls `told` after each event, on the thread that caused it. An exception of `told` is logged
+/// and dropped. `told` must not subscribe, unsubscribe or launch.
 [[nodiscard]] FLYDSL_API EventSubscription on_event(std::function<void(const EventInfo &)> told);
 
 FLYDSL_NAMESPACE_END

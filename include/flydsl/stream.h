@@ -1,4 +1,4 @@
-// Streams and events: HIP's own, owned or borrowed.
+// Streams and events of HIP, owned or borrowed.
 #pragma once
 
 #include <flydsl/detail/resets.h>
@@ -6,7 +6,8 @@
 
 #include <source_location>
 
-// HIP's opaque types, so that a native handle is taken as itself and nothing else is.
+// HIP's opaque types. They are declared here so that functions accept a native handle and no other
+// pointer.
 struct ihipStream_t;
 struct ihipEvent_t;
 
@@ -14,8 +15,8 @@ FLYDSL_NAMESPACE_BEGIN
 
 class Event;
 
-/// A stream that the object owns; created on the current device, destroyed with the object after
-/// its work.
+/// A stream that the object owns. It is created on the current device. The destructor waits for its
+/// work and destroys it.
 class FLYDSL_API Stream {
 public:
   explicit Stream(std::source_location where = std::source_location::current());
@@ -24,19 +25,19 @@ public:
   Stream(Stream &&other) noexcept;
   Stream &operator=(Stream &&other) noexcept;
 
-  /// The hipStream_t. It throws RuntimeError, as the functions below do, where the stream was moved
-  /// from or its device was reset.
+  /// The hipStream_t. This function and those below throw RuntimeError if the stream was moved from
+  /// or its device was reset.
   ihipStream_t *native(std::source_location where = std::source_location::current()) const {
     if (native_ && made_.isThere()) [[likely]]
       return native_;
     refuse(where);
   }
   Device device() const { return device_; }
-  /// Waits for the work in it; throws the error of a kernel that failed.
+  /// Waits for all work in the stream. Throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;
-  /// True when all work in it has finished.
+  /// True if all work in the stream has finished.
   bool idle(std::source_location where = std::source_location::current()) const;
-  /// What is put in from now on waits for the event.
+  /// Makes work that is enqueued from now on wait for the event.
   void wait(const Event &event, std::source_location where = std::source_location::current()) const;
 
 private:
@@ -47,9 +48,9 @@ private:
   detail::MadeOn made_;
 };
 
-/// What a launch takes as its stream: an fx::Stream, a native hipStream_t of any origin, or nothing
-/// for the current device's default stream. It owns nothing. Of a Stream that was moved from, or
-/// whose device was reset, it is a RuntimeError.
+/// The stream of a launch: an fx::Stream, a native hipStream_t of any origin, or nothing for the
+/// current device's default stream. It owns nothing. Making one from a Stream that was moved from,
+/// or whose device was reset, throws RuntimeError.
 class StreamRef {
 public:
   constexpr StreamRef() = default;
@@ -60,7 +61,7 @@ public:
 
   /// The hipStream_t; null for the default stream.
   constexpr ihipStream_t *native() const { return native_; }
-  /// The stream's device where the reference knows it, else -1.
+  /// The stream's device if the reference knows it, otherwise -1.
   constexpr int device() const { return device_; }
 
 private:
@@ -68,7 +69,7 @@ private:
   int device_ = -1;
 };
 
-/// A point in a stream, with a time.
+/// A point in a stream. It has a time.
 class FLYDSL_API Event {
 public:
   explicit Event(std::source_location where = std::source_location::current());
@@ -76,15 +77,16 @@ public:
   Event(Event &&other) noexcept;
   Event &operator=(Event &&other) noexcept;
 
-  /// The hipEvent_t. It throws RuntimeError, as the functions below do, where the event was moved
-  /// from or its device was reset.
+  /// The hipEvent_t. This function and those below throw RuntimeError if the event was moved from
+  /// or its device was reset.
   ihipEvent_t *native(std::source_location where = std::source_location::current()) const;
-  /// Marks the place behind all work that the stream has now; waits until that is reached; tells
-  /// whether it is. Throw RuntimeError where HIP refuses.
+  /// Places the event after all work that the stream has now. Throws RuntimeError if HIP refuses.
   void record(StreamRef stream, std::source_location where = std::source_location::current());
+  /// Waits until the stream has reached the event.
   void synchronize(std::source_location where = std::source_location::current()) const;
+  /// True if the stream has reached the event.
   bool reached(std::source_location where = std::source_location::current()) const;
-  /// Milliseconds from `start` to this event; both recorded and reached.
+  /// The milliseconds from `start` to this event. Both must be recorded and reached.
   float milliseconds_since(const Event &start,
                            std::source_location where = std::source_location::current()) const;
 

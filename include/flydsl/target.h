@@ -1,4 +1,4 @@
-// What a kernel is compiled for: a processor and what it has.
+// Targets: the processors that kernels are compiled for, and their features.
 #pragma once
 
 #include <flydsl/export.h>
@@ -12,7 +12,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// Who makes a processor.
+/// The maker of a processor.
 enum class Vendor : std::uint8_t {
   amd,   ///< of the GPUs in the table
   other, ///< of a processor that a program has added to the table
@@ -29,8 +29,8 @@ enum class Family : std::uint8_t {
   other,   ///< of a processor that a program has added to the table
 };
 
-/// What some processors have and others do not. A kernel chooses its instructions by these, never
-/// by a processor's name: `if (fx::target().has(fx::feature::mfma))`.
+/// The features that some processors have and others do not. A kernel chooses its instructions by
+/// them, never by a processor's name: `if (fx::target().has(fx::feature::mfma))`.
 enum class Feature : std::uint8_t {
   mfma,                   ///< matrix products of a wave of 64 (MFMA)
   wmma,                   ///< matrix products of a wave of 32 (WMMA)
@@ -64,41 +64,41 @@ using enum Feature;
 /// The name of a feature as it is written in C++: "mfma".
 FLYDSL_API std::string_view name(Feature feature);
 
-/// A switchable feature as AMD's target ids spell it: absent (any), "+" (on) or "-" (off).
+/// A switchable feature as AMD's target ids write it: absent (any), "+" (on) or "-" (off).
 enum class Toggle : std::uint8_t { any, on, off };
 
 namespace detail {
 struct Processor;
 }
 
-/// A processor that kernels can be compiled for, with its switchable features. A plain value; equal
-/// targets have equal ids.
+/// A processor that kernels can be compiled for, with its switchable features. It is a plain value;
+/// equal targets have equal ids.
 class FLYDSL_API Target {
 public:
-  /// No target; every question about it is a CompileError.
+  /// Makes no target; every question about it throws CompileError.
   Target() = default;
-  /// Reads "gfx942", "gfx942:sramecc+:xnack-" or "amdgcn-amd-amdhsa--gfx942:xnack+", in any case.
-  /// Throws CompileError that lists the supported processors for anything else.
+  /// Parses "gfx942", "gfx942:sramecc+:xnack-" or "amdgcn-amd-amdhsa--gfx942:xnack+", in upper or
+  /// lower case. Throws CompileError that lists the supported processors for any other text.
   static Target parse(std::string_view text);
-  /// One target for each supported processor, no switchable feature fixed.
+  /// One target for each supported processor; no switchable feature is fixed.
   static std::vector<Target> all();
 
   /// False for a default-constructed Target.
   explicit operator bool() const { return processor_ != nullptr; }
 
-  /// The processor: "gfx942".
+  /// The name of the processor: "gfx942".
   std::string name() const;
   Vendor vendor() const;
   Family family() const;
-  /// Lanes of a wave that kernels are compiled for.
+  /// The number of lanes of the waves that kernels are compiled for.
   int wave_size() const;
-  /// The most bytes of LDS that one workgroup may have.
+  /// The largest number of bytes of LDS that one workgroup may have.
   std::size_t lds_bytes() const;
-  /// The most work-items that one workgroup may have.
+  /// The largest number of work-items that one workgroup may have.
   int max_block_size() const;
   bool has(Feature feature) const;
 
-  /// The switchable features as the target id gives them.
+  /// The switchable features as the target id states them.
   Toggle sramecc() const { return sramecc_; }
   Toggle xnack() const { return xnack_; }
   /// The name with its switchable features in alphabetical order: "gfx942:sramecc+:xnack-".
@@ -117,8 +117,8 @@ private:
   Toggle xnack_ = Toggle::any;
 };
 
-/// The target that the kernel is being traced for. Throws TraceError outside of a kernel, where
-/// Device::target() answers, and where the trace is for no particular target.
+/// The target that the kernel is being traced for. Throws TraceError outside of a kernel (use
+/// Device::target() there), and if the trace is not for a particular target.
 FLYDSL_API Target target(std::source_location where = std::source_location::current());
 
 FLYDSL_NAMESPACE_END

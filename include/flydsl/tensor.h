@@ -1,4 +1,5 @@
-// Tensors: memory (or coordinates) seen through a layout; and the pointers under them.
+// Tensors, which are memory or coordinates seen through a layout, and the pointers that they start
+// at.
 #pragma once
 
 #include <flydsl/layout.h>
@@ -24,22 +25,23 @@ FLYDSL_API Handle pointerAdd(const Handle &pointer, const Handle &offset, bool n
 FLYDSL_API Handle pointerRecast(const Handle &pointer, DType type, Loc loc);
 } // namespace detail
 
-/// A typed pointer into one memory of the GPU.
+/// A typed pointer into one of the GPU's memories.
 class FLYDSL_API Pointer : public Value {
 public:
   using Value::Value;
-  /// The type of what it points at, and the memory.
+  /// The type of the elements that it points at.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  /// The memory that it points into.
   AddressSpace address_space(Loc loc = Loc::current()) const {
     return detail::addressSpaceOf(handle_, loc);
   }
-  /// Bytes that are known to divide the address.
+  /// The number of bytes that is known to divide the address.
   int alignment(Loc loc = Loc::current()) const { return detail::alignmentOf(handle_, loc); }
-  /// The element it points at.
+  /// Reads the element that it points at.
   Numeric load(Loc loc = Loc::current()) const {
     return Numeric(detail::pointerLoad(handle_, loc));
   }
-  /// `size` elements from there on.
+  /// Reads `size` elements, the first of which it points at.
   Vector load(std::int64_t size, Loc loc = Loc::current()) const {
     return Vector(detail::pointerLoadVector(handle_, size, loc));
   }
@@ -53,7 +55,7 @@ public:
   Pointer recast(DType type, Loc loc = Loc::current()) const {
     return Pointer(detail::pointerRecast(handle_, type, loc));
   }
-  /// `offset` elements on.
+  /// The pointer moved by `offset` elements.
   friend Pointer operator+(const Pointer &p, const IntTuple::Arg &offset) {
     return Pointer(detail::pointerAdd(p.handle(), offset.handle, false, offset.loc));
   }
@@ -62,23 +64,25 @@ public:
   }
 };
 
-/// An element of a tensor: its value, read where the expression stands; `tensor(i, j) = x` writes
-/// it. Of an identity tensor it is a coordinate, an IntTuple.
+/// An element of a tensor. It is the element's value, read at the place of the expression;
+/// `tensor(i, j) = x` writes the element. An element of an identity tensor is a coordinate, an
+/// IntTuple.
 class FLYDSL_API Element : public Numeric {
 public:
   Element(const detail::Handle &tensor, const detail::Handle &coord, Loc loc)
       : Numeric(detail::loadElement(tensor, coord, loc)), tensor_(tensor), coord_(coord) {}
   Element(const Element &) = default;
-  /// A number of the element's type, or a host number that fits it. Only `tensor(...) = x` assigns;
-  /// a named element is a value like others.
+  /// Writes the element: a number of the element's type, or a host number that fits it. Only
+  /// `tensor(...) = x` assigns; a named element is a value like any other.
   void operator=(const Numeric::Arg &value) && {
     detail::storeElement(tensor_, coord_, handle_, value.handle, value.loc);
   }
   void operator=(const Element &value) && {
     detail::storeElement(tensor_, coord_, handle_, value.handle(), detail::unknownPlace());
   }
-  /// `tensor(i, j) += x` and the like: reads, combines and writes. Threads that change one element
-  /// at the same time lose changes; `fx::atomic` does not. The result has the element's type.
+  /// `tensor(i, j) += x` and the others read the element, combine and write it. If threads change
+  /// one element at the same time, changes are lost; use `fx::atomic` then. The result has the
+  /// element's type.
   void operator+=(const Numeric::Arg &v) && { change(detail::BinaryOp::add, v); }
   void operator-=(const Numeric::Arg &v) && { change(detail::BinaryOp::sub, v); }
   void operator*=(const Numeric::Arg &v) && { change(detail::BinaryOp::mul, v); }
@@ -105,7 +109,8 @@ private:
   detail::Handle tensor_, coord_;
 };
 
-/// Memory through a layout (`!fly.memref`), or coordinates through one (an identity tensor).
+/// Memory seen through a layout (`!fly.memref`), or coordinates seen through one (an identity
+/// tensor).
 class FLYDSL_API Tensor : public Value, public detail::Indexed<Tensor, Element> {
 public:
   using Value::Value;
@@ -114,7 +119,7 @@ public:
     return Tensor(detail::wrapParam(param));
   }
 
-  /// TraceError for a tensor of coordinates.
+  /// The element type. Throws TraceError for a tensor of coordinates.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
   AddressSpace address_space(Loc loc = Loc::current()) const {
     return detail::addressSpaceOf(handle_, loc);
@@ -124,12 +129,12 @@ public:
   IntTuple shape(Loc loc = Loc::current()) const;
   IntTuple stride(Loc loc = Loc::current()) const;
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
-  /// Where the tensor starts.
+  /// A pointer to the start of the tensor.
   Pointer iter(Loc loc = Loc::current()) const;
-  /// All elements, in the order of the layout's coordinates (first mode fastest). The shape is
-  /// static.
+  /// Reads all elements, in the order of the layout's coordinates (first mode fastest). The shape
+  /// must be static.
   Vector load(Loc loc = Loc::current()) const { return Vector(detail::loadVector(handle_, loc)); }
-  /// Writes as many elements as there are; the element types agree.
+  /// Writes all elements; `values` has as many, of the same element type.
   void store(const Vector &values, Loc loc = Loc::current()) const {
     detail::storeVector(handle_, values.handle(), loc);
   }
@@ -141,26 +146,26 @@ public:
   }
 };
 
-/// Memory at `iter` seen through a layout.
+/// The memory at `iter`, seen through a layout.
 FLYDSL_API Tensor make_view(const Pointer &iter, const Layout &layout, Loc loc = Loc::current());
 FLYDSL_API Tensor make_view(const Pointer &iter, const ComposedLayout &layout,
                             Loc loc = Loc::current());
-/// Coordinates, from `offset` on, seen through a layout of coordinate strides.
+/// Coordinates that start at `offset`, seen through a layout whose strides are along coordinates.
 FLYDSL_API Tensor make_view(const IntTuple &offset, const Layout &layout, Loc loc = Loc::current());
 /// The tensor whose element at a coordinate is that coordinate.
 FLYDSL_API Tensor make_identity_tensor(const IntTuple &shape, Loc loc = Loc::current());
-/// Registers for a copy of `x`: its shape, compact, the first mode fastest and the others in the
-/// order of their strides (a mode of stride 0 keeps it), its element type or `type`. Where `x` has
-/// coordinates, `type` is required.
+/// Registers for a copy of `x`, with its shape and its element type, or `type` if that is given;
+/// `type` is required if `x` is a tensor of coordinates. The layout is compact: the first mode is
+/// the fastest, the others follow in the order of their strides, and a mode of stride 0 keeps it.
 FLYDSL_API Tensor make_fragment_like(const Tensor &x, DType type = {}, Loc loc = Loc::current());
 FLYDSL_API Tensor make_fragment_like(const Layout &x, DType type, Loc loc = Loc::current());
-/// Registers of a shape (compact, first mode fastest) or a static layout.
+/// Registers with a compact layout of a shape (first mode fastest), or with a static layout.
 FLYDSL_API Tensor make_rmem_tensor(const IntTuple &shape, DType type, Loc loc = Loc::current());
 FLYDSL_API Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc = Loc::current());
 
-/// Whether each leaf of `a` is less than its counterpart in `b`.
+/// True if each leaf of `a` is less than its counterpart in `b`.
 FLYDSL_API Boolean elem_less(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
-/// Whether all leaves are equal.
+/// True if all leaves are equal.
 FLYDSL_API Boolean equal(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

@@ -1,4 +1,4 @@
-// Variables of a kernel: what a runtime loop changes.
+// Variables of a kernel, which loops and branches that the GPU runs may change.
 #pragma once
 
 #include <flydsl/vector.h>
@@ -38,9 +38,9 @@ using VarBase = std::conditional_t<std::derived_from<T, Vector>, VectorVar, Nume
 
 } // namespace detail
 
-/// A scalar or vector that can be assigned to, in a loop or branch of the kernel too. It lives in
-/// registers; reading gives the value that it has where the expression stands. Copies of a Var are
-/// the same variable.
+/// A scalar or vector that can be assigned to, also in a loop or branch of the kernel. It lives in
+/// registers. Reading it gives the value that it has at the place of the expression. Copies of a
+/// Var are the same variable.
 template <class T> class Var : public detail::VarBase<T> {
   static_assert(std::derived_from<T, Numeric> || std::derived_from<T, Vector>,
                 "a Var holds a scalar or a Vector");
@@ -52,11 +52,11 @@ public:
       : Base(init.handle(), init.dtype(loc), loc) {}
   Var(const Var &) = default;
 
-  /// What it holds where the expression stands.
+  /// The value that it holds at the place of the call.
   T get(Loc loc = Loc::current()) const { return T(detail::varLoad(this->memory_, loc)); }
   operator T() const { return get(detail::unknownPlace()); }
 
-  /// A value of this very type, or a host number that fits it.
+  /// Assigns a value of the same type, or a host number that fits it.
   const Var &operator=(const Arg &value) const {
     detail::varStore(this->memory_, value.handle, value.loc);
     return *this;
@@ -64,7 +64,7 @@ public:
   const Var &operator=(const Var &other) const {
     return *this = Arg(other, detail::unknownPlace());
   }
-  /// Changes it by an operator of its type.
+  /// Combines the variable with a value by an operator of its type.
   const Var &operator+=(const Arg &v) const { return set(detail::BinaryOp::add, v); }
   const Var &operator-=(const Arg &v) const { return set(detail::BinaryOp::sub, v); }
   const Var &operator*=(const Arg &v) const { return set(detail::BinaryOp::mul, v); }

@@ -1,11 +1,11 @@
-// Vectors in registers: what a tensor's load gives and its store takes.
+// Vectors in registers: the result of a tensor's `load` and the argument of its `store`.
 #pragma once
 
 #include <flydsl/numeric.h>
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// How values are combined: sum, product, smallest, largest.
+/// The operation that combines values: sum, product, minimum or maximum.
 enum class Reduction { add, mul, min, max };
 
 namespace detail {
@@ -19,13 +19,13 @@ FLYDSL_API Handle vectorShuffle(const Handle &a, const Handle &b, const std::int
                                 std::size_t count, Loc loc);
 class VectorVar;
 
-/// An operand of an operator, with the place of the expression.
+/// An operand of an operator, with the source location of the expression.
 struct VectorArg {
   Handle handle;
   Loc loc;
   VectorArg(const Vector &v, Loc l = Loc::current());
   VectorArg(const Numeric &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
-  /// What the variable holds there.
+  /// The value of the variable at the place of the expression.
   VectorArg(const NumericVar &v, Loc l = Loc::current())
       : handle(NumericArg(v, l).handle), loc(l) {}
   FLYDSL_API VectorArg(const VectorVar &v, Loc l = Loc::current());
@@ -37,19 +37,20 @@ struct VectorArg {
 
 } // namespace detail
 
-/// A one-dimensional vector of a static number of elements. Operators work element by element; a
-/// scalar or host number on one side is meant for all elements. Element types mix as scalars' do.
-/// Comparisons give a vector of booleans.
+/// A one-dimensional vector with a static number of elements. Operators work element by element; a
+/// scalar or host number on one side is applied to all elements. Element types mix as those of
+/// scalars do. A comparison gives a vector of booleans.
 class FLYDSL_API Vector : public Value,
                           public detail::Operators<detail::VectorArg, Vector, Vector> {
 public:
   FLYDSL_NO_CHANGES(Vector)
   using Value::Value;
-  /// The element type, and the number of elements.
+  /// The element type.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  /// The number of elements.
   std::int64_t size(Loc loc = Loc::current()) const { return detail::vectorSize(handle_, loc); }
 
-  /// All elements have the value.
+  /// A vector all of whose elements have the value.
   static Vector splat(const Numeric &value, std::int64_t size, Loc loc = Loc::current()) {
     return Vector(detail::vectorSplat(value.handle(), size, DType(), loc));
   }
@@ -58,7 +59,7 @@ public:
     return Vector(detail::vectorSplat(detail::constant(detail::hostNumber(value), type, loc), size,
                                       type, loc));
   }
-  /// A vector of the scalars, which have one element type.
+  /// A vector of the given scalars, which must have one element type.
   static Vector of(std::initializer_list<Numeric> elements, Loc loc = Loc::current());
 
   /// One element.
@@ -72,19 +73,21 @@ public:
     return Numeric(detail::vectorExtract(handle_, index.handle(), loc));
   }
 
-  /// Elements in another element type, converted as scalars are.
+  /// The elements in another element type, converted as scalars are.
   Vector to(DType type, Loc loc = Loc::current()) const {
     return Vector(detail::convert(handle_, type, loc));
   }
-  /// The same bits as a vector of another element type; the number of elements follows.
+  /// The same bits as a vector of another element type; the number of elements changes with the
+  /// width.
   Vector bitcast(DType type, Loc loc = Loc::current()) const {
     return Vector(detail::bitcast(handle_, type, loc));
   }
-  /// All elements combined into one; the order is not given.
+  /// All elements combined into one; the order of the combination is unspecified.
   Numeric reduce(Reduction op, Loc loc = Loc::current()) const {
     return Numeric(detail::vectorReduce(handle_, op, loc));
   }
-  /// Elements picked by number from this vector followed by `other`.
+  /// A vector of elements picked by number: the elements of this vector are numbered first, then
+  /// those of `other`.
   Vector shuffle(const Vector &other, std::initializer_list<std::int64_t> mask,
                  Loc loc = Loc::current()) const {
     return Vector(detail::vectorShuffle(handle_, other.handle(), mask.begin(), mask.size(), loc));
@@ -97,14 +100,15 @@ namespace detail {
 inline VectorArg::VectorArg(const Vector &v, Loc l) : handle(v.handle()), loc(l) {}
 } // namespace detail
 
-/// Element by element, the smaller and the larger value, as for scalars.
+/// The smaller or larger value, element by element, as for scalars.
 inline Vector min(const Vector &a, const Vector::Arg &b) {
   return Vector(detail::binary(detail::BinaryOp::min, a.handle(), b.handle, b.loc));
 }
 inline Vector max(const Vector &a, const Vector::Arg &b) {
   return Vector(detail::binary(detail::BinaryOp::max, a.handle(), b.handle, b.loc));
 }
-/// Element by element: of `a` where the condition (a vector of booleans) holds, else of `b`.
+/// Element by element: the element of `a` if the condition (a vector of booleans) holds, otherwise
+/// that of `b`.
 inline Vector select(const Vector &condition, const Vector::Arg &a, const Vector::Arg &b) {
   return Vector(detail::select(condition.handle(), a.handle, b.handle, a.loc));
 }

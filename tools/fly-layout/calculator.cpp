@@ -184,7 +184,7 @@ std::string compute(const Operation &operation, Texts texts) {
 }
 
 //===----------------------------------------------------------------------===//
-// What the calculator has beside them
+// Functions of the calculator that are not in the table
 //===----------------------------------------------------------------------===//
 
 struct Extra {

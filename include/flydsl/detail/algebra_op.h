@@ -1,4 +1,4 @@
-// The operations of the layout algebra, as the functions of layout.h and tensor.h ask for them.
+// The operations of the layout algebra, by which the functions of layout.h and tensor.h name them.
 #pragma once
 
 #include <flydsl/detail/handle.h>
@@ -8,7 +8,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Each has the name of its operation in the IR.
+/// An operation of the algebra. Each enumerator has the name of its operation in the IR.
 enum class AlgebraOp : std::uint8_t {
   add_offset,
   append,
@@ -68,8 +68,8 @@ enum class AlgebraOp : std::uint8_t {
   zipped_product,
 };
 
-/// One operation of the algebra: evaluated where its operands are static, traced where one is not.
-/// `numbers` are its attributes (modes, a range, bit widths).
+/// Applies one operation of the algebra. It is evaluated if all operands are static, and traced
+/// otherwise. `numbers` are its attributes (modes, a range, bit widths).
 FLYDSL_API Handle algebra(AlgebraOp op, std::initializer_list<const Handle *> operands, Loc loc,
                           std::initializer_list<int> numbers = {});
 

@@ -1,6 +1,6 @@
-// What the arguments of one call mean to the trace. Made from a call's signature words when a
-// signature is seen for the first time; the builder turns each into a parameter of the traced
-// kernel.
+// The types of the arguments of one call, as tracing needs them. They are decoded from the call's
+// signature words when a signature is new; the builder turns each type into a parameter of the
+// traced kernel.
 #pragma once
 
 #include <flydsl/dtype.h>
@@ -16,62 +16,62 @@ namespace detail {
 
 /// One leaf of a tensor argument's shape or stride.
 struct LeafType {
-  /// The value where static, the known divisibility (>= 1) where dynamic.
+  /// Static: the value. Dynamic: the known divisibility (>= 1).
   std::int64_t value = 1;
-  /// 0: static. 32 or 64: dynamic, passed at launch as an integer of that width.
+  /// Static: 0. Dynamic: 32 or 64, the width of the integer that is passed at launch.
   int width = 0;
 
   bool isStatic() const { return width == 0; }
   friend bool operator==(const LeafType &, const LeafType &) = default;
 };
 
-/// A value that is known while tracing and vanishes from the kernel's arguments (a TiledCopy, a
-/// Layout). `object` is the builder's own, and lives at least until the call returns; `digest` is
-/// 128 bits over its stable text, computed once where the value is made: equal digests mean equal
+/// A value that is known while tracing and is not passed at launch (a TiledCopy, a Layout).
+/// `object` is the builder's own and lives at least until the call returns. `digest` is a 128-bit
+/// hash of the value's stable text, computed once when the value is made: equal digests mean equal
 /// values.
 struct StaticArg {
   const void *object = nullptr;
   std::uint64_t digest[2] = {0, 0};
 };
 
-/// The type of one argument. What does not change the traced code is not in it.
+/// The type of one argument. It contains only what changes the traced code.
 struct ArgType {
   enum class Kind : std::uint8_t {
     tensor,      ///< pointer to global memory with a layout: becomes an !fly.memref parameter
     scalar,      ///< run-time number: becomes a parameter of the dtype's IR type
     staticValue, ///< becomes a parameter of a static Fly type, or none
-    constant,    ///< fx::Constexpr: no parameter; baked into the IR by whoever uses it
+    constant,    ///< fx::Constexpr: no parameter; its uses become constants in the IR
   };
   Kind kind = Kind::scalar;
   DType dtype;
-  /// Tensor: one leaf per mode, shape and stride of equal length (flat, rank 1 to 8).
+  /// Tensor: one leaf per mode; shape and stride have the same length (flat, rank 1 to 8).
   std::vector<LeafType> shape, stride;
-  /// Tensor: alignment in bytes that the pointer is known to have; at least the element's size.
+  /// Tensor: the alignment in bytes that the pointer is known to have, at least the element's size.
   std::uint32_t alignment = 1;
-  /// Tensor: its elements span 4 GiB or more, which a buffer's offsets don't reach.
+  /// Tensor: true if its elements span 4 GiB or more, which a buffer's offsets do not reach.
   bool large = false;
-  /// Static value.
+  /// Static value: its identity.
   StaticArg staticArg;
-  /// Constant: an integer, enum, bool or dtype as 64 bits, a float as the bits of a double; or
-  /// `text`.
+  /// Constant: an integer, enum, bool or dtype as 64 bits, or a float as the bits of a double. A
+  /// string is in `text`.
   std::uint64_t bits = 0;
   std::string text;
 
-  /// "memref<f32, (?,?):(?{i64},1)>", "i32", "static", "constant 3": for messages.
+  /// The type as text for messages: "memref<f32, (?,?):(?{i64},1)>", "i32", "static", "constant 3".
   FLYDSL_API std::string str() const;
 };
 
-/// The types that signature words say; the first word is the launch's. Static values have no
-/// object.
+/// The types that signature words state. The first word belongs to the launch. Static values have
+/// no object.
 FLYDSL_API std::vector<ArgType> typesOf(std::span<const std::uint64_t> words);
-/// Whether two types are the same code.
+/// True if two types lead to the same code.
 FLYDSL_API bool sameType(const ArgType &a, const ArgType &b);
-/// A type with all that tells it from others in a signature, where `str` leaves out a tensor's
-/// alignment.
+/// The type as text with everything that distinguishes it in a signature; `str` leaves out a
+/// tensor's alignment.
 FLYDSL_API std::string signatureText(const ArgType &type);
 
-/// One parameter as the traced body gets it. A class of the eDSL that may be a kernel's parameter
-/// declares
+/// One parameter as the traced body receives it. A class of the eDSL that may be a kernel's
+/// parameter declares
 ///   static constexpr detail::ArgType::Kind param_kind   tensor, scalar or staticValue,
 ///   static constexpr DType param_dtype                  scalars: the element type,
 ///   detail::StaticArg static_arg() const                static values: the host value's identity,
@@ -82,7 +82,7 @@ struct ParamHandle {
   const ArgType *type = nullptr;
 };
 
-/// Hands a kernel body its parameters in order; a user's composite parameter takes several.
+/// Gives the parameters to a kernel's body in order; a user's composite parameter takes several.
 class ParamReader {
 public:
   ParamReader(const ParamHandle *first, std::size_t count) : next_(first), end_(first + count) {}

@@ -9,8 +9,8 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-// A function that is there to be refused by the compiler, with the way out. (`= delete` has no
-// room for a text before C++26; compilers without the attribute delete.)
+// Declares a function so that the compiler refuses its use and names the alternative. (`= delete`
+// takes no text before C++26; compilers without the attribute delete the function.)
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 #define FLYDSL_REFUSED(reason, ...) __attribute__((unavailable(reason))) __VA_ARGS__
@@ -22,19 +22,21 @@ FLYDSL_NAMESPACE_BEGIN
 #define FLYDSL_NOT_ASSIGNED                                                                        \
   "a value of a kernel stands for one thing for ever; fx::Var holds what changes"
 
-/// Where the user made a call. Every function that traces takes it as its last, defaulted
-/// parameter.
+/// The source location of the user's call. Every function that traces takes it as its last,
+/// defaulted parameter.
 using Loc = std::source_location;
 
 namespace detail {
 
 class Node;
 
-/// Where a call can't say its place (a conversion operator): the place of the operation before it.
+/// The location for calls that cannot have one, such as a conversion operator: it stands for the
+/// location of the operation before.
 inline Loc unknownPlace() { return Loc(); }
 
-/// A counted reference to what a value is: a host constant, a value of the kernel being traced, or
-/// a tuple of both. Copies share it; it is never reseated, except by its owner's move.
+/// A counted reference to the content of a value: a host constant, a value of the kernel being
+/// traced, or a tuple of both. Copies share the content. Only its owner's move changes what it
+/// refers to.
 class FLYDSL_API Handle {
 public:
   Handle() noexcept = default;
@@ -57,15 +59,15 @@ private:
   Node *node_ = nullptr;
 };
 
-/// The value of a kernel parameter, as ArgTraits hands it to the kernel's body.
+/// The value of a kernel parameter, as ArgTraits passes it to the kernel's body.
 FLYDSL_API Handle wrapParam(const ParamHandle &param);
 
-/// What a static value (a Layout, a TiledCopy, ...) is as a kernel argument. The handle keeps the
-/// object.
+/// The identity of a static value (a Layout, a TiledCopy, ...) as a kernel argument. The handle
+/// keeps the object alive.
 FLYDSL_API StaticArg staticArg(const Handle &handle, Loc loc);
 
-/// What C++'s `if` asks of a value of a kernel. It compiles nowhere: the number is not known while
-/// C++ runs.
+/// Refuses the use of a kernel's value as the condition of a C++ `if`; instantiating it does not
+/// compile, because the value is not known while C++ runs.
 template <class Asked> constexpr bool conditionOfCpp() {
   static_assert(!sizeof(Asked *),
                 "a value of a kernel is not known while C++ runs: in place of if, ?:, while, for, "
@@ -76,9 +78,9 @@ template <class Asked> constexpr bool conditionOfCpp() {
 
 } // namespace detail
 
-/// Base of all values of the eDSL. A value stands for one thing for ever: it can be copied and
-/// passed on, not assigned to (`Var` can), and it is no C++ `bool`: `if` on a run-time condition
-/// does not compile.
+/// The base class of all values of the eDSL. A value never changes: it can be copied and passed on
+/// but not assigned to (use `Var` for that). It does not convert to a C++ `bool`: `if` on a
+/// run-time condition does not compile.
 class FLYDSL_API Value {
 public:
   explicit Value(detail::Handle handle) noexcept
@@ -91,9 +93,10 @@ public:
   }
 
   const detail::Handle &handle() const { return handle_; }
-  /// Static values print as layouts are written ("(8,16):(1,8)"); traced ones as their IR type.
+  /// The value as text: a static value as layouts are written ("(8,16):(1,8)"), a traced value as
+  /// its IR type.
   std::string str() const;
-  /// Whether the whole content is known while tracing.
+  /// True if the whole content is known while tracing.
   bool is_static(Loc loc = Loc::current()) const;
 
 protected:
@@ -101,11 +104,11 @@ protected:
 };
 
 namespace detail {
-/// Makes a class of values one that kernels take as static parameters.
+/// The base of a class of values that may be static parameters of kernels.
 template <class Self> struct StaticParam {
   static constexpr ArgType::Kind param_kind = ArgType::Kind::staticValue;
   static Self from_param(const ParamHandle &param) { return Self(wrapParam(param)); }
-  /// The value as an argument of a launch. TraceError where it is not static.
+  /// The value as an argument of a launch. Throws TraceError if it is not static.
   StaticArg static_arg(Loc loc = Loc::current()) const {
     return staticArg(static_cast<const Self *>(this)->handle(), loc);
   }

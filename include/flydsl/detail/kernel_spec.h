@@ -1,5 +1,4 @@
-// A kernel before it is traced: its name, its body behind one erased call, and what the user told
-// of it.
+// A kernel before it is traced: its name, its body behind one type-erased call, and its hints.
 #pragma once
 
 #include <flydsl/detail/arg_type.h>
@@ -11,16 +10,18 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// What a kernel's author tells the compiler. Zero: not told.
+/// Hints that the author of a kernel gives to the compiler. Zero means that a hint is not given.
 struct KernelHints {
-  /// Workgroup size, where it is always the same. A launch with another one is an error. A launch's
-  /// block is known to the compiler anyway; this is for `compile()` without one, and as a check.
+  /// The workgroup size, if it is always the same; a launch with another size is then an error. The
+  /// compiler knows the block of a launch anyway, so this is for a `compile()` without one, and as
+  /// a check.
   std::array<unsigned, 3> known_block_size = {0, 0, 0};
-  /// Waves per execution unit that the register allocator aims at (amdgpu-waves-per-eu).
+  /// The number of waves per execution unit that the register allocator aims at
+  /// (amdgpu-waves-per-eu).
   unsigned waves_per_eu = 0;
-  /// Most vector registers a lane may have (amdgpu-num-vgpr).
+  /// The largest number of vector registers of a lane (amdgpu-num-vgpr).
   unsigned max_registers = 0;
-  /// Floating point may be reassociated, contracted and approximated.
+  /// True if floating-point operations may be reassociated, contracted and approximated.
   bool fast_math = false;
   friend bool operator==(const KernelHints &, const KernelHints &) = default;
 };

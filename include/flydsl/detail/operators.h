@@ -32,13 +32,15 @@ enum class BinaryOp {
   pow
 };
 enum class UnaryOp { neg, bitNot, logicalNot, abs };
-/// Element by element on vectors; TraceError for operands that the operation does not take.
+/// Applies an operation, element by element on vectors. Throws TraceError if the operation does not
+/// take the operands.
 FLYDSL_API Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
 FLYDSL_API Handle unary(UnaryOp op, const Handle &a, Loc loc);
 
-/// Friends that only arguments with this base find. `Arg` is an operand with the place of its
-/// expression, `R` the class of results, `B` that of comparisons. A shift to the right is
-/// arithmetic for signed types, logical for unsigned ones.
+/// Operators as friends, which are found only for arguments with this base. `Arg` is an operand
+/// with the source location of its expression, `R` is the class of results, `B` is the class of a
+/// comparison's result. A shift to the right is arithmetic for signed types and logical for
+/// unsigned types.
 template <class Arg, class R, class B> struct Operators {
   using OperandOf = Arg;
   using TruthOf = B;
@@ -67,7 +69,8 @@ template <class Arg, class R, class B> struct Operators {
   friend R operator~(const Arg &a) { return R(unary(UnaryOp::bitNot, a.handle, a.loc)); }
 };
 
-// What a value does not have, for a class of values: each is refused with the way out.
+// The operations that change a value. A class of values does not have them: using one is a compile
+// error that names the alternative.
 #define FLYDSL_CHANGE(symbol)                                                                      \
   template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &)&);
 #define FLYDSL_CHANGES_REFUSED                                                                     \
@@ -89,24 +92,24 @@ template <class Arg, class R, class B> struct Operators {
   FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, Class &operator=(const Class &));                            \
   FLYDSL_CHANGES_REFUSED
 
-/// What has these operators: scalars and vectors, and the variables that hold them.
+/// The classes that have these operators: scalars, vectors, and the variables that hold them.
 template <class T>
 concept Operated = requires { typename T::OperandOf; };
 
 template <class T> struct OperandIn {
-  using type = Loc; // what no value converts to
+  using type = Loc; // no value converts to it
 };
 template <Operated T> struct OperandIn<T> {
   using type = typename T::OperandOf;
 };
 
-/// && and || of truths, which both are evaluated; a number is true where it is not 0.
+/// && and || of truth values. Both operands are evaluated; a number is true if it is not 0.
 FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
 
 } // namespace detail
 
-// &&, || and ! are templates, so that they fit a value better than C++'s own, which would take it
-// for a bool. The operand on the right brings the place of the expression.
+// &&, || and ! are templates, so that they match a value better than C++'s own operators, which
+// would convert it to bool. The operand on the right carries the source location of the expression.
 #define FLYDSL_LOGICAL(symbol, op)                                                                 \
   template <detail::Operated L>                                                                    \
   typename L::TruthOf operator symbol(const L &a, const typename L::OperandOf &b) {                \

@@ -1,4 +1,5 @@
-// Whether what was made on a device is still there.
+// Tracks whether an object that was made on a device still exists, or was destroyed by a reset of
+// the device.
 #pragma once
 
 #include <flydsl/export.h>
@@ -8,16 +9,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// How often devices of this process were reset, all together.
+/// The number of resets of all devices of this process together.
 FLYDSL_API extern std::atomic<unsigned> allResets;
 
-/// The device that something was made on, and whether it was reset since.
+/// The device that an object was made on, and whether the device was reset since.
 class FLYDSL_API MadeOn {
 public:
   explicit MadeOn(int device);
   int device() const { return device_; }
-  /// True while what was made is there. What was made at the same count of all resets is; at another
-  /// one, the count of its own device decides.
+  /// True while the object exists. It does if no device was reset since it was made; otherwise the
+  /// number of resets of its own device decides.
   bool isThere() const {
     return seen_ == allResets.load(std::memory_order_relaxed) || wasNotReset();
   }
@@ -25,8 +26,8 @@ public:
 private:
   bool wasNotReset() const;
   int device_;
-  unsigned seen_;   ///< allResets at first
-  unsigned resets_; ///< of the device, then
+  unsigned seen_;   ///< allResets when the object was made
+  unsigned resets_; ///< the resets of its device at that time
 };
 
 } // namespace detail

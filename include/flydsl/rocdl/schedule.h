@@ -8,9 +8,11 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
 
-/// What the instruction scheduler may move over this place: bits of LLVM's mask, 0 for nothing.
+/// Limits what the instruction scheduler may move past this point. `mask` is LLVM's mask of the
+/// kinds of instructions that may; 0 allows none.
 FLYDSL_API void sched_barrier(int mask, Loc loc = Loc::current());
-/// The next group of `size` instructions of the kinds in `mask`, in the order of these calls.
+/// Makes `size` instructions of the kinds in `mask` the next group; the groups follow one another
+/// in the order of these calls.
 FLYDSL_API void sched_group_barrier(int mask, int size, int group = 0, Loc loc = Loc::current());
 inline void sched_mfma(int count, Loc loc = Loc::current()) {
   sched_group_barrier(0x008, count, 0, loc);
@@ -24,26 +26,26 @@ inline void sched_dsrd(int count, Loc loc = Loc::current()) {
 inline void sched_dswr(int count, Loc loc = Loc::current()) {
   sched_group_barrier(0x200, count, 0, loc);
 }
-/// The wave's priority, 0 to 3.
+/// Sets the wave's priority, 0 to 3.
 FLYDSL_API void s_setprio(int priority, Loc loc = Loc::current());
-/// The barrier instruction alone, without waiting for memory.
+/// The barrier instruction alone; it does not wait for memory.
 FLYDSL_API void s_barrier(Loc loc = Loc::current());
 FLYDSL_API void s_sleep(int count, Loc loc = Loc::current());
 
-/// Operations that may still be under way; not given: any number.
+/// The numbers of operations that may still be under way; by default any number.
 struct WaitCounts {
   std::optional<int> vmcnt = {}, lgkmcnt = {}, expcnt = {};
 };
-/// Waits until no more than so many are under way. gfx9, gfx11 and gfx120x, each in its own
-/// encoding.
+/// Waits until no more operations than `counts` are under way. For gfx9, gfx11 and gfx120x, each of
+/// which has its own encoding.
 FLYDSL_API void s_waitcnt(const WaitCounts &counts, Loc loc = Loc::current());
-/// The same by the instruction's 16 bits.
+/// The same with the 16 bits of the instruction.
 FLYDSL_API void s_waitcnt(int bitfield, Loc loc = Loc::current());
-/// gfx1250: waits until no more than `count` asynchronous LDS transfers, or tensor transfers, are
-/// under way.
+/// gfx1250: waits until no more than `count` asynchronous LDS transfers (`asynccnt`) or tensor
+/// transfers (`tensorcnt`) are under way.
 FLYDSL_API void s_wait_asynccnt(int count, Loc loc = Loc::current());
 FLYDSL_API void s_wait_tensorcnt(int count, Loc loc = Loc::current());
-/// One of the scheduler's own strategies for the block (LLVM's llvm.amdgcn.iglp.opt).
+/// Applies one of the scheduler's own strategies to the block (LLVM's llvm.amdgcn.iglp.opt).
 FLYDSL_API void iglp_opt(int strategy, Loc loc = Loc::current());
 
 } // namespace rocdl
