@@ -14,6 +14,7 @@
 #include <flydsl/math.h>
 #include <flydsl/mma.h>
 #include <flydsl/print.h>
+#include <flydsl/random.h>
 #include <flydsl/reduce.h>
 #include <flydsl/rocdl/rocdl.h>
 #include <flydsl/shared.h>

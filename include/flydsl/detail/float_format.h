@@ -117,8 +117,10 @@ struct FloatFormat {
   constexpr std::uint32_t fromFloat(float value, FloatOverflow how) const {
     return fromFloat(value, how, nullptr);
   }
-  /// The same with another rounding: `random` is added below the last bit that is kept, and what is
-  /// below that bit is dropped.
+  /// The same with another rounding, that of AMD's instructions (HIP's from_float_sr in
+  /// amd_hip_ocp_host.hpp): the number is brought to the exponent of the result, where a subnormal one
+  /// loses what leaves f32's mantissa; as many of the highest bits of `random` as f32's mantissa has
+  /// more than the format's are added below the last bit that is kept; and what is below it is dropped.
   constexpr std::uint32_t fromFloat(float value, FloatOverflow how, std::uint32_t random) const {
     return fromFloat(value, how, &random);
   }
@@ -164,8 +166,9 @@ private:
       const int drop = 52 - mantissa + (field < 1 ? 1 - field : 0);
       const std::uint64_t significand = fraction | (kFraction + 1);
       if (random) {
-        const std::uint64_t kept = drop - 32 < 64 ? significand >> (drop - 32) : 0;
-        pattern = (kept + *random) >> 32;
+        const int lost = 23 - mantissa;
+        const std::uint64_t aligned = drop - lost < 64 ? significand >> (drop - lost) : 0;
+        pattern = (aligned + (static_cast<std::uint64_t>(*random) << lost >> 32)) >> lost;
       } else if (drop <= 53) {
         // What is added is half of the last place, less one if the kept bits are even.
         const std::uint64_t half = std::uint64_t(1) << (drop - 1);

@@ -65,7 +65,12 @@ FLYDSL_API Int32 cvt_sr_fp8_f32(const Float32 &x, const Int32 &seed, const Int32
                                 Loc loc = Loc::current());
 FLYDSL_API Int32 cvt_sr_bf8_f32(const Float32 &x, const Int32 &seed, const Int32 &old, int byte,
                                 Loc loc = Loc::current());
-/// gfx950: the same for bf16, with 32 random bits.
+/// gfx950: the same to bf16 and to f16, into the low (`high` false) or high half of `old`.
+FLYDSL_API Int32 cvt_sr_bf16_f32(const Float32 &x, const Int32 &seed, const Int32 &old, bool high,
+                                 Loc loc = Loc::current());
+FLYDSL_API Int32 cvt_sr_f16_f32(const Float32 &x, const Int32 &seed, const Int32 &old, bool high,
+                                Loc loc = Loc::current());
+/// gfx950: the same to one bf16, with 32 random bits.
 FLYDSL_API BFloat16 cvt_sr_f32_to_bf16(const Float32 &x, const Int32 &seed,
                                        Loc loc = Loc::current());
 /// Two floats as two bf16, rounded to nearest even.

@@ -59,6 +59,21 @@ Int32 cvt_sr_bf8_f32(const Float32 &x, const Int32 &seed, const Int32 &old, int 
   expectByte("cvt_sr_bf8_f32", byte, loc);
   return Int32(impl::intrinsic("llvm.amdgcn.cvt.sr.bf8.f32", {i32}, {x, seed, old, byte}, loc));
 }
+static Int32 stochasticHalf(const char *name, const char *intrinsic, DType type, const Float32 &x,
+                            const Int32 &seed, const Int32 &old, bool high, Loc loc) {
+  Tracer::require(name, loc).kernel.targetWith(Feature::stochastic_bf16, name, loc);
+  const Vector before = Vector::splat(old, 1, loc).bitcast(type, loc);
+  const Vector both(impl::intrinsic(intrinsic, {type, 2}, {before, x, seed, high}, loc));
+  return Int32(both.bitcast(i32, loc).at(0, loc), loc);
+}
+Int32 cvt_sr_bf16_f32(const Float32 &x, const Int32 &seed, const Int32 &old, bool high, Loc loc) {
+  return stochasticHalf("cvt_sr_bf16_f32", "llvm.amdgcn.cvt.sr.bf16.f32", bf16, x, seed, old, high,
+                        loc);
+}
+Int32 cvt_sr_f16_f32(const Float32 &x, const Int32 &seed, const Int32 &old, bool high, Loc loc) {
+  return stochasticHalf("cvt_sr_f16_f32", "llvm.amdgcn.cvt.sr.f16.f32", f16, x, seed, old, high,
+                        loc);
+}
 BFloat16 cvt_sr_f32_to_bf16(const Float32 &x, const Int32 &seed, Loc loc) {
   Tracer &t = Tracer::require("cvt_sr_f32_to_bf16", loc);
   t.kernel.targetWith(Feature::stochastic_bf16, "cvt_sr_f32_to_bf16", loc);

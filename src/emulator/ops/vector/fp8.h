@@ -14,7 +14,7 @@ float fp8ToFloat(uint32_t pattern, const FloatFormat &format);
 
 /// Rounds to nearest even. Beyond the largest value: that value if `saturate`, else NaN or
 /// infinity, as the format has it. `stochastic` (a 32-bit random value) replaces the rounding by
-/// adding it below the last kept bit.
+/// adding its highest bits below the last kept bit (FloatFormat::fromFloat).
 uint8_t floatToFp8(float x, const FloatFormat &format, bool saturate,
                    const uint32_t *stochastic = nullptr);
 

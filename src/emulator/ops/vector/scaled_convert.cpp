@@ -141,28 +141,15 @@ void convert(Wave &w, const Inst &i) {
   });
 }
 
-/// To 16 bits, the bits below the last kept one replaced by a carry from the random value.
+/// To 16 bits by a random value.
 template <bool Bfloat> void stochastic16(Wave &w, const Inst &i) {
+  const FloatFormat &format = Bfloat ? flydsl::detail::kBf16 : flydsl::detail::kF16;
   forLanes(w.exec(), [&](unsigned lane) {
     const float x = __builtin_bit_cast(float, word(w, i.src[0], 0, lane));
-    const uint32_t random = word(w, i.src[1], 0, lane), b = __builtin_bit_cast(uint32_t, x);
-    uint32_t r;
-    if (x != x || (b & 0x7fffffff) == 0x7f800000) {
-      r = Bfloat ? atomics::floatToBfloat(x) : atomics::floatToHalfBits(x);
-    } else if (Bfloat) {
-      r = (b + (random >> 16)) >> 16;
-    } else {
-      // Half: the float's 13 lower bits go; results below the normal range lose more.
-      const int e = static_cast<int>(b >> 23 & 255) - 127;
-      const int drop = e < -14 ? 13 + (-14 - e) : 13;
-      const uint64_t significand = b & 0x7f800000 ? 0x800000 | (b & 0x7fffff) : 0;
-      uint64_t kept = drop > 40 ? 0
-                                : (significand + (drop >= 32 ? uint64_t(random) << (drop - 32)
-                                                             : random >> (32 - drop))) >>
-                                      drop;
-      uint64_t code = e < -14 ? kept : kept + (uint64_t(e + 14) << 10);
-      r = static_cast<uint32_t>((b >> 16 & 0x8000) | (code > 0x7c00 ? 0x7c00 : code));
-    }
+    const uint32_t random = word(w, i.src[1], 0, lane);
+    const uint32_t r = x == x ? format.fromFloat(x, flydsl::detail::FloatOverflow::special, random)
+                       : Bfloat ? atomics::floatToBfloat(x)
+                                : atomics::floatToHalfBits(x);
     uint32_t &out = w.row(i.dst.index)[lane];
     const unsigned shift = i.opsel & 8 ? 16 : 0;
     out = (out & ~(0xffffu << shift)) | (r & 0xffff) << shift;

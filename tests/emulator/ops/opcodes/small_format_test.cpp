@@ -391,4 +391,39 @@ TEST_CASE("opcodes: stochastic rounding to 16 bits matches the reference") {
     }
 }
 
+TEST_CASE("opcodes: what a subnormal result can't hold is cut off before random bits are added") {
+  // As many random bits are added as a normal result loses; of a half of the smallest number and
+  // something less than the last of those, nothing but the half counts.
+  struct Rounding {
+    std::string instruction;
+    double smallest;
+    int lost;
+  };
+  for (const char *target : {"gfx942", "gfx950", "gfx1201"}) {
+    const bool fnuz = std::string(target) == "gfx942";
+    std::vector<Rounding> all = {{"v_cvt_sr_fp8_f32", small(fnuz ? kFp8Fnuz : kFp8, 1), 20},
+                                 {"v_cvt_sr_bf8_f32", small(fnuz ? kBf8Fnuz : kBf8, 1), 21}};
+    if (std::string(target) == "gfx950")
+      all.push_back({"v_cvt_sr_f16_f32", std::ldexp(1.0, -24), 13});
+    Machine m(target);
+    std::vector<size_t> ids;
+    for (const Rounding &r : all)
+      ids.push_back(m.add(r.instruction + " v8, v2, v4"));
+    m.build();
+    m.setMode(0x1f0);
+    m.setExec(~u64(0));
+    for (size_t k = 0; k < all.size(); ++k)
+      for (uint32_t random : {0x7fffffffu, 0x80000000u}) {
+        const double half = 0.5 + std::ldexp(1.0, -all[k].lost - 1);
+        for (unsigned lane = 0; lane < 64; ++lane) {
+          m.row(2)[lane] = asBits(float(half * all[k].smallest));
+          m.row(4)[lane] = random;
+          m.row(8)[lane] = 0;
+        }
+        INFO(target << ": " << m.text(ids[k]) << " " << m.run(ids[k]));
+        CHECK(m.row(8)[0] == (random >> 31));
+      }
+  }
+}
+
 } // namespace flyemu::test
