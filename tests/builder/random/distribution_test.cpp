@@ -77,7 +77,7 @@ TEST_CASE("normal numbers are Box and Muller's to 2^-21", "[any]") {
     const int quadrant = static_cast<int>(std::nearbyint(quarters)) & 3;
     const double cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
     const double sine = quadrant == 0 ? s : quadrant == 1 ? c : quadrant == 2 ? -s : -c;
-    for (const auto [value, want] : {std::pair{got[0], radius * cosine}, {got[1], radius * sine}})
+    for (const auto &[value, want] : {std::pair{got[0], radius * cosine}, {got[1], radius * sine}})
       worst = std::max(worst, want == 0 ? std::fabs(double(value))
                                         : std::fabs(value - want) / std::fabs(want));
   };

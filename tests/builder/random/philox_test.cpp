@@ -169,9 +169,9 @@ template <class S, class O> void compareDraws(uint64_t seed, uint64_t offset) {
 TEST_CASE("draws in a kernel are the host's, for each width and sign of seed and offset") {
   auto all = [](auto seed) {
     using S = decltype(seed);
-    for (const auto [s, o] : {std::pair{1ull, 0ull},
-                              {0xfedcba9876543210ull, 0x7ffffff0ull},
-                              {0x80000000ull, 0xfffffffffffffff0ull}}) {
+    for (const auto &[s, o] : {std::pair{1ull, 0ull},
+                               {0xfedcba9876543210ull, 0x7ffffff0ull},
+                               {0x80000000ull, 0xfffffffffffffff0ull}}) {
       compareDraws<S, std::int32_t>(s, o);
       compareDraws<S, uint32_t>(s, o);
       compareDraws<S, std::int64_t>(s, o);
