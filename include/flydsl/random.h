@@ -215,8 +215,7 @@ float randn(S seed, O offset, int rounds = philox_rounds, Loc loc = Loc::current
 ///
 /// Past the largest number is infinity in the types of 16 bits and the largest number in those of 8
 /// (infinities too). A NaN stays a NaN; which of them is not said. Instructions of the target do it
-/// where there are such: on gfx942 for FNUZ's types of 8 bits, on gfx950 for OCP's, f16 and bf16,
-/// on gfx12 for OCP's; elsewhere integers do.
+/// where it has them, integers elsewhere, with the same results.
 template <class X, class B>
   requires impl::Traceable<X> && impl::Traceable<B>
 impl::Drawn<Numeric, X> round_stochastic(const X &value, const B &bits, DType type,
