@@ -12,11 +12,13 @@
 #include <flydsl/host_float.h>
 #include <flydsl/host_tensor.h>
 
+#include <array>
 #include <concepts>
 #include <cstring>
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -42,7 +44,7 @@ public:
     if (word + count > maxWords || end > maxBytes) [[unlikely]]
       return fail("too many arguments");
     if (!t.data_ && !t.mayBeNull_) [[unlikely]]
-      failNull();
+      failNull("the tensor's pointer is null");
     copyRounded<16>(word_ + word, t.words_, count * 8);
     std::memcpy(byte_ + at, &t.data_, sizeof(void *));
     copyRounded<32>(byte_ + at + sizeof(void *), t.dynamic_, t.dynamicBytes_);
@@ -58,6 +60,17 @@ public:
     std::memcpy(byte_ + at, &value, sizeof(T));
     words_ = word + 1;
     bytes_ = end;
+  }
+  /// An address in global memory, as a number, behind the type of what it points at.
+  void pointer(DType type, const void *address) {
+    const auto bits = reinterpret_cast<std::uint64_t>(address);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(type.memory_bits()) / 8;
+    if (!address) [[unlikely]]
+      failNull("the pointer is null");
+    else if (bytes && bits % bytes) [[unlikely]]
+      fail("the pointer is not aligned to its elements");
+    constant(static_cast<std::uint64_t>(type.kind()));
+    scalar(DType::Kind::i64, bits);
   }
   void staticValue(const StaticArg &value) {
     if (statics_ == maxStatics)
@@ -122,10 +135,10 @@ public:
                                  textTag = 5;
 
 private:
-  [[gnu::noinline]] void failNull() {
+  [[gnu::noinline]] void failNull(const char *what) {
     if (error_)
       return;
-    fail("the tensor's pointer is null");
+    fail(what);
     nullOnly_ = true;
   }
   /// Copies `size` bytes, or the whole first `Block` bytes if `size` is not larger, because a copy
@@ -310,6 +323,19 @@ template <class T> struct ArgTraits<Constexpr<T>> {
     } else {
       return Constexpr<T>(static_cast<T>(type.bits));
     }
+  }
+};
+
+/// Several parameters of one type: the buffers of all devices, the weights of all experts.
+template <class P, std::size_t N> struct ArgTraits<std::array<P, N>> {
+  template <class Host> static void pack(ArgPack &to, const std::array<Host, N> &hosts) {
+    for (const Host &host : hosts)
+      ArgTraits<P>::pack(to, host);
+  }
+  static std::array<P, N> make(ParamReader &from) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<P, N>{(static_cast<void>(I), ArgTraits<P>::make(from))...};
+    }(std::make_index_sequence<N>{});
   }
 };
 

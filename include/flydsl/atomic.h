@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/atom.h>
+#include <flydsl/memory_order.h>
 #include <flydsl/tensor.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -14,33 +15,40 @@ FLYDSL_NAMESPACE_BEGIN
 /// * `inc` counts up, and starts again at 0 above `value`. `dec` counts down, and starts again at
 ///   `value` below 0 and above `value`.
 ///
-/// `scope` names the threads that see the operation as one step: "wavefront", "workgroup", "agent"
-/// (the device), "system" or "" (the host and other devices too), "singlethread", or one of these
-/// with the suffix "-one-as", by which LLVM means a single address space. Another scope is a
-/// TraceError. Accesses to other memory are not ordered.
+/// `scope` names the threads that see the operation as one step. Without an order the access is
+/// relaxed: accesses to other memory are not ordered.
 FLYDSL_API Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value,
-                          const char *scope = "agent");
-/// Atomically writes `desired` if the bits of the element equal those of `expected`, and returns
-/// the previous value.
-FLYDSL_API Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
-                              const Numeric::Arg &desired, const char *scope = "agent");
+                          SyncScope scope = MemoryScope::agent);
+FLYDSL_API Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value,
+                          MemoryOrder order, SyncScope scope = MemoryScope::agent);
 
-/// The order that an atomic access imposes on the thread's other accesses:
-///
-/// * relaxed: none.
-/// * acquire: accesses after it see all that was written before the release that it has read from.
-/// * release: a thread that reads its value by an acquire sees the accesses before it.
-/// * seq_cst: both, and all accesses of this kind have one order.
-enum class MemoryOrder { relaxed, acquire, release, seq_cst };
+/// Atomically adds two neighbouring elements of 16 bits (f16 or bf16) in one step of 32 bits, and
+/// returns their previous values. The pointer must be aligned to 4 bytes.
+/// gfx90a has the instruction for f16 in global memory, gfx942, gfx950 and gfx12 for both types in
+/// global memory and in LDS; elsewhere it is a loop around a compare and swap. Other operations,
+/// types and sizes are a TraceError.
+FLYDSL_API Vector atomic(AtomicOp op, const Pointer &pointer, const Vector &value,
+                         MemoryOrder order = MemoryOrder::relaxed,
+                         SyncScope scope = MemoryScope::agent, Loc loc = Loc::current());
+
+/// Atomically writes `desired` if the bits of the element equal those of `expected`, and returns
+/// the previous value. If they differ, the access is a load; it acquires if `order` does. Without
+/// an order the access is relaxed.
+FLYDSL_API Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
+                              const Numeric::Arg &desired, SyncScope scope = MemoryScope::agent);
+FLYDSL_API Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
+                              const Numeric::Arg &desired, MemoryOrder order,
+                              SyncScope scope = MemoryScope::agent);
 
 /// Reads the element at `pointer` (of 8, 16, 32 or 64 bits) while other threads may write it. The
 /// element is read anew each time, whereas the compiler may read a plain element only once. A
-/// thread waits with it: `fx::while_([&] { return fx::atomic_load(flag) == 0; }, [] {})`. Order
-/// `release` is a TraceError.
+/// thread waits with it: `fx::while_([&] { return fx::atomic_load(flag) == 0; }, [] {})`. The
+/// orders `release` and `acq_rel` are a TraceError.
 FLYDSL_API Numeric atomic_load(const Pointer &pointer, MemoryOrder order = MemoryOrder::acquire,
-                               const char *scope = "agent", Loc loc = Loc::current());
-/// Writes the element in one step. Order `acquire` is a TraceError.
+                               SyncScope scope = MemoryScope::agent, Loc loc = Loc::current());
+/// Writes the element in one step. The orders `acquire` and `acq_rel` are a TraceError.
 FLYDSL_API void atomic_store(const Pointer &pointer, const Numeric::Arg &value,
-                             MemoryOrder order = MemoryOrder::release, const char *scope = "agent");
+                             MemoryOrder order = MemoryOrder::release,
+                             SyncScope scope = MemoryScope::agent);
 
 FLYDSL_NAMESPACE_END

@@ -13,6 +13,7 @@
 #include <flydsl/kernel.h>
 #include <flydsl/math.h>
 #include <flydsl/mma.h>
+#include <flydsl/pointer_arg.h>
 #include <flydsl/print.h>
 #include <flydsl/random.h>
 #include <flydsl/reduce.h>

@@ -23,6 +23,9 @@ FLYDSL_API Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Lo
 FLYDSL_API void pointerStore(const Handle &pointer, const Handle &value, Loc loc);
 FLYDSL_API Handle pointerAdd(const Handle &pointer, const Handle &offset, bool negative, Loc loc);
 FLYDSL_API Handle pointerRecast(const Handle &pointer, DType type, Loc loc);
+FLYDSL_API Handle pointerAddress(const Handle &pointer, Loc loc);
+FLYDSL_API Handle pointerFromAddress(const Handle &address, DType type, AddressSpace space,
+                                     int alignment, Loc loc);
 } // namespace detail
 
 /// A typed pointer into one of the GPU's memories.
@@ -54,6 +57,19 @@ public:
   /// The same address with another element type.
   Pointer recast(DType type, Loc loc = Loc::current()) const {
     return Pointer(detail::pointerRecast(handle_, type, loc));
+  }
+  /// The address as a number: an Int64 of global memory, an Int32 of shared memory.
+  Numeric address(Loc loc = Loc::current()) const {
+    return Numeric(detail::pointerAddress(handle_, loc));
+  }
+  /// The memory at an address, which is a number of 64 bits for global and of 32 bits for shared
+  /// memory. The address is promised to be a multiple of `alignment` bytes, a power of two of at
+  /// least the element's size; 0 stands for that size. Nothing else is known of it: neither what it
+  /// belongs to nor how far it reaches.
+  static Pointer from_address(const Numeric &address, DType type,
+                              AddressSpace space = AddressSpace::global, int alignment = 0,
+                              Loc loc = Loc::current()) {
+    return Pointer(detail::pointerFromAddress(address.handle(), type, space, alignment, loc));
   }
   /// The pointer moved by `offset` elements.
   friend Pointer operator+(const Pointer &p, const IntTuple::Arg &offset) {

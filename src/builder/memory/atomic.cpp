@@ -2,6 +2,7 @@
 
 #include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"
+#include "builder/memory/memory_order.h"
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 #include "dialect/Fly/IR/FlyTypes.h"
@@ -92,31 +93,12 @@ static mlir::Value element(Tracer &t, const Handle &value, DType type, const cha
   return detail::operand(t, value, type, loc).value;
 }
 
-/// The scope by LLVM's name, whose empty one is the system (AMDGPUUsage, "Memory Scopes").
-static mlir::StringAttr scopeNamed(Tracer &t, const char *scope, Loc loc) {
-  static constexpr const char *known[] = {
-      "agent",        "workgroup",        "wavefront",        "singlethread",
-      "agent-one-as", "workgroup-one-as", "wavefront-one-as", "singlethread-one-as",
-      "one-as"};
-  const llvm::StringRef name = scope;
-  if (name.empty() || name == "system")
-    return {};
-  if (name == "system-one-as")
-    return t.ir.string("one-as");
-  if (!llvm::is_contained(known, name))
-    throw TraceError("there is no memory scope " + name.str() +
-                         "; there are wavefront, workgroup, agent and system",
-                     loc);
-  return t.ir.string(name);
+Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, SyncScope scope) {
+  return atomic(op, pointer, value, MemoryOrder::relaxed, scope);
 }
 
-static llvm::StringRef scopeText(mlir::StringAttr scope) {
-  return scope ? scope.getValue() : llvm::StringRef();
-}
-
-static constexpr llvmd::AtomicOrdering kRelaxed = llvmd::AtomicOrdering::monotonic;
-
-Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, const char *scope) {
+Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, MemoryOrder order,
+               SyncScope scope) {
   Loc loc = value.loc;
   Tracer &t = Tracer::require("atomic", loc);
   const DType type = pointer.dtype(loc);
@@ -128,14 +110,61 @@ Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, c
                          "64 bits add, exchange, min and max",
                      loc);
   mlir::Value operand = element(t, value.handle, type, "atomic", loc);
-  mlir::StringAttr within = scopeNamed(t, scope, loc);
-  mlir::Value old = t.create<llvmd::AtomicRMWOp>(loc, *kind, address(t, pointer, "atomic", loc),
-                                                 operand, kRelaxed, scopeText(within));
+  mlir::Value old = t.create<llvmd::AtomicRMWOp>(
+      loc, *kind, address(t, pointer, "atomic", loc), operand, builder::orderingOf(order),
+      builder::scopeNamed(scope, loc));
   return Numeric(t.wrap(old, type, loc));
 }
 
+Vector atomic(AtomicOp op, const Pointer &pointer, const Vector &value, MemoryOrder order,
+              SyncScope scope, Loc loc) {
+  Tracer &t = Tracer::require("atomic", loc);
+  const DType type = pointer.dtype(loc), given = detail::dtypeOf(value.handle(), loc);
+  const std::int64_t size = detail::vectorSize(value.handle(), loc);
+  if (op != AtomicOp::add || !(type == f16 || type == bf16) || size != 2)
+    throw TraceError("there is no atomic " + std::string(builder::atomicUserName(op)) + " on " +
+                         std::to_string(size) + " neighbours of " + std::string(type.name()) +
+                         ": two of f16 or bf16 are added; other elements are combined one by one",
+                     loc);
+  if (given != type)
+    throw TraceError("atomic of elements of " + std::string(type.name()) + " is given " +
+                         std::string(given.name()) + "; .to(fx::" + std::string(type.name()) +
+                         ") converts",
+                     loc);
+  if (pointer.alignment(loc) % 4)
+    throw TraceError("an atomic on two neighbours of 16 bits needs a pointer that is aligned to 4 "
+                     "bytes, and this one is known to be aligned to " +
+                         std::to_string(pointer.alignment(loc)) +
+                         "; recast it to 32 bits, add the offset, and recast it back",
+                     loc);
+  mlir::Value old = t.create<llvmd::AtomicRMWOp>(
+      loc, llvmd::AtomicBinOp::fadd, address(t, pointer, "atomic", loc),
+      t.use(value.handle(), loc), builder::orderingOf(order), builder::scopeNamed(scope, loc));
+  return Vector(t.wrap(old, type, loc));
+}
+
+/// The order of a compare and swap that writes nothing: what `order` has of an acquire.
+static MemoryOrder orderOfFailure(MemoryOrder order) {
+  switch (order) {
+  case MemoryOrder::relaxed:
+  case MemoryOrder::release:
+    return MemoryOrder::relaxed;
+  case MemoryOrder::acquire:
+  case MemoryOrder::acq_rel:
+    return MemoryOrder::acquire;
+  case MemoryOrder::seq_cst:
+    return MemoryOrder::seq_cst;
+  }
+  llvm_unreachable("an order");
+}
+
 Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
-                   const Numeric::Arg &desired, const char *scope) {
+                   const Numeric::Arg &desired, SyncScope scope) {
+  return atomic_cas(pointer, expected, desired, MemoryOrder::relaxed, scope);
+}
+
+Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
+                   const Numeric::Arg &desired, MemoryOrder order, SyncScope scope) {
   Loc loc = desired.loc;
   Tracer &t = Tracer::require("atomic_cas", loc);
   const DType type = pointer.dtype(loc);
@@ -148,10 +177,9 @@ Numeric atomic_cas(const Pointer &pointer, const Numeric::Arg &expected,
     return t.use(detail::bitcast(t.wrap(v, type, loc), bits, loc), loc);
   };
   mlir::Value compared = asBits(expected.handle), written = asBits(desired.handle);
-  mlir::StringAttr within = scopeNamed(t, scope, loc);
-  mlir::Value both =
-      t.create<llvmd::AtomicCmpXchgOp>(loc, address(t, pointer, "atomic_cas", loc), compared,
-                                       written, kRelaxed, kRelaxed, scopeText(within));
+  mlir::Value both = t.create<llvmd::AtomicCmpXchgOp>(
+      loc, address(t, pointer, "atomic_cas", loc), compared, written, builder::orderingOf(order),
+      builder::orderingOf(orderOfFailure(order)), builder::scopeNamed(scope, loc));
   mlir::Value old = t.create<llvmd::ExtractValueOp>(loc, both, 0);
   return Numeric(detail::bitcast(t.wrap(old, bits, loc), type, loc));
 }
@@ -167,40 +195,25 @@ static DType accessed(const Pointer &pointer, const char *what, Loc loc) {
                    loc);
 }
 
-static llvmd::AtomicOrdering orderingOf(MemoryOrder order) {
-  switch (order) {
-  case MemoryOrder::relaxed:
-    return llvmd::AtomicOrdering::monotonic;
-  case MemoryOrder::acquire:
-    return llvmd::AtomicOrdering::acquire;
-  case MemoryOrder::release:
-    return llvmd::AtomicOrdering::release;
-  case MemoryOrder::seq_cst:
-    return llvmd::AtomicOrdering::seq_cst;
-  }
-  llvm_unreachable("an order");
-}
-
-Numeric atomic_load(const Pointer &pointer, MemoryOrder order, const char *scope, Loc loc) {
+Numeric atomic_load(const Pointer &pointer, MemoryOrder order, SyncScope scope, Loc loc) {
   Tracer &t = Tracer::require("atomic_load", loc);
-  if (order == MemoryOrder::release)
+  if (order == MemoryOrder::release || order == MemoryOrder::acq_rel)
     throw TraceError(
         "atomic_load has the order relaxed, acquire or seq_cst; a release is a store's", loc);
   const DType type = pointer.dtype(loc), bits = accessed(pointer, "atomic_load", loc);
   mlir::Value from = address(t, pointer, "atomic_load", loc);
-  mlir::StringAttr within = scopeNamed(t, scope, loc);
   mlir::Value v = t.create<llvmd::LoadOp>(
       loc, builder::elementType(bits, t.context()), from, static_cast<unsigned>(bits.bytes()),
       /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
-      /*isInvariantGroup=*/false, orderingOf(order), scopeText(within));
+      /*isInvariantGroup=*/false, builder::orderingOf(order), builder::scopeNamed(scope, loc));
   return Numeric(detail::bitcast(t.wrap(v, bits, loc), type, loc));
 }
 
 void atomic_store(const Pointer &pointer, const Numeric::Arg &value, MemoryOrder order,
-                  const char *scope) {
+                  SyncScope scope) {
   Loc loc = value.loc;
   Tracer &t = Tracer::require("atomic_store", loc);
-  if (order == MemoryOrder::acquire)
+  if (order == MemoryOrder::acquire || order == MemoryOrder::acq_rel)
     throw TraceError("atomic_store has the order relaxed, release or seq_cst; an acquire is a "
                      "load's",
                      loc);
@@ -208,10 +221,9 @@ void atomic_store(const Pointer &pointer, const Numeric::Arg &value, MemoryOrder
   Handle number = t.wrap(element(t, value.handle, type, "atomic_store", loc), type, loc);
   mlir::Value written = t.use(detail::bitcast(number, bits, loc), loc);
   mlir::Value to = address(t, pointer, "atomic_store", loc);
-  mlir::StringAttr within = scopeNamed(t, scope, loc);
   t.create<llvmd::StoreOp>(loc, written, to, static_cast<unsigned>(bits.bytes()),
                            /*isVolatile=*/false, /*isNonTemporal=*/false,
-                           /*isInvariantGroup=*/false, orderingOf(order), scopeText(within));
+                           /*isInvariantGroup=*/false, builder::orderingOf(order), builder::scopeNamed(scope, loc));
 }
 
 FLYDSL_NAMESPACE_END

@@ -1,0 +1,43 @@
+// Addresses as arguments: a parameter of type fx::Pointer.
+#pragma once
+
+#include <flydsl/args.h>
+#include <flydsl/tensor.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// What a launch passes for a parameter of type fx::Pointer: an address in global memory and the
+/// type of the elements there. The type is part of the signature, the address is not. Nothing says
+/// how far the memory reaches; a tensor does. A launch with a null pointer, or with one that is not a
+/// multiple of the element's size, is a TraceError.
+class PointerArg {
+public:
+  PointerArg(const void *address, DType type) : address_(address), type_(type) {}
+  /// float, std::int32_t, fx::bfloat16_t: whatever a DeviceArray may hold.
+  template <class T>
+    requires requires { DTypeOf<std::remove_const_t<T>>::value; }
+  PointerArg(T *address) : PointerArg(address, dtype_of<T>) {}
+
+  const void *address() const { return address_; }
+  DType dtype() const { return type_; }
+
+private:
+  const void *address_;
+  DType type_;
+};
+
+template <> struct ArgTraits<Pointer> {
+  template <class Host> static void pack(ArgPack &to, const Host &host) {
+    static_assert(std::is_convertible_v<const Host &, PointerArg>,
+                  "a Pointer parameter takes a pointer to elements that a DeviceArray may hold, or "
+                  "fx::PointerArg(address, dtype)");
+    const PointerArg pointer = host;
+    to.pointer(pointer.dtype(), pointer.address());
+  }
+  static Pointer make(ParamReader &from) {
+    const DType type(static_cast<DType::Kind>(from.next().type->bits));
+    return Pointer::from_address(ArgTraits<Int64>::make(from), type);
+  }
+};
+
+FLYDSL_NAMESPACE_END
