@@ -267,65 +267,6 @@ template <class P> struct ArgTraits {
   static P make(ParamReader &from) { return P::from_param(from.next()); }
 };
 
-/// A parameter that is known while tracing: an int, bool, float, enum, string or dtype. Each value
-/// makes a kernel of its own. A constant that is a number may stand wherever a host number may: `i
-/// * block + 1`, `fx::range(taps)`.
-template <class T> class Constexpr {
-public:
-  using constant_type = T;
-
-  constexpr Constexpr(T value) : value_(std::move(value)) {}
-  /// The constant itself.
-  constexpr const T &value() const { return value_; }
-  constexpr operator const T &() const { return value_; }
-
-private:
-  T value_;
-};
-
-template <class T> struct ArgTraits<Constexpr<T>> {
-  static constexpr bool isText = std::is_convertible_v<const T &, std::string_view>;
-  static_assert(isText || std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, DType>,
-                "Constexpr holds an int, bool, float, enum, string or dtype");
-
-  template <class Host> static void pack(ArgPack &to, const Host &host) {
-    static_assert(std::is_convertible_v<const Host &, T> ||
-                      std::is_convertible_v<const Host &, const Constexpr<T> &>,
-                  "the argument does not convert to the Constexpr's type");
-    if constexpr (isText) {
-      to.constant(std::string_view(host));
-    } else if constexpr (std::is_same_v<T, DType>) {
-      to.constant(static_cast<std::uint64_t>(static_cast<T>(host).kind()));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      double wide = static_cast<T>(host);
-      std::uint64_t bits;
-      std::memcpy(&bits, &wide, sizeof bits);
-      to.constant(bits);
-    } else if constexpr (std::is_integral_v<T> && std::is_integral_v<Host>) {
-      const T kept = static_cast<T>(host);
-      if (static_cast<Host>(kept) != host || (kept < T{}) != (host < Host{}))
-        to.fail("the integer is out of the constant's range");
-      to.constant(static_cast<std::uint64_t>(kept));
-    } else {
-      to.constant(static_cast<std::uint64_t>(static_cast<T>(host)));
-    }
-  }
-  static Constexpr<T> make(ParamReader &from) {
-    const detail::ArgType &type = *from.next().type;
-    if constexpr (isText) {
-      return Constexpr<T>(T(type.text));
-    } else if constexpr (std::is_same_v<T, DType>) {
-      return Constexpr<T>(DType(static_cast<DType::Kind>(type.bits)));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      double wide;
-      std::memcpy(&wide, &type.bits, sizeof wide);
-      return Constexpr<T>(static_cast<T>(wide));
-    } else {
-      return Constexpr<T>(static_cast<T>(type.bits));
-    }
-  }
-};
-
 /// Several parameters of one type: the buffers of all devices, the weights of all experts.
 template <class P, std::size_t N> struct ArgTraits<std::array<P, N>> {
   template <class Host> static void pack(ArgPack &to, const std::array<Host, N> &hosts) {

@@ -2,6 +2,8 @@
 // them once, and remembers it.
 #pragma once
 
+#include <flydsl/detail/fields.h>
+#include <flydsl/dtype.h>
 #include <flydsl/executable.h>
 #include <flydsl/stream.h>
 
@@ -65,6 +67,88 @@ private:
   const Value &find(const std::string &name) const;
   std::vector<Entry> entries_;
 };
+
+namespace detail {
+
+template <class T> void addEntries(std::vector<Config::Entry> &to, std::string name, const T &value) {
+  if constexpr (PlainStruct<T>)
+    eachField(value, [&](std::string_view field, const auto &inner) {
+      addEntries(to, (name.empty() ? "" : name + ".") + std::string(field), inner);
+    });
+  else if constexpr (IsStdArray<T>::value)
+    for (std::size_t i = 0; i < value.size(); ++i)
+      addEntries(to, name + "." + std::to_string(i), value[i]);
+  else if constexpr (std::is_enum_v<T>)
+    to.emplace_back(std::move(name), static_cast<std::underlying_type_t<T>>(value));
+  else if constexpr (std::is_same_v<T, DType>)
+    to.emplace_back(std::move(name), Config::Value(std::string(value.name())));
+  else if constexpr (std::is_arithmetic_v<T>)
+    to.emplace_back(std::move(name), value);
+  else {
+    static_assert(std::is_convertible_v<const T &, std::string>,
+                  "a Config holds numbers, flags, texts, enums, dtypes, and structs and arrays of "
+                  "them; what else a configuration has follows from these");
+    to.emplace_back(std::move(name), Config::Value(std::string(value)));
+  }
+}
+
+/// Throws Error for a number that the type of the field does not hold.
+[[noreturn]] FLYDSL_API void failField(const std::string &name, const Config &config,
+                                       const char *expected);
+FLYDSL_API DType dtypeNamed(const std::string &name, const Config &config);
+
+template <class T> void takeEntries(const Config &from, std::string name, T &value, std::size_t &taken) {
+  if constexpr (PlainStruct<T>) {
+    eachField(value, [&](std::string_view field, auto &inner) {
+      takeEntries(from, (name.empty() ? "" : name + ".") + std::string(field), inner, taken);
+    });
+  } else if constexpr (IsStdArray<T>::value) {
+    for (std::size_t i = 0; i < value.size(); ++i)
+      takeEntries(from, name + "." + std::to_string(i), value[i], taken);
+  } else {
+    ++taken;
+    if constexpr (std::is_same_v<T, bool>) {
+      value = from.flag(name);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      value = static_cast<T>(from.real(name));
+    } else if constexpr (std::is_same_v<T, DType>) {
+      value = dtypeNamed(name, from);
+    } else if constexpr (std::is_integral_v<T>) {
+      const std::int64_t number = from.integer(name);
+      if (!std::in_range<T>(number))
+        failField(name, from, "a number that the field holds");
+      value = static_cast<T>(number);
+    } else if constexpr (std::is_enum_v<T>) {
+      std::underlying_type_t<T> number;
+      --taken;
+      takeEntries(from, name, number, taken);
+      value = static_cast<T>(number);
+    } else {
+      value = from.text(name);
+    }
+  }
+}
+FLYDSL_API void expectAllTaken(const Config &config, std::size_t taken);
+
+} // namespace detail
+
+/// The fields of a struct by name, "stage.count" for a field of a field and "waves.0" for an element
+/// of an array. A field is a number, flag, text, enum or dtype, or a struct or array of them.
+template <detail::PlainStruct T> Config to_config(const T &configuration) {
+  std::vector<Config::Entry> entries;
+  detail::addEntries(entries, {}, configuration);
+  return Config(std::move(entries));
+}
+
+/// The struct of which to_config makes `config`. Throws Error for a field that is missing or of
+/// another type, a number that the field does not hold, and a value that is no field's.
+template <detail::PlainStruct T> T from_config(const Config &config) {
+  T configuration{};
+  std::size_t taken = 0;
+  detail::takeEntries(config, {}, configuration, taken);
+  detail::expectAllTaken(config, taken);
+  return configuration;
+}
 
 /// One configuration, compiled.
 struct Candidate {

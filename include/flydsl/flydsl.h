@@ -17,6 +17,7 @@
 #include <flydsl/print.h>
 #include <flydsl/random.h>
 #include <flydsl/reduce.h>
+#include <flydsl/require.h>
 #include <flydsl/rocdl/rocdl.h>
 #include <flydsl/shared.h>
 #include <flydsl/stream.h>

@@ -2,7 +2,7 @@
 // arguments is new, the call traces, compiles and loads the kernel; then it launches it.
 #pragma once
 
-#include <flydsl/args.h>
+#include <flydsl/constexpr.h>
 #include <flydsl/detail/kernel_spec.h>
 #include <flydsl/executable.h>
 #include <flydsl/launch.h>

@@ -54,6 +54,106 @@ template <> struct fx::ArgTraits<Pair> {
   }
 };
 
+namespace {
+enum class Order { rows, columns = 5 };
+struct Stage {
+  int count = 2;
+  double slack = 0.5;
+  friend bool operator==(const Stage &, const Stage &) = default;
+};
+struct Tile {
+  int m = 128;
+  unsigned n = 64;
+  std::int64_t k = -8;
+  fx::DType dtype = fx::f16;
+  bool swizzled = true;
+  bool split = false;
+  std::string schedule = "inter-wave";
+  std::array<int, 2> waves = {2, 4};
+  Stage stage;
+  Order order = Order::columns;
+  friend bool operator==(const Tile &, const Tile &) = default;
+};
+struct OneField {
+  int only = 7;
+};
+
+struct Read {
+  Tile tile;
+  std::string symbol;
+};
+
+Read readBack(const Tile &tile) {
+  fx::ArgPack pack;
+  fx::ArgTraits<fx::Constexpr<Tile>>::pack(pack, tile);
+  CHECK(pack.error() == nullptr);
+  CHECK(pack.byteCount() == 0);
+  std::vector<fx::detail::ArgType> types = pack.types();
+  std::vector<fx::detail::ParamHandle> handles;
+  for (const fx::detail::ArgType &type : types)
+    handles.push_back({nullptr, &type});
+  fx::ParamReader reader(handles.data(), handles.size());
+  const auto constant = fx::ArgTraits<fx::Constexpr<Tile>>::make(reader);
+  CHECK(reader.left() == 0);
+  CHECK(constant->m == tile.m);
+  return {constant.value(), reader.symbol().str()};
+}
+} // namespace
+
+TEST_CASE("a configuration is read back field by field, and names the kernel's symbol") {
+  static_assert(fx::detail::fieldCount<Tile> == 10);
+  static_assert(fx::detail::fieldNames<Tile>[4] == "swizzled");
+  static_assert(fx::detail::fieldNames<OneField>[0] == "only");
+  const Read read = readBack({});
+  CHECK(read.tile == Tile{});
+  CHECK(read.symbol == "128x64xm8_f16_swizzled_inter_wave_2x4x2x0p5x5");
+
+  Tile other;
+  other.m = 1;
+  other.dtype = fx::f8E4M3FN;
+  other.swizzled = false;
+  other.split = true;
+  other.schedule = "";
+  other.stage.slack = -1e300;
+  const Read second = readBack(other);
+  CHECK(second.tile == other);
+  CHECK(second.symbol == "1x64xm8_f8E4M3FN_split_2x4x2xm1e300x5");
+}
+
+TEST_CASE("configurations that differ in any field have different signatures") {
+  const auto words = [](const Tile &tile) {
+    fx::ArgPack pack;
+    fx::ArgTraits<fx::Constexpr<Tile>>::pack(pack, tile);
+    return std::vector<std::uint64_t>(pack.word() + 1, pack.word() + pack.words());
+  };
+  std::vector<Tile> tiles(11);
+  tiles[1].m = 129;
+  tiles[2].n = 1;
+  tiles[3].k = 8;
+  tiles[4].dtype = fx::bf16;
+  tiles[5].swizzled = false;
+  tiles[6].split = true;
+  tiles[7].schedule = "intra-wave";
+  tiles[8].waves = {4, 2};
+  tiles[9].stage.slack = 0.25;
+  tiles[10].order = Order::rows;
+  for (std::size_t a = 0; a < tiles.size(); ++a)
+    for (std::size_t b = 0; b < tiles.size(); ++b)
+      CHECK((words(tiles[a]) == words(tiles[b])) == (a == b));
+}
+
+TEST_CASE("a symbol's text that is too long ends in its hash") {
+  fx::detail::SymbolText a, b;
+  for (int i = 0; i < 60; ++i) {
+    a.number(std::int64_t{1000} + i);
+    b.number(std::int64_t{1000} + i);
+  }
+  CHECK(a.str() == b.str());
+  CHECK(a.str().size() == 128);
+  b.number(std::int64_t{1});
+  CHECK(a.str() != b.str());
+}
+
 TEST_CASE("scalars are checked for range on the way in") {
   CHECK(packed<FakeInt32>(-2) == "i32 [254 255 255 255]");
   CHECK(packed<FakeInt32>(std::int64_t{5}) == "i32 [5 0 0 0]");

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -228,4 +229,61 @@ TEST_CASE("a configuration's numbers are of any integer type") {
   CHECK(fx::Config{{"n", std::int64_t(3)}}.integer("n") == 3);
   CHECK_THROWS_WITH((fx::Config{{"n", ~std::size_t(0)}}),
                     Contains("18446744073709551615") && Contains("63 bits"));
+}
+
+namespace {
+struct Stage {
+  int count = 2;
+  float slack = 0.5f;
+};
+enum class Order : std::uint8_t { rows, columns = 5 };
+struct Tile {
+  int m = 128;
+  std::int8_t k = -8;
+  fx::DType dtype = fx::f16;
+  bool swizzled = true;
+  std::string schedule = "direct";
+  std::array<int, 2> waves = {2, 4};
+  Stage stage;
+  Order order = Order::columns;
+};
+} // namespace
+
+TEST_CASE("a struct becomes a configuration and comes back") {
+  const fx::Config config = fx::to_config(Tile{});
+  CHECK(config.str() == "m=128 k=-8 dtype=f16 swizzled=true schedule=direct waves.0=2 waves.1=4 "
+                        "stage.count=2 stage.slack=0.500000 order=5");
+  Tile other;
+  other.m = 64;
+  other.dtype = fx::bf16;
+  other.swizzled = false;
+  other.waves = {1, 8};
+  other.stage.slack = 0.25f;
+  other.order = Order::rows;
+  const Tile back = fx::from_config<Tile>(fx::to_config(other));
+  CHECK(fx::to_config(back) == fx::to_config(other));
+  CHECK(back.dtype == fx::bf16);
+  CHECK(back.waves[1] == 8);
+  CHECK(back.stage.slack == 0.25f);
+  CHECK(back.order == Order::rows);
+}
+
+TEST_CASE("a configuration that is no such struct's is refused") {
+  const auto with = [](const std::string &name, fx::Config::Value value) {
+    std::vector<fx::Config::Entry> entries;
+    for (const fx::Config::Entry &entry : fx::to_config(Tile{}).entries())
+      entries.emplace_back(entry.name, entry.name == name ? value : entry.value);
+    return fx::Config(entries);
+  };
+  const auto read = [](const fx::Config &config) { return fx::from_config<Tile>(config); };
+  CHECK_THROWS_WITH(read(with("k", std::int64_t{200})),
+                    Contains("the value k of the configuration") &&
+                        Contains("k=200") && Contains("is not a number that the field holds"));
+  CHECK_THROWS_WITH(read(with("order", std::int64_t{256})), Contains("order"));
+  CHECK_THROWS_WITH(read(with("m", true)), Contains("the value m of a configuration is no integer"));
+  CHECK_THROWS_WITH(read(with("dtype", "f17")), Contains("the name of a dtype"));
+  CHECK_THROWS_WITH(read(fx::Config{{"m", 1}}), Contains("no value k in the configuration"));
+  std::vector<fx::Config::Entry> more = fx::to_config(Tile{}).entries();
+  more.emplace_back("stages", 3);
+  CHECK_THROWS_WITH(read(fx::Config(more)), Contains("has 11 values, where the struct has 10"));
 }

@@ -3,6 +3,7 @@
 // traced kernel.
 #pragma once
 
+#include <flydsl/detail/symbol_text.h>
 #include <flydsl/dtype.h>
 
 #include <cstddef>
@@ -88,9 +89,12 @@ public:
   ParamReader(const ParamHandle *first, std::size_t count) : next_(first), end_(first + count) {}
   const ParamHandle &next() { return *next_++; }
   std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
+  /// What the configurations among the parameters add to the kernel's symbol.
+  SymbolText &symbol() { return symbol_; }
 
 private:
   const ParamHandle *next_, *end_;
+  SymbolText symbol_;
 };
 
 } // namespace detail

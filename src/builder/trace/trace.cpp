@@ -93,6 +93,11 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   }
   detail::ParamReader reader(handles.data(), handles.size());
   spec.body(reader);
+  // Only the parameters, once they are read, say which configuration this is.
+  if (const std::string configuration = reader.symbol().str(); !configuration.empty()) {
+    result.kernelName += "_" + configuration;
+    func.setName(result.kernelName);
+  }
   tracer.diagnostics.throwDeferred();
   tracer.exits.finish(loc);
   if (mlir::failed(mlir::verify(*result.module)))

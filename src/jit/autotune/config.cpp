@@ -44,4 +44,28 @@ std::string Config::str() const {
   return all;
 }
 
+namespace detail {
+
+void failField(const std::string &name, const Config &config, const char *expected) {
+  throw Error("the value " + name + " of the configuration " + config.str() + " is not " + expected);
+}
+
+DType dtypeNamed(const std::string &name, const Config &config) {
+  const std::string &text = config.text(name);
+  for (auto kind = DType::Kind::none; kind <= DType::Kind::f4E2M1FN;
+       kind = static_cast<DType::Kind>(static_cast<int>(kind) + 1))
+    if (DType(kind).name() == text)
+      return kind;
+  failField(name, config, "the name of a dtype, such as f16");
+}
+
+void expectAllTaken(const Config &config, std::size_t taken) {
+  if (config.entries().size() != taken)
+    throw Error("the configuration " + config.str() + " has " +
+                std::to_string(config.entries().size()) + " values, where the struct has " +
+                std::to_string(taken) + " fields");
+}
+
+} // namespace detail
+
 FLYDSL_NAMESPACE_END

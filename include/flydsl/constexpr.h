@@ -1,0 +1,179 @@
+// Parameters that are known while tracing: single values, and configurations of several.
+#pragma once
+
+#include <flydsl/args.h>
+#include <flydsl/detail/fields.h>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+FLYDSL_NAMESPACE_BEGIN
+
+/// A parameter that is known while tracing: an int, bool, float, enum, string or dtype, or a
+/// configuration. Each value is a kernel of its own. A constant that is a number stands wherever a
+/// host number may: `i * block + 1`, `fx::range(taps)`.
+///
+/// A configuration is a plain struct of such values, of layouts, tiled copies and the like, of
+/// std::array of them, and of further such structs; it has at most 32 fields. Its numbers and names
+/// go into the kernel's symbol, so that a profile tells configurations apart:
+///
+///   struct Tile { int m = 128, n = 128, k = 64; fx::DType dtype = fx::f16; };
+///   fx::Kernel gemm{"gemm", [](fx::Tensor a, fx::Constexpr<Tile> tile) { ... tile->m ... }};
+///
+/// is the symbol gemm_128x128x64_f16.
+template <class T> class Constexpr {
+public:
+  using constant_type = T;
+
+  constexpr Constexpr(T value) : value_(std::move(value)) {}
+  /// The constant itself.
+  constexpr const T &value() const { return value_; }
+  constexpr operator const T &() const { return value_; }
+  /// A field of a configuration.
+  constexpr const T *operator->() const
+    requires detail::PlainStruct<T>
+  {
+    return &value_;
+  }
+
+private:
+  T value_;
+};
+
+namespace detail {
+
+template <class T>
+concept TextConstant = std::is_convertible_v<const T &, std::string_view>;
+template <class T>
+concept NumberConstant = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, DType>;
+
+/// How a constant of type T stands in a signature, and how it is read back from it.
+template <class T> struct ConstantTraits {
+  static_assert(TextConstant<T> || NumberConstant<T>,
+                "Constexpr holds an int, bool, float, enum, string or dtype, or a plain struct of "
+                "these, of layouts and of arrays of them");
+
+  static void pack(ArgPack &to, const T &value) {
+    if constexpr (TextConstant<T>) {
+      to.constant(std::string_view(value));
+    } else if constexpr (std::is_same_v<T, DType>) {
+      to.constant(static_cast<std::uint64_t>(value.kind()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      const double wide = value;
+      std::uint64_t bits;
+      std::memcpy(&bits, &wide, sizeof bits);
+      to.constant(bits);
+    } else {
+      to.constant(static_cast<std::uint64_t>(value));
+    }
+  }
+  static T make(ParamReader &from) {
+    const ArgType &type = *from.next().type;
+    if constexpr (TextConstant<T>) {
+      return T(type.text);
+    } else if constexpr (std::is_same_v<T, DType>) {
+      return DType(static_cast<DType::Kind>(type.bits));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      double wide;
+      std::memcpy(&wide, &type.bits, sizeof wide);
+      return static_cast<T>(wide);
+    } else {
+      return static_cast<T>(type.bits);
+    }
+  }
+};
+
+template <class T>
+  requires TracedParam<T>
+struct ConstantTraits<T> {
+  static_assert(T::param_kind == ArgType::Kind::staticValue,
+                "a configuration holds what is known while tracing: a Tensor or a traced number is "
+                "a parameter of its own");
+  static void pack(ArgPack &to, const T &value) { to.staticValue(value.static_arg()); }
+  static T make(ParamReader &from) { return T::from_param(from.next()); }
+};
+
+template <class T, std::size_t N> struct ConstantTraits<std::array<T, N>> {
+  static void pack(ArgPack &to, const std::array<T, N> &values) {
+    for (const T &value : values)
+      ConstantTraits<T>::pack(to, value);
+  }
+  static std::array<T, N> make(ParamReader &from) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<T, N>{(static_cast<void>(I), ConstantTraits<T>::make(from))...};
+    }(std::make_index_sequence<N>{});
+  }
+};
+
+/// Adds the values of a configuration to a kernel's symbol. Layouts and the like, which have no
+/// short text, add nothing.
+template <class T> void addToSymbol(SymbolText &symbol, std::string_view name, const T &value) {
+  if constexpr (PlainStruct<T>) {
+    eachField(value, [&](std::string_view field, const auto &inner) {
+      addToSymbol(symbol, field, inner);
+    });
+  } else if constexpr (IsStdArray<T>::value) {
+    for (const auto &inner : value)
+      addToSymbol(symbol, name, inner);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    symbol.flag(name, value);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    symbol.real(value);
+  } else if constexpr (std::is_enum_v<T>) {
+    addToSymbol(symbol, name, static_cast<std::underlying_type_t<T>>(value));
+  } else if constexpr (std::is_unsigned_v<T>) {
+    symbol.number(static_cast<std::uint64_t>(value));
+  } else if constexpr (std::is_integral_v<T>) {
+    symbol.number(static_cast<std::int64_t>(value));
+  } else if constexpr (std::is_same_v<T, DType>) {
+    symbol.word(value.name());
+  } else if constexpr (TextConstant<T>) {
+    symbol.word(value);
+  }
+}
+
+template <PlainStruct T> struct ConstantTraits<T> {
+  static void pack(ArgPack &to, const T &value) {
+    withFields(value, [&](const auto &...field) {
+      (..., ConstantTraits<std::remove_cvref_t<decltype(field)>>::pack(to, field));
+    });
+  }
+  static T make(ParamReader &from) {
+    using Pointers = decltype(withFields(
+        std::declval<const T &>(), [](const auto &...field) { return std::tuple{&field...}; }));
+    return [&]<class... Field>(std::type_identity<std::tuple<const Field *...>>) {
+      return T{ConstantTraits<Field>::make(from)...};
+    }(std::type_identity<Pointers>{});
+  }
+};
+
+} // namespace detail
+
+template <class T> struct ArgTraits<Constexpr<T>> {
+  template <class Host> static void pack(ArgPack &to, const Host &host) {
+    static_assert(std::is_convertible_v<const Host &, T> ||
+                      std::is_convertible_v<const Host &, const Constexpr<T> &>,
+                  "the argument does not convert to the Constexpr's type");
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<Host>) {
+      const T kept = static_cast<T>(host);
+      if (static_cast<Host>(kept) != host || (kept < T{}) != (host < Host{}))
+        to.fail("the integer is out of the constant's range");
+      to.constant(static_cast<std::uint64_t>(kept));
+    } else if constexpr (detail::TextConstant<T>) {
+      to.constant(std::string_view(host));
+    } else if constexpr (std::is_convertible_v<const Host &, const T &>) {
+      detail::ConstantTraits<T>::pack(to, static_cast<const T &>(host));
+    } else {
+      detail::ConstantTraits<T>::pack(to, static_cast<T>(host));
+    }
+  }
+  static Constexpr<T> make(ParamReader &from) {
+    Constexpr<T> constant(detail::ConstantTraits<T>::make(from));
+    if constexpr (detail::PlainStruct<T>)
+      detail::addToSymbol(from.symbol(), {}, constant.value());
+    return constant;
+  }
+};
+
+FLYDSL_NAMESPACE_END
