@@ -18,7 +18,9 @@ public:
     requires requires { DTypeOf<std::remove_const_t<T>>::value; }
   PointerArg(T *address) : PointerArg(address, dtype_of<T>) {}
 
+  /// The address that the kernel gets.
   const void *address() const { return address_; }
+  /// The type of the elements there.
   DType dtype() const { return type_; }
 
 private:

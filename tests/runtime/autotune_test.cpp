@@ -271,7 +271,8 @@ TEST_CASE("a struct becomes a configuration and comes back") {
 TEST_CASE("a configuration that is no such struct's is refused") {
   const auto with = [](const std::string &name, fx::Config::Value value) {
     std::vector<fx::Config::Entry> entries;
-    for (const fx::Config::Entry &entry : fx::to_config(Tile{}).entries())
+    const fx::Config whole = fx::to_config(Tile{});
+    for (const fx::Config::Entry &entry : whole.entries())
       entries.emplace_back(entry.name, entry.name == name ? value : entry.value);
     return fx::Config(entries);
   };

@@ -32,15 +32,20 @@ TEST_CASE("a demand that is met does nothing") {
   fx::require(1 + 1 == 2, "{} is said never", 3);
 }
 
+// Each call stands on the line that it names.
 TEST_CASE("a demand that fails says its text with the values, at the caller's line") {
-  CHECK(messageOf([] { fx::require(false, "k is even"); }, __LINE__) == "k is even");
-  CHECK(messageOf([] { fx::require(false, "k is {}, not {}", 16, 17u); }, __LINE__) ==
-        "k is 16, not 17");
-  CHECK(messageOf([] { fx::require(false, "{}{}", "a", std::string("b")); }, __LINE__) == "ab");
-  CHECK(messageOf([] { fx::require(false, "{} at {}", fx::f16, Shape()); }, __LINE__) ==
-        "f16 at (4,8)");
-  CHECK(messageOf([] { fx::require(false, "{} {}", true, Schedule::pipelined); }, __LINE__) ==
-        "true 1");
-  // A value's own braces are no place for another value.
-  CHECK(messageOf([] { fx::require(false, "{} and {}", "{}", "x"); }, __LINE__) == "{} and x");
+  // clang-format off
+  const std::string plain = messageOf([] { fx::require(false, "k is even"); }, __LINE__);
+  const std::string two = messageOf([] { fx::require(false, "k is {}, not {}", 16, 17u); }, __LINE__);
+  const std::string texts = messageOf([] { fx::require(false, "{}{}", "a", std::string("b")); }, __LINE__);
+  const std::string named = messageOf([] { fx::require(false, "{} at {}", fx::f16, Shape()); }, __LINE__);
+  const std::string values = messageOf([] { fx::require(false, "{} {}", true, Schedule::pipelined); }, __LINE__);
+  const std::string braces = messageOf([] { fx::require(false, "{} and {}", "{}", "x"); }, __LINE__);
+  // clang-format on
+  CHECK(plain == "k is even");
+  CHECK(two == "k is 16, not 17");
+  CHECK(texts == "ab");
+  CHECK(named == "f16 at (4,8)");
+  CHECK(values == "true 1");
+  CHECK(braces == "{} and x"); // a value's own braces are no place for another value
 }
