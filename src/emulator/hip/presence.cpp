@@ -14,7 +14,10 @@ using Clock = std::chrono::steady_clock;
 /// needs. So it waits no longer than this.
 constexpr std::chrono::seconds kHeldUp{2};
 
+/// Threads that are inside, or that look whether they may enter; a fork waits for them.
 std::atomic<unsigned> threadsInside{0};
+/// Of these, the threads that did enter.
+std::atomic<unsigned> threadsAtWork{0};
 std::atomic<bool> forking{false}, restartDue{false}, lost{false};
 std::atomic<void (*)()> restarter{nullptr};
 thread_local unsigned depth = 0, pinned = 0;
@@ -31,9 +34,11 @@ void inParent() { forking.store(false); }
 
 void inChild() {
   const unsigned own = depth ? 1 : 0;
-  if (threadsInside.load() > own)
+  // A thread that only looked whether it may enter has changed nothing.
+  if (threadsAtWork.load() > own)
     lost.store(true);
   threadsInside.store(own);
+  threadsAtWork.store(own);
   forking.store(false);
   restartDue.store(true);
 }
@@ -50,12 +55,19 @@ void enter() {
   watchForks();
   for (const auto end = Clock::now() + kHeldUp;;) {
     threadsInside.fetch_add(1);
-    if (!forking.load() || Clock::now() >= end)
+    if (!forking.load() || Clock::now() >= end) {
+      threadsAtWork.fetch_add(1);
       return;
+    }
     threadsInside.fetch_sub(1);
     while (forking.load() && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+}
+
+void leave() {
+  threadsAtWork.fetch_sub(1);
+  threadsInside.fetch_sub(1);
 }
 
 } // namespace
@@ -71,13 +83,13 @@ Inside::Inside() {
 
 Inside::~Inside() {
   if (--depth == 0)
-    threadsInside.fetch_sub(1);
+    leave();
 }
 
 Outside::Outside() : depth_(pinned ? 0 : depth) {
   if (depth_) {
     depth = 0;
-    threadsInside.fetch_sub(1);
+    leave();
   }
 }
 
