@@ -82,14 +82,7 @@ public:
   std::vector<std::string> stages(const CompileOptions &, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = {"fly-rewrite-func-signature",
-                "fly-canonicalize",
-                "fly-layout-lowering",
-                "fly-int-swizzle-simplify",
-                "canonicalize",
-                "fly-convert-atom-call-to-ssa-form",
-                "fly-promote-regmem-to-vectorssa{pieces=true}",
-                "convert-fly-to-llvm"};
+      stages = flyStages("convert-fly-to-llvm");
     stages.push_back("canonicalize");
     stages.push_back("gpu.module(convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,"
                      "convert-to-llvm,reconcile-unrealized-casts)");

@@ -1,4 +1,4 @@
-// What a backend does unless it says otherwise.
+// What backends share, and what a backend does unless it says otherwise.
 #include "jit/compile/codegen/backend.h"
 
 #include "jit/compile/codegen/codegen.h"
@@ -6,6 +6,17 @@
 #include "mlir/IR/BuiltinAttributes.h"
 
 namespace flydsl::jit {
+
+std::vector<std::string> flyStages(const char *conversion) {
+  return {"fly-rewrite-func-signature",
+          "fly-canonicalize",
+          "fly-layout-lowering",
+          "fly-int-swizzle-simplify",
+          "canonicalize",
+          "fly-convert-atom-call-to-ssa-form",
+          "fly-promote-regmem-to-vectorssa{pieces=true}",
+          conversion};
+}
 
 std::string Backend::problemWith(const CompileOptions &) const { return {}; }
 

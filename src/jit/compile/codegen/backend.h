@@ -32,6 +32,10 @@ struct LlvmProcessor {
   std::string features; ///< such as "+sramecc,-xnack"; empty where nothing is fixed
 };
 
+/// The stages from traced Fly IR to LLVM's dialect, which are the same for every vendor but for the
+/// last one: the vendor's conversion.
+std::vector<std::string> flyStages(const char *conversion);
+
 /// Backends have no state, live as long as the process, and are called from many threads at once.
 /// The target's id is parsed before a backend is asked (`Target::parse`): programs without a
 /// compiler do it too.

@@ -75,14 +75,7 @@ public:
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = {"fly-rewrite-func-signature",
-                "fly-canonicalize",
-                "fly-layout-lowering",
-                "fly-int-swizzle-simplify",
-                "canonicalize",
-                "fly-convert-atom-call-to-ssa-form",
-                "fly-promote-regmem-to-vectorssa{pieces=true}",
-                "convert-fly-to-rocdl"};
+      stages = flyStages("convert-fly-to-rocdl");
     stages.push_back("canonicalize");
     stages.push_back(
         "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
