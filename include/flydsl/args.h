@@ -65,9 +65,11 @@ public:
   void pointer(DType type, const void *address) {
     const auto bits = reinterpret_cast<std::uint64_t>(address);
     const std::uint64_t bytes = static_cast<std::uint64_t>(type.memory_bits()) / 8;
-    if (!address) [[unlikely]]
+    if (!bytes) [[unlikely]]
+      fail("a pointer's elements take whole bytes: the type is none, or narrower than 8 bits");
+    else if (!address) [[unlikely]]
       failNull("the pointer is null");
-    else if (bytes && bits % bytes) [[unlikely]]
+    else if (bits % bytes) [[unlikely]]
       fail("the pointer is not aligned to its elements");
     constant(static_cast<std::uint64_t>(type.kind()));
     scalar(DType::Kind::i64, bits);
@@ -267,6 +269,15 @@ template <class P> struct ArgTraits {
   static P make(ParamReader &from) { return P::from_param(from.next()); }
 };
 
+namespace detail {
+/// N results of `next`, called in order; P need not be constructible otherwise.
+template <class P, std::size_t N, class F> std::array<P, N> arrayOf(F next) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<P, N>{(static_cast<void>(I), next())...};
+  }(std::make_index_sequence<N>{});
+}
+} // namespace detail
+
 /// Several parameters of one type: the buffers of all devices, the weights of all experts.
 template <class P, std::size_t N> struct ArgTraits<std::array<P, N>> {
   template <class Host> static void pack(ArgPack &to, const std::array<Host, N> &hosts) {
@@ -274,9 +285,7 @@ template <class P, std::size_t N> struct ArgTraits<std::array<P, N>> {
       ArgTraits<P>::pack(to, host);
   }
   static std::array<P, N> make(ParamReader &from) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<P, N>{(static_cast<void>(I), ArgTraits<P>::make(from))...};
-    }(std::make_index_sequence<N>{});
+    return detail::arrayOf<P, N>([&] { return ArgTraits<P>::make(from); });
   }
 };
 

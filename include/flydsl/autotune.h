@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -70,10 +71,15 @@ private:
 
 namespace detail {
 
+/// The name of a field inside the struct `name`; the outermost struct has no name.
+inline std::string fieldOf(const std::string &name, std::string_view field) {
+  return (name.empty() ? "" : name + ".") + std::string(field);
+}
+
 template <class T> void addEntries(std::vector<Config::Entry> &to, std::string name, const T &value) {
   if constexpr (PlainStruct<T>)
     eachField(value, [&](std::string_view field, const auto &inner) {
-      addEntries(to, (name.empty() ? "" : name + ".") + std::string(field), inner);
+      addEntries(to, fieldOf(name, field), inner);
     });
   else if constexpr (IsStdArray<T>::value)
     for (std::size_t i = 0; i < value.size(); ++i)
@@ -100,7 +106,7 @@ FLYDSL_API DType dtypeNamed(const std::string &name, const Config &config);
 template <class T> void takeEntries(const Config &from, std::string name, T &value, std::size_t &taken) {
   if constexpr (PlainStruct<T>) {
     eachField(value, [&](std::string_view field, auto &inner) {
-      takeEntries(from, (name.empty() ? "" : name + ".") + std::string(field), inner, taken);
+      takeEntries(from, fieldOf(name, field), inner, taken);
     });
   } else if constexpr (IsStdArray<T>::value) {
     for (std::size_t i = 0; i < value.size(); ++i)

@@ -100,9 +100,7 @@ template <class T, std::size_t N> struct ConstantTraits<std::array<T, N>> {
       ConstantTraits<T>::pack(to, value);
   }
   static std::array<T, N> make(ParamReader &from) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<T, N>{(static_cast<void>(I), ConstantTraits<T>::make(from))...};
-    }(std::make_index_sequence<N>{});
+    return arrayOf<T, N>([&] { return ConstantTraits<T>::make(from); });
   }
 };
 
@@ -159,7 +157,7 @@ template <class T> struct ArgTraits<Constexpr<T>> {
       const T kept = static_cast<T>(host);
       if (static_cast<Host>(kept) != host || (kept < T{}) != (host < Host{}))
         to.fail("the integer is out of the constant's range");
-      to.constant(static_cast<std::uint64_t>(kept));
+      detail::ConstantTraits<T>::pack(to, kept);
     } else if constexpr (detail::TextConstant<T>) {
       to.constant(std::string_view(host));
     } else if constexpr (std::is_convertible_v<const Host &, const T &>) {

@@ -1,9 +1,10 @@
 // Pointers to numbers and back.
 #include <flydsl/tensor.h>
 
+#include "builder/memory/address.h"
 #include "builder/trace/facade.h"
-#include "builder/values/operand.h"
 #include "builder/trace/types.h"
+#include "builder/values/operand.h"
 #include "dialect/Fly/IR/FlyOps.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -16,17 +17,13 @@ namespace fly = mlir::fly;
 
 Handle pointerAddress(const Handle &pointer, Loc loc) {
   Tracer &t = Tracer::require("Pointer::address", loc);
-  const AddressSpace space = addressSpaceOf(pointer, loc);
-  auto type = mlir::dyn_cast<fly::PointerType>(builder::tracedType(&t, pointer, loc));
-  const bool hasAddress =
-      type && type.getSwizzle().isTrivial() &&
-      (type.isIn(fly::AddressSpace::Global) || type.isIn(fly::AddressSpace::Shared));
-  if (!hasAddress)
+  const std::optional<fly::PointerType> type = builder::addressable(t, pointer, loc);
+  if (!type || type->isIn(fly::AddressSpace::Generic) || !type->getSwizzle().isTrivial())
     throw TraceError("address() works on global or shared memory without a swizzle, not on " +
                          describe(pointer),
                      loc);
   mlir::Value number = t.emit<fly::PtrToIntOp>(loc, t.use(pointer, loc));
-  return t.wrap(number, space == AddressSpace::shared ? i32 : i64, loc);
+  return t.wrap(number, type->isIn(fly::AddressSpace::Shared) ? i32 : i64, loc);
 }
 
 Handle pointerFromAddress(const Handle &address, DType type, AddressSpace space, int alignment,

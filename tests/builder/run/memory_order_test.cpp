@@ -274,4 +274,9 @@ TEST_CASE("a pointer argument that is null or badly aligned is refused") {
   CHECK_THROWS_WITH(store(none).launch({1, 64}), Catch::Contains("the pointer is null"));
   CHECK_THROWS_WITH(store(reinterpret_cast<float *>(0x1002)).launch({1, 64}),
                     Catch::Contains("the pointer is not aligned to its elements"));
+  const fx::DeviceArray<std::uint8_t> memory({8});
+  for (fx::DType type : {fx::f4E2M1FN, fx::f6E3M2FN, fx::DType()})
+    CHECK_THROWS_WITH(store(fx::PointerArg(memory.data(), type)).launch({1, 64}),
+                      Catch::Contains("a pointer's elements take whole bytes") &&
+                          Catch::Contains("memory_order_test.cpp:"));
 }
