@@ -25,7 +25,7 @@ constexpr std::array kProcessors = {
         .maxBlockSize = 1024,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::packed_f32,
-                     Feature::buffer_to_lds, Feature::s_waitcnt},
+                     Feature::buffer_to_lds, Feature::dpp_across_rows, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx942",
@@ -37,7 +37,7 @@ constexpr std::array kProcessors = {
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::xf32,
                      Feature::fp8_conversions, Feature::fnuz_fp8, Feature::packed_f32,
-                     Feature::buffer_to_lds, Feature::s_waitcnt},
+                     Feature::buffer_to_lds, Feature::dpp_across_rows, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx950",
@@ -51,7 +51,8 @@ constexpr std::array kProcessors = {
                      Feature::fp8_conversions, Feature::ocp_fp8, Feature::fp4_conversions,
                      Feature::bf16_conversions, Feature::stochastic_bf16, Feature::packed_f32,
                      Feature::buffer_to_lds, Feature::buffer_to_lds_wide,
-                     Feature::lds_transpose_read, Feature::permlane_swap, Feature::s_waitcnt},
+                     Feature::lds_transpose_read, Feature::permlane_swap,
+                     Feature::dpp_across_rows, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx1100",
@@ -61,7 +62,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .switches = {},
-        .features = {Feature::wmma, Feature::s_waitcnt},
+        .features = {Feature::wmma, Feature::permlanex16, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx1200",
@@ -71,8 +72,8 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .switches = {},
-        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8, Feature::wave_id,
-                     Feature::s_waitcnt},
+        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
+                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx1201",
@@ -82,8 +83,8 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .switches = {},
-        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8, Feature::wave_id,
-                     Feature::s_waitcnt},
+        .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
+                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx1250",
@@ -94,8 +95,8 @@ constexpr std::array kProcessors = {
         .maxBlockSize = 1024,
         .switches = {},
         .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,
-                     Feature::bf16_conversions, Feature::packed_f32, Feature::wave_id,
-                     Feature::clusters, Feature::async_lds, Feature::tensor_mover},
+                     Feature::bf16_conversions, Feature::packed_f32, Feature::permlanex16,
+                     Feature::wave_id, Feature::clusters, Feature::async_lds, Feature::tensor_mover},
     },
 };
 
@@ -121,6 +122,8 @@ constexpr std::array kFeatures = {
     NamedFeature{Feature::buffer_to_lds_wide, "buffer_to_lds_wide"},
     NamedFeature{Feature::lds_transpose_read, "lds_transpose_read"},
     NamedFeature{Feature::permlane_swap, "permlane_swap"},
+    NamedFeature{Feature::dpp_across_rows, "dpp_across_rows"},
+    NamedFeature{Feature::permlanex16, "permlanex16"},
     NamedFeature{Feature::wave_id, "wave_id"},
     NamedFeature{Feature::clusters, "clusters"},
     NamedFeature{Feature::s_waitcnt, "s_waitcnt"},

@@ -8,34 +8,41 @@
 namespace fx = flydsl;
 using namespace trace_test;
 
-TEST_CASE("a wave reduces by butterflies, as many as its size asks for") {
+TEST_CASE("A wave reduces by moves in registers alone, as many as its size asks for") {
   auto body = [](fx::Tensor out, fx::Float32 x) {
     out(0) = fx::gpu::warp_reduce(x, fx::Reduction::add);
     out(1) = fx::gpu::warp_reduce(x, fx::Reduction::max, 8);
   };
   std::vector<ArgType> types{arrayArg(fx::f32, 2), scalarArg(fx::f32)};
-  std::string ir = traceText(body, types);
-  CHECK_IR(ir, "gpu.shuffle  xor", "arith.addf", "gpu.shuffle  xor", "arith.maxnumf");
-  CHECK(countOf(ir, "gpu.shuffle") == 6 + 3);
-  CHECK(countOf(traceText(body, types, false, {64, 1, 1}, {}, "gfx1201"), "gpu.shuffle") == 5 + 3);
+  const std::string ir = traceText(body, types);
+  CHECK_IR(ir, "rocdl.update.dpp", "arith.addf", "rocdl.readlane", "rocdl.update.dpp",
+           "arith.maxnumf");
+  CHECK(countOf(ir, "gpu.shuffle") == 0);
+  CHECK(countOf(ir, "rocdl.update.dpp") == 6 + 3);
+  CHECK(countOf(ir, "rocdl.readlane") == 1);
+  const std::string rdna = traceText(body, types, false, {64, 1, 1}, {}, "gfx1201");
+  CHECK(countOf(rdna, "gpu.shuffle") == 0);
+  CHECK(countOf(rdna, "rocdl.update.dpp") == 4 + 3);
+  CHECK(countOf(rdna, "llvm.amdgcn.permlanex16") == 1);
   CHECK_THROWS_WITH(
       traceText([](fx::Float32 x) { fx::gpu::warp_reduce(x, fx::Reduction::add, 12); },
                 {scalarArg(fx::f32)}),
       Catch::Contains("power of two"));
 }
 
-TEST_CASE("a scan goes up by doubling distances") {
-  std::string ir = traceText(
-      [](fx::Tensor out, fx::Int32 x) {
-        out(0) = fx::gpu::warp_inclusive_scan(x, fx::Reduction::add, 4);
-      },
-      {arrayArg(fx::i32, 1), scalarArg(fx::i32)});
-  CHECK_IR(ir, "gpu.lane_id", "gpu.shuffle  up", "arith.cmpi sge", "arith.select",
-           "gpu.shuffle  up", "arith.select");
-  CHECK(countOf(ir, "gpu.shuffle") == 2);
+TEST_CASE("A scan goes up by doubling distances") {
+  auto body = [](fx::Tensor out, fx::Int32 x) {
+    out(0) = fx::gpu::warp_inclusive_scan(x, fx::Reduction::add, 4);
+    out(1) = fx::gpu::warp_inclusive_scan(x, fx::Reduction::add);
+  };
+  const std::string ir = traceText(body, {arrayArg(fx::i32, 2), scalarArg(fx::i32)});
+  CHECK_IR(ir, "gpu.lane_id", "rocdl.update.dpp", "arith.cmpi sge", "arith.select",
+           "rocdl.update.dpp", "arith.select");
+  CHECK(countOf(ir, "rocdl.update.dpp") == 2 + 6);
+  CHECK(countOf(ir, "gpu.shuffle") == 0);
 }
 
-TEST_CASE("an exclusive scan shifts an inclusive one; a block's goes through shared memory") {
+TEST_CASE("An exclusive scan shifts an inclusive one; a block's goes through shared memory") {
   auto body = [](fx::Tensor out, fx::Float32 x) {
     fx::SharedAllocator shared;
     out(0) = fx::gpu::warp_exclusive_scan(x, fx::Reduction::min, 4);
@@ -44,9 +51,11 @@ TEST_CASE("an exclusive scan shifts an inclusive one; a block's goes through sha
   };
   std::vector<ArgType> types{arrayArg(fx::f32, 3), scalarArg(fx::f32)};
   std::string ir = traceText(body, types, false, {128, 1, 1});
-  CHECK_IR(ir, "0x7F800000", "gpu.shuffle  up", "arith.minnumf", "arith.cmpi eq", "arith.select",
-           "gpu.barrier", "arith.addf", "gpu.barrier", "gpu.barrier", "arith.maxnumf");
-  CHECK(countOf(ir, "gpu.shuffle") == 2 + 1 + 6 + 6 + 1);
+  CHECK_IR(ir, "0x7F800000", "rocdl.update.dpp", "arith.minnumf", "gpu.barrier", "arith.addf",
+           "gpu.barrier", "arith.maxnumf", "gpu.barrier", "gpu.barrier");
+  CHECK(countOf(ir, "gpu.barrier") == 4);
+  CHECK(countOf(ir, "rocdl.update.dpp") == 2 + 1 + 6 + 1 + 6 + 1);
+  CHECK(countOf(ir, "gpu.shuffle") == 0);
   CHECK_THROWS_WITH(traceText(body, types, false, {96, 1, 1}),
                     Catch::Contains("whole number of waves"));
 }

@@ -41,6 +41,8 @@ const Case cases[] = {
      [](auto, auto x, auto) { rocdl::ds_swizzle(x, 31); }},
     {"gfx942", "rocdl.update.dpp", nullptr,
      [](auto, auto x, auto) { rocdl::update_dpp(x, x, 0x111); }},
+    {"gfx1100", "llvm.amdgcn.permlanex16", "gfx950",
+     [](auto, auto x, auto) { rocdl::permlanex16(x, 0xfedcba9876543210u); }},
     {"gfx942", "llvm.amdgcn.perm", nullptr, [](auto, auto, auto n) { rocdl::perm_b32(n, n, n); }},
     {"gfx1201", "llvm.amdgcn.wave.id", "gfx942", [](auto, auto, auto) { rocdl::wave_id(); }},
     {"gfx1250", "llvm.amdgcn.cluster.workgroup.id.y", "gfx1201",

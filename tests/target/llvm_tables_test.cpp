@@ -39,8 +39,9 @@ struct Counterpart {
   std::vector<const char *> llvm;
 };
 
-// LLVM ties the transposing reads, the wide loads to LDS and the scaled MFMA to gfx950 as a whole, and
-// the tensor mover and its asynchronous copies to gfx1250.
+// LLVM ties the transposing reads, the wide loads to LDS and the scaled MFMA to gfx950 as a whole, the
+// tensor mover and its asynchronous copies to gfx1250, DPP's moves between rows to gfx9 (and gfx8), and
+// v_permlanex16 to gfx10 and what came later.
 const std::vector<Counterpart> counterparts = {
     {Feature::mfma, {"mai-insts"}},
     {Feature::accumulation_registers, {"mai-insts"}},
@@ -56,6 +57,8 @@ const std::vector<Counterpart> counterparts = {
     {Feature::buffer_to_lds_wide, {"gfx950-insts"}},
     {Feature::lds_transpose_read, {"gfx950-insts"}},
     {Feature::permlane_swap, {"permlane32-swap"}},
+    {Feature::dpp_across_rows, {"gfx9"}},
+    {Feature::permlanex16, {"gfx10-insts"}},
     {Feature::clusters, {"clusters"}},
     {Feature::async_lds, {"gfx1250-insts"}},
     {Feature::tensor_mover, {"gfx1250-insts"}},

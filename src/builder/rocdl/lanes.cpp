@@ -66,6 +66,20 @@ Numeric ds_swizzle(const Numeric &x, int offset, Loc loc) {
   });
 }
 
+Numeric permlanex16(const Numeric &x, std::uint64_t selector, Loc loc) {
+  Tracer::require("permlanex16", loc)
+      .kernel.targetWith(Feature::permlanex16, "permlanex16", loc);
+  const auto half = [&](std::uint64_t bits) {
+    return IntrinsicArg::of(u32, static_cast<std::uint32_t>(bits), loc);
+  };
+  return on32Bits("permlanex16", x, loc, [&](const Handle &bits) {
+    return impl::intrinsic("llvm.amdgcn.permlanex16", {i32},
+                           {Numeric(bits), Numeric(bits), half(selector), half(selector >> 32),
+                            IntrinsicArg(false, loc), IntrinsicArg(false, loc)},
+                           loc);
+  });
+}
+
 Int32 perm_b32(const Int32 &high, const Int32 &low, const Int32 &selector, Loc loc) {
   return Int32(impl::intrinsic("llvm.amdgcn.perm", {i32}, {high, low, selector}, loc));
 }

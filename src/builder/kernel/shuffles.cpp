@@ -1,4 +1,4 @@
-#include <flydsl/control_flow.h>
+// Values of other lanes, and what all collectives ask of their lanes and operators.
 #include <flydsl/reduce.h>
 
 #include "builder/kernel/lanes.h"
@@ -112,36 +112,24 @@ Handle impl::neutral(Reduction op, DType type, Loc loc) {
   return type.is_signed() ? value(-static_cast<std::int64_t>(most) - 1) : value(0);
 }
 
-Handle impl::number(int n, Loc loc) { return detail::constant(detail::hostNumber(n), i32, loc); }
-
-/// A reduction reads every lane of its group: where the block's size is known, all of them are there.
-static void expectFullGroups(int lanes, Loc loc) {
-  Tracer &t = Tracer::require("warp_reduce", loc);
+void impl::expectFullGroups(const char *what, int lanes, Loc loc) {
+  Tracer &t = Tracer::require(what, loc);
   t.exits.expectAllThreads("a reduction across lanes", loc);
   const std::array<unsigned, 3> &block = t.kernel.block;
   const unsigned threads = block[0] * std::max(block[1], 1u) * std::max(block[2], 1u);
   if (threads % static_cast<unsigned>(lanes))
-    throw TraceError("warp_reduce: a block of " + std::to_string(threads) +
+    throw TraceError(std::string(what) + ": a block of " + std::to_string(threads) +
                          " threads is no whole number of groups of " + std::to_string(lanes) +
                          " lanes, and the last group would read lanes that nobody runs; give a "
                          "width that divides the block",
                      loc);
 }
 
-Numeric warp_reduce(const Numeric &value, Reduction op, int width, Loc loc) {
-  const int lanes = impl::groupWidth(width, loc);
-  expectFullGroups(lanes, loc);
-  Handle sum = value.handle();
-  for (int distance = lanes / 2; distance > 0; distance /= 2)
-    sum = impl::combine(op, sum, shuffle_xor(Numeric(sum), distance, lanes, loc).handle(), loc);
-  return Numeric(sum);
-}
-
-/// x + X * (y + Y * z): a thread's number in its block.
-static Handle threadNumber(const std::array<int, 3> &block, Loc loc) {
+Handle impl::threadNumber(const std::array<int, 3> &block, Loc loc) {
   Index3 at = thread_idx(loc);
   auto times = [&](const Handle &a, int n) {
-    return detail::binary(detail::BinaryOp::mul, a, impl::number(n, loc), loc);
+    return detail::binary(detail::BinaryOp::mul, a,
+                          detail::constant(detail::hostNumber(n), i32, loc), loc);
   };
   Handle number = at.x.handle();
   if (block[1] > 1 || block[2] > 1) {
@@ -151,49 +139,6 @@ static Handle threadNumber(const std::array<int, 3> &block, Loc loc) {
     number = detail::binary(detail::BinaryOp::add, number, times(row, block[0]), loc);
   }
   return number;
-}
-
-int impl::wholeWaves(const char *what, Loc loc) {
-  const std::array<int, 3> block = known_block_size(loc);
-  const int threads = block[0] * block[1] * block[2], wave = num_warp_threads(loc);
-  if (threads % wave)
-    throw TraceError(std::string(what) + ": a block of " + std::to_string(threads) +
-                         " threads is no whole number of waves of " + std::to_string(wave),
-                     loc);
-  return threads / wave;
-}
-
-Handle impl::waveOfThread(Loc loc) {
-  return detail::binary(detail::BinaryOp::div, threadNumber(known_block_size(loc), loc),
-                        number(num_warp_threads(loc), loc), loc);
-}
-Handle impl::laneOfThread(Loc loc) {
-  return detail::binary(detail::BinaryOp::rem, threadNumber(known_block_size(loc), loc),
-                        number(num_warp_threads(loc), loc), loc);
-}
-
-Tensor impl::perWave(DType type, int waves, SharedAllocator &shared, Loc loc) {
-  return make_view(shared.allocate(detail::bytesOf(type, waves), std::max(type.bytes(), 4), loc)
-                       .recast(type, loc),
-                   make_layout(waves, 1, loc), loc);
-}
-
-Numeric block_reduce(const Numeric &value, Reduction op, SharedAllocator &shared, Loc loc) {
-  const int waves = impl::wholeWaves("block_reduce", loc);
-  Numeric partial = warp_reduce(value, op, 0, loc);
-  if (waves == 1)
-    return partial;
-  Tensor sums = impl::perWave(value.dtype(loc), waves, shared, loc);
-  Boolean first(
-      detail::binary(detail::BinaryOp::eq, impl::laneOfThread(loc), impl::number(0, loc), loc));
-  Numeric wave(impl::waveOfThread(loc));
-  if_(first, [&] { sums.point(IntTuple(wave, loc), loc) = Numeric::Arg(partial, loc); }, loc);
-  barrier(loc);
-  Handle all = sums.point(0, loc).handle();
-  for (int w = 1; w < waves; ++w)
-    all = impl::combine(op, all, sums.point(w, loc).handle(), loc);
-  barrier(loc); // before the memory is written again
-  return Numeric(all);
 }
 
 } // namespace gpu

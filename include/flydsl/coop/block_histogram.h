@@ -1,0 +1,54 @@
+// Counts of a block's items.
+#pragma once
+
+#include <flydsl/coop/block.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace coop {
+
+/// How a histogram counts.
+enum class BlockHistogramAlgorithm {
+  atomic, ///< an atomic addition for each item
+  match,  ///< one for each different item of a wave: for items of which many are equal
+};
+
+/// Counts how often each of a number of bins comes up. The counts are the caller's shared memory, a
+/// tensor of one mode of UInt32 or Int32, one for each bin, that lives on from call to call:
+///
+///   auto counts = fx::make_view(shared.allocate(bins * 4).recast(fx::u32), fx::make_layout(bins, 1));
+///   histogram.clear(counts);
+///   fx::gpu::barrier();
+///   histogram.add(items, counts); // as often as needed
+///   fx::gpu::barrier();
+///
+/// The barriers are the caller's. A call needs no storage.
+class FLYDSL_API BlockHistogram : public BlockCollective {
+public:
+  BlockHistogram(int threads, int bins,
+                 BlockHistogramAlgorithm algorithm = BlockHistogramAlgorithm::atomic,
+                 Loc loc = Loc::current());
+
+  /// Sets all counts to 0.
+  void clear(const Tensor &counts, Loc loc = Loc::current()) const;
+  /// Counts the items, UInt32 from 0 to bins - 1, of any number per thread.
+  template <class C>
+  void add(const C &items, const Tensor &counts, Loc loc = Loc::current()) const {
+    count(impl::takeItems(items, loc), nullptr, counts, loc);
+  }
+  /// Counts the first `valid` of the block's blocked items alone.
+  template <class C>
+  void add_partial(const C &items, const IntTuple &valid, const Tensor &counts,
+                   Loc loc = Loc::current()) const {
+    count(impl::takeItems(items, loc), &valid, counts, loc);
+  }
+
+private:
+  void count(const impl::Items &items, const IntTuple *valid, const Tensor &counts, Loc loc) const;
+  void expectCounts(const Tensor &counts, Loc loc) const;
+
+  int bins_;
+  BlockHistogramAlgorithm algorithm_;
+};
+
+} // namespace coop
+FLYDSL_NAMESPACE_END

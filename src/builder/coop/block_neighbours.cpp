@@ -1,0 +1,119 @@
+#include "builder/coop/block.h"
+
+#include <flydsl/coop/block_neighbours.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace coop {
+
+using namespace impl;
+
+/// One value of each thread.
+static Plan planOf(const ValueType &type, int threads) {
+  Plan plan;
+  plan.add(type, threads);
+  return plan;
+}
+
+BlockNeighbours::BlockNeighbours(const char *what, ValueType type, int threads, Loc loc)
+    : BlockCollective(what, std::move(type), threads, loc) {
+  storage_ = planOf(type_, threads).size();
+}
+
+Items BlockNeighbours::before(const Items &items, const Fields *predecessor, const Storage &storage,
+                              Loc loc) const {
+  expectItems(items, loc);
+  expectStorage(storage, loc);
+  const Thread thread(loc);
+  const SharedValues lasts = planOf(type_, threads_).in(storage, 0, loc);
+  lasts.store(thread.number(), items.back());
+  gpu::barrier(loc);
+  const Expr isFirst = thread.number() == 0;
+  const Fields left = lasts.load(max(thread.number() - 1, Expr(i32, 0, loc)));
+  const Fields edge = predecessor
+                          ? expectTypes("the predecessor", *predecessor, type_.fields(), loc)
+                          : items.front();
+  Items before{select(isFirst, edge, left)};
+  before.insert(before.end(), items.begin(), items.end() - 1);
+  return before;
+}
+
+Items BlockNeighbours::after(const Items &items, const Fields *successor, const Storage &storage,
+                             Loc loc) const {
+  expectItems(items, loc);
+  expectStorage(storage, loc);
+  const Thread thread(loc);
+  const SharedValues firsts = planOf(type_, threads_).in(storage, 0, loc);
+  firsts.store(thread.number(), items.front());
+  gpu::barrier(loc);
+  const Expr isLast = thread.number() == threads_ - 1;
+  const Fields right = firsts.load(min(thread.number() + 1, Expr(i32, threads_ - 1, loc)));
+  const Fields edge =
+      successor ? expectTypes("the successor", *successor, type_.fields(), loc) : items.back();
+  Items after(items.begin() + 1, items.end());
+  after.push_back(select(isLast, edge, right));
+  return after;
+}
+
+BlockDiscontinuity::BlockDiscontinuity(ValueType type, int threads, Loc loc)
+    : BlockNeighbours("BlockDiscontinuity", std::move(type), threads, loc) {}
+
+Items BlockDiscontinuity::flags(const Items &items, const Relation &differs, bool heads,
+                                const Fields *edge, const Storage &storage, Loc loc) const {
+  const Items beside = heads ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
+  Items flags;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    flags.push_back({heads ? differs(beside[i], items[i]) : differs(items[i], beside[i])});
+  if (!edge) {
+    const Thread thread(loc);
+    Fields &outer = heads ? flags.front() : flags.back();
+    const Expr isOuter = thread.number() == (heads ? 0 : threads_ - 1);
+    outer = {(isOuter | Expr(outer.front(), loc)).handle};
+  }
+  return flags;
+}
+
+BlockAdjacentDifference::BlockAdjacentDifference(ValueType type, int threads, Loc loc)
+    : BlockNeighbours("BlockAdjacentDifference", std::move(type), threads, loc) {}
+
+Items BlockAdjacentDifference::difference(const Items &items, const Operator &f, bool left,
+                                          const Fields *edge, const Storage &storage,
+                                          Loc loc) const {
+  const Items beside = left ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
+  Items differences;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    differences.push_back(combine(f, items[i], beside[i], loc));
+  if (!edge) {
+    const Thread thread(loc);
+    const std::size_t outer = left ? 0 : items.size() - 1;
+    const Expr isOuter = thread.number() == (left ? 0 : threads_ - 1);
+    differences[outer] = select(isOuter, items[outer], differences[outer]);
+  }
+  return differences;
+}
+
+BlockShuffle::BlockShuffle(ValueType type, int threads, Loc loc)
+    : BlockNeighbours("BlockShuffle", std::move(type), threads, loc) {}
+
+Fields BlockShuffle::fromThread(const Fields &value, const IntTuple &distance, const Fields *fill,
+                                const Storage &storage, Loc loc) const {
+  expectItems({value}, loc);
+  expectStorage(storage, loc);
+  const Thread thread(loc);
+  const SharedValues values = planOf(type_, threads_).in(storage, 0, loc);
+  values.store(thread.number(), value);
+  gpu::barrier(loc);
+  const Expr by = numberOf(distance, loc);
+  if (!fill) {
+    // The remainder has the sign of the distance; both sums below stay small.
+    const Expr source = (thread.number() + (by % threads_ + threads_)) % threads_;
+    return values.load(source);
+  }
+  const Fields other = expectTypes("the fill", *fill, type_.fields(), loc);
+  // No thread is further away than the block is long, and then the sum does not overflow.
+  const Expr near = min(max(by, Expr(i32, -threads_, loc)), Expr(i32, threads_, loc));
+  const Expr source = thread.number() + near;
+  return values.loadWhere((source >= 0) & (source < threads_), source, other);
+}
+
+} // namespace coop
+FLYDSL_NAMESPACE_END
