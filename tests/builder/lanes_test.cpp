@@ -95,8 +95,8 @@ TEST_CASE("a block reduces through shared memory") {
   };
   std::vector<ArgType> types{arrayArg(fx::f32, 1), scalarArg(fx::f32)};
   std::string ir = traceText(body, types, false, {256, 1, 1});
-  CHECK_IR(ir, "gpu.shuffle", "fly.make_ptr", "allocBytes = 16", "scf.if", "fly.memref.store",
-           "gpu.barrier", "fly.memref.load", "arith.addf", "gpu.barrier", "gpu.return");
+  CHECK_IR(ir, "fly.make_ptr", "allocBytes = 16", "rocdl.update.dpp", "scf.if", "fly.ptr.store",
+           "gpu.barrier", "fly.ptr.load", "arith.addf", "gpu.barrier", "gpu.return");
   CHECK(countOf(traceText(body, types), "gpu.barrier") == 0);
   CHECK_THROWS_WITH(traceText(body, types, false, {96, 1, 1}),
                     Catch::Contains("whole number of waves"));

@@ -25,7 +25,7 @@ struct Scanned {
   Fields aggregate;
 };
 FLYDSL_API Scanned warpScan(const Items &items, const Operator &op, int width, const Fields *init,
-                            Loc loc);
+                            bool withAggregate, Loc loc);
 /// What the first value of an exclusive scan is without an initial value: a Reduction's neutral
 /// value; a TraceError for a function, which has none.
 FLYDSL_API Fields neutralOf(const Operator &op, const Items &items, Loc loc);
@@ -99,8 +99,10 @@ template <class C> struct WarpScan {
 
 namespace impl {
 template <class C, class Op>
-Scanned scanWarp(const C &items, const Op &op, int width, const Fields *init, Loc loc) {
-  return warpScan(takeItems(items, loc), operatorOf<ItemOf<C>>(op, loc), width, init, loc);
+Scanned scanWarp(const C &items, const Op &op, int width, const Fields *init, Loc loc,
+                 bool withAggregate = false) {
+  return warpScan(takeItems(items, loc), operatorOf<ItemOf<C>>(op, loc), width, init, withAggregate,
+                  loc);
 }
 } // namespace impl
 
@@ -142,7 +144,7 @@ WarpScan<impl::ResultOf<C>> warp_scan(const C &items, const impl::InitOf<C> &ini
                                       int width = 0, Loc loc = Loc::current()) {
   using R = impl::ResultOf<C>;
   const impl::Fields first = impl::initFields(init);
-  impl::Scanned scanned = impl::scanWarp(items, op, width, &first, loc);
+  impl::Scanned scanned = impl::scanWarp(items, op, width, &first, loc, true);
   return {impl::makeItems<R>(scanned.inclusive, loc), impl::makeItems<R>(scanned.exclusive, loc),
           impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
 }

@@ -24,10 +24,7 @@ void BlockHistogram::expectCounts(const Tensor &counts, Loc loc) const {
                      loc);
   if (counts.address_space(loc) != AddressSpace::shared)
     throw TraceError("BlockHistogram counts in shared memory, and the tensor is elsewhere", loc);
-  const IntTuple shape = counts.shape(loc), stride = counts.stride(loc);
-  const bool isRow =
-      shape.is_leaf(loc) && shape.is_static(loc) && stride.is_static(loc) && stride.value(loc) == 1;
-  if (!isRow || shape.value(loc) != bins_)
+  if (onlyNumber(counts.shape(loc), loc) != bins_ || onlyNumber(counts.stride(loc), loc) != 1)
     throw TraceError("BlockHistogram of " + std::to_string(bins_) + " bins is given a tensor " +
                          counts.layout(loc).str() + ": it counts in neighbouring elements, " +
                          std::to_string(bins_) + ":1",

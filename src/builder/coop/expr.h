@@ -83,6 +83,10 @@ inline Expr numberOf(const IntTuple &leaf, Loc loc) {
   return Expr(detail::scalarOfTuple(leaf.handle(), loc), loc).to(i32);
 }
 
+/// The number of a static leaf, or of the only leaf of a tuple. Nothing for other tuples and for
+/// numbers known only at run time.
+std::optional<std::int64_t> onlyNumber(const IntTuple &tuple, Loc loc);
+
 /// `a` where the condition holds, else `b`, field by field.
 Fields select(const Expr &condition, const Fields &a, const Fields &b);
 

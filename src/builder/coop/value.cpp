@@ -38,6 +38,12 @@ Fields select(const Expr &condition, const Fields &a, const Fields &b) {
   return chosen;
 }
 
+std::optional<std::int64_t> onlyNumber(const IntTuple &tuple, Loc loc) {
+  if (!tuple.is_leaf(loc))
+    return tuple.rank(loc) == 1 ? onlyNumber(tuple.at(0, loc), loc) : std::nullopt;
+  return tuple.is_static(loc) ? std::optional(tuple.value(loc)) : std::nullopt;
+}
+
 Fields combine(const Operator &op, const Fields &a, const Fields &b, Loc loc) {
   if (op.reduction) {
     Fields combined;

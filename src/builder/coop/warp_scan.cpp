@@ -142,7 +142,8 @@ Fields warpBroadcast(const Fields &value, const IntTuple &lane, int width, Loc l
   return lanes.broadcast(value, static_cast<int>(source));
 }
 
-Scanned warpScan(const Items &items, const Operator &op, int width, const Fields *init, Loc loc) {
+Scanned warpScan(const Items &items, const Operator &op, int width, const Fields *init,
+                 bool withAggregate, Loc loc) {
   const std::vector<DType> types = typesOf("a scan", items, loc);
   const Lanes lanes("a scan", width, loc);
   // Each item with those before it in its thread; the last is the thread's sum.
@@ -151,7 +152,8 @@ Scanned warpScan(const Items &items, const Operator &op, int width, const Fields
     within.push_back(combine(op, within.back(), items[i], loc));
   const Fields through = scanLanes(lanes, within.back(), op, nullptr, loc);
   Scanned scanned;
-  scanned.aggregate = lanes.broadcast(through, lanes.width() - 1);
+  if (withAggregate)
+    scanned.aggregate = lanes.broadcast(through, lanes.width() - 1);
   const Expr isFirst = lanes.lane() == 0;
   if (!init && items.size() == 1) {
     scanned.inclusive = {through};

@@ -155,13 +155,10 @@ private:
            "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) +
                " of " + std::to_string(w.ldsSize),
            w, i, bit);
-    // Global memory may be accessed at any byte, as kernels for amdhsa are compiled; a DS
-    // instruction says what alignment its data has: a dword's for wide ones, else their own.
-    if (i.enc == Enc::Ds && address % std::min(bytes, 4u))
-      pend(kCheckMemory,
-           "misaligned access of " + std::to_string(bytes) + " bytes at LDS byte " +
-               std::to_string(address),
-           w, i, bit);
+    // LDS, as global memory, may be accessed at any byte: kernels for amdhsa are compiled for that
+    // (LLVM's features unaligned-access-mode and unaligned-ds-access, which all targets since gfx9
+    // have), and LLVM merges neighbouring narrow accesses accordingly. Atomics alone need alignment,
+    // and fault without it.
   }
 
   /// Global memory that nobody has written: neither the host nor a kernel.

@@ -7,7 +7,7 @@ namespace {
 struct Shape {
   int threads, items;
 };
-const std::vector<Shape> shapes = {{32, 2}, {64, 1}, {128, 5}, {192, 6}, {256, 4}, {1024, 8}};
+const std::vector<Shape> shapes = {{32, 2}, {64, 1}, {128, 5}, {192, 6}, {256, 4}, {1024, 6}};
 struct Pair {
   fx::Int64 number;
   fx::Boolean odd;

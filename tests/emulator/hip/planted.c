@@ -98,7 +98,7 @@ KERNEL memory_global(GLOBAL int *out, int far) { store(out, id() + far); }
 
 KERNEL memory_misaligned(GLOBAL int *out, int far) {
   tile[id()] = 1;
-  __asm__ volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(far) : "v"(id() * 4 + 2)); // memory_misaligned reads
+  __asm__ volatile("ds_add_rtn_u32 %0, %1, %1\n s_waitcnt lgkmcnt(0)" : "=v"(far) : "v"(id() * 4 + 2)); // memory_misaligned adds
   out[id()] = far;
 }
 

@@ -113,6 +113,9 @@ public:
     lowerPrintf(module);
     if (!linkWithDeviceLibrary(module, options))
       return false;
+    const Family family = options.target.family();
+    if (family == Family::rdna3 || family == Family::rdna4)
+      hideDppFromWideOperands(module);
     setAttributes(module, options);
     return true;
   }
