@@ -39,11 +39,11 @@ const fx::Kernel argmax{"argmax", [](fx::Tensor x, fx::Tensor y) {
 const fx::Kernel lanes{"lanes", [](fx::Tensor x, fx::Tensor y) {
   auto t = fx::thread_idx().x;
   fx::Int32 v(x(t));
-  y(t, 0) = coop::warp_reduce(v, fx::Reduction::add, 16);            // of 16 lanes, in each
-  y(t, 1) = coop::warp_inclusive_scan(v, fx::Reduction::max);        // of the lanes up to this one
-  y(t, 2) = coop::warp_exclusive_scan(v, 100, fx::Reduction::add);   // of those before, from 100
+  y(t, 0) = coop::warp_reduce(v, fx::Reduction::add, 16);          // of 16 lanes, in each
+  y(t, 1) = coop::warp_inclusive_scan(v, fx::Reduction::max);      // of the lanes up to this one
+  y(t, 2) = coop::warp_exclusive_scan(v, 100, fx::Reduction::add); // of those before, from 100
   y(t, 3) = coop::warp_head_segmented_reduce(v, t % 5 == 0, fx::Reduction::add); // of its segment
-  y(t, 4) = coop::warp_broadcast(v, 3, 8);                           // lane 3's of each 8
+  y(t, 4) = coop::warp_broadcast(v, 3, 8); // lane 3's of each 8
 }};
 // endregion
 
@@ -54,8 +54,8 @@ struct Softmax {
 };
 Softmax join(const Softmax &a, const Softmax &b) {
   const fx::Float32 largest(fx::max(a.largest, b.largest));
-  return {largest, a.sum * fx::math::exp(a.largest - largest) +
-                       b.sum * fx::math::exp(b.largest - largest)};
+  return {largest,
+          a.sum * fx::math::exp(a.largest - largest) + b.sum * fx::math::exp(b.largest - largest)};
 }
 
 /// y = softmax(x) for rows of 4 * 256, in one pass over a row and one barrier.
@@ -77,8 +77,8 @@ const fx::Kernel softmax{"softmax", [](fx::Tensor x, fx::Tensor y) {
 // endregion
 
 // region: compact
-/// The values of x that are not 0, in their order, at the front of y; n is how many. A tile of 4 * 128
-/// values, of which only the first `valid` are there.
+/// The values of x that are not 0, in their order, at the front of y; n is how many. A tile of 4 *
+/// 128 values, of which only the first `valid` are there.
 const fx::Kernel compact{"compact", [](fx::Tensor x, fx::Tensor y, fx::Tensor n, fx::Int32 valid) {
   coop::BlockLoad load(fx::i32, 128, 4, coop::BlockTransfer::transpose);
   coop::BlockScan scan(fx::i32, 128);
@@ -86,7 +86,7 @@ const fx::Kernel compact{"compact", [](fx::Tensor x, fx::Tensor y, fx::Tensor n,
   coop::Storage storage(shared, load.storage() | scan.storage()); // for one after the other
 
   fx::Vector v = load.partial(x, valid, 0, storage); // nothing is read past `valid`
-  fx::gpu::barrier(); // before the storage is used again
+  fx::gpu::barrier();                                // before the storage is used again
   auto kept = fx::select(v != 0, fx::Vector::splat(1, 4, fx::i32), 0);
   auto places = scan.exclusive_with_aggregate(kept, fx::Reduction::add, storage);
   for (int i = 0; i < 4; ++i)
@@ -109,8 +109,7 @@ const fx::Kernel order{"order", [](fx::Tensor keys, fx::Tensor rows) {
   std::vector<fx::Int32> row;
   for (int i = 0; i < 8; ++i)
     row.push_back(fx::Int32(t * 8 + i));
-  auto [sorted, sortedRow] =
-      sort.pairs(key, row, storage, {.descending = true, .striped = true});
+  auto [sorted, sortedRow] = sort.pairs(key, row, storage, {.descending = true, .striped = true});
   for (int i = 0; i < 8; ++i)
     rows(t + i * 128) = sortedRow[std::size_t(i)]; // neighbouring threads, neighbouring elements
 }};
@@ -236,6 +235,6 @@ TEST_CASE("collectives: a sort, and a running prefix", "[collectives]") {
 TEST_CASE("collectives: too little storage", "[collectives]") {
   fx::DeviceArray<int> x({512}), y({256});
   example::expectOutput("collectives-too-little.txt", example::messageOf<fx::TraceError>([&] {
-                          tooLittle(x, y).launch({.block = 256});
-                        }));
+    tooLittle(x, y).launch({.block = 256});
+  }));
 }

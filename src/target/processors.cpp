@@ -51,8 +51,8 @@ constexpr std::array kProcessors = {
                      Feature::fp8_conversions, Feature::ocp_fp8, Feature::fp4_conversions,
                      Feature::bf16_conversions, Feature::stochastic_bf16, Feature::packed_f32,
                      Feature::buffer_to_lds, Feature::buffer_to_lds_wide,
-                     Feature::lds_transpose_read, Feature::permlane_swap,
-                     Feature::dpp_across_rows, Feature::s_waitcnt},
+                     Feature::lds_transpose_read, Feature::permlane_swap, Feature::dpp_across_rows,
+                     Feature::s_waitcnt},
     },
     Processor{
         .name = "gfx1100",
@@ -96,7 +96,8 @@ constexpr std::array kProcessors = {
         .switches = {},
         .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,
                      Feature::bf16_conversions, Feature::packed_f32, Feature::permlanex16,
-                     Feature::wave_id, Feature::clusters, Feature::async_lds, Feature::tensor_mover},
+                     Feature::wave_id, Feature::clusters, Feature::async_lds,
+                     Feature::tensor_mover},
     },
 };
 

@@ -131,9 +131,10 @@ TEST_CASE("a reduction reads full groups of lanes") {
         [width](fx::Tensor a) { a(0) = fx::gpu::warp_reduce(a(1), fx::Reduction::add, width); },
         {arrayArg(fx::f32, 4)}, false, block);
   };
-  CHECK_THROWS_WITH(traced({100, 1, 1}, 0),
-                    Catch::Contains("lanes_test.cpp") &&
-                        Catch::Contains("a block of 100 threads is no whole number of groups of 64"));
+  CHECK_THROWS_WITH(
+      traced({100, 1, 1}, 0),
+      Catch::Contains("lanes_test.cpp") &&
+          Catch::Contains("a block of 100 threads is no whole number of groups of 64"));
   CHECK_THROWS_WITH(traced({32, 1, 1}, 64), Catch::Contains("give a width that divides the block"));
   traced({32, 1, 1}, 32);
   traced({32, 6, 1}, 0);

@@ -35,9 +35,7 @@ Plan planOf(const ValueType &type, int threads, int items, BlockTransfer transfe
   return plan;
 }
 
-bool hasUnitStride(const Tensor &tile, Loc loc) {
-  return onlyNumber(tile.stride(loc), loc) == 1;
-}
+bool hasUnitStride(const Tensor &tile, Loc loc) { return onlyNumber(tile.stride(loc), loc) == 1; }
 
 } // namespace
 

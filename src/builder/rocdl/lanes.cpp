@@ -67,8 +67,7 @@ Numeric ds_swizzle(const Numeric &x, int offset, Loc loc) {
 }
 
 Numeric permlanex16(const Numeric &x, std::uint64_t selector, Loc loc) {
-  Tracer::require("permlanex16", loc)
-      .kernel.targetWith(Feature::permlanex16, "permlanex16", loc);
+  Tracer::require("permlanex16", loc).kernel.targetWith(Feature::permlanex16, "permlanex16", loc);
   const auto half = [&](std::uint64_t bits) {
     return IntrinsicArg::of(u32, static_cast<std::uint32_t>(bits), loc);
   };

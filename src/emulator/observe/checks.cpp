@@ -58,7 +58,7 @@ public:
     }
     atomic |= lastIsAtomic_;
     if (checks_ & kCheckMemory && space == Space::Lds)
-      checkLds(w, i, lane, address, bytes);
+      checkLds(w, i, lane, address, bytes, atomic);
     if (checks_ & kCheckInit) {
       auto report = [&](const std::string &what, uint64_t lanes) {
         pend(kCheckInit, what, w, i, lanes);
@@ -148,7 +148,8 @@ private:
     suspects_.clear();
   }
 
-  void checkLds(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes) {
+  void checkLds(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes,
+                bool atomic) {
     const uint64_t bit = uint64_t(1) << lane;
     if (address + bytes > w.ldsSize)
       pend(kCheckMemory,
@@ -157,8 +158,12 @@ private:
            w, i, bit);
     // LDS, as global memory, may be accessed at any byte: kernels for amdhsa are compiled for that
     // (LLVM's features unaligned-access-mode and unaligned-ds-access, which all targets since gfx9
-    // have), and LLVM merges neighbouring narrow accesses accordingly. Atomics alone need alignment,
-    // and fault without it.
+    // have), and LLVM merges neighbouring narrow accesses accordingly. Atomics alone need alignment.
+    if (atomic && address % bytes)
+      pend(kCheckMemory,
+           "misaligned atomic of " + std::to_string(bytes) + " bytes at LDS byte " +
+               std::to_string(address),
+           w, i, bit);
   }
 
   /// Global memory that nobody has written: neither the host nor a kernel.
