@@ -126,3 +126,34 @@ TEST_CASE("running kernels: ahead of time", "[running]") {
   CHECK(shipped.targets().size() == 2);
   CHECK(scaled(x, y, 2));
 }
+
+TEST_CASE("running kernels: variants in one file", "[running]") {
+  fx::DeviceArray<float> x({256}), y({256});
+  x.fill(0.5f);
+  fx::Stream stream;
+  const std::string path = example::scratchPath("powers.flyaot");
+  // region: aot-variants
+  const fx::Kernel power{"power", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<int> exponent) {
+    auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+    fx::Var<fx::Float32> product(1.0f);
+    for (int e = 0; e < exponent; ++e)
+      product *= x(i);
+    y(i) = product;
+  }};
+  float *unknown = nullptr;
+  auto any = fx::tensor(unknown, {256});
+  for (int exponent : {2, 3})
+    power(any, any, exponent)
+        .export_aot(path, {.block = 64, .archs = {"gfx942", "gfx1201"}, .append = true});
+
+  fx::AotModule file = fx::load_aot(path);
+  for (const std::string &variant : file.variants("power")) // "2", "3"
+    std::printf("power has a variant %s\n", variant.c_str());
+  fx::AotKernel cube = file.kernel("power", fx::variant_name(3));
+  cube(x, y).launch({.grid = 4, .stream = stream});
+  // endregion
+  stream.synchronize();
+  std::filesystem::remove(path);
+  CHECK(file.variants("power").size() == 2);
+  CHECK(y.to_host().back() == 0.125f);
+}

@@ -3,8 +3,9 @@
 // LLVM, offers only this header and the headers that it includes.
 #pragma once
 
-#include <flydsl/args.h>
+#include <flydsl/constexpr.h>
 #include <flydsl/launch.h>
+#include <flydsl/pointer_arg.h>
 
 #include <cstddef>
 #include <memory>
@@ -27,8 +28,9 @@ FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
 
 } // namespace detail
 
-/// One exported kernel; it lives as long as any copy. A call takes only the run-time arguments:
-/// static values and constants are part of the code.
+/// One variant of an exported kernel; it lives as long as any copy. A call takes only the run-time
+/// arguments: static values and constants are part of the code. The types of the arguments, the
+/// block and the device choose among the codes of the variant.
 class FLYDSL_API AotKernel {
 public:
   explicit AotKernel(std::shared_ptr<detail::AotEntry> kernel);
@@ -38,7 +40,9 @@ public:
 
   /// The kernel's name.
   const std::string &name() const;
-  /// The targets that the file has code for.
+  /// The name of the variant.
+  const std::string &variant() const;
+  /// The targets of the variant's codes, in the order of the file.
   std::vector<std::string> targets() const;
 
   /// A call with bound arguments.
@@ -55,18 +59,29 @@ public:
     friend class AotKernel;
     template <class... As> Call(const AotKernel &kernel, const As &...arguments) : kernel_(kernel) {
       std::size_t index = 0;
-      (..., packOne(index++, arguments));
+      (..., packOne(index, arguments));
     }
-    template <class A> void packOne(std::size_t index, const A &argument) {
-      pack_.beginArgument();
+    template <class A> void packOne(std::size_t &index, const A &argument) {
+      if constexpr (detail::IsStdArray<A>::value) {
+        for (const auto &one : argument)
+          packOne(index, one);
+      } else {
+        pack_.beginArgument();
+        packValue(kernel_.parameter(index++), argument);
+      }
+    }
+    template <class A> void packValue(DType dtype, const A &argument) {
       if constexpr (std::is_convertible_v<const A &, const TensorArg &>) {
         if constexpr (requires { argument.gone(); })
           if (const char *why = argument.gone()) [[unlikely]]
             return pack_.fail(why);
         pack_.tensor(argument);
+      } else if constexpr (std::is_convertible_v<const A &, PointerArg>) {
+        const PointerArg pointer = argument;
+        pack_.pointer(pointer.dtype(), pointer.address());
       } else {
-        static_assert(std::is_arithmetic_v<A>, "an exported kernel takes tensors and numbers");
-        const DType dtype = kernel_.parameter(index);
+        static_assert(std::is_arithmetic_v<A>,
+                      "an exported kernel takes tensors, numbers, pointers and std::array of them");
         if constexpr (std::is_floating_point_v<A>)
           detail::packReal(pack_, dtype, argument);
         else
@@ -84,12 +99,24 @@ public:
   }
 
 private:
-  /// The dtype of a scalar parameter; `none` for a tensor, or for an index past the end.
+  /// The dtype of a scalar parameter; `none` for a tensor or a pointer, or for an index past the
+  /// end.
   DType parameter(std::size_t index) const;
   void launch(detail::ArgPack &pack, const LaunchConfig &config,
               const std::source_location &where) const;
 
   std::shared_ptr<detail::AotEntry> kernel_; // keeps the other kernels of the file alive as well
+};
+
+/// What a file says of one of its codes.
+struct AotInfo {
+  std::string kernel;                 ///< the name of the fx::Kernel
+  std::string variant;                ///< which of the kernel's configurations it is
+  std::string symbol;                 ///< its name in the code object, as profilers show it
+  std::string target;                 ///< "gfx942", with features if the code depends on them
+  Dim3 block = 0;                     ///< the workgroup size that it was compiled for; 0: any
+  std::size_t shared_bytes = 0;       ///< bytes of LDS of a workgroup, without dynamic ones
+  std::vector<std::string> arguments; ///< the types that a call gives: "tensor<f32, ?:1>", "i32"
 };
 
 /// A loaded file.
@@ -100,9 +127,21 @@ public:
   AotModule &operator=(const AotModule &) = default;
   /// The names of the kernels in the file.
   std::vector<std::string> kernels() const;
-  /// The kernel of that name. Throws RuntimeError that lists the kernels of the file if there is
-  /// none.
+  /// The names of the kernel's variants. Throws RuntimeError that lists the kernels of the file if
+  /// there is no such kernel.
+  std::vector<std::string>
+  variants(const std::string &kernel,
+           std::source_location where = std::source_location::current()) const;
+  /// All codes of the file, in its order.
+  std::vector<AotInfo> contents() const;
+  /// The kernel of that name, which has one variant. Throws RuntimeError that lists the kernels of
+  /// the file if there is none, or the variants if there are several.
   AotKernel kernel(const std::string &name,
+                   std::source_location where = std::source_location::current()) const;
+  /// That variant of the kernel. fx::variant_name(constants...) is the name of a variant that was
+  /// exported without one. Throws RuntimeError that lists what there is if there is no such kernel
+  /// or variant.
+  AotKernel kernel(const std::string &name, const std::string &variant,
                    std::source_location where = std::source_location::current()) const;
 
 private:

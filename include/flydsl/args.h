@@ -53,15 +53,9 @@ public:
   }
   /// A run-time number. `value` has the size and the representation of `dtype`.
   template <class T> [[gnu::always_inline]] void scalar(DType::Kind dtype, const T &value) {
-    const std::size_t word = words_, at = aligned(bytes_, sizeof(T)), end = at + sizeof(T);
-    if (word == maxWords || end > maxBytes) [[unlikely]]
-      return fail("too many arguments");
-    word_[word] = scalarTag | static_cast<std::uint64_t>(dtype) << 4;
-    std::memcpy(byte_ + at, &value, sizeof(T));
-    words_ = word + 1;
-    bytes_ = end;
+    passed(scalarTag | static_cast<std::uint64_t>(dtype) << 4, value);
   }
-  /// An address in global memory, as a number, behind the type of what it points at.
+  /// An address in global memory, and the type of the elements there.
   void pointer(DType type, const void *address) {
     const auto bits = reinterpret_cast<std::uint64_t>(address);
     const std::uint64_t bytes = static_cast<std::uint64_t>(type.memory_bits()) / 8;
@@ -71,8 +65,7 @@ public:
       failNull("the pointer is null");
     else if (bits % bytes) [[unlikely]]
       fail("the pointer is not aligned to its elements");
-    constant(static_cast<std::uint64_t>(type.kind()));
-    scalar(DType::Kind::i64, bits);
+    passed(pointerTag | static_cast<std::uint64_t>(type.kind()) << 4, bits);
   }
   void staticValue(const StaticArg &value) {
     if (statics_ == maxStatics)
@@ -134,7 +127,7 @@ public:
 
   // Tags, in the low four bits of an argument's first word.
   static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
-                                 textTag = 5;
+                                 textTag = 5, pointerTag = 6;
 
 private:
   [[gnu::noinline]] void failNull(const char *what) {
@@ -154,6 +147,16 @@ private:
   }
   [[gnu::noinline]] static void copyRest(char *to, const char *from, std::size_t size) {
     std::memcpy(to, from, size);
+  }
+  /// A value of one word of type and `sizeof value` bytes of data.
+  template <class T> [[gnu::always_inline]] void passed(std::uint64_t head, const T &value) {
+    const std::size_t word = words_, at = aligned(bytes_, sizeof(T)), end = at + sizeof(T);
+    if (word == maxWords || end > maxBytes) [[unlikely]]
+      return fail("too many arguments");
+    word_[word] = head;
+    std::memcpy(byte_ + at, &value, sizeof(T));
+    words_ = word + 1;
+    bytes_ = end;
   }
   void addWord(std::uint64_t word) {
     if (words_ == maxWords)

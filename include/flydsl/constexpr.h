@@ -4,6 +4,7 @@
 #include <flydsl/args.h>
 #include <flydsl/detail/fields.h>
 
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -104,8 +105,8 @@ template <class T, std::size_t N> struct ConstantTraits<std::array<T, N>> {
   }
 };
 
-/// Adds the values of a configuration to a kernel's symbol. Layouts and the like, which have no
-/// short text, add nothing.
+/// Adds a constant to a text: a configuration by its fields. Layouts and the like, which have no
+/// short text, add nothing. A flag without a name is "true" or "false".
 template <class T> void addToSymbol(SymbolText &symbol, std::string_view name, const T &value) {
   if constexpr (PlainStruct<T>) {
     eachField(value, [&](std::string_view field, const auto &inner) {
@@ -115,7 +116,10 @@ template <class T> void addToSymbol(SymbolText &symbol, std::string_view name, c
     for (const auto &inner : value)
       addToSymbol(symbol, name, inner);
   } else if constexpr (std::is_same_v<T, bool>) {
-    symbol.flag(name, value);
+    if (name.empty())
+      symbol.word(value ? "true" : "false");
+    else
+      symbol.flag(name, value);
   } else if constexpr (std::is_floating_point_v<T>) {
     symbol.real(value);
   } else if constexpr (std::is_enum_v<T>) {
@@ -148,6 +152,16 @@ template <PlainStruct T> struct ConstantTraits<T> {
 
 } // namespace detail
 
+/// The name of the variant that `export_aot` writes for a kernel whose Constexpr parameters have
+/// these values, in the order of the parameters: fx::variant_name(Tile{64, 64, 32}, 4) is "64x64x32x4".
+/// Layouts and the like add nothing to it; kernels that differ in those alone need an
+/// AotConfig::variant.
+template <class... T> std::string variant_name(const T &...constants) {
+  detail::SymbolText text;
+  (..., detail::addToSymbol(text, {}, constants));
+  return text.str();
+}
+
 template <class T> struct ArgTraits<Constexpr<T>> {
   template <class Host> static void pack(ArgPack &to, const Host &host) {
     static_assert(std::is_convertible_v<const Host &, T> ||
@@ -170,6 +184,7 @@ template <class T> struct ArgTraits<Constexpr<T>> {
     Constexpr<T> constant(detail::ConstantTraits<T>::make(from));
     if constexpr (detail::PlainStruct<T>)
       detail::addToSymbol(from.symbol(), {}, constant.value());
+    detail::addToSymbol(from.variant(), {}, constant.value());
     return constant;
   }
 };

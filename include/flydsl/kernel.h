@@ -31,6 +31,10 @@ struct AotConfig {
   std::string header =
       {}; ///< path of a C header to write, with the same bytes as an array; empty: none
   bool append = false; ///< adds to the kernels of the file instead of replacing them
+  /// The name of this variant of the kernel. One file may hold a kernel for many configurations;
+  /// `AotModule::kernel(name, variant)` picks one. Empty: the values of the Constexpr parameters,
+  /// as fx::variant_name writes them.
+  std::string variant = {};
 };
 
 /// True if COMPILE_ONLY=1 is set: launches then compile, but do not launch.
@@ -151,7 +155,9 @@ public:
     }
     /// Compiles for the types of this call and for each target, and writes a file that `load_aot`
     /// reads; the file appears by one rename. A call of the loaded kernel takes the tensors and
-    /// numbers of this call; static values and constants are part of the code.
+    /// numbers of this call; static values and constants are part of the code. With `.append`, code
+    /// replaces that of the same kernel, variant, target, block and types of tensors and numbers;
+    /// it is a RuntimeError if that was made for other constants.
     void export_aot(const std::string &path, const AotConfig &config = {},
                     const std::source_location &where = std::source_location::current()) && {
       detail::exportAot(state_, pack_, path, config, where);

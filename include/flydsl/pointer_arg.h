@@ -1,8 +1,7 @@
-// Addresses as arguments: a parameter of type fx::Pointer.
+// Addresses as arguments: what a launch passes for a parameter of type fx::Pointer.
 #pragma once
 
 #include <flydsl/args.h>
-#include <flydsl/tensor.h>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -26,20 +25,6 @@ public:
 private:
   const void *address_;
   DType type_;
-};
-
-template <> struct ArgTraits<Pointer> {
-  template <class Host> static void pack(ArgPack &to, const Host &host) {
-    static_assert(std::is_convertible_v<const Host &, PointerArg>,
-                  "a Pointer parameter takes a pointer to elements that a DeviceArray may hold, or "
-                  "fx::PointerArg(address, dtype)");
-    const PointerArg pointer = host;
-    to.pointer(pointer.dtype(), pointer.address());
-  }
-  static Pointer make(ParamReader &from) {
-    const DType type(static_cast<DType::Kind>(from.next().type->bits));
-    return Pointer::from_address(ArgTraits<Int64>::make(from), type);
-  }
 };
 
 FLYDSL_NAMESPACE_END

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <flydsl/layout.h>
+#include <flydsl/pointer_arg.h>
 #include <flydsl/vector.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -183,5 +184,21 @@ FLYDSL_API Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc = L
 FLYDSL_API Boolean elem_less(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
 /// True if all leaves are equal.
 FLYDSL_API Boolean equal(const IntTuple &a, const IntTuple &b, Loc loc = Loc::current());
+
+template <> struct ArgTraits<Pointer> {
+  template <class Host> static void pack(ArgPack &to, const Host &host) {
+    static_assert(std::is_convertible_v<const Host &, PointerArg>,
+                  "a Pointer parameter takes a pointer to elements that a DeviceArray may hold, or "
+                  "fx::PointerArg(address, dtype)");
+    const PointerArg pointer = host;
+    to.pointer(pointer.dtype(), pointer.address());
+  }
+  static Pointer make(ParamReader &from) {
+    const detail::ParamHandle &handle = from.next();
+    detail::ArgType address;
+    address.dtype = i64;
+    return Pointer::from_address(Int64::from_param({handle.value, &address}), handle.type->dtype);
+  }
+};
 
 FLYDSL_NAMESPACE_END

@@ -19,45 +19,52 @@ using namespace flydsl::runtime;
 
 namespace detail {
 
-/// One variant, loaded on the devices that asked for it. Entries appear and stay.
+/// One code, loaded on the devices that asked for it. Entries appear and stay.
 struct AotLoaded {
-  explicit AotLoaded(AotVariant variant) : variant(std::move(variant)) {}
-  const AotVariant variant;
+  explicit AotLoaded(AotCode code) : code(std::move(code)) {}
+  const AotCode code;
   PerDevice<LoadedKernel> on{kMaxDevices};
 
   bool takes(const ArgPack &pack) const {
-    return pack.sameTypes(variant.words.data(), variant.words.size());
+    return pack.sameTypes(code.words.data(), code.words.size());
   }
-  bool takes(const Dim3 &block) const {
-    const auto &made = variant.facts.block;
-    return !made[0] || block == Dim3(made[0], made[1], made[2]);
+  bool takes(const Dim3 &block) const { return !code.facts.block[0] || block == madeFor(); }
+  /// The workgroup size that it was compiled for; 0: any.
+  Dim3 madeFor() const {
+    const auto &made = code.facts.block;
+    return made[0] ? Dim3(made[0], made[1], made[2]) : Dim3(0);
   }
 };
 
-/// A kernel's variants, in the order of the file. They differ in target, workgroup size and tensor
-/// types; their scalars are the same.
+/// The codes of one variant of a kernel, in the order of the file. They differ in target, workgroup
+/// size and tensor types; their scalars are the same.
 struct AotEntry {
-  std::string name;
-  std::vector<DType> parameters; ///< none for a tensor
-  std::vector<std::unique_ptr<AotLoaded>> variants;
-  std::mutex mutex; ///< held while a variant is loaded, so that each is loaded once
+  std::string kernel, variant;
+  std::vector<DType> parameters; ///< none for a tensor or a pointer
+  std::vector<std::unique_ptr<AotLoaded>> codes;
+  std::mutex mutex; ///< held while a code is loaded, so that each is loaded once
 
+  std::string title() const { return aotTitle(kernel, variant); }
   std::vector<std::string> targets() const {
     std::vector<std::string> targets;
-    for (const auto &loaded : variants)
-      targets.push_back(loaded->variant.facts.target);
+    for (const auto &loaded : codes)
+      targets.push_back(loaded->code.facts.target);
     return targets;
   }
   const LoadedKernel &load(const ArgPack &pack, const LaunchConfig &config, int device,
                            const std::source_location &where);
-  const AotVariant &nearest(const ArgPack &pack) const;
-  /// The one workgroup size that the variants for these arguments were made for; zeros where there
+  const AotCode &nearest(const ArgPack &pack) const;
+  /// Throws TraceError where no code takes arguments of these types.
+  void expectTypes(const ArgPack &pack, const std::source_location &where) const;
+  /// The one workgroup size that the codes for these arguments were made for; zeros where there
   /// are several, or one takes any.
   std::array<unsigned, 3> onlyBlock(const ArgPack &pack) const;
 };
 
 struct AotState {
-  std::map<std::string, AotEntry> kernels;
+  /// The variants of each kernel by their names, and these by the kernels' names.
+  std::map<std::string, std::map<std::string, AotEntry>> kernels;
+  std::vector<const AotLoaded *> inOrder; ///< all codes in the order of the file
 };
 
 void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63) {
@@ -87,6 +94,10 @@ void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63) {
     return put.operator()<u32>();
   case u64:
     return put.operator()<u64>();
+  case f16:
+    return put.operator()<f16>();
+  case bf16:
+    return put.operator()<bf16>();
   case f32:
     return put.operator()<f32>();
   case f64:
@@ -97,12 +108,19 @@ void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63) {
 }
 
 void packReal(ArgPack &pack, DType dtype, double value) {
-  if (dtype == f32)
-    packScalar<DType::Kind::f32>(pack, value);
-  else if (dtype == f64)
-    packScalar<DType::Kind::f64>(pack, value);
-  else
-    pack.fail("a floating-point number where the kernel takes none");
+  using enum DType::Kind;
+  switch (dtype.kind()) {
+  case f16:
+    return packScalar<f16>(pack, value);
+  case bf16:
+    return packScalar<bf16>(pack, value);
+  case f32:
+    return packScalar<f32>(pack, value);
+  case f64:
+    return packScalar<f64>(pack, value);
+  default:
+    return pack.fail("a floating-point number where the kernel takes none");
+  }
 }
 
 } // namespace detail
@@ -120,7 +138,7 @@ std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
     const bool scalar = (head & 15) == ArgPack::scalarTag;
     parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)))
                                 : DType());
-    at += scalar ? 1 : tensorWords(head);
+    at += (head & 15) == ArgPack::tensorTag ? tensorWords(head) : 1;
   }
   return parameters;
 }
@@ -129,12 +147,14 @@ AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
                const std::source_location &where) {
   auto state = support::makeOutlivingExit<AotState>();
   try {
-    for (AotVariant &variant : decodeAot(bytes)) {
-      AotEntry &kernel = state->kernels[variant.facts.name];
-      kernel.name = variant.facts.name;
-      if (kernel.variants.empty())
-        kernel.parameters = parametersOf(variant.words);
-      kernel.variants.push_back(std::make_unique<AotLoaded>(std::move(variant)));
+    for (AotCode &code : decodeAot(bytes)) {
+      AotEntry &entry = state->kernels[code.kernel][code.variant];
+      entry.kernel = code.kernel;
+      entry.variant = code.variant;
+      if (entry.codes.empty())
+        entry.parameters = parametersOf(code.words);
+      entry.codes.push_back(std::make_unique<AotLoaded>(std::move(code)));
+      state->inOrder.push_back(entry.codes.back().get());
     }
   } catch (const RuntimeError &error) {
     throw RuntimeError(what + ": " + error.what(), 0, where);
@@ -142,11 +162,29 @@ AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
   return AotModule(std::move(state));
 }
 
-template <class Range> std::string joined(const Range &names) {
+std::string joined(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
+    text += (text.empty() ? "" : ", ") + (name.empty() ? std::string("(no name)") : name);
   return text;
+}
+
+template <class Map> std::vector<std::string> namesOf(const Map &map) {
+  std::vector<std::string> names;
+  for (const auto &[name, value] : map)
+    names.push_back(name);
+  return names;
+}
+
+/// The variants of a kernel by their names.
+std::map<std::string, AotEntry> &variantsOf(AotState &state, const std::string &kernel,
+                                            const std::source_location &where) {
+  auto found = state.kernels.find(kernel);
+  if (found == state.kernels.end())
+    throw RuntimeError("no kernel " + kernel +
+                           " among the compiled ones: " + joined(namesOf(state.kernels)),
+                       0, where);
+  return found->second;
 }
 
 } // namespace
@@ -164,24 +202,56 @@ AotModule load_aot(std::span<const unsigned char> bytes, std::source_location wh
 
 AotModule::AotModule(std::shared_ptr<AotState> state) : state_(std::move(state)) {}
 
-std::vector<std::string> AotModule::kernels() const {
-  std::vector<std::string> names;
-  for (const auto &[name, kernel] : state_->kernels)
-    names.push_back(name);
-  return names;
+std::vector<std::string> AotModule::kernels() const { return namesOf(state_->kernels); }
+
+std::vector<std::string> AotModule::variants(const std::string &kernel,
+                                             std::source_location where) const {
+  return namesOf(variantsOf(*state_, kernel, where));
+}
+
+std::vector<AotInfo> AotModule::contents() const {
+  std::vector<AotInfo> all;
+  for (const AotLoaded *loaded : state_->inOrder) {
+    const AotCode &code = loaded->code;
+    AotInfo &info = all.emplace_back();
+    info.kernel = code.kernel;
+    info.variant = code.variant;
+    info.symbol = code.facts.name;
+    info.target = code.facts.target;
+    info.block = loaded->madeFor();
+    info.shared_bytes = code.facts.sharedBytes;
+    for (const detail::ArgType &type : detail::typesOf(code.words))
+      info.arguments.push_back(type.str());
+  }
+  return all;
 }
 
 AotKernel AotModule::kernel(const std::string &name, std::source_location where) const {
-  auto found = state_->kernels.find(name);
-  if (found == state_->kernels.end())
-    throw RuntimeError("no kernel " + name + " among the compiled ones: " + joined(kernels()), 0,
-                       where);
+  std::map<std::string, AotEntry> &variants = variantsOf(*state_, name, where);
+  if (variants.size() > 1)
+    throw RuntimeError("kernel " + name + " has " + std::to_string(variants.size()) +
+                           " variants; name one of them, as in kernel(\"" + name + "\", \"" +
+                           variants.rbegin()->first + "\"): " + joined(namesOf(variants)),
+                       0, where);
+  return AotKernel(std::shared_ptr<AotEntry>(state_, &variants.begin()->second));
+}
+
+AotKernel AotModule::kernel(const std::string &name, const std::string &variant,
+                            std::source_location where) const {
+  std::map<std::string, AotEntry> &variants = variantsOf(*state_, name, where);
+  auto found = variants.find(variant);
+  if (found == variants.end())
+    throw RuntimeError("no variant " + variant + " of kernel " + name +
+                           " among the compiled ones: " + joined(namesOf(variants)),
+                       0, where);
   return AotKernel(std::shared_ptr<AotEntry>(state_, &found->second));
 }
 
 AotKernel::AotKernel(std::shared_ptr<AotEntry> kernel) : kernel_(std::move(kernel)) {}
 
-const std::string &AotKernel::name() const { return kernel_->name; }
+const std::string &AotKernel::name() const { return kernel_->kernel; }
+
+const std::string &AotKernel::variant() const { return kernel_->variant; }
 
 std::vector<std::string> AotKernel::targets() const { return kernel_->targets(); }
 
@@ -189,30 +259,37 @@ DType AotKernel::parameter(std::size_t index) const {
   return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
 }
 
-/// The variant that agrees with the most arguments, counted from the first one.
-const AotVariant &AotEntry::nearest(const ArgPack &pack) const {
+/// The code that agrees with the most arguments, counted from the first one.
+const AotCode &AotEntry::nearest(const ArgPack &pack) const {
   const std::vector<detail::ArgType> given = pack.types();
-  const AotVariant *best = nullptr;
+  const AotCode *best = nullptr;
   std::size_t most = 0;
-  for (const auto &loaded : variants) {
-    const std::vector<detail::ArgType> made = detail::typesOf(loaded->variant.words);
+  for (const auto &loaded : codes) {
+    const std::vector<detail::ArgType> made = detail::typesOf(loaded->code.words);
     std::size_t same = 0;
     while (same < std::min(given.size(), made.size()) && detail::sameType(given[same], made[same]))
       ++same;
     if (!best || same > most) {
-      best = &loaded->variant;
+      best = &loaded->code;
       most = same;
     }
   }
   return *best;
 }
 
+void AotEntry::expectTypes(const ArgPack &pack, const std::source_location &where) const {
+  for (const auto &loaded : codes)
+    if (loaded->takes(pack))
+      return;
+  refuseTypes(title(), pack, nearest(pack).words, where);
+}
+
 std::array<unsigned, 3> AotEntry::onlyBlock(const ArgPack &pack) const {
   std::array<unsigned, 3> only{};
-  for (const auto &loaded : variants) {
+  for (const auto &loaded : codes) {
     if (!loaded->takes(pack))
       continue;
-    const std::array<unsigned, 3> &block = loaded->variant.facts.block;
+    const std::array<unsigned, 3> &block = loaded->code.facts.block;
     if (!block[0] || (only[0] && only != block))
       return {};
     only = block;
@@ -224,13 +301,12 @@ std::array<unsigned, 3> AotEntry::onlyBlock(const ArgPack &pack) const {
 const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &config, int device,
                                    const std::source_location &where) {
   const std::string &arch = deviceInfo(device).archFull;
+  expectTypes(pack, where);
   AotLoaded *fitting = nullptr;
-  bool typesFit = false;
-  for (const auto &loaded : variants) {
+  for (const auto &loaded : codes) {
     if (!loaded->takes(pack))
       continue;
-    typesFit = true;
-    if (!runsOn(loaded->variant.facts.target, arch))
+    if (!runsOn(loaded->code.facts.target, arch))
       continue;
     const bool blockFits = loaded->takes(config.block);
     if (!fitting || blockFits)
@@ -238,39 +314,38 @@ const LoadedKernel &AotEntry::load(const ArgPack &pack, const LaunchConfig &conf
     if (blockFits)
       break;
   }
-  if (!typesFit)
-    refuseTypes(name, pack, nearest(pack).words, where);
   if (!fitting)
-    throw RuntimeError("kernel " + name + ": no code for " + arch + "; there is code for " +
+    throw RuntimeError("kernel " + title() + ": no code for " + arch + "; there is code for " +
                            joined(targets()),
                        0, where);
-  checkBlock(config.block, fitting->variant.facts, where);
+  checkBlock(config.block, fitting->code.facts, where);
   std::lock_guard<std::mutex> lock(mutex);
   if (const LoadedKernel *made = fitting->on.find(device))
     return *made;
   return fitting->on.publish(device,
-                             std::make_unique<LoadedKernel>(fitting->variant.image, nullptr,
-                                                            fitting->variant.facts, device, where));
+                             std::make_unique<LoadedKernel>(fitting->code.image, nullptr,
+                                                            fitting->code.facts, device, where));
 }
 
 void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
                        const std::source_location &where) const {
   if (pack.error()) [[unlikely]]
-    refusePack(name(), pack, where);
+    refusePack(kernel_->title(), pack, where);
   if (!givesBlock(config)) [[unlikely]] {
     if (const std::array<unsigned, 3> only = kernel_->onlyBlock(pack); only[0])
       return launch(pack, withBlock(config, only), where);
+    kernel_->expectTypes(pack, where);
     KernelFacts facts;
-    facts.name = name();
+    facts.name = kernel_->title();
     checkBlock(config.block, facts, where);
   }
   const int device = deviceOf(config.stream, driver());
-  // A variant that is loaded on the device runs there.
-  for (const auto &loaded : kernel_->variants)
+  // A code that is loaded on the device runs there.
+  for (const auto &loaded : kernel_->codes)
     if (const LoadedKernel *kernel = loaded->on.find(device))
       if (loaded->takes(config.block) && loaded->takes(pack)) [[likely]] {
-        if (!loaded->variant.facts.block[0])
-          checkBlock(config.block, loaded->variant.facts, where);
+        if (!loaded->code.facts.block[0])
+          checkBlock(config.block, loaded->code.facts, where);
         return kernel->launch(config, pack, where);
       }
   kernel_->load(pack, config, device, where).launch(config, pack, where);

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 constexpr char magic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
-constexpr std::uint16_t version = 3;
+constexpr std::uint16_t version = 4;
 
 class Writer {
 public:
@@ -63,28 +63,42 @@ private:
 
 } // namespace
 
-std::vector<std::uint8_t> encodeAot(std::span<const AotVariant> variants) {
+std::string aotTitle(const std::string &kernel, const std::string &variant) {
+  return kernel + (variant.empty() ? "" : ", variant " + variant);
+}
+
+std::string AotCode::title() const { return aotTitle(kernel, variant); }
+
+bool AotCode::takesThePlaceOf(const AotCode &other) const {
+  return kernel == other.kernel && variant == other.variant && facts.target == other.facts.target &&
+         words == other.words;
+}
+
+std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes) {
   Writer w;
   w.raw(magic, sizeof magic);
   w.number(version);
-  w.number(static_cast<std::uint32_t>(variants.size()));
-  for (const AotVariant &v : variants) {
-    w.array(v.facts.name.data(), v.facts.name.size());
-    w.array(v.facts.target.data(), v.facts.target.size());
-    w.number(std::uint64_t{v.facts.sharedBytes});
-    w.number(std::uint64_t{v.facts.dynamicBytes});
-    w.number(std::uint64_t{v.facts.maxSharedBytes});
-    w.number(std::uint32_t{v.facts.maxBlock});
-    for (unsigned extent : v.facts.block)
+  w.number(static_cast<std::uint32_t>(codes.size()));
+  for (const AotCode &code : codes) {
+    w.array(code.kernel.data(), code.kernel.size());
+    w.array(code.variant.data(), code.variant.size());
+    w.array(code.facts.name.data(), code.facts.name.size());
+    w.array(code.facts.target.data(), code.facts.target.size());
+    w.number(std::uint64_t{code.facts.sharedBytes});
+    w.number(std::uint64_t{code.facts.dynamicBytes});
+    w.number(std::uint64_t{code.facts.maxSharedBytes});
+    w.number(std::uint32_t{code.facts.maxBlock});
+    for (unsigned extent : code.facts.block)
       w.number(std::uint32_t{extent});
-    w.array(v.words.data(), v.words.size());
-    w.array(v.image.data(), v.image.size());
+    w.array(code.words.data(), code.words.size());
+    w.array(code.constants.data(), code.constants.size());
+    w.array(code.image.data(), code.image.size());
   }
   w.number(static_cast<std::uint64_t>(XXH3_64bits(w.bytes.data(), w.bytes.size())));
   return std::move(w.bytes);
 }
 
-std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes) {
+std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < sizeof magic + sizeof version ||
       std::memcmp(bytes.data(), magic, sizeof magic) != 0)
     throw RuntimeError("it is no file of compiled kernels");
@@ -102,29 +116,33 @@ std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes) {
     throw RuntimeError("its checksum is wrong: it is damaged or not whole");
 
   Reader r(summed.subspan(sizeof magic + sizeof version));
-  std::vector<AotVariant> variants;
+  std::vector<AotCode> codes;
   for (auto count = r.number<std::uint32_t>(); count; --count) {
-    AotVariant &v = variants.emplace_back();
-    v.facts.name = r.array<std::string>();
-    v.facts.target = r.array<std::string>();
-    v.facts.sharedBytes = r.number<std::uint64_t>();
-    v.facts.dynamicBytes = r.number<std::uint64_t>();
-    v.facts.maxSharedBytes = r.number<std::uint64_t>();
-    v.facts.maxBlock = r.number<std::uint32_t>();
-    for (unsigned &extent : v.facts.block)
+    AotCode &code = codes.emplace_back();
+    code.kernel = r.array<std::string>();
+    code.variant = r.array<std::string>();
+    code.facts.name = r.array<std::string>();
+    code.facts.target = r.array<std::string>();
+    code.facts.sharedBytes = r.number<std::uint64_t>();
+    code.facts.dynamicBytes = r.number<std::uint64_t>();
+    code.facts.maxSharedBytes = r.number<std::uint64_t>();
+    code.facts.maxBlock = r.number<std::uint32_t>();
+    for (unsigned &extent : code.facts.block)
       extent = r.number<std::uint32_t>();
-    v.words = r.array<std::vector<std::uint64_t>>();
-    v.image = r.array<std::vector<std::uint8_t>>();
+    code.words = r.array<std::vector<std::uint64_t>>();
+    code.constants = r.array<std::vector<std::uint64_t>>();
+    code.image = r.array<std::vector<std::uint8_t>>();
   }
   if (!r.atEnd())
     throw RuntimeError("it goes on behind its last kernel");
-  return variants;
+  return codes;
 }
 
-std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t count) {
-  std::vector<std::uint64_t> kept{words[0]};
-  for (std::size_t at = 1; at < count;) {
-    const std::uint64_t head = words[at];
+void splitWords(std::span<const std::uint64_t> signature, AotCode &code) {
+  code.words.assign(1, signature[0]);
+  code.constants.clear();
+  for (std::size_t at = 1; at < signature.size();) {
+    const std::uint64_t head = signature[at];
     std::size_t length = 1;
     bool runtime = false;
     switch (head & 15) {
@@ -133,6 +151,7 @@ std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t 
       runtime = true;
       break;
     case ArgPack::scalarTag:
+    case ArgPack::pointerTag:
       runtime = true;
       break;
     case ArgPack::staticTag:
@@ -145,11 +164,11 @@ std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t 
       length = 1 + ((head >> 4) + 7) / 8;
       break;
     }
-    if (runtime)
-      kept.insert(kept.end(), words + at, words + std::min(at + length, count));
+    const auto part = signature.subspan(at, length);
+    auto &to = runtime ? code.words : code.constants;
+    to.insert(to.end(), part.begin(), part.end());
     at += length;
   }
-  return kept;
 }
 
 } // namespace flydsl::runtime

@@ -1,9 +1,11 @@
 // The file of kernels compiled ahead of time.
 //
-// Little-endian: "FLYAOT", a version (u16), the number of variants (u32), the variants, and XXH3-64
-// of all before it. A variant is one kernel for one signature and one target: its facts, the
-// signature words of its runtime arguments (the first word is the workgroup size), and its code
-// object. Texts and arrays have their length (u32) in front.
+// Little-endian: "FLYAOT", a version (u16), the number of codes (u32), the codes, and XXH3-64 of all
+// before it. A code is what one compile made: a kernel for one signature and one target. It has the
+// names of kernel and variant, the facts of the code object (among them symbol and target), the
+// signature words of the arguments that a launch gives (the first word is the workgroup size),
+// those of the constants and static values, and the code object. Texts and arrays have their
+// length (u32) in front.
 #pragma once
 
 #include "runtime/loaded_kernel.h"
@@ -15,20 +17,33 @@
 
 namespace flydsl::runtime {
 
-struct AotVariant {
-  KernelFacts facts;
-  std::vector<std::uint64_t> words;
+struct AotCode {
+  std::string kernel;                   ///< the name of the fx::Kernel
+  std::string variant;                  ///< tells the kernel's configurations apart
+  KernelFacts facts;                    ///< `facts.name` is the symbol in the code object
+  std::vector<std::uint64_t> words;     ///< the types of what a launch passes, behind the block
+  std::vector<std::uint64_t> constants; ///< what else the code was traced for
   std::vector<std::uint8_t> image;
+
+  /// The kernel and its variant, for messages.
+  std::string title() const;
+  /// Whether both are chosen by the same launches on the same target, so that a file holds one of
+  /// them.
+  bool takesThePlaceOf(const AotCode &other) const;
 };
 
 /// The most that a file of compiled kernels has.
 inline constexpr std::uint64_t maxAotBytes = std::uint64_t(4) << 30;
 
-std::vector<std::uint8_t> encodeAot(std::span<const AotVariant> variants);
+std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes);
 /// Throws RuntimeError, saying what is wrong, for bytes that `encodeAot` did not make.
-std::vector<AotVariant> decodeAot(std::span<const std::uint8_t> bytes);
+std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes);
 
-/// The signature words without static values and constants.
-std::vector<std::uint64_t> runtimeWords(const std::uint64_t *words, std::size_t count);
+/// Puts the signature words of static values and constants into `code.constants`, the others into
+/// `code.words`.
+void splitWords(std::span<const std::uint64_t> signature, AotCode &code);
+
+/// "gemm", or "gemm, variant 64x64".
+std::string aotTitle(const std::string &kernel, const std::string &variant);
 
 } // namespace flydsl::runtime

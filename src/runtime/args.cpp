@@ -35,7 +35,7 @@ std::string signatureText(const ArgType &type) {
 std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
   constexpr std::uint64_t tensorTag = ArgPack::tensorTag, scalarTag = ArgPack::scalarTag,
                           staticTag = ArgPack::staticTag, constantTag = ArgPack::constantTag,
-                          textTag = ArgPack::textTag;
+                          textTag = ArgPack::textTag, pointerTag = ArgPack::pointerTag;
   std::vector<ArgType> types;
   std::size_t at = 1; // after the block
   while (at < words.size()) {
@@ -62,6 +62,10 @@ std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
     }
     case scalarTag:
       type.kind = ArgType::Kind::scalar;
+      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
+      break;
+    case pointerTag:
+      type.kind = ArgType::Kind::pointer;
       type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
       break;
     case staticTag:
@@ -106,6 +110,8 @@ std::string ArgType::str() const {
            (large ? ", 4 GiB or more>" : ">");
   case Kind::scalar:
     return std::string(dtype.name());
+  case Kind::pointer:
+    return "pointer to " + std::string(dtype.name());
   case Kind::staticValue:
     return "static value";
   case Kind::constant:

@@ -105,6 +105,90 @@ TEST_CASE("exports add up in one file, and a block picks its variant") {
   CHECK_THROWS_WITH(loaded(x, 1, 1.5).launch({}), Contains("the launch gives no block"));
 }
 
+namespace {
+/// As a library has it: tiles and the type of the elements, and a number beside them.
+struct Tile {
+  int m = 128, n = 128;
+  fx::DType dtype = fx::f16;
+};
+const fx::Kernel tiled{
+    "tiled", [](FakeTensor, fx::Constexpr<Tile>, fx::Constexpr<bool>, FakeStatic, FakeInt32) {}};
+
+struct TiledExport {
+  Tile tile = {};
+  int layout = 0;
+  std::string variant = {};
+  bool append = true;
+  void operator()(const std::string &path) const {
+    tiled(fx::tensor(static_cast<float *>(nullptr), {8, 8}), tile, true, FakeStatic{layout}, 0)
+        .export_aot(
+            path,
+            {.block = 64, .archs = {"gfx942", "gfx1201"}, .append = append, .variant = variant});
+  }
+};
+} // namespace
+
+TEST_CASE("a file holds the variants of a kernel, and each is found by its constants") {
+  TemporaryFile file;
+  TiledExport{.append = false}(file.path);
+  TiledExport{.tile = {64, 64}}(file.path);
+  TiledExport{.tile = {64, 64, fx::bf16}}(file.path);
+  TiledExport{.tile = {64, 64, fx::bf16}}(file.path); // replaces the one before
+  fx::AotModule module = fx::load_aot(file.path);
+  CHECK(module.kernels() == std::vector<std::string>{"tiled"});
+  CHECK(module.variants("tiled") ==
+        std::vector<std::string>{"128x128_f16_true", "64x64_bf16_true", "64x64_f16_true"});
+  CHECK(fx::variant_name(Tile{64, 64, fx::bf16}, true) == "64x64_bf16_true");
+  CHECK(fx::variant_name(false, 0.5, -3, "a b") == "false_0p5xm3_a_b");
+
+  const std::vector<fx::AotInfo> all = module.contents();
+  REQUIRE(all.size() == 6);
+  CHECK(all[1].kernel == "tiled");
+  CHECK(all[1].variant == "128x128_f16_true");
+  CHECK(all[1].symbol == "tiled_128x128_f16");
+  CHECK(all[1].target == "gfx1201");
+  CHECK(all[1].block == fx::Dim3(64));
+  CHECK(all[1].arguments == std::vector<std::string>{"tensor<f32, (?,?):(?{i64},1)>", "i32"});
+
+  fx::DeviceArray<float> x({16, 4});
+  fx::AotKernel loaded = module.kernel("tiled", fx::variant_name(Tile{64, 64}, true));
+  CHECK(loaded.variant() == "64x64_f16_true");
+  CHECK(loaded.targets() == std::vector<std::string>{"gfx942", "gfx1201"});
+  loaded(x, 7).launch({.grid = 5});
+  CHECK(fake().launches.back().kernel == "tiled_64x64_f16");
+  module.kernel("tiled", "128x128_f16_true")(x, 7).launch({.grid = 5});
+  CHECK(fake().launches.back().kernel == "tiled_128x128_f16");
+
+  CHECK_THROWS_WITH(
+      module.kernel("tiled"),
+      Contains("aot_test.cpp:") &&
+          Contains("kernel tiled has 3 variants; name one of them, as in kernel(\"tiled\", "
+                   "\"64x64_f16_true\"): 128x128_f16_true, 64x64_bf16_true, 64x64_f16_true"));
+  CHECK_THROWS_WITH(module.kernel("tiled", "32x32_f16"),
+                    Contains("no variant 32x32_f16 of kernel tiled among the compiled ones: "
+                             "128x128_f16_true, 64x64_bf16_true, 64x64_f16_true"));
+  CHECK_THROWS_WITH(module.kernel("other", "32x32_f16"),
+                    Contains("no kernel other among the compiled ones: tiled"));
+  CHECK_THROWS_WITH(module.variants("other"), Contains("no kernel other"));
+  CHECK_THROWS_WITH(loaded(x).launch({}), Contains("kernel tiled, variant 64x64_f16_true: "));
+}
+
+TEST_CASE("constants without a name of their own do not replace one another in a file") {
+  TemporaryFile file;
+  TiledExport{.append = false}(file.path);
+  CHECK_THROWS_WITH(TiledExport{.layout = 1}(file.path),
+                    Contains("kernel tiled, variant 128x128_f16_true is there for gfx942") &&
+                        Contains("other constants, layouts or tiled copies") &&
+                        Contains("give this export a .variant of its own"));
+  TiledExport{.layout = 1, .variant = "swizzled"}(file.path);
+  TiledExport{.layout = 1, .variant = "swizzled"}(file.path);
+  CHECK_THROWS_WITH((TiledExport{.tile = {64, 64}, .layout = 1, .variant = "swizzled"}(file.path)),
+                    Contains("variant swizzled is there for gfx942"));
+  fx::AotModule module = fx::load_aot(file.path);
+  CHECK(module.variants("tiled") == std::vector<std::string>{"128x128_f16_true", "swizzled"});
+  CHECK(module.contents().size() == 4);
+}
+
 TEST_CASE("the file knows how much dynamic shared memory a kernel uses") {
   TemporaryFile file;
   fakeBuild().dynamicBytes = 512;
@@ -133,7 +217,7 @@ TEST_CASE("the C header holds the same bytes") {
   exportTo(file.path, {.archs = {"gfx942"}, .header = file.path + ".h"});
   std::ifstream header(file.path + ".h");
   std::string text{std::istreambuf_iterator<char>(header), {}};
-  CHECK_THAT(text, Contains("exported, gfx942"));
+  CHECK_THAT(text, Contains("exported, variant 4_a_text, gfx942"));
   std::vector<unsigned char> bytes;
   const std::size_t first = text.find('{');
   for (std::size_t at = first + 1; text[at] != '}';) {

@@ -38,13 +38,15 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   object->target = fake.target.empty() ? target.id() : fake.target;
   object->bytes = {1, 2, 3};
   KernelMetadata &kernel = object->kernels.emplace_back();
-  kernel.name = spec.name;
+  const std::string configuration = reader.symbol().str();
+  kernel.name = spec.name + (configuration.empty() ? "" : "_") + configuration;
   kernel.vgprSpills = fake.spills;
   auto state = std::make_shared<detail::ExecutableState>();
   state->kernel = &object->kernels.front();
   state->object = object;
   state->block = block;
-  state->facts.name = spec.name;
+  state->variant = reader.variant().str();
+  state->facts.name = kernel.name;
   state->facts.target = object->target;
   state->facts.sharedBytes = fake.sharedBytes;
   state->facts.dynamicBytes = fake.dynamicBytes;

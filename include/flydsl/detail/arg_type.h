@@ -40,6 +40,7 @@ struct ArgType {
   enum class Kind : std::uint8_t {
     tensor,      ///< pointer to global memory with a layout: becomes an !fly.memref parameter
     scalar,      ///< run-time number: becomes a parameter of the dtype's IR type
+    pointer,     ///< address of elements of the dtype in global memory: becomes an i64 parameter
     staticValue, ///< becomes a parameter of a static Fly type, or none
     constant,    ///< fx::Constexpr: no parameter; its uses become constants in the IR
   };
@@ -60,6 +61,10 @@ struct ArgType {
 
   /// The type as text for messages: "memref<f32, (?,?):(?{i64},1)>", "i32", "static", "constant 3".
   FLYDSL_API std::string str() const;
+  /// Whether a launch passes it, so that the kernel has a parameter for it.
+  bool isPassed() const {
+    return kind == Kind::tensor || kind == Kind::scalar || kind == Kind::pointer;
+  }
 };
 
 /// The types that signature words state. The first word belongs to the launch. Static values have
@@ -91,10 +96,12 @@ public:
   std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
   /// What the configurations among the parameters add to the kernel's symbol.
   SymbolText &symbol() { return symbol_; }
+  /// What all constants among the parameters add to the variant of an exported kernel.
+  SymbolText &variant() { return variant_; }
 
 private:
   const ParamHandle *next_, *end_;
-  SymbolText symbol_;
+  SymbolText symbol_, variant_;
 };
 
 } // namespace detail

@@ -29,6 +29,8 @@ mlir::Type parameterType(const detail::ArgType &arg, mlir::MLIRContext *c) {
   using Kind = detail::ArgType::Kind;
   if (arg.kind == Kind::scalar)
     return elementType(arg.dtype, c);
+  if (arg.kind == Kind::pointer)
+    return elementType(i64, c);
   if (arg.kind != Kind::tensor)
     return {};
   mlir::Type element = elementType(arg.dtype, c);
@@ -87,7 +89,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   unsigned next = 0;
   for (const detail::ArgType &type : types) {
     const void *value = nullptr;
-    if (type.kind == detail::ArgType::Kind::scalar || type.kind == detail::ArgType::Kind::tensor)
+    if (type.isPassed())
       value = body.getArgument(next++).getAsOpaquePointer();
     handles.push_back({value, &type});
   }
@@ -98,6 +100,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
     result.kernelName += "_" + configuration;
     func.setName(result.kernelName);
   }
+  result.variant = reader.variant().str();
   tracer.diagnostics.throwDeferred();
   tracer.exits.finish(loc);
   if (mlir::failed(mlir::verify(*result.module)))

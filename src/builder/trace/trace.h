@@ -18,6 +18,7 @@ struct TraceResult {
   /// Holds gpu.module @kernels { gpu.func @name ... kernel }.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string kernelName; ///< the symbol of the gpu.func
+  std::string variant;    ///< the text of the constants among the parameters
   /// Bytes of statically allocated shared memory that the body asked for.
   std::size_t staticSharedBytes = 0;
   /// Bytes of dynamic shared memory that the body uses, as far as it says: a launch gives as many

@@ -23,6 +23,8 @@ std::vector<Piece> packedPieces(std::span<const detail::ArgType> types) {
   for (const detail::ArgType &type : types) {
     if (type.kind == detail::ArgType::Kind::scalar) {
       put(type.dtype.bytes(), type.dtype.bytes());
+    } else if (type.kind == detail::ArgType::Kind::pointer) {
+      put(8, 8);
     } else if (type.kind == detail::ArgType::Kind::tensor) {
       put(8, 8);
       std::size_t dynamic = 0;

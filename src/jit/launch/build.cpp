@@ -155,6 +155,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
                 });
   }
   state->facts.dynamicBytes = traced.dynamicSharedBytes;
+  state->variant = std::move(traced.variant);
   checkArgumentLayout(*state->kernel, types);
   state->block = block;
   reportCompiled(event, *state);

@@ -19,6 +19,7 @@ struct ExecutableState {
   runtime::KernelFacts facts;
   std::array<unsigned, 3> block = {0, 0,
                                    0}; // the workgroup size that it was traced for; zeros: any
+  std::string variant; // the text of the constants that it was traced for
   std::string irHash;
   CacheTier tier = CacheTier::compiled;
   double traceMilliseconds = 0;

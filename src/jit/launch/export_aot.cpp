@@ -5,6 +5,7 @@
 #include "support/file.h"
 #include "support/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -21,8 +22,7 @@ void write(const std::string &path, std::span<const std::uint8_t> data,
 }
 
 /// What is in the file already; nothing where there is none.
-std::vector<runtime::AotVariant> variantsIn(const std::string &path,
-                                            const std::source_location &where) {
+std::vector<runtime::AotCode> codesIn(const std::string &path, const std::source_location &where) {
   support::FileContents file = support::readAll(path, runtime::maxAotBytes);
   if (file.absent)
     return {};
@@ -35,19 +35,37 @@ std::vector<runtime::AotVariant> variantsIn(const std::string &path,
   }
 }
 
-std::string headerText(const std::string &path, const std::vector<runtime::AotVariant> &variants,
+/// Adds a code to those of a file. It replaces what was made for the same launches.
+void place(std::vector<runtime::AotCode> &codes, runtime::AotCode code, const std::string &path,
+           const std::source_location &where) {
+  auto found = std::find_if(codes.begin(), codes.end(), [&](const runtime::AotCode &other) {
+    return code.takesThePlaceOf(other);
+  });
+  if (found == codes.end())
+    return codes.push_back(std::move(code));
+  if (found->constants != code.constants)
+    throw RuntimeError("adding to " + path + ": kernel " + code.title() + " is there for " +
+                           code.facts.target +
+                           " and these arguments, made with other constants, layouts or tiled "
+                           "copies; give this export a .variant of its own",
+                       0, where);
+  *found = std::move(code);
+}
+
+std::string headerText(const std::string &path, const std::vector<runtime::AotCode> &codes,
                        const std::vector<std::uint8_t> &bytes) {
   std::string symbol = "flydsl_aot_";
   for (char c : std::filesystem::path(path).stem().string())
     symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   std::string text = "/* Kernels compiled ahead of time, for flydsl::load_aot:\n";
-  for (const runtime::AotVariant &v : variants) {
+  for (const runtime::AotCode &code : codes) {
+    const runtime::KernelFacts &facts = code.facts;
     // A name may be any text; here it stays a comment.
-    text += " *   " + support::inComment(v.facts.name) + ", " + support::inComment(v.facts.target);
-    if (v.facts.block[0])
-      text += ", workgroups of " + std::to_string(v.facts.block[0]) + " x " +
-              std::to_string(v.facts.block[1]) + " x " + std::to_string(v.facts.block[2]);
-    text += ", " + std::to_string(v.facts.sharedBytes) + " bytes of LDS\n";
+    text += " *   " + support::inComment(code.title()) + ", " + support::inComment(facts.target);
+    if (facts.block[0])
+      text += ", workgroups of " + std::to_string(facts.block[0]) + " x " +
+              std::to_string(facts.block[1]) + " x " + std::to_string(facts.block[2]);
+    text += ", " + std::to_string(facts.sharedBytes) + " bytes of LDS\n";
   }
   text += " */\n#pragma once\n\n#include <stddef.h>\n\nstatic const size_t " + symbol +
           "_size = " + std::to_string(bytes.size()) + ";\nstatic const unsigned char " + symbol +
@@ -66,44 +84,41 @@ std::string headerText(const std::string &path, const std::vector<runtime::AotVa
 
 void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path, const AotConfig &config,
                const std::source_location &where) {
-  std::vector<runtime::AotVariant> made;
+  std::vector<runtime::AotCode> made;
   std::vector<std::string> archs = config.archs;
   if (archs.empty())
     archs.emplace_back(); // what `compile` finds
-  if (config.append)
-    (void)variantsIn(path,
-                     where); // a file that can't be added to is refused before anything is compiled
+  if (config.append)      // a file that can't be added to is refused before anything is compiled
+    (void)codesIn(path, where);
   for (const std::string &arch : archs) {
     CompileConfig compileConfig;
     compileConfig.block = config.block;
     compileConfig.arch = arch;
     const Executable executable = compile(kernel, pack, compileConfig, where);
     const ExecutableState &state = *ExecutableAccess::state(executable);
-    made.push_back(
-        {state.facts, runtime::runtimeWords(pack.word(), pack.words()), state.object->bytes});
+    runtime::AotCode &code = made.emplace_back();
+    code.kernel = kernel.spec.name;
+    code.variant = config.variant.empty() ? state.variant : config.variant;
+    code.facts = state.facts;
+    code.image = state.object->bytes;
+    runtime::splitWords({pack.word(), pack.words()}, code);
   }
   // Two processes that add to one file do it one after the other; neither loses the other's.
   std::optional<support::FolderLock> lock;
-  std::vector<runtime::AotVariant> variants;
+  std::vector<runtime::AotCode> codes;
   if (config.append) {
     std::string problem;
     lock.emplace(path, 60, problem);
     if (!problem.empty())
       throw RuntimeError("adding to " + path + ": " + problem, 0, where);
-    variants = variantsIn(path, where);
+    codes = codesIn(path, where);
   }
-  for (runtime::AotVariant &variant : made) {
-    // The same kernel for the same call and target replaces what was there.
-    std::erase_if(variants, [&](const runtime::AotVariant &v) {
-      return v.facts.name == variant.facts.name && v.facts.target == variant.facts.target &&
-             v.words == variant.words;
-    });
-    variants.push_back(std::move(variant));
-  }
-  const std::vector<std::uint8_t> bytes = runtime::encodeAot(variants);
+  for (runtime::AotCode &code : made)
+    place(codes, std::move(code), path, where);
+  const std::vector<std::uint8_t> bytes = runtime::encodeAot(codes);
   write(path, bytes, where);
   if (!config.header.empty()) {
-    const std::string text = headerText(path, variants, bytes);
+    const std::string text = headerText(path, codes, bytes);
     write(config.header,
           std::span(reinterpret_cast<const std::uint8_t *>(text.data()), text.size()), where);
   }
