@@ -1,4 +1,4 @@
-# Checks which room may include which (docs/house.md). Reads every #include of src/ and include/flydsl/ and fails on an
+# Checks which room may include which (docs/house.md). Reads every #include of src/, include/flydsl/ and kernels/ and fails on an
 # edge that the table does not list.
 cmake_minimum_required(VERSION 3.25)
 
@@ -13,6 +13,7 @@ set(may_cache    cache support flydsl)
 set(may_jit      jit builder cache runtime dialect layout target support flydsl mlir llvm lld amd_comgr)
 set(may_emulator emulator target support hip llvm)   # and <flydsl/emulator.h>, the C interface that it implements
 set(may_include  flydsl)
+set(may_kernels  flydsl)              # a user of the public API
 set(guarded support target layout dialect builder runtime cache jit emulator flydsl mlir llvm lld hip amd_comgr)
 
 set(files_read 0)
@@ -45,6 +46,7 @@ foreach(room support target layout dialect builder runtime cache jit emulator)
   check(${room} "${ROOT}/src/${room}")
 endforeach()
 check(include "${ROOT}/include/flydsl")
+check(kernels "${ROOT}/kernels")
 
 # Inside the emulator: room -> the rooms that its files may include.
 set(inside_isa      isa)

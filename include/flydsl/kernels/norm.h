@@ -1,0 +1,61 @@
+// RMS norm and layer norm of each row of a matrix, with a residual added before and quantisation
+// after.
+#pragma once
+
+#include <flydsl/kernels/plan.h>
+#include <flydsl/kernels/quantisation.h>
+#include <flydsl/kernels/row.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+enum class NormKind : std::uint8_t {
+  rms,   ///< xhat = x / sqrt(mean(x^2) + eps)
+  layer, ///< xhat = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
+};
+
+/// y = xhat * weight + bias for each row, computed in f32; x is x + residual if there is one. The sum
+/// is rounded to the type of x first, written to residual_out, and that number is normalised. If y
+/// is quantised, it is that number times `smooth` over a scale, see Quantisation.
+struct FLYDSL_API NormProblem {
+  NormKind kind = NormKind::rms;
+  DType x = f16;      ///< f32, f16 or bf16, also of residual and residual_out
+  DType weight = f16; ///< f32, f16 or bf16, also of bias
+  DType y = f16;      ///< f32, f16 or bf16; if y is quantised, i8 or a float of 8 bits
+  std::int64_t n = 0; ///< elements of a row
+  double eps = 1e-5;  ///< at least 0, rounded to f32
+  bool bias = false;
+  bool residual = false;
+  bool statistics = false; ///< rstd = 1 / sqrt(...) of each row is written, and a layer norm's mean
+  Quantisation quantise = Quantisation::none;
+  bool smooth = false; ///< quantised y is multiplied by smooth, one factor a column, first
+  /// A power of two: every row of all matrices starts at a multiple of so many elements, up to 16
+  /// bytes, and so do the vectors. 0: the largest up to 16 that divides n.
+  int row_align = 0;
+  friend bool operator==(const NormProblem &, const NormProblem &) = default;
+};
+
+/// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n) with
+/// contiguous rows, vectors contiguous. y and residual_out may be x or residual.
+struct FLYDSL_API NormArgs {
+  TensorArg x;
+  TensorArg weight;                           ///< (n)
+  std::optional<TensorArg> bias = {};         ///< (n)
+  std::optional<TensorArg> residual = {};     ///< (m, n)
+  std::optional<TensorArg> smooth = {};       ///< (n), f32
+  TensorArg y;                                ///< (m, n)
+  std::optional<TensorArg> residual_out = {}; ///< (m, n)
+  /// f32. Quantisation::fixed: (1), read; Quantisation::row: (m), written.
+  std::optional<TensorArg> scale = {};
+  std::optional<TensorArg> rstd = {}, mean = {}; ///< (m), f32
+};
+
+template <> struct FamilyOf<NormProblem> {
+  using Config = RowConfig;
+  using Args = NormArgs;
+  static constexpr std::string_view name = "norm";
+};
+using NormPlan = Plan<NormProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,309 @@
+// Rows in a kernel: the threads that share one, what each holds of it, and reductions over it.
+//
+// A row has n elements, which accesses of `vector` elements cover from its start; what is left is
+// covered by single elements. Access k of the row belongs to thread k % threads. A thread's
+// accesses are its slots. Only the last slots may lie past the row for some threads, and only those
+// are guarded.
+#pragma once
+
+#include "blocks/row_rules.h"
+
+#include <flydsl/flydsl.h>
+
+#include <functional>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The rows of an operand: where they start, how far they are apart, and what they are made of.
+struct RowMemory {
+  Int64 address;  ///< of row 0
+  Int64 distance; ///< elements from row to row
+  DType dtype;
+};
+
+/// A thread's values of a row: a vector for each slot.
+using RowValues = std::vector<Vector>;
+
+/// A thread of a block, and the row that it works on.
+class RowThread {
+public:
+  /// For the kernel's m rows, of which a block takes `rowsPerBlock(config)`.
+  RowThread(const RowShape &row, const RowConfig &config, const Int32 &m)
+      : shape_(row), config_(config), rows_(rowsPerBlock(config)), lane_(laneOf(config)),
+        row_(rowOf(config, rows_, m)), inside_(insideOf(config, rows_, m)) {
+    const std::int64_t wide = row.n / row.vector, threads = config.threads;
+    for (std::int64_t first = 0; first < wide; first += threads)
+      slots_.push_back({row.vector, Int64(first * row.vector),
+                        guard(first + threads <= wide, lane_ + first < wide)});
+    const std::int64_t start = wide * row.vector;
+    for (std::int64_t first = start; first < row.n; first += threads)
+      slots_.push_back({1, Int64(first), guard(first + threads <= row.n, lane_ + first < row.n)});
+  }
+
+  /// Rows of a block.
+  static int rowsPerBlock(const RowConfig &config) { return config.block / config.threads; }
+
+  std::size_t slots() const { return slots_.size(); }
+  /// The thread's number among those of its row.
+  const Int32 &lane() const { return lane_; }
+  /// The row; threads of a row past the last one repeat the last one and store nothing.
+  const Int32 &row() const { return row_; }
+
+  /// The row's elements of each slot, as they are in memory; `fill` stands where a slot is past the
+  /// row.
+  RowValues load(const RowMemory &from, double fill) const {
+    const Numeric start = rowStart(from);
+    return issued(each([&](const Slot &slot) { return loadSlot(slot, from, start, fill); }));
+  }
+  /// The same for a vector that all rows share, such as a weight.
+  RowValues loadShared(const Int64 &address, DType dtype, double fill) const {
+    const RowMemory from{address, Int64(0), dtype};
+    return issued(each([&](const Slot &slot) { return loadSlot(slot, from, from.address, fill); }));
+  }
+  /// Writes the elements, rounded to the operand's type.
+  void store(const RowMemory &to, const RowValues &values) const {
+    const Numeric start = rowStart(to);
+    ifInside([&] {
+      for (std::size_t i = 0; i < slots_.size(); ++i)
+        storeSlot(slots_[i], to, start, values[i]);
+    });
+  }
+
+  /// Runs `body` by one thread of each row that there is.
+  void once(const std::function<void()> &body) const {
+    if_(inside_ ? Boolean((lane_ == 0) & *inside_) : Boolean(lane_ == 0), body);
+  }
+  /// Calls `body` with each slot, one after another.
+  class Cursor;
+  void visit(const std::function<void(const Cursor &)> &body) const;
+  /// A loop over the accesses of a row, for rows that do not stay in registers: `body` is traced
+  /// with one slot at a time, which it may load and store.
+  void stream(const std::function<void(const Cursor &)> &body) const;
+
+private:
+  struct Slot {
+    int size;                     ///< elements
+    Int64 first;                  ///< element of thread 0, the same for the whole block
+    std::optional<Boolean> valid; ///< whether it is in the row; none: always
+  };
+  friend class Cursor;
+
+  static std::optional<Boolean> guard(bool always, const Boolean &valid) {
+    return always ? std::nullopt : std::optional<Boolean>(valid);
+  }
+  static Int32 laneOf(const RowConfig &config) {
+    const Int32 thread = thread_idx().x;
+    return config.threads == config.block ? thread : Int32(thread % config.threads);
+  }
+  static Int32 number(const RowConfig &config, int rows) {
+    const Int32 block = block_idx().x;
+    return rows == 1 ? block : Int32(block * rows + thread_idx().x / config.threads);
+  }
+  static Int32 rowOf(const RowConfig &config, int rows, const Int32 &m) {
+    const Int32 row = number(config, rows);
+    return rows == 1 ? row : Int32(min(row, m - 1));
+  }
+  static std::optional<Boolean> insideOf(const RowConfig &config, int rows, const Int32 &m) {
+    return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows) < m);
+  }
+
+  Numeric rowStart(const RowMemory &memory) const {
+    const int bytes = memory.dtype.memory_bits() / 8;
+    return memory.address + row_.to(i64) * memory.distance * bytes;
+  }
+  /// The part of an address that is the same for the block stands first, so that it is added by the
+  /// scalar unit, and the instruction adds the thread's offset.
+  Pointer place(const Slot &slot, DType dtype, const Numeric &start) const {
+    const int bytes = dtype.memory_bits() / 8;
+    const Numeric offset = (lane_.to(u32) * UInt32(slot.size * bytes)).to(u64).to(i64);
+    return Pointer::from_address((start + slot.first * bytes) + offset, dtype, AddressSpace::global,
+                                 std::min(16, slot.size * bytes));
+  }
+  Vector loadSlot(const Slot &slot, const RowMemory &from, const Numeric &start,
+                  double fill) const {
+    const auto read = [&] { return place(slot, from.dtype, start).load(slot.size); };
+    if (!slot.valid)
+      return read();
+    return if_(*slot.valid, read, [&] { return Vector::splat(fill, slot.size, from.dtype); });
+  }
+  void storeSlot(const Slot &slot, const RowMemory &to, const Numeric &start,
+                 const Vector &values) const {
+    const auto write = [&] {
+      place(slot, to.dtype, start).store(values.dtype() == to.dtype ? values : values.to(to.dtype));
+    };
+    if (slot.valid)
+      if_(*slot.valid, write);
+    else
+      write();
+  }
+  /// All loads are issued before anything waits for the first.
+  static RowValues issued(RowValues loads) {
+    rocdl::sched_barrier(0);
+    return loads;
+  }
+  template <class F> RowValues each(F value) const {
+    RowValues values;
+    for (const Slot &slot : slots_)
+      values.push_back(value(slot));
+    return values;
+  }
+  void ifInside(const std::function<void()> &body) const {
+    if (inside_)
+      if_(*inside_, body);
+    else
+      body();
+  }
+
+  RowShape shape_;
+  RowConfig config_;
+  int rows_;
+  Int32 lane_, row_;
+  std::optional<Boolean> inside_;
+  std::vector<Slot> slots_;
+};
+
+/// One access of a row in a loop.
+class RowThread::Cursor {
+public:
+  /// The number of a slot that is visited.
+  std::size_t slot() const { return number_; }
+  /// The elements as they are in memory; `fill` where the access is past the row.
+  Vector load(const RowMemory &from, double fill) const {
+    return thread_.loadSlot(slot_, from, thread_.rowStart(from), fill);
+  }
+  Vector loadShared(const Int64 &address, DType dtype, double fill) const {
+    return thread_.loadSlot(slot_, {address, Int64(0), dtype}, address, fill);
+  }
+  void store(const RowMemory &to, const Vector &values) const {
+    thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
+  }
+
+  /// The values where they are in the row, otherwise `fill`.
+  Vector keep(const Vector &values, double fill) const {
+    if (!slot_.valid)
+      return values;
+    const std::int64_t size = values.size();
+    const DType dtype = values.dtype();
+    return select(Vector::splat(*slot_.valid, size), values,
+                  dtype.is_float() ? Vector::splat(fill, size, dtype)
+                                   : Vector::splat(static_cast<std::int64_t>(fill), size, dtype));
+  }
+
+private:
+  friend class RowThread;
+  Cursor(const RowThread &thread, const Slot &slot, std::size_t number = 0)
+      : thread_(thread), slot_(slot), number_(number) {}
+  const RowThread &thread_;
+  const Slot &slot_;
+  std::size_t number_;
+};
+
+inline void RowThread::visit(const std::function<void(const Cursor &)> &body) const {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    body(Cursor(*this, slots_[i], i));
+}
+
+inline void RowThread::stream(const std::function<void(const Cursor &)> &body) const {
+  const std::int64_t wide = shape_.n / shape_.vector, threads = config_.threads;
+  // Whole rounds, in which every thread has an access; then what is left of them and of the row.
+  const std::int64_t rounds = wide / threads;
+  if (rounds)
+    for (Int32 round : range(rounds)) {
+      const Slot slot{shape_.vector, Int64(round.to(i64) * (threads * shape_.vector)),
+                      std::nullopt};
+      body(Cursor(*this, slot));
+    }
+  for (const Slot &slot : slots_)
+    if (slot.valid || slot.size != shape_.vector)
+      body(Cursor(*this, slot));
+}
+
+/// Combines the values of all threads of a row; each of them gets the result.
+class RowReduce {
+public:
+  /// `again`: whether the block comes by the same reduction more than once, as in a loop over rows.
+  explicit RowReduce(const RowConfig &config, bool again = false)
+      : config_(config), again_(again) {}
+
+  Numeric operator()(const Numeric &value, Reduction op) {
+    const int wave = gpu::num_warp_threads();
+    if (config_.threads <= wave)
+      return gpu::warp_reduce(value, op, config_.threads);
+    // Each reduction has memory of its own, so that one barrier is enough.
+    const Numeric part = gpu::warp_reduce(value, op);
+    const int waves = config_.block / wave;
+    const DType dtype = value.dtype();
+    const Tensor parts =
+        make_view(shared_.allocate(waves * dtype.bytes(), 16).recast(dtype), make_layout(waves, 1));
+    const Int32 thread = thread_idx().x;
+    if_(thread % wave == 0, [&] { parts(thread / wave) = part; });
+    gpu::barrier();
+    const Numeric all = parts.load().reduce(op);
+    if (again_)
+      gpu::barrier();
+    return all;
+  }
+  Numeric max(const Numeric &value) { return (*this)(value, Reduction::max); }
+  Numeric add(const Numeric &value) { return (*this)(value, Reduction::add); }
+
+private:
+  RowConfig config_;
+  bool again_;
+  SharedAllocator shared_;
+};
+
+/// A function of each slot's values.
+template <class F> RowValues mapRow(const RowValues &values, F function) {
+  RowValues results;
+  for (const Vector &value : values)
+    results.push_back(function(value));
+  return results;
+}
+/// The values in another type.
+inline RowValues to(const RowValues &values, DType dtype) {
+  return mapRow(values, [&](const Vector &v) { return v.dtype() == dtype ? v : v.to(dtype); });
+}
+/// Two values combined.
+template <class X> X combine(const X &a, const X &b, Reduction op) {
+  switch (op) {
+  case Reduction::add:
+    return X(a + b);
+  case Reduction::mul:
+    return X(a * b);
+  case Reduction::min:
+    return X(min(a, b));
+  case Reduction::max:
+    return X(max(a, b));
+  }
+  throw Error("a reduction of no kind");
+}
+/// All of several values combined, in pairs, then the pairs in pairs.
+template <class X> X combine(std::vector<X> values, Reduction op) {
+  while (values.size() > 1) {
+    std::vector<X> half;
+    for (std::size_t i = 0; i + 1 < values.size(); i += 2)
+      half.push_back(combine(values[i], values[i + 1], op));
+    if (values.size() % 2)
+      half.push_back(values.back());
+    values.swap(half);
+  }
+  return values.front();
+}
+/// All elements that a thread holds, combined: the slots of a size element by element, then the
+/// elements of what is left.
+inline Numeric combine(const RowValues &values, Reduction op) {
+  std::vector<Numeric> parts;
+  for (std::size_t i = 0; i < values.size();) {
+    RowValues alike;
+    for (const std::int64_t size = values[i].size(); i < values.size() && values[i].size() == size;
+         ++i)
+      alike.push_back(values[i]);
+    parts.push_back(combine<Vector>(alike, op).reduce(op));
+  }
+  return combine<Numeric>(parts, op);
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

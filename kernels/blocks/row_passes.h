@@ -1,0 +1,84 @@
+// Kernels that go over a row several times, whether its values stay in registers or are read again.
+#pragma once
+
+#include "blocks/row.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The values of a row in f32, made of one or more operands, for passes over them.
+class RowPasses {
+public:
+  using Cursor = RowThread::Cursor;
+  /// Makes the f32 values of one access of what was read from each source. It is called once for
+  /// each access, and may store.
+  using Make = std::function<Vector(const Cursor &, const std::vector<Vector> &)>;
+
+  /// `sources` are read once. Values that do not stay in registers are read from `again` in all
+  /// passes but the first, which `make` has written if it is none of the sources.
+  RowPasses(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
+            std::vector<RowMemory> sources, RowMemory again, Make make)
+      : thread_(thread), resident_(config.resident), reduce_(reduce), sources_(std::move(sources)),
+        again_(std::move(again)), make_(std::move(make)) {
+    if (!resident_)
+      return;
+    std::vector<RowValues> raw;
+    for (const RowMemory &source : sources_)
+      raw.push_back(thread_.load(source, 0));
+    thread_.visit([&](const Cursor &at) {
+      std::vector<Vector> parts;
+      for (const RowValues &values : raw)
+        parts.push_back(values[at.slot()]);
+      values_.push_back(make_(at, parts));
+    });
+  }
+
+  /// Combines f of all values of the row: f gives a vector of the size of its argument, whose
+  /// elements past the row are `neutral`.
+  Numeric reduce(Reduction op, const std::function<Vector(const Cursor &, const Vector &)> &f,
+                 DType dtype = f32) {
+    if (resident_) {
+      RowValues results;
+      thread_.visit([&](const Cursor &at) { results.push_back(f(at, values_[at.slot()])); });
+      return reduce_(combine(results, op), op);
+    }
+    // Sums and maxima of magnitudes start at 0.
+    const Numeric start = dtype == f32 ? Numeric(Float32(0.0f)) : Numeric(UInt32(0));
+    const Var<Numeric> all(start);
+    pass([&](const Cursor &at, const Vector &values) {
+      all = combine<Numeric>(all.get(), f(at, values).reduce(op), op);
+    });
+    return reduce_(all.get(), op);
+  }
+  /// Calls f with the values of each access.
+  void each(const std::function<void(const Cursor &, const Vector &)> &f) {
+    if (resident_)
+      thread_.visit([&](const Cursor &at) { f(at, values_[at.slot()]); });
+    else
+      pass(f);
+  }
+
+private:
+  void pass(const std::function<void(const Cursor &, const Vector &)> &f) {
+    const bool first = std::exchange(first_, false);
+    thread_.stream([&](const Cursor &at) {
+      if (!first)
+        return f(at, at.load(again_, 0).to(f32));
+      std::vector<Vector> parts;
+      for (const RowMemory &source : sources_)
+        parts.push_back(at.load(source, 0));
+      f(at, make_(at, parts));
+    });
+  }
+
+  const RowThread &thread_;
+  bool resident_, first_ = true;
+  RowReduce &reduce_;
+  std::vector<RowMemory> sources_;
+  RowMemory again_;
+  Make make_;
+  RowValues values_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,98 @@
+// Checks of a call's arguments. A mistake is a TraceError with the line of the user's call.
+#pragma once
+
+#include <flydsl/error.h>
+#include <flydsl/host_tensor.h>
+
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The address of an operand as a kernel takes it.
+inline std::int64_t address(const TensorArg &tensor) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+}
+
+/// The same of one that may be missing: 0.
+inline std::int64_t address(const std::optional<TensorArg> &tensor) {
+  return tensor ? address(*tensor) : 0;
+}
+
+/// What a family expects of an operand.
+struct Expected {
+  const char *name; ///< of the field in Args
+  DType dtype;
+  std::int64_t align; ///< elements of which the starts of all rows are multiples
+};
+
+/// Looks at the arguments of one call.
+class Arguments {
+public:
+  Arguments(std::string_view family, const std::source_location &where)
+      : family_(family), where_(where) {}
+
+  /// Checks a matrix of shape (m, n) with contiguous rows, and returns the distance of its rows in
+  /// elements.
+  std::int64_t matrix(const TensorArg &tensor, const Expected &expected, std::int64_t m,
+                      std::int64_t n) const {
+    if (tensor.rank() != 2 || tensor.shape()[0] != m || tensor.shape()[1] != n) [[unlikely]]
+      failShape(tensor, expected, {m, n});
+    const std::int64_t distance = m > 1 ? tensor.strides()[0] : 0;
+    if (n > 1 && tensor.strides()[1] != 1) [[unlikely]]
+      failStride(tensor, expected);
+    checkRows(tensor, expected, distance);
+    return distance;
+  }
+  /// Checks a contiguous vector of n elements.
+  void vector(const TensorArg &tensor, const Expected &expected, std::int64_t n) const {
+    if (tensor.rank() != 1 || tensor.shape()[0] != n) [[unlikely]]
+      failShape(tensor, expected, {n});
+    if (n > 1 && tensor.strides()[0] != 1) [[unlikely]]
+      failStride(tensor, expected);
+    checkRows(tensor, expected, 0);
+  }
+  /// Whether an operand is there, which must be so if the problem has it and only then.
+  bool given(const std::optional<TensorArg> &tensor, const char *name, bool needed) const {
+    if (tensor.has_value() != needed) [[unlikely]]
+      fail(std::string(name) + (needed ? " is missing; the problem has it"
+                                       : " is given, and the problem does not have it"));
+    return needed;
+  }
+  /// The rows of a matrix, which must be few enough for a 32-bit index.
+  std::int64_t rows(const TensorArg &tensor, const char *name) const {
+    const std::int64_t m = tensor.rank() == 2 ? tensor.shape()[0] : -1;
+    if (m < 0 || m > kMostRows) [[unlikely]]
+      failRows(tensor, name);
+    return m;
+  }
+  [[noreturn]] void fail(const std::string &text) const;
+
+private:
+  static constexpr std::int64_t kMostRows = 0x7fffffff;
+  void checkRows(const TensorArg &tensor, const Expected &expected, std::int64_t distance) const {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(expected.align) *
+                                static_cast<std::uint64_t>(expected.dtype.memory_bits()) / 8;
+    if (tensor.dtype() != expected.dtype) [[unlikely]]
+      failType(tensor, expected);
+    if (reinterpret_cast<std::uintptr_t>(tensor.data()) % bytes || distance % expected.align)
+        [[unlikely]]
+      failAlignment(tensor, expected, distance);
+    if (!tensor.data() && tensor.size()) [[unlikely]]
+      fail(std::string(expected.name) + " is a null pointer");
+  }
+  [[noreturn]] void failShape(const TensorArg &, const Expected &, const Extents &expected) const;
+  [[noreturn]] void failStride(const TensorArg &, const Expected &) const;
+  [[noreturn]] void failType(const TensorArg &, const Expected &) const;
+  [[noreturn]] void failAlignment(const TensorArg &, const Expected &, std::int64_t distance) const;
+  [[noreturn]] void failRows(const TensorArg &, const char *name) const;
+
+  std::string_view family_;
+  const std::source_location &where_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,209 @@
+// The part of the frame that compiles. A family's file of kernels includes it, defines
+// Family<P>::compile, and ends in FLYDSL_KERNEL_COMPILED(P).
+#pragma once
+
+#include "frame/family.h"
+#include "frame/random_memory.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernels/compile.h>
+
+#include <mutex>
+#include <shared_mutex>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Where the kernels of a problem and a configuration go: into a plan, or into a file.
+template <class P> class Compiler {
+public:
+  const Spec<P> &spec() const { return spec_; }
+  const P &problem() const { return spec_.problem; }
+  const ConfigOf<P> &config() const { return spec_.config; }
+  const Target &target() const { return target_; }
+
+  /// Compiles a kernel for blocks of `block` threads. Its lambda takes the numbers of its name, in
+  /// order, and fx::Constexpr<Spec<P>>.
+  template <class... N>
+  void operator()(const KernelName<N...> &name,
+                  const Kernel<void(Scalar<DTypeOf<N>::value>..., Constexpr<Spec<P>>)> &kernel,
+                  Dim3 block) const {
+    names_.push_back(&name);
+    if (file_) {
+      AotConfig aot = *aot_;
+      aot.block = block;
+      aot.archs = {target_.id()};
+      kernel(N{}..., spec_).export_aot(*file_, aot, where_);
+      return;
+    }
+    using Code = CompiledKernel<void(Scalar<DTypeOf<N>::value>..., Constexpr<Spec<P>>)>;
+    class Compiled final : public Launch<N...> {
+    public:
+      Compiled(Code code, const Spec<P> &spec) : code_(std::move(code)), spec_(spec) {}
+      void operator()(const LaunchConfig &config, const std::source_location &where,
+                      N... numbers) const override {
+        code_(numbers..., spec_).launch(config, where);
+      }
+      const Executable *executable() const override { return &code_; }
+
+    private:
+      Code code_;
+      Spec<P> spec_;
+    };
+    launches_.push_back(std::make_unique<Compiled>(
+        kernel(N{}..., spec_).compile({.block = block, .arch = target_.id()}, where_), spec_));
+  }
+
+  /// Compiles the kernels for a plan.
+  static Launches compile(const Spec<P> &spec, const Target &target,
+                          const std::source_location &where) {
+    Compiler compiler(spec, target, where);
+    compiler.all();
+    return Launches(std::move(compiler.launches_));
+  }
+  /// Adds the kernels to a file.
+  static void write(const Spec<P> &spec, const Target &target, const std::string &file,
+                    const AotConfig &aot, const std::source_location &where) {
+    Compiler compiler(spec, target, where);
+    compiler.file_ = &file;
+    compiler.aot_ = &aot;
+    compiler.all();
+  }
+
+private:
+  Compiler(const Spec<P> &spec, const Target &target, const std::source_location &where)
+      : spec_(spec), target_(target), where_(where) {}
+  void all() {
+    expectSupported(spec_.problem, &spec_.config, target_);
+    Family<P>::compile(*this);
+    if (names_ != Family<P>::kernels(spec_.problem, spec_.config))
+      throw Error(std::string(FamilyOf<P>::name) +
+                  ": the kernels that are compiled are not those that the family names");
+  }
+
+  const Spec<P> &spec_;
+  const Target &target_;
+  const std::source_location &where_;
+  const std::string *file_ = nullptr;
+  const AotConfig *aot_ = nullptr;
+  mutable std::vector<const AnyKernelName *> names_;
+  mutable std::vector<std::unique_ptr<AnyLaunch>> launches_;
+};
+
+/// The plans of `run`, which stay for the life of the process.
+template <class P> class PlanCache {
+public:
+  const Plan<P> &find(const P &problem, const ConfigOf<P> &config, const Target &target,
+                      const std::source_location &where) {
+    {
+      std::shared_lock lock(mutex_);
+      if (const Plan<P> *plan = lookUp(problem, config, target))
+        return *plan;
+    }
+    auto made = std::make_unique<Entry>(target, Plan<P>(problem, config, target, where));
+    std::unique_lock lock(mutex_);
+    if (const Plan<P> *plan = lookUp(problem, config, target))
+      return *plan; // another thread made it meanwhile
+    entries_.push_back(std::move(made));
+    return entries_.back()->plan;
+  }
+  static PlanCache &instance() {
+    static PlanCache *cache = new PlanCache; // outlives every thread that may launch
+    return *cache;
+  }
+
+private:
+  struct Entry {
+    Target target;
+    Plan<P> plan;
+  };
+  const Plan<P> *lookUp(const P &problem, const ConfigOf<P> &config, const Target &target) const {
+    for (const auto &entry : entries_)
+      if (entry->plan.problem() == problem && entry->plan.config() == config &&
+          entry->target == target)
+        return &entry->plan;
+    return nullptr;
+  }
+  std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+template <class P>
+void Compiling<P>::exportAot(const P &problem, const ConfigOf<P> &config, const std::string &path,
+                             const AotConfig &aot, const std::source_location &where) {
+  if (aot.block != Dim3(0))
+    throw Error(
+        "kernels::export_aot: the block and the variant are the library's; leave them empty");
+  std::vector<std::string> archs = aot.archs;
+  if (archs.empty())
+    archs.push_back(Device::current(where).target().id());
+  AotConfig each = aot;
+  for (const std::string &arch : archs) {
+    Compiler<P>::write({problem, config}, Target::parse(arch), path, each, where);
+    each.append = true;
+  }
+}
+
+template <class P>
+Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOptions &options) {
+  const Target target = Device::current().target();
+  std::vector<flydsl::Config> list;
+  for (const ConfigOf<P> &config : configs(problem, m, target))
+    list.push_back(to_config(config));
+  std::vector<flydsl::Config::Entry> key = to_config(problem).entries();
+  key.emplace_back("m", m);
+  AutotuneResult result = autotune(
+      std::string(FamilyOf<P>::name), list, flydsl::Config(std::move(key)),
+      [&](const flydsl::Config &entries) -> Candidate {
+        const auto config = from_config<ConfigOf<P>>(entries);
+        const Plan<P> plan(problem, config, target);
+        // Two sets of arguments take turns: a caller's data are not in the caches either.
+        auto memory = std::make_shared<RandomMemory>();
+        const std::array<ArgsOf<P>, 2> args{make_args(problem, config, m, memory->sampler()),
+                                            make_args(problem, config, m, memory->sampler())};
+        return {plan.executables().back(), [plan, args, memory](StreamRef stream, int iteration) {
+                  plan(args[static_cast<std::size_t>(iteration) % 2], stream);
+                }};
+      },
+      options);
+  return {from_config<ConfigOf<P>>(result.config), std::move(result)};
+}
+
+template <class P>
+void Compiling<P>::run(const P &problem, const ArgsOf<P> &args, StreamRef stream,
+                       const ConfigOf<P> *config, const std::source_location &where) {
+  const Target target = Device::current(where).target();
+  PlanCache<P>::instance().find(problem,
+                                config ? *config : choose(problem, Family<P>::rows(args), target),
+                                target, where)(args, stream, where);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+template <Problem P>
+Plan<P>::Plan(const P &problem, const Config &config, const Target &target,
+              std::source_location where) {
+  const impl::Spec<P> spec{problem, config};
+  state_ = std::make_shared<const impl::PlanState<P>>(
+      spec, impl::Compiler<P>::compile(spec, target, where));
+}
+template <Problem P> std::vector<Executable> Plan<P>::executables() const {
+  std::vector<Executable> all;
+  for (const auto &launch : state_->launches.all())
+    if (const Executable *executable = launch->executable())
+      all.push_back(*executable);
+  return all;
+}
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END
+
+/// Puts into the library what compiles. It stands at the end of a family's file of kernels, in
+/// namespace flydsl::kernels.
+#define FLYDSL_KERNEL_COMPILED(P)                                                                  \
+  template FLYDSL_API Plan<P>::Plan(const P &, const ConfigOf<P> &, const Target &,                \
+                                    std::source_location);                                         \
+  template FLYDSL_API std::vector<Executable> Plan<P>::executables() const;                        \
+  template struct FLYDSL_API impl::Compiling<P>;

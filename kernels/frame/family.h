@@ -1,0 +1,141 @@
+// The part of the frame that needs no compiler: the questions about problems, and launches. A
+// family's host file includes it, defines Family<P>, and ends in FLYDSL_KERNEL_FAMILY(P).
+#pragma once
+
+#include "frame/launches.h"
+
+#include <flydsl/constexpr.h>
+#include <flydsl/kernels/operands.h>
+
+#include <algorithm>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What a family's author writes, as static functions of Family<P>:
+///
+///   Support supported(const P &, const Target &);
+///   Support supported(const P &, const Config &, const Target &);  // the problem is supported
+///   Config choose(const P &, std::int64_t m, const Target &);      // the problem is supported
+///   std::vector<Config> candidates(const P &, std::int64_t m, const Target &);  // to be filtered
+///   std::size_t workspaceBytes(const P &, const Config &, std::int64_t m);
+///   std::vector<const AnyKernelName *> kernels(const P &, const Config &);
+///   void launch(const Call<P> &call);                              // checks the arguments
+///   Args args(const P &, const Config &, std::int64_t m, const Sampler &);  // for make_args
+///   std::int64_t rows(const Args &);                               // m of a call
+///   void compile(const Compiler<P> &);                             // in the file of the kernels
+template <class P> struct Family;
+
+/// A problem and its configuration: the constant that each of a family's kernels is traced with.
+template <class P> struct Spec {
+  P problem;
+  ConfigOf<P> config;
+};
+
+/// What the constants of a plan add to the symbols of its kernels.
+template <class P> std::string symbolOf(const Spec<P> &spec) {
+  detail::SymbolText text;
+  detail::addToSymbol(text, {}, spec);
+  return text.str();
+}
+
+template <class P> struct PlanState {
+  Spec<P> spec;
+  Launches launches;
+};
+
+/// One call of a plan, as a family launches it.
+template <class P> struct Call {
+  const P &problem;
+  const ConfigOf<P> &config;
+  const ArgsOf<P> &args;
+  const Launches &launches;
+  StreamRef stream;
+  const std::source_location &where;
+
+  /// The parameters of a launch of `blocks` blocks.
+  LaunchConfig on(Dim3 blocks, Dim3 block) const {
+    return {.grid = blocks, .block = block, .stream = stream};
+  }
+};
+
+/// Throws Error if the problem or the configuration is not supported.
+template <class P>
+void expectSupported(const P &problem, const ConfigOf<P> *config, const Target &target) {
+  const Support answer = config ? supported(problem, *config, target) : supported(problem, target);
+  if (!answer)
+    throw Error(std::string(FamilyOf<P>::name) + " on " + target.name() + ": " + answer.why);
+}
+
+template <class P> Support Questions<P>::supported(const P &problem, const Target &target) {
+  return Family<P>::supported(problem, target);
+}
+template <class P>
+Support Questions<P>::supported(const P &problem, const ConfigOf<P> &config, const Target &target) {
+  const Support answer = Family<P>::supported(problem, target);
+  return answer ? Family<P>::supported(problem, config, target) : answer;
+}
+template <class P>
+ConfigOf<P> Questions<P>::choose(const P &problem, std::int64_t m, const Target &target) {
+  expectSupported<P>(problem, nullptr, target);
+  return Family<P>::choose(problem, m, target);
+}
+template <class P>
+std::vector<ConfigOf<P>> Questions<P>::configs(const P &problem, std::int64_t m,
+                                               const Target &target) {
+  std::vector<ConfigOf<P>> found{choose(problem, m, target)};
+  for (const ConfigOf<P> &config : Family<P>::candidates(problem, m, target))
+    if (Family<P>::supported(problem, config, target) &&
+        std::find(found.begin(), found.end(), config) == found.end())
+      found.push_back(config);
+  return found;
+}
+template <class P>
+std::size_t Questions<P>::workspaceBytes(const P &problem, const ConfigOf<P> &config,
+                                         std::int64_t m) {
+  return Family<P>::workspaceBytes(problem, config, m);
+}
+template <class P>
+ArgsOf<P> ArgsMaker<P>::make(const P &problem, const ConfigOf<P> &config, std::int64_t m,
+                             const Sampler &sampler) {
+  return Family<P>::args(problem, config, m, sampler);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+template <Problem P>
+Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &config,
+                      std::source_location where) {
+  const impl::Spec<P> spec{problem, config};
+  const std::string variant = impl::symbolOf(spec);
+  std::vector<std::unique_ptr<impl::AnyLaunch>> launches;
+  for (const impl::AnyKernelName *kernel : impl::Family<P>::kernels(problem, config))
+    launches.push_back(kernel->load(module, variant, where));
+  return Plan(
+      std::make_shared<const impl::PlanState<P>>(spec, impl::Launches(std::move(launches))));
+}
+template <Problem P>
+void Plan<P>::operator()(const Args &args, StreamRef stream, std::source_location where) const {
+  const impl::PlanState<P> &state = *state_;
+  impl::Family<P>::launch(
+      {state.spec.problem, state.spec.config, args, state.launches, stream, where});
+}
+template <Problem P> const P &Plan<P>::problem() const { return state_->spec.problem; }
+template <Problem P> const ConfigOf<P> &Plan<P>::config() const { return state_->spec.config; }
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END
+
+/// Puts into the library what needs no compiler. It stands at the end of a family's host file, in
+/// namespace flydsl::kernels.
+#define FLYDSL_KERNEL_FAMILY(P)                                                                    \
+  template struct FLYDSL_API impl::Questions<P>;                                                   \
+  template struct FLYDSL_API impl::ArgsMaker<P>;                                                   \
+  template FLYDSL_API Plan<P> Plan<P>::load(const AotModule &, const P &, const ConfigOf<P> &,     \
+                                            std::source_location);                                 \
+  template FLYDSL_API void Plan<P>::operator()(const ArgsOf<P> &, StreamRef, std::source_location) \
+      const;                                                                                       \
+  template FLYDSL_API const P &Plan<P>::problem() const;                                           \
+  template FLYDSL_API const ConfigOf<P> &Plan<P>::config() const;

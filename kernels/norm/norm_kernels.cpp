@@ -1,0 +1,148 @@
+// The norms' kernel. A layer norm's variance is the mean of (x - mean)^2, in a pass of its own: the
+// difference mean(x^2) - mean(x)^2 has no correct digit where the mean is far above the deviation.
+#include "blocks/quant.h"
+#include "blocks/row_passes.h"
+#include "frame/compile.h"
+#include "norm/norm_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+/// The run-time arguments of the kernel.
+struct Operands {
+  RowMemory x, residual, y, residualOut;
+  Int64 weight, bias, smooth, scale, rstd, mean;
+};
+
+/// One number of a vector of f32, a number for each row.
+Pointer rowNumber(const Int64 &vector, const RowThread &thread) {
+  return Pointer::from_address(vector + thread.row().to(i64) * 4, f32);
+}
+
+/// xhat * weight + bias, times smooth if there is one.
+class Affine {
+public:
+  Affine(const NormProblem &problem, const Operands &operands, const RowThread &thread,
+         bool resident)
+      : problem_(problem), operands_(operands) {
+    if (!resident)
+      return;
+    // The loads are under way while the row is reduced.
+    weight_ = thread.loadShared(operands.weight, problem.weight, 0);
+    if (problem.bias)
+      bias_ = thread.loadShared(operands.bias, problem.weight, 0);
+    if (problem.smooth)
+      smooth_ = thread.loadShared(operands.smooth, f32, 0);
+  }
+  Vector operator()(const RowThread::Cursor &at, const Vector &xhat) const {
+    const Vector scaled = xhat * get(at, weight_, operands_.weight, problem_.weight);
+    const Vector y =
+        problem_.bias ? scaled + get(at, bias_, operands_.bias, problem_.weight) : scaled;
+    return problem_.smooth ? y * get(at, smooth_, operands_.smooth, f32) : y;
+  }
+
+private:
+  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Int64 &address,
+                    DType dtype) {
+    const Vector raw = kept.empty() ? at.loadShared(address, dtype, 0) : kept[at.slot()];
+    return dtype == f32 ? raw : raw.to(f32);
+  }
+  const NormProblem &problem_;
+  const Operands &operands_;
+  RowValues weight_, bias_, smooth_;
+};
+
+void normRow(const NormProblem &problem, const RowConfig &config, const Operands &operands,
+             const Int32 &m) {
+  const RowThread thread(rowShape(problem), config, m);
+  RowReduce reduce(config);
+  using Cursor = RowThread::Cursor;
+
+  std::vector<RowMemory> sources{operands.x};
+  if (problem.residual)
+    sources.push_back(operands.residual);
+  RowPasses row(thread, config, reduce, sources,
+                problem.residual ? operands.residualOut : operands.x,
+                [&](const Cursor &at, const std::vector<Vector> &parts) {
+                  if (!problem.residual)
+                    return parts[0].to(f32);
+                  const Vector sum = (parts[0].to(f32) + parts[1].to(f32)).to(problem.x);
+                  at.store(operands.residualOut, sum);
+                  return sum.to(f32);
+                });
+  const Affine affine(problem, operands, thread, config.resident);
+
+  const bool centred = problem.kind == NormKind::layer;
+  const float one = 1.0f / static_cast<float>(problem.n);
+  const Numeric mean =
+      centred ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * one
+              : Numeric(Float32(0.0f));
+  const auto centre = [&](const Vector &v) { return centred ? v - mean : v; };
+  const Numeric squares = row.reduce(Reduction::add, [&](const Cursor &at, const Vector &v) {
+    const Vector d = centred ? at.keep(centre(v), 0) : v;
+    return d * d;
+  });
+  const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
+  if (problem.statistics)
+    thread.once([&] {
+      rowNumber(operands.rstd, thread).store(rstd);
+      if (centred)
+        rowNumber(operands.mean, thread).store(mean);
+    });
+  const auto result = [&](const Cursor &at, const Vector &v) {
+    return affine(at, centre(v) * rstd);
+  };
+
+  if (problem.quantise == Quantisation::none) {
+    row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, result(at, v)); });
+    return;
+  }
+  const bool fixed = problem.quantise == Quantisation::fixed;
+  const Numeric scale = fixed ? Pointer::from_address(operands.scale, f32).load()
+                              : scaleOf(row.reduce(
+                                            Reduction::max,
+                                            [&](const Cursor &at, const Vector &v) {
+                                              return at.keep(magnitudes(result(at, v)), 0);
+                                            },
+                                            u32),
+                                        problem.y);
+  if (!fixed)
+    thread.once([&] { rowNumber(operands.scale, thread).store(scale); });
+  const Numeric inverse = 1.0f / scale;
+  row.each([&](const Cursor &at, const Vector &v) {
+    at.store(operands.y, quantised(result(at, v), inverse, problem.y, fixed));
+  });
+}
+
+const Kernel norm{kNorm.name(), [](Int64 x, Int64 weight, Int64 bias, Int64 residual, Int64 smooth,
+                                   Int64 y, Int64 residualOut, Int64 scale, Int64 rstd, Int64 mean,
+                                   Int64 apartX, Int64 apartIn, Int64 apartY, Int64 apartOut,
+                                   Int32 m, Constexpr<Spec<NormProblem>> spec) {
+                    const NormProblem &problem = spec->problem;
+                    normRow(problem, spec->config,
+                            {.x = {x, apartX, problem.x},
+                             .residual = {residual, apartIn, problem.x},
+                             .y = {y, apartY, problem.y},
+                             .residualOut = {residualOut, apartOut, problem.x},
+                             .weight = weight,
+                             .bias = bias,
+                             .smooth = smooth,
+                             .scale = scale,
+                             .rstd = rstd,
+                             .mean = mean},
+                            m);
+                  }};
+
+} // namespace
+
+void Family<NormProblem>::compile(const Compiler<NormProblem> &compiler) {
+  compiler(kNorm, norm, compiler.config().block);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(NormProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

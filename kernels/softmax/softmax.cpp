@@ -1,0 +1,60 @@
+#include "softmax/softmax_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+using Softmax = Family<SoftmaxProblem>;
+} // namespace
+
+Support Softmax::supported(const SoftmaxProblem &problem, const Target &) {
+  for (const Support &answer : {floatSupported("x", problem.x), floatSupported("y", problem.y),
+                                lengthSupported(problem.n), alignSupported(problem.row_align)})
+    if (!answer)
+      return answer;
+  return {};
+}
+
+Support Softmax::supported(const SoftmaxProblem &problem, const RowConfig &config,
+                           const Target &target) {
+  return rowsSupported(rowShape(problem), config, {}, target);
+}
+
+RowConfig Softmax::choose(const SoftmaxProblem &problem, std::int64_t, const Target &target) {
+  return chooseRows(rowShape(problem), {}, target);
+}
+
+std::vector<RowConfig> Softmax::candidates(const SoftmaxProblem &problem, std::int64_t,
+                                           const Target &target) {
+  return rowCandidates(rowShape(problem), target);
+}
+
+void Softmax::launch(const Call<SoftmaxProblem> &call) {
+  const SoftmaxProblem &problem = call.problem;
+  const Arguments arguments(FamilyOf<SoftmaxProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(call.args.x, "x"), align = rowShape(problem).vector;
+  const std::int64_t apartX = arguments.matrix(call.args.x, {"x", problem.x, align}, m, problem.n);
+  const std::int64_t apartY = arguments.matrix(call.args.y, {"y", problem.y, align}, m, problem.n);
+  if (m == 0)
+    return;
+  const int rows = call.config.block / call.config.threads;
+  call.launches.at(0, kSoftmax)(call.on((m + rows - 1) / rows, call.config.block), call.where,
+                                address(call.args.x), address(call.args.y), apartX, apartY,
+                                static_cast<std::int32_t>(m));
+}
+
+SoftmaxArgs Softmax::args(const SoftmaxProblem &problem, const RowConfig &, std::int64_t m,
+                          const Sampler &sampler) {
+  const Extents shape{m, problem.n};
+  return {.x = sampler("x", problem.x, shape, Role::input),
+          .y = sampler("y", problem.y, shape, Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(SoftmaxProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,248 @@
+// What must hold of every family, whatever it computes: the same bytes in another run, from a
+// captured graph with other contents, and from a file; and no more traffic than there has to be.
+#pragma once
+
+#include "hip_function.h"
+#include "support/operand.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/operands.h>
+
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+
+namespace kernel_tests {
+
+namespace fk = flydsl::kernels;
+
+/// The operands of one call of a family.
+template <class P> class Operands {
+public:
+  Operands(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m)
+      : args_(fk::make_args(problem, config, m,
+                            [this](const char *, fx::DType dtype, fx::TensorArg::Dims shape,
+                                   fk::Role role) { return make(dtype, shape, role); })) {}
+
+  const fk::ArgsOf<P> &args() const { return args_; }
+  /// New inputs for a seed, and outputs that hold nothing.
+  void fill(std::uint64_t seed) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      inputs_[i].set(inputs_[i].dtype().is_float()
+                         ? uniform(inputs_[i].dtype(), counts_[i], seed + i)
+                         : integers(counts_[i], seed + i, 0, 3));
+    for (Operand &output : outputs_)
+      output.clear();
+  }
+  /// The bytes of all outputs, around which nothing was written.
+  std::vector<std::uint8_t> results() const {
+    std::vector<std::uint8_t> all;
+    for (const Operand &output : outputs_) {
+      output.expectUntouched();
+      const std::vector<std::uint8_t> bytes = output.bytes();
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    return all;
+  }
+  /// The bytes of all inputs and outputs: each has to be moved once.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Operand &input : inputs_)
+      sum += input.bytes().size();
+    for (const Operand &output : outputs_)
+      sum += output.bytes().size();
+    return sum;
+  }
+
+  /// The bytes of the inputs that are vectors.
+  std::size_t sharedBytes() const { return sharedBytes_; }
+
+private:
+  fx::TensorArg make(fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
+    const std::int64_t n = shape.back();
+    std::int64_t m = 1;
+    for (std::int64_t extent : shape.first(shape.size() - 1))
+      m *= extent;
+    Operand operand =
+        role == fk::Role::input
+            ? Operand::input(dtype, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
+            : Operand::output(dtype, m, n);
+    if (role == fk::Role::input) {
+      if (shape.size() == 1)
+        sharedBytes_ += operand.bytes().size();
+      inputs_.push_back(operand);
+      counts_.push_back(m * n);
+    } else if (role == fk::Role::output) {
+      outputs_.push_back(operand);
+    } else {
+      workspaces_.push_back(operand);
+    }
+    return fx::TensorArg(operand.tensor().data(), dtype, shape);
+  }
+  std::size_t sharedBytes_ = 0;
+  std::vector<Operand> inputs_, outputs_, workspaces_;
+  std::vector<std::int64_t> counts_;
+  fk::ArgsOf<P> args_;
+};
+
+/// A launch that is captured once and replayed.
+class Replay {
+public:
+  template <class F> Replay(const fx::Stream &stream, F launch) : stream_(stream) {
+    REQUIRE(HIP(hipStreamBeginCapture)(stream.native(), hipStreamCaptureModeThreadLocal) ==
+            hipSuccess);
+    launch();
+    hipGraph_t graph;
+    REQUIRE(HIP(hipStreamEndCapture)(stream.native(), &graph) == hipSuccess);
+    REQUIRE(HIP(hipGraphInstantiate)(&executable_, graph, nullptr, nullptr, 0) == hipSuccess);
+    REQUIRE(HIP(hipGraphDestroy)(graph) == hipSuccess);
+  }
+  ~Replay() { (void)HIP(hipGraphExecDestroy)(executable_); }
+  Replay(const Replay &) = delete;
+  void operator()() const {
+    REQUIRE(HIP(hipGraphLaunch)(executable_, stream_.native()) == hipSuccess);
+    stream_.synchronize();
+  }
+
+private:
+  const fx::Stream &stream_;
+  hipGraphExec_t executable_;
+};
+
+/// A file that is removed at the end.
+class ScratchFile {
+public:
+  ScratchFile() {
+    static int number = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("flydsl-kernels-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+  }
+  ~ScratchFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    std::filesystem::remove(path_.string() + ".lock", ignored);
+  }
+  std::string path() const { return path_.string(); }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// Requires what must hold of every family, for one problem and configuration.
+template <class P>
+void expectStructure(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m) {
+  const fk::Plan<P> plan(problem, config);
+  Operands<P> operands(problem, config, m);
+  const fx::Stream stream;
+  const auto results = [&](const auto &launch, std::uint64_t seed) {
+    operands.fill(seed);
+    launch();
+    stream.synchronize();
+    return operands.results();
+  };
+  const auto eager = [&] { plan(operands.args(), stream); };
+  const std::vector<std::uint8_t> first = results(eager, 1), second = results(eager, 100);
+  CHECK(first != second);
+  CHECK(results(eager, 1) == first); // the same bytes in another run
+
+  const Replay replay(stream, eager);
+  CHECK(results(replay, 100) == second);
+  CHECK(results(replay, 1) == first);
+
+  // The convenience call finds the same plan.
+  CHECK(results([&] { fk::run(problem, operands.args(), stream, &config); }, 100) == second);
+
+  const ScratchFile file;
+  fk::export_aot(problem, config, file.path(), {});
+  const auto loaded = fk::Plan<P>::load(fx::load_aot(file.path()), problem, config);
+  CHECK(results([&] { loaded(operands.args(), stream); }, 1) == first);
+  CHECK(loaded.executables().empty());
+
+  for (const fx::Executable &code : plan.executables()) {
+    INFO(code.summary());
+    CHECK(code.spills() == 0);
+    CHECK(code.scratch_bytes() == 0);
+  }
+}
+
+/// The counters of one call.
+template <class P>
+std::vector<fx::LaunchCounters> countersOf(const P &problem, const fk::ConfigOf<P> &config,
+                                           std::int64_t m) {
+  const fk::Plan<P> plan(problem, config);
+  Operands<P> operands(problem, config, m);
+  operands.fill(1);
+  const fx::Stream stream;
+  return fx::Device::current().count_launches([&] {
+    plan(operands.args(), stream);
+    stream.synchronize();
+  });
+}
+
+/// Requires that the kernels of a call read and write no more than each operand once. Vectors that
+/// all rows share come from a cache: `sharedReads` times.
+template <class P>
+void expectTraffic(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m,
+                   std::int64_t sharedReads = 1) {
+  std::uint64_t moved = 0, touched = 0;
+  for (const fx::LaunchCounters &counters : countersOf(problem, config, m)) {
+    INFO(fx::to_config(problem).str() << "\n" << counters.str());
+    moved += counters["globalBytesRead"] + counters["globalBytesWritten"];
+    touched += counters["globalBytesTouched"];
+    CHECK(counters["SQ_LDS_BANK_CONFLICT"] == 0);
+  }
+  const Operands<P> operands(problem, config, m);
+  const std::size_t minimum = operands.bytes();
+  INFO(fx::to_config(problem).str());
+  CHECK(moved <= minimum + operands.sharedBytes() * std::size_t(sharedReads - 1));
+  CHECK(double(touched) <= 1.05 * double(minimum));
+}
+
+/// The targets that the library is for.
+inline const std::vector<fx::Target> &targets() {
+  static const std::vector<fx::Target> all = [] {
+    std::vector<fx::Target> made;
+    for (const char *name : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+      made.push_back(fx::Target::parse(name));
+    return made;
+  }();
+  return all;
+}
+
+/// Requires that every problem that is supported has a supported configuration for every number of
+/// rows, and that `configs` gives supported ones alone.
+template <class P> void expectTotal(const std::vector<P> &problems) {
+  for (const fx::Target &target : targets())
+    for (const P &problem : problems) {
+      INFO(target.name() << ": " << fx::to_config(problem).str());
+      const fk::Support answer = fk::supported(problem, target);
+      if (!answer) {
+        INFO(answer.why);
+        FAIL("not supported");
+      }
+      for (std::int64_t m : {0, 1, 2, 3, 7, 16, 33, 127, 1024, 4097, 65537, 10000000}) {
+        const auto config = fk::choose(problem, m, target);
+        if (const fk::Support fits = fk::supported(problem, config, target); !fits) {
+          INFO(fx::to_config(config).str() << ": " << fits.why);
+          FAIL("the choice is not supported");
+        }
+      }
+      for (const auto &config : fk::configs(problem, 64, target))
+        if (!fk::supported(problem, config, target))
+          FAIL("a configuration is not supported");
+    }
+  SUCCEED();
+}
+
+/// The message of an error that `f` throws.
+template <class F> std::string messageOf(F f) {
+  try {
+    f();
+  } catch (const fx::Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+} // namespace kernel_tests
