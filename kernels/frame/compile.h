@@ -131,7 +131,7 @@ private:
 template <class P>
 void Compiling<P>::exportAot(const P &problem, const ConfigOf<P> &config, const std::string &path,
                              const AotConfig &aot, const std::source_location &where) {
-  if (aot.block != Dim3(0))
+  if (aot.block != Dim3(0) || !aot.variant.empty())
     throw Error(
         "kernels::export_aot: the block and the variant are the library's; leave them empty");
   std::vector<std::string> archs = aot.archs;

@@ -32,13 +32,6 @@ template <class P> struct Spec {
   ConfigOf<P> config;
 };
 
-/// What the constants of a plan add to the symbols of its kernels.
-template <class P> std::string symbolOf(const Spec<P> &spec) {
-  detail::SymbolText text;
-  detail::addToSymbol(text, {}, spec);
-  return text.str();
-}
-
 template <class P> struct PlanState {
   Spec<P> spec;
   Launches launches;
@@ -109,7 +102,7 @@ template <Problem P>
 Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &config,
                       std::source_location where) {
   const impl::Spec<P> spec{problem, config};
-  const std::string variant = impl::symbolOf(spec);
+  const std::string variant = variant_name(spec);
   std::vector<std::unique_ptr<impl::AnyLaunch>> launches;
   for (const impl::AnyKernelName *kernel : impl::Family<P>::kernels(problem, config))
     launches.push_back(kernel->load(module, variant, where));

@@ -29,7 +29,7 @@ public:
                           Numbers... numbers) const = 0;
 };
 
-/// Makes a Launch of a kernel in a file, whose constants are `variant` in its symbol.
+/// Makes a Launch of a variant of a kernel in a file.
 class AnyKernelName {
 public:
   virtual std::unique_ptr<AnyLaunch> load(const AotModule &module, const std::string &variant,
@@ -58,7 +58,7 @@ public:
     private:
       AotKernel kernel_;
     };
-    return std::make_unique<Loaded>(module.kernel(name_ + ("_" + variant), where));
+    return std::make_unique<Loaded>(module.kernel(name_, variant, where));
   }
 
 private:
