@@ -20,6 +20,7 @@ public:
               BlockReduceAlgorithm algorithm = BlockReduceAlgorithm::warp_reductions,
               Loc loc = Loc::current());
 
+  /// All items of the block combined, in all threads.
   template <class C, class Op>
   impl::ItemOf<C> operator()(const C &items, const Op &op, const Storage &storage,
                              Loc loc = Loc::current()) const {
