@@ -4,6 +4,8 @@
 #include "blocks/quant_rules.h"
 #include "blocks/row.h"
 
+#include <flydsl/kernels/quantise.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -26,6 +28,47 @@ inline Vector quantised(const Vector &values, const Numeric &inverse, DType type
     return min(max(math::roundeven(scaled), -128.0f), 127.0f).to(i8);
   const Vector limited = min(max(scaled, static_cast<float>(-most)), static_cast<float>(most));
   return (keepNan ? select(math::isnan(scaled), scaled, limited) : limited).to(type);
+}
+
+/// The scale of a block of the microscaling formats.
+struct BlockExponent {
+  Numeric byte;    ///< f8E8M0FNU, as u8
+  Numeric inverse; ///< 1 / scale in f32
+};
+
+/// The scale of values whose largest magnitude has these bits. Exponents are biased by 127 in f32
+/// and in the scale alike.
+inline BlockExponent blockExponent(const Numeric &largestBits, DType type, BlockScale rule) {
+  const BlockType &row = *blockType(type);
+  const auto exponentOf = [](const Numeric &bits) { return (bits >> 23).to(i32); };
+  const bool up = rule == BlockScale::ceil;
+  // Up: of largest / most, rounded up where it is no power of two.
+  const Numeric bits =
+      up ? (largestBits.bitcast(f32) * static_cast<float>(1 / row.most)).bitcast(u32) : largestBits;
+  const Numeric raw = up ? exponentOf(bits + UInt32(0x7fffffu)) : exponentOf(bits) - row.exponent;
+  const Numeric limited = max(raw, 0);
+  const Boolean finite = largestBits < UInt32(0x7f800000u);
+  return {.byte = select(finite, limited, 255).to(u8),
+          .inverse = ((254 - limited).to(u32) << 23).bitcast(f32)};
+}
+
+/// Up to eight values in a type of 4 bits, as bytes; the first has the lowest bits. They are converted
+/// one by one: LLVM takes vectors of 4-bit elements apart through scratch memory.
+inline Vector packed(const Vector &values, DType type) {
+  std::vector<Numeric> parts;
+  for (std::int64_t i = 0; i < values.size(); ++i)
+    parts.push_back(values.at(i).to(type).bitcast(u4).to(u32) << static_cast<int>(4 * i));
+  const Numeric word =
+      combine<Numeric>(parts, [](const Numeric &a, const Numeric &b) { return Numeric(a | b); });
+  const DType dtype = values.size() == 8 ? u32 : values.size() == 4 ? u16 : u8;
+  return Vector::splat(word.to(dtype), 1).bitcast(u8);
+}
+
+/// The values of a block over its scale, elements of 4 bits as bytes.
+inline Vector blockValues(const Vector &values, const BlockExponent &exponent, DType type) {
+  const float most = static_cast<float>(blockType(type)->most);
+  const Vector limited = min(max(values * exponent.inverse, -most), most);
+  return type.bits() < 8 ? packed(limited, type) : limited.to(type);
 }
 
 } // namespace kernels::impl

@@ -34,6 +34,30 @@ inline Support quantisedSupported(const char *name, DType type) {
                      "; i8 and floats of 8 bits are supported");
 }
 
+/// The types of the blocks of the microscaling formats that are supported, by OCP's "Microscaling
+/// Formats (MX) Specification" 1.0, table 1.
+struct BlockType {
+  DType type;
+  int exponent; ///< of the largest number
+  double most;  ///< the largest number
+};
+inline constexpr BlockType kBlockTypes[] = {
+    {f8E4M3FN, 8, 448}, {f8E5M2, 15, 57344}, {f4E2M1FN, 2, 6}};
+constexpr const BlockType *blockType(DType type) {
+  for (const BlockType &row : kBlockTypes)
+    if (row.type == type)
+      return &row;
+  return nullptr;
+}
+
+/// Whether blocks may have values of the type.
+inline Support blockTypeSupported(const char *name, DType type) {
+  if (blockType(type))
+    return {};
+  return Support::no(std::string(name) + " has blocks of type " + std::string(type.name()) +
+                     "; f8E4M3FN, f8E5M2 and f4E2M1FN are supported");
+}
+
 /// Whether a kernel computes with the type.
 inline Support floatSupported(const char *name, DType type) {
   if (type == f32 || type == f16 || type == bf16)

@@ -109,17 +109,22 @@ private:
     return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows) < m);
   }
 
+  /// The bytes of elements, which are whole ones also where several elements share a byte.
+  template <class N> static Numeric bytesOf(const N &elements, DType dtype) {
+    const int bits = dtype.memory_bits();
+    return bits < 8 ? Numeric(elements / (8 / bits)) : Numeric(elements * (bits / 8));
+  }
   Numeric rowStart(const RowMemory &memory) const {
-    const int bytes = memory.dtype.memory_bits() / 8;
-    return memory.address + row_.to(i64) * memory.distance * bytes;
+    return memory.address + row_.to(i64) * bytesOf(memory.distance, memory.dtype);
   }
   /// The part of an address that is the same for the block stands first, so that it is added by the
   /// scalar unit, and the instruction adds the thread's offset.
   Pointer place(const Slot &slot, DType dtype, const Numeric &start) const {
-    const int bytes = dtype.memory_bits() / 8;
-    const Numeric offset = (lane_.to(u32) * UInt32(slot.size * bytes)).to(u64).to(i64);
-    return Pointer::from_address((start + slot.first * bytes) + offset, dtype, AddressSpace::global,
-                                 std::min(16, slot.size * bytes));
+    const int bytes = slot.size * dtype.memory_bits() / 8;
+    const Numeric offset = (lane_.to(u32) * UInt32(bytes)).to(u64).to(i64);
+    return Pointer::from_address((start + bytesOf(slot.first, dtype)) + offset,
+                                 dtype.memory_bits() < 8 ? u8 : dtype, AddressSpace::global,
+                                 std::min(16, bytes));
   }
   Vector loadSlot(const Slot &slot, const RowMemory &from, const Numeric &start,
                   double fill) const {
@@ -131,7 +136,8 @@ private:
   void storeSlot(const Slot &slot, const RowMemory &to, const Numeric &start,
                  const Vector &values) const {
     const auto write = [&] {
-      place(slot, to.dtype, start).store(values.dtype() == to.dtype ? values : values.to(to.dtype));
+      const bool ready = values.dtype() == to.dtype || to.dtype.memory_bits() < 8;
+      place(slot, to.dtype, start).store(ready ? values : values.to(to.dtype));
     };
     if (slot.valid)
       if_(*slot.valid, write);
@@ -176,10 +182,25 @@ public:
   Vector loadShared(const Int64 &address, DType dtype, double fill) const {
     return thread_.loadSlot(slot_, {address, Int64(0), dtype}, address, fill);
   }
+  /// Writes the elements, rounded to the operand's type; those that share a byte are given as bytes.
   void store(const RowMemory &to, const Vector &values) const {
     thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
   }
 
+  /// Writes a number for each group of `lanes` neighbouring accesses, which has the same in all
+  /// its threads; the row of `to` has one element for each group.
+  void storeGroup(const RowMemory &to, int lanes, const Numeric &value) const {
+    const Int32 &lane = thread_.lane_;
+    const Numeric element = slot_.first / (slot_.size * lanes) + (lane / lanes).to(i64);
+    thread_.ifInside([&] {
+      const Boolean first(lane % lanes == 0);
+      if_(slot_.valid ? Boolean(first & *slot_.valid) : first, [&] {
+        Pointer::from_address(thread_.rowStart(to) + element * (to.dtype.memory_bits() / 8),
+                              to.dtype)
+            .store(value);
+      });
+    });
+  }
   /// The values where they are in the row, otherwise `fill`.
   Vector keep(const Vector &values, double fill) const {
     if (!slot_.valid)
@@ -266,7 +287,7 @@ inline RowValues to(const RowValues &values, DType dtype) {
   return mapRow(values, [&](const Vector &v) { return v.dtype() == dtype ? v : v.to(dtype); });
 }
 /// Two values combined.
-template <class X> X combine(const X &a, const X &b, Reduction op) {
+template <class X> X twoOf(const X &a, const X &b, Reduction op) {
   switch (op) {
   case Reduction::add:
     return X(a + b);
@@ -279,12 +300,12 @@ template <class X> X combine(const X &a, const X &b, Reduction op) {
   }
   throw Error("a reduction of no kind");
 }
-/// All of several values combined, in pairs, then the pairs in pairs.
-template <class X> X combine(std::vector<X> values, Reduction op) {
+/// All of several values combined by a function of two, in pairs, then the pairs in pairs.
+template <class X, class F> X combine(std::vector<X> values, F both) {
   while (values.size() > 1) {
     std::vector<X> half;
     for (std::size_t i = 0; i + 1 < values.size(); i += 2)
-      half.push_back(combine(values[i], values[i + 1], op));
+      half.push_back(both(values[i], values[i + 1]));
     if (values.size() % 2)
       half.push_back(values.back());
     values.swap(half);
@@ -294,15 +315,16 @@ template <class X> X combine(std::vector<X> values, Reduction op) {
 /// All elements that a thread holds, combined: the slots of a size element by element, then the
 /// elements of what is left.
 inline Numeric combine(const RowValues &values, Reduction op) {
+  const auto both = [&](const auto &a, const auto &b) { return twoOf(a, b, op); };
   std::vector<Numeric> parts;
   for (std::size_t i = 0; i < values.size();) {
     RowValues alike;
     for (const std::int64_t size = values[i].size(); i < values.size() && values[i].size() == size;
          ++i)
       alike.push_back(values[i]);
-    parts.push_back(combine<Vector>(alike, op).reduce(op));
+    parts.push_back(combine(alike, both).reduce(op));
   }
-  return combine<Numeric>(parts, op);
+  return combine(parts, both);
 }
 
 } // namespace kernels::impl

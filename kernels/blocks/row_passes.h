@@ -46,7 +46,7 @@ public:
     const Numeric start = dtype == f32 ? Numeric(Float32(0.0f)) : Numeric(UInt32(0));
     const Var<Numeric> all(start);
     pass([&](const Cursor &at, const Vector &values) {
-      all = combine<Numeric>(all.get(), f(at, values).reduce(op), op);
+      all = twoOf<Numeric>(all.get(), f(at, values).reduce(op), op);
     });
     return reduce_(all.get(), op);
   }

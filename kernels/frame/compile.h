@@ -32,6 +32,7 @@ public:
     if (file_) {
       AotConfig aot = *aot_;
       aot.block = block;
+      aot.append |= names_.size() > 1; // the first kernel may begin the file
       aot.archs = {target_.id()};
       kernel(N{}..., spec_).export_aot(*file_, aot, where_);
       return;

@@ -60,14 +60,17 @@ public:
 
 private:
   fx::TensorArg make(fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
-    const std::int64_t n = shape.back();
+    // Scales, and elements that share a byte, are bytes here.
+    const bool whole = dtype.memory_bits() >= 8 && dtype != fx::f8E8M0FNU;
+    const fx::DType stored = whole ? dtype : fx::DType(fx::u8);
+    const std::int64_t n = whole ? shape.back() : shape.back() * dtype.memory_bits() / 8;
     std::int64_t m = 1;
     for (std::int64_t extent : shape.first(shape.size() - 1))
       m *= extent;
     Operand operand =
         role == fk::Role::input
-            ? Operand::input(dtype, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
-            : Operand::output(dtype, m, n);
+            ? Operand::input(stored, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
+            : Operand::output(stored, m, n);
     if (role == fk::Role::input) {
       if (shape.size() == 1)
         sharedBytes_ += operand.bytes().size();

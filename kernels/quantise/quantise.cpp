@@ -1,0 +1,114 @@
+#include "quantise/quantise_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Quantise = Family<QuantiseProblem>;
+
+/// What the threads of a block's values need of a configuration.
+Support blocksSupported(const QuantiseProblem &problem, const RowConfig &config) {
+  const int lanes = kBlock / rowShape(problem).vector;
+  if (config.threads % lanes)
+    return Support::no("threads=" + std::to_string(config.threads) + ": a block of " +
+                       std::to_string(kBlock) + " values has " + std::to_string(lanes) +
+                       " threads, and a row a number of blocks");
+  return {};
+}
+
+} // namespace
+
+Support Quantise::supported(const QuantiseProblem &problem, const Target &) {
+  const bool blocks = problem.scale == ScaleOf::block;
+  for (const Support &answer :
+       {floatSupported("x", problem.x),
+        blocks ? blockTypeSupported("q", problem.q) : quantisedSupported("q", problem.q),
+        lengthSupported(problem.n), alignSupported(problem.row_align)})
+    if (!answer)
+      return answer;
+  if (blocks && problem.n % kBlock)
+    return Support::no("n is " + std::to_string(problem.n) + "; rows are whole blocks of " +
+                       std::to_string(kBlock));
+  if (blocks && rowShape(problem).vector * problem.q.bits() < 8)
+    return Support::no("row_align is 1; two values of f4E2M1FN share a byte, which is a row's own");
+  return {};
+}
+
+Support Quantise::supported(const QuantiseProblem &problem, const RowConfig &config,
+                            const Target &target) {
+  const Support rows = rowsSupported(rowShape(problem), config, {}, target);
+  return rows && problem.scale == ScaleOf::block ? blocksSupported(problem, config) : rows;
+}
+
+RowConfig Quantise::choose(const QuantiseProblem &problem, std::int64_t, const Target &target) {
+  RowConfig config = chooseRows(rowShape(problem), {}, target);
+  if (problem.scale == ScaleOf::block)
+    config.threads = std::max(config.threads, kBlock / rowShape(problem).vector);
+  return config;
+}
+
+std::vector<RowConfig> Quantise::candidates(const QuantiseProblem &problem, std::int64_t,
+                                            const Target &target) {
+  return rowCandidates(rowShape(problem), target);
+}
+
+std::vector<const AnyKernelName *> Quantise::kernels(const QuantiseProblem &problem,
+                                                     const RowConfig &) {
+  if (problem.scale == ScaleOf::tensor)
+    return {&kClear, &kLargest, &kScale, &kQuantise};
+  return {&kQuantise};
+}
+
+void Quantise::launch(const Call<QuantiseProblem> &call) {
+  const QuantiseProblem &problem = call.problem;
+  const QuantiseArgs &args = call.args;
+  const Arguments arguments(FamilyOf<QuantiseProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
+                     align = rowShape(problem).vector;
+  const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n);
+  const std::int64_t apartQ = arguments.matrix(args.q, {"q", problem.q, align}, m, n);
+  std::int64_t apartScale = 0;
+  if (problem.scale == ScaleOf::block)
+    apartScale = arguments.matrix(args.scale, {"scale", f8E8M0FNU, 1}, m, n / kBlock);
+  else
+    arguments.vector(args.scale, {"scale", f32, 1}, problem.scale == ScaleOf::row ? m : 1);
+  if (m == 0)
+    return;
+  const std::int64_t rows = call.config.block / call.config.threads;
+  const LaunchConfig all = call.on((m + rows - 1) / rows, call.config.block),
+                     one = call.on(1, kOneBlock);
+  const std::int64_t x = address(args.x), scale = address(args.scale);
+  const auto count = static_cast<std::int32_t>(m);
+  std::size_t place = 0;
+  if (problem.scale == ScaleOf::tensor) {
+    call.launches.at(place++, kClear)(one, call.where, scale);
+    call.launches.at(place++, kLargest)(all, call.where, x, scale, apartX, count);
+    call.launches.at(place++, kScale)(one, call.where, scale);
+  }
+  call.launches.at(place, kQuantise)(all, call.where, x, address(args.q), scale, apartX, apartQ,
+                                     apartScale, count);
+}
+
+QuantiseArgs Quantise::args(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,
+                            const Sampler &sampler) {
+  const bool blocks = problem.scale == ScaleOf::block, given = problem.scale == ScaleOf::given;
+  const std::int64_t n = problem.n;
+  const Extents matrix{m, n}, scales{m, n / kBlock}, rows{m}, one{1};
+  return {.x = sampler("x", problem.x, matrix, Role::input),
+          .q = sampler("q", problem.q, matrix, Role::output),
+          .scale = sampler("scale", blocks ? f8E8M0FNU : f32,
+                           blocks                          ? scales
+                           : problem.scale == ScaleOf::row ? rows
+                                                           : one,
+                           given ? Role::input : Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(QuantiseProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

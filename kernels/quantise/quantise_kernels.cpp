@@ -1,0 +1,119 @@
+// Quantisation's kernels.
+#include "blocks/quant.h"
+#include "blocks/row_passes.h"
+#include "frame/compile.h"
+#include "quantise/quantise_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using SpecOf = Constexpr<Spec<QuantiseProblem>>;
+using Cursor = RowThread::Cursor;
+
+/// The bits of the largest magnitude of a row.
+Numeric largestOfRow(RowPasses &row) {
+  return row.reduce(
+      Reduction::max, [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); },
+      u32);
+}
+
+RowPasses passes(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
+                 const RowMemory &x) {
+  return RowPasses(thread, config, reduce, {x}, x,
+                   [](const Cursor &, const std::vector<Vector> &parts) {
+                     return parts[0].dtype() == f32 ? parts[0] : parts[0].to(f32);
+                   });
+}
+
+/// Rows whose scale is given, or is one for each row.
+void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const RowMemory &x,
+                  const RowMemory &q, const Int64 &scales, const Int32 &m) {
+  const RowThread thread(rowShape(problem), config, m);
+  RowReduce reduce(config);
+  RowPasses row = passes(thread, config, reduce, x);
+  const bool own = problem.scale == ScaleOf::row;
+  const Pointer place = Pointer::from_address(
+      own ? Numeric(scales + thread.row().to(i64) * 4) : Numeric(scales), f32);
+  const Numeric scale = own ? scaleOf(largestOfRow(row), problem.q) : place.load();
+  if (own)
+    thread.once([&] { place.store(scale); });
+  const Numeric inverse = 1.0f / scale;
+  row.each([&](const Cursor &at, const Vector &v) {
+    at.store(q, quantised(v, inverse, problem.q, !own));
+  });
+}
+
+/// Blocks of 32 values, of which each thread has an access.
+void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, const RowMemory &x,
+                    const RowMemory &q, const RowMemory &scales, const Int32 &m) {
+  const RowShape shape = rowShape(problem);
+  const RowThread thread(shape, config, m);
+  const int lanes = kBlock / shape.vector;
+  const auto block = [&](const Cursor &at, const Vector &raw) {
+    const Vector v = raw.dtype() == f32 ? raw : raw.to(f32);
+    const Numeric largest =
+        gpu::warp_reduce(magnitudes(v).reduce(Reduction::max), Reduction::max, lanes);
+    const BlockExponent exponent = blockExponent(largest, problem.q, problem.block);
+    at.store(q, blockValues(v, exponent, problem.q));
+    at.storeGroup(scales, lanes, exponent.byte);
+  };
+  if (config.resident) {
+    const RowValues values = thread.load(x, 0);
+    thread.visit([&](const Cursor &at) { block(at, values[at.slot()]); });
+  } else {
+    thread.stream([&](const Cursor &at) { block(at, at.load(x, 0)); });
+  }
+}
+
+const Kernel quantise{kQuantise.name(), [](Int64 x, Int64 q, Int64 scale, Int64 apartX,
+                                           Int64 apartQ, Int64 apartScale, Int32 m, SpecOf spec) {
+                        const QuantiseProblem &problem = spec->problem;
+                        const RowMemory from{x, apartX, problem.x}, into{q, apartQ, problem.q};
+                        if (problem.scale == ScaleOf::block)
+                          quantiseBlocks(problem, spec->config, from, into, {scale, apartScale, u8},
+                                         m);
+                        else
+                          quantiseRows(problem, spec->config, from, into, scale, m);
+                      }};
+
+/// One thread does the work on the scale of a whole tensor.
+void once(const std::function<void()> &body) { if_(thread_idx().x == 0, body); }
+
+const Kernel clear{kClear.name(), [](Int64 scale, SpecOf) {
+                     once([&] { Pointer::from_address(scale, u32).store(UInt32(0)); });
+                   }};
+const Kernel largest{
+    kLargest.name(), [](Int64 x, Int64 scale, Int64 apartX, Int32 m, SpecOf spec) {
+      const RowThread thread(rowShape(spec->problem), spec->config, m);
+      RowReduce reduce(spec->config);
+      RowPasses row = passes(thread, spec->config, reduce, {x, apartX, spec->problem.x});
+      const Numeric bits = largestOfRow(row);
+      thread.once([&] { atomic(AtomicOp::max, Pointer::from_address(scale, u32), bits); });
+    }};
+const Kernel scaleKernel{
+    kScale.name(), [](Int64 scale, SpecOf spec) {
+      once([&] {
+        const Numeric bits = Pointer::from_address(scale, u32).load();
+        Pointer::from_address(scale, f32).store(scaleOf(bits, spec->problem.q));
+      });
+    }};
+
+} // namespace
+
+void Family<QuantiseProblem>::compile(const Compiler<QuantiseProblem> &compiler) {
+  const int block = compiler.config().block;
+  if (compiler.problem().scale == ScaleOf::tensor) {
+    compiler(kClear, clear, kOneBlock);
+    compiler(kLargest, largest, block);
+    compiler(kScale, scaleKernel, kOneBlock);
+  }
+  compiler(kQuantise, quantise, block);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(QuantiseProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
