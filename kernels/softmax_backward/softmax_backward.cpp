@@ -1,0 +1,98 @@
+#include "softmax_backward/softmax_backward_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Backward = Family<SoftmaxBackwardProblem>;
+
+/// Registers of a thread for the operands that stay, which stay in the type that they have in
+/// memory.
+constexpr int kRegisters = 64;
+
+/// The elements of each operand that fit them.
+RowLimits limitsOf(const SoftmaxBackwardProblem &problem, Resident resident) {
+  const int bytes = problem.y.bytes() + (resident == Resident::both ? problem.dy.bytes() : 0);
+  return {.most = kRegisters * 4 / bytes};
+}
+
+/// The threads of a configuration as those of rows that stay, or do not.
+RowConfig held(const SoftmaxBackwardConfig &config) {
+  return {config.threads, config.block, config.resident != Resident::none};
+}
+
+} // namespace
+
+Support Backward::supported(const SoftmaxBackwardProblem &problem, const Target &) {
+  for (const Support &answer :
+       {floatSupported("y", problem.y), floatSupported("dy", problem.dy),
+        floatSupported("dx", problem.dx), lengthSupported(problem.n),
+        alignSupported(problem.row_align)})
+    if (!answer)
+      return answer;
+  return {};
+}
+
+Support Backward::supported(const SoftmaxBackwardProblem &problem,
+                            const SoftmaxBackwardConfig &config, const Target &target) {
+  return rowsSupported(rowShape(problem), held(config), limitsOf(problem, config.resident), target);
+}
+
+SoftmaxBackwardConfig Backward::choose(const SoftmaxBackwardProblem &problem, std::int64_t,
+                                       const Target &target) {
+  for (Resident resident : {Resident::both, Resident::y}) {
+    const RowConfig rows = chooseRows(rowShape(problem), limitsOf(problem, resident), target);
+    if (rows.resident)
+      return {rows.threads, rows.block, resident};
+  }
+  return {target.max_block_size(), target.max_block_size(), Resident::none};
+}
+
+std::vector<SoftmaxBackwardConfig> Backward::candidates(const SoftmaxBackwardProblem &problem,
+                                                        std::int64_t, const Target &target) {
+  std::vector<SoftmaxBackwardConfig> all;
+  for (const RowConfig &rows : rowCandidates(rowShape(problem), target)) {
+    if (!rows.resident)
+      all.push_back({rows.threads, rows.block, Resident::none});
+    else
+      for (Resident resident : {Resident::both, Resident::y})
+        all.push_back({rows.threads, rows.block, resident});
+  }
+  return all;
+}
+
+void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
+  const SoftmaxBackwardProblem &problem = call.problem;
+  const SoftmaxBackwardArgs &args = call.args;
+  const Arguments arguments(FamilyOf<SoftmaxBackwardProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.y, "y"), n = problem.n,
+                     align = rowShape(problem).vector;
+  const std::int64_t apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n),
+                     apartIn = arguments.matrix(args.dy, {"dy", problem.dy, align}, m, n),
+                     apartOut = arguments.matrix(args.dx, {"dx", problem.dx, align}, m, n);
+  if (m == 0)
+    return;
+  const std::int64_t rows = call.config.block / call.config.threads;
+  call.launches.at(0, kSoftmaxBackward)(
+      call.on((m + rows - 1) / rows, call.config.block), call.where, address(args.y),
+      address(args.dy), address(args.dx), apartY, apartIn, apartOut, static_cast<std::int32_t>(m));
+}
+
+SoftmaxBackwardArgs Backward::args(const SoftmaxBackwardProblem &problem,
+                                   const SoftmaxBackwardConfig &, std::int64_t m,
+                                   const Sampler &sampler) {
+  const Extents shape{m, problem.n};
+  return {.y = sampler("y", problem.y, shape, Role::input),
+          .dy = sampler("dy", problem.dy, shape, Role::input),
+          .dx = sampler("dx", problem.dx, shape, Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(SoftmaxBackwardProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,65 @@
+// The kernel of softmax's gradient: a pass for the sum of dy * y, and one for the result. Operands
+// stay in registers in the type that they have in memory, as far as a configuration says.
+#include "blocks/row.h"
+#include "frame/compile.h"
+#include "softmax_backward/softmax_backward_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Cursor = RowThread::Cursor;
+
+Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
+
+void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread,
+                 const RowMemory &fromY, const RowMemory &fromDy, const RowMemory &dx) {
+  RowReduce reduce(rowConfig(config));
+  const auto product = [](const Vector &y, const Vector &dy) { return wide(y) * wide(dy); };
+  const auto result = [](const Vector &y, const Vector &dy, const Numeric &sum) {
+    return wide(y) * (wide(dy) - sum);
+  };
+  if (config.resident == Resident::none) {
+    const Var sum(Float32{0.0f});
+    thread.stream([&](const Cursor &at) {
+      sum += product(at.load(fromY, 0), at.load(fromDy, 0)).reduce(Reduction::add);
+    });
+    const Numeric all = reduce.add(sum.get());
+    thread.stream([&](const Cursor &at) {
+      at.store(dx, result(at.load(fromY, 0), at.load(fromDy, 0), all));
+    });
+    return;
+  }
+  const RowValues y = thread.load(fromY, 0), dy = thread.load(fromDy, 0);
+  RowValues products;
+  for (std::size_t i = 0; i < y.size(); ++i)
+    products.push_back(product(y[i], dy[i]));
+  const Numeric all = reduce.add(combine(products, Reduction::add));
+  thread.visit([&](const Cursor &at) {
+    const std::size_t i = at.slot();
+    at.store(dx, result(y[i], config.resident == Resident::both ? dy[i] : at.load(fromDy, 0), all));
+  });
+}
+
+const Kernel backward{
+    kSoftmaxBackward.name(),
+    [](Int64 y, Int64 dy, Int64 dx, Int64 apartY, Int64 apartIn, Int64 apartOut, Int32 m,
+       Constexpr<Spec<SoftmaxBackwardProblem>> spec) {
+      const auto &[problem, config] = spec.value();
+      const RowThread thread(rowShape(problem), rowConfig(config), m);
+      backwardRow(config, thread, {y, apartY, problem.y}, {dy, apartIn, problem.dy},
+                  {dx, apartOut, problem.dx});
+    }};
+
+} // namespace
+
+void Family<SoftmaxBackwardProblem>::compile(const Compiler<SoftmaxBackwardProblem> &compiler) {
+  compiler(kSoftmaxBackward, backward, compiler.config().block);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(SoftmaxBackwardProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
