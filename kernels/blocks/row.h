@@ -173,6 +173,12 @@ private:
 /// One access of a row in a loop.
 class RowThread::Cursor {
 public:
+  /// Keeps the compiler from loading for more than the next four slots ahead, for operands that
+  /// are not to fill the registers.
+  void limitLoadsAhead() const {
+    if (number_ % 4 == 0)
+      rocdl::sched_barrier(0);
+  }
   /// The number of a slot that is visited.
   std::size_t slot() const { return number_; }
   /// The elements as they are in memory; `fill` where the access is past the row.

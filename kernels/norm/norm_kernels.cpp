@@ -20,15 +20,21 @@ Pointer rowNumber(const Int64 &vector, const RowThread &thread) {
   return Pointer::from_address(vector + thread.row().to(i64) * 4, f32);
 }
 
+/// Whether a thread has registers for the weights of its elements beside the row in f32.
+bool affineFits(const NormProblem &problem, const RowConfig &config) {
+  constexpr std::int64_t kRegisters = 64;
+  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0);
+  return rowShape(problem).perThread(config.threads) * bytes <= kRegisters * 4;
+}
+
 /// xhat * weight + bias, times smooth if there is one.
 class Affine {
 public:
-  Affine(const NormProblem &problem, const Operands &operands, const RowThread &thread,
-         bool resident)
+  Affine(const NormProblem &problem, const Operands &operands, const RowThread &thread, bool early)
       : problem_(problem), operands_(operands) {
-    if (!resident)
+    // The loads are under way while the row is reduced, if there are registers for what they bring.
+    if (!early)
       return;
-    // The loads are under way while the row is reduced.
     weight_ = thread.loadShared(operands.weight, problem.weight, 0);
     if (problem.bias)
       bias_ = thread.loadShared(operands.bias, problem.weight, 0);
@@ -36,6 +42,8 @@ public:
       smooth_ = thread.loadShared(operands.smooth, f32, 0);
   }
   Vector operator()(const RowThread::Cursor &at, const Vector &xhat) const {
+    if (weight_.empty())
+      at.limitLoadsAhead();
     const Vector scaled = xhat * get(at, weight_, operands_.weight, problem_.weight);
     const Vector y =
         problem_.bias ? scaled + get(at, bias_, operands_.bias, problem_.weight) : scaled;
@@ -71,7 +79,7 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
                   at.store(operands.residualOut, sum);
                   return sum.to(f32);
                 });
-  const Affine affine(problem, operands, thread, config.resident);
+  const Affine affine(problem, operands, thread, config.resident && affineFits(problem, config));
 
   const bool centred = problem.kind == NormKind::layer;
   const float one = 1.0f / static_cast<float>(problem.n);

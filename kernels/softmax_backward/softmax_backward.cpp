@@ -9,15 +9,9 @@ namespace {
 
 using Backward = Family<SoftmaxBackwardProblem>;
 
-/// Registers of a thread for the operands that stay, which stay in the type that they have in
-/// memory.
-constexpr int kRegisters = 64;
-
-/// The elements of each operand that fit them.
-RowLimits limitsOf(const SoftmaxBackwardProblem &problem, Resident resident) {
-  const int bytes = problem.y.bytes() + (resident == Resident::both ? problem.dy.bytes() : 0);
-  return {.most = kRegisters * 4 / bytes};
-}
+/// The elements of each operand that a thread holds, in f32: the compiler converts them once for both
+/// passes.
+RowLimits limitsOf(Resident resident) { return {.most = resident == Resident::both ? 32 : 48}; }
 
 /// The threads of a configuration as those of rows that stay, or do not.
 RowConfig held(const SoftmaxBackwardConfig &config) {
@@ -27,10 +21,9 @@ RowConfig held(const SoftmaxBackwardConfig &config) {
 } // namespace
 
 Support Backward::supported(const SoftmaxBackwardProblem &problem, const Target &) {
-  for (const Support &answer :
-       {floatSupported("y", problem.y), floatSupported("dy", problem.dy),
-        floatSupported("dx", problem.dx), lengthSupported(problem.n),
-        alignSupported(problem.row_align)})
+  for (const Support &answer : {floatSupported("y", problem.y), floatSupported("dy", problem.dy),
+                                floatSupported("dx", problem.dx), lengthSupported(problem.n),
+                                alignSupported(problem.row_align)})
     if (!answer)
       return answer;
   return {};
@@ -38,13 +31,13 @@ Support Backward::supported(const SoftmaxBackwardProblem &problem, const Target 
 
 Support Backward::supported(const SoftmaxBackwardProblem &problem,
                             const SoftmaxBackwardConfig &config, const Target &target) {
-  return rowsSupported(rowShape(problem), held(config), limitsOf(problem, config.resident), target);
+  return rowsSupported(rowShape(problem), held(config), limitsOf(config.resident), target);
 }
 
 SoftmaxBackwardConfig Backward::choose(const SoftmaxBackwardProblem &problem, std::int64_t,
                                        const Target &target) {
   for (Resident resident : {Resident::both, Resident::y}) {
-    const RowConfig rows = chooseRows(rowShape(problem), limitsOf(problem, resident), target);
+    const RowConfig rows = chooseRows(rowShape(problem), limitsOf(resident), target);
     if (rows.resident)
       return {rows.threads, rows.block, resident};
   }

@@ -1,5 +1,5 @@
 // The kernel of softmax's gradient: a pass for the sum of dy * y, and one for the result. Operands
-// stay in registers in the type that they have in memory, as far as a configuration says.
+// stay in registers as far as a configuration says.
 #include "blocks/row.h"
 #include "frame/compile.h"
 #include "softmax_backward/softmax_backward_family.h"
@@ -30,26 +30,28 @@ void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread,
     });
     return;
   }
-  const RowValues y = thread.load(fromY, 0), dy = thread.load(fromDy, 0);
+  const bool both = config.resident == Resident::both;
+  const RowValues y = thread.load(fromY, 0), kept = both ? thread.load(fromDy, 0) : RowValues();
+  const auto dy = [&](const Cursor &at) {
+    if (both)
+      return kept[at.slot()];
+    at.limitLoadsAhead();
+    return at.load(fromDy, 0);
+  };
   RowValues products;
-  for (std::size_t i = 0; i < y.size(); ++i)
-    products.push_back(product(y[i], dy[i]));
+  thread.visit([&](const Cursor &at) { products.push_back(product(y[at.slot()], dy(at))); });
   const Numeric all = reduce.add(combine(products, Reduction::add));
-  thread.visit([&](const Cursor &at) {
-    const std::size_t i = at.slot();
-    at.store(dx, result(y[i], config.resident == Resident::both ? dy[i] : at.load(fromDy, 0), all));
-  });
+  thread.visit([&](const Cursor &at) { at.store(dx, result(y[at.slot()], dy(at), all)); });
 }
 
-const Kernel backward{
-    kSoftmaxBackward.name(),
-    [](Int64 y, Int64 dy, Int64 dx, Int64 apartY, Int64 apartIn, Int64 apartOut, Int32 m,
-       Constexpr<Spec<SoftmaxBackwardProblem>> spec) {
-      const auto &[problem, config] = spec.value();
-      const RowThread thread(rowShape(problem), rowConfig(config), m);
-      backwardRow(config, thread, {y, apartY, problem.y}, {dy, apartIn, problem.dy},
-                  {dx, apartOut, problem.dx});
-    }};
+const Kernel backward{kSoftmaxBackward.name(),
+                      [](Int64 y, Int64 dy, Int64 dx, Int64 apartY, Int64 apartIn, Int64 apartOut,
+                         Int32 m, Constexpr<Spec<SoftmaxBackwardProblem>> spec) {
+                        const auto &[problem, config] = spec.value();
+                        const RowThread thread(rowShape(problem), rowConfig(config), m);
+                        backwardRow(config, thread, {y, apartY, problem.y},
+                                    {dy, apartIn, problem.dy}, {dx, apartOut, problem.dx});
+                      }};
 
 } // namespace
 

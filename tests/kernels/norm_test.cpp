@@ -316,6 +316,20 @@ TEST_CASE("norms have a configuration for every problem that they support") {
   expectTotal(problems);
 }
 
+TEST_CASE("norms of the longest rows that stay in registers spill none") {
+  expectNoSpills<NormProblem>({{.x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = 32768},
+                               {.kind = NormKind::layer,
+                                .x = fx::f32,
+                                .weight = fx::f32,
+                                .y = fx::i8,
+                                .n = 32768,
+                                .bias = true,
+                                .residual = true,
+                                .statistics = true,
+                                .quantise = Quantisation::row,
+                                .smooth = true}});
+}
+
 TEST_CASE("norms say what they do not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const NormProblem &problem) { return fk::supported(problem, target).why; };

@@ -217,6 +217,10 @@ TEST_CASE("quantise has a configuration for every problem that it supports") {
   expectTotal(problems);
 }
 
+TEST_CASE("quantised rows that are the longest to stay in registers spill none") {
+  expectNoSpills<QuantiseProblem>({{.x = fx::bf16, .q = fx::i8, .n = 65536}});
+}
+
 TEST_CASE("quantise says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const QuantiseProblem &problem) {

@@ -59,8 +59,8 @@ std::vector<double> probabilities(fx::DType dtype, std::int64_t m, std::int64_t 
 void expectBackward(const SoftmaxBackwardProblem &problem, std::int64_t m,
                     std::optional<SoftmaxBackwardConfig> config = {}, std::int64_t gap = 0) {
   expectBackward(problem, config ? *config : fk::choose(problem, m), m,
-                 probabilities(problem.y, m, problem.n, 1),
-                 uniform(problem.dy, m * problem.n, 2), gap);
+                 probabilities(problem.y, m, problem.n, 1), uniform(problem.dy, m * problem.n, 2),
+                 gap);
 }
 
 } // namespace
@@ -88,8 +88,8 @@ TEST_CASE("softmax backward of rows whose sums are exact", "[run]") {
   std::vector<double> y(2 * 256), dy = integers(2 * 256, 3, -8, 8);
   y[77] = 1;
   std::fill(y.begin() + 256, y.end(), 0x1p-8);
-  const Operand inY = Operand::input(fx::f32, 2, 256, y), inDy = Operand::input(fx::f32, 2, 256, dy),
-                out = Operand::output(fx::f32, 2, 256);
+  const Operand inY = Operand::input(fx::f32, 2, 256, y),
+                inDy = Operand::input(fx::f32, 2, 256, dy), out = Operand::output(fx::f32, 2, 256);
   const fx::Stream stream;
   fk::run(problem, {.y = inY.tensor(), .dy = inDy.tensor(), .dx = out.tensor()}, stream);
   stream.synchronize();
@@ -127,11 +127,19 @@ TEST_CASE("softmax backward has a configuration for every problem that it suppor
   for (std::int64_t n : {16384, 32776, 65536, 131072, 1 << 28})
     problems.push_back({.y = fx::f32, .dy = fx::f32, .dx = fx::f32, .n = n});
   expectTotal(problems);
-  // Both operands stay up to 65,536 elements of 16 bits, and up to 32,768 of f32.
+  // Both operands stay up to 32,768 elements, one up to 49,152.
   const fx::Target target = fx::Target::parse("gfx950");
-  CHECK(fk::choose(SoftmaxBackwardProblem{.n = 65536}, 1, target).resident == Resident::both);
-  CHECK(fk::choose(SoftmaxBackwardProblem{.n = 131072}, 1, target).resident == Resident::y);
-  CHECK(fk::choose(problems.back(), 1, target).resident == Resident::none);
+  const auto resident = [&](std::int64_t n) {
+    return fk::choose(SoftmaxBackwardProblem{.n = n}, 1, target).resident;
+  };
+  CHECK(resident(32768) == Resident::both);
+  CHECK(resident(49152) == Resident::y);
+  CHECK(resident(49160) == Resident::none);
+}
+
+TEST_CASE("softmax backward of the longest rows that stay in registers spills none") {
+  expectNoSpills<SoftmaxBackwardProblem>(
+      {{.n = 32768}, {.y = fx::f32, .dy = fx::f32, .dx = fx::f32, .n = 49152}});
 }
 
 TEST_CASE("softmax backward says what it does not support") {
@@ -139,6 +147,6 @@ TEST_CASE("softmax backward says what it does not support") {
   CHECK(fk::supported(SoftmaxBackwardProblem{.dy = fx::i8, .n = 8}, target).why ==
         "dy is of type i8; f32, f16 and bf16 are supported");
   CHECK(fk::supported(SoftmaxBackwardProblem{.n = 16384}, {64, 64, Resident::both}, target).why ==
-        "a row of 16384 gives each of 64 threads 256 elements, and their registers hold 64; take "
+        "a row of 16384 gives each of 64 threads 256 elements, and their registers hold 32; take "
         "more threads or resident=false");
 }

@@ -152,6 +152,10 @@ TEST_CASE("softmax has a configuration for every problem that it supports") {
   expectTotal(problems);
 }
 
+TEST_CASE("softmax of the longest rows that stay in registers spills none") {
+  expectNoSpills<fk::SoftmaxProblem>({{.x = fx::bf16, .y = fx::bf16, .n = 65536}});
+}
+
 TEST_CASE("softmax says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const fk::SoftmaxProblem good{.x = fx::f16, .y = fx::f16, .n = 4096};

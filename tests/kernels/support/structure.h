@@ -238,6 +238,21 @@ template <class P> void expectTotal(const std::vector<P> &problems) {
   SUCCEED();
 }
 
+/// Requires that the chosen configurations of problems fit the registers. The targets are those of
+/// which a wave of a block of 1024 threads has the fewest, and one of RDNA.
+template <class P> void expectNoSpills(const std::vector<P> &problems) {
+  for (const char *name : {"gfx90a", "gfx942", "gfx1201"})
+    for (const P &problem : problems) {
+      const fx::Target target = fx::Target::parse(name);
+      for (const fx::Executable &code :
+           fk::Plan<P>(problem, fk::choose(problem, 1, target), target).executables()) {
+        INFO(code.summary());
+        CHECK(code.spills() == 0);
+        CHECK(code.scratch_bytes() == 0);
+      }
+    }
+}
+
 /// The message of an error that `f` throws.
 template <class F> std::string messageOf(F f) {
   try {
