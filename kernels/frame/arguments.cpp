@@ -38,7 +38,7 @@ void Arguments::failAlignment(const TensorArg &tensor, const Expected &expected,
        (start ? " starts at an address that is no multiple of " + std::to_string(bytes) + " bytes"
               : " has rows " + std::to_string(distance) +
                     " elements apart, which is no multiple of " + std::to_string(expected.align)) +
-       "; the problem's row_align promises it, and a smaller one does not");
+       "; " + expected.reason);
 }
 void Arguments::failRows(const TensorArg &tensor, const char *name) const {
   fail(std::string(name) + " has the shape " + listOf(tensor.shape()) +

@@ -27,6 +27,8 @@ struct Expected {
   const char *name; ///< of the field in Args
   DType dtype;
   std::int64_t align; ///< elements of which the starts of all rows are multiples
+  /// Why they are, for the message.
+  const char *reason = "the problem's row_align promises it, and a smaller one does not";
 };
 
 /// Looks at the arguments of one call.

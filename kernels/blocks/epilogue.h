@@ -1,0 +1,175 @@
+// What follows a product: its sums are scaled, get a bias and an activation, and are stored.
+//
+// The sums come as `weightsFirst` leaves them: a lane holds groups of 4 neighbours of a row of C,
+// for each of its columns of tiles (j) and rows of tiles (i) of 16 x 16. A stage changes one group
+// at a time and knows its place.
+#pragma once
+
+#include "blocks/activation.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// A block's tile of C and a thread's place in it.
+class TileOfC {
+public:
+  static constexpr int kGroup = 4; ///< neighbours along N that a lane holds
+
+  /// The tile starts at (row, column) of a matrix of rows of n elements; `rows` rows of the tile
+  /// exist. n and its tiles are known while tracing.
+  TileOfC(int tileM, int tileN, int waves, std::int64_t n, const Int32 &row, const Int32 &column,
+          const Int32 &rows)
+      : waves_(waves), tilesM_(tileM / 16), tilesN_(tileN / 16 / waves), n_(n),
+        ragged_(n % tileN != 0), firstRow_(row), firstColumn_(column), rows_(rows),
+        lane_(thread_idx().x % 64), wave_(thread_idx().x / 64) {}
+
+  int tilesM() const { return tilesM_; }
+  int tilesN() const { return tilesN_; }
+  /// The first row and column of the tile in C, and the rows of it that exist.
+  const Int32 &firstRow() const { return firstRow_; }
+  const Int32 &firstColumn() const { return firstColumn_; }
+  const Int32 &rows() const { return rows_; }
+  /// A thread's row in tile i, counted from the start of the block's tile.
+  Int32 row(int i) const { return lane_ % 16 + 16 * i; }
+  /// The first column of a thread's group in tile j, counted likewise.
+  Int32 column(int j) const { return wave_ * 16 + lane_ / 16 * kGroup + 16 * waves_ * j; }
+  /// The columns of C from the start of the tile on.
+  Int32 columnsLeft() const { return Int32(Int32(n_) - firstColumn_); }
+  /// The elements of a group that are read or written together: if n is no multiple of 4, the end
+  /// of a row is in the middle of a group, and rows start at smaller multiples.
+  int width() const { return n_ % 4 == 0 ? 4 : n_ % 2 == 0 ? 2 : 1; }
+  /// The offset if `column` is a column of C; otherwise one that is outside of every buffer.
+  Int32 inside(const Int32 &column, const Int32 &offset) const {
+    return ragged_ ? Int32(select(column < columnsLeft(), offset, kPastTheEnd)) : offset;
+  }
+
+  /// Reads a group of a vector over the columns of C; what does not exist is 0.
+  Vector loadColumns(const Pointer &buffer, DType dtype, int j) const {
+    const Int32 first = column(j) * dtype.bytes();
+    const auto read = [&](int at, int size) {
+      return rocdl::raw_buffer_load(buffer, first + at * dtype.bytes(), dtype, size);
+    };
+    const auto one = [&](int at) {
+      return rocdl::raw_buffer_load(buffer, first + at * dtype.bytes(), dtype);
+    };
+    switch (width()) {
+    case 1:
+      return Vector::of({one(0), one(1), one(2), one(3)});
+    case 2:
+      return read(0, 2).shuffle(read(2, 2), {0, 1, 2, 3});
+    default:
+      return read(0, kGroup);
+    }
+  }
+  /// Writes a group, already in C's type, to rows that are `distance` elements apart.
+  void store(const Pointer &buffer, const Numeric &distance, int i, int j,
+             const Vector &values) const {
+    const int bytes = values.dtype().bytes();
+    for (int at = 0; at < kGroup; at += width()) {
+      const Int32 first = column(j) + at;
+      const Int32 offset = inside(first, (row(i) * distance + first) * bytes);
+      switch (width()) {
+      case 1:
+        rocdl::raw_buffer_store(values.at(at), buffer, offset);
+        break;
+      case 2:
+        rocdl::raw_buffer_store(values.shuffle(values, {at, at + 1}), buffer, offset);
+        break;
+      default:
+        rocdl::raw_buffer_store(values, buffer, offset);
+        break;
+      }
+    }
+  }
+
+private:
+  static constexpr int kPastTheEnd = 1 << 30;
+
+  int waves_, tilesM_, tilesN_;
+  std::int64_t n_;
+  bool ragged_;
+  Int32 firstRow_, firstColumn_, rows_, lane_, wave_;
+};
+
+/// A step of an epilogue: the group of tile (i, j), in f32.
+using EpilogueStage = std::function<Vector(const Vector &values, int i, int j)>;
+
+/// Multiplies each row by its own factor, of a vector of f32 with a factor for each row of C.
+inline EpilogueStage scaleRows(const TileOfC &tile, const Int64 &address) {
+  const Pointer buffer =
+      rocdl::make_buffer_ptr(Pointer::from_address(address + tile.firstRow().to(i64) * 4, f32),
+                             {.num_records_bytes = Int64(tile.rows().to(i64) * 4)});
+  std::vector<Numeric> factors;
+  for (int i = 0; i < tile.tilesM(); ++i)
+    factors.push_back(rocdl::raw_buffer_load(buffer, tile.row(i) * 4, f32));
+  return [factors](const Vector &values, int i, int) {
+    return values * factors[static_cast<std::size_t>(i)];
+  };
+}
+
+/// The groups of a vector over the columns of C, in f32, for each j.
+inline std::vector<Vector> columnsOf(const TileOfC &tile, const Int64 &address, DType dtype) {
+  const int bytes = dtype.bytes();
+  const Pointer buffer =
+      rocdl::make_buffer_ptr(Pointer::from_address(address + tile.firstColumn().to(i64) * bytes,
+                                                   dtype, AddressSpace::global),
+                             {.num_records_bytes = Int64(tile.columnsLeft().to(i64) * bytes)});
+  std::vector<Vector> groups;
+  for (int j = 0; j < tile.tilesN(); ++j) {
+    const Vector group = tile.loadColumns(buffer, dtype, j);
+    groups.push_back(dtype == f32 ? group : group.to(f32));
+  }
+  return groups;
+}
+/// Multiplies each column by its own factor.
+inline EpilogueStage scaleColumns(const TileOfC &tile, const Int64 &address) {
+  return [factors = columnsOf(tile, address, f32)](const Vector &values, int, int j) {
+    return values * factors[static_cast<std::size_t>(j)];
+  };
+}
+/// Adds to each column its own number.
+inline EpilogueStage addToColumns(const TileOfC &tile, const Int64 &address, DType dtype) {
+  return [numbers = columnsOf(tile, address, dtype)](const Vector &values, int, int j) {
+    return values + numbers[static_cast<std::size_t>(j)];
+  };
+}
+inline EpilogueStage applyActivation(Activation activation) {
+  return [activation](const Vector &values, int, int) { return activate(activation, values); };
+}
+
+/// The values in a type; none is converted that has it.
+inline Vector asType(const Vector &values, DType dtype) {
+  return values.dtype() == dtype ? values : values.to(dtype);
+}
+inline Vector applyStages(const Vector &values, std::span<const EpilogueStage> stages, int i,
+                          int j) {
+  return stages.empty() ? values
+                        : applyStages(stages.front()(values, i, j), stages.subspan(1), i, j);
+}
+
+/// Applies the stages to all sums (V, n, m) and stores them as `dtype` into C, whose tile starts at
+/// `address` and has rows `distance` elements apart.
+inline void finish(const TileOfC &tile, const Tensor &sums,
+                   const std::vector<EpilogueStage> &stages, const Int64 &address, DType dtype,
+                   const Int64 &distance) {
+  const Int64 end =
+      ((tile.rows() - 1).to(i64) * distance + tile.columnsLeft().to(i64)) * dtype.bytes();
+  const Pointer buffer = rocdl::make_buffer_ptr(
+      Pointer::from_address(address, dtype, AddressSpace::global), {.num_records_bytes = end});
+  const Numeric apart = distance.to(i32);
+  for (int i = 0; i < tile.tilesM(); ++i)
+    for (int j = 0; j < tile.tilesN(); ++j) {
+      const Vector values = applyStages(asType(sums(_, j, i).load(), f32), stages, i, j);
+      tile.store(buffer, apart, i, j, asType(values, dtype));
+    }
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,42 @@
+// Operands of a product on CDNA in a kernel: the tiled mma, and the layouts of its weights.
+//
+// The product is computed transposed, C^T = B * A^T: the weights B are the instruction's first
+// operand. The four values of a lane are then neighbours in a row of C and are stored together.
+#pragma once
+
+#include "blocks/matrix_form.h"
+#include "blocks/preshuffle.h"
+
+#include <flydsl/flydsl.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The instruction as an atom.
+inline MmaAtom matrixAtom(const MatrixForm &form) {
+  return make_mma_atom(form.scaled ? rocdl::MFMAScale(16, 16, form.k, form.b, form.a, form.acc)
+                                   : rocdl::MFMA(16, 16, form.k, form.b, form.a, form.acc));
+}
+
+/// The product of `waves` waves side by side along N. Its tile is (16 waves, 16, part): in K, each
+/// lane takes pieces of 16 bytes, each of which serves several instructions if they are short.
+inline TiledMma weightsFirst(const MatrixForm &form, int waves) {
+  const Layout sideBySide = make_layout({waves, 1, 1}, {1, 0, 0});
+  const int piece = form.piece(), perLane = form.k / kPiecesAcross;
+  if (perLane >= piece)
+    return make_tiled_mma(matrixAtom(form), sideBySide);
+  return make_tiled_mma(
+      matrixAtom(form), sideBySide,
+      make_tile(_, _, make_layout({perLane, kPiecesAcross, piece / perLane}, {1, piece, perLane})));
+}
+
+/// The layout of `rows` x `columns` elements at the start of preshuffled weights.
+inline Layout preshuffledTile(const Preshuffled &weights, int rows, int columns) {
+  constexpr int r = Preshuffled::kRows, across = Preshuffled::kPieces;
+  const int piece = weights.piece();
+  return make_layout({{r, rows / r}, {piece, across, columns / weights.blockK()}},
+                     {{piece, weights.rowOfBlocks()}, {1, r * piece, weights.block()}});
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,194 @@
+#include "gemm/gemm_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+#include "gemm/gemm_table.h"
+#include "weight/weight_family.h"
+
+#include <bit>
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Gemm = Family<GemmProblem>;
+
+/// A block's rows of A, and of C, lie in a buffer of fewer bytes.
+constexpr std::int64_t kMostBufferBytes = 1 << 30;
+/// The vector registers of a lane, accumulation registers included, and those that a kernel needs
+/// beside its fragments.
+constexpr int kRegisters = 512, kOtherRegisters = 48;
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+/// The neighbours of a row of C that are stored together.
+int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
+
+/// Registers of the sums, of two parts of A, of two steps of B, and of the tile of A on its way.
+int registersOf(const RingShape &shape) {
+  const int sums = shape.tileM / 16 * (shape.tileN / 16 / shape.waves) * 4;
+  return sums + 4 * (2 * shape.reads() + 2 * shape.parts() * shape.loadsB() + shape.loadsA());
+}
+
+GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
+  return {.tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
+          .waves = 4,
+          .order = order};
+}
+/// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
+/// depend on the weights alone, which each block reads once.
+TileOrder orderOf(const GemmTile &tile, const Target &target) {
+  if (tile.m < 64)
+    return {};
+  return {.group = 4, .xcds = gpuSize(target)->xcds};
+}
+/// True for a tile that is not mostly past the end of C.
+bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
+  const auto whole = [](std::int64_t size, int unit) { return (size + unit - 1) / unit * unit; };
+  return tile.m <= whole(m, 16) && tile.n <= whole(problem.n, 64);
+}
+
+} // namespace
+
+Support Gemm::supported(const GemmProblem &problem, const Target &target) {
+  if (!gpuSize(target))
+    return Support::no("no configuration is there for this target; gfx90a, gfx942 and gfx950 have "
+                       "some");
+  for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
+    if (!answer)
+      return answer;
+  const std::int64_t k = weightsOf(problem).paddedK();
+  if (!matrixForm(target, problem.a, problem.b, k, k))
+    return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
+                       std::string(problem.b.name()) + "; " + productTypes(target));
+  return {};
+}
+
+Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
+                        const Target &target) {
+  const int bytes = problem.a.memory_bits() / 8, threads = config.waves * 64;
+  const auto no = [&](const std::string &why) {
+    return Support::no("tile " + text(config.tile_m) + "x" + text(config.tile_n) + "x" +
+                       text(config.tile_k) + " of " + text(config.waves) + " waves: " + why);
+  };
+  if (config.waves < 1 || threads > target.max_block_size())
+    return no("a block has 1 to " + text(target.max_block_size() / 64) + " waves");
+  if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
+    return no("tile_m is a multiple of 16, up to 256");
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * config.waves))
+    return no("tile_n is a multiple of 16 for each wave, up to 512");
+  const int rowBytes = config.tile_k * bytes;
+  if (rowBytes < 64 || rowBytes > 1024 || !std::has_single_bit(static_cast<unsigned>(rowBytes)))
+    return no("a row of tile_k elements is a power of two of bytes, from 64 to 1024");
+  if (rowBytes / kPieceBytes > threads || config.tile_m * rowBytes % (threads * kPieceBytes))
+    return no("the tile of a, " + text(config.tile_m) + " rows of " + text(rowBytes) +
+              " bytes, is no multiple of the " + text(threads * kPieceBytes) +
+              " bytes that the block loads at a time");
+  const RingShape shape = ringShape(problem, config, *gemmForm(problem, config, target));
+  if (static_cast<std::size_t>(shape.ringBytes()) > target.lds_bytes())
+    return no("two tiles of a take " + text(shape.ringBytes()) +
+              " bytes of LDS, of which there "
+              "are " +
+              text(static_cast<std::int64_t>(target.lds_bytes())));
+  const int most = kRegisters / ((config.waves + 3) / 4) - kOtherRegisters;
+  if (registersOf(shape) > most)
+    return no("the fragments take " + text(registersOf(shape)) + " registers of a lane, of which " +
+              text(most) + " are free");
+  const TileOrder &order = config.order;
+  if (order.group < 1 || order.xcds < 1 || order.chunk < 0 || order.group > 4096 ||
+      order.xcds > 64 || order.chunk > 4096)
+    return Support::no("order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
+  return {};
+}
+
+GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
+  const GemmTile *last = nullptr;
+  for (const GemmTile &tile : kGemmTiles) {
+    if (!supported(problem, configOf(problem, tile, {}), target) ||
+        !fits(tile, problem, std::max<std::int64_t>(m, 1)))
+      continue;
+    last = &tile;
+    if ((m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n) >=
+        gpuSize(target)->computeUnits)
+      break;
+  }
+  return configOf(problem, *last, orderOf(*last, target));
+}
+
+std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
+                                         const Target &target) {
+  std::vector<GemmConfig> all;
+  for (const GemmTile &tile : kGemmTiles)
+    if (fits(tile, problem, std::max<std::int64_t>(m, 1)))
+      for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
+                                     TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
+        all.push_back(configOf(problem, tile, order));
+  return all;
+}
+
+void Gemm::launch(const Call<GemmProblem> &call) {
+  const GemmProblem &problem = call.problem;
+  const GemmConfig &config = call.config;
+  const GemmArgs &args = call.args;
+  const Arguments arguments(FamilyOf<GemmProblem>::name, call.where);
+  const int piece = kPieceBytes * 8 / problem.a.memory_bits();
+  const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n;
+  constexpr const char *kPieces = "16 bytes are loaded at a time",
+                       *kGroups = "as many of n are moved at a time";
+  const std::int64_t apartA =
+      arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, problem.k);
+  const std::int64_t apartC = arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n);
+  arguments.vector(args.b, {"b", problem.b, piece, kPieces}, weightsOf(problem).size());
+  const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
+                          std::int64_t size, bool needed) {
+    if (arguments.given(tensor, expected.name, needed))
+      arguments.vector(*tensor, expected, size);
+  };
+  vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
+  vector(args.scale_b, {"scale_b", f32, alignC(n), kGroups}, n, problem.scale_b == Scales::per_row);
+  vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, n, problem.bias);
+  const auto near = [&](const char *name, std::int64_t apart, DType dtype) {
+    if (apart * config.tile_m * dtype.bytes() >= kMostBufferBytes) [[unlikely]]
+      arguments.fail(std::string(name) + " has rows " + text(apart) + " elements apart; the " +
+                     text(config.tile_m) + " rows of a tile span less than 1 GiB");
+  };
+  near("a", apartA, problem.a);
+  near("c", apartC, problem.c);
+  if (m == 0)
+    return;
+  const std::int64_t blocks =
+      (m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config);
+  if (blocks > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
+    arguments.fail("c has " + text(blocks) + " tiles; a grid has at most 2147483647");
+  call.launches.at(0, kGemm)(call.on(blocks, config.waves * 64), call.where, address(args.a),
+                             address(args.b), address(args.c), address(args.scale_a),
+                             address(args.scale_b), address(args.bias), apartA, apartC,
+                             static_cast<std::int32_t>(m));
+}
+
+GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &, std::int64_t m,
+                    const Sampler &sampler) {
+  const Extents rows{m}, columns{problem.n};
+  const auto maybe = [&](bool needed, const char *name, DType dtype,
+                         const Extents &shape) -> std::optional<TensorArg> {
+    if (!needed)
+      return std::nullopt;
+    return sampler(name, dtype, shape, Role::input);
+  };
+  return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
+          .b = sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input),
+          .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
+          .scale_a = maybe(problem.scale_a == Scales::per_row, "scale_a", f32, rows),
+          .scale_b = maybe(problem.scale_b == Scales::per_row, "scale_b", f32, columns),
+          .bias = maybe(problem.bias, "bias", problem.c, columns)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(GemmProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

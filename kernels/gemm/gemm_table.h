@@ -1,0 +1,44 @@
+// The tiles of products, as data.
+//
+// The tiles are those that FlyDSL's CI and its commit messages use for its preshuffled product
+// (scripts/run_benchmark.sh: 16x64x512, 32x64x512, 64x256x128 and 128x128x128 of 8 bits; 128x256 by
+// 128 bytes was the fastest of bf16 on gfx950), and sizes between them. FlyDSL leaves the choice to
+// the caller. Here it follows the ladder that FlyDSL has for RDNA3: the largest tile of which there
+// are as many as the GPU has compute units, otherwise the smallest that fits.
+#pragma once
+
+#include <flydsl/target.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// A tile of C, and the bytes of a row of A that a step loads.
+struct GemmTile {
+  int m, n, bytesK;
+};
+/// From the largest to the smallest.
+inline constexpr GemmTile kGemmTiles[] = {
+    {128, 256, 128}, {128, 128, 128}, {64, 256, 128}, {64, 128, 128}, {32, 256, 128},
+    {64, 64, 256},   {32, 128, 256},  {32, 64, 512},  {16, 128, 256}, {16, 64, 512},
+};
+
+/// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X.
+struct GpuSize {
+  flydsl::Family family;
+  int computeUnits;
+  int xcds; ///< dies with an L2 cache of their own to which blocks are dealt
+};
+inline constexpr GpuSize kGpuSizes[] = {
+    {flydsl::Family::cdna2, 104, 1},
+    {flydsl::Family::cdna3, 304, 8},
+    {flydsl::Family::cdna4, 256, 8},
+};
+inline const GpuSize *gpuSize(const Target &target) {
+  for (const GpuSize &size : kGpuSizes)
+    if (size.family == target.family())
+      return &size;
+  return nullptr;
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,100 @@
+#include "weight/weight_family.h"
+
+#include "frame/arguments.h"
+
+#include <cstring>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Weight = Family<WeightProblem>;
+constexpr const char *kPieces = "16 bytes are moved at a time";
+/// The largest extents: a tile of 512 rows stays below 2 GiB, and a number of blocks has 31 bits.
+constexpr std::int64_t kMostRowBytes = 1 << 22, kMostRows = 1 << 28;
+
+void expectWeight(const WeightProblem &problem) {
+  if (const Support answer = weightSupported(problem); !answer)
+    throw Error(std::string(FamilyOf<WeightProblem>::name) + ": " + answer.why);
+}
+
+} // namespace
+
+Support weightSupported(const WeightProblem &problem) {
+  const int bits = problem.dtype.memory_bits();
+  if (bits != 8 && bits != 16 && bits != 32)
+    return Support::no("elements are of type " + std::string(problem.dtype.name()) +
+                       "; types of one, two and four bytes are supported");
+  if (problem.n < 1 || problem.n > kMostRows)
+    return Support::no("n is " + std::to_string(problem.n) + "; it is 1 to " +
+                       std::to_string(kMostRows));
+  if (problem.k < 1 || problem.k > kMostRowBytes * 8 / bits)
+    return Support::no("k is " + std::to_string(problem.k) + "; it is 1 to " +
+                       std::to_string(kMostRowBytes * 8 / bits));
+  const std::int64_t bytes = problem.k * bits / 8;
+  if (bytes % Preshuffled::kPieceBytes)
+    return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
+                       " bytes is no multiple of 16 bytes");
+  return {};
+}
+
+Support Weight::supported(const WeightProblem &problem, const Target &) {
+  return weightSupported(problem);
+}
+
+Support Weight::supported(const WeightProblem &, const WeightConfig &config, const Target &target) {
+  if (config.block < 64 || config.block % 64 || config.block > target.max_block_size())
+    return Support::no("block=" + std::to_string(config.block) +
+                       "; it is a multiple of 64, up to " +
+                       std::to_string(target.max_block_size()));
+  return {};
+}
+
+std::vector<WeightConfig> Weight::candidates(const WeightProblem &, std::int64_t, const Target &) {
+  return {{64}, {128}, {256}, {512}};
+}
+
+void Weight::launch(const Call<WeightProblem> &call) {
+  const WeightProblem &problem = call.problem;
+  const Preshuffled weights = preshuffled(problem);
+  const Arguments arguments(FamilyOf<WeightProblem>::name, call.where);
+  const std::int64_t apart = arguments.matrix(
+      call.args.raw, {"raw", problem.dtype, weights.piece(), kPieces}, problem.n, problem.k);
+  arguments.vector(call.args.out, {"out", problem.dtype, weights.piece(), kPieces}, weights.size());
+  const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
+  call.launches.at(0, kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
+                               address(call.args.raw), address(call.args.out), apart);
+}
+
+WeightArgs Weight::args(const WeightProblem &problem, const WeightConfig &, std::int64_t,
+                        const Sampler &sampler) {
+  return {.raw = sampler("raw", problem.dtype, Extents{problem.n, problem.k}, Role::input),
+          .out = sampler("out", problem.dtype, Extents{preshuffled(problem).size()}, Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+std::int64_t prepared_size(const WeightProblem &problem) {
+  impl::expectWeight(problem);
+  return impl::preshuffled(problem).size();
+}
+
+void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
+  impl::expectWeight(problem);
+  const impl::Preshuffled weights = impl::preshuffled(problem);
+  const int bytes = weights.bytes, piece = weights.piece();
+  const auto *from = static_cast<const char *>(raw);
+  auto *to = static_cast<char *>(out);
+  if (weights.n % impl::Preshuffled::kRows || weights.k % weights.blockK())
+    std::memset(to, 0, static_cast<std::size_t>(weights.size() * bytes));
+  for (std::int64_t n = 0; n < weights.n; ++n)
+    for (std::int64_t k = 0; k < weights.k; k += piece)
+      std::memcpy(to + weights.place(n, k) * bytes, from + (n * weights.k + k) * bytes,
+                  impl::Preshuffled::kPieceBytes);
+}
+
+FLYDSL_KERNEL_FAMILY(WeightProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

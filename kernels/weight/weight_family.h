@@ -1,0 +1,43 @@
+// Preparation of weights, between its host file and its kernel.
+#pragma once
+
+#include "blocks/preshuffle.h"
+#include "frame/family.h"
+
+#include <flydsl/kernels/weight.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+template <class P> class Compiler;
+
+/// raw, out, the distance of raw's rows.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t> kWeight{"weight"};
+
+inline Preshuffled preshuffled(const WeightProblem &problem) {
+  return {problem.n, problem.k, problem.dtype.memory_bits() / 8};
+}
+
+template <> struct Family<WeightProblem> {
+  using P = WeightProblem;
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const WeightConfig &config, const Target &target);
+  static WeightConfig choose(const P &, std::int64_t, const Target &) { return {}; }
+  static std::vector<WeightConfig> candidates(const P &problem, std::int64_t m,
+                                              const Target &target);
+  static std::size_t workspaceBytes(const P &, const WeightConfig &, std::int64_t) { return 0; }
+  static std::vector<const AnyKernelName *> kernels(const P &, const WeightConfig &) {
+    return {&kWeight};
+  }
+  static void launch(const Call<P> &call);
+  static std::int64_t rows(const WeightArgs &args) { return args.raw.shape()[0]; }
+  static WeightArgs args(const P &problem, const WeightConfig &config, std::int64_t m,
+                         const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+/// What weights can be prepared, on any target.
+Support weightSupported(const WeightProblem &problem);
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
