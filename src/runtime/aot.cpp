@@ -6,6 +6,7 @@
 #include "runtime/tensor_words.h"
 #include "support/exiting.h"
 #include "support/file.h"
+#include "support/text.h"
 
 #include <flydsl/aot.h>
 
@@ -163,10 +164,8 @@ AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
 }
 
 std::string joined(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + (name.empty() ? std::string("(no name)") : name);
-  return text;
+  return support::joined(
+      names, [](const std::string &name) { return name.empty() ? std::string("(no name)") : name; });
 }
 
 template <class Map> std::vector<std::string> namesOf(const Map &map) {
@@ -335,7 +334,7 @@ void AotKernel::launch(ArgPack &pack, const LaunchConfig &config,
     if (const std::array<unsigned, 3> only = kernel_->onlyBlock(pack); only[0])
       return launch(pack, withBlock(config, only), where);
     kernel_->expectTypes(pack, where);
-    KernelFacts facts;
+    LaunchFacts facts;
     facts.name = kernel_->title();
     checkBlock(config.block, facts, where);
   }

@@ -20,7 +20,7 @@ namespace flydsl::runtime {
 struct AotCode {
   std::string kernel;                   ///< the name of the fx::Kernel
   std::string variant;                  ///< tells the kernel's configurations apart
-  KernelFacts facts;                    ///< `facts.name` is the symbol in the code object
+  LaunchFacts facts;                    ///< `facts.name` is the symbol in the code object
   std::vector<std::uint64_t> words;     ///< the types of what a launch passes, behind the block
   std::vector<std::uint64_t> constants; ///< what else the code was traced for
   std::vector<std::uint8_t> image;

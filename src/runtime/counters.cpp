@@ -1,6 +1,8 @@
 // Counted launches come from the emulator; a GPU's driver has none of these functions.
 #include "runtime/current_driver.h"
 
+#include "support/text.h"
+
 #include <flydsl/device.h>
 
 #include <algorithm>
@@ -43,9 +45,8 @@ std::uint64_t LaunchCounters::operator[](std::string_view name) const {
   for (const auto &[known, value] : values)
     if (known == name)
       return value;
-  std::string all;
-  for (const auto &[known, value] : values)
-    all += (all.empty() ? "" : ", ") + known;
+  const std::string all =
+      support::joined(values, [](const auto &value) -> const std::string & { return value.first; });
   throw RuntimeError("no counter '" + std::string(name) + "'; there are: " + all);
 }
 

@@ -66,24 +66,25 @@ std::unique_ptr<Driver> load() {
   return opened;
 }
 
+/// The driver that `load` made, before other threads may see it.
+const Driver *opened = nullptr;
+/// Held while a driver is loaded. It guards `opened` and what is registered.
+constinit std::mutex loading;
+
 /// A GPU's driver has threads and queues of a process, and the kernel's part of it knows the
 /// process: a child has none of it. The emulator's library starts its threads again.
 void surviveFork() {
-  const Driver *used = loadedDriver.load(std::memory_order_relaxed);
-  if (!used || used->isUsableInFork)
+  if (!opened || opened->isUsableInFork)
     return;
-  lostByFork.store(used->name.c_str());
+  lostByFork.store(opened->name.c_str());
   loadedDriver.store(nullptr);
 }
 
-std::mutex &loading() {
-  static std::mutex &mutex = *[] {
-    auto *made = new std::mutex;
-    support::holdAtFork(*made);
-    support::atFork(support::ForkOrder::tables, {nullptr, nullptr, surviveFork});
-    return made;
-  }();
-  return mutex;
+/// At the load of the library: a child of a thread that forks during the first use of a device must
+/// not find `loading` locked.
+[[gnu::constructor]] void holdDriverAtFork() {
+  support::holdAtFork(loading);
+  support::atFork(support::ForkOrder::tables, {nullptr, nullptr, surviveFork});
 }
 
 } // namespace
@@ -91,16 +92,20 @@ std::mutex &loading() {
 const Driver &driver() {
   if (const Driver *loaded = loadedDriver.load(std::memory_order_acquire))
     return *loaded;
-  std::mutex &mutex = loading();
   if (const char *lost = lostByFork)
     throw RuntimeError(std::string("this process was forked after its parent had used ") + lost +
                        ": devices, memory, streams and kernels can't be used in it; fork before "
                        "the first use of a device, or execute a program in the child");
-  std::lock_guard<std::mutex> lock(mutex);
-  if (const Driver *loaded = loadedDriver.load(std::memory_order_relaxed))
-    return *loaded;
-  // Lives as long as the process: objects with static storage may still call it when they die.
-  const Driver *loaded = load().release();
+  const Driver *loaded = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(loading);
+    // It lives as long as the process: objects with static storage may still call it when they die.
+    if (!opened)
+      opened = load().release();
+    loaded = opened;
+  }
+  // A fork that began before the driver's library was loaded does not wait for threads inside it.
+  support::waitForFork();
   loadedDriver.store(loaded, std::memory_order_release);
   return *loaded;
 }
@@ -108,8 +113,8 @@ const Driver &driver() {
 const Driver *driverToLetGo() { return lostByFork || support::exiting() ? nullptr : &driver(); }
 
 void registerDriver(OpenDriver open) {
-  std::lock_guard<std::mutex> lock(loading());
-  if (loadedDriver.load(std::memory_order_relaxed))
+  std::lock_guard<std::mutex> lock(loading);
+  if (opened)
     throw RuntimeError("a driver is registered after a device was used; it would never be asked");
   registered().push_back(open);
 }

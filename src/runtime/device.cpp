@@ -16,12 +16,11 @@
 #include <mutex>
 
 namespace flydsl::runtime {
+/// Guards the list of `deviceInfo`.
+static constinit std::mutex mutex;
+[[gnu::constructor]] static void holdDevicesAtFork() { support::holdAtFork(mutex); }
+
 const DeviceInfo &deviceInfo(int ordinal) {
-  static std::mutex &mutex = *[] {
-    auto *made = new std::mutex;
-    support::holdAtFork(*made);
-    return made;
-  }();
   static auto &infos = *new std::vector<std::unique_ptr<DeviceInfo>>();
   const int count = driver().deviceCount;
   if (ordinal < 0 || ordinal >= count)

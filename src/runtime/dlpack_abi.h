@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are DLPack's
 extern "C" {
 
 struct DLDevice {
@@ -34,6 +35,7 @@ struct DLManagedTensor {
   void (*deleter)(DLManagedTensor *self);
 };
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace flydsl::runtime::dlpack {
 // DLDeviceType

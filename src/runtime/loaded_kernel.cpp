@@ -57,7 +57,7 @@ bool runsOn(const std::string &code, const std::string &device) {
 }
 
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
-                           const KernelFacts &facts, int device, const SourceLocation &where)
+                           const LaunchFacts &facts, int device, const SourceLocation &where)
     : device_(device), facts_(facts), image_(image), owner_(std::move(owner)) {
   const Driver &used = driver();
   const DeviceInfo &info = deviceInfo(device);
@@ -217,7 +217,7 @@ static std::int64_t largestBlock(const std::string &target) {
   return most;
 }
 
-void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where) {
+void checkBlock(const Dim3 &block, const LaunchFacts &facts, const std::source_location &where) {
   if (block == Dim3(0))
     throw TraceError("kernel " + facts.name +
                          ": the launch gives no block; .block = {x, y, z} says how many threads a "

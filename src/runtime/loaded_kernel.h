@@ -19,7 +19,7 @@
 namespace flydsl::runtime {
 
 /// What a launch must know of a kernel, out of its code object's metadata.
-struct KernelFacts {
+struct LaunchFacts {
   std::string name;
   std::string target;             ///< target id of the code object
   std::size_t sharedBytes = 0;    ///< static LDS
@@ -35,12 +35,12 @@ public:
   /// Loads `image`, which `owner` keeps in memory, on `device`. Throws RuntimeError where the code
   /// is for another target, or the driver refuses.
   LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
-               const KernelFacts &facts, int device, const SourceLocation &where);
+               const LaunchFacts &facts, int device, const SourceLocation &where);
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel &) = delete;
   LoadedKernel &operator=(const LoadedKernel &) = delete;
 
-  const KernelFacts &facts() const { return facts_; }
+  const LaunchFacts &facts() const { return facts_; }
   /// One launch of the driver's, with the kernel's device current. The caller has checked the
   /// arguments' types, and the workgroup size with `checkBlock`.
   void launch(const LaunchConfig &config, const detail::ArgPack &pack,
@@ -57,9 +57,8 @@ private:
 #if defined(__clang__)
   __attribute__((no_sanitize("function")))
 #endif
-  void
-  launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
-             const std::source_location &where) const {
+  void launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
+                  const std::source_location &where) const {
     constexpr std::uint64_t limit = 0xffffffff; // work-items in a dimension
     const auto gx = static_cast<std::uint64_t>(config.grid.x),
                gy = static_cast<std::uint64_t>(config.grid.y),
@@ -99,7 +98,7 @@ private:
   void *module_ = nullptr;
   int device_;
   bool severalDevices_;
-  KernelFacts facts_;
+  LaunchFacts facts_;
   std::span<const std::uint8_t> image_;
   std::shared_ptr<const void>
       owner_; // the driver may read the image for as long as the module lives
@@ -142,7 +141,7 @@ inline bool givesBlock(const LaunchConfig &config) { return config.block != Dim3
 
 /// Throws TraceError where a workgroup of `block` can't be on the facts' target (on any target,
 /// where they name none), or is not what the code was made for.
-void checkBlock(const Dim3 &block, const KernelFacts &facts, const std::source_location &where);
+void checkBlock(const Dim3 &block, const LaunchFacts &facts, const std::source_location &where);
 
 /// The device of a stream that does not know it, where there are several: the driver says it, or
 /// else it is the current one. Throws RuntimeError for a device over kMaxDevices.

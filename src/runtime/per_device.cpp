@@ -5,13 +5,9 @@
 
 namespace flydsl::runtime {
 
-std::mutex &publishing() {
-  static std::mutex &mutex = *[] {
-    auto *made = new std::mutex;
-    support::holdAtFork(*made);
-    return made;
-  }();
-  return mutex;
-}
+static constinit std::mutex mutex;
+[[gnu::constructor]] static void holdSlotsAtFork() { support::holdAtFork(mutex); }
+
+std::mutex &publishing() { return mutex; }
 
 } // namespace flydsl::runtime

@@ -1,6 +1,10 @@
 // Handlers for fork(). In a process with threads, the child has only one of them, and every lock
 // that another thread held stays locked. Code that has such locks or threads registers its handlers
 // here.
+//
+// It does so at the load of the library, in a [[gnu::constructor]] function that makes the object.
+// If a static object of a function were made at its first use, and the process forked meanwhile, the
+// child would wait forever for a thread that it does not have.
 #pragma once
 
 #include <mutex>
@@ -20,12 +24,17 @@ struct ForkHandlers {
   void (*inChild)() = nullptr;
 };
 
-/// Adds handlers for the life of the process. Handlers of `work` run while other threads may still
-/// call this function.
+/// Adds handlers for the life of the process. Another thread may call this while the process forks:
+/// then handlers of `work` first run at the next fork, those of the other orders run at this one.
 void atFork(ForkOrder order, const ForkHandlers &handlers);
 
 /// Holds a mutex that is never destroyed while the process forks. In the child the mutex is then
 /// free, and the data that it guards are consistent.
 void holdAtFork(std::mutex &mutex, ForkOrder order = ForkOrder::tables);
+
+/// Waits while another thread forks, at most two seconds, because the caller may hold a lock that a
+/// handler needs. A library that is loaded during a fork has no handler in that fork: who loaded it
+/// calls this before it enters the library.
+void waitForFork();
 
 } // namespace flydsl::support

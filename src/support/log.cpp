@@ -10,6 +10,9 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <atomic>
+#include <mutex>
+
 namespace flydsl::support {
 
 static spdlog::level::level_enum levelFromEnv() {
@@ -37,8 +40,7 @@ namespace {
 class PrintableFormatter final : public spdlog::formatter {
 public:
   void format(const spdlog::details::log_msg &message, spdlog::memory_buf_t &into) override {
-    const std::string clean =
-        printable({message.payload.data(), message.payload.size()}, "\n\t");
+    const std::string clean = printable({message.payload.data(), message.payload.size()}, "\n\t");
     spdlog::details::log_msg shown = message;
     shown.payload = clean;
     pattern_.format(shown, into);
@@ -53,22 +55,37 @@ private:
 
 } // namespace
 
+/// Held while the logger is made. A function's static object would not do: a child that is forked
+/// meanwhile would wait for it forever.
+static constinit std::mutex making;
+static constinit std::atomic<spdlog::logger *> made{nullptr};
+
+[[gnu::constructor]] static void holdLogAtFork() {
+  holdAtFork(making, ForkOrder::log);
+  holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's mutex
+}
+
+/// The logger is never destroyed, because other threads may write while the process exits.
+static spdlog::logger *makeLog() {
+  auto *log = new spdlog::logger("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  log->set_formatter(std::make_unique<PrintableFormatter>());
+  try {
+    log->set_level(levelFromEnv());
+  } catch (const Error &error) {
+    // Logging must not throw. `checkEnvironment` refuses the level before anything is built.
+    log->set_level(spdlog::level::warn);
+    log->error("{}", error.what());
+  }
+  return log;
+}
+
 spdlog::logger &log() {
-  // The logger is never destroyed, because other threads may write while the process exits.
-  static spdlog::logger *logger = [] {
-    auto *made = new spdlog::logger("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_formatter(std::make_unique<PrintableFormatter>());
-    holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's mutex
-    try {
-      made->set_level(levelFromEnv());
-    } catch (const Error &error) {
-      // Logging must not throw. `checkEnvironment` refuses the level before anything is built.
-      made->set_level(spdlog::level::warn);
-      made->error("{}", error.what());
-    }
-    return made;
-  }();
-  return *logger;
+  if (spdlog::logger *there = made.load(std::memory_order_acquire))
+    return *there;
+  std::lock_guard lock(making);
+  if (!made.load(std::memory_order_relaxed))
+    made.store(makeLog(), std::memory_order_release);
+  return *made.load(std::memory_order_relaxed);
 }
 
 } // namespace flydsl::support

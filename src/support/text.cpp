@@ -98,4 +98,10 @@ std::string fileName(std::string_view text) {
   return name + suffix;
 }
 
+void appendItem(std::string &list, std::string_view item) {
+  if (!list.empty())
+    list += ", ";
+  list += item;
+}
+
 } // namespace flydsl::support

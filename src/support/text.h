@@ -1,6 +1,7 @@
-// Makes text of unknown origin safe to show: names of kernels, paths, and strings from files.
+// Makes text of unknown origin safe to show (names of kernels, paths, strings from files), and lists.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,17 @@ std::string inComment(std::string_view text);
 /// If the name was changed, is longer than 100 bytes, is empty or begins with '.', it ends in '~'
 /// and a digest of `text`, so that two different texts never get the same name.
 std::string fileName(std::string_view text);
+
+/// Adds `item` to `list`, after ", " unless it is the first.
+void appendItem(std::string &list, std::string_view item);
+
+/// The texts of a range, with ", " between them. `textOf` makes the text of an item.
+template <class Range, class TextOf = std::identity>
+std::string joined(const Range &range, TextOf textOf = {}) {
+  std::string list;
+  for (const auto &item : range)
+    appendItem(list, std::invoke(textOf, item));
+  return list;
+}
 
 } // namespace flydsl::support

@@ -1,43 +1,19 @@
 // fly-emu: runs kernels of a code object on the emulator, lists them, and reports which
 // instructions the emulator covers.
+#include "command_line.h"
 #include "run.h"
 
+#include "emulator/core/checks.h"
 #include "emulator/core/dispatch.h"
 #include "emulator/ops/coverage.h"
 
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 
 using namespace flyemu;
 using namespace flyemu::tool;
 
 namespace {
-
-constexpr const char *Usage =
-    R"(usage:
-  fly-emu run FILE KERNEL [options]      run a kernel of a code object or offload bundle
-    --target T            the emulated processor (gfx942)
-    --grid X[,Y[,Z]]      workgroups (1)
-    --block X[,Y[,Z]]     work-items of a workgroup (64)
-    --lds BYTES           dynamic LDS (0)
-    --arg SPEC            once for each argument, in order:
-                          TYPE:NUMBER[,...]      i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; several are a
-                                                 packed struct, such as a tensor's shape and strides
-                          buf:SOURCE[=>SINK]     a buffer; its pointer is passed
-        SOURCE            zero,BYTES  poison,BYTES  iota,TYPE,COUNT  random,TYPE,COUNT[,SEED]  file,PATH
-        SINK              file,PATH  show,TYPE[,COUNT]
-    --check LIST          memory, race, init, sync, all, race-same: what to look for
-                          beside faults
-    --counters            print the launch's counters
-    --trace               print each executed instruction
-    --threads N           host threads (as many as there are)
-    --limit N             wave instructions of one wave before it counts as endless
-    --timeout SECONDS     time after which the launch counts as endless (none)
-  fly-emu list FILE [--target T]         the kernels of a file, their resources and arguments
-  fly-emu coverage --target T            instructions implemented, and those missing
-  fly-emu targets                        the processors that can be run
-)";
 
 std::array<uint32_t, 3> parseExtent(const std::string &text, const char *what) {
   std::vector<std::string> parts = split(text, ',');
@@ -51,35 +27,6 @@ std::array<uint32_t, 3> parseExtent(const std::string &text, const char *what) {
     result[i] = static_cast<uint32_t>(value);
   }
   return result;
-}
-
-uint64_t parseAtMost(const std::string &text, const char *what, uint64_t most) {
-  const uint64_t value = parseNumber(text, what);
-  if (value > most)
-    throw std::invalid_argument("'" + text + "' is more than " + std::to_string(most) + ", " +
-                                what + "'s most");
-  return value;
-}
-
-unsigned parseChecks(const std::string &text) {
-  unsigned checks = kCheckNone;
-  for (const std::string &word : split(text, ',')) {
-    if (word == "memory")
-      checks |= kCheckMemory;
-    else if (word == "race")
-      checks |= kCheckRace;
-    else if (word == "race-same")
-      checks |= kCheckRaceSame;
-    else if (word == "init")
-      checks |= kCheckInit;
-    else if (word == "sync")
-      checks |= kCheckSync;
-    else if (word == "all")
-      checks |= kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
-    else
-      throw std::invalid_argument("unknown check '" + word + "'");
-  }
-  return checks;
 }
 
 int printCoverage(const std::string &target) {
@@ -102,88 +49,72 @@ int printCoverage(const std::string &target) {
   return 0;
 }
 
-/// The words after the command: options and other words.
-class Words {
-public:
-  Words(int argc, char **argv) : words_(argv + 2, argv + argc) {}
-
-  int dispatch(const std::string &command) {
-    RunOptions options;
-    options.shape.block = {64, 1, 1};
-    std::vector<std::string> rest;
-    for (size_t i = 0; i < words_.size(); ++i) {
-      const std::string &word = words_[i];
-      if (word == "--counters")
-        options.counters = true;
-      else if (word == "--trace")
-        options.trace = true;
-      else if (word.compare(0, 2, "--") == 0)
-        takeOption(options, word, value(++i, word));
-      else
-        rest.push_back(word);
-    }
-    if (command == "targets" && rest.empty()) {
-      for (const std::string &target : supportedTargets())
-        std::printf("%s\n", target.c_str());
-      return 0;
-    }
-    if (command == "coverage" && rest.empty())
-      return printCoverage(options.target);
-    if (command == "list" && rest.size() == 1)
-      return list(rest[0], options.target);
-    if (command == "run" && rest.size() == 2) {
-      options.file = rest[0];
-      options.kernel = rest[1];
-      return run(options);
-    }
-    std::fputs(Usage, stderr);
-    return 2;
-  }
-
-private:
-  const std::string &value(size_t i, const std::string &option) const {
-    if (i >= words_.size())
-      throw std::invalid_argument(option + " needs a value");
-    return words_[i];
-  }
-
-  static void takeOption(RunOptions &options, const std::string &name, const std::string &value) {
-    if (name == "--target")
-      options.target = value;
-    else if (name == "--grid")
-      options.shape.grid = parseExtent(value, "the grid");
-    else if (name == "--block")
-      options.shape.block = parseExtent(value, "the block");
-    else if (name == "--lds")
-      options.shape.dynamicLds = static_cast<uint32_t>(parseAtMost(value, "a size", UINT32_MAX));
-    else if (name == "--arg")
-      options.arguments.push_back(value);
-    else if (name == "--check")
-      options.checks = parseChecks(value);
-    else if (name == "--threads")
-      options.threads = static_cast<unsigned>(parseAtMost(value, "a number of threads", 1024));
-    else if (name == "--limit")
-      options.limit = parseNumber(value, "a limit");
-    else if (name == "--timeout")
-      options.timeout = parseAtMost(value, "a time", uint64_t(1) << 30);
-    else
-      throw std::invalid_argument("unknown option '" + name + "'");
-  }
-
-  std::vector<std::string> words_;
-};
+constexpr const char *kArguments =
+    R"(SPEC of --arg is
+  TYPE:NUMBER[,...]   i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; several are a packed struct, such as
+                      a tensor's shape and strides
+  buf:SOURCE[=>SINK]  a buffer; its pointer is passed
+SOURCE is  zero,BYTES  poison,BYTES  iota,TYPE,COUNT  random,TYPE,COUNT[,SEED]  file,PATH
+SINK is    file,PATH  show,TYPE[,COUNT])";
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 2 || std::strcmp(argv[1], "--help") == 0) {
-    std::fputs(Usage, argc < 2 ? stderr : stdout);
-    return argc < 2 ? 2 : 0;
-  }
-  try {
-    return Words(argc, argv).dispatch(argv[1]);
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "fly-emu: %s\n", error.what());
-    return 2;
-  }
+  CLI::App app("Runs kernels of a code object on the emulator.", "fly-emu");
+  app.require_subcommand(1);
+  app.footer(kArguments);
+
+  RunOptions options;
+  options.shape.block = {64, 1, 1};
+  std::string grid, block, checks;
+  CLI::App *runs = app.add_subcommand("run", "runs a kernel of a code object or offload bundle");
+  runs->footer(kArguments);
+  runs->add_option("FILE", options.file)->required();
+  runs->add_option("KERNEL", options.kernel)->required();
+  runs->add_option("--grid", grid, "workgroups, X[,Y[,Z]] (1)");
+  runs->add_option("--block", block, "work-items of a workgroup, X[,Y[,Z]] (64)");
+  runs->add_option("--lds", options.shape.dynamicLds, "bytes of dynamic LDS (0)");
+  runs->add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
+      ->allow_extra_args(false);
+  runs->add_option("--check", checks,
+                   "a list of memory, race, init, sync, all, race-same: what to look for beside "
+                   "faults");
+  runs->add_flag("--counters", options.counters, "prints the launch's counters");
+  runs->add_flag("--trace", options.trace, "prints each executed instruction");
+  runs->add_option("--threads", options.threads, "host threads (as many as there are)")
+      ->check(CLI::Range(0u, 1024u));
+  runs->add_option("--limit", options.limit,
+                   "wave instructions of one wave before it counts as endless");
+  runs->add_option("--timeout", options.timeout,
+                   "seconds after which the launch counts as endless (none)")
+      ->check(CLI::Range(uint64_t(0), uint64_t(1) << 30));
+
+  CLI::App *lists = app.add_subcommand("list", "the kernels of a file, their resources, arguments");
+  lists->add_option("FILE", options.file)->required();
+  CLI::App *covers = app.add_subcommand("coverage", "instructions implemented, and those missing");
+  for (CLI::App *command : {runs, lists, covers})
+    command->add_option("--target", options.target, "the emulated processor (gfx942)");
+  app.add_subcommand("targets", "the processors that can be run");
+
+  const auto work = [&] {
+    if (runs->parsed()) {
+      if (!grid.empty())
+        options.shape.grid = parseExtent(grid, "the grid");
+      if (!block.empty())
+        options.shape.block = parseExtent(block, "the block");
+      const auto named = checksNamed(checks);
+      if (!named)
+        throw std::invalid_argument("--check " + checks + " holds a word that names no check");
+      options.checks = *named;
+      return run(options);
+    }
+    if (lists->parsed())
+      return list(options.file, options.target);
+    if (covers->parsed())
+      return printCoverage(options.target);
+    for (const std::string &target : supportedTargets())
+      std::printf("%s\n", target.c_str());
+    return 0;
+  };
+  return flydsl::tools::runTool(app, argc, argv, work, flydsl::tools::kUsageStatus);
 }

@@ -62,7 +62,7 @@ public:
   /// The kernarg segment; checks number and sizes against the metadata.
   std::vector<uint8_t> pack(const loader::KernelNotes &kernel) {
     std::vector<void *> values;
-    for (const loader::KernelArgument &expected : kernel.arguments) {
+    for (const loader::KernelParameter &expected : kernel.arguments) {
       if (expected.isHidden())
         continue;
       size_t i = values.size();
@@ -191,7 +191,7 @@ int list(const std::string &file, const std::string &target) {
                 kernel.name.c_str(), kernel.vgprCount, kernel.agprCount, kernel.sgprCount,
                 kernel.vgprSpills + kernel.sgprSpills, kernel.groupSegmentSize,
                 kernel.privateSegmentSize, kernel.maxFlatWorkgroupSize);
-    for (const loader::KernelArgument &argument : kernel.arguments)
+    for (const loader::KernelParameter &argument : kernel.arguments)
       if (!argument.isHidden())
         std::printf("  +%-4u %2u bytes  %-16s %s\n", argument.offset, argument.size,
                     argument.valueKind.c_str(), argument.name.c_str());

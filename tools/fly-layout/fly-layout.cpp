@@ -6,8 +6,8 @@
 //
 // An expression is op(argument, ...); `fly-layout --help` lists the operations.
 #include "calculator.h"
+#include "command_line.h"
 
-#include <cstring>
 #include <iostream>
 
 using flydsl::layout::calculate;
@@ -28,23 +28,21 @@ static bool answer(const std::string &expression, Rendering rendering) {
 }
 
 int main(int argc, char **argv) {
-  Rendering rendering = Rendering::Text;
-  bool good = true, asked = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
-      std::cout << operationsHelp();
-      return 0;
-    }
-    if (std::strcmp(argv[i], "--svg") == 0) {
-      rendering = Rendering::Svg;
-      continue;
-    }
-    asked = true;
-    good &= answer(argv[i], rendering);
-  }
-  if (!asked)
-    for (std::string line; std::getline(std::cin, line);)
-      if (!line.empty() && line[0] != '#')
-        good &= answer(line, rendering);
-  return good ? 0 : 1;
+  CLI::App app("The layout algebra at the command line.", "fly-layout");
+  bool svg = false;
+  std::vector<std::string> expressions;
+  app.add_flag("--svg", svg, "pictures as SVG");
+  app.add_option("EXPRESSION", expressions, "op(argument, ...); without one, a line of input each");
+  app.footer(operationsHelp());
+  return flydsl::tools::runTool(app, argc, argv, [&] {
+    const Rendering rendering = svg ? Rendering::Svg : Rendering::Text;
+    bool good = true;
+    for (const std::string &expression : expressions)
+      good &= answer(expression, rendering);
+    if (expressions.empty())
+      for (std::string line; std::getline(std::cin, line);)
+        if (!line.empty() && line[0] != '#')
+          good &= answer(line, rendering);
+    return good ? 0 : 1;
+  });
 }

@@ -3,7 +3,7 @@
 
 #include "builder/atoms/specs.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "dialect/Fly/IR/FlyOps.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -84,7 +84,7 @@ static fly::MmaAtomType mmaAtom(const MmaAtom &atom, Loc loc) {
 }
 
 template <class Fn> static Layout asLayout(Loc loc, Fn fn) {
-  return Layout(builder::guarded(loc, [&] { return hostHandle(fn()); }));
+  return Layout(builder::layoutErrorsAt(loc, [&] { return hostHandle(fn()); }));
 }
 
 int CopyAtom::val_bits(Loc loc) const { return copyAtom(*this, loc).getValBits(); }
@@ -106,7 +106,7 @@ Layout MmaAtom::thr_layout(Loc loc) const {
 }
 IntTuple MmaAtom::shape_mnk(Loc loc) const {
   return IntTuple(
-      builder::guarded(loc, [&] { return hostHandle(mmaAtom(*this, loc).getShapeMNK()); }));
+      builder::layoutErrorsAt(loc, [&] { return hostHandle(mmaAtom(*this, loc).getShapeMNK()); }));
 }
 Layout MmaAtom::layout_A_tv(Loc loc) const {
   return asLayout(loc, [&] { return mmaAtom(*this, loc).getThrValLayout(fly::MmaOperand::A); });

@@ -6,7 +6,7 @@
 #include "builder/atoms/tiling.h"
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 #include "layout/coord.h"
@@ -33,12 +33,12 @@ Layout TiledCopy::layout_tv_tiled(Loc loc) const {
 }
 
 Layout TiledCopy::layout_src_tv_tiled(Loc loc) const {
-  return Layout(builder::guarded(loc, [&] {
+  return Layout(builder::layoutErrorsAt(loc, [&] {
     return hostHandle(layout::tiledLayoutSrc(fly::toTiledCopy(tiledCopy(*this, loc))));
   }));
 }
 Layout TiledCopy::layout_dst_tv_tiled(Loc loc) const {
-  return Layout(builder::guarded(loc, [&] {
+  return Layout(builder::layoutErrorsAt(loc, [&] {
     return hostHandle(layout::tiledLayoutDst(fly::toTiledCopy(tiledCopy(*this, loc))));
   }));
 }
@@ -110,7 +110,8 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
   const layout::Layout thr = staticLayout(threads, loc), val = staticLayout(values, loc);
   builder::expectCounting("the threads of a tiled copy", thr, loc);
   builder::expectCounting("the values of a tiled copy", val, loc);
-  layout::LayoutTV made = builder::guarded(loc, [&] { return layout::makeLayoutTV(thr, val); });
+  layout::LayoutTV made =
+      builder::layoutErrorsAt(loc, [&] { return layout::makeLayoutTV(thr, val); });
   return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
 }
 

@@ -6,7 +6,7 @@
 #include "builder/atoms/tiling.h"
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
@@ -28,7 +28,8 @@ static fly::TiledMmaType tiledMma(const TiledMma &mma, Loc loc) {
 }
 
 template <class Fn> static Handle queried(const TiledMma &mma, Loc loc, Fn fn) {
-  return builder::guarded(loc, [&] { return hostHandle(fn(fly::toTiledMma(tiledMma(mma, loc)))); });
+  return builder::layoutErrorsAt(
+      loc, [&] { return hostHandle(fn(fly::toTiledMma(tiledMma(mma, loc)))); });
 }
 
 MmaAtom TiledMma::mma_atom(Loc loc) const {
@@ -63,7 +64,7 @@ Layout TiledMma::tv_layout_C_tiled(Loc loc) const {
 }
 
 std::int64_t TiledMma::threads(Loc loc) const {
-  return builder::guarded(loc, [&] {
+  return builder::layoutErrorsAt(loc, [&] {
     return layout::cosize(layout::thrLayoutVMNK(fly::toTiledMma(tiledMma(*this, loc)))).value();
   });
 }
@@ -105,7 +106,7 @@ static Tensor fragment(const TiledMma &mma, MmaOperand operand, const FragmentTi
   if (!dtype || element != builder::elementType(dtype, t.context()))
     dtype = builder::dtypeOfElement(element);
   if (!mlir::isa<fly::MemRefType>(t.values.typeOf(input.handle(), loc))) {
-    Handle registers = builder::guarded(loc, [&] {
+    Handle registers = builder::layoutErrorsAt(loc, [&] {
       return hostHandle(layout::fragmentLayout(fly::toTiledMma(tiledMma(mma, loc)),
                                                fly::toMmaOperand(builder::operandOf(operand)),
                                                tileLayout(t, input, loc), options.stages));
@@ -134,7 +135,7 @@ Tensor TiledMma::make_fragment_C(const FragmentTile &c, FragmentOptions options,
 static Tensor partition(const TiledMma &mma, MmaOperand operand, const Tensor &tensor,
                         const IntTuple &thread, Loc loc) {
   Tracer &t = Tracer::require("a partition", loc);
-  builder::guarded(loc, [&] {
+  builder::layoutErrorsAt(loc, [&] {
     const layout::IntTuple sizes = layout::tileSizeMNK(fly::toTiledMma(tiledMma(mma, loc)));
     const int first = operand == MmaOperand::B ? 1 : 0,
               second = operand == MmaOperand::A || operand == MmaOperand::B ? 2 : 1;
@@ -186,7 +187,7 @@ static TiledCopy copyOf(const CopyAtom &atom, const TiledMma &mma, layout::MmaOp
       mlir::dyn_cast<fly::CopyAtomType>(builder::atomType(detail::running(), atom.handle(), loc));
   if (!atomType)
     throw TraceError("expected a copy atom, got " + atom.str(), loc);
-  layout::TiledCopy tiled = builder::guarded(loc, [&] {
+  layout::TiledCopy tiled = builder::layoutErrorsAt(loc, [&] {
     return layout::makeTiledCopy(fly::toCopyAtom(atomType), fly::toTiledMma(tiledMma(mma, loc)),
                                  operand);
   });

@@ -41,8 +41,8 @@ Handle staticOf(const Tracer *running, detail::AtomSpec spec, Loc loc, DType val
   return detail::hostHandle(std::move(spec), values);
 }
 
-const detail::InstructionRef &instructionOf(const Tracer *running, const Handle &op, Loc loc) {
-  if (auto *instruction = specOf<detail::InstructionRef>(op))
+const detail::AtomInstructionRef &instructionOf(const Tracer *running, const Handle &op, Loc loc) {
+  if (auto *instruction = specOf<detail::AtomInstructionRef>(op))
     return *instruction;
   throw TraceError("expected an instruction, got " + describe(running, op), loc);
 }

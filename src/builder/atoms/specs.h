@@ -22,7 +22,7 @@ template <class Spec> const Spec *specOf(const Handle &handle) {
   return spec ? std::get_if<Spec>(spec) : nullptr;
 }
 /// The instruction of an atom, which is always static.
-const detail::InstructionRef &instructionOf(const Tracer *running, const Handle &op, Loc loc);
+const detail::AtomInstructionRef &instructionOf(const Tracer *running, const Handle &op, Loc loc);
 
 /// The IR type of an atom or tiled operation, in the running trace's context, or in the host's.
 mlir::Type atomType(const Tracer *running, const Handle &handle, Loc loc);
@@ -44,7 +44,8 @@ inline int inContext(int number, mlir::MLIRContext &) { return number; }
 inline bool inContext(bool flag, mlir::MLIRContext &) { return flag; }
 
 /// The instruction that the dialect's type `Type` is, of these parameters.
-template <class Type, class... Parameters> class InstructionOf final : public detail::Instruction {
+template <class Type, class... Parameters>
+class InstructionOf final : public detail::AtomInstruction {
 public:
   explicit InstructionOf(Parameters... parameters) : parameters_(std::move(parameters)...) {}
   mlir::Type type(mlir::MLIRContext &context, detail::EmitError emitError) const override {

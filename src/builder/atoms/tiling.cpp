@@ -1,7 +1,7 @@
 #include "builder/atoms/tiling.h"
 
 #include "builder/atoms/specs.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
@@ -87,7 +87,7 @@ void expectThread(Tracer *running, const char *what, const detail::Handle &threa
 }
 
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc) {
-  guarded(loc, [&] {
+  layoutErrorsAt(loc, [&] {
     if (layout::cosize(layout) == layout::size(layout) && isInjective(layout))
       return;
     throw TraceError(std::string(what) + " are counted from 0 without gaps, unlike those of " +
@@ -105,7 +105,7 @@ void expectTiling(const Tracer *running, const CopyAtom &atom, const Layout &lay
   if (!tv || tv->rank() != 2 || !type || !sizes ||
       mlir::cast<fly::CopyOpTypeInterface>(type.getCopyOp()).isWholeTileCopy())
     return; // the type's own verifier speaks, or the instruction takes any tile
-  guarded(loc, [&] {
+  layoutErrorsAt(loc, [&] {
     const layout::Layout ref = type.getThrValLayoutRef();
     for (int mode : {0, 1}) {
       const layout::Int given = layout::size(tv->at(mode)), wanted = layout::size(ref.at(mode));
@@ -135,7 +135,7 @@ void expectTiling(const Tracer *running, const MmaAtom &atom, const Layout &atom
   auto *modes = std::get_if<layout::Tile>(&tileView);
   if (!counted || counted->rank() != 3 || !type)
     return; // the type's own verifier speaks
-  guarded(loc, [&] {
+  layoutErrorsAt(loc, [&] {
     if (!isInjective(*counted))
       throw TraceError("the layout of a tiled mma's atoms, " + counted->str() +
                            ", gives two atoms to the same threads; each atom has a number of its "

@@ -4,7 +4,7 @@
 #include "builder/layout/algebra_ops.h"
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"

@@ -2,7 +2,7 @@
 #include <flydsl/layout.h>
 
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "layout/tuple_ops.h"
@@ -62,7 +62,7 @@ Handle staticLeaf(std::int64_t value) { return hostHandle(layout::IntTuple(value
 Handle wildcardLeaf() { return hostHandle(layout::IntTuple(layout::Int::wildcard())); }
 
 Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc) {
-  return builder::guarded(loc, [&] {
+  return builder::layoutErrorsAt(loc, [&] {
     return hostHandle(layout::IntTuple(layout::Int(scale).withBasis({modes.begin(), modes.end()})));
   });
 }
@@ -134,7 +134,7 @@ Handle scalarOfTuple(const Handle &tuple, Loc loc) {
 /// Mode `mode` of a tuple that is a host tree with run-time leaves.
 Handle treeMode(const Handle &tuple, int mode, Loc loc) {
   Tree tree = treeOf(tuple, loc);
-  return builder::guarded(loc, [&] {
+  return builder::layoutErrorsAt(loc, [&] {
     std::size_t first = 0;
     for (int i = 0; i < mode; ++i)
       first += tree.tuple.at(i).dynamicLeafCount();
@@ -149,7 +149,7 @@ Handle treeMode(const Handle &tuple, int mode, Loc loc) {
 IntTuple::IntTuple(const Numeric &value, Loc loc) : Value(detail::leafOfScalar(value, loc)) {}
 
 IntTuple::IntTuple(std::initializer_list<IntTuple> elements, Loc loc) : Value(detail::Handle()) {
-  handle_ = builder::guarded(loc, [&] {
+  handle_ = builder::layoutErrorsAt(loc, [&] {
     std::vector<layout::IntTuple> parts;
     detail::Tree whole;
     for (const IntTuple &e : elements) {

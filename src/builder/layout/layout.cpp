@@ -2,7 +2,7 @@
 #include <flydsl/layout.h>
 
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -39,8 +39,8 @@ IntTuple ComposedLayout::point(const IntTuple &coord, Loc loc) const {
 }
 
 Swizzle::Swizzle(int mask, int base, int shift, Loc loc)
-    : Value(builder::guarded(loc, [&] { return hostHandle(layout::Swizzle(mask, base, shift)); })) {
-}
+    : Value(builder::layoutErrorsAt(
+          loc, [&] { return hostHandle(layout::Swizzle(mask, base, shift)); })) {}
 
 static layout::Tile tileMode(const Value &mode, Loc loc) {
   detail::HostValue view = detail::hostView(mode.handle(), loc);
@@ -58,7 +58,7 @@ static layout::Tile tileMode(const Value &mode, Loc loc) {
 }
 
 Tile::Tile(std::initializer_list<Mode> modes, Loc loc)
-    : Value(builder::guarded(loc, [&] {
+    : Value(builder::layoutErrorsAt(loc, [&] {
         std::vector<layout::Tile> tiles;
         for (const Mode &m : modes)
           tiles.push_back(tileMode(m, loc));
@@ -75,7 +75,7 @@ static layout::Tile tileOf(const Handle &handle, Loc loc) {
 int Tile::rank(Loc loc) const { return tileOf(handle_, loc).rank(); }
 
 IntTuple Tile::operator[](const detail::ModeIndex &mode) const {
-  return builder::guarded(mode.loc, [&] {
+  return builder::layoutErrorsAt(mode.loc, [&] {
     return IntTuple(hostHandle(layout::sizesOf(tileOf(handle_, mode.loc).at(mode.index))));
   });
 }

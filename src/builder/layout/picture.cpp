@@ -1,6 +1,6 @@
 #include <flydsl/picture.h>
 
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/node.h"
 #include "layout/picture.h"
 
@@ -16,7 +16,7 @@ template <class T> const T &staticOf(const detail::Handle &handle, const char *w
 }
 
 std::string pictureOf(const layout::AnyLayout &layout, const PictureOptions &options, Loc loc) {
-  return builder::guarded(loc, [&] {
+  return builder::layoutErrorsAt(loc, [&] {
     return options.svg ? layout::pictureSvg(layout, options.shades) : layout::pictureText(layout);
   });
 }
@@ -34,7 +34,7 @@ std::string picture_tv(const Layout &layout_tv, const IntTuple &tile, const Pict
                        Loc loc) {
   const auto &tv = staticOf<layout::Layout>(layout_tv.handle(), "a layout", loc);
   const auto &shape = staticOf<layout::IntTuple>(tile.handle(), "a tile", loc);
-  return builder::guarded(loc, [&] {
+  return builder::layoutErrorsAt(loc, [&] {
     return options.svg ? layout::picturePartitionSvg(tv, shape, options.shades)
                        : layout::picturePartitionText(tv, shape);
   });

@@ -2,7 +2,7 @@
 #include <flydsl/tensor.h>
 
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "layout/coord.h"
@@ -215,7 +215,7 @@ static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) 
       !mlir::isa_and_nonnull<fly::MemRefAllocaOp, fly::MakeFragmentLikeOp, fly::MmaMakeFragmentOp>(
           source.getDefiningOp()))
     return;
-  builder::guarded(loc, [&] {
+  builder::layoutErrorsAt(loc, [&] {
     detail::HostValue reach =
         detail::hostView(algebra(AlgebraOp::cosize, {&layout.handle()}, loc), loc);
     auto *needed = std::get_if<layout::IntTuple>(&reach);
@@ -287,7 +287,8 @@ static Boolean compare(const IntTuple &a, const IntTuple &b,
   detail::HostValue va = detail::hostView(a.handle(), loc), vb = detail::hostView(b.handle(), loc);
   auto *ta = std::get_if<layout::IntTuple>(&va), *tb = std::get_if<layout::IntTuple>(&vb);
   if (ta && tb)
-    return Boolean(builder::guarded(loc, [&] { return evaluate(*ta, *tb).value() != 0; }), loc);
+    return Boolean(builder::layoutErrorsAt(loc, [&] { return evaluate(*ta, *tb).value() != 0; }),
+                   loc);
   Tracer &t = Tracer::requireFor<Op>(loc);
   mlir::Value left = t.use(a.handle(), loc), right = t.use(b.handle(), loc);
   return Boolean(t.wrap(t.create<Op>(loc, t.builder().getI1Type(), left, right), boolean, loc));

@@ -6,6 +6,7 @@
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "support/text.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -21,20 +22,14 @@ using fly_rocdl::Registers;
 namespace rocdl {
 namespace {
 
-std::string joined(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 /// What is said where a target has no instruction of that name: who has it, and what it has.
 [[noreturn]] void refuse(const char *family, const char *name, const std::string &target,
                          const std::vector<std::string> &others,
                          const std::vector<std::string> &offered, Loc loc) {
   throw TraceError("there is no " + std::string(family) + " " + name + " on " + target +
-                       (others.empty() ? "" : "; " + joined(others) + " have it") + "; " + target +
-                       (offered.empty() ? " has none" : " has " + joined(offered)),
+                       (others.empty() ? "" : "; " + support::joined(others) + " have it") + "; " +
+                       target +
+                       (offered.empty() ? " has none" : " has " + support::joined(offered)),
                    loc);
 }
 
@@ -89,12 +84,10 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
   builder::immediate("cbsz of an MFMA", m.cbsz, 7, loc);
   builder::immediate("abid of an MFMA", m.abid, 15, loc);
   builder::immediate("blgp of an MFMA", m.blgp, 7, loc);
-  mlir::Value operands[] = {fitted(t, a, row.registersA, name, loc),
-                            fitted(t, b, row.registersB, name, loc),
-                            fitted(t, c, row.registersC, name, loc),
-                            t.ir.constant(m.cbsz, i32, loc),
-                            t.ir.constant(m.abid, i32, loc),
-                            t.ir.constant(m.blgp, i32, loc)};
+  mlir::Value operands[] = {
+      fitted(t, a, row.registersA, name, loc), fitted(t, b, row.registersB, name, loc),
+      fitted(t, c, row.registersC, name, loc), t.ir.constant(m.cbsz, i32, loc),
+      t.ir.constant(m.abid, i32, loc),         t.ir.constant(m.blgp, i32, loc)};
   return call(t, row, operands, loc);
 }
 
@@ -146,8 +139,8 @@ Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
          {std::pair("signA", options.sign_a.value_or(false)),
           std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
       attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name),
-                                   row.registersC.in(t.context()), operands, attributes, loc)
+  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), row.registersC.in(t.context()),
+                                   operands, attributes, loc)
                       ->getResult(0);
   if (row.registersC.element != row.acc)
     v = t.create<vector::BitCastOp>(loc, Registers{row.acc, row.registersC.count}.in(t.context()),

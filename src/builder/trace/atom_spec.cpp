@@ -7,7 +7,7 @@ namespace detail {
 
 namespace fly = mlir::fly;
 
-static mlir::Type typeOf(const InstructionRef &instruction, mlir::MLIRContext &context,
+static mlir::Type typeOf(const AtomInstructionRef &instruction, mlir::MLIRContext &context,
                          EmitError emitError) {
   return instruction->type(context, emitError);
 }

@@ -18,20 +18,20 @@ namespace detail {
 using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 
 /// The instruction of an atom.
-class Instruction {
+class AtomInstruction {
 public:
-  virtual ~Instruction() = default;
+  virtual ~AtomInstruction() = default;
   /// The dialect's type; null if its verifier refuses, which tells `emitError` why.
   virtual mlir::Type type(mlir::MLIRContext &context, EmitError emitError) const = 0;
 };
-using InstructionRef = std::shared_ptr<const Instruction>;
+using AtomInstructionRef = std::shared_ptr<const AtomInstruction>;
 
 struct CopyAtomSpec {
-  InstructionRef instruction;
+  AtomInstructionRef instruction;
   int valueBits;
 };
 struct MmaAtomSpec {
-  InstructionRef instruction;
+  AtomInstructionRef instruction;
 };
 struct TiledCopySpec {
   CopyAtomSpec atom;
@@ -44,7 +44,7 @@ struct TiledMmaSpec {
   layout::Tile permutation;
 };
 using AtomSpec =
-    std::variant<InstructionRef, CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec>;
+    std::variant<AtomInstructionRef, CopyAtomSpec, MmaAtomSpec, TiledCopySpec, TiledMmaSpec>;
 
 /// The dialect's type of a spec; null if a verifier refuses.
 mlir::Type typeOf(const AtomSpec &spec, mlir::MLIRContext &context, EmitError emitError);

@@ -1,6 +1,7 @@
 #include "builder/trace/ir_builder.h"
 
 #include "builder/trace/types.h"
+#include "support/text.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -79,10 +80,7 @@ void IrBuilder::toPrologue() {
 }
 
 static std::string operandTypes(mlir::ValueRange operands) {
-  std::string text;
-  for (mlir::Value v : operands)
-    text += (text.empty() ? "" : ", ") + typeText(v.getType());
-  return text;
+  return support::joined(operands, [](mlir::Value v) { return typeText(v.getType()); });
 }
 
 void IrBuilder::failOn(llvm::StringRef name, mlir::ValueRange operands, Loc loc) {

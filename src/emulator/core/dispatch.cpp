@@ -60,9 +60,9 @@ struct alignas(64) Packet {
 static_assert(sizeof(Packet) == 64);
 
 /// The device's memory and, beside it, the packet of this launch.
-class LaunchMemory : public MemoryMap {
+class PacketAndMemory : public MemoryMap {
 public:
-  LaunchMemory(const MemoryMap &m, const Packet &p)
+  PacketAndMemory(const MemoryMap &m, const Packet &p)
       : base_(m), packet_{reinterpret_cast<uint64_t>(&p), 64, false} {}
   bool find(uint64_t address, MemoryRange &range) const override {
     if (packet_.contains(address, 1)) {
@@ -120,7 +120,7 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   packet.privateSize = kernel.descriptor.privateSegmentFixedSize;
   packet.groupSize = kernel.descriptor.groupSegmentFixedSize + d.dynamicLds;
   packet.kernarg = d.kernarg;
-  LaunchMemory withPacket(memory, packet);
+  PacketAndMemory withPacket(memory, packet);
 
   Launch launch(d, options, withPacket, program, watch);
   launch.packet = d.dispatchPacket ? d.dispatchPacket : reinterpret_cast<uint64_t>(&packet);

@@ -1,6 +1,7 @@
 // A launch as plain values: the kernel, its geometry and options, and what came of it.
 #pragma once
 
+#include "emulator/core/checks.h"
 #include "emulator/core/counters.h"
 #include "emulator/core/line_set.h"
 #include "emulator/core/memory_map.h"
@@ -53,16 +54,6 @@ struct Dispatch {
   /// for others in a loop take turns with them up to this number.
   uint64_t residentGroups = 0;
   bool cooperative = false; ///< all workgroups are in execution together and share a barrier
-};
-
-/// The checks of a launch, as bits.
-enum Check : unsigned {
-  kCheckNone = 0,
-  kCheckMemory = 1, ///< bounds of LDS and scratch, misalignment (global memory is always checked)
-  kCheckRace = 2,
-  kCheckInit = 4,
-  kCheckSync = 8,
-  kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
 };
 
 struct Options {

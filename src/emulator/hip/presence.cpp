@@ -43,16 +43,11 @@ void inChild() {
   restartDue.store(true);
 }
 
-void watchForks() {
-  static const bool once = [] {
-    pthread_atfork(beforeFork, inParent, inChild);
-    return true;
-  }();
-  (void)once;
-}
+/// At the load of the library: a handler that came with the first entry could miss a fork that is
+/// under way then.
+[[gnu::constructor]] void watchForks() { pthread_atfork(beforeFork, inParent, inChild); }
 
 void enter() {
-  watchForks();
   for (const auto end = Clock::now() + kHeldUp;;) {
     threadsInside.fetch_add(1);
     if (!forking.load() || Clock::now() >= end) {

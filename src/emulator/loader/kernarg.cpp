@@ -87,7 +87,7 @@ uint64_t valueOf(const HiddenArgument &argument, const LaunchShape &shape) {
 std::vector<uint8_t> packArguments(const KernelNotes &kernel, void *const *values) {
   std::vector<uint8_t> segment(kernel.kernargSize);
   unsigned index = 0;
-  for (const KernelArgument &argument : kernel.arguments) {
+  for (const KernelParameter &argument : kernel.arguments) {
     if (argument.isHidden())
       continue;
     if (!values || !values[index])
@@ -113,7 +113,7 @@ std::vector<uint8_t> packBuffer(const KernelNotes &kernel, const void *bytes, si
 
 void fillHiddenArguments(const KernelNotes &kernel, const LaunchShape &shape,
                          std::vector<uint8_t> &segment) {
-  for (const KernelArgument &argument : kernel.arguments) {
+  for (const KernelParameter &argument : kernel.arguments) {
     if (!argument.isHidden())
       continue;
     const auto known = std::find_if(

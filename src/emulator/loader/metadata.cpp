@@ -60,10 +60,10 @@ std::string text(const json &map, const char *key) {
   return it->get<std::string>();
 }
 
-KernelArgument parseArgument(const json &map, const KernelNotes &kernel) {
+KernelParameter parseArgument(const json &map, const KernelNotes &kernel) {
   if (!map.is_object())
     malformed("an argument of " + kernel.name + " is no map");
-  KernelArgument result;
+  KernelParameter result;
   result.name = text(map, ".name");
   result.valueKind = text(map, ".value_kind");
   result.offset = number(map, ".offset", 0);
@@ -120,8 +120,8 @@ KernelNotes parseKernel(const json &map) {
 
 } // namespace
 
-const KernelArgument *KernelNotes::hiddenPointer(std::string_view kind) const {
-  for (const KernelArgument &argument : arguments)
+const KernelParameter *KernelNotes::hiddenPointer(std::string_view kind) const {
+  for (const KernelParameter &argument : arguments)
     if (argument.valueKind == kind && argument.size == sizeof(uint64_t))
       return &argument;
   return nullptr;
@@ -129,7 +129,7 @@ const KernelArgument *KernelNotes::hiddenPointer(std::string_view kind) const {
 
 uint32_t KernelNotes::explicitSize() const {
   uint32_t end = 0;
-  for (const KernelArgument &argument : arguments)
+  for (const KernelParameter &argument : arguments)
     if (!argument.isHidden())
       end = std::max(end, argument.offset + argument.size);
   return end;

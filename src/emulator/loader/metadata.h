@@ -12,7 +12,7 @@
 namespace flyemu::loader {
 
 /// One argument in the kernarg segment, hidden ones included.
-struct KernelArgument {
+struct KernelParameter {
   std::string name;
   std::string valueKind; ///< "by_value", "global_buffer", "hidden_block_count_x", ...
   uint32_t offset = 0;   ///< bytes from the segment's start
@@ -25,7 +25,7 @@ struct KernelArgument {
 struct KernelNotes {
   std::string name;
   std::string symbol; ///< of the descriptor: "<name>.kd"
-  std::vector<KernelArgument> arguments;
+  std::vector<KernelParameter> arguments;
   uint32_t kernargSize = 0;
   uint32_t kernargAlignment = 8;
   uint32_t groupSegmentSize = 0;
@@ -45,7 +45,7 @@ struct KernelNotes {
   /// One past the last byte of the arguments that the caller passes.
   uint32_t explicitSize() const;
   /// The hidden pointer that the kernel takes by this kind of value; null if it takes none.
-  const KernelArgument *hiddenPointer(std::string_view kind) const;
+  const KernelParameter *hiddenPointer(std::string_view kind) const;
 };
 
 struct Metadata {

@@ -1,5 +1,7 @@
 #include "emulator/loader/offload_bundle.h"
 
+#include "support/text.h"
+
 #include <llvm/Support/Compression.h>
 #include <llvm/Support/Error.h>
 
@@ -119,8 +121,8 @@ bool targetOf(const Entry &entry, TargetId &target) {
 }
 
 int fitness(const TargetId &code, const TargetId &device) {
-  return (code.processor == device.processor) * 4 + (code.xnack != Feature::Any) +
-         (code.sramecc != Feature::Any);
+  return (code.processor == device.processor) * 4 + (code.xnack != FeatureState::Any) +
+         (code.sramecc != FeatureState::Any);
 }
 
 } // namespace
@@ -142,7 +144,7 @@ ByteView selectFromBundle(ByteView image, const TargetId &device, std::vector<ui
     TargetId target;
     if (!targetOf(entry, target))
       continue;
-    offered += (offered.empty() ? "" : ", ") + target.str();
+    flydsl::support::appendItem(offered, target.str());
     if (isCompatible(target, device) && fitness(target, device) > bestFitness) {
       best = &entry;
       bestFitness = fitness(target, device);

@@ -67,26 +67,26 @@ const Mach *findMach(std::string_view name) {
 }
 
 // The two-bit fields of v4 and later: 0 unsupported, 1 any, 2 off, 3 on.
-Feature featureField(uint32_t flags, uint32_t mask, uint32_t unit) {
+FeatureState featureField(uint32_t flags, uint32_t mask, uint32_t unit) {
   switch ((flags & mask) / unit) {
   case 0:
-    return Feature::Unsupported;
+    return FeatureState::Unsupported;
   case 1:
-    return Feature::Any;
+    return FeatureState::Any;
   case 2:
-    return Feature::Off;
+    return FeatureState::Off;
   default:
-    return Feature::On;
+    return FeatureState::On;
   }
 }
 
-bool featureFits(Feature code, Feature device) {
-  return code == Feature::Any || code == Feature::Unsupported || code == device;
+bool featureFits(FeatureState code, FeatureState device) {
+  return code == FeatureState::Any || code == FeatureState::Unsupported || code == device;
 }
 
-void appendFeature(std::string &text, const char *name, Feature feature) {
-  if (feature == Feature::On || feature == Feature::Off)
-    text += std::string(":") + name + (feature == Feature::On ? "+" : "-");
+void appendFeature(std::string &text, const char *name, FeatureState feature) {
+  if (feature == FeatureState::On || feature == FeatureState::Off)
+    text += std::string(":") + name + (feature == FeatureState::On ? "+" : "-");
 }
 
 } // namespace
@@ -134,7 +134,7 @@ bool parseTargetId(std::string_view text, TargetId &result) {
     std::string_view part = text.substr(0, colon);
     if (part.empty() || (part.back() != '+' && part.back() != '-'))
       return false;
-    Feature feature = part.back() == '+' ? Feature::On : Feature::Off;
+    FeatureState feature = part.back() == '+' ? FeatureState::On : FeatureState::Off;
     part.remove_suffix(1);
     if (part == "xnack")
       result.xnack = feature;
@@ -150,8 +150,8 @@ TargetId deviceTarget(std::string_view processor) {
   TargetId result;
   result.processor = std::string(processor);
   const Mach *m = findMach(processor);
-  result.xnack = m && m->hasXnack ? Feature::Off : Feature::Unsupported;
-  result.sramecc = m && m->hasSramecc ? Feature::On : Feature::Unsupported;
+  result.xnack = m && m->hasXnack ? FeatureState::Off : FeatureState::Unsupported;
+  result.sramecc = m && m->hasSramecc ? FeatureState::On : FeatureState::Unsupported;
   return result;
 }
 

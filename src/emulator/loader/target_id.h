@@ -10,12 +10,12 @@ namespace flyemu::loader {
 
 /// A feature of a target id: on a device always On, Off or Unsupported; in a code object Any means
 /// that it runs either way.
-enum class Feature { Unsupported, Any, Off, On };
+enum class FeatureState { Unsupported, Any, Off, On };
 
 struct TargetId {
   std::string processor; ///< "gfx942", or "unknown (mach 0x..)"
-  Feature xnack = Feature::Any;
-  Feature sramecc = Feature::Any;
+  FeatureState xnack = FeatureState::Any;
+  FeatureState sramecc = FeatureState::Any;
 
   /// "gfx942:sramecc+:xnack-": features in alphabetic order, as LLVM prints them.
   std::string str() const;

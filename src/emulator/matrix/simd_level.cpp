@@ -1,5 +1,7 @@
 #include "emulator/matrix/simd_level.h"
 
+#include "support/text.h"
+
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
@@ -36,7 +38,7 @@ SimdChoice chooseSimd(const char *asked) {
     if (l.level <= host) {
       if (asked == l.name)
         return {l.level, {}};
-      has += (has.empty() ? "" : ", ") + std::string(l.name);
+      flydsl::support::appendItem(has, l.name);
     }
   return {host, std::string("FLYDSL_EMULATOR_SIMD=") + asked + ": this host has " + has};
 }

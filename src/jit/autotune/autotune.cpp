@@ -2,7 +2,7 @@
 // after another, and keeps the winner.
 #include "jit/autotune/winners.h"
 #include "jit/compile/build_id.h"
-#include "runtime/findings.h"
+#include "runtime/new_findings.h"
 #include "support/env_variables.h"
 #include "support/log.h"
 
@@ -105,7 +105,7 @@ double estimateOf(const Candidate &candidate, const Device &device) {
 
 /// Runs a candidate once. Says why its results are wrong; empty if no check says that they are.
 std::string wrongOf(const Attempt &attempt, const Device &device, const AutotuneOptions &options) {
-  runtime::Findings findings(device.ordinal());
+  runtime::NewFindings findings(device.ordinal());
   {
     Stream stream;
     attempt.candidate->run(stream, 0);

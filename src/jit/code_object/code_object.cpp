@@ -20,9 +20,7 @@ const KernelMetadata *CodeObject::find(std::string_view name) const {
 const KernelMetadata &CodeObject::kernel() const {
   if (kernels.size() == 1)
     return kernels.front();
-  std::string names;
-  for (const KernelMetadata &kernel : kernels)
-    names += (names.empty() ? "" : ", ") + kernel.name;
+  const std::string names = support::joined(kernels, &KernelMetadata::name);
   throw CompileError("a code object of one kernel was expected; it has " +
                      std::to_string(kernels.size()) + (names.empty() ? "" : ": " + names));
 }
@@ -71,8 +69,10 @@ struct Encoder {
     out.insert(out.end(), bytes, bytes + size);
   }
   template <class T>
-  requires std::is_arithmetic_v<T>
-  void operator()(T &value) { raw(&value, sizeof value); }
+    requires std::is_arithmetic_v<T>
+  void operator()(T &value) {
+    raw(&value, sizeof value);
+  }
   void operator()(std::string &text) {
     auto size = static_cast<std::uint32_t>(text.size());
     raw(&size, sizeof size);
@@ -97,8 +97,10 @@ struct Decoder {
     at += size;
   }
   template <class T>
-  requires std::is_arithmetic_v<T>
-  void operator()(T &value) { raw(&value, sizeof value); }
+    requires std::is_arithmetic_v<T>
+  void operator()(T &value) {
+    raw(&value, sizeof value);
+  }
   void operator()(bool &value) {
     std::uint8_t byte = 0;
     raw(&byte, 1);

@@ -4,13 +4,12 @@
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/compile/module/linked_bitcode.h"
+#include "support/clock.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
 
 #include "mlir/IR/BuiltinOps.h"
-
-#include <chrono>
 
 namespace flydsl::jit {
 
@@ -18,29 +17,27 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
                                   const Check &check) {
   CompileOptions options = asked;
   options.bitcode = readLinkedBitcode(module);
-  auto start = std::chrono::steady_clock::now();
+  auto start = support::Clock::now();
   cache::Key key = [&] {
     CompilerUse use; // a fork waits for it
     return irKey(module, options);
   }();
-  double hashMs =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const double hashMs = support::millisecondsSince(start);
   std::string kernel = kernelName(module);
 
   CachedKernel result;
   if (options.dumpDir.empty()) {
-    result = fetch(
-        key, kernel, options.target, [&] { return compileModule(module, options); }, check);
+    result =
+        fetch(key, kernel, options.target, [&] { return compileModule(module, options); }, check);
   } else if (disk_.config().runOnly) {
     throw CompileError("FLYDSL_RUNTIME_RUN_ONLY and FLYDSL_DUMP_IR exclude each other: nothing is "
                        "compiled, so there is nothing to dump (kernel '" +
                        kernel + "')");
   } else {
-    start = std::chrono::steady_clock::now();
+    start = support::Clock::now();
     result.key = key;
     result.object = compiled([&] { return compileModule(module, options); });
-    result.fetchMs =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    result.fetchMs = support::millisecondsSince(start);
     disk_.store(key, {encodeMetadata(*result.object), result.object->bytes});
   }
   result.hashMs = hashMs;

@@ -26,6 +26,7 @@ struct PoolsOverFork {
   }
 
 private:
+  [[gnu::constructor]] static void makeAtLoad() { get(); } // for forks (support/fork.h)
   static void giveUp(const CompilePool::Item &task) {
     try {
       if (task.givenUp)

@@ -5,13 +5,14 @@
 #include "jit/compile/backends/backends.h"
 #include "jit/compile/codegen/codegen.h"
 #include "jit/compile/guard/guard.h"
+#include "jit/compile/module/compile_diagnostics.h"
 #include "jit/compile/module/context_pool.h"
-#include "jit/compile/module/diagnostics.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/compile/module/linked_bitcode.h"
 #include "jit/compile/options/dump.h"
 #include "jit/compile/pipeline.h"
 #include "jit/compile/reproducer.h"
+#include "support/clock.h"
 #include "support/log.h"
 
 #include <flydsl/error.h>
@@ -31,19 +32,6 @@ namespace flydsl::jit {
 
 namespace {
 
-class Timer {
-public:
-  explicit Timer(double &into) : into_(into), start_(std::chrono::steady_clock::now()) {}
-  ~Timer() {
-    into_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-                 .count();
-  }
-
-private:
-  double &into_;
-  std::chrono::steady_clock::time_point start_;
-};
-
 /// One compile. Shared by the caller and the guarded thread, which may outlive the caller's
 /// patience.
 struct Compile {
@@ -51,7 +39,7 @@ struct Compile {
   const Backend &backend;
   std::string kernel;
   Dump dump;
-  Diagnostics diagnostics;
+  CompileDiagnostics diagnostics;
   std::atomic<const char *> phase{"starting"}; ///< what is going on; static strings
   std::atomic<bool> inMlir{true};              ///< the caller's MLIR context is in use
   std::string failedPass;
@@ -91,7 +79,7 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
   CollectMlirDiagnostics collect(source.getContext(), diagnostics);
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {
-    Timer timer(object.times.passes);
+    support::Timer timer(object.times.passes);
     phase = "lowering";
     if (options.verify && mlir::failed(source.verify()))
       return nullptr;
@@ -102,7 +90,7 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
       return nullptr;
     }
   }
-  Timer timer(object.times.translate);
+  support::Timer timer(object.times.translate);
   phase = "translating to LLVM IR";
   mlir::Operation *gpuModule = findGpuModule(*module);
   if (gpuModule)
@@ -127,7 +115,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   if (dump.enabled())
     dump.write("llvm_ir", "ll", printed(*module));
   {
-    Timer timer(object.times.optimize);
+    support::Timer timer(object.times.optimize);
     phase = "optimizing LLVM IR";
     optimize(*module, *machine, options);
     guard.checkDeadline();
@@ -141,7 +129,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   }
   llvm::SmallVector<char, 0> emittedCode;
   {
-    Timer timer(object.times.codegen);
+    support::Timer timer(object.times.codegen);
     phase = "generating code";
     bool emitted = backend.emit(*module, *machine, emittedCode);
     llvmModule = nullptr;
@@ -151,7 +139,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
       return;
   }
   {
-    Timer timer(object.times.link);
+    support::Timer timer(object.times.link);
     guard.forbidInterrupt(); // LLD's state is the process's
     phase = "linking";
     CompileTimes times = object.times;

@@ -25,9 +25,9 @@ namespace flydsl::jit {
 
 namespace {
 
-class Disassembler {
+class CodePrinter {
 public:
-  Disassembler(const Target &target, const LlvmProcessor &processor) : triple_(processor.triple) {
+  CodePrinter(const Target &target, const LlvmProcessor &processor) : triple_(processor.triple) {
     std::string error;
     const llvm::Target *llvmTarget = llvm::TargetRegistry::lookupTarget(triple_, error);
     if (!llvmTarget)
@@ -90,7 +90,7 @@ std::string disassemble(const CodeObject &object) {
   auto file = take(
       llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "code object")));
   const Target target = Target::parse(object.target);
-  Disassembler disassembler(target, backendFor(target).processor(target));
+  CodePrinter disassembler(target, backendFor(target).processor(target));
   std::string text;
   llvm::raw_string_ostream out(text);
   auto *elf = llvm::cast<llvm::object::ELFObjectFileBase>(file.get());

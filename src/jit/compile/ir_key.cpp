@@ -1,8 +1,8 @@
 // The module is copied, stripped of what does not change the code, and hashed as bytecode.
 #include "jit/compile/ir_key.h"
 
-#include "jit/compile/build_id.h"
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "jit/compile/build_id.h"
 #include "jit/compile/module/linked_bitcode.h"
 #include "jit/compile/options/options.h"
 

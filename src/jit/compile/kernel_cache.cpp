@@ -1,13 +1,16 @@
 // No MLIR and no LLVM here: a hit touches neither.
 #include "jit/compile/kernel_cache.h"
 
+#include "support/clock.h"
 #include "support/fork.h"
 #include "support/log.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 
 namespace flydsl::jit {
 
@@ -15,18 +18,22 @@ namespace flydsl::jit {
 /// well.
 static constexpr std::chrono::milliseconds otherProcess{120'000};
 
-using Clock = std::chrono::steady_clock;
-static double since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
+/// Held while the cache of the process is made, which reads the environment and so waits for its
+/// first use.
+static constinit std::mutex making;
+[[gnu::constructor]] static void holdMakingAtFork() { support::holdAtFork(making); }
 
 KernelCache &KernelCache::process() {
-  static auto *instance = [] {
-    auto *made = new KernelCache(cache::Config::fromEnvironment());
-    made->surviveForks();
-    return made;
-  }();
-  return *instance;
+  static constinit std::atomic<KernelCache *> made{nullptr};
+  if (KernelCache *there = made.load(std::memory_order_acquire))
+    return *there;
+  std::lock_guard lock(making);
+  if (!made.load(std::memory_order_relaxed)) {
+    auto *cache = new KernelCache(cache::Config::fromEnvironment());
+    cache->surviveForks();
+    made.store(cache, std::memory_order_release);
+  }
+  return *made.load(std::memory_order_relaxed);
 }
 
 void KernelCache::surviveForks() {
@@ -59,13 +66,13 @@ std::shared_ptr<const CodeObject> KernelCache::decode(cache::Blob blob, const ca
 }
 
 std::shared_ptr<const CodeObject> KernelCache::compiled(const Compiler &compiler) {
-  auto start = Clock::now();
+  auto start = support::Clock::now();
   try {
     std::shared_ptr<const CodeObject> object = compiler();
     std::lock_guard lock(mutex_);
     ++stats_.compiles;
     stats_.bytesCompiled += object->bytes.size();
-    stats_.compileMs += since(start);
+    stats_.compileMs += support::millisecondsSince(start);
     return object;
   } catch (...) {
     std::lock_guard lock(mutex_);
@@ -79,7 +86,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
                                 const Check &check) {
   CachedKernel result;
   result.key = key;
-  auto start = Clock::now();
+  auto start = support::Clock::now();
   bool first = false;
   CacheTier tier = CacheTier::disk;
   result.object = memory_.findOrMake(
@@ -92,8 +99,8 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
           std::string places;
           for (const std::string &directory : disk_.directories()) {
             const std::string refused = disk_.refused(directory);
-            places += (places.empty() ? "" : ", ") +
-                      (refused.empty() ? directory : "(not looked into) " + refused);
+            support::appendItem(places,
+                                refused.empty() ? directory : "(not looked into) " + refused);
           }
           throw CompileError("FLYDSL_RUNTIME_RUN_ONLY: kernel '" + kernel + "' for " + target.id() +
                              ", key " + key.hex() + ", is not in " +
@@ -116,7 +123,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
       },
       first);
   result.tier = first ? tier : CacheTier::memory;
-  result.fetchMs = since(start);
+  result.fetchMs = support::millisecondsSince(start);
   std::lock_guard lock(mutex_);
   if (result.tier == CacheTier::memory) {
     ++stats_.memoryHits;

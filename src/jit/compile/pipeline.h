@@ -23,7 +23,7 @@ struct PipelineResult {
   std::string failedPass; ///< the pass that failed, or the stage that did not parse
 };
 
-/// Lowers `module` in place. Diagnostics go to the context's handler. With a dump, each stage is
+/// Lowers `module` in place. CompileDiagnostics go to the context's handler. With a dump, each stage is
 /// written.
 PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options, Dump &dump,
                            const Guard &guard);

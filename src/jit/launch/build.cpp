@@ -10,6 +10,7 @@
 #include "jit/launch/events.h"
 #include "runtime/current_driver.h"
 #include "runtime/profiler_range.h"
+#include "support/clock.h"
 #include "support/env_check.h"
 #include "support/env_variables.h"
 #include "support/log.h"
@@ -19,18 +20,11 @@
 
 #include <llvm/Support/raw_ostream.h>
 
-#include <chrono>
 #include <functional>
 #include <string>
 
 namespace flydsl::jit {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 std::string print(mlir::ModuleOp module) {
   std::string text;
@@ -41,9 +35,9 @@ std::string print(mlir::ModuleOp module) {
   return text;
 }
 
-runtime::KernelFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
+runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
                              const Target &target) {
-  runtime::KernelFacts facts;
+  runtime::LaunchFacts facts;
   facts.name = kernel.name;
   facts.target = object.target;
   facts.sharedBytes = kernel.ldsBytes;
@@ -97,10 +91,10 @@ const KernelMetadata &kernelOf(const CodeObject &object, const std::string &name
 void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
                  const CompileOptions &options, const std::string &name,
                  const std::function<void(const KernelMetadata &)> &check) {
-  const Clock::time_point start = Clock::now();
+  const support::Clock::time_point start = support::Clock::now();
   CachedKernel cached = compileCached(
       module, options, [&](const CodeObject &object) { check(kernelOf(object, name)); });
-  state.compileMilliseconds = millisecondsSince(start);
+  state.compileMilliseconds = support::millisecondsSince(start);
   state.object = cached.object;
   state.kernel = &kernelOf(*state.object, name);
   state.facts = factsOf(*cached.object, *state.kernel, options.target);
@@ -135,12 +129,12 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
                std::array<unsigned, 3> block, const Target &target, bool keepIr, EventInfo &event) {
   auto state = std::make_shared<detail::ExecutableState>();
   ContextLease context;
-  const Clock::time_point start = Clock::now();
+  const support::Clock::time_point start = support::Clock::now();
   builder::TraceResult traced = [&] {
     runtime::ProfilerRange range("flydsl trace", spec.name);
     return builder::traceKernel(spec, types, block, *context, target);
   }();
-  state->traceMilliseconds = millisecondsSince(start);
+  state->traceMilliseconds = support::millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;
   report(event);
   if (keepIr)

@@ -37,6 +37,7 @@ Registry &registry() {
   }();
   return made;
 }
+[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
 /// In a forked child: callbacks that ran in the parent's other threads run no more.
 void forgetOtherThreads() {

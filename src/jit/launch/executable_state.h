@@ -16,7 +16,7 @@ namespace detail {
 struct ExecutableState {
   std::shared_ptr<const jit::CodeObject> object;
   const jit::KernelMetadata *kernel = nullptr; // in `object`
-  runtime::KernelFacts facts;
+  runtime::LaunchFacts facts;
   std::array<unsigned, 3> block = {0, 0,
                                    0}; // the workgroup size that it was traced for; zeros: any
   std::string variant; // the text of the constants that it was traced for

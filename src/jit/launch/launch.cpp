@@ -5,12 +5,12 @@
 #include "jit/launch/kernel_state.h"
 #include "runtime/device_info.h"
 #include "runtime/profiler_range.h"
+#include "support/clock.h"
 #include "support/env_variables.h"
 #include "support/exiting.h"
 #include "support/log.h"
 #include "target/from_environment.h"
 
-#include <chrono>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -54,7 +54,7 @@ bool plausible(const Dim3 &b) {
 /// Checks the workgroup size before anything is compiled. An empty `target` stands for any.
 void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::string &target,
                    const std::source_location &where) {
-  KernelFacts facts;
+  LaunchFacts facts;
   facts.name = spec.name;
   facts.target = target;
   facts.block = spec.hints.known_block_size;
@@ -71,7 +71,7 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
 /// Loads on a device, and reports it.
 std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> &executable,
                                    int device, const std::source_location &where) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = support::Clock::now();
   ProfilerRange range("flydsl load", executable->facts.name);
   auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
                                                executable->facts, device, where);
@@ -79,8 +79,7 @@ std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> 
   event.kind = EventInfo::Kind::loaded;
   event.kernel = executable->facts.name;
   event.target = executable->facts.target;
-  event.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  event.milliseconds = support::millisecondsSince(start);
   event.bytes = executable->object->bytes.size();
   event.device = device;
   jit::report(event);

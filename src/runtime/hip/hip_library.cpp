@@ -2,6 +2,7 @@
 #include "runtime/hip/hip_functions.h"
 
 #include "support/env_variables.h"
+#include "support/text.h"
 
 #include <dlfcn.h>
 
@@ -44,7 +45,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
 #define FLYDSL_BIND_REQUIRED(function)                                                             \
   FLYDSL_BIND(function)                                                                            \
   if (!table->function)                                                                            \
-    missing += std::string(missing.empty() ? "" : ", ") + #function;
+    support::appendItem(missing, #function);
   FLYDSL_HIP_REQUIRED(FLYDSL_BIND_REQUIRED)
   FLYDSL_BIND_REQUIRED(hipMalloc)
   FLYDSL_HIP_OPTIONAL(FLYDSL_BIND)
@@ -54,7 +55,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
   bindAs(library, "hipGetDevicePropertiesR0600", table->propertiesOfHip6);
   bindAs(library, "hipGetDeviceProperties", table->propertiesOfHip5);
   if (!table->propertiesOfHip6 && !table->propertiesOfHip5)
-    missing += std::string(missing.empty() ? "" : ", ") + "hipGetDeviceProperties";
+    support::appendItem(missing, "hipGetDeviceProperties");
   if (!missing.empty()) {
     attempts.add(name + ": lacks " + missing);
     return nullptr;

@@ -20,11 +20,11 @@ using namespace mlir::fly_rocdl;
 namespace {
 
 /// An instruction's operation and the types of its operands as registers.
-struct Instruction {
+struct IntrinsicForm {
   std::string name;
   Type a, b, acc;
 
-  Instruction(const MatrixInstruction &row, MLIRContext *context)
+  IntrinsicForm(const MatrixInstruction &row, MLIRContext *context)
       : name("rocdl." + std::string(row.name)), a(row.registersA.in(context)),
         b(row.registersB.in(context)), acc(fragmentC(row).in(context)) {}
 };
@@ -33,12 +33,12 @@ struct Instruction {
 template <class Model, class MmaType>
 struct RowModel : MmaOpLoweringInterface::ExternalModel<Model, MmaType> {
   Type getRegisterType(Type type, MmaOperand operand) const {
-    const Instruction made(cast<MmaType>(type).row(), type.getContext());
+    const IntrinsicForm made(cast<MmaType>(type).row(), type.getContext());
     return operand == MmaOperand::A ? made.a : operand == MmaOperand::B ? made.b : made.acc;
   }
 };
 
-FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const Instruction &instruction,
+FailureOr<Value> emitNamed(OpBuilder &builder, Location loc, const IntrinsicForm &instruction,
                            Type resultTy, Value a, Value b, Value c, ValueRange more,
                            ArrayRef<NamedAttribute> attributes = {}) {
   if (bitsOf(a.getType()) != bitsOf(instruction.a) ||
@@ -67,7 +67,7 @@ struct MFMA : RowModel<MFMA, MmaOpCDNA3_MFMAType> {
     // CBSZ is the logarithm of the number of blocks that share a block of A; ABID chooses the block.
     const unsigned sharing = llvm::Log2_32(static_cast<unsigned>(row.blocks));
     Value cbsz = sharing ? constantI32(builder, loc, sharing) : zero;
-    return emitNamed(builder, loc, Instruction(row, type.getContext()), resultTy, a, b, c,
+    return emitNamed(builder, loc, IntrinsicForm(row, type.getContext()), resultTy, a, b, c,
                      ValueRange{cbsz, zero, zero});
   }
 };
@@ -83,7 +83,7 @@ struct MFMAScale : RowModel<MFMAScale, MmaOpCDNA4_MFMAScaleType> {
                             stateField(builder, loc, atom, 0),
                             number(mma.getOpselB()),
                             stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc, Instruction(mma.row(), type.getContext()), resultTy, a, b, c,
+    return emitNamed(builder, loc, IntrinsicForm(mma.row(), type.getContext()), resultTy, a, b, c,
                      more);
   }
 };
@@ -106,14 +106,14 @@ template <class WMMAType> struct WMMA : RowModel<WMMA<WMMAType>, WMMAType> {
       attributes = {boolAttr(builder, "signA", mma.getSignA()),
                     boolAttr(builder, "signB", mma.getSignB()),
                     boolAttr(builder, "clamp", mma.getClamp())};
-    Instruction made(mma.row(), type.getContext());
+    IntrinsicForm made(mma.row(), type.getContext());
     if (bitsOf(made.acc) != mma.row().registersC.bits())
       return emitSparse(builder, loc, made, resultTy, a, b, c);
     return emitNamed(builder, loc, made, resultTy, a, b, c, {}, attributes);
   }
 
   /// RDNA3 keeps a sum of 16 bits in the low half of a register each, and leaves the high half.
-  static FailureOr<Value> emitSparse(OpBuilder &builder, Location loc, Instruction made,
+  static FailureOr<Value> emitSparse(OpBuilder &builder, Location loc, IntrinsicForm made,
                                      Type resultTy, Value a, Value b, Value c) {
     auto packed = cast<VectorType>(made.acc);
     if (bitsOf(c.getType()) != bitsOf(packed) || bitsOf(resultTy) != bitsOf(packed))
@@ -151,7 +151,7 @@ struct WMMAScale : RowModel<WMMAScale, MmaOpGFX1250_WMMAScaleType> {
                        boolAttr(builder, "reuseA", mma.getReuseA()),
                        boolAttr(builder, "reuseB", mma.getReuseB())});
     SmallVector<Value> scales{stateField(builder, loc, atom, 0), stateField(builder, loc, atom, 1)};
-    return emitNamed(builder, loc, Instruction(mma.row(), type.getContext()), resultTy, a, b, c,
+    return emitNamed(builder, loc, IntrinsicForm(mma.row(), type.getContext()), resultTy, a, b, c,
                      scales, attributes);
   }
 };

@@ -78,7 +78,7 @@ private:
 
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives
 /// one, else a FailureOr.
-template <class Fn> auto guarded(Operation *op, Fn fn) {
+template <class Fn> auto emitLayoutErrors(Operation *op, Fn fn) {
   using T = decltype(fn());
   using Result = std::conditional_t<std::is_same_v<T, LogicalResult>, LogicalResult, FailureOr<T>>;
   try {

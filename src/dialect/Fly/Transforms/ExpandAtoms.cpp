@@ -71,7 +71,7 @@ LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering) {
     CopyAtomCallOp::create(builder, loc, *atom, *from, *to, *when);
     return success();
   };
-  if (failed(guarded(op, [&] { return forEachCall(atomTy, whole, emit); })))
+  if (failed(emitLayoutErrors(op, [&] { return forEachCall(atomTy, whole, emit); })))
     return failure();
   op.erase();
   return success();
@@ -102,8 +102,8 @@ LogicalResult expandGemm(GemmOp op, AlgebraLowering &lowering) {
     MmaAtomCallOp::create(builder, loc, *atom, operands[0], operands[1], operands[2], operands[3]);
     return success();
   };
-  if (failed(
-          guarded(op, [&] { return forEachCall(whole, op.getTraversalOrder(), traversal, emit); })))
+  if (failed(emitLayoutErrors(
+          op, [&] { return forEachCall(whole, op.getTraversalOrder(), traversal, emit); })))
     return failure();
   op.erase();
   return success();

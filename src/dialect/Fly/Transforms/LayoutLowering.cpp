@@ -63,7 +63,7 @@ LogicalResult lower(Operation *op, AlgebraLowering &lowering) {
 
 /// MLIR is built without exceptions, so no error of the algebra may leave this function as one.
 LogicalResult lowerGuarded(Operation *op, AlgebraLowering &lowering) {
-  return guarded(op, [&] { return lower(op, lowering); });
+  return emitLayoutErrors(op, [&] { return lower(op, lowering); });
 }
 
 void eraseDead(Operation *root) {

@@ -126,7 +126,8 @@ LogicalResult loadCoordinates(MemRefLoadVecOp op, const CoordTensorValue &tensor
   SmallVector<APInt> known;
   SmallVector<std::pair<int64_t, Int>> computed;
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    FailureOr<Int> number = guarded(op, [&] { return coordinateAt(tensor, IntTuple(i)).leaf(); });
+    FailureOr<Int> number =
+        emitLayoutErrors(op, [&] { return coordinateAt(tensor, IntTuple(i)).leaf(); });
     if (failed(number))
       return failure();
     bool isKnown = !number->isDynamic() || number->expr()->isConstant();
@@ -154,14 +155,14 @@ LogicalResult lowerMemRefLoad(MemRefLoadOp op, AlgebraLowering &lowering) {
     return failure();
   if (const CoordTensorValue *coords = tensor->asCoordTensor()) {
     FailureOr<IntTuple> coord =
-        guarded(op, [&] { return coordinateAt(*coords, *index->asTuple()); });
+        emitLayoutErrors(op, [&] { return coordinateAt(*coords, *index->asTuple()); });
     if (failed(coord))
       return failure();
     lowering.set(op.getResult(), {*coord, {}, {}});
     return success();
   }
   FailureOr<IntTuple> offset =
-      guarded(op, [&] { return crd2idx(*index->asTuple(), tensor->asMemRef()->layout); });
+      emitLayoutErrors(op, [&] { return crd2idx(*index->asTuple(), tensor->asMemRef()->layout); });
   if (failed(offset))
     return failure();
   OpBuilder builder(op);
@@ -178,7 +179,7 @@ LogicalResult lowerMemRefStore(MemRefStoreOp op, AlgebraLowering &lowering) {
   if (failed(tensor) || failed(index))
     return failure();
   FailureOr<IntTuple> offset =
-      guarded(op, [&] { return crd2idx(*index->asTuple(), tensor->asMemRef()->layout); });
+      emitLayoutErrors(op, [&] { return crd2idx(*index->asTuple(), tensor->asMemRef()->layout); });
   if (failed(offset))
     return failure();
   OpBuilder builder(op);
@@ -197,7 +198,7 @@ LogicalResult lowerMemRefLoadVec(MemRefLoadVecOp op, AlgebraLowering &lowering) 
   FailureOr<Layout> layout = accessLayout(op, tensor->asMemRef()->layout);
   if (failed(layout))
     return failure();
-  FailureOr<Chunks> chunks = guarded(op, [&] { return chunksOf(*layout); });
+  FailureOr<Chunks> chunks = emitLayoutErrors(op, [&] { return chunksOf(*layout); });
   if (failed(chunks))
     return failure();
 
@@ -238,7 +239,7 @@ LogicalResult lowerMemRefStoreVec(MemRefStoreVecOp op, AlgebraLowering &lowering
   FailureOr<Layout> layout = accessLayout(op, tensor->asMemRef()->layout);
   if (failed(layout))
     return failure();
-  FailureOr<Chunks> chunks = guarded(op, [&] { return chunksOf(*layout); });
+  FailureOr<Chunks> chunks = emitLayoutErrors(op, [&] { return chunksOf(*layout); });
   if (failed(chunks))
     return failure();
 
@@ -275,7 +276,7 @@ LogicalResult lowerRegisterAllocation(Operation *op, AlgebraLowering &lowering) 
   if (!layout || !layout->isStatic())
     return op->emitOpError("register memory needs a plain static layout, not ")
            << str(type.getLayout());
-  FailureOr<int64_t> elements = guarded(op, [&] { return cosize(*layout).value(); });
+  FailureOr<int64_t> elements = emitLayoutErrors(op, [&] { return cosize(*layout).value(); });
   if (failed(elements))
     return failure();
   if (*elements > kMostRegisterElements)

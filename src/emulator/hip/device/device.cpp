@@ -4,6 +4,7 @@
 #include "emulator/hip/module/module.h"
 #include "emulator/matrix/simd_level.h"
 #include "support/env_variables.h"
+#include "support/text.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -42,35 +43,7 @@ bool readMemory(std::string text, uint64_t &bytes) {
 
 /// "gfx90a, gfx942": the processors that a device can have.
 std::string knownProcessors() {
-  std::string known;
-  for (const DeviceFigures &figures : allDeviceFigures())
-    known += (known.empty() ? "" : ", ") + figures.name();
-  return known;
-}
-
-/// A list such as "memory,race" or "all" as Check bits; false when a word is unknown.
-bool readChecks(const std::string &text, unsigned &checks) {
-  checks = kCheckNone;
-  for (size_t at = 0; at <= text.size();) {
-    size_t comma = std::min(text.find(',', at), text.size());
-    std::string word = text.substr(at, comma - at);
-    at = comma + 1;
-    if (word == "memory")
-      checks |= kCheckMemory;
-    else if (word == "race")
-      checks |= kCheckRace;
-    else if (word == "race-same")
-      checks |= kCheckRaceSame;
-    else if (word == "init")
-      checks |= kCheckInit;
-    else if (word == "sync")
-      checks |= kCheckSync;
-    else if (word == "all" || word == "1")
-      checks |= kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
-    else if (!word.empty() && word != "none" && word != "0")
-      return false;
-  }
-  return true;
+  return flydsl::support::joined(allDeviceFigures(), &DeviceFigures::name);
 }
 
 uint64_t hostMemory() {
@@ -111,7 +84,9 @@ Configuration Configuration::fromEnvironment() {
   if (const SimdChoice &simd = simdChoice(); !simd.error.empty())
     result.error = simd.error;
   std::string checks = variable("FLYDSL_EMULATOR_CHECK");
-  if (!readChecks(checks, result.checks))
+  if (const auto named = checksNamed(checks))
+    result.checks = *named;
+  else
     result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
                    " is no list of memory, race, race-same, init, sync, all, none";
 

@@ -21,7 +21,7 @@ hipPitchedPtr pitched(uint64_t address, size_t pitch, size_t width, size_t heigh
 void describeKernel(GraphNode &node) {
   auto &operation = std::get<KernelOperation>(node.operation);
   node.kernelPointers.clear();
-  for (const loader::KernelArgument &argument : operation.function->kernel->metadata.arguments)
+  for (const loader::KernelParameter &argument : operation.function->kernel->metadata.arguments)
     if (!argument.isHidden())
       node.kernelPointers.push_back(operation.kernarg.data() + argument.offset);
   const loader::LaunchShape &shape = operation.shape;

@@ -51,7 +51,7 @@ void LaunchServices::finish() {
 }
 
 void LaunchServices::pass(const char *kind, uint64_t address) {
-  if (const loader::KernelArgument *argument = kernel_.hiddenPointer(kind))
+  if (const loader::KernelParameter *argument = kernel_.hiddenPointer(kind))
     std::memcpy(kernarg_.data() + argument->offset, &address, sizeof address);
 }
 

@@ -105,7 +105,7 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
 }
 
 PrintfBuffer::PrintfBuffer(const loader::KernelNotes &kernel) : kernel_(kernel) {
-  if (const loader::KernelArgument *argument = kernel.hiddenPointer("hidden_printf_buffer")) {
+  if (const loader::KernelParameter *argument = kernel.hiddenPointer("hidden_printf_buffer")) {
     argumentOffset_ = argument->offset;
     memory_.resize(kBufferBytes);
     const uint32_t capacity = kBufferBytes - kHeaderBytes;

@@ -4,6 +4,7 @@
 #include "emulator/hip/launch/occupancy.h"
 #include "emulator/loader/elf_file.h"
 #include "emulator/loader/offload_bundle.h"
+#include "support/text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -205,9 +206,8 @@ Function *Module::function(const std::string &name) {
     const loader::CodeKernel *kernel = code_->findKernel(name);
     if (!kernel) {
       functions_.erase(name);
-      std::string known;
-      for (const auto &entry : code_->kernels())
-        known += (known.empty() ? "" : ", ") + entry.first;
+      const std::string known = flydsl::support::joined(
+          code_->kernels(), [](const auto &entry) -> const std::string & { return entry.first; });
       fail(hipErrorNotFound,
            "no kernel '" + name + "' in the module; it has " + (known.empty() ? "none" : known));
     }

@@ -25,6 +25,7 @@ Registry &registry() {
   }();
   return registry;
 }
+[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
 } // namespace
 

@@ -32,6 +32,7 @@ Pool &pool() {
   }();
   return *instance;
 }
+[[gnu::constructor]] void makePool() { pool(); } // for forks (support/fork.h)
 
 } // namespace
 

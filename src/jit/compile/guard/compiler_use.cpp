@@ -59,16 +59,16 @@ void inChild() {
 
 void onExit();
 
+[[gnu::constructor]] void makeState() {
+  current.store(new State);
+  support::atFork(support::ForkOrder::work, {beforeFork, inParent, inChild});
+}
+
 State &state() {
-  static const bool once = [] {
-    current.store(new State);
-    // Where the first use comes while another thread is in exit(), that thread comes here next.
-    if (std::atexit(onExit) != 0)
-      support::noteExit();
-    support::atFork(support::ForkOrder::work, {beforeFork, inParent, inChild});
-    return true;
-  }();
-  (void)once;
+  static constinit std::atomic<bool> used{false};
+  // Where the first use comes while another thread is in exit(), that thread comes here next.
+  if (!used.load() && !used.exchange(true) && std::atexit(onExit) != 0)
+    support::noteExit();
   return *current.load();
 }
 
@@ -114,8 +114,6 @@ void refuseIfOver(const State &state) {
 /// LLVM's and MLIR's statics that were made before die after this, as exit() goes backwards.
 void onExit() {
   support::noteExit();
-  if (!current.load())
-    return;
   State &state = *current.load();
   const auto end = std::chrono::steady_clock::now() + exitPatience;
   std::unique_lock lock(state.mutex);

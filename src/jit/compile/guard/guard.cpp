@@ -228,15 +228,15 @@ std::atomic<Workers *> current{nullptr};
 
 /// A forked child has none of its parent's threads and starts with new ones. What its parent had is
 /// left as it is, as it may have been in use. Nothing is destroyed at exit, where work may go on.
+[[gnu::constructor]] void makeWorkers() {
+  current.store(new Workers);
+  support::atFork(support::ForkOrder::work, {nullptr, nullptr, [] { current.store(new Workers); }});
+}
+
 Workers &workers() {
-  static const bool once = [] {
-    current.store(new Workers);
-    support::atFork(support::ForkOrder::work,
-                    {nullptr, nullptr, [] { current.store(new Workers); }});
+  static constinit std::atomic<bool> used{false};
+  if (!used.load() && !used.exchange(true))
     stopWorkAtExit([] { current.load()->interruptAll(); });
-    return true;
-  }();
-  (void)once;
   return *current.load();
 }
 

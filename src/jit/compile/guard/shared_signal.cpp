@@ -37,7 +37,7 @@ using Handler = void (*)(int, siginfo_t *, void *);
 void doDefault(int signal, siginfo_t *info) {
   if (signal == SIGURG)
     return;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   // A fault happens again when its instruction does, and the core file then shows the place. A

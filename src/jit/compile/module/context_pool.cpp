@@ -38,6 +38,7 @@ Pool &pool() {
   }();
   return *instance;
 }
+[[gnu::constructor]] void makePool() { pool(); } // for forks (support/fork.h)
 
 } // namespace
 

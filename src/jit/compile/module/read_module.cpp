@@ -3,8 +3,8 @@
 
 #include "dialect/Fly/IR/ModuleText.h"
 #include "jit/compile/guard/guard.h"
+#include "jit/compile/module/compile_diagnostics.h"
 #include "jit/compile/module/context_pool.h"
-#include "jit/compile/module/diagnostics.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -71,7 +71,7 @@ namespace {
 /// Shared with the guarded thread.
 struct Reading {
   std::string text, name;
-  Diagnostics diagnostics;
+  CompileDiagnostics diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
   void read(mlir::MLIRContext &context) {
@@ -128,7 +128,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::
     new std::shared_ptr<Reading>(reading);
     throw CompileError(name + ": " + whatWentWrong(outcome, timeoutSeconds));
   }
-  const Diagnostics &diagnostics = reading->diagnostics;
+  const CompileDiagnostics &diagnostics = reading->diagnostics;
   if (!reading->module)
     throw CompileError(diagnostics.where.known() ? diagnostics.errors
                        : diagnostics.failed()    ? name + ": " + diagnostics.errors

@@ -1,7 +1,7 @@
 // Adds up the shared variables of a kernel by the line that declares them.
 #include "jit/compile/module/shared_memory.h"
 
-#include "jit/compile/module/diagnostics.h"
+#include "jit/compile/module/compile_diagnostics.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"

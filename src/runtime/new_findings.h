@@ -7,9 +7,9 @@
 namespace flydsl::runtime {
 
 /// The findings of a device's launches from now on; on a GPU there are none.
-class Findings {
+class NewFindings {
 public:
-  explicit Findings(int device);
+  explicit NewFindings(int device);
   /// The newest one since then, and how many there were; empty for none. Launches that are still
   /// under way are not asked.
   std::string newest() const;

@@ -1,5 +1,5 @@
 // The findings are counted by the emulator; a GPU's driver has none.
-#include "runtime/findings.h"
+#include "runtime/new_findings.h"
 
 #include "runtime/current_driver.h"
 
@@ -10,9 +10,9 @@ static std::int64_t countOf(int device, char *text, std::uint32_t size) {
   return count ? count(device, text, size) : 0;
 }
 
-Findings::Findings(int device) : device_(device), before_(countOf(device, nullptr, 0)) {}
+NewFindings::NewFindings(int device) : device_(device), before_(countOf(device, nullptr, 0)) {}
 
-std::string Findings::newest() const {
+std::string NewFindings::newest() const {
   char text[1024] = "";
   const std::int64_t found = countOf(device_, text, sizeof text) - before_;
   if (found <= 0)

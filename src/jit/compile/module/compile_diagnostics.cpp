@@ -1,5 +1,5 @@
-// Diagnostics of MLIR and of LLVM end in one list, in the order in which they come.
-#include "jit/compile/module/diagnostics.h"
+// CompileDiagnostics of MLIR and of LLVM end in one list, in the order in which they come.
+#include "jit/compile/module/compile_diagnostics.h"
 
 #include "support/log.h"
 
@@ -40,7 +40,7 @@ static std::string text(mlir::Diagnostic &diagnostic) {
   return message;
 }
 
-CollectMlirDiagnostics::CollectMlirDiagnostics(mlir::MLIRContext *context, Diagnostics &into)
+CollectMlirDiagnostics::CollectMlirDiagnostics(mlir::MLIRContext *context, CompileDiagnostics &into)
     : handler_(context, [&into](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
           support::log().debug("{}", text(diagnostic));
@@ -54,7 +54,7 @@ CollectMlirDiagnostics::CollectMlirDiagnostics(mlir::MLIRContext *context, Diagn
 namespace {
 
 struct LlvmHandler final : llvm::DiagnosticHandler {
-  explicit LlvmHandler(Diagnostics &into) : into(into) {}
+  explicit LlvmHandler(CompileDiagnostics &into) : into(into) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     std::string message;
     llvm::raw_string_ostream stream(message);
@@ -77,12 +77,12 @@ struct LlvmHandler final : llvm::DiagnosticHandler {
     if (!into.where.known() && !into.shared.empty())
       into.where = into.shared.front().place;
   }
-  Diagnostics &into;
+  CompileDiagnostics &into;
 };
 
 } // namespace
 
-std::unique_ptr<llvm::DiagnosticHandler> collectLlvmDiagnostics(Diagnostics &into) {
+std::unique_ptr<llvm::DiagnosticHandler> collectLlvmDiagnostics(CompileDiagnostics &into) {
   return std::make_unique<LlvmHandler>(into);
 }
 

@@ -9,7 +9,7 @@
 namespace flydsl::builder {
 
 /// fn(), its LayoutError as a TraceError at the user's call.
-template <class Fn> decltype(auto) guarded(Loc loc, Fn &&fn) {
+template <class Fn> decltype(auto) layoutErrorsAt(Loc loc, Fn &&fn) {
   try {
     return fn();
   } catch (const layout::LayoutError &e) {

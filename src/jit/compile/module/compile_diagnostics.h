@@ -18,7 +18,7 @@ namespace flydsl::jit {
 
 /// The errors of one compile, in order, with their notes; and the first place in the user's source
 /// among them.
-struct Diagnostics {
+struct CompileDiagnostics {
   std::string errors;
   SourceLocation where;
   std::vector<SharedUse> shared; ///< what explains LLVM's refusal of too much shared memory
@@ -30,10 +30,10 @@ struct Diagnostics {
 /// there is none.
 SourceLocation sourceLocation(mlir::Location location);
 
-/// Adds MLIR's errors to a Diagnostics while it lives; warnings and remarks go to the log.
+/// Adds MLIR's errors to a CompileDiagnostics while it lives; warnings and remarks go to the log.
 class CollectMlirDiagnostics {
 public:
-  CollectMlirDiagnostics(mlir::MLIRContext *context, Diagnostics &into);
+  CollectMlirDiagnostics(mlir::MLIRContext *context, CompileDiagnostics &into);
 
 private:
   mlir::ScopedDiagnosticHandler handler_;
@@ -41,6 +41,6 @@ private:
 
 /// The same for an LLVMContext, which owns the handler. Without one LLVM prints and ends the
 /// process.
-std::unique_ptr<llvm::DiagnosticHandler> collectLlvmDiagnostics(Diagnostics &into);
+std::unique_ptr<llvm::DiagnosticHandler> collectLlvmDiagnostics(CompileDiagnostics &into);
 
 } // namespace flydsl::jit

@@ -1,0 +1,22 @@
+// The checks of a launch, and their names in FLYDSL_EMULATOR_CHECK and fly-emu --check.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace flyemu {
+
+/// The checks, as bits.
+enum Check : unsigned {
+  kCheckNone = 0,
+  kCheckMemory = 1, ///< bounds of LDS and scratch, misalignment (global memory is always checked)
+  kCheckRace = 2,
+  kCheckInit = 4,
+  kCheckSync = 8,
+  kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
+};
+
+/// The bits of a list such as "memory,race", "all" or "none"; nothing if a word is unknown.
+std::optional<unsigned> checksNamed(std::string_view list);
+
+} // namespace flyemu
