@@ -54,10 +54,10 @@ private:
   IntTuple thread_;
 };
 
-/// Repeats the atom over `layout_tv`: (thread, value) -> element of the tile. Throws TraceError if
+/// Repeats the atom over `layoutTv`: (thread, value) -> element of the tile. Throws TraceError if
 /// the threads or the values are not a whole number of the atom's, or if they reach past the tile.
-FLYDSL_API TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv,
-                                     const Tile &tile_mn, Loc loc = Loc::current());
+FLYDSL_API TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layoutTv,
+                                     const Tile &tileMn, Loc loc = Loc::current());
 /// Each thread of `threads` (M, N) takes the values of `values` (M, N), a block of neighbouring
 /// elements. Both layouts must be static and count from 0 without gaps, and `values` must have a
 /// whole number of the atom's values.

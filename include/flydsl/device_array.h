@@ -40,9 +40,7 @@ public:
       refuse(why, where);
   }
   /// The reason why the memory can't be used; null if it can be used.
-  const char *gone() const {
-    return !moved_ && made_.isThere() ? nullptr : reasonGone();
-  }
+  const char *gone() const { return !moved_ && made_.isThere() ? nullptr : reasonGone(); }
   void copyFrom(const void *host, std::size_t offset, std::size_t bytes,
                 const std::source_location &where);
   void copyTo(void *host, std::size_t offset, std::size_t bytes,
@@ -167,16 +165,15 @@ public:
   /// The marks of TensorArg, each applied to a copy of `tensor()`: they say what is static, what is
   /// dynamic, and which alignment the kernel may rely on.
   TensorArg
-  mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
+  mark_layout_dynamic(int leadingDim = -1, std::int64_t divisibility = 1,
                       std::source_location where = std::source_location::current()) const {
-    return TensorArg(tensor(where)).mark_layout_dynamic(leading_dim, divisibility, where);
+    return TensorArg(tensor(where)).mark_layout_dynamic(leadingDim, divisibility, where);
   }
   TensorArg mark_layout_static(std::source_location where = std::source_location::current()) const {
     return TensorArg(tensor(where)).mark_layout_static();
   }
-  TensorArg
-  mark_shape_dynamic(int dim, std::int64_t divisibility = 1,
-                     std::source_location where = std::source_location::current()) const {
+  TensorArg mark_shape_dynamic(int dim, std::int64_t divisibility = 1,
+                               std::source_location where = std::source_location::current()) const {
     return TensorArg(tensor(where)).mark_shape_dynamic(dim, divisibility, where);
   }
   TensorArg

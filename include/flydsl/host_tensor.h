@@ -54,10 +54,10 @@ public:
   std::int64_t size() const;
 
   /// Makes all extents dynamic, and all strides except the leading mode's dynamic multiples of
-  /// `divisibility` (in elements). If `leading_dim` is -1, the leading mode is the mode with stride
+  /// `divisibility` (in elements). If `leadingDim` is -1, the leading mode is the mode with stride
   /// 1; if it names a mode of extent 1, that mode may have any stride. Throws TraceError if no
   /// mode, or not the named one, has stride 1, or if a stride is not divisible.
-  TensorArg &mark_layout_dynamic(int leading_dim = -1, std::int64_t divisibility = 1,
+  TensorArg &mark_layout_dynamic(int leadingDim = -1, std::int64_t divisibility = 1,
                                  std::source_location where = std::source_location::current());
   /// Makes all extents and strides static: each shape compiles a kernel of its own.
   TensorArg &mark_layout_static();

@@ -403,11 +403,11 @@ L raked_product(const L &x, const Layout &tiler, Loc loc = Loc::current()) {
   return L(detail::algebra(detail::AlgebraOp::raked_product, {&x.handle(), &tiler.handle()}, loc));
 }
 
-/// The layout of the same memory, counted in elements of `new_bits` instead of `old_bits` bits.
+/// The layout of the same memory, counted in elements of `newBits` instead of `oldBits` bits.
 template <detail::AnyLayout L>
-L recast_layout(const L &x, int old_bits, int new_bits, Loc loc = Loc::current()) {
+L recast_layout(const L &x, int oldBits, int newBits, Loc loc = Loc::current()) {
   return L(
-      detail::algebra(detail::AlgebraOp::recast_layout, {&x.handle()}, loc, {new_bits, old_bits}));
+      detail::algebra(detail::AlgebraOp::recast_layout, {&x.handle()}, loc, {newBits, oldBits}));
 }
 /// Repeats `block` to fill `target`; the copies follow one another in the order `order`.
 template <detail::AnyLayout L>

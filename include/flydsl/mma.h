@@ -109,9 +109,9 @@ private:
 /// ks the repeats of a thread take (a Layout or a length per mode, `fx::_` for none). Throws
 /// TraceError if the layout gives two atoms to the same threads, or if a mode of the permutation is
 /// not a whole number of atoms.
-FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
+FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atomLayout,
                                    Loc loc = Loc::current());
-FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout,
+FLYDSL_API TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atomLayout,
                                    const Tile &permutation, Loc loc = Loc::current());
 
 /// Copies in which each thread holds what it holds of the operand's fragments.

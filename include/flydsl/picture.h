@@ -25,9 +25,9 @@ FLYDSL_API std::string picture(const Layout &layout, const PictureOptions &optio
 FLYDSL_API std::string picture(const ComposedLayout &layout, const PictureOptions &options = {},
                                Loc loc = Loc::current());
 /// The thread and the value that hold each element of a tile (M, N), written as `T3 V1`.
-/// `layout_tv` maps (thread, value) to the number of an element, M fastest. A drawing is shaded by
+/// `layoutTv` maps (thread, value) to the number of an element, M fastest. A drawing is shaded by
 /// thread.
-FLYDSL_API std::string picture_tv(const Layout &layout_tv, const IntTuple &tile,
+FLYDSL_API std::string picture_tv(const Layout &layoutTv, const IntTuple &tile,
                                   const PictureOptions &options = {}, Loc loc = Loc::current());
 /// The same for a tiled copy and its tile: the thread and the value that move each element.
 FLYDSL_API std::string picture(const TiledCopy &copy, const PictureOptions &options = {},

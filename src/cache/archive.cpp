@@ -6,8 +6,8 @@
 
 namespace flydsl::cache {
 
-static constexpr char magic[8] = {'F', 'L', 'Y', 'A', 'R', 'C', 'H', 'V'};
-static constexpr std::size_t headerBytes = sizeof magic + 2 * sizeof(std::uint32_t);
+static constexpr char kMagic[8] = {'F', 'L', 'Y', 'A', 'R', 'C', 'H', 'V'};
+static constexpr std::size_t kHeaderBytes = sizeof kMagic + 2 * sizeof(std::uint32_t);
 
 template <class T> static void append(Bytes &out, const T &value) {
   const auto *bytes = reinterpret_cast<const std::uint8_t *>(&value);
@@ -17,11 +17,11 @@ template <class T> static void append(Bytes &out, const T &value) {
 Transferred exportEntries(const std::vector<EntryFile> &entries, const std::string &archive,
                           const support::Trust &trust) {
   Transferred result;
-  Bytes out(magic, magic + sizeof magic);
-  append(out, formatVersion);
+  Bytes out(kMagic, kMagic + sizeof kMagic);
+  append(out, kFormatVersion);
   append(out, std::uint32_t(0));
   for (const EntryFile &entry : entries) {
-    support::FileContents file = support::readAll(entry.path, maxEntryBytes, trust);
+    support::FileContents file = support::readAll(entry.path, kMaxEntryBytes, trust);
     if (file.bytes)
       file.problem = decodeEntry(entry.key, file.bytes->data(), file.bytes->size()).problem;
     if (!file.problem.empty()) {
@@ -34,7 +34,7 @@ Transferred exportEntries(const std::vector<EntryFile> &entries, const std::stri
     result.bytes += file.bytes->size();
   }
   auto count = static_cast<std::uint32_t>(result.entries);
-  std::memcpy(out.data() + sizeof magic + sizeof formatVersion, &count, sizeof count);
+  std::memcpy(out.data() + sizeof kMagic + sizeof kFormatVersion, &count, sizeof count);
   std::string problem = support::writeFile(archive, out);
   if (!problem.empty())
     throw Error("writing " + archive + ": " + problem);
@@ -50,20 +50,20 @@ struct Piece {
 
 /// Reads only the sizes of the entries, so that an archive of any size takes little memory.
 std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive) {
-  Bytes header(headerBytes);
-  if (file.problem().empty() && file.size() < headerBytes)
+  Bytes header(kHeaderBytes);
+  if (file.problem().empty() && file.size() < kHeaderBytes)
     throw Error(archive + " is no archive of cache entries");
   if (!file.read(0, header))
     throw Error(archive + " can't be read: " + file.problem());
-  if (std::memcmp(header.data(), magic, sizeof magic) != 0)
+  if (std::memcmp(header.data(), kMagic, sizeof kMagic) != 0)
     throw Error(archive + " is no archive of cache entries");
   std::uint32_t numbers[2];
-  std::memcpy(numbers, header.data() + sizeof magic, sizeof numbers);
-  if (numbers[0] != formatVersion)
+  std::memcpy(numbers, header.data() + sizeof kMagic, sizeof numbers);
+  if (numbers[0] != kFormatVersion)
     throw Error(archive + " has format version " + std::to_string(numbers[0]) + ", expected " +
-                std::to_string(formatVersion));
+                std::to_string(kFormatVersion));
   std::vector<Piece> pieces;
-  std::uint64_t at = headerBytes;
+  std::uint64_t at = kHeaderBytes;
   for (std::uint32_t i = 0; i < numbers[1]; ++i) {
     std::uint8_t bytes[sizeof(std::uint64_t)];
     std::uint64_t size = 0;
@@ -75,7 +75,7 @@ std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive
     at += sizeof size;
     if (size > file.size() - at)
       throw Error(archive + " ends early");
-    if (size < minEntryBytes)
+    if (size < kMinEntryBytes)
       throw Error(archive + ": " + std::to_string(size) + " bytes are no entry");
     pieces.push_back({at, size});
     at += size;
@@ -89,7 +89,7 @@ std::vector<Piece> piecesOf(support::InputFile &file, const std::string &archive
 /// out.
 std::string importEntry(support::InputFile &file, const Piece &piece, const std::string &directory,
                         const support::Trust &trust) {
-  if (piece.size > maxEntryBytes)
+  if (piece.size > kMaxEntryBytes)
     return "its " + std::to_string(piece.size) + " bytes are more than an entry has";
   Bytes bytes(static_cast<std::size_t>(piece.size));
   if (!file.read(piece.offset, bytes))

@@ -18,16 +18,16 @@ std::uint64_t parseSize(std::string_view text) {
 Config Config::fromEnvironment() {
   namespace env = support::env;
   Config config;
-  config.disk = env::enableCache.get();
-  config.runOnly = env::runOnly.get();
-  if (auto directory = env::cacheDir.get()) {
+  config.disk = env::kEnableCache.get();
+  config.runOnly = env::kRunOnly.get();
+  if (auto directory = env::kCacheDir.get()) {
     config.directory = *directory;
-  } else if (auto home = env::home.get()) {
+  } else if (auto home = env::kHome.get()) {
     config.directory = *home + "/.flydsl/cache";
   } else {
     config.disk = false; // there is no place for it
   }
-  if (auto list = env::cacheReadOnlyDirs.get()) {
+  if (auto list = env::kCacheReadOnlyDirs.get()) {
     std::size_t at = 0;
     while (at <= list->size()) {
       std::size_t end = std::min(list->find(':', at), list->size());
@@ -37,7 +37,7 @@ Config Config::fromEnvironment() {
     }
   }
   config.trust = support::Trust::ofCaches();
-  config.sizeLimit = env::cacheSize.get().bytes;
+  config.sizeLimit = env::kCacheSize.get().bytes;
   return config;
 }
 

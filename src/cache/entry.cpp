@@ -9,7 +9,7 @@ namespace flydsl::cache {
 
 namespace {
 
-constexpr char magic[8] = {'F', 'L', 'Y', 'C', 'A', 'C', 'H', 'E'};
+constexpr char kMagic[8] = {'F', 'L', 'Y', 'C', 'A', 'C', 'H', 'E'};
 
 struct Header {
   char magic[8];
@@ -23,26 +23,26 @@ struct Header {
 static_assert(sizeof(Header) == 56);
 static_assert(sizeof(Key) == 16);
 
-constexpr std::size_t checksumBytes = sizeof(Key);
-static_assert(minEntryBytes == sizeof(Header) + checksumBytes);
+constexpr std::size_t kChecksumBytes = sizeof(Key);
+static_assert(kMinEntryBytes == sizeof(Header) + kChecksumBytes);
 
 } // namespace
 
 Bytes encodeEntry(const Key &key, const Blob &blob) {
-  if (blob.payload.size() > maxPayloadBytes || blob.metadata.size() > maxMetadataBytes)
+  if (blob.payload.size() > kMaxPayloadBytes || blob.metadata.size() > kMaxMetadataBytes)
     throw Error("a cache entry of " + std::to_string(blob.payload.size()) + " bytes and " +
                 std::to_string(blob.metadata.size()) + " of metadata; the most are " +
-                std::to_string(maxPayloadBytes) + " and " + std::to_string(maxMetadataBytes));
+                std::to_string(kMaxPayloadBytes) + " and " + std::to_string(kMaxMetadataBytes));
   Header header{};
-  std::memcpy(header.magic, magic, sizeof magic);
-  header.version = formatVersion;
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.version = kFormatVersion;
   header.key = key;
   header.metadataBytes = blob.metadata.size();
   header.payloadBytes = blob.payload.size();
 
   std::size_t bound = ZSTD_compressBound(blob.payload.size());
   std::size_t before = sizeof header + blob.metadata.size();
-  Bytes out(before + bound + checksumBytes);
+  Bytes out(before + bound + kChecksumBytes);
   std::size_t compressed =
       ZSTD_compress(out.data() + before, bound, blob.payload.data(), blob.payload.size(), 3);
   if (ZSTD_isError(compressed))
@@ -53,7 +53,7 @@ Bytes encodeEntry(const Key &key, const Blob &blob) {
     std::memcpy(out.data() + sizeof header, blob.metadata.data(), blob.metadata.size());
   Key checksum = digest(out.data(), before + compressed);
   std::memcpy(out.data() + before + compressed, &checksum, sizeof checksum);
-  out.resize(before + compressed + checksumBytes);
+  out.resize(before + compressed + kChecksumBytes);
   return out;
 }
 
@@ -62,7 +62,7 @@ std::optional<Key> entryKey(const std::uint8_t *data, std::size_t size) {
   if (size < sizeof header)
     return std::nullopt;
   std::memcpy(&header, data, sizeof header);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0)
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return std::nullopt;
   return header.key;
 }
@@ -70,15 +70,15 @@ std::optional<Key> entryKey(const std::uint8_t *data, std::size_t size) {
 Decoded decodeEntry(const Key &expected, const std::uint8_t *data, std::size_t size) {
   auto bad = [](std::string why) { return Decoded{std::nullopt, std::move(why)}; };
   Header header;
-  if (size < minEntryBytes)
+  if (size < kMinEntryBytes)
     return bad("truncated: " + std::to_string(size) + " bytes");
   std::memcpy(&header, data, sizeof header);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0)
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return bad("not a cache entry");
-  if (header.version != formatVersion)
+  if (header.version != kFormatVersion)
     return bad("format version " + std::to_string(header.version) + ", expected " +
-               std::to_string(formatVersion));
-  std::size_t body = size - checksumBytes;
+               std::to_string(kFormatVersion));
+  std::size_t body = size - kChecksumBytes;
   Key checksum;
   std::memcpy(&checksum, data + body, sizeof checksum);
   if (checksum != digest(data, body))
@@ -90,7 +90,7 @@ Decoded decodeEntry(const Key &expected, const std::uint8_t *data, std::size_t s
       header.compressedBytes != contents - header.metadataBytes)
     return bad("sizes that do not fit together");
   // These checks come before any allocation, because a short file may claim any size.
-  if (header.payloadBytes > maxPayloadBytes || header.metadataBytes > maxMetadataBytes)
+  if (header.payloadBytes > kMaxPayloadBytes || header.metadataBytes > kMaxMetadataBytes)
     return bad("it would unpack to " + std::to_string(header.payloadBytes) + " bytes and " +
                std::to_string(header.metadataBytes) + " of metadata");
 

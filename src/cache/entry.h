@@ -23,17 +23,17 @@ namespace flydsl::cache {
 
 using Bytes = std::vector<std::uint8_t>;
 
-inline constexpr std::uint32_t formatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 1;
 
 /// Limits that no kernel comes near. An entry that claims more is not unpacked.
-inline constexpr std::uint64_t maxPayloadBytes = std::uint64_t(256) << 20;
-inline constexpr std::uint64_t maxMetadataBytes = std::uint64_t(16) << 20;
+inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t(256) << 20;
+inline constexpr std::uint64_t kMaxMetadataBytes = std::uint64_t(16) << 20;
 /// The size of a header and a checksum.
-inline constexpr std::uint64_t minEntryBytes = 56 + 16;
+inline constexpr std::uint64_t kMinEntryBytes = 56 + 16;
 /// The largest size of an entry on disk. Zstandard adds less than one part in 128 to data that do
 /// not compress.
-inline constexpr std::uint64_t maxEntryBytes =
-    maxMetadataBytes + maxPayloadBytes + maxPayloadBytes / 128 + 4096;
+inline constexpr std::uint64_t kMaxEntryBytes =
+    kMaxMetadataBytes + kMaxPayloadBytes + kMaxPayloadBytes / 128 + 4096;
 
 /// The content of an entry; opaque to the cache.
 struct Blob {

@@ -13,21 +13,21 @@ namespace flydsl::cache {
 
 namespace fs = std::filesystem;
 
-static constexpr std::string_view entrySuffix = ".flyc";
-static constexpr std::string_view lockSuffix = ".lock";
+static constexpr std::string_view kEntrySuffix = ".flyc";
+static constexpr std::string_view kLockSuffix = ".lock";
 
 std::string entryPath(const std::string &directory, const Key &key) {
   std::string name = key.hex();
-  return directory + "/" + name.substr(0, 2) + "/" + name + std::string(entrySuffix);
+  return directory + "/" + name.substr(0, 2) + "/" + name + std::string(kEntrySuffix);
 }
 
 std::string lockPath(const std::string &directory, const Key &key) {
   std::string name = key.hex();
-  return directory + "/" + name.substr(0, 2) + "/" + name + std::string(lockSuffix);
+  return directory + "/" + name.substr(0, 2) + "/" + name + std::string(kLockSuffix);
 }
 
 Decoded readEntry(const std::string &path, const Key &key, const support::Trust &trust) {
-  support::FileContents file = support::readAll(path, maxEntryBytes, trust);
+  support::FileContents file = support::readAll(path, kMaxEntryBytes, trust);
   if (!file.bytes)
     return {std::nullopt, file.absent ? std::string() : std::move(file.problem)};
   return decodeEntry(key, file.bytes->data(), file.bytes->size());
@@ -65,7 +65,7 @@ static std::int64_t nanoseconds(const timespec &time) {
 std::vector<EntryFile> listEntries(const std::string &directory) {
   std::vector<EntryFile> entries;
   forEachFile(directory, [&](const fs::path &path, const struct stat &info) {
-    if (path.extension() != entrySuffix)
+    if (path.extension() != kEntrySuffix)
       return;
     if (auto key = Key::fromHex(path.stem().native()))
       entries.push_back(
@@ -77,8 +77,8 @@ std::vector<EntryFile> listEntries(const std::string &directory) {
 /// The bytes that a file counts for. The holes of a sparse file take no room.
 static std::uint64_t bytesOf(const struct stat &info) {
   const auto size = static_cast<std::uint64_t>(info.st_size);
-  return size <= maxEntryBytes ? size
-                               : std::min(size, static_cast<std::uint64_t>(info.st_blocks) * 512);
+  return size <= kMaxEntryBytes ? size
+                                : std::min(size, static_cast<std::uint64_t>(info.st_blocks) * 512);
 }
 
 std::uint64_t directoryBytes(const std::string &directory) {
@@ -99,16 +99,16 @@ Pruned prune(const std::string &directory, std::uint64_t limit) {
   std::vector<EntryFile> entries;
   forEachFile(directory, [&](const fs::path &path, const struct stat &info) {
     const std::uint64_t bytes = bytesOf(info);
-    if (path.extension() == support::temporarySuffix) {
+    if (path.extension() == support::kTemporarySuffix) {
       if (!support::removeAbandoned(path))
         result.bytesLeft += bytes;
-    } else if (path.extension() == lockSuffix) {
+    } else if (path.extension() == kLockSuffix) {
       if (S_ISREG(info.st_mode) && std::abs(now - nanoseconds(info.st_mtim)) > abandoned)
         FileLock().acquire(path, std::chrono::milliseconds(0)); // the release removes the file
     } else if (auto key = Key::fromHex(path.stem().native());
-               key && path.extension() == entrySuffix) {
+               key && path.extension() == kEntrySuffix) {
       const bool possible =
-          S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) <= maxEntryBytes;
+          S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) <= kMaxEntryBytes;
       entries.push_back({path, *key, bytes, possible ? nanoseconds(info.st_mtim) : INT64_MIN});
       result.bytesLeft += bytes;
     }

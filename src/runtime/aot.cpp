@@ -137,7 +137,7 @@ std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
   for (std::size_t at = 1; at < words.size();) {
     const std::uint64_t head = words[at];
     const bool scalar = (head & 15) == ArgPack::scalarTag;
-    parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)))
+    parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)))
                                 : DType());
     at += (head & 15) == ArgPack::tensorTag ? tensorWords(head) : 1;
   }
@@ -189,7 +189,7 @@ std::map<std::string, AotEntry> &variantsOf(AotState &state, const std::string &
 } // namespace
 
 AotModule load_aot(const std::string &path, std::source_location where) {
-  support::FileContents file = support::readAll(path, maxAotBytes);
+  support::FileContents file = support::readAll(path, kMaxAotBytes);
   if (!file.bytes)
     throw RuntimeError("can't read " + path + ": " + file.problem, 0, where);
   return open(*file.bytes, path, where);

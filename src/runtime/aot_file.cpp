@@ -13,8 +13,8 @@ namespace flydsl::runtime {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-constexpr char magic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
-constexpr std::uint16_t version = 4;
+constexpr char kMagic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
+constexpr std::uint16_t kVersion = 4;
 
 class Writer {
 public:
@@ -76,8 +76,8 @@ bool AotCode::takesThePlaceOf(const AotCode &other) const {
 
 std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes) {
   Writer w;
-  w.raw(magic, sizeof magic);
-  w.number(version);
+  w.raw(kMagic, sizeof kMagic);
+  w.number(kVersion);
   w.number(static_cast<std::uint32_t>(codes.size()));
   for (const AotCode &code : codes) {
     w.array(code.kernel.data(), code.kernel.size());
@@ -99,23 +99,23 @@ std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes) {
 }
 
 std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < sizeof magic + sizeof version ||
-      std::memcmp(bytes.data(), magic, sizeof magic) != 0)
+  if (bytes.size() < sizeof kMagic + sizeof kVersion ||
+      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
     throw RuntimeError("it is no file of compiled kernels");
   std::uint16_t found;
-  std::memcpy(&found, bytes.data() + sizeof magic, sizeof found);
-  if (found != version)
-    throw RuntimeError("it has version " + std::to_string(found) + "; this library reads version " +
-                       std::to_string(version));
+  std::memcpy(&found, bytes.data() + sizeof kMagic, sizeof found);
+  if (found != kVersion)
+    throw RuntimeError("it has kVersion " + std::to_string(found) + "; this library reads kVersion " +
+                       std::to_string(kVersion));
   std::uint64_t sum = 0;
-  if (bytes.size() < sizeof magic + sizeof version + sizeof sum)
+  if (bytes.size() < sizeof kMagic + sizeof kVersion + sizeof sum)
     throw RuntimeError("it ends early");
   const std::span<const std::uint8_t> summed = bytes.first(bytes.size() - sizeof sum);
   std::memcpy(&sum, bytes.data() + summed.size(), sizeof sum);
   if (sum != XXH3_64bits(summed.data(), summed.size()))
     throw RuntimeError("its checksum is wrong: it is damaged or not whole");
 
-  Reader r(summed.subspan(sizeof magic + sizeof version));
+  Reader r(summed.subspan(sizeof kMagic + sizeof kVersion));
   std::vector<AotCode> codes;
   for (auto count = r.number<std::uint32_t>(); count; --count) {
     AotCode &code = codes.emplace_back();

@@ -33,7 +33,7 @@ struct AotCode {
 };
 
 /// The most that a file of compiled kernels has.
-inline constexpr std::uint64_t maxAotBytes = std::uint64_t(4) << 30;
+inline constexpr std::uint64_t kMaxAotBytes = std::uint64_t(4) << 30;
 
 std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes);
 /// Throws RuntimeError, saying what is wrong, for bytes that `encodeAot` did not make.

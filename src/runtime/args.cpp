@@ -44,25 +44,25 @@ std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
     switch (head & 15) {
     case tensorTag: {
       type.kind = ArgType::Kind::tensor;
-      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
-      type.alignment = 1u << field(head, alignAt, 31);
-      type.large = field(head, largeAt, 1);
-      const auto rank = static_cast<unsigned>(field(head, rankAt, 15));
+      type.dtype = DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)));
+      type.alignment = 1u << field(head, kAlignAt, 31);
+      type.large = field(head, kLargeAt, 1);
+      const auto rank = static_cast<unsigned>(field(head, kRankAt, 15));
       auto bit = [&](int mask, unsigned mode) { return field(head, mask, 0xff) >> mode & 1; };
       auto leaf = [&](int wordMask, unsigned mode) {
         return bit(wordMask, mode) ? static_cast<std::int64_t>(words[at++]) : std::int64_t{1};
       };
       for (unsigned i = 0; i < rank; ++i)
-        type.shape.push_back({leaf(shapeWordAt, i), !bit(shapeMaskAt, i) ? 0
-                                                    : bit(wideMaskAt, i) ? 64
-                                                                         : 32});
+        type.shape.push_back({leaf(kShapeWordAt, i), !bit(kShapeMaskAt, i) ? 0
+                                                     : bit(kWideMaskAt, i) ? 64
+                                                                           : 32});
       for (unsigned i = 0; i < rank; ++i)
-        type.stride.push_back({leaf(strideWordAt, i), bit(strideMaskAt, i) ? 64 : 0});
+        type.stride.push_back({leaf(kStrideWordAt, i), bit(kStrideMaskAt, i) ? 64 : 0});
       break;
     }
     case scalarTag:
       type.kind = ArgType::Kind::scalar;
-      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
+      type.dtype = DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)));
       break;
     case pointerTag:
       type.kind = ArgType::Kind::pointer;

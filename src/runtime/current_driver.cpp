@@ -30,7 +30,7 @@ std::vector<OpenDriver> &registered() {
 std::unique_ptr<Driver> load() {
   using Kind = support::env::RuntimeKind;
   support::checkEnvironment();
-  const Kind kind = support::env::runtimeKind.get();
+  const Kind kind = support::env::kRuntimeKind.get();
   Attempts attempts;
   std::unique_ptr<Driver> opened;
   const char *why = "FLYDSL_RUNTIME_KIND asks for it";

@@ -12,39 +12,39 @@ static DType dtypeOf(const DLDataType &type) {
   if (type.lanes != 1)
     return {};
   switch (type.code) {
-  case dlpack::codeInt:
+  case dlpack::kCodeInt:
     return type.bits == 8    ? i8
            : type.bits == 16 ? i16
            : type.bits == 32 ? i32
            : type.bits == 64 ? i64
                              : DType();
-  case dlpack::codeUInt:
+  case dlpack::kCodeUInt:
     return type.bits == 8    ? u8
            : type.bits == 16 ? u16
            : type.bits == 32 ? u32
            : type.bits == 64 ? u64
                              : DType();
-  case dlpack::codeFloat:
+  case dlpack::kCodeFloat:
     return type.bits == 16 ? f16 : type.bits == 32 ? f32 : type.bits == 64 ? f64 : DType();
-  case dlpack::codeBfloat:
+  case dlpack::kCodeBfloat:
     return type.bits == 16 ? bf16 : DType();
-  case dlpack::codeBool:
+  case dlpack::kCodeBool:
     return type.bits == 8 ? u8 : DType(); // a byte in memory
-  case dlpack::codeF8E4M3FN:
+  case dlpack::kCodeF8E4M3FN:
     return f8E4M3FN;
-  case dlpack::codeF8E4M3FNUZ:
+  case dlpack::kCodeF8E4M3FNUZ:
     return f8E4M3FNUZ;
-  case dlpack::codeF8E5M2:
+  case dlpack::kCodeF8E5M2:
     return f8E5M2;
-  case dlpack::codeF8E5M2FNUZ:
+  case dlpack::kCodeF8E5M2FNUZ:
     return f8E5M2FNUZ;
-  case dlpack::codeF8E8M0FNU:
+  case dlpack::kCodeF8E8M0FNU:
     return f8E8M0FNU;
-  case dlpack::codeF6E2M3FN:
+  case dlpack::kCodeF6E2M3FN:
     return f6E2M3FN;
-  case dlpack::codeF6E3M2FN:
+  case dlpack::kCodeF6E3M2FN:
     return f6E3M2FN;
-  case dlpack::codeF4E2M1FN:
+  case dlpack::kCodeF4E2M1FN:
     return f4E2M1FN;
   default:
     return {};
@@ -55,7 +55,7 @@ TensorArg from_dlpack(const DLManagedTensor *managed, std::source_location where
   if (!managed)
     throw TraceError("from_dlpack: a null managed tensor", where);
   const DLTensor &t = managed->dl_tensor;
-  if (t.device.device_type != dlpack::rocm && t.device.device_type != dlpack::rocmHost)
+  if (t.device.device_type != dlpack::kRocm && t.device.device_type != dlpack::kRocmHost)
     throw TraceError("from_dlpack: the tensor is on DLPack device type " +
                          std::to_string(t.device.device_type) +
                          "; kernels take ROCm memory (10 or 11)",

@@ -39,9 +39,10 @@ struct DLManagedTensor {
 
 namespace flydsl::runtime::dlpack {
 // DLDeviceType
-inline constexpr int rocm = 10, rocmHost = 11;
+inline constexpr int kRocm = 10, kRocmHost = 11;
 // DLDataTypeCode; the 8-bit and smaller floats are DLPack 1.1's.
-inline constexpr int codeInt = 0, codeUInt = 1, codeFloat = 2, codeBfloat = 4, codeBool = 6,
-                     codeF8E4M3FN = 10, codeF8E4M3FNUZ = 11, codeF8E5M2 = 12, codeF8E5M2FNUZ = 13,
-                     codeF8E8M0FNU = 14, codeF6E2M3FN = 15, codeF6E3M2FN = 16, codeF4E2M1FN = 17;
+inline constexpr int kCodeInt = 0, kCodeUInt = 1, kCodeFloat = 2, kCodeBfloat = 4, kCodeBool = 6,
+                     kCodeF8E4M3FN = 10, kCodeF8E4M3FNUZ = 11, kCodeF8E5M2 = 12,
+                     kCodeF8E5M2FNUZ = 13, kCodeF8E8M0FNU = 14, kCodeF6E2M3FN = 15,
+                     kCodeF6E3M2FN = 16, kCodeF4E2M1FN = 17;
 } // namespace flydsl::runtime::dlpack

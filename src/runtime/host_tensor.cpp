@@ -18,7 +18,7 @@ std::string joined(TensorArg::Dims dims) {
   return text + ")";
 }
 /// 2^63 bytes.
-constexpr unsigned __int128 maxSpanBits = static_cast<unsigned __int128>(1) << 66;
+constexpr unsigned __int128 kMaxSpanBits = static_cast<unsigned __int128>(1) << 66;
 
 /// From the first bit of the lowest element to the last bit of the highest one. Saturates: nothing
 /// here wraps, whatever extents and strides are.
@@ -30,8 +30,8 @@ unsigned __int128 spanBits(TensorArg::Dims shape, TensorArg::Dims strides, DType
     const std::uint64_t step = strides[i] < 0 ? -static_cast<std::uint64_t>(strides[i])
                                               : static_cast<std::uint64_t>(strides[i]);
     elements += static_cast<unsigned __int128>(shape[i] - 1) * step; // below 2^126
-    if (elements > maxSpanBits)
-      return maxSpanBits + 1;
+    if (elements > kMaxSpanBits)
+      return kMaxSpanBits + 1;
   }
   return elements * static_cast<unsigned>(dtype.memory_bits());
 }
@@ -59,7 +59,7 @@ TensorArg::TensorArg(void *data, DType dtype, Dims shape, Dims strides, std::sou
       throw TraceError("the shape " + joined(shape) + " has more elements than 64 bits count",
                        where);
   }
-  if (spanBits(this->shape(), this->strides(), dtype) > maxSpanBits)
+  if (spanBits(this->shape(), this->strides(), dtype) > kMaxSpanBits)
     throw TraceError("a tensor of " + joined(shape) + " with the strides " +
                          joined(this->strides()) + " spans more than 2^63 bytes",
                      where);
@@ -102,9 +102,9 @@ int TensorArg::unitMode() const {
   return unit;
 }
 
-TensorArg &TensorArg::mark_layout_dynamic(int leading_dim, std::int64_t divisibility,
+TensorArg &TensorArg::mark_layout_dynamic(int leadingDim, std::int64_t divisibility,
                                           std::source_location where) {
-  const int unit = leading_dim == -1 ? unitMode() : leading_dim;
+  const int unit = leadingDim == -1 ? unitMode() : leadingDim;
   if (unit < 0)
     throw TraceError(
         "mark_layout_dynamic: no mode has stride 1 in the strides " + joined(strides()), where);
@@ -238,12 +238,12 @@ void TensorArg::encode() {
     std::memcpy(dynamic_ + bytes, &stride_[i], 8);
     bytes += 8;
   }
-  words_[0] = ArgPack::tensorTag | static_cast<std::uint64_t>(dtype_.kind()) << dtypeAt |
-              std::uint64_t{rank_} << rankAt | std::uint64_t{log2Align_} << alignAt |
-              std::uint64_t{shapeDynamic_} << shapeMaskAt |
-              std::uint64_t{strideDynamic_} << strideMaskAt | wide << wideMaskAt |
-              std::uint64_t{isLarge()} << largeAt | shapeWords << shapeWordAt |
-              strideWords << strideWordAt;
+  words_[0] = ArgPack::tensorTag | static_cast<std::uint64_t>(dtype_.kind()) << kDtypeAt |
+              std::uint64_t{rank_} << kRankAt | std::uint64_t{log2Align_} << kAlignAt |
+              std::uint64_t{shapeDynamic_} << kShapeMaskAt |
+              std::uint64_t{strideDynamic_} << kStrideMaskAt | wide << kWideMaskAt |
+              std::uint64_t{isLarge()} << kLargeAt | shapeWords << kShapeWordAt |
+              strideWords << kStrideWordAt;
   dynamicBytes_ = static_cast<std::uint8_t>(bytes);
 }
 

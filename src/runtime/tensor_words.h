@@ -12,8 +12,9 @@
 
 namespace flydsl::runtime {
 
-inline constexpr int dtypeAt = 4, rankAt = 12, alignAt = 16, shapeMaskAt = 21, strideMaskAt = 29,
-                     wideMaskAt = 37, largeAt = 45, shapeWordAt = 46, strideWordAt = 54;
+inline constexpr int kDtypeAt = 4, kRankAt = 12, kAlignAt = 16, kShapeMaskAt = 21,
+                     kStrideMaskAt = 29, kWideMaskAt = 37, kLargeAt = 45, kShapeWordAt = 46,
+                     kStrideWordAt = 54;
 
 constexpr std::uint64_t field(std::uint64_t word, int at, std::uint64_t mask) {
   return word >> at & mask;
@@ -21,7 +22,7 @@ constexpr std::uint64_t field(std::uint64_t word, int at, std::uint64_t mask) {
 
 /// The words of the tensor that begins with `head`.
 constexpr std::size_t tensorWords(std::uint64_t head) {
-  return 1 + static_cast<std::size_t>(std::popcount(field(head, shapeWordAt, 0xffff)));
+  return 1 + static_cast<std::size_t>(std::popcount(field(head, kShapeWordAt, 0xffff)));
 }
 
 } // namespace flydsl::runtime

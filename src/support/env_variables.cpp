@@ -5,17 +5,17 @@ namespace flydsl::support {
 const std::vector<EnvSection> &environment() {
   using namespace env;
   static const auto &sections = *new std::vector<EnvSection>{
-      {"Target", {&arch, &gpuArch, &hsaOverride}},
-      {"Compiling", {&compileOnly, &optLevel, &backend, &compileTimeout, &compileThreads}},
+      {"Target", {&kArch, &kGpuArch, &kHsaOverride}},
+      {"Compiling", {&kCompileOnly, &kOptLevel, &kBackend, &kCompileTimeout, &kCompileThreads}},
       {"Runtime and cache",
-       {&runtimeKind, &enableCache, &cacheDir, &cacheReadOnlyDirs, &cacheGroup, &cacheSize,
-        &runOnly}},
-      {"Dumps, log, debugging", {&dumpIr, &dumpDir, &logLevel, &debugInfo, &verifier}},
-      {"Autotuning", {&autotune, &autotuneCacheDir, &autotuneConfigDir}},
+       {&kRuntimeKind, &kEnableCache, &kCacheDir, &kCacheReadOnlyDirs, &kCacheGroup, &kCacheSize,
+        &kRunOnly}},
+      {"Dumps, log, debugging", {&kDumpIr, &kDumpDir, &kLogLevel, &kDebugInfo, &kVerifier}},
+      {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
       {"Emulator",
-       {&emulatorLibrary, &emulatorArch, &emulatorDevices, &emulatorMemory, &emulatorThreads,
-        &emulatorSimd, &emulatorCheck, &emulatorCounters, &emulatorInstructionLimit,
-        &emulatorTimeout, &emulatorLog}},
+       {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorMemory, &kEmulatorThreads,
+        &kEmulatorSimd, &kEmulatorCheck, &kEmulatorCounters, &kEmulatorInstructionLimit,
+        &kEmulatorTimeout, &kEmulatorLog}},
   };
   return sections;
 }

@@ -158,7 +158,7 @@ int openTemporary(const std::string &path, mode_t mode, std::string &name) {
   static const unsigned salt = std::random_device{}(); // process ids repeat between machines
   for (int tries = 0; tries < 100; ++tries) {
     name = path + "." + std::to_string(::getpid()) + "." + std::to_string(salt) + "." +
-           std::to_string(counter++) + std::string(temporarySuffix);
+           std::to_string(counter++) + std::string(kTemporarySuffix);
     const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0 && (errno == EEXIST || errno == EINTR))
       continue;

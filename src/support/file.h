@@ -94,7 +94,7 @@ private:
 };
 
 /// The suffix of a file that is being written.
-inline constexpr std::string_view temporarySuffix = ".tmp";
+inline constexpr std::string_view kTemporarySuffix = ".tmp";
 /// Removes the temporary file at `path` if its writer is gone: its lock is free, or it is older
 /// than an hour. Returns false if the file stays.
 bool removeAbandoned(const std::string &path);

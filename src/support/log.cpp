@@ -16,7 +16,7 @@
 namespace flydsl::support {
 
 static spdlog::level::level_enum levelFromEnv() {
-  switch (env::logLevel.get()) {
+  switch (env::kLogLevel.get()) {
   case env::LogLevel::off:
     return spdlog::level::off;
   case env::LogLevel::error:

@@ -18,14 +18,14 @@ static unsigned groupId(const std::string &text) {
   struct group entry, *found = nullptr;
   std::vector<char> buffer(1 << 16);
   if (getgrnam_r(text.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || !found)
-    throw Error(std::string(env::cacheGroup.name()) + "=" + text +
+    throw Error(std::string(env::kCacheGroup.name()) + "=" + text +
                 ": expected the name or the number of a group of this machine");
   return found->gr_gid;
 }
 
 Trust Trust::ofCaches() {
   Trust trust;
-  if (auto group = env::cacheGroup.get())
+  if (auto group = env::kCacheGroup.get())
     trust.group = groupId(*group);
   return trust;
 }

@@ -27,7 +27,7 @@ static std::string fromVersion(const std::string &text) {
 
 std::optional<Target> targetFromEnvironment() {
   namespace env = flydsl::support::env;
-  for (const auto *variable : {&env::arch, &env::gpuArch, &env::hsaOverride}) {
+  for (const auto *variable : {&env::kArch, &env::kGpuArch, &env::kHsaOverride}) {
     const std::optional<std::string> value = variable->get();
     if (!value)
       continue;

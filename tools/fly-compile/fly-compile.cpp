@@ -34,7 +34,7 @@ std::string nameOf(const std::string &file) {
 }
 
 /// A limit on a module's size; no dumped module is as large.
-constexpr std::uint64_t maxModuleBytes = std::uint64_t(1) << 30;
+constexpr std::uint64_t kMaxModuleBytes = std::uint64_t(1) << 30;
 
 /// One module for one target.
 struct Job {
@@ -44,7 +44,7 @@ struct Job {
   std::string title() const { return target.empty() ? file : file + " for " + target; }
 
   Executable compile(const Options &options) const {
-    support::FileContents contents = support::readAll(file, maxModuleBytes);
+    support::FileContents contents = support::readAll(file, kMaxModuleBytes);
     if (!contents.bytes)
       throw RuntimeError(file + ": it can't be read: " + contents.problem);
     const std::string module(contents.bytes->begin(), contents.bytes->end());

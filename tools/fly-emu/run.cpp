@@ -20,8 +20,8 @@ using hip::Allocation;
 using hip::LaunchMemory;
 using hip::MemoryKind;
 
-constexpr uint64_t Capacity = uint64_t(1)
-                              << 38; // no limit of its own; the host's memory is the limit
+constexpr uint64_t kCapacity = uint64_t(1)
+                               << 38; // no limit of its own; the host's memory is the limit
 
 std::shared_ptr<loader::LoadedCode> load(const std::string &file, const std::string &target) {
   std::vector<uint8_t> bytes = readWholeFile(file);
@@ -127,7 +127,7 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
 int run(const RunOptions &options) {
   auto code = load(options.file, options.target);
   const loader::CodeKernel &kernel = kernelOf(*code, options.kernel);
-  AddressSpace space(1, Capacity, options.checks != kCheckNone, options.checks & kCheckInit);
+  AddressSpace space(1, kCapacity, options.checks != kCheckNone, options.checks & kCheckInit);
   for (const MemoryRange &range : code->ranges()) {
     Allocation segment;
     segment.base = range.base;

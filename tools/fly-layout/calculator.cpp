@@ -48,7 +48,7 @@ std::vector<std::string> splitArguments(std::string_view s) {
 // Operations of the algebra
 //===----------------------------------------------------------------------===//
 
-constexpr std::string_view tuplePrefix = "int_tuple_";
+constexpr std::string_view kTuplePrefix = "int_tuple_";
 
 using Texts = std::span<const std::string>;
 
@@ -143,8 +143,8 @@ std::string_view helpOf(Kind kind) {
 /// The name of an operation as users write it: arithmetic on tuples has no prefix.
 std::string_view shortName(const Operation &operation) {
   std::string_view name = operation.name;
-  if (name.starts_with(tuplePrefix))
-    name.remove_prefix(tuplePrefix.size());
+  if (name.starts_with(kTuplePrefix))
+    name.remove_prefix(kTuplePrefix.size());
   return name;
 }
 
@@ -152,7 +152,7 @@ std::string_view shortName(const Operation &operation) {
 const Operation *findNamed(const std::string &name) {
   if (const Operation *operation = findOperation(name))
     return operation;
-  return findOperation(std::string(tuplePrefix) + name);
+  return findOperation(std::string(kTuplePrefix) + name);
 }
 
 /// The help for an operation: "(layout, layout | tile)  ((T0,R0),...)".
@@ -198,7 +198,7 @@ int shadesOf(Texts texts, size_t i) {
   return i < texts.size() ? static_cast<int>(parseIntTuple(texts[i]).leaf().value()) : 8;
 }
 
-constexpr Extra extras[] = {
+constexpr Extra kExtras[] = {
     {"flatten", 1, 1, "(layout | tuple)  all leaves in one level",
      [](Texts a, Rendering) {
        if (!isLayout(a[0]))
@@ -235,7 +235,7 @@ std::string calculate(std::string_view expression, Rendering rendering) {
       splitArguments(std::string_view(text).substr(open + 1, text.size() - open - 2));
   if (const Operation *operation = findNamed(name))
     return compute(*operation, arguments);
-  for (const Extra &extra : extras) {
+  for (const Extra &extra : kExtras) {
     if (extra.name != name)
       continue;
     if (arguments.size() < extra.least || arguments.size() > extra.most)
@@ -249,7 +249,7 @@ std::string operationsHelp() {
   std::map<std::string, std::string> lines;
   for (const Operation &operation : operations())
     lines.emplace(shortName(operation), helpOf(operation));
-  for (const Extra &extra : extras)
+  for (const Extra &extra : kExtras)
     lines.emplace(extra.name, extra.help);
   std::string out = "fly-layout [--svg] 'op(argument, ...)' ...\n"
                     "Without expressions, one is read from each line of standard input.\n\n";

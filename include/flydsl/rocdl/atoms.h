@@ -54,8 +54,8 @@ FLYDSL_API MmaOp MFMA(int m, int n, int k, DType ab, DType acc = {}, Loc loc = L
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc = Loc::current());
 /// gfx950: the same with a shared exponent per 32 elements of K (`scale_a` and `scale_b` of the
 /// gemm).
-FLYDSL_API MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc = f32, int opsel_a = 0,
-                           int opsel_b = 0, Loc loc = Loc::current());
+FLYDSL_API MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc = f32, int opselA = 0,
+                           int opselB = 0, Loc loc = Loc::current());
 
 /// Options of WMMA: whether it treats the integers of A and B as signed (by default as their
 /// element type says), and whether the sum saturates.
@@ -75,9 +75,9 @@ FLYDSL_API MmaOp WMMA(int m, int n, int k, DType ab, DType acc = {},
 /// The same with different types of A and B.
 FLYDSL_API MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc,
                       const WmmaOptions &options = {}, Loc loc = Loc::current());
-/// gfx1250: the same with a shared exponent per `block_size` (32 or 16) elements of K.
+/// gfx1250: the same with a shared exponent per `blockSize` (32 or 16) elements of K.
 FLYDSL_API MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc = f32,
-                           int block_size = 32, Loc loc = Loc::current());
+                           int blockSize = 32, Loc loc = Loc::current());
 
 } // namespace rocdl
 FLYDSL_NAMESPACE_END

@@ -18,14 +18,14 @@ FLYDSL_API Numeric readlane(const Numeric &value, const Numeric::Arg &lane);
 /// One bit per lane of the wave, set if the lane's condition holds: 64 bits on CDNA, 32 on RDNA.
 FLYDSL_API Numeric ballot(const Boolean &condition, Loc loc = Loc::current());
 /// The value of lane `byte_index / 4`; values have 32 bits.
-FLYDSL_API Numeric ds_bpermute(const Numeric &byte_index, const Numeric &value,
+FLYDSL_API Numeric ds_bpermute(const Numeric &byteIndex, const Numeric &value,
                                Loc loc = Loc::current());
 /// The value of the lane that the offset of ds_swizzle selects; values have 32 bits.
 FLYDSL_API Numeric ds_swizzle(const Numeric &value, int offset, Loc loc = Loc::current());
 /// The value of another lane, selected by a DPP control word. Lanes that are masked out or have no
 /// source keep `old`.
 FLYDSL_API Numeric update_dpp(const Numeric &old, const Numeric &value, int control,
-                              int row_mask = 0xf, int bank_mask = 0xf, bool bound_control = false,
+                              int rowMask = 0xf, int bankMask = 0xf, bool boundControl = false,
                               Loc loc = Loc::current());
 /// RDNA and gfx1250: a value of 32 bits from the other row of 16 lanes (rows 0 and 1 are each other's
 /// other row, and so are 2 and 3). Lane k of a row gets the value of the lane whose number in its row
@@ -117,8 +117,8 @@ namespace impl {
 FLYDSL_API detail::Handle intrinsic(const char *name, ResultType result,
                                     std::initializer_list<IntrinsicArg> arguments, Loc loc);
 FLYDSL_API detail::Handle inlineAsm(const char *text, const char *constraints, ResultType result,
-                                    std::initializer_list<IntrinsicArg> arguments,
-                                    bool side_effects, Loc loc);
+                                    std::initializer_list<IntrinsicArg> arguments, bool sideEffects,
+                                    Loc loc);
 } // namespace impl
 /// Calls an LLVM intrinsic by its name ("llvm.amdgcn.perm"); the result is a scalar.
 inline Numeric intrinsic(const char *name, DType result,
@@ -137,9 +137,9 @@ inline void intrinsic(const char *name, std::initializer_list<IntrinsicArg> argu
 }
 /// Inline assembly with LLVM's constraints ("=v,v,v"); the result is a scalar.
 inline Numeric inline_asm(const char *text, const char *constraints, DType result,
-                          std::initializer_list<IntrinsicArg> arguments, bool side_effects = false,
+                          std::initializer_list<IntrinsicArg> arguments, bool sideEffects = false,
                           Loc loc = Loc::current()) {
-  return Numeric(impl::inlineAsm(text, constraints, {result}, arguments, side_effects, loc));
+  return Numeric(impl::inlineAsm(text, constraints, {result}, arguments, sideEffects, loc));
 }
 /// The same without a result.
 inline void inline_asm(const char *text, const char *constraints,

@@ -79,12 +79,12 @@ Tensor ThrCopy::retile(const Tensor &fragment, Loc loc) const {
   return Tensor(t.wrap(v, fragment.handle().node()->dtype, loc));
 }
 
-TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const Tile &tile_mn,
+TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layoutTv, const Tile &tileMn,
                           Loc loc) {
-  builder::expectTiling(detail::running(), atom, layout_tv, tile_mn, loc);
+  builder::expectTiling(detail::running(), atom, layoutTv, tileMn, loc);
   auto *spec = builder::specOf<detail::CopyAtomSpec>(atom.handle());
-  const detail::HostValue threads = detail::hostView(layout_tv.handle(), loc),
-                          tile = detail::hostView(tile_mn.handle(), loc);
+  const detail::HostValue threads = detail::hostView(layoutTv.handle(), loc),
+                          tile = detail::hostView(tileMn.handle(), loc);
   auto *threadsAndValues = std::get_if<layout::Layout>(&threads);
   auto *sizes = std::get_if<layout::Tile>(&tile);
   if (spec && threadsAndValues && sizes)
@@ -92,8 +92,8 @@ TiledCopy make_tiled_copy(const CopyAtom &atom, const Layout &layout_tv, const T
                                        detail::TiledCopySpec{*spec, *threadsAndValues, *sizes}, loc,
                                        atom.handle().node()->dtype));
   Tracer &t = Tracer::require("make_tiled_copy", loc);
-  mlir::Value one = t.use(atom.handle(), loc), layout = t.use(layout_tv.handle(), loc);
-  mlir::Value v = t.emit<fly::MakeTiledCopyOp>(loc, {one, layout, t.use(tile_mn.handle(), loc)});
+  mlir::Value one = t.use(atom.handle(), loc), layout = t.use(layoutTv.handle(), loc);
+  mlir::Value v = t.emit<fly::MakeTiledCopyOp>(loc, {one, layout, t.use(tileMn.handle(), loc)});
   return TiledCopy(t.wrap(v, atom.handle().node()->dtype, loc));
 }
 

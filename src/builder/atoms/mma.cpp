@@ -160,11 +160,11 @@ Tensor ThrMma::partition_C(const Tensor &c, Loc loc) const {
   return partition(*this, MmaOperand::C, c, thread_, loc);
 }
 
-TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, const Tile &permutation,
+TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atomLayout, const Tile &permutation,
                         Loc loc) {
-  builder::expectTiling(detail::running(), atom, atom_layout, permutation, loc);
+  builder::expectTiling(detail::running(), atom, atomLayout, permutation, loc);
   auto *spec = builder::specOf<detail::MmaAtomSpec>(atom.handle());
-  const detail::HostValue layout = detail::hostView(atom_layout.handle(), loc),
+  const detail::HostValue layout = detail::hostView(atomLayout.handle(), loc),
                           tile = detail::hostView(permutation.handle(), loc);
   auto *atomsMNK = std::get_if<layout::Layout>(&layout);
   auto *permutationMNK = std::get_if<layout::Tile>(&tile);
@@ -172,13 +172,13 @@ TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, const Ti
     return TiledMma(builder::staticOf(
         detail::running(), detail::TiledMmaSpec{*spec, *atomsMNK, *permutationMNK}, loc));
   Tracer &t = Tracer::require("make_tiled_mma", loc);
-  mlir::Value one = t.use(atom.handle(), loc), atoms = t.use(atom_layout.handle(), loc);
+  mlir::Value one = t.use(atom.handle(), loc), atoms = t.use(atomLayout.handle(), loc);
   mlir::Value v = t.emit<fly::MakeTiledMmaOp>(loc, {one, atoms, t.use(permutation.handle(), loc)});
   return TiledMma(t.wrap(v, {}, loc));
 }
 
-TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atom_layout, Loc loc) {
-  return make_tiled_mma(atom, atom_layout, Tile({_, _, _}, loc), loc);
+TiledMma make_tiled_mma(const MmaAtom &atom, const Layout &atomLayout, Loc loc) {
+  return make_tiled_mma(atom, atomLayout, Tile({_, _, _}, loc), loc);
 }
 
 static TiledCopy copyOf(const CopyAtom &atom, const TiledMma &mma, layout::MmaOperand operand,

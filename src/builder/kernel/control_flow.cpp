@@ -95,9 +95,9 @@ static llvm::SmallVector<mlir::Value, 4> initialValues(Tracer &t, std::vector<DT
 struct Yields {
   const char *first, *then;
 };
-static constexpr Yields loopYields{"a loop carries", "its body"};
-static constexpr Yields whileYields{"a while loop carries", "its body"};
-static constexpr Yields branchYields{"the first branch yields", "the second"};
+static constexpr Yields kLoopYields{"a loop carries", "its body"};
+static constexpr Yields kWhileYields{"a while loop carries", "its body"};
+static constexpr Yields kBranchYields{"the first branch yields", "the second"};
 
 static llvm::SmallVector<mlir::Value, 4>
 yieldedValues(Tracer &t, const std::vector<DType> &dtypes, mlir::TypeRange types,
@@ -187,7 +187,7 @@ Handle OpenFor::index() const {
 
 void OpenFor::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
-  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, loopYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, kLoopYields, s.loc));
   s.leave();
 }
 
@@ -218,7 +218,7 @@ void OpenIf::close(std::initializer_list<const Handle *> yielded) {
   llvm::SmallVector<mlir::Type, 4> types;
   for (mlir::Value v : s.first)
     types.push_back(v.getType());
-  s.yield(yieldedValues(s.tracer, s.dtypes, types, yielded, branchYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, types, yielded, kBranchYields, s.loc));
   s.leave();
   if (types.empty())
     return;
@@ -269,7 +269,7 @@ void OpenWhile::condition(const Handle &condition) {
 
 void OpenWhile::close(std::initializer_list<const Handle *> yielded) {
   State &s = *state_;
-  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, whileYields, s.loc));
+  s.yield(yieldedValues(s.tracer, s.dtypes, s.op->getResultTypes(), yielded, kWhileYields, s.loc));
   s.leave();
 }
 

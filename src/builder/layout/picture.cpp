@@ -30,9 +30,9 @@ std::string picture(const ComposedLayout &layout, const PictureOptions &options,
   return pictureOf(staticOf<layout::ComposedLayout>(layout.handle(), "a layout", loc), options,
                    loc);
 }
-std::string picture_tv(const Layout &layout_tv, const IntTuple &tile, const PictureOptions &options,
+std::string picture_tv(const Layout &layoutTv, const IntTuple &tile, const PictureOptions &options,
                        Loc loc) {
-  const auto &tv = staticOf<layout::Layout>(layout_tv.handle(), "a layout", loc);
+  const auto &tv = staticOf<layout::Layout>(layoutTv.handle(), "a layout", loc);
   const auto &shape = staticOf<layout::IntTuple>(tile.handle(), "a tile", loc);
   return builder::layoutErrorsAt(loc, [&] {
     return options.svg ? layout::picturePartitionSvg(tv, shape, options.shades)

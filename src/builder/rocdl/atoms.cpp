@@ -66,10 +66,9 @@ MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc) {
 MmaOp MFMA(int m, int n, int k, DType ab, DType acc, Loc loc) {
   return MFMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), loc);
 }
-MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, int opsel_b,
-                Loc loc) {
+MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opselA, int opselB, Loc loc) {
   return MmaOp(onTarget(instruction<fly_rocdl::MmaOpCDNA4_MFMAScaleType>(
-                            detail::running(), loc, m, n, k, a, b, acc, opsel_a, opsel_b),
+                            detail::running(), loc, m, n, k, a, b, acc, opselA, opselB),
                         loc));
 }
 /// The WMMA of a family of processors.
@@ -104,11 +103,11 @@ MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc, const WmmaOptions &
 MmaOp WMMA(int m, int n, int k, DType ab, DType acc, const WmmaOptions &o, Loc loc) {
   return WMMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), o, loc);
 }
-MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int block_size, Loc loc) {
+MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int blockSize, Loc loc) {
   return MmaOp(onTarget(instruction<fly_rocdl::MmaOpGFX1250_WMMAScaleType>(
                             detail::running(), loc, m, n, k, a, b, acc, /*opselA=*/0, /*opselB=*/0,
                             /*modC=*/0,
-                            /*reuseA=*/false, /*reuseB=*/false, block_size),
+                            /*reuseA=*/false, /*reuseB=*/false, blockSize),
                         loc));
 }
 

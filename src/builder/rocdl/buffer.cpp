@@ -22,12 +22,12 @@ using detail::BinaryOp;
 using detail::Handle;
 namespace fly = mlir::fly;
 namespace fly_rocdl = mlir::fly_rocdl;
-namespace ROCDL = mlir::ROCDL;
+namespace rocdl = mlir::ROCDL;
 
 namespace rocdl {
 
 /// The most bytes that a descriptor's bound and an instruction's offset reach: both have 32 bits.
-static constexpr std::int64_t reach = 0xffffffff;
+static constexpr std::int64_t kReach = 0xffffffff;
 
 /// Word 3 of a raw buffer's descriptor: 32-bit elements, and on RDNA the bounds check that counts
 /// bytes.
@@ -44,15 +44,15 @@ static Handle number(std::int64_t n, Loc loc) {
 
 static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
   if (!options.num_records_bytes)
-    return t.ir.constant(reach, i64, loc);
+    return t.ir.constant(kReach, i64, loc);
   const Handle &bytes = options.num_records_bytes->handle();
   if (auto *known = detail::hostAs<detail::HostNumber>(bytes);
-      known && (known->integer < 0 || known->integer > reach))
+      known && (known->integer < 0 || known->integer > kReach))
     throw TraceError(
         "a buffer of " + std::to_string(known->integer) + " bytes; its bound has 32 bits", loc);
   // A bound past 32 bits must not wrap to a small one.
   return t.use(detail::binary(BinaryOp::min, detail::convert(bytes, u64, loc),
-                              detail::convert(number(reach, loc), u64, loc), loc),
+                              detail::convert(number(kReach, loc), u64, loc), loc),
                loc);
 }
 
@@ -98,13 +98,13 @@ static void expectReachable(Tracer &t, const Tensor &tensor, Loc loc) {
   detail::HostValue view = detail::hostView(cosize(tensor, loc).handle(), loc);
   if (auto *known = std::get_if<layout::IntTuple>(&view); known && known->leaf().isStatic()) {
     const std::int64_t elements = known->leaf().value();
-    if (elements / 8 > reach / std::max(tensor.dtype(loc).memory_bits(), 1))
+    if (elements / 8 > kReach / std::max(tensor.dtype(loc).memory_bits(), 1))
       refuseLarge(tensor, std::to_string(elements) + " elements", loc);
     return;
   }
   if (!t.kernel.hasLargeTensor)
     return;
-  Handle tooLarge = detail::binary(BinaryOp::gt, bytesOf(tensor, loc), number(reach, loc), loc);
+  Handle tooLarge = detail::binary(BinaryOp::gt, bytesOf(tensor, loc), number(kReach, loc), loc);
   if_(Boolean(tooLarge), [&] { impl::intrinsic("llvm.trap", {}, {}, loc); }, loc);
 }
 

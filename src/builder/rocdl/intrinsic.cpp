@@ -52,12 +52,12 @@ Handle intrinsic(const char *name, ResultType result, std::initializer_list<Intr
 }
 
 Handle inlineAsm(const char *text, const char *constraints, ResultType result,
-                 std::initializer_list<IntrinsicArg> arguments, bool side_effects, Loc loc) {
+                 std::initializer_list<IntrinsicArg> arguments, bool sideEffects, Loc loc) {
   Tracer &t = Tracer::require("inline_asm", loc);
   mlir::Type type = typeOf(t, result);
   auto op = t.create<mlir::LLVM::InlineAsmOp>(loc, type ? mlir::TypeRange(type) : mlir::TypeRange(),
                                               valuesOf(t, arguments, loc), text, constraints,
-                                              side_effects, /*is_align_stack=*/false,
+                                              sideEffects, /*is_align_stack=*/false,
                                               mlir::LLVM::tailcallkind::TailCallKind::None,
                                               mlir::LLVM::AsmDialectAttr(), mlir::ArrayAttr());
   return type ? t.wrap(op.getRes(), result.type, loc) : Handle();

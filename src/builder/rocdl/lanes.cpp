@@ -11,7 +11,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
 using detail::Handle;
-namespace ROCDL = mlir::ROCDL;
+namespace rocdl = mlir::ROCDL;
 
 namespace rocdl {
 
@@ -50,10 +50,10 @@ static Numeric on32Bits(const char *what, const Numeric &x, Loc loc,
   return Numeric(detail::bitcast(fn(detail::bitcast(x.handle(), i32, loc)), type, loc));
 }
 
-Numeric ds_bpermute(const Numeric &byte_index, const Numeric &x, Loc loc) {
+Numeric ds_bpermute(const Numeric &byteIndex, const Numeric &x, Loc loc) {
   Tracer &t = Tracer::require("ds_bpermute", loc);
   return on32Bits("ds_bpermute", x, loc, [&](const Handle &bits) {
-    mlir::Value index = value(t, byte_index.handle(), loc), from = t.use(bits, loc);
+    mlir::Value index = value(t, byteIndex.handle(), loc), from = t.use(bits, loc);
     return t.wrap(t.create<ROCDL::DsBpermuteOp>(loc, t.builder().getI32Type(), index, from), i32,
                   loc);
   });
@@ -96,8 +96,8 @@ Index3 cluster_workgroup_id(Loc loc) {
           part("llvm.amdgcn.cluster.workgroup.id.z")};
 }
 
-Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_mask, int bank_mask,
-                   bool bound_control, Loc loc) {
+Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int rowMask, int bankMask,
+                   bool boundControl, Loc loc) {
   Tracer &t = Tracer::require("update_dpp", loc);
   if (old.dtype(loc) != x.dtype(loc))
     throw TraceError("update_dpp takes two values of one type, not an old one of " +
@@ -105,14 +105,13 @@ Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int row_ma
                          std::string(x.dtype(loc).name()),
                      loc);
   builder::immediate("the control of update_dpp", control, 0x1ff, loc);
-  builder::immediate("the row mask of update_dpp", row_mask, 15, loc);
-  builder::immediate("the bank mask of update_dpp", bank_mask, 15, loc);
+  builder::immediate("the row mask of update_dpp", rowMask, 15, loc);
+  builder::immediate("the bank mask of update_dpp", bankMask, 15, loc);
   mlir::Value v = value(t, x.handle(), loc), before = value(t, old.handle(), loc);
   auto bits = [](int field) { return static_cast<std::uint32_t>(field); };
-  return Numeric(
-      t.wrap(t.create<ROCDL::DPPUpdateOp>(loc, v.getType(), before, v, bits(control),
-                                          bits(row_mask), bits(bank_mask), bound_control),
-             x.dtype(loc), loc));
+  return Numeric(t.wrap(t.create<ROCDL::DPPUpdateOp>(loc, v.getType(), before, v, bits(control),
+                                                     bits(rowMask), bits(bankMask), boundControl),
+                        x.dtype(loc), loc));
 }
 
 static Numeric approximation(const char *name, const char *intrinsicName, const Numeric &x,

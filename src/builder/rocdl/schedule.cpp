@@ -11,7 +11,7 @@
 FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
-namespace ROCDL = mlir::ROCDL;
+namespace rocdl = mlir::ROCDL;
 
 namespace rocdl {
 

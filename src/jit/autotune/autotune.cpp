@@ -22,9 +22,9 @@ struct Attempt {
 };
 
 std::string cacheDirectory() {
-  if (auto named = support::env::autotuneCacheDir.get())
+  if (auto named = support::env::kAutotuneCacheDir.get())
     return *named;
-  if (auto home = support::env::home.get())
+  if (auto home = support::env::kHome.get())
     return *home + "/.flydsl/autotune";
   return {};
 }
@@ -217,9 +217,9 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
   jit::WinnerIdentity shipped = cached;
   shipped.library.clear();
   const jit::WinnerDirectory cache{cacheDirectory(), support::Trust::ofCaches()};
-  const jit::WinnerDirectory artifacts{support::env::autotuneConfigDir.get().value_or(""),
+  const jit::WinnerDirectory artifacts{support::env::kAutotuneConfigDir.get().value_or(""),
                                        support::Trust::named()};
-  const bool forced = support::env::autotune.get();
+  const bool forced = support::env::kAutotune.get();
 
   AutotuneResult result;
   if (!forced) {

@@ -65,7 +65,7 @@ std::string pathOf(const WinnerDirectory &directory, const Json &identity,
 }
 
 /// More bytes than any winner has.
-constexpr std::uint64_t maxWinnerBytes = 1 << 20;
+constexpr std::uint64_t kMaxWinnerBytes = 1 << 20;
 
 } // namespace
 
@@ -76,7 +76,7 @@ std::optional<Config> readWinner(const WinnerDirectory &directory, const WinnerI
   try {
     if (std::string problem = support::distrust(directory.path, directory.trust); !problem.empty())
       throw Error(problem);
-    support::FileContents file = support::readAll(path, maxWinnerBytes, directory.trust);
+    support::FileContents file = support::readAll(path, kMaxWinnerBytes, directory.trust);
     if (file.absent)
       return std::nullopt;
     if (!file.bytes)

@@ -29,7 +29,7 @@ const KernelMetadata &CodeObject::kernel() const {
 
 namespace {
 
-constexpr std::uint32_t encodingVersion = 1;
+constexpr std::uint32_t kEncodingVersion = 1;
 
 /// Visits every field of the metadata in one fixed order; encoding and decoding share it.
 template <class Codec> void visit(Codec &codec, KernelArgument &argument) {
@@ -136,7 +136,7 @@ std::vector<std::uint8_t> encodeMetadata(const CodeObject &object) {
   copy.kernels = object.kernels;
   copy.times = object.times;
   Encoder encoder;
-  std::uint32_t version = encodingVersion;
+  std::uint32_t version = kEncodingVersion;
   encoder(version);
   visit(encoder, copy);
   return std::move(encoder.out);
@@ -146,9 +146,9 @@ CodeObject decodeMetadata(const std::uint8_t *data, std::size_t size) {
   Decoder decoder{data, data + size};
   std::uint32_t version = 0;
   decoder(version);
-  if (version != encodingVersion)
+  if (version != kEncodingVersion)
     throw Error("code object metadata of version " + std::to_string(version) + ", expected " +
-                std::to_string(encodingVersion));
+                std::to_string(kEncodingVersion));
   CodeObject object;
   visit(decoder, object);
   if (decoder.at != decoder.end)

@@ -30,7 +30,7 @@ public:
     header_ = read<Elf64_Ehdr>(0);
     if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB)
       refuse("not a 64-bit little-endian ELF");
-    if (header_.e_machine != amdgpuMachine)
+    if (header_.e_machine != kAmdgpuMachine)
       refuse("ELF machine " + std::to_string(header_.e_machine));
     if (header_.e_type != ET_DYN)
       refuse("not linked (ELF type " + std::to_string(header_.e_type) + ")");
@@ -64,7 +64,7 @@ public:
         if (content > end || note.n_descsz > end - content)
           refuse("a note runs out of its segment");
         bool amdgpu = note.n_namesz == 7 && std::memcmp(range(name, 7), "AMDGPU", 7) == 0;
-        if (amdgpu && note.n_type == metadataNote) {
+        if (amdgpu && note.n_type == kMetadataNote) {
           const std::uint8_t *data = range(content, note.n_descsz);
           Json map = Json::from_msgpack(data, data + note.n_descsz, /*strict=*/true,
                                         /*allow_exceptions=*/false);
@@ -102,8 +102,8 @@ public:
   }
 
 private:
-  static constexpr std::uint16_t amdgpuMachine = 224;
-  static constexpr std::uint32_t metadataNote = 32;
+  static constexpr std::uint16_t kAmdgpuMachine = 224;
+  static constexpr std::uint32_t kMetadataNote = 32;
   static std::uint64_t padded(std::uint64_t size) { return (size + 3) & ~std::uint64_t(3); }
   Elf64_Shdr sectionAt(unsigned index) const {
     return read<Elf64_Shdr>(header_.e_shoff + std::uint64_t(index) * sizeof(Elf64_Shdr));

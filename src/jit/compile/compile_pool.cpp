@@ -90,7 +90,7 @@ std::exception_ptr CompilePool::lostByFork() {
 }
 
 static unsigned threadsFromEnvironment() {
-  return support::env::compileThreads.asked().value_or(std::thread::hardware_concurrency());
+  return support::env::kCompileThreads.asked().value_or(std::thread::hardware_concurrency());
 }
 
 CompilePool &CompilePool::process() {

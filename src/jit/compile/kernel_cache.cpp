@@ -16,7 +16,7 @@ namespace flydsl::jit {
 
 /// How long one process waits for another that compiles the same kernel, before it compiles it as
 /// well.
-static constexpr std::chrono::milliseconds otherProcess{120'000};
+static constexpr std::chrono::milliseconds kOtherProcess{120'000};
 
 /// Held while the cache of the process is made, which reads the environment and so waits for its
 /// first use.
@@ -113,7 +113,7 @@ CachedKernel KernelCache::fetch(const cache::Key &key, const std::string &kernel
           return cache::Blob{encodeMetadata(*fresh), fresh->bytes};
         };
         bool made = false;
-        cache::Blob blob = disk_.loadOrMake(key, otherProcess, make, made);
+        cache::Blob blob = disk_.loadOrMake(key, kOtherProcess, make, made);
         if (made)
           return fresh;
         if (auto object = decode(std::move(blob), key, target, check))

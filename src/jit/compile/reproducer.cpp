@@ -17,7 +17,7 @@
 namespace flydsl::jit {
 
 /// The most time that printing takes: a damaged module might be printed for ever.
-static constexpr unsigned printingSeconds = 30;
+static constexpr unsigned kPrintingSeconds = 30;
 
 static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &options) {
   std::string pipeline = "builtin.module(";
@@ -49,7 +49,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
   auto text = std::make_shared<std::string>();
   GuardOutcome outcome =
       runGuarded([text, module, options](Guard &) { *text = reproducerText(module, options); },
-                 printingSeconds);
+                 kPrintingSeconds);
   bool written = outcome.kind == GuardOutcome::finished && writeDump(path, *text).empty();
   if (llvmModule) {
     text = std::make_shared<std::string>();
@@ -58,7 +58,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
           llvm::raw_string_ostream stream(*text);
           llvmModule->print(stream, nullptr);
         },
-        printingSeconds);
+        kPrintingSeconds);
     if (outcome.kind == GuardOutcome::finished)
       (void)writeDump(dump.folder() + "/failed.ll", *text);
   }

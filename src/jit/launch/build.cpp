@@ -164,8 +164,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 /// Whether findings of the emulator's checks will name C++ lines of this code: the checks are on,
 /// and the emulator launches it. On a GPU the variable changes nothing, and least of all the key.
 static bool linesForFindings() {
-  const std::string checks = support::env::emulatorCheck.get().value_or("none");
-  if (checks == "none" || checks == "0" || support::env::debugInfo.given())
+  const std::string checks = support::env::kEmulatorCheck.get().value_or("none");
+  if (checks == "none" || checks == "0" || support::env::kDebugInfo.given())
     return false;
   try {
     return runtime::driver().isEmulator;

@@ -23,7 +23,7 @@ void write(const std::string &path, std::span<const std::uint8_t> data,
 
 /// What is in the file already; nothing where there is none.
 std::vector<runtime::AotCode> codesIn(const std::string &path, const std::source_location &where) {
-  support::FileContents file = support::readAll(path, runtime::maxAotBytes);
+  support::FileContents file = support::readAll(path, runtime::kMaxAotBytes);
   if (file.absent)
     return {};
   try {
@@ -59,7 +59,7 @@ std::string headerText(const std::string &path, const std::vector<runtime::AotCo
     symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   std::string text = "/* Kernels compiled ahead of time, for flydsl::load_aot:\n";
   for (const runtime::AotCode &code : codes) {
-    const runtime::KernelFacts &facts = code.facts;
+    const runtime::LaunchFacts &facts = code.facts;
     // A name may be any text; here it stays a comment.
     text += " *   " + support::inComment(code.title()) + ", " + support::inComment(facts.target);
     if (facts.block[0])

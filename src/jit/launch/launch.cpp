@@ -14,7 +14,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-bool compile_only() { return support::env::compileOnly.get(); }
+bool compile_only() { return support::env::kCompileOnly.get(); }
 
 namespace detail {
 using namespace flydsl::runtime;
@@ -35,7 +35,7 @@ std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
 
 namespace {
 
-constexpr std::uint64_t noBlock = 0;
+constexpr std::uint64_t kNoBlock = 0;
 
 /// The workgroup size as a signature word; what is over 16 bits can't be a block and is refused
 /// before it is used.
@@ -138,7 +138,7 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   const Target target = jit::chooseTarget(config.arch, where);
   if (!any)
     checkBlockFor(kernel.spec, block, target.id(), where);
-  pack.setBlock(any ? noBlock : blockWord(block));
+  pack.setBlock(any ? kNoBlock : blockWord(block));
   const std::vector<ArgType> types = pack.types();
   return Executable(jit::build(kernel.spec, types,
                                any ? std::array<unsigned, 3>{0, 0, 0} : extents(block), target,
@@ -153,7 +153,7 @@ void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &conf
                  const std::source_location &where) {
   if (pack.error() || !bound.entry.sameTypes(pack)) [[unlikely]]
     refuseTypes(bound.executable->facts.name, pack, bound.entry.words(), where);
-  if (bound.block == noBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
+  if (bound.block == kNoBlock || !plausible(config.block) || blockWord(config.block) != bound.block)
       [[unlikely]] {
     if (const auto &made = bound.executable->facts.block; !givesBlock(config) && made[0])
       return launchBound(bound, pack, withBlock(config, made), where);

@@ -12,9 +12,9 @@
 namespace flydsl::runtime {
 namespace {
 
-constexpr const char *hipNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
-                                    "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"};
-constexpr const char *emulatorName = "libflydsl_emulator.so";
+constexpr const char *kHipNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
+                                     "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"};
+constexpr const char *kEmulatorName = "libflydsl_emulator.so";
 
 std::string fileOf(void *address) {
   Dl_info info;
@@ -96,20 +96,20 @@ std::unique_ptr<HipFunctions> openHip(Attempts &attempts) {
   if (dlsym(RTLD_DEFAULT, "hipModuleLaunchKernel"))
     if (auto table = bind(RTLD_DEFAULT, "the HIP functions of this process", attempts))
       return table;
-  for (const char *name : hipNames)
+  for (const char *name : kHipNames)
     if (auto table = open(name, attempts))
       return table;
   return nullptr;
 }
 
 std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
-  if (auto path = support::env::emulatorLibrary.get())
+  if (auto path = support::env::kEmulatorLibrary.get())
     return open(*path, attempts);
   // Beside the library (or the program) that this code is in; in a build tree and an installation
   // alike.
   std::filesystem::path self = fileOf(reinterpret_cast<void *>(&openHip));
   for (std::filesystem::path folder : {self.parent_path(), self.parent_path() / ".." / "lib"}) {
-    std::filesystem::path candidate = folder / emulatorName;
+    std::filesystem::path candidate = folder / kEmulatorName;
     std::error_code ignored;
     if (!std::filesystem::exists(candidate, ignored)) {
       attempts.add(candidate.string() + ": no such file");
@@ -118,7 +118,7 @@ std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
     if (auto table = open(candidate.string(), attempts))
       return table;
   }
-  return open(emulatorName, attempts);
+  return open(kEmulatorName, attempts);
 }
 
 } // namespace flydsl::runtime

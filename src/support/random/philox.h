@@ -17,12 +17,12 @@ namespace random::algorithm {
 /// Of words of type T: the factors of a round, and what the key grows by from round to round.
 template <class T> struct PhiloxConstants;
 template <> struct PhiloxConstants<std::uint32_t> {
-  static constexpr std::uint32_t factors[] = {0xd2511f53, 0xcd9e8d57};
-  static constexpr std::uint32_t keySteps[] = {0x9e3779b9, 0xbb67ae85};
+  static constexpr std::uint32_t kFactors[] = {0xd2511f53, 0xcd9e8d57};
+  static constexpr std::uint32_t kKeySteps[] = {0x9e3779b9, 0xbb67ae85};
 };
 template <> struct PhiloxConstants<std::uint64_t> {
-  static constexpr std::uint64_t factors[] = {0xd2e7470ee14c6c93, 0xca5a826395121157};
-  static constexpr std::uint64_t keySteps[] = {0x9e3779b97f4a7c15, 0xbb67ae8584caa73b};
+  static constexpr std::uint64_t kFactors[] = {0xd2e7470ee14c6c93, 0xca5a826395121157};
+  static constexpr std::uint64_t kKeySteps[] = {0x9e3779b97f4a7c15, 0xbb67ae8584caa73b};
 };
 
 /// A product of two words has the bits of two.

@@ -10,12 +10,12 @@ class FlyTypeConverter : public TypeConverter {
 public:
   explicit FlyTypeConverter(const LoweringTarget &target);
 
-  const LoweringTarget &getTarget() const { return target; }
+  const LoweringTarget &getTarget() const { return target_; }
   /// Whether atoms and address spaces of this dialect are the target's or every target's.
   bool isTaken(Dialect &dialect) const;
 
 private:
-  const LoweringTarget &target;
+  const LoweringTarget &target_;
 };
 
 /// Adds the patterns of pointers, views, loads and stores, and shared memory.

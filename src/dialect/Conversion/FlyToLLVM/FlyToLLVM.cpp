@@ -78,24 +78,24 @@ LogicalResult eraseDeadConstructors(Operation *root) {
 /// A target without a dialect of its own: address spaces have the given numbers.
 class PlainTarget final : public LoweringTarget {
 public:
-  explicit PlainTarget(std::array<unsigned, 4> spaces) : spaces(spaces) {}
+  explicit PlainTarget(std::array<unsigned, 4> spaces) : spaces_(spaces) {}
 
   unsigned getLLVMAddressSpace(AddressSpace space) const override {
     switch (space) {
     case AddressSpace::Generic:
-      return spaces[0];
+      return spaces_[0];
     case AddressSpace::Global:
-      return spaces[1];
+      return spaces_[1];
     case AddressSpace::Shared:
-      return spaces[2];
+      return spaces_[2];
     case AddressSpace::Register:
-      return spaces[3];
+      return spaces_[3];
     }
     llvm_unreachable("all address spaces are above");
   }
 
 private:
-  std::array<unsigned, 4> spaces;
+  std::array<unsigned, 4> spaces_;
 };
 
 struct ConvertFlyToLLVM : impl::ConvertFlyToLLVMPassBase<ConvertFlyToLLVM> {
@@ -164,7 +164,7 @@ LogicalResult convertFlyToLLVM(Operation *root, const LoweringTarget &target) {
   return eraseDeadConstructors(root);
 }
 
-FlyTypeConverter::FlyTypeConverter(const LoweringTarget &target) : target(target) {
+FlyTypeConverter::FlyTypeConverter(const LoweringTarget &target) : target_(target) {
   addConversion([](Type type) { return type; });
   addConversion([](FloatType type) -> Type { return storedElementType(type); });
   addConversion([](VectorType type) -> Type {
@@ -184,7 +184,7 @@ FlyTypeConverter::FlyTypeConverter(const LoweringTarget &target) : target(target
     AddressSpaceInterface space = type.getSpace();
     if (auto own = dyn_cast<AddressSpaceAttr>(space))
       return LLVM::LLVMPointerType::get(type.getContext(),
-                                        this->target.getLLVMAddressSpace(own.getValue()));
+                                        this->target_.getLLVMAddressSpace(own.getValue()));
     auto descriptor = dyn_cast<DescriptorLoweringInterface>(type.getAddressSpace());
     return descriptor && isTaken(space.getDialect()) ? descriptor.getConvertedType(type) : Type();
   });
@@ -199,7 +199,7 @@ FlyTypeConverter::FlyTypeConverter(const LoweringTarget &target) : target(target
 }
 
 bool FlyTypeConverter::isTaken(Dialect &dialect) const {
-  return isa<FlyDialect>(dialect) || dialect.getNamespace() == target.getDialect();
+  return isa<FlyDialect>(dialect) || dialect.getNamespace() == target_.getDialect();
 }
 
 } // namespace mlir::fly

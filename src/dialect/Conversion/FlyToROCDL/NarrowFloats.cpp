@@ -55,44 +55,46 @@ StringRef nativeName(const Processor *processor, Type type) {
 /// Arithmetic on scalars and vectors of 32 bits an element.
 class Words {
 public:
-  Words(OpBuilder &builder, Location loc, Type like) : b(builder), loc(loc), shape(like) {}
+  Words(OpBuilder &builder, Location loc, Type like) : b_(builder), loc_(loc), shape_(like) {}
 
   Type of(Type element) const {
-    auto vector = dyn_cast<VectorType>(shape);
+    auto vector = dyn_cast<VectorType>(shape_);
     return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
   }
-  Value word(uint32_t v) const { return constant(b.getI32IntegerAttr(static_cast<int32_t>(v))); }
-  Value number(float v) const { return constant(b.getF32FloatAttr(v)); }
-  Value bits(Value v) const { return cast(v, b.getI32Type()); }
-  Value asFloat(Value v) const { return cast(v, b.getF32Type()); }
-  template <class Op> Value op(Value x, Value y) const { return Op::create(b, loc, x, y); }
+  Value word(uint32_t v) const { return constant(b_.getI32IntegerAttr(static_cast<int32_t>(v))); }
+  Value number(float v) const { return constant(b_.getF32FloatAttr(v)); }
+  Value bits(Value v) const { return cast(v, b_.getI32Type()); }
+  Value asFloat(Value v) const { return cast(v, b_.getF32Type()); }
+  template <class Op> Value op(Value x, Value y) const { return Op::create(b_, loc_, x, y); }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) const {
-    return arith::CmpIOp::create(b, loc, predicate, x, y);
+    return arith::CmpIOp::create(b_, loc_, predicate, x, y);
   }
-  Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
+  Value select(Value c, Value x, Value y) const {
+    return arith::SelectOp::create(b_, loc_, c, x, y);
+  }
   Value cast(Value v, Type element) const {
-    return v.getType() == of(element) ? v : arith::BitcastOp::create(b, loc, of(element), v);
+    return v.getType() == of(element) ? v : arith::BitcastOp::create(b_, loc_, of(element), v);
   }
   Value resize(Value v, int width) const {
-    Type type = of(b.getIntegerType(width));
+    Type type = of(b_.getIntegerType(width));
     const unsigned now = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth();
     if (now == static_cast<unsigned>(width))
       return v;
     if (now < static_cast<unsigned>(width))
-      return arith::ExtUIOp::create(b, loc, type, v);
-    return arith::TruncIOp::create(b, loc, type, v);
+      return arith::ExtUIOp::create(b_, loc_, type, v);
+    return arith::TruncIOp::create(b_, loc_, type, v);
   }
 
 private:
   Value constant(TypedAttr value) const {
     if (auto vector = dyn_cast<VectorType>(of(value.getType())))
-      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, Attribute(value)));
-    return arith::ConstantOp::create(b, loc, value);
+      return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(vector, Attribute(value)));
+    return arith::ConstantOp::create(b_, loc_, value);
   }
 
-  OpBuilder &b;
-  Location loc;
-  Type shape;
+  OpBuilder &b_;
+  Location loc_;
+  Type shape_;
 };
 
 /// The f32 of a narrow number's bits.

@@ -53,7 +53,7 @@ class CopyWalk {
 public:
   CopyWalk(CopyAtomType atom, const CopyOperands &whole,
            llvm::function_ref<LogicalResult(const CopyOperands &)> fn)
-      : atom(atom), whole(whole), fn(fn) {}
+      : atom_(atom), whole_(whole), fn_(fn) {}
 
   LogicalResult run(const MemRefValue &src, const MemRefValue &dst,
                     std::optional<MemRefValue> pred) {
@@ -95,7 +95,7 @@ private:
   /// Refuses a copy of more calls than a program can hold, before the first call is made.
   void count(int64_t calls) const {
     if (calls > kMostCalls)
-      fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole.src),
+      fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole_.src),
            " in a loop over tiles");
   }
 
@@ -116,7 +116,7 @@ private:
     int64_t values = staticSize(linearOf(src).shape(), "copy");
     if (values != staticSize(linearOf(dst).shape(), "copy"))
       fail("source ", linearOf(src), " and destination ", linearOf(dst), " have different sizes");
-    int64_t perCall = elementsPerCall(atom, src.iterator.type.getElemTy());
+    int64_t perCall = elementsPerCall(atom_, src.iterator.type.getElemTy());
     if (values % perCall != 0)
       fail("an atom that copies ", perCall, " elements does not fit into ", linearOf(src),
            " a whole number of times");
@@ -142,14 +142,14 @@ private:
       if (!isLinear(*side, perCall).value_or(true))
         fail("an atom that copies ", perCall, " elements at once does not find them in ",
              str(side->layout), ", whose swizzle takes them apart; a narrower atom does");
-    if (perCall > 1 && isa<CopyOpUniversalCopyType>(atom.getCopyOp()))
+    if (perCall > 1 && isa<CopyOpUniversalCopyType>(atom_.getCopyOp()))
       for (const MemRefValue *side : {&src, &dst})
         if (const IntTuple &stride = linearOf(*side).stride();
             stride.isLeaf() && stride.leaf().isStatic() && stride.leaf().value() > 1)
           fail("an atom that copies ", perCall, " elements at once takes neighbours, but those of ",
                linearOf(*side), " are apart; a narrower atom copies them one by one");
-    count(++calls);
-    return fn({src, dst, pred});
+    count(++calls_);
+    return fn_({src, dst, pred});
   }
 
   LogicalResult split(const MemRefValue &from, const MemRefValue &to,
@@ -169,10 +169,10 @@ private:
     return success();
   }
 
-  CopyAtomType atom;
-  const CopyOperands &whole;
-  llvm::function_ref<LogicalResult(const CopyOperands &)> fn;
-  int64_t calls = 0;
+  CopyAtomType atom_;
+  const CopyOperands &whole_;
+  llvm::function_ref<LogicalResult(const CopyOperands &)> fn_;
+  int64_t calls_ = 0;
 };
 
 } // namespace

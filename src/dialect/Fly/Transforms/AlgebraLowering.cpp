@@ -51,13 +51,13 @@ Int AlgebraLowering::scalarOf(Value value, Operation *user, int64_t divisor) {
   if (std::optional<int64_t> c = constantValue(value))
     return Int(*c);
   unsigned bits = value.getType().getIntOrFloatBitWidth();
-  ExprRef expr = exprs.exprOf(value, user, divisor, makesShape(user));
+  ExprRef expr = exprs_.exprOf(value, user, divisor, makesShape(user));
   return Int::dynamic(bits > 32 ? 64 : 32, divisor, expr);
 }
 
 FailureOr<SymbolicValue> AlgebraLowering::get(Value value, Operation *user) {
-  auto it = known.find(value);
-  if (it != known.end())
+  auto it = known_.find(value);
+  if (it != known_.end())
     return it->second;
 
   Type type = value.getType();
@@ -74,10 +74,10 @@ FailureOr<SymbolicValue> AlgebraLowering::get(Value value, Operation *user) {
     return user->emitOpError("operand of type ")
            << type << " is not made by a constructor; run fly-rewrite-func-signature first";
   if (auto memref = std::get_if<MemRefValue>(&anonymous)) {
-    OpBuilder builder(context);
+    OpBuilder builder(context_);
     builder.setInsertionPointAfterValue(value);
     SymbolicValue symbolic{*memref, GetIterOp::create(builder, value.getLoc(), value), value};
-    known[value] = symbolic;
+    known_[value] = symbolic;
     return symbolic;
   }
   return SymbolicValue{anonymous, {}, value};
@@ -119,19 +119,19 @@ LogicalResult AlgebraLowering::evaluate(AlgebraOpInterface op) {
       if (!expr)
         return op->emitOpError("operand has a number that no operation gives");
       Type type = result.getType();
-      Value number = exprs.materializeAs(builder, op.getLoc(), expr, type);
+      Value number = exprs_.materializeAs(builder, op.getLoc(), expr, type);
       result.replaceAllUsesWith(number);
       continue;
     }
     bool isNormal = isa<MakeIntTupleOp>(op.getOperation());
-    known[result] = SymbolicValue{value, isPointerLike(value) ? base : Value(),
-                                  isNormal ? Value(result) : Value()};
+    known_[result] = SymbolicValue{value, isPointerLike(value) ? base : Value(),
+                                   isNormal ? Value(result) : Value()};
   }
   return success();
 }
 
 Value AlgebraLowering::materializeInt(OpBuilder &builder, Location loc, const Int &leaf) {
-  return exprs.materializeAs(builder, loc, leaf.expr(), builder.getIntegerType(leaf.width()));
+  return exprs_.materializeAs(builder, loc, leaf.expr(), builder.getIntegerType(leaf.width()));
 }
 
 Value AlgebraLowering::materializeTuple(OpBuilder &builder, Location loc, const IntTuple &tuple) {
@@ -139,7 +139,7 @@ Value AlgebraLowering::materializeTuple(OpBuilder &builder, Location loc, const 
   for (const Int &leaf : tuple.leaves())
     if (leaf.isDynamic())
       numbers.push_back(materializeInt(builder, loc, leaf));
-  return MakeIntTupleOp::create(builder, loc, IntTupleType::get(context, tuple), numbers);
+  return MakeIntTupleOp::create(builder, loc, IntTupleType::get(context_, tuple), numbers);
 }
 
 Value AlgebraLowering::materializeLayout(OpBuilder &builder, Location loc,
@@ -154,9 +154,9 @@ Value AlgebraLowering::materializeLayout(OpBuilder &builder, Location loc,
       [&](const auto &function) -> Value {
         using T = std::decay_t<decltype(function)>;
         if constexpr (std::is_same_v<T, Swizzle>)
-          return StaticOp::create(builder, loc, SwizzleType::get(context, function));
+          return StaticOp::create(builder, loc, SwizzleType::get(context_, function));
         else if constexpr (std::is_same_v<T, CoordSwizzle>)
-          return StaticOp::create(builder, loc, CoordSwizzleType::get(context, function));
+          return StaticOp::create(builder, loc, CoordSwizzleType::get(context_, function));
         else
           return materializeLayout(builder, loc, function);
       },
@@ -177,35 +177,35 @@ Value AlgebraLowering::addOffset(OpBuilder &builder, Location loc, Value pointer
     auto space = cast<PointerType>(pointer.getType()).getSpace();
     auto mode = space.getAddressBits() <= 32 ? ExprMaterializer::Mode::Low32
                                              : ExprMaterializer::Mode::Exact;
-    numbers.push_back(exprs.materialize(builder, loc, offset.expr(), mode));
+    numbers.push_back(exprs_.materialize(builder, loc, offset.expr(), mode));
     leaf = Int::dynamic(numbers.front().getType().getIntOrFloatBitWidth(), offset.divisibility());
   }
   if (early) {
-    exprs.placeAfter(builder, pointer, numbers.empty() ? Value() : numbers.front());
+    exprs_.placeAfter(builder, pointer, numbers.empty() ? Value() : numbers.front());
     // Insert after the offsets that are there already, so that offsets keep the program's order.
     Block::iterator at = builder.getInsertionPoint();
-    if (at != builder.getInsertionBlock()->end() && moves.contains(&*at))
+    if (at != builder.getInsertionBlock()->end() && moves_.contains(&*at))
       builder.setInsertionPointAfter(endOfMoves(&*at));
   }
   auto tuple =
-      MakeIntTupleOp::create(builder, loc, IntTupleType::get(context, IntTuple(leaf)), numbers);
+      MakeIntTupleOp::create(builder, loc, IntTupleType::get(context_, IntTuple(leaf)), numbers);
   auto moved = AddOffsetOp::create(builder, loc, pointer, tuple);
-  moves[tuple] = moved;
-  moves[moved] = moved;
+  moves_[tuple] = moved;
+  moves_[moved] = moved;
   return moved;
 }
 
 Operation *AlgebraLowering::endOfMoves(Operation *op) {
   Operation *end = op;
   for (;;) {
-    Operation *known = moves.lookup(end), *next = known != end ? known : end->getNextNode();
-    if (!next || !moves.contains(next))
+    Operation *known = moves_.lookup(end), *next = known != end ? known : end->getNextNode();
+    if (!next || !moves_.contains(next))
       break;
     end = next;
   }
   // Let every operation on the way point to the end directly, for the next search.
   while (op != end) {
-    Operation *&slot = moves[op];
+    Operation *&slot = moves_[op];
     Operation *next = slot != op ? slot : op->getNextNode();
     slot = end;
     op = next;
@@ -225,7 +225,7 @@ LogicalResult AlgebraLowering::lowerAddOffset(AddOffsetOp op) {
     FailureOr<Value> made = materialize(builder, op.getLoc(), *from);
     if (failed(made))
       return failure();
-    known[op.getPtr()] =
+    known_[op.getPtr()] =
         SymbolicValue{PointerValue{cast<PointerType>(made->getType()), 0}, *made, *made};
   }
   return evaluate(cast<AlgebraOpInterface>(op.getOperation()));
@@ -260,7 +260,7 @@ Value AlgebraLowering::offsetPointer(OpBuilder &builder, Location loc, Value bas
     result = addOffset(builder, loc, result, Int(constant), /*early=*/true);
   if (!(cast<PointerType>(result.getType()).getSwizzle() == pointer.type.getSwizzle())) {
     Value swizzle =
-        StaticOp::create(builder, loc, SwizzleType::get(context, pointer.type.getSwizzle()));
+        StaticOp::create(builder, loc, SwizzleType::get(context_, pointer.type.getSwizzle()));
     result = ApplySwizzleOp::create(builder, loc, result, swizzle);
   }
   return result;
@@ -294,14 +294,14 @@ FailureOr<Value> AlgebraLowering::materialize(OpBuilder &builder, Location loc,
         else if constexpr (std::is_same_v<T, Layout> || std::is_same_v<T, ComposedLayout>)
           return materializeLayout(builder, loc, value);
         else if constexpr (std::is_same_v<T, Tile>)
-          return Value(StaticOp::create(builder, loc, TileType::get(context, value)));
+          return Value(StaticOp::create(builder, loc, TileType::get(context_, value)));
         else if constexpr (std::is_same_v<T, Swizzle>)
-          return Value(StaticOp::create(builder, loc, SwizzleType::get(context, value)));
+          return Value(StaticOp::create(builder, loc, SwizzleType::get(context_, value)));
         else if constexpr (std::is_same_v<T, CoordSwizzle>)
-          return Value(StaticOp::create(builder, loc, CoordSwizzleType::get(context, value)));
+          return Value(StaticOp::create(builder, loc, CoordSwizzleType::get(context_, value)));
         else if constexpr (std::is_same_v<T, ScalarValue>)
-          return exprs.materializeAs(builder, loc, value.value.expr(),
-                                     builder.getIntegerType(value.bits));
+          return exprs_.materializeAs(builder, loc, value.value.expr(),
+                                      builder.getIntegerType(value.bits));
         else if constexpr (std::is_same_v<T, PointerValue>)
           return offsetPointer(builder, loc, symbolic.base, value);
         else if constexpr (std::is_same_v<T, MemRefValue>)

@@ -29,16 +29,16 @@ struct SymbolicValue {
 class AlgebraLowering {
 public:
   AlgebraLowering(MLIRContext *context, DominanceInfo &dominance)
-      : context(context), exprs(dominance) {}
+      : context_(context), exprs_(dominance) {}
 
-  MLIRContext *getContext() const { return context; }
-  ExprMaterializer &getExprs() { return exprs; }
+  MLIRContext *getContext() const { return context_; }
+  ExprMaterializer &getExprs() { return exprs_; }
 
   /// The symbolic value of `value`. Errors are emitted at `user`, the operation that uses it.
   FailureOr<SymbolicValue> get(Value value, Operation *user);
   /// Records the symbolic value of `value`.
-  void set(Value value, SymbolicValue symbolic) { known[value] = std::move(symbolic); }
-  bool isKnown(Value value) const { return known.contains(value); }
+  void set(Value value, SymbolicValue symbolic) { known_[value] = std::move(symbolic); }
+  bool isKnown(Value value) const { return known_.contains(value); }
 
   /// Evaluates an operation of the algebra and records its results. Scalar results that have uses
   /// are replaced by arith operations.
@@ -68,12 +68,12 @@ private:
                   const flydsl::layout::Int &offset, bool early);
   flydsl::layout::Int scalarOf(Value value, Operation *user, int64_t divisor);
 
-  MLIRContext *context;
-  ExprMaterializer exprs;
-  llvm::DenseMap<Value, SymbolicValue> known;
+  MLIRContext *context_;
+  ExprMaterializer exprs_;
+  llvm::DenseMap<Value, SymbolicValue> known_;
   /// The operations that were made to move pointers. They stand in runs; each maps to itself or to
   /// a later operation of its run.
-  llvm::DenseMap<Operation *, Operation *> moves;
+  llvm::DenseMap<Operation *, Operation *> moves_;
 };
 
 /// Runs `fn`, turning a LayoutError into an error at `op`: a LogicalResult of a function that gives

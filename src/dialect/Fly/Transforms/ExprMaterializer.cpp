@@ -68,7 +68,7 @@ ExprRef ExprMaterializer::exprOf(Value value, Operation *user, int64_t divisor, 
             (!nonNegative || known.expr->range().isNonNegative()) &&
             (!known.promisedIn || known.promisedIn->findAncestorOpInBlock(*user)));
   };
-  SmallVector<Known, 1> &all = exprsOfValue[value];
+  SmallVector<Known, 1> &all = exprsOfValue_[value];
   for (const Known &known : llvm::reverse(all))
     if (holds(known))
       return known.expr;
@@ -83,8 +83,8 @@ ExprRef ExprMaterializer::exprOf(Value value, Operation *user, int64_t divisor, 
   flydsl::layout::ValueRange range = facts->range();
   if (nonNegative)
     range.lo = std::max<int64_t>(range.lo, 0);
-  ExprRef symbol = exprSymbol(symbolValues.size(), width, lcm, range);
-  symbolValues.push_back(value);
+  ExprRef symbol = exprSymbol(symbolValues_.size(), width, lcm, range);
+  symbolValues_.push_back(value);
   bool promises = divisor != 1 || nonNegative;
   all.push_back({symbol, promises ? user->getBlock() : nullptr});
   return symbol;
@@ -92,7 +92,7 @@ ExprRef ExprMaterializer::exprOf(Value value, Operation *user, int64_t divisor, 
 
 Value ExprMaterializer::constant(OpBuilder &builder, Location loc, int64_t value, Type type) {
   Block *entry = entryBlockOf(builder.getInsertionBlock());
-  Value &slot = constants[{entry, value, type}];
+  Value &slot = constants_[{entry, value, type}];
   if (!slot) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(entry);
@@ -119,14 +119,14 @@ Value ExprMaterializer::convert(OpBuilder &builder, Location loc, Value value, u
 }
 
 void ExprMaterializer::placeAfter(OpBuilder &builder, Value a, Value b) {
-  if (here)
+  if (here_)
     return;
   auto isConstant = [](Value v) { return !v || constantValue(v).has_value(); };
   Value later = isConstant(a) ? b : a;
   if (!isConstant(a) && !isConstant(b)) {
     Operation *defB = b.getDefiningOp();
-    bool aFirst = defB ? dominance.properlyDominates(a, defB)
-                       : !dominance.properlyDominates(b.getParentBlock(), a.getParentBlock()) &&
+    bool aFirst = defB ? dominance_.properlyDominates(a, defB)
+                       : !dominance_.properlyDominates(b.getParentBlock(), a.getParentBlock()) &&
                              b.getParentBlock() != a.getParentBlock();
     later = aFirst ? b : a;
   }
@@ -140,15 +140,15 @@ void ExprMaterializer::placeAfter(OpBuilder &builder, Value a, Value b) {
 }
 
 Value ExprMaterializer::cached(OpBuilder &builder, const Key &key) {
-  auto it = done.find(key);
-  if (it == done.end())
+  auto it = done_.find(key);
+  if (it == done_.end())
     return {};
   // Divisions stay where they were asked for, so a cached value may not dominate this place.
   Value value = it->second;
   Block *block = builder.getInsertionBlock();
   auto point = builder.getInsertionPoint();
-  if (point != block->end() ? dominance.properlyDominates(value, &*point)
-                            : dominance.dominates(value.getParentBlock(), block))
+  if (point != block->end() ? dominance_.properlyDominates(value, &*point)
+                            : dominance_.dominates(value.getParentBlock(), block))
     return value;
   return {};
 }
@@ -261,7 +261,7 @@ Value ExprMaterializer::emitLogic(OpBuilder &builder, Location loc, const ExprRe
     result = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
                                    constant(builder, loc, 0, value.getType()));
   }
-  done[key] = result;
+  done_[key] = result;
   return result;
 }
 
@@ -277,7 +277,7 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
   unsigned own = widthFor(*expr, mode);
   Value result;
   if (expr->isSymbol()) {
-    result = symbolValues[expr->symbol()];
+    result = symbolValues_[expr->symbol()];
     own = result.getType().getIntOrFloatBitWidth();
   } else if (isLogic(expr->op())) {
     result = emitLogic(builder, loc, expr, mode);
@@ -301,14 +301,14 @@ Value ExprMaterializer::emit(OpBuilder &builder, Location loc, const ExprRef &ex
     if (speculatable)
       placeAfter(builder, lhs, rhs);
     result = emitNode(builder, loc, *expr, width, lhs, rhs);
-    done[key] = result;
+    done_[key] = result;
     return result;
   }
   if (own != width) {
     placeAfter(builder, result, {});
     result = convert(builder, loc, result, width, expr->range().isNonNegative());
   }
-  done[key] = result;
+  done_[key] = result;
   return result;
 }
 
@@ -320,7 +320,7 @@ Value ExprMaterializer::materialize(OpBuilder &builder, Location loc, const Expr
 }
 
 void ExprMaterializer::remember(Value value, const ExprRef &expr) {
-  SmallVector<Known, 1> &all = exprsOfValue[value];
+  SmallVector<Known, 1> &all = exprsOfValue_[value];
   if (all.empty())
     all.push_back({expr, nullptr});
 }
@@ -337,9 +337,9 @@ Value ExprMaterializer::materializeAs(OpBuilder &builder, Location loc, const Ex
 
 Value ExprMaterializer::materializeHere(OpBuilder &builder, Location loc, const ExprRef &expr,
                                         Type type) {
-  here = true;
+  here_ = true;
   Value value = materializeAs(builder, loc, expr, type);
-  here = false;
+  here_ = false;
   return value;
 }
 

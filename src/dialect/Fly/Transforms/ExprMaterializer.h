@@ -18,7 +18,7 @@ namespace mlir::fly {
 
 class ExprMaterializer {
 public:
-  explicit ExprMaterializer(DominanceInfo &dominance) : dominance(dominance) {}
+  explicit ExprMaterializer(DominanceInfo &dominance) : dominance_(dominance) {}
 
   /// The expression of an i32 or i64 value that `user` takes: a constant, the expression that it
   /// was materialised from, or a symbol with what is known of its range. `divisor` and
@@ -30,7 +30,7 @@ public:
   /// follows from its parts.
   flydsl::layout::ExprRef promised(const flydsl::layout::ExprRef &expr, Operation *user,
                                    int64_t divisor) {
-    return expr->isSymbol() ? exprOf(symbolValues[expr->symbol()], user, divisor) : expr;
+    return expr->isSymbol() ? exprOf(symbolValues_[expr->symbol()], user, divisor) : expr;
   }
 
   /// How an expression is to be computed.
@@ -88,16 +88,16 @@ private:
   /// Records the expression that `value` was made from, if none is recorded yet.
   void remember(Value value, const flydsl::layout::ExprRef &expr);
 
-  DominanceInfo &dominance;
-  bool here = false; ///< whether nothing is placed before the builder's place
-  std::vector<Value> symbolValues;
+  DominanceInfo &dominance_;
+  bool here_ = false; ///< whether nothing is placed before the builder's place
+  std::vector<Value> symbolValues_;
   struct Known {
     flydsl::layout::ExprRef expr;
     Block *promisedIn; ///< where its promises hold; null where it has none
   };
-  llvm::DenseMap<Value, SmallVector<Known, 1>> exprsOfValue;
-  std::unordered_map<Key, Value, KeyHash> done;
-  llvm::DenseMap<std::tuple<Block *, int64_t, Type>, Value> constants;
+  llvm::DenseMap<Value, SmallVector<Known, 1>> exprsOfValue_;
+  std::unordered_map<Key, Value, KeyHash> done_;
+  llvm::DenseMap<std::tuple<Block *, int64_t, Type>, Value> constants_;
 };
 
 } // namespace mlir::fly

@@ -48,8 +48,8 @@ int64_t powerOfTwoIn(const ExprRef &e) {
 class Facts {
 public:
   ExprRef of(Value value, unsigned depth) {
-    auto it = known.find(value);
-    if (it != known.end())
+    auto it = known_.find(value);
+    if (it != known_.end())
       return it->second;
     ExprRef e;
     try {
@@ -57,7 +57,7 @@ public:
     } catch (const LayoutError &) { // constants whose exact result needs more than 64 bits
       e = symbol(value, fullRange(widthOf(value.getType())));
     }
-    known[value] = e;
+    known_[value] = e;
     return e;
   }
 
@@ -189,7 +189,7 @@ private:
     return unknown;
   }
 
-  llvm::DenseMap<Value, ExprRef> known;
+  llvm::DenseMap<Value, ExprRef> known_;
 };
 
 } // namespace

@@ -90,18 +90,18 @@ public:
         return;
       OpBuilder builder(load->getContext());
       builder.setInsertionPointAfter(load);
-      uses.push_back(
+      uses_.push_back(
           PrintOp::create(builder, load.getLoc(), builder.getStringAttr(""), load->getResults()));
     });
   }
   KeptLoads(const KeptLoads &) = delete;
   ~KeptLoads() {
-    for (PrintOp use : uses)
+    for (PrintOp use : uses_)
       use->erase();
   }
 
 private:
-  SmallVector<PrintOp> uses;
+  SmallVector<PrintOp> uses_;
 };
 
 struct LayoutLowering : impl::FlyLayoutLoweringPassBase<LayoutLowering> {

@@ -15,109 +15,109 @@ namespace {
 /// Collects printf's format and arguments.
 class Printf {
 public:
-  Printf(PrintOp op, AlgebraLowering &lowering) : op(op), lowering(lowering), builder(op) {}
+  Printf(PrintOp op, AlgebraLowering &lowering) : op_(op), lowering_(lowering), builder_(op) {}
 
   /// Adds literal text. Characters that mean something to printf are escaped.
   void text(StringRef s) {
     for (char c : s) {
-      format += c;
+      format_ += c;
       if (c == '%')
-        format += '%';
+        format_ += '%';
     }
   }
 
   LogicalResult value(Value v) {
     if (auto vector = dyn_cast<VectorType>(v.getType())) {
       if (vector.getRank() != 1 || vector.isScalable())
-        return op.emitOpError("can't print a value of type ") << vector;
-      format += '[';
+        return op_.emitOpError("can't print a value of type ") << vector;
+      format_ += '[';
       for (int64_t i = 0; i < vector.getNumElements(); ++i) {
-        format += i ? ", " : "";
+        format_ += i ? ", " : "";
         if (failed(
-                scalar(vector::ExtractOp::create(builder, op.getLoc(), v, ArrayRef<int64_t>{i}))))
+                scalar(vector::ExtractOp::create(builder_, op_.getLoc(), v, ArrayRef<int64_t>{i}))))
           return failure();
       }
-      format += ']';
+      format_ += ']';
       return success();
     }
     if (v.getType().isIntOrIndexOrFloat())
       return scalar(v);
-    FailureOr<SymbolicValue> symbolic = lowering.get(v, op);
+    FailureOr<SymbolicValue> symbolic = lowering_.get(v, op_);
     if (failed(symbolic))
       return failure();
     if (const IntTuple *t = symbolic->asTuple())
       tuple(*t);
     else if (const auto *layout = std::get_if<Layout>(&symbolic->value)) {
       tuple(layout->shape());
-      format += ':';
+      format_ += ':';
       tuple(layout->stride());
     } else if (const CoordTensorValue *tensor = symbolic->asCoordTensor()) {
       tuple(tensor->base);
     } else {
-      return op.emitOpError("can't print a value of type ") << v.getType();
+      return op_.emitOpError("can't print a value of type ") << v.getType();
     }
     return success();
   }
 
   void finish() {
-    format += '\n';
-    gpu::PrintfOp::create(builder, op.getLoc(), builder.getStringAttr(format), args);
-    op.erase();
+    format_ += '\n';
+    gpu::PrintfOp::create(builder_, op_.getLoc(), builder_.getStringAttr(format_), args_);
+    op_.erase();
   }
 
 private:
   void tuple(const IntTuple &t) {
     if (!t.isLeaf()) {
-      format += '(';
+      format_ += '(';
       for (int i = 0; i < t.rank(); ++i) {
-        format += i ? "," : "";
+        format_ += i ? "," : "";
         tuple(t[i]);
       }
-      format += ')';
+      format_ += ')';
       return;
     }
     if (!t.leaf().isDynamic())
       return text(t.leaf().str());
-    Value number = lowering.materializeInt(builder, op.getLoc(), t.leaf().withoutBasis());
-    args.push_back(number);
-    format += number.getType().isInteger(64) ? "%lld" : "%d";
+    Value number = lowering_.materializeInt(builder_, op_.getLoc(), t.leaf().withoutBasis());
+    args_.push_back(number);
+    format_ += number.getType().isInteger(64) ? "%lld" : "%d";
     for (int32_t mode : t.leaf().basis())
-      format += "E" + std::to_string(mode);
+      format_ += "E" + std::to_string(mode);
   }
 
   LogicalResult scalar(Value v) {
-    Location loc = op.getLoc();
+    Location loc = op_.getLoc();
     Type type = v.getType();
     if (isa<FloatType>(type)) {
       // printf takes doubles.
       if (type.getIntOrFloatBitWidth() < 64)
-        v = arith::ExtFOp::create(builder, loc, builder.getF64Type(), v);
+        v = arith::ExtFOp::create(builder_, loc, builder_.getF64Type(), v);
       else if (!type.isF64())
-        return op.emitOpError("can't print a value of type ") << type;
-      format += "%f";
+        return op_.emitOpError("can't print a value of type ") << type;
+      format_ += "%f";
     } else {
       unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
       if (bits > 64)
-        return op.emitOpError("can't print a value of type ") << type;
+        return op_.emitOpError("can't print a value of type ") << type;
       if (type.isIndex())
-        v = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), v);
+        v = arith::IndexCastOp::create(builder_, loc, builder_.getI64Type(), v);
       else if (bits == 1)
-        v = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), v);
+        v = arith::ExtUIOp::create(builder_, loc, builder_.getI32Type(), v);
       else if (bits < 32)
-        v = arith::ExtSIOp::create(builder, loc, builder.getI32Type(), v);
+        v = arith::ExtSIOp::create(builder_, loc, builder_.getI32Type(), v);
       else if (bits > 32 && bits < 64)
-        v = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), v);
-      format += bits > 32 ? "%lld" : "%d";
+        v = arith::ExtSIOp::create(builder_, loc, builder_.getI64Type(), v);
+      format_ += bits > 32 ? "%lld" : "%d";
     }
-    args.push_back(v);
+    args_.push_back(v);
     return success();
   }
 
-  PrintOp op;
-  AlgebraLowering &lowering;
-  OpBuilder builder;
-  std::string format;
-  SmallVector<Value> args;
+  PrintOp op_;
+  AlgebraLowering &lowering_;
+  OpBuilder builder_;
+  std::string format_;
+  SmallVector<Value> args_;
 };
 
 } // namespace

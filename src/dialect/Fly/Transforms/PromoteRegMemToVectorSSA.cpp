@@ -40,25 +40,25 @@ int64_t elementCount(Type type) {
 class Contents {
 public:
   Contents() = default;
-  Contents(Value whole, bool asPieces) : whole(whole), asPieces(asPieces) {}
+  Contents(Value whole, bool asPieces) : whole_(whole), asPieces_(asPieces) {}
 
   /// The whole memory as one vector.
   Value joined(OpBuilder &builder, Location loc) {
-    for (const Piece &piece : pieces)
+    for (const Piece &piece : pieces_)
       if (isa<VectorType>(piece.value.getType()))
-        whole = vector::InsertStridedSliceOp::create(builder, loc, piece.value, whole,
-                                                     ArrayRef<int64_t>{piece.offset},
-                                                     ArrayRef<int64_t>{1});
+        whole_ = vector::InsertStridedSliceOp::create(builder, loc, piece.value, whole_,
+                                                      ArrayRef<int64_t>{piece.offset},
+                                                      ArrayRef<int64_t>{1});
       else
-        whole = vector::InsertOp::create(builder, loc, piece.value, whole,
-                                         ArrayRef<int64_t>{piece.offset});
-    pieces.clear();
-    return whole;
+        whole_ = vector::InsertOp::create(builder, loc, piece.value, whole_,
+                                          ArrayRef<int64_t>{piece.offset});
+    pieces_.clear();
+    return whole_;
   }
 
   /// A vector of `size` elements that starts at `offset`; a scalar if `size` is 1.
   Value load(OpBuilder &builder, Location loc, int64_t offset, int64_t size, bool asVector) {
-    for (const Piece &piece : pieces) {
+    for (const Piece &piece : pieces_) {
       if (!piece.overlaps(offset, size))
         continue;
       bool isVector = isa<VectorType>(piece.value.getType());
@@ -67,29 +67,29 @@ public:
       return isVector ? slice(builder, loc, piece.value, offset - piece.offset, size, asVector)
                       : piece.value;
     }
-    if (llvm::any_of(pieces, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
+    if (llvm::any_of(pieces_, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
       joined(builder, loc);
-    return slice(builder, loc, whole, offset, size, asVector);
+    return slice(builder, loc, whole_, offset, size, asVector);
   }
 
   void store(OpBuilder &builder, Location loc, Value value, int64_t offset) {
     int64_t size = elementCount(value.getType());
-    if (!asPieces) {
-      pieces.push_back({offset, value});
+    if (!asPieces_) {
+      pieces_.push_back({offset, value});
       joined(builder, loc);
       return;
     }
-    if (value.getType() == whole.getType()) {
-      whole = value;
-      pieces.clear();
+    if (value.getType() == whole_.getType()) {
+      whole_ = value;
+      pieces_.clear();
       return;
     }
-    llvm::erase_if(pieces, [&](const Piece &piece) {
+    llvm::erase_if(pieces_, [&](const Piece &piece) {
       return offset <= piece.offset && piece.end() <= offset + size;
     });
-    if (llvm::any_of(pieces, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
+    if (llvm::any_of(pieces_, [&](const Piece &piece) { return piece.overlaps(offset, size); }))
       joined(builder, loc);
-    pieces.push_back({offset, value});
+    pieces_.push_back({offset, value});
   }
 
 private:
@@ -107,15 +107,15 @@ private:
               bool asVector) const {
     if (!asVector)
       return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{offset});
-    if (asPieces && size == elementCount(vector.getType()))
+    if (asPieces_ && size == elementCount(vector.getType()))
       return vector;
     return vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{offset},
                                                  ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
   }
 
-  Value whole;
-  bool asPieces = false;
-  SmallVector<Piece> pieces;
+  Value whole_;
+  bool asPieces_ = false;
+  SmallVector<Piece> pieces_;
 };
 
 /// What each promoted memory (the operation that makes it) contains at some point of the program.
@@ -131,16 +131,16 @@ struct Slot {
 /// Decides which memories can be values, and where each access points.
 class Analysis {
 public:
-  Analysis(FunctionOpInterface func, bool requireStatic) : requireStatic(requireStatic) {
+  Analysis(FunctionOpInterface func, bool requireStatic) : requireStatic_(requireStatic) {
     func->walk([&](MakePtrOp op) { addRoot(op); });
   }
 
-  bool failed() const { return sawError; }
-  const Roots &promoted() const { return roots; }
-  VectorType typeOf(Operation *root) const { return types.lookup(root); }
+  bool failed() const { return sawError_; }
+  const Roots &promoted() const { return roots_; }
+  VectorType typeOf(Operation *root) const { return types_.lookup(root); }
   std::optional<Slot> slotOf(Value pointer) const {
-    auto it = slots.find(pointer);
-    return it == slots.end() ? std::nullopt : std::optional(it->second);
+    auto it = slots_.find(pointer);
+    return it == slots_.end() ? std::nullopt : std::optional(it->second);
   }
 
 private:
@@ -160,9 +160,9 @@ private:
         if (!followUse(op, vector, use, pointers[i].second, pointers))
           return;
     for (auto [pointer, offset] : pointers)
-      slots[pointer] = {op, offset};
-    roots.insert(op);
-    types[op] = vector;
+      slots_[pointer] = {op, offset};
+    roots_.insert(op);
+    types_[op] = vector;
   }
 
   bool followUse(MakePtrOp root, VectorType vector, OpOperand &use, int64_t offset,
@@ -215,8 +215,8 @@ private:
   }
 
   void reportDynamic(MakePtrOp root, AddOffsetOp add) {
-    if (requireStatic) {
-      sawError = true;
+    if (requireStatic_) {
+      sawError_ = true;
       add.emitError("register memory is indexed by a value known only at run time; registers have "
                     "no addresses, use a "
                     "static index or shared memory")
@@ -228,21 +228,21 @@ private:
         "register memory indexed by a value known only at run time stays in scratch memory");
   }
 
-  bool requireStatic, sawError = false;
-  Roots roots;
-  llvm::DenseMap<Operation *, VectorType> types;
-  llvm::DenseMap<Value, Slot> slots;
+  bool requireStatic_, sawError_ = false;
+  Roots roots_;
+  llvm::DenseMap<Operation *, VectorType> types_;
+  llvm::DenseMap<Value, Slot> slots_;
 };
 
 class Promoter {
 public:
-  Promoter(const Analysis &analysis, bool asPieces) : analysis(analysis), asPieces(asPieces) {}
+  Promoter(const Analysis &analysis, bool asPieces) : analysis_(analysis), asPieces_(asPieces) {}
 
   void run(Block &block, State &state) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (analysis.promoted().contains(&op)) {
+      if (analysis_.promoted().contains(&op)) {
         OpBuilder builder(&op);
-        state[&op] = contents(ub::PoisonOp::create(builder, op.getLoc(), analysis.typeOf(&op)));
+        state[&op] = contents(ub::PoisonOp::create(builder, op.getLoc(), analysis_.typeOf(&op)));
       } else if (auto load = dyn_cast<PtrLoadOp>(op)) {
         promoteLoad(load, state);
       } else if (auto store = dyn_cast<PtrStoreOp>(op)) {
@@ -276,7 +276,7 @@ private:
   }
 
   void promoteLoad(PtrLoadOp op, State &state) {
-    std::optional<Slot> slot = analysis.slotOf(op.getPtr());
+    std::optional<Slot> slot = analysis_.slotOf(op.getPtr());
     if (!slot)
       return;
     OpBuilder builder(op);
@@ -289,12 +289,12 @@ private:
   }
 
   void promoteStore(PtrStoreOp op, State &state) {
-    std::optional<Slot> slot = analysis.slotOf(op.getPtr());
+    std::optional<Slot> slot = analysis_.slotOf(op.getPtr());
     if (!slot)
       return;
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    Type type = analysis.typeOf(slot->root).getElementType();
+    Type type = analysis_.typeOf(slot->root).getElementType();
     if (auto vector = dyn_cast<VectorType>(op.getValue().getType()))
       type = VectorType::get(vector.getShape(), type);
     Value value = cast(builder, loc, op.getValue(), type);
@@ -314,11 +314,11 @@ private:
         pointer = store.getPtr();
       if (!pointer)
         return;
-      if (std::optional<Slot> slot = analysis.slotOf(pointer); slot && state.contains(slot->root))
+      if (std::optional<Slot> slot = analysis_.slotOf(pointer); slot && state.contains(slot->root))
         touched.insert(slot->root);
     });
     SmallVector<Operation *> ordered;
-    for (Operation *root : analysis.promoted())
+    for (Operation *root : analysis_.promoted())
       if (touched.contains(root))
         ordered.push_back(root);
     return ordered;
@@ -336,7 +336,7 @@ private:
   SmallVector<Type> typesOf(ArrayRef<Operation *> roots) {
     SmallVector<Type> types;
     for (Operation *root : roots)
-      types.push_back(analysis.typeOf(root));
+      types.push_back(analysis_.typeOf(root));
     return types;
   }
 
@@ -431,17 +431,17 @@ private:
     for (Region *region : loop.getRegions()) {
       Block &block = region->front();
       for (Operation *root : roots)
-        inner[root] = contents(block.addArgument(analysis.typeOf(root), root->getLoc()));
+        inner[root] = contents(block.addArgument(analysis_.typeOf(root), root->getLoc()));
       run(block, inner);
       passOn(block.getTerminator(), roots, inner);
     }
     replace(op, loop, roots, state);
   }
 
-  Contents contents(Value whole) const { return Contents(whole, asPieces); }
+  Contents contents(Value whole) const { return Contents(whole, asPieces_); }
 
-  const Analysis &analysis;
-  const bool asPieces;
+  const Analysis &analysis_;
+  const bool asPieces_;
 };
 
 /// Erases the promoted memories and the pointers and views that are left of them.

@@ -67,15 +67,15 @@ Configuration Configuration::fromEnvironment() {
         result.error = error.what();
     }
   };
-  readInto(env::emulatorDevices, result.devices);
-  readInto(env::emulatorThreads, result.threads);
-  readInto(env::emulatorInstructionLimit, result.instructionLimit);
+  readInto(env::kEmulatorDevices, result.devices);
+  readInto(env::kEmulatorThreads, result.threads);
+  readInto(env::kEmulatorInstructionLimit, result.instructionLimit);
   uint64_t seconds = 0;
-  readInto(env::emulatorTimeout, seconds);
+  readInto(env::kEmulatorTimeout, seconds);
   result.timeLimit = std::chrono::seconds(seconds);
-  readInto(env::emulatorCounters, result.counters);
+  readInto(env::kEmulatorCounters, result.counters);
   env::EmulatorLog log;
-  readInto(env::emulatorLog, log);
+  readInto(env::kEmulatorLog, log);
   result.memoryBytes = hostMemory() >> 21 << 20;
   if (std::string text = variable("FLYDSL_EMULATOR_MEMORY");
       !text.empty() && !readMemory(text, result.memoryBytes))

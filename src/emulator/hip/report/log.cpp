@@ -14,7 +14,7 @@ LogLevel shownLevel() {
   static const LogLevel level = [] {
     using support::env::EmulatorLog;
     try {
-      switch (support::env::emulatorLog.get()) {
+      switch (support::env::kEmulatorLog.get()) {
       case EmulatorLog::off:
         return LogLevel::Off;
       case EmulatorLog::error:

@@ -36,7 +36,7 @@ void beforeFork() {
   State &state = *current.load();
   std::unique_lock lock(state.mutex);
   state.forking = true;
-  state.changed.wait_for(lock, forkPatience, [&] { return state.uses == 0; });
+  state.changed.wait_for(lock, kForkPatience, [&] { return state.uses == 0; });
   lock.release(); // held over the fork
 }
 
@@ -107,7 +107,7 @@ void refuseIfOver(const State &state) {
   if (state.forkedInside)
     throw CompileError("this process was forked while another thread of its parent compiled and "
                        "did not end within " +
-                       std::to_string(forkPatience.count()) +
+                       std::to_string(kForkPatience.count()) +
                        " s: kernels can't be compiled in it; fork earlier, or execute a program");
 }
 
@@ -115,7 +115,7 @@ void refuseIfOver(const State &state) {
 void onExit() {
   support::noteExit();
   State &state = *current.load();
-  const auto end = std::chrono::steady_clock::now() + exitPatience;
+  const auto end = std::chrono::steady_clock::now() + kExitPatience;
   std::unique_lock lock(state.mutex);
   auto ended = [&] { return state.uses == 0 && state.contexts == contextsHere; };
   while (!ended() && std::chrono::steady_clock::now() < end) {

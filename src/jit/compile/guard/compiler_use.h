@@ -51,6 +51,6 @@ void noteCompilerRan();
 void stopWorkAtExit(void (*stop)());
 
 /// How long a fork and an exit wait.
-inline constexpr std::chrono::seconds forkPatience{10}, exitPatience{5};
+inline constexpr std::chrono::seconds kForkPatience{10}, kExitPatience{5};
 
 } // namespace flydsl::jit

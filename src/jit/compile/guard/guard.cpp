@@ -26,13 +26,13 @@ namespace flydsl::jit {
 
 namespace {
 
-constexpr std::size_t stackBytes = std::size_t(256)
-                                   << 20; // reserved, not touched, until something recurses
+constexpr std::size_t kStackBytes = std::size_t(256)
+                                    << 20; // reserved, not touched, until something recurses
 
 /// Signals that end the work they hit; all are below 128.
-constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
-constexpr int timedOutCode = 0x7e17;
-constexpr int fatalCode = 0x7efa;
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+constexpr int kTimedOutCode = 0x7e17;
+constexpr int kFatalCode = 0x7efa;
 
 struct Job {
   std::function<void(Guard &)> work;
@@ -56,7 +56,7 @@ void onFatalError(void *, const char *reason, bool) {
   if (!fatalMessage || !recovery)
     return; // not ours: LLVM goes on as if there were no handler
   *fatalMessage = reason ? reason : "unknown";
-  recovery->leave(fatalCode);
+  recovery->leave(kFatalCode);
 }
 
 /// Ours is what the guarded work of this very thread did: a fault, or abort(), which sends the
@@ -76,7 +76,7 @@ void watchFaults() {
     return true;
   }();
   (void)once;
-  for (int signal : faults)
+  for (int signal : kFaults)
     claimSignal(signal, claimFault);
 }
 
@@ -94,7 +94,7 @@ bool runJob(Job &job) {
   Recovery recovery;
   bool survived = recovery.run([&] {
     try {
-      InterruptTarget target(timedOutCode);
+      InterruptTarget target(kTimedOutCode);
       job.work(job.guard);
     } catch (...) {
       outcome.kind = GuardOutcome::threw;
@@ -105,9 +105,9 @@ bool runJob(Job &job) {
   afterMlir();
   noteCompilerRan();
   if (!survived) {
-    if (recovery.code() == timedOutCode) {
+    if (recovery.code() == kTimedOutCode) {
       outcome.kind = GuardOutcome::timedOut;
-    } else if (recovery.code() == fatalCode) {
+    } else if (recovery.code() == kFatalCode) {
       outcome.kind = GuardOutcome::fatal;
       outcome.message = fatal;
     } else {
@@ -162,7 +162,7 @@ private:
   void startThread() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, stackBytes);
+    pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;
     int error = pthread_create(
@@ -209,7 +209,7 @@ private:
   static void blockSignalsOfTheHost() {
     sigset_t blocked;
     sigfillset(&blocked);
-    for (int signal : faults)
+    for (int signal : kFaults)
       sigdelset(&blocked, signal);
     for (int signal : {interruptSignal(), SIGPROF, SIGVTALRM})
       sigdelset(&blocked, signal);
@@ -246,7 +246,7 @@ void Guard::checkDeadline() const {
   if (Clock::now() < deadline_)
     return;
   if (Recovery *recovery = Recovery::current())
-    recovery->leave(timedOutCode);
+    recovery->leave(kTimedOutCode);
 }
 
 /// Interrupts the job until it is done, for a while; the lock is the job's. The work is left

@@ -25,7 +25,7 @@ namespace flydsl::jit {
 
 namespace {
 
-constexpr int handled[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP}; // LLVM's list
+constexpr int kHandled[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP}; // LLVM's list
 
 bool isEnabled() {
   bool enabled = false;
@@ -62,12 +62,12 @@ bool withoutHandlers(void (*change)()) {
 
 /// Where no such child can be made, handlers change for a moment.
 void withHandlersPutBack(void (*change)()) {
-  std::array<struct sigaction, std::size(handled)> actions;
+  std::array<struct sigaction, std::size(kHandled)> actions;
   for (std::size_t i = 0; i < actions.size(); ++i)
-    sigaction(handled[i], nullptr, &actions[i]);
+    sigaction(kHandled[i], nullptr, &actions[i]);
   change();
   for (std::size_t i = 0; i < actions.size(); ++i)
-    sigaction(handled[i], &actions[i], nullptr);
+    sigaction(kHandled[i], &actions[i], nullptr);
 }
 
 void apply(void (*change)(), bool enabled) {

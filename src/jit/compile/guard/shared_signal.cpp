@@ -14,7 +14,7 @@ namespace flydsl::jit {
 
 namespace {
 
-constexpr unsigned signalCount = 32, slotCount = 32;
+constexpr unsigned kSignalCount = 32, kSlotCount = 32;
 
 /// What a signal did before one of our handlers stood in front of it.
 struct Previous {
@@ -27,8 +27,8 @@ struct Previous {
 // A host may save the handler that it finds, one of ours, and put it back later. Each of our
 // handlers therefore has its own slot with what stood behind it, so that putting it back also puts
 // back what the host had then.
-std::array<std::array<Previous, slotCount>, signalCount> previous;
-std::array<std::atomic<SignalClaim>, signalCount> claims;
+std::array<std::array<Previous, kSlotCount>, kSignalCount> previous;
+std::array<std::atomic<SignalClaim>, kSignalCount> claims;
 std::mutex installing;
 
 using Handler = void (*)(int, siginfo_t *, void *);
@@ -72,15 +72,15 @@ template <unsigned Slot> void handle(int signal, siginfo_t *info, void *context)
 }
 
 template <std::size_t... Slots>
-constexpr std::array<Handler, slotCount> handlersOf(std::index_sequence<Slots...>) {
+constexpr std::array<Handler, kSlotCount> handlersOf(std::index_sequence<Slots...>) {
   return {&handle<Slots>...};
 }
-constexpr std::array<Handler, slotCount> handlers =
-    handlersOf(std::make_index_sequence<slotCount>());
+constexpr std::array<Handler, kSlotCount> kHandlers =
+    handlersOf(std::make_index_sequence<kSlotCount>());
 
 bool isOurs(const struct sigaction &action) {
   if (action.sa_flags & SA_SIGINFO)
-    for (Handler handler : handlers)
+    for (Handler handler : kHandlers)
       if (action.sa_sigaction == handler)
         return true;
   return false;
@@ -89,7 +89,7 @@ bool isOurs(const struct sigaction &action) {
 bool same(const struct sigaction &a, const struct sigaction &b) {
   if (a.sa_flags != b.sa_flags)
     return false;
-  for (int signal = 1; signal < static_cast<int>(signalCount); ++signal)
+  for (int signal = 1; signal < static_cast<int>(kSignalCount); ++signal)
     if (sigismember(&a.sa_mask, signal) != sigismember(&b.sa_mask, signal))
       return false;
   return a.sa_flags & SA_SIGINFO ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
@@ -98,7 +98,7 @@ bool same(const struct sigaction &a, const struct sigaction &b) {
 /// A slot that already stands for `action`, else an unused one; slotCount where there is none left.
 unsigned slotFor(unsigned number, const struct sigaction &action) {
   unsigned slot = 0;
-  for (; slot < slotCount; ++slot) {
+  for (; slot < kSlotCount; ++slot) {
     Previous &before = previous[number][slot];
     if (before.state.load(std::memory_order_relaxed) == Previous::unused ||
         (same(before.action, action) && !before.spent.load(std::memory_order_relaxed)))
@@ -111,7 +111,7 @@ unsigned slotFor(unsigned number, const struct sigaction &action) {
 struct sigaction takeOver(int signal, unsigned slot, const struct sigaction &now) {
   Previous &before = previous[static_cast<unsigned>(signal)][slot];
   struct sigaction ours = now, old;
-  ours.sa_sigaction = handlers[slot];
+  ours.sa_sigaction = kHandlers[slot];
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & (SA_RESTART | SA_NODEFER));
   if (!(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
     ours.sa_flags |= SA_RESTART;
@@ -154,7 +154,7 @@ void claimSignal(int signal, SignalClaim claim) {
       if (sigaction(signal, nullptr, &now) != 0 || isOurs(now))
         break;
       const unsigned slot = slotFor(number, now);
-      if (slot == slotCount)
+      if (slot == kSlotCount)
         break; // a host with so many handlers keeps its own
       struct sigaction old = takeOver(signal, slot, now);
       if (same(old, now) || isOurs(old) || same(previous[number][slot].action, old))

@@ -25,8 +25,8 @@ namespace flydsl::jit {
 namespace {
 
 /// The most memory that the reader may take, and the most text that it may write.
-constexpr rlim_t memoryLimit = rlim_t(8) << 30;
-constexpr std::size_t textLimit = std::size_t(1) << 30, messageLimit = 4096;
+constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
+constexpr std::size_t kTextLimit = std::size_t(1) << 30, kMessageLimit = 4096;
 
 class File {
 public:
@@ -81,7 +81,7 @@ int anonymousFile(std::string_view contents) {
 }
 
 std::string head(int fd) {
-  std::string text(messageLimit, '\0');
+  std::string text(kMessageLimit, '\0');
   ssize_t n = pread(fd, text.data(), text.size(), 0);
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   return text.substr(0, text.find("PLEASE submit")); // where LLVM's report of a crash begins
@@ -118,7 +118,7 @@ Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
     if (n <= 0)
       break;
     ended.text.append(chunk.data(), static_cast<std::size_t>(n));
-    if (ended.text.size() > textLimit) {
+    if (ended.text.size() > kTextLimit) {
       ended.tooLong = true;
       break;
     }
@@ -175,7 +175,7 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
   posix_spawn_file_actions_destroy(&files);
   if (error)
     fail(name, "starting " + reader + ": " + std::strerror(error));
-  const rlimit memory{memoryLimit, memoryLimit}, core{0, 0};
+  const rlimit memory{kMemoryLimit, kMemoryLimit}, core{0, 0};
   (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
   (void)prlimit(child, RLIMIT_CORE, &core, nullptr);
   written.close();
@@ -186,7 +186,7 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
                    " s and was given up");
   if (ended.tooLong)
     fail(name,
-         "the module in the bytecode is over " + std::to_string(textLimit >> 20) + " MiB of text");
+         "the module in the bytecode is over " + std::to_string(kTextLimit >> 20) + " MiB of text");
   const bool known = ended.status != -1;
   if (known && WIFSIGNALED(ended.status))
     fail(name, std::string("the bytecode is damaged: its reader ended by a signal (") +

@@ -17,7 +17,7 @@ namespace {
 
 /// A context keeps every type and attribute that it ever made, so it is replaced after this many
 /// leases.
-constexpr unsigned maxUses = 1000;
+constexpr unsigned kMaxUses = 1000;
 
 struct Pool {
   struct Item {
@@ -73,7 +73,7 @@ ContextLease::~ContextLease() {
     context_.release();
     return;
   }
-  if (uses_ < maxUses) {
+  if (uses_ < kMaxUses) {
     pool().free.push_back({std::move(context_), uses_});
     return;
   }

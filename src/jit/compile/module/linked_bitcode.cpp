@@ -17,7 +17,7 @@
 namespace flydsl::jit {
 
 /// Larger than any device library.
-static constexpr std::uint64_t maxBitcodeBytes = std::uint64_t(1) << 30;
+static constexpr std::uint64_t kMaxBitcodeBytes = std::uint64_t(1) << 30;
 
 static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
   for (mlir::Attribute attribute : paths) {
@@ -28,7 +28,7 @@ static void readFiles(mlir::ArrayAttr paths, std::vector<Bitcode> &files) {
     if (std::any_of(files.begin(), files.end(),
                     [&](const Bitcode &file) { return file.path == name; }))
       continue;
-    support::FileContents file = support::readAll(name, maxBitcodeBytes);
+    support::FileContents file = support::readAll(name, kMaxBitcodeBytes);
     if (!file.bytes)
       throw CompileError("bitcode to link: " + name + ": " + file.problem);
     auto bytes = std::make_shared<std::string>(file.bytes->begin(), file.bytes->end());

@@ -50,7 +50,7 @@ static unsigned tooDeepAt(std::string_view text) {
     case '[':
     case '{':
     case '<':
-      if (++depth > maxNesting)
+      if (++depth > kMaxNesting)
         return line;
       break;
     case ')':
@@ -116,7 +116,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::
   if (!isMlirBytecode(bytes))
     if (unsigned line = tooDeepAt(bytes))
       throw CompileError(name + ":" + std::to_string(line) + ": brackets nest deeper than " +
-                         std::to_string(maxNesting));
+                         std::to_string(kMaxNesting));
   auto reading = std::make_shared<Reading>();
   reading->text = std::string(bytes);
   reading->name = name;

@@ -18,7 +18,7 @@ namespace flydsl::jit {
 bool isMlirBytecode(std::string_view bytes);
 
 /// How deep brackets may nest in text. Reading, printing and copying recurse with them.
-inline constexpr unsigned maxNesting = 512;
+inline constexpr unsigned kMaxNesting = 512;
 
 /// Parses and verifies under the guard (see guard.h), for `timeoutSeconds` at most. Throws
 /// CompileError, with `name`, line and what is wrong, for what is no module, nests deeper than

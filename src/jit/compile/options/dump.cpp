@@ -12,13 +12,13 @@
 namespace flydsl::jit {
 
 std::string dumpDirFromEnvironment() {
-  return support::env::dumpIr.get() ? dumpDir() : std::string();
+  return support::env::kDumpIr.get() ? dumpDir() : std::string();
 }
 
 std::string dumpDir() {
-  if (auto dir = support::env::dumpDir.get())
+  if (auto dir = support::env::kDumpDir.get())
     return *dir;
-  return support::env::home.get().value_or(".") + "/.flydsl/debug";
+  return support::env::kHome.get().value_or(".") + "/.flydsl/debug";
 }
 
 /// A file in the way of a dump is replaced, so that a pipe there is not waited for and a link is

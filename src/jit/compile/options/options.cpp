@@ -9,10 +9,10 @@ namespace flydsl::jit {
 CompileOptions CompileOptions::fromEnvironment(const Target &target) {
   CompileOptions options;
   options.target = target;
-  options.optLevel = support::env::optLevel.get();
-  options.timeoutSeconds = support::env::compileTimeout.get();
-  options.lineTables = support::env::debugInfo.get();
-  options.verify = support::env::verifier.get();
+  options.optLevel = support::env::kOptLevel.get();
+  options.timeoutSeconds = support::env::kCompileTimeout.get();
+  options.lineTables = support::env::kDebugInfo.get();
+  options.verify = support::env::kVerifier.get();
   options.dumpDir = dumpDirFromEnvironment();
   return options;
 }

@@ -16,20 +16,20 @@ flydsl_ockl_end:
 )");
 
 extern "C" {
-extern const char flydslOcmlBegin[] asm("flydsl_ocml_begin");
-extern const char flydslOcmlEnd[] asm("flydsl_ocml_end");
-extern const char flydslOcklBegin[] asm("flydsl_ockl_begin");
-extern const char flydslOcklEnd[] asm("flydsl_ockl_end");
+extern const char kFlydslOcmlBegin[] asm("flydsl_ocml_begin");
+extern const char kFlydslOcmlEnd[] asm("flydsl_ocml_end");
+extern const char kFlydslOcklBegin[] asm("flydsl_ockl_begin");
+extern const char kFlydslOcklEnd[] asm("flydsl_ockl_end");
 }
 
 namespace flydsl::jit {
 
 std::string_view ocmlBitcode() {
-  return {flydslOcmlBegin, static_cast<std::size_t>(flydslOcmlEnd - flydslOcmlBegin)};
+  return {kFlydslOcmlBegin, static_cast<std::size_t>(kFlydslOcmlEnd - kFlydslOcmlBegin)};
 }
 
 std::string_view ocklBitcode() {
-  return {flydslOcklBegin, static_cast<std::size_t>(flydslOcklEnd - flydslOcklBegin)};
+  return {kFlydslOcklBegin, static_cast<std::size_t>(kFlydslOcklEnd - kFlydslOcklBegin)};
 }
 
 } // namespace flydsl::jit

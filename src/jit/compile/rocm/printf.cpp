@@ -15,7 +15,7 @@ namespace flydsl::jit {
 
 /// Where the buffer's address is in the hidden arguments of code object version 5 (LLVM's
 /// AMDGPUUsage).
-static constexpr unsigned bufferArgument = 72;
+static constexpr unsigned kBufferArgument = 72;
 
 /// Takes room for a record out of the buffer; the result is null if none is left. The buffer begins
 /// with two words: the number of bytes in use, which is counted up, and the number of bytes behind
@@ -33,7 +33,7 @@ static void defineAlloc(llvm::Function &function) {
       b.CreateIntrinsic(llvm::Intrinsic::amdgcn_implicitarg_ptr, llvm::ArrayRef<llvm::Type *>(),
                         llvm::ArrayRef<llvm::Value *>());
   llvm::Value *buffer =
-      b.CreateLoad(global, b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), arguments, bufferArgument));
+      b.CreateLoad(global, b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), arguments, kBufferArgument));
   b.CreateCondBr(b.CreateIsNull(buffer), full, start);
 
   b.SetInsertPoint(start);
