@@ -105,7 +105,7 @@ std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
   std::uint16_t found;
   std::memcpy(&found, bytes.data() + sizeof kMagic, sizeof found);
   if (found != kVersion)
-    throw RuntimeError("it has kVersion " + std::to_string(found) + "; this library reads kVersion " +
+    throw RuntimeError("it has version " + std::to_string(found) + "; this library reads version " +
                        std::to_string(kVersion));
   std::uint64_t sum = 0;
   if (bytes.size() < sizeof kMagic + sizeof kVersion + sizeof sum)

@@ -59,7 +59,7 @@ TEST_CASE("An entry of another key, or of another format version, is refused and
   Bytes bytes = encodeEntry(keyOf(3), blobOf(3));
   CHECK_THAT(decodeEntry(keyOf(4), bytes.data(), bytes.size()).problem,
              Catch::Contains(keyOf(3).hex()));
-  bytes[8] = formatVersion + 1;
+  bytes[8] = kFormatVersion + 1;
   Key checksum = digest(bytes.data(), bytes.size() - sizeof(Key));
   std::memcpy(bytes.data() + bytes.size() - sizeof(Key), &checksum, sizeof checksum);
   CHECK_THAT(decodeEntry(keyOf(3), bytes.data(), bytes.size()).problem, Catch::Contains("version"));

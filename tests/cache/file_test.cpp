@@ -212,7 +212,7 @@ TEST_CASE("A writer that stands still keeps its file; a dead one's file goes") {
     kill(writer, SIGSTOP);
     waitpid(writer, nullptr, WUNTRACED);
     for (const auto &entry : fs::directory_iterator(scratch.path))
-      if (entry.path().extension() == support::temporarySuffix && entry.file_size() > 0)
+      if (entry.path().extension() == support::kTemporarySuffix && entry.file_size() > 0)
         temporary = entry.path();
     if (temporary.empty()) {
       kill(writer, SIGKILL);

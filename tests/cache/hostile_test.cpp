@@ -112,7 +112,7 @@ TEST_CASE("A pipe in place of the lock does not block, nor does one in place of 
 
 TEST_CASE("An entry that would unpack to more than a kernel has is refused before it is unpacked") {
   // A real frame of zeros, as long as it says: some kilobytes for more than the limit.
-  const std::uint64_t size = maxPayloadBytes + (1 << 20);
+  const std::uint64_t size = kMaxPayloadBytes + (1 << 20);
   Bytes frame(1 << 20);
   ZSTD_CCtx *context = ZSTD_createCCtx();
   ZSTD_CCtx_setPledgedSrcSize(context, size);
@@ -139,10 +139,10 @@ TEST_CASE("An entry that would unpack to more than a kernel has is refused befor
   CHECK_FALSE(decoded.blob);
   CHECK_THAT(decoded.problem, Catch::Contains("unpack to " + std::to_string(size)));
 
-  CHECK_THROWS_WITH(encodeEntry(keyOf(1), {Bytes(maxMetadataBytes + 1), {}}),
-                    Catch::Contains(std::to_string(maxMetadataBytes)));
+  CHECK_THROWS_WITH(encodeEntry(keyOf(1), {Bytes(kMaxMetadataBytes + 1), {}}),
+                    Catch::Contains(std::to_string(kMaxMetadataBytes)));
   Scratch scratch; // too large to be kept is no error of the compile
-  CHECK_FALSE(DiskCache(configIn(scratch.path)).store(keyOf(1), {Bytes(maxMetadataBytes + 1), {}}));
+  CHECK_FALSE(DiskCache(configIn(scratch.path)).store(keyOf(1), {Bytes(kMaxMetadataBytes + 1), {}}));
 }
 
 TEST_CASE("What killed writers left counts toward the limit, and goes") {
@@ -171,7 +171,7 @@ TEST_CASE("What killed writers left counts toward the limit, and goes") {
     left = 0;
     if (fs::exists(scratch.path))
       for (const auto &entry : fs::recursive_directory_iterator(scratch.path))
-        left += entry.path().extension() == support::temporarySuffix;
+        left += entry.path().extension() == support::kTemporarySuffix;
   }
   REQUIRE(left > 0);
   fs::remove(entryPath(scratch.path, keyOf(1)));

@@ -31,7 +31,7 @@ inline Config configIn(const std::string &directory) {
 
 /// The bytes of a file that is there.
 inline Bytes contentsOf(const std::string &path) {
-  support::FileContents file = support::readAll(path, maxEntryBytes * 8);
+  support::FileContents file = support::readAll(path, kMaxEntryBytes * 8);
   if (!file.bytes)
     throw std::runtime_error(path + ": " + file.problem);
   return std::move(*file.bytes);

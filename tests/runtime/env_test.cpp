@@ -83,45 +83,45 @@ TEST_CASE("a misspelled name is told with the closest known one") {
 
 TEST_CASE("flags take the usual words and nothing else") {
   for (auto [text, value] : {std::pair{"1", true}, {"ON", true}, {"0", false}, {"No", false}}) {
-    Setting setting(env::dumpIr, text);
-    CHECK(env::dumpIr.get() == value);
+    Setting setting(env::kDumpIr, text);
+    CHECK(env::kDumpIr.get() == value);
   }
-  Setting setting(env::dumpIr, "maybe\x1b[2J");
-  CHECK_THROWS_WITH(env::dumpIr.get(),
+  Setting setting(env::kDumpIr, "maybe\x1b[2J");
+  CHECK_THROWS_WITH(env::kDumpIr.get(),
                     "FLYDSL_DUMP_IR=maybe\\x1b[2J: expected 1 or 0 (or true/false, yes/no, on/off)");
-  Setting empty(env::verifier, "");
-  CHECK(env::verifier.get());
+  Setting empty(env::kVerifier, "");
+  CHECK(env::kVerifier.get());
 }
 
 TEST_CASE("numbers, words and sizes say what they take") {
   {
-    Setting setting(env::compileTimeout, "30");
-    CHECK(env::compileTimeout.get() == 30);
+    Setting setting(env::kCompileTimeout, "30");
+    CHECK(env::kCompileTimeout.get() == 30);
   }
-  CHECK(env::compileTimeout.get() == 600);
-  CHECK_FALSE(env::compileThreads.asked());
+  CHECK(env::kCompileTimeout.get() == 600);
+  CHECK_FALSE(env::kCompileThreads.asked());
   for (const char *wrong : {"-1", "1.5", "0x10", "99999999999999999999", "1000001", " 3", "3 "}) {
     CAPTURE(wrong);
-    Setting setting(env::compileTimeout, wrong);
-    CHECK_THROWS_WITH(env::compileTimeout.get(), std::string("FLYDSL_COMPILE_TIMEOUT=") + wrong +
+    Setting setting(env::kCompileTimeout, wrong);
+    CHECK_THROWS_WITH(env::kCompileTimeout.get(), std::string("FLYDSL_COMPILE_TIMEOUT=") + wrong +
                                                      ": expected a whole number from 0 to 1000000");
   }
   {
-    Setting setting(env::logLevel, "DEBUG");
-    CHECK(env::logLevel.get() == env::LogLevel::debug);
+    Setting setting(env::kLogLevel, "DEBUG");
+    CHECK(env::kLogLevel.get() == env::LogLevel::debug);
   }
   {
-    Setting setting(env::logLevel, "loud");
+    Setting setting(env::kLogLevel, "loud");
     CHECK_THROWS_WITH(
-        env::logLevel.get(),
+        env::kLogLevel.get(),
         "FLYDSL_DEBUG_LOG_LEVEL=loud: expected off, error, warn, info, debug, trace or warning");
   }
   {
-    Setting setting(env::cacheSize, "64k");
-    CHECK(env::cacheSize.get().bytes == 65536);
+    Setting setting(env::kCacheSize, "64k");
+    CHECK(env::kCacheSize.get().bytes == 65536);
   }
-  Setting setting(env::cacheSize, "much");
-  CHECK_THROWS_WITH(env::cacheSize.get(), Catch::StartsWith("FLYDSL_RUNTIME_CACHE_SIZE=much: "));
+  Setting setting(env::kCacheSize, "much");
+  CHECK_THROWS_WITH(env::kCacheSize.get(), Catch::StartsWith("FLYDSL_RUNTIME_CACHE_SIZE=much: "));
 }
 
 TEST_CASE("no variable with words, numbers or flags takes garbage, and the first one found is told") {
