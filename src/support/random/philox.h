@@ -60,9 +60,9 @@ std::array<Word, 4> philox(std::array<Word, 4> counter, std::array<Word, 2> key,
                      where);
   for (int round = 0; round < rounds; ++round) {
     if (round > 0)
-      key = {key[0] + Constants::keySteps[0], key[1] + Constants::keySteps[1]};
-    const Product<Word> first = multiply(counter[0], Constants::factors[0]),
-                        second = multiply(counter[2], Constants::factors[1]);
+      key = {key[0] + Constants::kKeySteps[0], key[1] + Constants::kKeySteps[1]};
+    const Product<Word> first = multiply(counter[0], Constants::kFactors[0]),
+                        second = multiply(counter[2], Constants::kFactors[1]);
     counter = {second.high ^ counter[1] ^ key[0], second.low, first.high ^ counter[3] ^ key[1],
                first.low};
   }
