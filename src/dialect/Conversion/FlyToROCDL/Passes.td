@@ -36,4 +36,14 @@ def ConvertNativeMathPass : Pass<"fly-convert-native-math"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
+  let summary = "Compute the LDS addresses of loads into LDS from the wave's first thread";
+  let description = [{
+    The address of `rocdl.raw.ptr.buffer.load.lds` and `rocdl.load.to.lds`'s kin is a scalar of the wave. The arithmetic from
+    `gpu.thread_id` to that address is repeated with the id of the wave's first thread, which `rocdl.readfirstlane` reads once where
+    the id is made. Addresses that depend on the thread in another way stay as they are.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES
