@@ -89,12 +89,10 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
   builder::immediate("cbsz of an MFMA", m.cbsz, 7, loc);
   builder::immediate("abid of an MFMA", m.abid, 15, loc);
   builder::immediate("blgp of an MFMA", m.blgp, 7, loc);
-  mlir::Value operands[] = {fitted(t, a, row.registersA, name, loc),
-                            fitted(t, b, row.registersB, name, loc),
-                            fitted(t, c, row.registersC, name, loc),
-                            t.ir.constant(m.cbsz, i32, loc),
-                            t.ir.constant(m.abid, i32, loc),
-                            t.ir.constant(m.blgp, i32, loc)};
+  mlir::Value operands[] = {
+      fitted(t, a, row.registersA, name, loc), fitted(t, b, row.registersB, name, loc),
+      fitted(t, c, row.registersC, name, loc), t.ir.constant(m.cbsz, i32, loc),
+      t.ir.constant(m.abid, i32, loc),         t.ir.constant(m.blgp, i32, loc)};
   return call(t, row, operands, loc);
 }
 
@@ -146,8 +144,8 @@ Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
          {std::pair("signA", options.sign_a.value_or(false)),
           std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
       attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name),
-                                   row.registersC.in(t.context()), operands, attributes, loc)
+  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), row.registersC.in(t.context()),
+                                   operands, attributes, loc)
                       ->getResult(0);
   if (row.registersC.element != row.acc)
     v = t.create<vector::BitCastOp>(loc, Registers{row.acc, row.registersC.count}.in(t.context()),
