@@ -27,8 +27,9 @@ const char *usage =
     "  --dir DIRECTORY            the cache to fill; else FLYDSL_RUNTIME_CACHE_DIR or "
     "~/.flydsl/cache\n"
     "  -o DIRECTORY               writes the code objects there too, as NAME.TARGET.hsaco\n"
-    "  --waves-per-eu N, --max-registers N, --fast-math\n"
-    "                             the kernel's hints, which the IR does not hold\n"
+    "  --waves-per-eu N, --max-registers N, --fast-math, --attribute NAME=VALUE,\n"
+    "  --llvm-option NAME=VALUE   the kernel's hints, which the IR does not hold; the last two\n"
+    "                             may come more than once\n"
     "  --trusted                  reads bytecode in this process; else each file of it is read by\n"
     "                             fly-opt, which a damaged one may crash\n"
     "  --quiet                    no progress\n"
@@ -53,6 +54,13 @@ unsigned number(const std::string &option, const std::string &text) {
   if (error != std::errc() || end != text.data() + text.size() || value == 0)
     throw UsageError(option + " takes a positive number, not '" + text + "'");
   return value;
+}
+
+std::pair<std::string, std::string> named(const std::string &option, const std::string &text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos)
+    throw UsageError(option + " takes NAME=VALUE, not '" + text + "'");
+  return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 std::vector<std::string> split(const std::string &list) {
@@ -87,6 +95,10 @@ Options parse(int argc, char **argv) {
       options.hints.max_registers = number(name, value());
     else if (name == "--fast-math")
       options.hints.fast_math = true;
+    else if (name == "--attribute")
+      options.hints.attributes.push_back(named(name, value()));
+    else if (name == "--llvm-option")
+      options.hints.llvm_options.push_back(named(name, value()));
     else if (name == "--trusted")
       options.trusted = true;
     else if (name == "--quiet")

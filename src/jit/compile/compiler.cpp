@@ -4,6 +4,7 @@
 
 #include "jit/compile/backends/backends.h"
 #include "jit/compile/codegen/codegen.h"
+#include "jit/compile/codegen/llvm_options.h"
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/diagnostics.h"
@@ -220,6 +221,7 @@ std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
   auto compile = std::make_shared<Compile>(options, kernelName(module));
   if (options.bitcode.empty())
     compile->options.bitcode = readLinkedBitcode(module);
+  const LlvmOptionsScope llvmOptions(options.llvmOptions);
   GuardOutcome outcome = runGuarded(
       [compile, module](Guard &guard) { compile->run(module, guard); }, options.timeoutSeconds);
   if (outcome.kind != GuardOutcome::finished || !compile->done)

@@ -3,6 +3,7 @@
 
 #include "builder/trace/trace.h"
 #include "jit/compile/backends/backends.h"
+#include "jit/compile/codegen/llvm_options.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
@@ -67,6 +68,16 @@ EventInfo::Kind eventOf(CacheTier tier) {
   return EventInfo::Kind::compiled;
 }
 
+/// Why a kernel can't be compiled with these options, or an empty text.
+std::string problemWith(const CompileOptions &options) {
+  const Backend &backend = backendFor(options.target);
+  std::string problem = backend.problemWith(options);
+  for (const auto &[name, value] : options.attributes)
+    if (problem.empty())
+      problem = backend.problemWithAttribute(name, value, options.target);
+  return problem.empty() ? problemWithLlvmOptions(options.llvmOptions) : problem;
+}
+
 /// Refuses hints that LLVM would ignore without a word.
 void checkHints(const detail::KernelSpec &spec, const Target &target) {
   const KernelHints &hints = spec.hints;
@@ -76,8 +87,7 @@ void checkHints(const detail::KernelSpec &spec, const Target &target) {
                          std::to_string(block[1]) + ", " + std::to_string(block[2]) +
                          ") has no x; it is 1 where the block has one column",
                      spec.where);
-  if (std::string problem = backendFor(target).problemWith(optionsFor(target, hints));
-      !problem.empty())
+  if (std::string problem = problemWith(optionsFor(target, hints)); !problem.empty())
     throw TraceError("kernel " + spec.name + ": " + problem, spec.where);
 }
 
@@ -185,6 +195,8 @@ CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
   options.wavesPerEu = hints.waves_per_eu;
   options.maxRegisters = hints.max_registers;
   options.fastMath = hints.fast_math;
+  options.attributes = hints.attributes;
+  options.llvmOptions = hints.llvm_options;
   options.lineTables = options.lineTables || linesForFindings();
   return options;
 }
@@ -206,7 +218,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
   support::checkEnvironment();
-  if (std::string problem = backendFor(options.target).problemWith(options); !problem.empty())
+  if (std::string problem = problemWith(options); !problem.empty())
     throw CompileError(problem);
   const std::string kernel = kernelName(module), targetId = options.target.id();
   EventInfo event;
