@@ -9,7 +9,47 @@ namespace rocdl = flydsl::rocdl;
 
 namespace {
 bool has(fx::Feature feature) { return fx::Device::current().target().has(feature); }
+
+/// The machine code of a kernel with one tensor and one number.
+template <class Body> std::string isaOf(const char *target, Body body) {
+  const fx::Kernel kernel{"instruction", body};
+  const fx::TensorArg nothing(nullptr, fx::i32, std::array<std::int64_t, 1>{64});
+  return kernel(nothing, 1).compile({.block = 128, .arch = target}).isa();
+}
 } // namespace
+
+TEST_CASE("swaps, halves of barriers and waits are the instructions of their targets") {
+  using Catch::Contains;
+  const std::string swaps = isaOf("gfx950", [](fx::Tensor y, fx::Int32 n) {
+    auto tid = fx::thread_idx().x;
+    auto [a, b] = rocdl::permlane16_swap(tid, tid * n);
+    auto [c, d] = rocdl::permlane32_swap(a, b);
+    y(tid) = c - d;
+  });
+  CHECK_THAT(swaps, Contains("v_permlane16_swap_b32") && Contains("v_permlane32_swap_b32"));
+  for (const char *target : {"gfx1200", "gfx1201", "gfx1250"}) {
+    INFO(target);
+    const std::string halves = isaOf(target, [](fx::Tensor y, fx::Int32 n) {
+      auto tid = fx::thread_idx().x;
+      y(tid) = n;
+      rocdl::s_wait_loadcnt(5);
+      rocdl::s_wait_storecnt(6);
+      rocdl::s_wait_dscnt(7);
+      rocdl::s_barrier_signal();
+      rocdl::s_nop(3);
+      rocdl::s_barrier_wait();
+    });
+    CHECK_THAT(halves, Contains("s_wait_loadcnt 0x5") && Contains("s_wait_storecnt 0x6") &&
+                           Contains("s_wait_dscnt 0x7") && Contains("s_barrier_signal -1") &&
+                           Contains("s_nop 2") && Contains("s_barrier_wait 0xffff"));
+  }
+  // The barrier alone is one instruction before gfx12, and both halves since.
+  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100"})
+    CHECK_THAT(isaOf(target, [](fx::Tensor, fx::Int32) { rocdl::s_barrier(); }),
+               Contains("s_barrier") && !Contains("s_barrier_signal"));
+  CHECK_THAT(isaOf("gfx1201", [](fx::Tensor, fx::Int32) { rocdl::s_barrier(); }),
+             Contains("s_barrier_signal -1") && Contains("s_barrier_wait"));
+}
 
 TEST_CASE("the parts of an intrinsic's struct") {
   auto h = run::values<int>("overflow", 64, 2, [](fx::Tensor out, fx::Int32 tid) {
