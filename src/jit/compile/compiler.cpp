@@ -216,6 +216,15 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
 
 } // namespace
 
+std::string problemWith(const CompileOptions &options) {
+  const Backend &backend = backendFor(options.target);
+  std::string problem = backend.problemWith(options);
+  for (const auto &[name, value] : options.attributes)
+    if (problem.empty())
+      problem = backend.problemWithAttribute(name, value, options.target);
+  return problem.empty() ? problemWithLlvmOptions(options.llvmOptions) : problem;
+}
+
 std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
                                                 const CompileOptions &options) {
   auto compile = std::make_shared<Compile>(options, kernelName(module));

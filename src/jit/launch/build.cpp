@@ -2,8 +2,6 @@
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
-#include "jit/compile/backends/backends.h"
-#include "jit/compile/codegen/llvm_options.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
@@ -66,16 +64,6 @@ EventInfo::Kind eventOf(CacheTier tier) {
     break;
   }
   return EventInfo::Kind::compiled;
-}
-
-/// Why a kernel can't be compiled with these options, or an empty text.
-std::string problemWith(const CompileOptions &options) {
-  const Backend &backend = backendFor(options.target);
-  std::string problem = backend.problemWith(options);
-  for (const auto &[name, value] : options.attributes)
-    if (problem.empty())
-      problem = backend.problemWithAttribute(name, value, options.target);
-  return problem.empty() ? problemWithLlvmOptions(options.llvmOptions) : problem;
 }
 
 /// Refuses hints that LLVM would ignore without a word.
