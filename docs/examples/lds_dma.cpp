@@ -16,7 +16,7 @@ const fx::Kernel sum_tiles{
   auto tile = fx::make_layout({width, threads}); // (width, threads)
 
   fx::SharedAllocator shared;
-  std::vector<fx::Tensor> stage; // variables of their own
+  std::vector<fx::Tensor> stage;
   for (int s = 0; s < stages; ++s)
     stage.push_back(shared.tensor(fx::f32, tile));
 

@@ -161,9 +161,7 @@ public:
   ///   auto [tile, sums] = shared.overlay({{fx::f16, tile_layout}, {fx::f32, sums_layout}});
   ///
   /// What one of them holds is lost when another is written. Put a barrier between the last access
-  /// to one and the first to another. The compiler takes an overlay as one variable, so it waits for
-  /// all loads into LDS that write to it before any of its tensors is read: the stages of a ring of
-  /// such loads should be tensors of their own.
+  /// to one and the first to another.
   template <std::size_t N>
   std::array<Tensor, N> overlay(const SharedTensor (&tensors)[N], Loc loc = Loc::current()) {
     std::int64_t alignment = 16;

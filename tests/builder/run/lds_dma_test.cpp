@@ -13,9 +13,10 @@ namespace {
 constexpr int kBlock = 256;
 using Ring = fx::Kernel<void(fx::Tensor, fx::Tensor, fx::Int32)>;
 
-/// How a ring is made: with a variable for each stage and the barrier alone, as it should be, or
-/// otherwise.
-enum class Style { proper, oneVariable, orderingBarrier };
+/// How a ring is made: with a variable for each stage, with stages in one variable, in dynamic
+/// memory or behind one another in one phase of an overlay; with a stage that the loop computes, or
+/// with a barrier that orders memory.
+enum class Style { apart, oneVariable, dynamicMemory, inOverlay, computedStage, orderingBarrier };
 /// An instruction that loads `width` floats a lane into LDS, from a buffer or from global memory.
 struct Load {
   const char *name;
@@ -30,48 +31,70 @@ const std::vector<Load> wide = {
     {"GlobalLoadAsyncLDS(128)", 4, false, [] { return fx::rocdl::GlobalLoadAsyncLDS(128); }},
 };
 
+/// The tiles of a ring in LDS.
+class Places {
+public:
+  Places(int stages, int width, Style style)
+      : layout_(fx::make_layout({width, kBlock})),
+        shared_(style == Style::dynamicMemory ? fx::SharedPlacement::dynamic
+                                              : fx::SharedPlacement::static_) {
+    const fx::Layout all = fx::make_layout({width, kBlock, stages});
+    if (style == Style::apart || style == Style::orderingBarrier)
+      for (int s = 0; s < stages; ++s)
+        tiles_.push_back(shared_.tensor(fx::f32, layout_));
+    else if (style == Style::inOverlay)
+      tiles_.push_back(shared_.overlay({{fx::f32, fx::make_layout(16)}, {fx::f32, all}})[1]);
+    else
+      tiles_.push_back(shared_.tensor(fx::f32, all));
+  }
+  /// The tile of a stage that is known while tracing.
+  fx::Tensor at(int stage) const {
+    return tiles_.size() > 1 ? tiles_[std::size_t(stage)] : tiles_[0](_, _, stage);
+  }
+  fx::Tensor at(const fx::Numeric &stage) const { return tiles_[0](_, _, fx::Int32(stage)); }
+
+private:
+  fx::Layout layout_;
+  fx::SharedAllocator shared_;
+  std::vector<fx::Tensor> tiles_;
+};
+
 /// The sum of tiles of (width, kBlock) floats, of which each thread reads what its mirror image
 /// among the threads loaded. `stages - 1` tiles are under way while one is read, and as many are
 /// loaded after the last one that is read.
-Ring ring(int stages, Load load, Style style = Style::proper) {
+Ring ring(int stages, Load load, Style style = Style::apart) {
   return {"ring", [=](fx::Tensor x, fx::Tensor y, fx::Int32 tiles) {
-            const auto tile = fx::make_layout({load.width, kBlock});
-            const int elements = load.width * kBlock;
-            fx::SharedAllocator shared;
-            std::vector<fx::Tensor> stage;
-            if (style == Style::oneVariable) {
-              auto all = shared.tensor(fx::f32, fx::make_layout(stages * elements));
-              for (int s = 0; s < stages; ++s)
-                stage.push_back(fx::make_view(all.iter() + s * elements, tile));
-            } else {
-              for (int s = 0; s < stages; ++s)
-                stage.push_back(shared.tensor(fx::f32, tile));
-            }
-
+            const Places places(stages, load.width, style);
             auto tid = fx::thread_idx().x;
             auto source = load.fromBuffer ? fx::rocdl::make_buffer_tensor(x).iter() : x.iter();
             auto atom = fx::make_copy_atom(load.op(), fx::f32);
-            auto fill = [&](int s, const fx::Numeric &number) {
+            auto fill = [&](const fx::Tensor &tile, const fx::Numeric &number) {
               auto from = source + (number * kBlock + tid) * load.width;
-              fx::copy(atom, fx::make_view(from, fx::make_layout(load.width)),
-                       stage[std::size_t(s)](_, tid));
+              fx::copy(atom, fx::make_view(from, fx::make_layout(load.width)), tile(_, tid));
             };
             auto sum = fx::make_rmem_tensor(load.width, fx::f32);
             sum.fill(0.0f);
+            auto step = [&](const fx::Tensor &read, const fx::Tensor &filled,
+                            const fx::Numeric &number) {
+              // This wave's loads of the stage have landed, its reads of the one before are done;
+              // behind the barrier, all waves'.
+              fx::rocdl::s_waitcnt({.vmcnt = stages - 2, .lgkmcnt = 0});
+              if (style == Style::orderingBarrier)
+                fx::gpu::barrier();
+              else
+                fx::rocdl::s_barrier();
+              fill(filled, number + (stages - 1));
+              sum.store(sum.load() + read(_, kBlock - 1 - tid).load());
+            };
             for (int s = 0; s < stages - 1; ++s)
-              fill(s, fx::Int32(s));
-            for (fx::Int32 k : fx::range(0, tiles, stages))
-              for (int s = 0; s < stages; ++s) {
-                // This wave's loads of the stage have landed, its reads of the one before are done;
-                // behind the barrier, all waves'.
-                fx::rocdl::s_waitcnt({.vmcnt = stages - 2, .lgkmcnt = 0});
-                if (style == Style::orderingBarrier)
-                  fx::gpu::barrier();
-                else
-                  fx::rocdl::s_barrier();
-                fill((s + stages - 1) % stages, k + (s + stages - 1));
-                sum.store(sum.load() + stage[std::size_t(s)](_, kBlock - 1 - tid).load());
-              }
+              fill(places.at(s), fx::Int32(s));
+            if (style == Style::computedStage)
+              for (fx::Int32 k : fx::range(0, tiles))
+                step(places.at(k % stages), places.at((k + (stages - 1)) % stages), k);
+            else
+              for (fx::Int32 k : fx::range(0, tiles, stages))
+                for (int s = 0; s < stages; ++s)
+                  step(places.at(s), places.at((s + stages - 1) % stages), k + s);
             fx::copy(fx::make_copy_atom(fx::UniversalCopy(32 * load.width), fx::f32), sum,
                      fx::make_view(y.iter() + tid * load.width, fx::make_layout(load.width)));
           }};
@@ -113,9 +136,9 @@ int countOf(const std::vector<std::string> &lines, Where where,
   return count;
 }
 
-void checkRing(int stages, const Load &load, const char *target) {
-  INFO(load.name << ", " << stages << " stages on " << target);
-  const auto lines = linesOf(ring(stages, load), target);
+void checkRing(int stages, const Load &load, const char *target, Style style = Style::apart) {
+  INFO(load.name << ", " << stages << " stages on " << target << ", style " << int(style));
+  const auto lines = linesOf(ring(stages, load, style), target);
   CHECK(waitsForMemory(lines) ==
         std::vector<std::string>(std::size_t(stages), "vmcnt(" + std::to_string(stages - 2) + ")"));
   CHECK(countOf(lines, Where::inLoop, {"s_barrier"}) == stages);
@@ -155,11 +178,16 @@ TEST_CASE("a ring of loads into LDS waits where its author says, and nowhere els
   checkRing(4, narrow, "gfx90a");
 }
 
+TEST_CASE("stages in one variable, in dynamic memory and in an overlay need no other waits") {
+  for (const Style style : {Style::oneVariable, Style::dynamicMemory, Style::inOverlay})
+    for (const Load &load : wide)
+      checkRing(4, load, "gfx950", style);
+}
+
 TEST_CASE("rings that make the compiler wait for all loads") {
-  // It can't tell which of the loads under way writes what is read if all write to one variable, and
-  // a barrier that orders memory is for loads into LDS too. If it learns more, the guide's advice
-  // can go.
-  for (const Style style : {Style::oneVariable, Style::orderingBarrier}) {
+  // It can't tell which of the loads under way writes what is read if the loop computes the stage,
+  // and a barrier that orders memory is for loads into LDS too.
+  for (const Style style : {Style::computedStage, Style::orderingBarrier}) {
     const auto waits = waitsForMemory(linesOf(ring(4, wide[1], style), "gfx950"));
     CHECK(std::count(waits.begin(), waits.end(), "vmcnt(0)") > 0);
   }
@@ -172,9 +200,13 @@ TEST_CASE("a ring of loads into LDS gives what it should") {
     const int elements = kBlock * load.width;
     auto x = fx::DeviceArray<float>::random({(tiles + stages) * elements}, 5);
     fx::DeviceArray<float> y({elements});
-    for (Style style : {Style::proper, Style::oneVariable, Style::orderingBarrier}) {
+    for (const Style style : {Style::apart, Style::oneVariable, Style::dynamicMemory,
+                              Style::inOverlay, Style::computedStage, Style::orderingBarrier}) {
+      INFO("style " << int(style));
       y.poison();
-      ring(stages, load, style)(x, y, tiles).launch({.grid = 1, .block = kBlock});
+      const std::size_t dynamic =
+          style == Style::dynamicMemory ? std::size_t(stages * elements) * sizeof(float) : 0;
+      ring(stages, load, style)(x, y, tiles).launch({.grid = 1, .block = kBlock, .smem = dynamic});
       CHECK(y.to_host() == mirrored(x.to_host(), tiles, load.width));
     }
   }

@@ -84,7 +84,7 @@ public:
       stages = flyStages("convert-fly-to-rocdl");
     stages.push_back("canonicalize");
     stages.push_back(
-        "gpu.module(fly-scalar-lds-addresses,convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
+        "gpu.module(fly-lds-alias-scopes,fly-scalar-lds-addresses,convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
         "},fly-convert-native-math,cse,"
         "convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +
