@@ -35,6 +35,8 @@ namespace {
 
 /// Each access lists the scopes that it is not in. More of them than this are left out.
 constexpr size_t kMostScopes = 64;
+/// What a lane of a load into LDS writes at least: a smaller value is extended.
+constexpr int64_t kLeastBytes = 4;
 /// No LDS is larger, and sums of offsets below do not wrap.
 constexpr int64_t kFarAway = int64_t(1) << 40;
 
@@ -96,13 +98,13 @@ private:
         const auto size = constantValue(dma.getSize()), offset = constantValue(dma.getOffset());
         variable.hasLoadIntoLds = true;
         if (size && offset)
-          add(op, at.plus({*offset, *offset}), *size, variable);
+          add(op, at.plus({*offset, *offset}), std::max(*size, kLeastBytes), variable);
         else
           variable.isOpen = true;
       } else if (auto dma = dyn_cast<ROCDL::GlobalLoadLDSOp>(op)) {
         const int64_t offset = dma.getOffset();
         variable.hasLoadIntoLds = true;
-        add(op, at.plus({offset, offset}), dma.getSize(), variable);
+        add(op, at.plus({offset, offset}), std::max<int64_t>(dma.getSize(), kLeastBytes), variable);
       } else {
         variable.isOpen = true;
       }
