@@ -142,8 +142,8 @@ private:
 
 /// Sorts accesses, and gives the index at which each scope begins.
 std::vector<size_t> scopesOf(std::vector<Access> &accesses) {
-  llvm::stable_sort(accesses,
-                    [](const Access &a, const Access &b) { return a.bytes.begin < b.bytes.begin; });
+  llvm::sort(accesses,
+             [](const Access &a, const Access &b) { return a.bytes.begin < b.bytes.begin; });
   std::vector<size_t> starts;
   int64_t end = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < accesses.size(); ++i) {
