@@ -133,7 +133,7 @@ struct IntrinsicArg {
 class FLYDSL_API Results {
 public:
   explicit Results(std::vector<detail::Handle> handles) : handles_(std::move(handles)) {}
-  std::size_t size() const { return handles_.size(); } ///< the number of results
+  /** The number of results. */ std::size_t size() const { return handles_.size(); }
   /// A result that is a scalar. Throws TraceError if there are fewer, or if it is a vector.
   Numeric operator[](std::size_t i) const { return scalar(i); }
   Numeric scalar(std::size_t i, Loc loc = Loc::current()) const;
