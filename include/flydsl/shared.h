@@ -3,12 +3,19 @@
 
 #include <flydsl/tensor.h>
 
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <tuple>
+#include <utility>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-FLYDSL_API Handle sharedStatic(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc);
 FLYDSL_API Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc);
 /// Throws TraceError if a layout is known to reach past `count` elements.
 FLYDSL_API void expectWithin(const Handle &layout, std::int64_t count, Loc loc);
+/// The number of elements that a static layout reaches. Throws TraceError for other layouts.
+FLYDSL_API std::int64_t reachOf(const Handle &layout, Loc loc);
 /// The memory that an Array allocates from while a SharedAllocator makes a struct that contains it.
 class FLYDSL_API SharedArena {
 public:
@@ -20,10 +27,28 @@ protected:
   void enter(Loc loc);
   void leave();
 
+  /// Makes this the arena of bytes of `owner` that several phases use one after another.
+  /// They begin at a multiple of `alignment`.
+  void beginOverlay(SharedArena &owner, std::int64_t alignment, Loc loc);
+  /// Puts the next allocation at the start of those bytes again.
+  void beginPhase();
+  /// Takes those bytes, as many as the largest phase used, from the owner.
+  void endOverlay(SharedArena &owner) noexcept;
+
   bool static_;
   Loc loc_;
-  std::int64_t used_ = 0;
+  std::int64_t used_ = 0; ///< bytes, from `origin_` on
   SharedArena *outer_ = nullptr;
+
+private:
+  void reach(std::int64_t end, Loc loc) const;
+
+  // Of an overlay's arena:
+  Handle base_;                ///< the variable in which it lies; null in dynamic memory
+  std::int64_t origin_ = 0;    ///< the offset in that memory at which it begins
+  std::int64_t most_ = 0;      ///< bytes of the largest phase so far
+  std::int64_t alignment_ = 1; ///< the largest of its allocations
+  std::size_t account_ = 0;    ///< the variable's entry in the trace's account
 };
 /// The size of `count` elements. It saturates at 2^48 bytes, which no shared memory has, so that
 /// the allocation is refused.
@@ -70,11 +95,30 @@ private:
 /// asks for.
 enum class SharedPlacement { static_, dynamic };
 
+/// A tensor in shared memory that is to be made: its element type and its layout, which is static.
+/// `alignment` is in bytes; 0 is 16 bytes, with which every access of a thread is aligned.
+struct SharedTensor {
+  SharedTensor(DType type, const Layout &layout, std::int64_t alignment = 0)
+      : type(type), layout(layout.handle()), alignment(alignment ? alignment : 16) {}
+  SharedTensor(DType type, const ComposedLayout &layout, std::int64_t alignment = 0)
+      : type(type), layout(layout.handle()), isComposed(true),
+        alignment(alignment ? alignment : 16) {}
+
+  DType type;
+  detail::Handle layout;
+  bool isComposed = false;
+  std::int64_t alignment;
+};
+
 /// Allocates shared memory of the block:
 ///
 ///   struct Storage { fx::Array<fx::Float16, 128 * 64, 16> a; fx::Array<fx::Float32, 64> sums; };
-///   auto shared = fx::SharedAllocator().allocate<Storage>();
-///   fx::Tensor sA = shared.a.view(layout);
+///   fx::SharedAllocator shared;
+///   auto storage = shared.allocate<Storage>();
+///   fx::Tensor sA = storage.a.view(layout);
+///   fx::Tensor sB = shared.tensor(type, layout);  // type and layout may be computed while tracing
+///
+/// What is over the memory that a workgroup of the target may have is refused while tracing.
 class SharedAllocator : detail::SharedArena {
 public:
   explicit SharedAllocator(SharedPlacement placement = SharedPlacement::static_,
@@ -94,9 +138,87 @@ public:
   Pointer allocate(std::int64_t bytes, std::int64_t alignment = 16, Loc loc = Loc::current()) {
     return Pointer(next(bytes, alignment, u8, loc));
   }
+
+  /// Makes a tensor with as many elements as its layout reaches. If the placement is static, it is
+  /// a variable of its own. Throws TraceError if the layout is not static.
+  Tensor tensor(const SharedTensor &what, Loc loc = Loc::current()) {
+    const std::int64_t bytes = detail::bytesOf(what.type, detail::reachOf(what.layout, loc));
+    const Pointer memory(next(bytes, what.alignment, what.type, loc));
+    return what.isComposed ? make_view(memory, ComposedLayout(what.layout), loc)
+                           : make_view(memory, Layout(what.layout), loc);
+  }
+  Tensor tensor(DType type, const Layout &layout, std::int64_t alignment = 0,
+                Loc loc = Loc::current()) {
+    return tensor(SharedTensor(type, layout, alignment), loc);
+  }
+  Tensor tensor(DType type, const ComposedLayout &layout, std::int64_t alignment = 0,
+                Loc loc = Loc::current()) {
+    return tensor(SharedTensor(type, layout, alignment), loc);
+  }
+
+  /// Makes several tensors that begin at the same byte:
+  ///
+  ///   auto [tile, sums] = shared.overlay({{fx::f16, tile_layout}, {fx::f32, sums_layout}});
+  ///
+  /// What one of them holds is lost when another is written. Put a barrier between the last access
+  /// to one and the first to another.
+  template <std::size_t N>
+  std::array<Tensor, N> overlay(const SharedTensor (&tensors)[N], Loc loc = Loc::current()) {
+    std::int64_t alignment = 16;
+    for (const SharedTensor &tensor : tensors)
+      alignment = std::max(alignment, tensor.alignment);
+    SharedAllocator inside(*this);
+    const Overlay bytes(*this, inside, loc, alignment);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<Tensor, N>{
+          bytes.phase([&](SharedAllocator &phase) { return phase.tensor(tensors[I], loc); })...};
+    }(std::make_index_sequence<N>());
+  }
+  /// The same for phases that need several tensors or structs each. A phase is called with an
+  /// allocator of its own, and the results of the phases come back as a pair or tuple:
+  ///
+  ///   auto [a_and_b, c] = shared.overlay(
+  ///       [&](fx::SharedAllocator &s) { return std::pair(s.tensor(...), s.tensor(...)); },
+  ///       [&](fx::SharedAllocator &s) { return s.tensor(...); });
+  template <std::invocable<SharedAllocator &> First, std::invocable<SharedAllocator &> Second>
+  auto overlay(First first, Second second, Loc loc = Loc::current()) {
+    SharedAllocator inside(*this);
+    const Overlay bytes(*this, inside, loc);
+    auto one = bytes.phase(first);
+    return std::pair(std::move(one), bytes.phase(second));
+  }
+  template <std::invocable<SharedAllocator &> First, std::invocable<SharedAllocator &> Second,
+            std::invocable<SharedAllocator &> Third>
+  auto overlay(First first, Second second, Third third, Loc loc = Loc::current()) {
+    SharedAllocator inside(*this);
+    const Overlay bytes(*this, inside, loc);
+    auto one = bytes.phase(first);
+    auto two = bytes.phase(second);
+    return std::tuple(std::move(one), std::move(two), bytes.phase(third));
+  }
+
   /// The number of bytes allocated so far, including gaps for alignment. A launch needs as much
   /// dynamic shared memory.
   std::int64_t bytes() const { return used_; }
+
+private:
+  /// The bytes of an overlay. The owner goes on behind them when this object ends.
+  class Overlay {
+  public:
+    Overlay(SharedAllocator &owner, SharedAllocator &inside, Loc loc, std::int64_t alignment = 16)
+        : owner_(owner), inside_(inside) {
+      inside.beginOverlay(owner, alignment, loc);
+    }
+    Overlay(const Overlay &) = delete;
+    ~Overlay() { inside_.endOverlay(owner_); }
+    template <class Phase> auto phase(const Phase &make) const {
+      inside_.beginPhase();
+      return make(inside_);
+    }
+
+  private:
+    SharedAllocator &owner_, &inside_;
+  };
 };
 
 /// A pointer to the start of the launch's dynamic shared memory, typed as elements of `type`.

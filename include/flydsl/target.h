@@ -54,6 +54,8 @@ enum class Feature : std::uint8_t {
   wave_id,                ///< the number of a wave in its workgroup, in a scalar register
   clusters,               ///< clusters of workgroups
   s_waitcnt,              ///< s_waitcnt: one instruction that waits for several counters
+  split_barriers,         ///< barriers in two instructions: s_barrier_signal and s_barrier_wait
+  split_wait_counts,      ///< a wait instruction for each counter: s_wait_loadcnt, s_wait_dscnt
   async_lds,              ///< copies between global memory and LDS with a counter of their own
   tensor_mover,           ///< tensor data mover (TDM)
 };

@@ -3,6 +3,7 @@
 #include "runtime/device_info.h"
 #include "runtime/loaded_kernel.h"
 #include "support/fork.h"
+#include "target/processors.h"
 
 #include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
@@ -106,6 +107,18 @@ std::string Device::arch_full() const { return deviceInfo(ordinal_).archFull; }
 Target Device::target() const { return Target::parse(deviceInfo(ordinal_).archFull); }
 bool Device::is_emulator() const { return driver().isEmulator; }
 int Device::compute_units() const { return deviceInfo(ordinal_).computeUnits; }
+int Device::xcds() const {
+  const DeviceInfo &info = deviceInfo(ordinal_);
+  if (info.xcds > 0)
+    return info.xcds;
+  const detail::Processor *processor = detail::findProcessor(info.arch);
+  if (const std::optional<int> dies =
+          processor ? detail::diesOf(*processor, info.computeUnits) : std::optional<int>(1))
+    return *dies;
+  throw RuntimeError("the number of XCDs of " + str() + " is not known: the driver does not say, " +
+                     "and no die of " + info.arch + " has a number of compute units that divides " +
+                     std::to_string(info.computeUnits));
+}
 int Device::warp_size() const { return deviceInfo(ordinal_).warpSize; }
 std::size_t Device::shared_memory() const { return deviceInfo(ordinal_).sharedBytes; }
 std::size_t Device::total_memory() const { return deviceInfo(ordinal_).memoryBytes; }

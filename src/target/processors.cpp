@@ -14,7 +14,8 @@ constexpr std::size_t kKib = 1024;
 // Sources: LLVM's AMDGPUUsage ("Processors", "Target Features") and the feature lists of its
 // AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2
 // to CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024
-// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").
+// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size"). Compute units of a die:
+// AMD's white papers on CDNA3 and CDNA4.
 constexpr std::array kProcessors = {
     Processor{
         .name = "gfx90a",
@@ -34,6 +35,7 @@ constexpr std::array kProcessors = {
         .waveSize = 64,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
+        .unitsPerDie = {38, 20}, // MI300A, MI300X and MI325X; MI308X
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::xf32,
                      Feature::fp8_conversions, Feature::fnuz_fp8, Feature::packed_f32,
@@ -46,6 +48,7 @@ constexpr std::array kProcessors = {
         .waveSize = 64,
         .ldsBytes = 160 * kKib,
         .maxBlockSize = 1024,
+        .unitsPerDie = {32}, // MI350X, MI355X
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::mfma_scale,
                      Feature::fp8_conversions, Feature::ocp_fp8, Feature::fp4_conversions,
@@ -73,7 +76,8 @@ constexpr std::array kProcessors = {
         .maxBlockSize = 1024,
         .switches = {},
         .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
-                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt},
+                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt,
+                     Feature::split_barriers, Feature::split_wait_counts},
     },
     Processor{
         .name = "gfx1201",
@@ -84,7 +88,8 @@ constexpr std::array kProcessors = {
         .maxBlockSize = 1024,
         .switches = {},
         .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
-                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt},
+                     Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt,
+                     Feature::split_barriers, Feature::split_wait_counts},
     },
     Processor{
         .name = "gfx1250",
@@ -96,8 +101,8 @@ constexpr std::array kProcessors = {
         .switches = {},
         .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,
                      Feature::bf16_conversions, Feature::packed_f32, Feature::permlanex16,
-                     Feature::wave_id, Feature::clusters, Feature::async_lds,
-                     Feature::tensor_mover},
+                     Feature::wave_id, Feature::clusters, Feature::split_barriers,
+                     Feature::split_wait_counts, Feature::async_lds, Feature::tensor_mover},
     },
 };
 
@@ -128,6 +133,8 @@ constexpr std::array kFeatures = {
     NamedFeature{Feature::wave_id, "wave_id"},
     NamedFeature{Feature::clusters, "clusters"},
     NamedFeature{Feature::s_waitcnt, "s_waitcnt"},
+    NamedFeature{Feature::split_barriers, "split_barriers"},
+    NamedFeature{Feature::split_wait_counts, "split_wait_counts"},
     NamedFeature{Feature::async_lds, "async_lds"},
     NamedFeature{Feature::tensor_mover, "tensor_mover"},
 };
@@ -146,6 +153,15 @@ void append(std::string &list, std::string_view name) {
 }
 
 } // namespace
+
+std::optional<int> diesOf(const Processor &processor, int computeUnits) {
+  if (!processor.unitsPerDie[0])
+    return 1;
+  for (int units : processor.unitsPerDie)
+    if (units && computeUnits > 0 && computeUnits % units == 0)
+      return computeUnits / units;
+  return std::nullopt;
+}
 
 std::span<const Processor> processors() { return kProcessors; }
 

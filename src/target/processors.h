@@ -4,7 +4,9 @@
 
 #include <flydsl/target.h>
 
+#include <array>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -55,6 +57,9 @@ struct Processor {
   int waveSize;         ///< lanes of a wave unless the code asks for the other size
   std::size_t ldsBytes; ///< the largest amount of a workgroup
   int maxBlockSize;     ///< the largest number of work-items of a workgroup
+  /// The compute units of an accelerator die (XCD), for each kind of die that there is; 0 if the
+  /// processor is one die.
+  std::array<int, 2> unitsPerDie = {};
   Switches switches;
   FeatureSet features;
   /// The most workgroups in one dimension of a grid. HIP counts them in 31 bits.
@@ -79,6 +84,10 @@ std::span<const Processor> processors();
 
 /// The row of the processor with this bare name ("gfx942"), or null.
 const Processor *findProcessor(std::string_view name);
+
+/// The number of accelerator dies (XCDs) that together have as many compute units. Nothing if no
+/// die of this processor's has a number of them that divides it.
+std::optional<int> diesOf(const Processor &processor, int computeUnits);
 
 /// The limits that hold on every processor.
 const LaunchLimits &launchLimits();

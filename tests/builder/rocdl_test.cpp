@@ -44,6 +44,27 @@ const Case cases[] = {
     {"gfx1100", "llvm.amdgcn.permlanex16", "gfx950",
      [](auto, auto x, auto) { rocdl::permlanex16(x, 0xfedcba9876543210u); }},
     {"gfx942", "llvm.amdgcn.perm", nullptr, [](auto, auto, auto n) { rocdl::perm_b32(n, n, n); }},
+    {"gfx950", "rocdl.permlane16.swap", "gfx942",
+     [](auto, auto x, auto) { rocdl::permlane16_swap(x, x * 2); }},
+    {"gfx950", "rocdl.permlane32.swap", "gfx1201",
+     [](auto, auto, auto n) { rocdl::permlane32_swap(n, n + 1); }},
+    {"gfx1201", "rocdl.s.barrier.signal id = -1", "gfx1100",
+     [](auto, auto, auto) {
+       rocdl::s_barrier_signal();
+       rocdl::s_barrier_wait();
+     }},
+    {"gfx1250", "rocdl.s.barrier.wait id = -1", "gfx950",
+     [](auto, auto, auto) {
+       rocdl::s_barrier_signal();
+       rocdl::s_barrier_wait();
+     }},
+    {"gfx1201", "rocdl.s.wait.loadcnt 3", "gfx942",
+     [](auto, auto, auto) { rocdl::s_wait_loadcnt(3); }},
+    {"gfx1250", "rocdl.s.wait.storecnt 0", "gfx1100",
+     [](auto, auto, auto) { rocdl::s_wait_storecnt(0); }},
+    {"gfx1201", "rocdl.s.wait.dscnt 1", "gfx950",
+     [](auto, auto, auto) { rocdl::s_wait_dscnt(1); }},
+    {"gfx942", "rocdl.s.nop 7", nullptr, [](auto, auto, auto) { rocdl::s_nop(8); }},
     {"gfx1201", "llvm.amdgcn.wave.id", "gfx942", [](auto, auto, auto) { rocdl::wave_id(); }},
     {"gfx1250", "llvm.amdgcn.cluster.workgroup.id.y", "gfx1201",
      [](auto, auto, auto) { rocdl::cluster_workgroup_id(); }},

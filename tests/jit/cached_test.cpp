@@ -78,12 +78,14 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   CHECK(key != irKey(*other, options()));
   CHECK(key != irKey(*module, options("gfx950")));
   CHECK(key != irKey(*module, options("gfx942:xnack-")));
-  std::vector<CompileOptions> variants(5, options());
+  std::vector<CompileOptions> variants(7, options());
   variants[0].optLevel = 3;
   variants[1].wavesPerEu = 2;
   variants[2].maxRegisters = 64;
   variants[3].fastMath = true;
   variants[4].lineTables = true;
+  variants[5].attributes = {{"amdgpu-memory-bound", "true"}};
+  variants[6].llvmOptions = {{"enable-post-misched", "false"}};
   for (const CompileOptions &variant : variants)
     CHECK(key != irKey(*module, variant));
   CHECK(irKey(*module, variants[4]) != irKey(*moved, variants[4]));

@@ -40,8 +40,8 @@ struct Counterpart {
 };
 
 // LLVM ties the transposing reads, the wide loads to LDS and the scaled MFMA to gfx950 as a whole, the
-// tensor mover and its asynchronous copies to gfx1250, DPP's moves between rows to gfx9 (and gfx8), and
-// v_permlanex16 to gfx10 and what came later.
+// tensor mover and its asynchronous copies to gfx1250, split barriers and wait counts to gfx12, DPP's
+// moves between rows to gfx9 (and gfx8), and v_permlanex16 to gfx10 and what came later.
 const std::vector<Counterpart> counterparts = {
     {Feature::mfma, {"mai-insts"}},
     {Feature::accumulation_registers, {"mai-insts"}},
@@ -60,6 +60,8 @@ const std::vector<Counterpart> counterparts = {
     {Feature::dpp_across_rows, {"gfx9"}},
     {Feature::permlanex16, {"gfx10-insts"}},
     {Feature::clusters, {"clusters"}},
+    {Feature::split_barriers, {"gfx12-insts"}},
+    {Feature::split_wait_counts, {"gfx12-insts"}},
     {Feature::async_lds, {"gfx1250-insts"}},
     {Feature::tensor_mover, {"gfx1250-insts"}},
 };

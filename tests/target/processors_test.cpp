@@ -54,6 +54,21 @@ TEST_CASE("features have names, no two the same") {
   CHECK(detail::processorsWith(feature::mfma_scale) == "gfx950");
 }
 
+TEST_CASE("the number of dies follows from that of compute units") {
+  const auto dies = [](const char *name, int units) {
+    return detail::diesOf(*detail::findProcessor(name), units);
+  };
+  CHECK(dies("gfx942", 304) == 8); // MI300X
+  CHECK(dies("gfx942", 228) == 6); // MI300A
+  CHECK(dies("gfx942", 80) == 4);  // MI308X
+  CHECK(dies("gfx942", 38) == 1);  // MI300X in eight parts
+  CHECK(dies("gfx950", 256) == 8); // MI355X
+  CHECK(dies("gfx950", 250) == std::nullopt);
+  CHECK(dies("gfx942", 0) == std::nullopt);
+  CHECK(dies("gfx90a", 104) == 1); // each of its dies is a device
+  CHECK(dies("gfx1201", 32) == 1);
+}
+
 TEST_CASE("a target that was never named answers no question") {
   const Target none;
   CHECK_FALSE(none);

@@ -26,6 +26,13 @@ struct Options {
   bool quiet = false, trusted = false;
 };
 
+std::pair<std::string, std::string> named(const std::string &text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos)
+    throw CLI::ValidationError("NAME=VALUE is expected, not '" + text + "'");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 /// The name of a file without its extension. A dump is 00_origin.mlir in a directory with its
 /// kernel's name; that directory's name is used then.
 std::string nameOf(const std::string &file) {
@@ -155,6 +162,18 @@ int main(int argc, char **argv) {
   app.add_option("--max-registers", options.hints.max_registers,
                  "a hint of the kernel, which the IR does not hold")
       ->check(CLI::PositiveNumber);
+  const auto pairs = [&](const char *name, std::vector<std::pair<std::string, std::string>> &into) {
+    app.add_option_function<std::vector<std::string>>(
+           name,
+           [&into](const std::vector<std::string> &all) {
+             for (const std::string &text : all)
+               into.push_back(named(text));
+           },
+           "NAME=VALUE, a hint of the kernel, which the IR does not hold; may come more than once")
+        ->allow_extra_args(false);
+  };
+  pairs("--attribute", options.hints.attributes);
+  pairs("--llvm-option", options.hints.llvm_options);
   app.add_flag("--fast-math", options.hints.fast_math,
                "a hint of the kernel, which the IR does not hold");
   app.add_flag("--trusted", options.trusted,

@@ -7,6 +7,8 @@
 #include <array>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -23,6 +25,14 @@ struct KernelHints {
   unsigned max_registers = 0;
   /// True if floating-point operations may be reassociated, contracted and approximated.
   bool fast_math = false;
+  /// Attributes of the kernel's function by LLVM's names, such as {"denormal-fp-math-f32",
+  /// "preserve-sign"}. What the backend does not know is refused, with a list of what it does.
+  std::vector<std::pair<std::string, std::string>> attributes = {};
+  /// Options of LLVM by the names that its programs know, without the dashes, such as
+  /// {"enable-post-misched", "false"}. They are the process's: while a kernel with such options is
+  /// compiled, no other one is, and afterwards each option is what it was. An option that the
+  /// process has set by itself is refused.
+  std::vector<std::pair<std::string, std::string>> llvm_options = {};
   friend bool operator==(const KernelHints &, const KernelHints &) = default;
 };
 

@@ -6,6 +6,9 @@
 #include <flydsl/gpu.h>
 #include <flydsl/rocdl/atoms.h>
 
+#include <utility>
+#include <vector>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
 
@@ -36,6 +39,15 @@ FLYDSL_API Numeric permlanex16(const Numeric &value, std::uint64_t selector,
 /// byte k of the result, 0 to 3 for those of `low`, 4 to 7 for those of `high`.
 FLYDSL_API Int32 perm_b32(const Int32 &high, const Int32 &low, const Int32 &selector,
                           Loc loc = Loc::current());
+/// gfx950: of each two rows of 16 lanes, the odd row of `a` and the even row of `b` change places:
+/// the pair is (a's rows 0, b's 0, a's 2, b's 2), (a's 1, b's 1, a's 3, b's 3). Values have 32
+/// bits.
+FLYDSL_API std::pair<Numeric, Numeric> permlane16_swap(const Numeric &a, const Numeric &b,
+                                                       Loc loc = Loc::current());
+/// gfx950: the upper 32 lanes of `a` and the lower 32 lanes of `b` change places: the pair is
+/// (a's lower half, b's lower half), (a's upper half, b's upper half). Values have 32 bits.
+FLYDSL_API std::pair<Numeric, Numeric> permlane32_swap(const Numeric &a, const Numeric &b,
+                                                       Loc loc = Loc::current());
 /// gfx12: the number of the wave in its workgroup.
 FLYDSL_API Int32 wave_id(Loc loc = Loc::current());
 /// gfx1250: the position of the workgroup in its cluster.
@@ -95,16 +107,20 @@ FLYDSL_API Int32 cvt_scalef32_pk_fp4_f32(const Int32 &old, const Float32 &a, con
 
 //===-- Anything else -----------------------------------------------------===//
 
-/// The type of an intrinsic's result: an element type and, for a vector, the number of elements.
+/// The type of an instruction's result: an element type and, for a vector, the number of elements.
 struct ResultType {
-  DType type;
+  DType type = {};
   std::int64_t size = 0;
+  ResultType() = default;
+  ResultType(DType type, std::int64_t size = 0) : type(type), size(size) {}
 };
-/// An argument of an intrinsic.
+/// An argument of an intrinsic or of inline assembly. A pointer to global or shared memory is the
+/// address; for that of a buffer, `buffer_descriptor` gives the descriptor.
 struct IntrinsicArg {
   detail::Handle handle;
   IntrinsicArg(const Numeric &v) : handle(v.handle()) {}
   IntrinsicArg(const Vector &v) : handle(v.handle()) {}
+  IntrinsicArg(const Pointer &p) : handle(p.handle()) {}
   template <detail::HostNumeric T>
   IntrinsicArg(T v, Loc loc = Loc::current())
       : handle(detail::constant(detail::hostNumber(v), DType(), loc)) {}
@@ -112,6 +128,21 @@ struct IntrinsicArg {
   template <detail::HostNumeric T> static IntrinsicArg of(DType type, T v, Loc loc) {
     return IntrinsicArg(Numeric(detail::constant(detail::hostNumber(v), type, loc)));
   }
+};
+/// The results of an instruction that has several.
+class FLYDSL_API Results {
+public:
+  explicit Results(std::vector<detail::Handle> handles) : handles_(std::move(handles)) {}
+  /** The number of results. */ std::size_t size() const { return handles_.size(); }
+  /// A result that is a scalar. Throws TraceError if there are fewer, or if it is a vector.
+  Numeric operator[](std::size_t i) const { return scalar(i); }
+  Numeric scalar(std::size_t i, Loc loc = Loc::current()) const;
+  /// A result that is a vector. Throws TraceError if there are fewer, or if it is a scalar.
+  Vector vector(std::size_t i, Loc loc = Loc::current()) const;
+
+private:
+  const detail::Handle &at(std::size_t i, bool isVector, Loc loc) const;
+  std::vector<detail::Handle> handles_;
 };
 namespace impl {
 FLYDSL_API detail::Handle intrinsic(const char *name, ResultType result,
@@ -123,7 +154,7 @@ FLYDSL_API detail::Handle inlineAsm(const char *text, const char *constraints, R
 /// Calls an LLVM intrinsic by its name ("llvm.amdgcn.perm"); the result is a scalar.
 inline Numeric intrinsic(const char *name, DType result,
                          std::initializer_list<IntrinsicArg> arguments, Loc loc = Loc::current()) {
-  return Numeric(impl::intrinsic(name, {result}, arguments, loc));
+  return Numeric(impl::intrinsic(name, result, arguments, loc));
 }
 /// The same with a vector of `size` elements as the result.
 inline Vector intrinsic(const char *name, DType result, std::int64_t size,
@@ -135,17 +166,38 @@ inline void intrinsic(const char *name, std::initializer_list<IntrinsicArg> argu
                       Loc loc = Loc::current()) {
   impl::intrinsic(name, {}, arguments, loc);
 }
-/// Inline assembly with LLVM's constraints ("=v,v,v"); the result is a scalar.
+/// The same with several results, which LLVM gives as a struct. A result of one scalar or vector is
+/// no struct.
+FLYDSL_API Results intrinsic_struct(const char *name, std::initializer_list<ResultType> results,
+                                    std::initializer_list<IntrinsicArg> arguments,
+                                    Loc loc = Loc::current());
+/// Inline assembly with LLVM's constraints ("=v,v,v": "v" a vector, "s" a scalar, "a" an
+/// accumulation register of CDNA); the result is a scalar. The constraints name as many outputs
+/// ("=...") as there are results, and as many inputs as there are arguments. Nobody checks what the
+/// text does, and the compiler's waits do not count what it starts.
 inline Numeric inline_asm(const char *text, const char *constraints, DType result,
                           std::initializer_list<IntrinsicArg> arguments, bool sideEffects = false,
                           Loc loc = Loc::current()) {
-  return Numeric(impl::inlineAsm(text, constraints, {result}, arguments, sideEffects, loc));
+  return Numeric(impl::inlineAsm(text, constraints, result, arguments, sideEffects, loc));
+}
+/// The same with a vector of `size` elements as the result, in registers one after another.
+inline Vector inline_asm(const char *text, const char *constraints, DType result, std::int64_t size,
+                         std::initializer_list<IntrinsicArg> arguments, bool sideEffects = false,
+                         Loc loc = Loc::current()) {
+  return Vector(impl::inlineAsm(text, constraints, {result, size}, arguments, sideEffects, loc));
 }
 /// The same without a result.
 inline void inline_asm(const char *text, const char *constraints,
                        std::initializer_list<IntrinsicArg> arguments, Loc loc = Loc::current()) {
   impl::inlineAsm(text, constraints, {}, arguments, true, loc);
 }
+/// The same with several results ("=v,=v,0,1").
+FLYDSL_API Results inline_asm_struct(const char *text, const char *constraints,
+                                     std::initializer_list<ResultType> results,
+                                     std::initializer_list<IntrinsicArg> arguments,
+                                     bool sideEffects = false, Loc loc = Loc::current());
+/// The four 32-bit words of a buffer's descriptor, as inline assembly takes them.
+FLYDSL_API Vector buffer_descriptor(const Pointer &buffer, Loc loc = Loc::current());
 
 //===-- Raw buffers -------------------------------------------------------===//
 

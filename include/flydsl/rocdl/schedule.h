@@ -30,6 +30,13 @@ inline void sched_dswr(int count, Loc loc = Loc::current()) {
 FLYDSL_API void s_setprio(int priority, Loc loc = Loc::current());
 /// The barrier instruction alone; it does not wait for memory.
 FLYDSL_API void s_barrier(Loc loc = Loc::current());
+/// gfx12: the two halves of the barrier. A wave that signals goes on; `s_barrier_wait` holds it
+/// until all waves of the block have signalled. Neither waits for memory. Signals and waits take
+/// turns; the kernel's last one is a wait.
+FLYDSL_API void s_barrier_signal(Loc loc = Loc::current());
+FLYDSL_API void s_barrier_wait(Loc loc = Loc::current());
+/// Does nothing for 1 to 16 cycles.
+FLYDSL_API void s_nop(int cycles, Loc loc = Loc::current());
 FLYDSL_API void s_sleep(int count, Loc loc = Loc::current());
 
 /// The numbers of operations that may still be under way; by default any number.
@@ -41,6 +48,11 @@ struct WaitCounts {
 FLYDSL_API void s_waitcnt(const WaitCounts &counts, Loc loc = Loc::current());
 /// The same with the 16 bits of the instruction.
 FLYDSL_API void s_waitcnt(int bitfield, Loc loc = Loc::current());
+/// gfx12: waits until no more than `count` (0 to 63) loads from global memory, stores to it, or
+/// operations of the LDS are under way.
+FLYDSL_API void s_wait_loadcnt(int count, Loc loc = Loc::current());
+FLYDSL_API void s_wait_storecnt(int count, Loc loc = Loc::current());
+FLYDSL_API void s_wait_dscnt(int count, Loc loc = Loc::current());
 /// gfx1250: waits until no more than `count` asynchronous LDS transfers (`asynccnt`) or tensor
 /// transfers (`tensorcnt`) are under way.
 FLYDSL_API void s_wait_asynccnt(int count, Loc loc = Loc::current());

@@ -7,6 +7,8 @@
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
+#include "dialect/Fly/IR/AtomCalls.h"
+#include "dialect/Fly/IR/ElementTypes.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
 #include "layout/coord.h"
@@ -55,12 +57,70 @@ ThrCopy TiledCopy::thr_slice(const IntTuple &thread, Loc loc) const {
   return get_slice(thread, loc);
 }
 
+/// Whether an instruction brings data into shared memory past the registers.
+static bool bypassesRegisters(fly::CopyOpTypeInterface instruction) {
+  auto isMemory = [](mlir::Attribute space) {
+    auto own = mlir::dyn_cast<fly::AddressSpaceAttr>(space);
+    return !own || own.getValue() != fly::AddressSpace::Register;
+  };
+  auto isShared = [](mlir::Attribute space) {
+    auto own = mlir::dyn_cast<fly::AddressSpaceAttr>(space);
+    return own && own.getValue() == fly::AddressSpace::Shared;
+  };
+  const auto routes = instruction.getRoutes();
+  return !routes.empty() && !instruction.isWholeTileCopy() &&
+         llvm::all_of(routes, [&](const fly::CopyRoute &route) {
+           return llvm::all_of(route.from, isMemory) && llvm::all_of(route.to, isShared);
+         });
+}
+
+/// Loads that bypass the registers write a wave's data one lane after another, wherever each lane's
+/// place is. A destination with the lanes in another order would be filled wrongly.
+static void expectLanesInOrder(const Tracer &t, fly::TiledCopyType copy, const Tensor &tensor,
+                               Loc loc) {
+  const auto atom = copy.getCopyAtom();
+  auto memory = mlir::dyn_cast<fly::MemRefType>(builder::tracedType(&t, tensor.handle(), loc));
+  if (!t.kernel.target || !memory || !memory.isIn(fly::AddressSpace::Shared) ||
+      !bypassesRegisters(mlir::cast<fly::CopyOpTypeInterface>(atom.getCopyOp())))
+    return;
+  builder::layoutErrorsAt(loc, [&] {
+    const layout::AnyLayout whole = memory.getLayout();
+    const layout::TiledCopy tiled = fly::toTiledCopy(copy);
+    const layout::AnyLayout places =
+        layout::withOutermost(whole, layout::thrValViewDst(tiled, layout::outermost(whole)));
+    const std::int64_t elements = fly::elementsPerCall(atom, memory.getElemTy()),
+                       threads = layout::size(copy.getLayoutThrVal().getValue().at(0)).value(),
+                       lanes = std::min<std::int64_t>(threads, t.kernel.target->wave_size());
+    auto placeOf = [&](std::int64_t lane) {
+      return layout::crd2idx(layout::tup(lane, 0, 0), places).leaf();
+    };
+    const layout::Int first = placeOf(0);
+    for (std::int64_t lane = 1; lane < lanes; ++lane) {
+      const layout::Int place = placeOf(lane);
+      if (!first.isStatic() || !place.isStatic())
+        return;
+      if (place.value() - first.value() != lane * elements)
+        throw TraceError(
+            "partition_D of " + tensor.str() + ": " + fly::typeText(atom.getCopyOp()) +
+                " writes lane after lane, " + std::to_string(elements) +
+                " elements each, but lane " + std::to_string(lane) + "'s place is " +
+                std::to_string(place.value() - first.value()) + " elements behind lane 0's, not " +
+                std::to_string(lane * elements) +
+                "; order the threads of the tiled copy as the tensor lies, and swizzle the source "
+                "instead of the destination",
+            loc);
+    }
+  });
+}
+
 template <class Op>
 static Tensor partition(const TiledCopy &copy, const Tensor &tensor, const IntTuple &thread,
                         Loc loc) {
   Tracer &t = Tracer::requireFor<Op>(loc);
   builder::expectTilesFit(&t, builder::userName(Op::getOperationName()), tensor.handle(),
                           layout::sizesOf(tiledCopy(copy, loc).getTileMN().getValue()), loc);
+  if constexpr (std::is_same_v<Op, fly::TiledCopyPartitionDstOp>)
+    expectLanesInOrder(t, tiledCopy(copy, loc), tensor, loc);
   mlir::Value tiled = t.use(copy.handle(), loc), whole = t.use(tensor.handle(), loc);
   mlir::Value v = t.emit<Op>(loc, {tiled, whole, t.use(thread.handle(), loc)});
   return Tensor(t.wrap(v, tensor.handle().node()->dtype, loc));

@@ -28,32 +28,47 @@ static Handle recast(Tracer &t, mlir::Value bytes, DType type, std::int64_t alig
   return t.wrap(t.create<fly::RecastIterOp>(loc, to, bytes), type, loc);
 }
 
-Handle sharedStatic(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc) {
-  Tracer &t = Tracer::require("shared memory", loc);
-  mlir::OpBuilder &b = t.builder();
-  mlir::DictionaryAttr attributes =
-      b.getDictionaryAttr({b.getNamedAttr("allocAlign", b.getI64IntegerAttr(alignment)),
-                           b.getNamedAttr("allocBytes", b.getI64IntegerAttr(bytes))});
-  mlir::Value v = t.create<fly::MakePtrOp>(loc, sharedPointer(t, u8, alignment), mlir::ValueRange(),
-                                           attributes);
-  t.shared.addStatic(bytes, alignment);
-  return recast(t, v, type, alignment, loc);
+/// How a variable's size and alignment stand in the IR.
+static mlir::DictionaryAttr sizeAttributes(mlir::Builder b, std::int64_t bytes,
+                                           std::int64_t alignment) {
+  return b.getDictionaryAttr({b.getNamedAttr("allocAlign", b.getI64IntegerAttr(alignment)),
+                              b.getNamedAttr("allocBytes", b.getI64IntegerAttr(bytes))});
 }
 
-Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc) {
-  Tracer &t = Tracer::require("shared memory", loc);
-  t.shared.reachDynamic(offset + type.bytes()); // an element at least; who knows more says so
-  Handle base = t.wrap(t.emit<fly::GetDynSharedOp>(loc, {}), u8, loc);
+/// A pointer to a variable of its own.
+static mlir::Value makeVariable(Tracer &t, std::int64_t bytes, std::int64_t alignment, Loc loc) {
+  return t.create<fly::MakePtrOp>(loc, sharedPointer(t, u8, alignment), mlir::ValueRange(),
+                                  sizeAttributes(t.builder(), bytes, alignment));
+}
+
+/// The place `offset` bytes behind `base`.
+static Handle placeBehind(Tracer &t, const Handle &base, std::int64_t offset,
+                          std::int64_t alignment, DType type, Loc loc) {
   Handle by = staticLeaf(offset);
   Handle at = offset ? algebra(AlgebraOp::add_offset, {&base, &by}, loc) : base;
   return recast(t, t.use(at, loc), type, alignment, loc);
 }
 
-Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc) {
+Handle sharedDynamic(std::int64_t offset, std::int64_t alignment, DType type, Loc loc) {
+  Tracer &t = Tracer::require("shared memory", loc);
+  t.shared.reachDynamic(offset + type.bytes(), loc); // an element at least
+  const Handle base = t.wrap(t.emit<fly::GetDynSharedOp>(loc, {}), u8, loc);
+  return placeBehind(t, base, offset, alignment, type, loc);
+}
+
+static std::int64_t alignedTo(std::int64_t alignment, std::int64_t offset) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+static void expectPlace(std::int64_t bytes, std::int64_t alignment, Loc loc) {
   if (bytes < 1 || alignment < 1 || (alignment & (alignment - 1)))
     throw TraceError("shared memory of " + std::to_string(bytes) + " bytes, aligned to " +
                          std::to_string(alignment),
                      loc);
+}
+
+Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc) {
+  expectPlace(bytes, alignment, loc);
   // No target comes near it, and no sum below wraps.
   constexpr std::int64_t most = std::int64_t(1) << 32;
   if (bytes > most || alignment > most || used_ > most)
@@ -61,13 +76,64 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
                          std::to_string(alignment) + ", behind " + std::to_string(used_) +
                          " others: no workgroup has more than 2^32",
                      loc);
-  std::int64_t offset = (used_ + alignment - 1) / alignment * alignment;
-  Handle pointer = static_ ? sharedStatic(bytes, alignment, type, loc)
-                           : sharedDynamic(offset, alignment, type, loc);
-  if (!static_)
-    Tracer::require("shared memory", loc).shared.reachDynamic(offset + bytes);
-  used_ = offset + bytes;
-  return pointer;
+  Tracer &t = Tracer::require("shared memory", loc);
+  const std::int64_t offset = alignedTo(alignment, origin_ + used_);
+  used_ = offset + bytes - origin_;
+  alignment_ = std::max(alignment_, alignment);
+  if (static_ && !base_) {
+    t.shared.addStatic(bytes, alignment, loc);
+    return recast(t, makeVariable(t, bytes, alignment, loc), type, alignment, loc);
+  }
+  if (!static_) {
+    t.shared.reachDynamic(offset + bytes, loc);
+    return sharedDynamic(offset, alignment, type, loc);
+  }
+  t.shared.growStatic(account_, offset + bytes, loc);
+  return placeBehind(t, base_, offset, alignment, type, loc);
+}
+
+// The variable is made before its size is known; the last phase says it.
+void SharedArena::beginOverlay(SharedArena &owner, std::int64_t alignment, Loc loc) {
+  Tracer &t = Tracer::require("shared memory", loc);
+  expectPlace(/*bytes=*/1, alignment, loc);
+  static_ = owner.static_;
+  base_ = owner.base_;
+  account_ = owner.account_;
+  origin_ = alignedTo(alignment, owner.origin_ + owner.used_);
+  most_ = used_ = 0;
+  alignment_ = alignment;
+  if (!static_ || base_)
+    return;
+  base_ = t.wrap(makeVariable(t, 1, alignment, loc), u8, loc);
+  account_ = t.shared.addStatic(1, alignment, loc);
+  origin_ = 0;
+}
+
+void SharedArena::beginPhase() {
+  most_ = std::max(most_, used_);
+  used_ = 0;
+}
+
+void SharedArena::endOverlay(SharedArena &owner) noexcept {
+  beginPhase();
+  if (base_ && !owner.base_) {
+    auto variable = base_.node()->traced()->value.getDefiningOp<fly::MakePtrOp>();
+    variable.setDictAttrsAttr(sizeAttributes(mlir::Builder(variable.getContext()),
+                                             std::max<std::int64_t>(most_, 1), alignment_));
+    owner.used_ = alignedTo(alignment_, owner.used_) + most_;
+    return;
+  }
+  owner.used_ = origin_ + most_ - owner.origin_;
+  owner.alignment_ = std::max(owner.alignment_, alignment_);
+}
+
+/// The number of elements that a layout reaches, if it is static.
+static std::optional<std::int64_t> staticReach(const Handle &layout, Loc loc) {
+  HostValue reach = detail::hostView(algebra(AlgebraOp::cosize, {&layout}, loc), loc);
+  auto *most = std::get_if<layout::IntTuple>(&reach);
+  if (most && most->isLeaf() && most->leaf().isStatic())
+    return most->leaf().value();
+  return std::nullopt;
 }
 
 void expectWithin(const Handle &layout, std::int64_t count, Loc loc) {
@@ -75,13 +141,22 @@ void expectWithin(const Handle &layout, std::int64_t count, Loc loc) {
   if (!std::holds_alternative<layout::Layout>(view) &&
       !std::holds_alternative<layout::ComposedLayout>(view))
     return;
-  HostValue reach = detail::hostView(algebra(AlgebraOp::cosize, {&layout}, loc), loc);
-  auto *most = std::get_if<layout::IntTuple>(&reach);
-  if (most && most->isLeaf() && most->leaf().isStatic() && most->leaf().value() > count)
+  const std::optional<std::int64_t> reach = staticReach(layout, loc);
+  if (reach && *reach > count)
     throw TraceError("the layout " + detail::describe(layout) + " reaches " +
-                         std::to_string(most->leaf().value()) +
-                         " elements of shared memory, the array has " + std::to_string(count),
+                         std::to_string(*reach) + " elements of shared memory, the array has " +
+                         std::to_string(count),
                      loc);
+}
+
+std::int64_t reachOf(const Handle &layout, Loc loc) {
+  if (const std::optional<std::int64_t> reach = staticReach(layout, loc))
+    return *reach;
+  throw TraceError("a tensor of shared memory has a static layout, not " +
+                       detail::describe(layout) +
+                       "; where only the launch knows the size, fx::get_dyn_shared is the memory "
+                       "and fx::make_view takes any layout",
+                   loc);
 }
 
 void SharedArena::enter(Loc loc) {

@@ -130,6 +130,14 @@ static mlir::Value resourceOf(Tracer &t, const Pointer &buffer, Loc loc) {
   return t.emit<fly_rocdl::GetBufferRsrcOp>(loc, t.use(buffer.handle(), loc));
 }
 
+Vector buffer_descriptor(const Pointer &buffer, Loc loc) {
+  Tracer &t = Tracer::require("buffer_descriptor", loc);
+  mlir::Value whole = t.create<mlir::LLVM::PtrToIntOp>(loc, t.builder().getIntegerType(128),
+                                                       resourceOf(t, buffer, loc));
+  mlir::Type words = mlir::VectorType::get(4, t.builder().getI32Type());
+  return Vector(t.wrap(t.create<mlir::LLVM::BitcastOp>(loc, words, whole), i32, loc));
+}
+
 static mlir::Value offsetOf(Tracer &t, const Numeric &bytes, Loc loc) {
   if (bytes.dtype(loc).bits() > 32)
     throw TraceError("a buffer's offset has 32 bits, not " + std::string(bytes.dtype(loc).name()),

@@ -5,6 +5,7 @@
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -57,6 +58,36 @@ Numeric ds_bpermute(const Numeric &byteIndex, const Numeric &x, Loc loc) {
     return t.wrap(t.create<ROCDL::DsBpermuteOp>(loc, t.builder().getI32Type(), index, from), i32,
                   loc);
   });
+}
+
+template <class Swap>
+static std::pair<Numeric, Numeric> swapRows(const char *name, const Numeric &a, const Numeric &b,
+                                            Loc loc) {
+  Tracer &t = Tracer::require(name, loc);
+  t.kernel.targetWith(Feature::permlane_swap, name, loc);
+  const DType type = a.dtype(loc);
+  if (b.dtype(loc) != type || type.bits() != 32)
+    throw TraceError(std::string(name) + " takes two values of one type of 32 bits, not " +
+                         std::string(type.name()) + " and " + std::string(b.dtype(loc).name()),
+                     loc);
+  mlir::Value first = t.use(detail::bitcast(a.handle(), i32, loc), loc),
+              second = t.use(detail::bitcast(b.handle(), i32, loc), loc);
+  mlir::Type word = t.builder().getI32Type(),
+             both = mlir::LLVM::LLVMStructType::getLiteral(t.context(), {word, word});
+  mlir::Value swapped = t.create<Swap>(loc, both, first, second, /*fi=*/false,
+                                       /*boundControl=*/false);
+  auto part = [&](std::int64_t i) {
+    Handle bits = t.wrap(t.create<mlir::LLVM::ExtractValueOp>(loc, swapped, i), i32, loc);
+    return Numeric(detail::bitcast(bits, type, loc));
+  };
+  return {part(0), part(1)};
+}
+
+std::pair<Numeric, Numeric> permlane16_swap(const Numeric &a, const Numeric &b, Loc loc) {
+  return swapRows<ROCDL::Permlane16SwapOp>("permlane16_swap", a, b, loc);
+}
+std::pair<Numeric, Numeric> permlane32_swap(const Numeric &a, const Numeric &b, Loc loc) {
+  return swapRows<ROCDL::Permlane32SwapOp>("permlane32_swap", a, b, loc);
 }
 
 Numeric ds_swizzle(const Numeric &x, int offset, Loc loc) {

@@ -44,6 +44,30 @@ void s_barrier(Loc loc) {
   t.create<ROCDL::SBarrierOp>(loc);
 }
 
+void s_nop(int cycles, Loc loc) {
+  if (cycles < 1 || cycles > 16)
+    throw TraceError("s_nop does nothing for 1 to 16 cycles, not " + std::to_string(cycles), loc);
+  Tracer::require("s_nop", loc).create<ROCDL::SNopOp>(loc, static_cast<std::uint16_t>(cycles - 1));
+}
+
+/// The barrier of the whole block among those that the two instructions know.
+static constexpr int kBlockBarrier = -1;
+
+void s_barrier_signal(Loc loc) {
+  Tracer &t = Tracer::require("s_barrier_signal", loc);
+  t.kernel.targetWith(Feature::split_barriers, "s_barrier_signal", loc);
+  t.exits.expectAllThreads("a barrier", loc);
+  t.barriers.signal(loc);
+  t.create<ROCDL::BarrierSignalOp>(loc, bits(kBlockBarrier));
+}
+void s_barrier_wait(Loc loc) {
+  Tracer &t = Tracer::require("s_barrier_wait", loc);
+  t.kernel.targetWith(Feature::split_barriers, "s_barrier_wait", loc);
+  t.exits.expectAllThreads("a barrier", loc);
+  t.barriers.wait(loc);
+  t.create<ROCDL::BarrierWaitOp>(loc, static_cast<std::uint16_t>(kBlockBarrier));
+}
+
 static int count(const char *name, std::optional<int> value, int most, Loc loc) {
   return value ? builder::immediate(name, *value, most, loc) : most;
 }
@@ -68,6 +92,21 @@ void s_waitcnt(int bitfield, Loc loc) {
   builder::immediate("the field of s_waitcnt", bitfield, 0xffff, loc);
   t.create<ROCDL::SWaitcntOp>(loc, bits(bitfield));
 }
+
+/// A wait of gfx12 for one counter of 6 bits.
+template <class Op> static void waitFor(const char *name, int count, Loc loc) {
+  Tracer &t = Tracer::require(name, loc);
+  t.kernel.targetWith(Feature::split_wait_counts, name, loc);
+  builder::immediate(("the count of " + std::string(name)).c_str(), count, 63, loc);
+  t.create<Op>(loc, static_cast<std::uint16_t>(count));
+}
+void s_wait_loadcnt(int count, Loc loc) {
+  waitFor<ROCDL::WaitLoadcntOp>("s_wait_loadcnt", count, loc);
+}
+void s_wait_storecnt(int count, Loc loc) {
+  waitFor<ROCDL::WaitStorecntOp>("s_wait_storecnt", count, loc);
+}
+void s_wait_dscnt(int count, Loc loc) { waitFor<ROCDL::WaitDscntOp>("s_wait_dscnt", count, loc); }
 
 void s_wait_asynccnt(int count, Loc loc) {
   Tracer::require("s_wait_asynccnt", loc)

@@ -1,25 +1,34 @@
 // How much shared memory (LDS) the kernel uses.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
+#include "builder/trace/kernel_facts.h"
+
+#include "support/shared_use.h"
 
 namespace flydsl::builder {
 
 class SharedBytes {
 public:
-  /// Bytes of a static allocation, behind those before it.
-  void addStatic(std::int64_t bytes, std::int64_t alignment) {
-    static_ = (static_ + alignment - 1) / alignment * alignment + bytes;
-  }
-  /// The launch's dynamic shared memory reaches at least to `end`.
-  void reachDynamic(std::int64_t end) { dynamic_ = std::max(dynamic_, end); }
+  explicit SharedBytes(const KernelFacts &kernel) : kernel_(kernel) {}
+
+  /// Bytes of a static allocation, behind those before it. Throws TraceError if the target is known
+  /// and has less than all allocations together.
+  /// Returns the allocation's entry.
+  std::size_t addStatic(std::int64_t bytes, std::int64_t alignment, Loc loc);
+  /// The same for an allocation whose entry has fewer bytes so far. The others come before it.
+  void growStatic(std::size_t entry, std::int64_t bytes, Loc loc);
+  /// The launch's dynamic shared memory reaches at least to `end`. Throws TraceError as above.
+  void reachDynamic(std::int64_t end, Loc loc);
 
   std::size_t staticBytes() const { return static_cast<std::size_t>(static_); }
   std::size_t dynamicBytes() const { return static_cast<std::size_t>(dynamic_); }
 
 private:
+  void expectRoom(Loc loc) const;
+
+  const KernelFacts &kernel_;
   std::int64_t static_ = 0, dynamic_ = 0;
+  std::vector<support::SharedUse> uses_; ///< of static allocations, in their order
 };
 
 } // namespace flydsl::builder

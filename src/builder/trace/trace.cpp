@@ -102,6 +102,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   }
   result.variant = reader.variant().str();
   tracer.diagnostics.throwDeferred();
+  tracer.barriers.finish();
   tracer.exits.finish(loc);
   if (mlir::failed(mlir::verify(*result.module)))
     tracer.diagnostics.failVerification(spec.name);

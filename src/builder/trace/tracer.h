@@ -5,6 +5,7 @@
 #include "builder/trace/ir_builder.h"
 #include "builder/trace/kernel_facts.h"
 #include "builder/trace/shared_bytes.h"
+#include "builder/trace/split_barriers.h"
 #include "builder/trace/values.h"
 #include "builder/trace/view.h"
 
@@ -38,7 +39,8 @@ public:
   IrBuilder ir;
   Values values;
   EarlyExits exits;
-  SharedBytes shared;
+  SharedBytes shared{kernel};
+  SplitBarriers barriers;
 
   // What nearly every function of the eDSL does.
   mlir::MLIRContext *context() const { return ir.context(); }

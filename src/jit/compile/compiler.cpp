@@ -4,6 +4,7 @@
 
 #include "jit/compile/backends/backends.h"
 #include "jit/compile/codegen/codegen.h"
+#include "jit/compile/codegen/llvm_options.h"
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/compile_diagnostics.h"
 #include "jit/compile/module/context_pool.h"
@@ -203,11 +204,21 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
 
 } // namespace
 
+std::string problemWith(const CompileOptions &options) {
+  const Backend &backend = backendFor(options.target);
+  std::string problem = backend.problemWith(options);
+  for (const auto &[name, value] : options.attributes)
+    if (problem.empty())
+      problem = backend.problemWithAttribute(name, value, options.target);
+  return problem.empty() ? problemWithLlvmOptions(options.llvmOptions) : problem;
+}
+
 std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
                                                 const CompileOptions &options) {
   auto compile = std::make_shared<Compile>(options, kernelName(module));
   if (options.bitcode.empty())
     compile->options.bitcode = readLinkedBitcode(module);
+  const LlvmOptionsScope llvmOptions(options.llvmOptions);
   GuardOutcome outcome = runGuarded(
       [compile, module](Guard &guard) { compile->run(module, guard); }, options.timeoutSeconds);
   if (outcome.kind != GuardOutcome::finished || !compile->done)

@@ -12,6 +12,9 @@ class ModuleOp;
 
 namespace flydsl::jit {
 
+/// Why no module can be compiled with these options, or an empty text.
+std::string problemWith(const CompileOptions &options);
+
 /// Compiles the kernels of the one gpu.module in `module`, from Fly IR or from any later stage
 /// (gpu, scf, arith, vector, memref, rocdl, llvm). Host functions in the module are ignored.
 /// `module` itself is left as it is. Throws flydsl::CompileError, naming kernel, pass and target,

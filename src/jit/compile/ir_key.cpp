@@ -63,6 +63,10 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   key.add("waves", options.wavesPerEu);
   key.add("vgprs", options.maxRegisters);
   key.add("fast", options.fastMath);
+  for (const auto &[name, value] : options.attributes)
+    key.add("attribute", name + "=" + value);
+  for (const auto &[name, value] : options.llvmOptions)
+    key.add("llvm option", name + "=" + value);
   key.add("lines", options.lineTables);
   for (const Bitcode &bitcode : options.bitcode)
     key.add("bitcode", *bitcode.bytes);

@@ -2,7 +2,6 @@
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
-#include "jit/compile/backends/backends.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
@@ -70,8 +69,7 @@ void checkHints(const detail::KernelSpec &spec, const Target &target) {
                          std::to_string(block[1]) + ", " + std::to_string(block[2]) +
                          ") has no x; it is 1 where the block has one column",
                      spec.where);
-  if (std::string problem = backendFor(target).problemWith(optionsFor(target, hints));
-      !problem.empty())
+  if (std::string problem = problemWith(optionsFor(target, hints)); !problem.empty())
     throw TraceError("kernel " + spec.name + ": " + problem, spec.where);
 }
 
@@ -179,6 +177,8 @@ CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
   options.wavesPerEu = hints.waves_per_eu;
   options.maxRegisters = hints.max_registers;
   options.fastMath = hints.fast_math;
+  options.attributes = hints.attributes;
+  options.llvmOptions = hints.llvm_options;
   options.lineTables = options.lineTables || linesForFindings();
   return options;
 }
@@ -200,7 +200,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
   support::checkEnvironment();
-  if (std::string problem = backendFor(options.target).problemWith(options); !problem.empty())
+  if (std::string problem = problemWith(options); !problem.empty())
     throw CompileError(problem);
   const std::string kernel = kernelName(module), targetId = options.target.id();
   EventInfo event;

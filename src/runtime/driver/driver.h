@@ -25,6 +25,7 @@ struct DeviceInfo {
   std::string arch;     ///< the processor's name alone: "gfx942"
   std::string archFull; ///< the target id: "gfx942:sramecc+:xnack-"
   int computeUnits = 0;
+  int xcds = 0; ///< accelerator dies; 0 where the driver does not say
   int warpSize = 0;
   std::size_t sharedBytes = 0; ///< the most shared memory of a workgroup
   std::size_t memoryBytes = 0; ///< 0 where the driver does not say

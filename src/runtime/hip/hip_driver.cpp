@@ -68,6 +68,10 @@ DeviceInfo describeDevice(int device) {
     return value;
   };
   info.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount);
+  // HIP 7's hipDeviceAttributeNumberOfXccs; older ones refuse it.
+  constexpr auto kNumberOfXccs = static_cast<hipDeviceAttribute_t>(10018);
+  if (hip->hipDeviceGetAttribute(&info.xcds, kNumberOfXccs, device) != hipSuccess)
+    info.xcds = 0;
   info.warpSize = attribute(hipDeviceAttributeWarpSize);
   info.sharedBytes = static_cast<std::size_t>(attribute(hipDeviceAttributeMaxSharedMemoryPerBlock));
   if (hip->hipDeviceTotalMem)

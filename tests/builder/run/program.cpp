@@ -39,6 +39,29 @@ static void race() {
   out.to_host();
 }
 
+/// Two phases on the same bytes, with or without the barrier between them.
+static void overlay(bool hasBarrier) {
+  const fx::Kernel phases{"phases", [hasBarrier](fx::Tensor out, fx::Tensor in) {
+                            auto tid = fx::thread_idx().x;
+                            fx::SharedAllocator shared;
+                            auto [floats, words] = shared.overlay(
+                                {{fx::f32, fx::make_layout(128)}, {fx::i32, fx::make_layout(128)}});
+                            floats(tid) = in(tid);
+                            fx::gpu::barrier();
+                            fx::Numeric opposite = floats(127 - tid);
+                            if (hasBarrier)
+                              fx::gpu::barrier();
+                            words(tid) = tid;
+                            fx::gpu::barrier();
+                            out(tid) = opposite + words(127 - tid).to(fx::f32);
+                          }};
+  auto in = fx::DeviceArray<float>::random({128}, /*seed=*/1);
+  fx::DeviceArray<float> out({128});
+  phases(out, in).launch({.grid = 1, .block = 128});
+  out.to_host();
+  std::puts("done");
+}
+
 static void largeTile() {
   const fx::Kernel part{"part", [](fx::Tensor a) {
                           auto tile = fx::flat_divide(a, fx::make_tile(4, 64))(fx::_, fx::_, 0, 0);
@@ -54,7 +77,14 @@ static void largeTile() {
 int main(int argc, char **argv) {
   try {
     const std::string what = argc > 1 ? argv[1] : "";
-    what == "race" ? race() : what == "large" ? largeTile() : print();
+    if (what == "race")
+      race();
+    else if (what == "overlay" || what == "overlay-race")
+      overlay(what == "overlay");
+    else if (what == "large")
+      largeTile();
+    else
+      print();
   } catch (const fx::Error &error) {
     std::printf("%s\n", error.what());
   }

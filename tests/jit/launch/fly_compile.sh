@@ -49,4 +49,12 @@ grep -q "^fly-compile: short.mlirbc for .*bytecode" err || fail "damaged bytecod
 FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --trusted --arch "$target" bytes.mlirbc >out 2>err || fail "--trusted"
 "$fly_compile" --max-registers none "$dump" >out 2>err
 [ $? = 2 ] || fail "a wrong option must be an exit status of 2"
+# Hints make another kernel of the same module, and wrong ones none.
+FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --arch "$target" --attribute amdgpu-memory-bound=true \
+  --llvm-option enable-misched=false "$dump" >out 2>err || fail "hints for LLVM"
+grep -q "^1 compiled, 0 were there, 0 failed" out || fail "hints for LLVM are not part of the key"
+FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --arch "$target" --llvm-option no-such-option=1 "$dump" >out 2>err
+grep -q "LLVM has no option no-such-option" err || fail "the wrong option of LLVM is not named"
+"$fly_compile" --attribute amdgpu-memory-bound "$dump" >out 2>err
+[ $? = 2 ] || fail "an attribute without a value must be an exit status of 2"
 exit 0

@@ -36,4 +36,25 @@ def ConvertNativeMathPass : Pass<"fly-convert-native-math"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
+def LdsAliasScopesPass : Pass<"fly-lds-alias-scopes"> {
+  let summary = "Tell loads into LDS that write to different bytes of a variable apart by alias scopes";
+  let description = [{
+    For each variable in LDS that `rocdl.raw.ptr.buffer.load.lds` or `rocdl.global.load.lds` writes to, accesses are divided into sets
+    without a byte in common, as far as ranges of offsets tell, and get `alias_scopes` and `noalias_scopes`. A variable is left alone if it has uses
+    that are not followed, accesses with scopes, or accesses that could be anywhere. The bytes of a load into LDS are those at the pointer of
+    each lane, so the pass comes before `fly-scalar-lds-addresses`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
+  let summary = "Compute the LDS addresses of loads into LDS from the wave's first thread";
+  let description = [{
+    The address of `rocdl.raw.ptr.buffer.load.lds` and `rocdl.load.to.lds`'s kin is a scalar of the wave. The arithmetic from
+    `gpu.thread_id` to that address is repeated with the id of the wave's first thread, which `rocdl.readfirstlane` reads once where
+    the id is made. Addresses that depend on the thread in another way stay as they are.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES

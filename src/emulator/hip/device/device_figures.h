@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/isa/machine.h"
+#include "target/processors.h"
 
 #include <span>
 #include <string>
@@ -32,6 +33,8 @@ struct DeviceFigures {
   int waveSize() const { return machine->processor->waveSize; }
   /// Of a workgroup and of a multiprocessor.
   int ldsBytes() const { return static_cast<int>(machine->processor->ldsBytes); }
+  /// Accelerator dies (XCDs).
+  int dies() const { return flydsl::detail::diesOf(*machine->processor, computeUnits).value_or(1); }
   int maxBlockSize() const { return machine->processor->maxBlockSize; }
 };
 

@@ -99,7 +99,11 @@ void fillProperties(const Device &device, PropertiesR0600 &result) {
 int deviceAttribute(const Device &device, hipDeviceAttribute_t attribute) {
   hipDeviceProp_t p;
   fillProperties(device, p);
+  // HIP 7's hipDeviceAttributeNumberOfXccs, which older headers do not have.
+  constexpr int kNumberOfXccs = 10018;
   switch (static_cast<int>(attribute)) {
+  case kNumberOfXccs:
+    return device.figures().dies();
   case hipDeviceAttributeCanMapHostMemory:
   case hipDeviceAttributeCanUseHostPointerForRegisteredMem:
   case hipDeviceAttributeConcurrentKernels:

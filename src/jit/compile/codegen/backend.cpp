@@ -20,6 +20,11 @@ std::vector<std::string> flyStages(const char *conversion) {
 
 std::string Backend::problemWith(const CompileOptions &) const { return {}; }
 
+std::string Backend::problemWithAttribute(const std::string &name, const std::string &,
+                                          const Target &target) const {
+  return "kernels for " + target.name() + " take no attributes, such as " + name;
+}
+
 mlir::ArrayAttr Backend::bitcodeOf(mlir::Attribute) const { return {}; }
 
 bool Backend::emit(llvm::Module &module, llvm::TargetMachine &machine,

@@ -53,6 +53,11 @@ public:
   /// Why its processors can't be compiled for with these options, or an empty text.
   virtual std::string problemWith(const CompileOptions &options) const;
 
+  /// Why a kernel's function can't have an attribute of this name and value, or an empty text. A
+  /// backend takes none unless it says otherwise.
+  virtual std::string problemWithAttribute(const std::string &name, const std::string &value,
+                                           const Target &target) const;
+
   /// The passes to the LLVM dialect as text, one stage an element; each parses by itself inside
   /// builtin.module(...). The Fly stages are left out for a module that is past them.
   virtual std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const = 0;

@@ -56,6 +56,8 @@ static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
 
 TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
     : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
+  for (const auto &[name, value] : options.llvmOptions) // a machine is made as the options say
+    key_ += "/" + name + "=" + value;
   {
     std::lock_guard lock(pool().mutex);
     auto &free = pool().free[key_];

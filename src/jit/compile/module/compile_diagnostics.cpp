@@ -73,7 +73,7 @@ struct LlvmHandler final : llvm::DiagnosticHandler {
     const auto *over = llvm::dyn_cast<llvm::DiagnosticInfoResourceLimit>(&info);
     if (!over || llvm::StringRef(over->getResourceName()) != "local memory")
       return;
-    message = overSharedLimit(into.shared, over->getResourceSize(), over->getResourceLimit());
+    message = support::overSharedLimit(into.shared, over->getResourceSize(), over->getResourceLimit());
     if (!into.where.known() && !into.shared.empty())
       into.where = into.shared.front().place;
   }

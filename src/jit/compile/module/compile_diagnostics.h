@@ -21,7 +21,7 @@ namespace flydsl::jit {
 struct CompileDiagnostics {
   std::string errors;
   SourceLocation where;
-  std::vector<SharedUse> shared; ///< what explains LLVM's refusal of too much shared memory
+  std::vector<support::SharedUse> shared; ///< what explains LLVM's refusal of too much shared memory
 
   bool failed() const { return !errors.empty(); }
 };

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flydsl::jit {
@@ -26,6 +27,8 @@ struct CompileOptions {
   unsigned wavesPerEu = 0;
   /// The most vector registers that a lane may have; 0 leaves it open.
   unsigned maxRegisters = 0;
+  /// Attributes of the kernel's function, and options of LLVM's, by name and value.
+  std::vector<std::pair<std::string, std::string>> attributes, llvmOptions;
   /// Use the approximations of the device's library. The IR's own flags say what else may be fast.
   bool fastMath = false;
   /// Make DWARF line tables; locations are then part of the key. FLYDSL_DEBUG_ENABLE_DEBUG_INFO.

@@ -46,6 +46,8 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
     kernel.addFnAttr("amdgpu-waves-per-eu", std::to_string(options.wavesPerEu));
   if (options.maxRegisters)
     kernel.addFnAttr("amdgpu-num-vgpr", std::to_string(options.maxRegisters));
+  for (const auto &[name, value] : options.attributes)
+    kernel.addFnAttr(name, value);
   for (llvm::Argument &argument : kernel.args())
     if (argument.getType()->isPointerTy())
       argument.addAttr(llvm::Attribute::NoUndef);

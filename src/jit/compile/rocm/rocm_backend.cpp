@@ -5,6 +5,7 @@
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/link/link_lld.h"
+#include "jit/compile/rocm/kernel_attributes.h"
 #include "jit/compile/rocm/llvm_target.h"
 #include "jit/compile/rocm/rocm_codegen.h"
 
@@ -72,13 +73,18 @@ public:
     return {};
   }
 
+  std::string problemWithAttribute(const std::string &name, const std::string &value,
+                                   const Target &target) const override {
+    return problemWithKernelAttribute(name, value, target);
+  }
+
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
       stages = flyStages("convert-fly-to-rocdl");
     stages.push_back("canonicalize");
     stages.push_back(
-        "gpu.module(convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
+        "gpu.module(fly-lds-alias-scopes,fly-scalar-lds-addresses,convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
         "},fly-convert-native-math,cse,"
         "convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +

@@ -1,0 +1,189 @@
+// Instructions with several results, inline assembly with vectors, addresses and accumulation
+// registers, halves of barriers: what they compute.
+#include "run.h"
+
+#include <catch2/catch.hpp>
+
+namespace fx = flydsl;
+namespace rocdl = flydsl::rocdl;
+
+namespace {
+bool has(fx::Feature feature) { return fx::Device::current().target().has(feature); }
+
+/// The machine code of a kernel with one tensor and one number.
+template <class Body> std::string isaOf(const char *target, Body body) {
+  const fx::Kernel kernel{"instruction", body};
+  const fx::TensorArg nothing(nullptr, fx::i32, std::array<std::int64_t, 1>{64});
+  return kernel(nothing, 1).compile({.block = 128, .arch = target}).isa();
+}
+} // namespace
+
+TEST_CASE("swaps, halves of barriers and waits are the instructions of their targets") {
+  using Catch::Contains;
+  const std::string swaps = isaOf("gfx950", [](fx::Tensor y, fx::Int32 n) {
+    auto tid = fx::thread_idx().x;
+    auto [a, b] = rocdl::permlane16_swap(tid, tid * n);
+    auto [c, d] = rocdl::permlane32_swap(a, b);
+    y(tid) = c - d;
+  });
+  CHECK_THAT(swaps, Contains("v_permlane16_swap_b32") && Contains("v_permlane32_swap_b32"));
+  for (const char *target : {"gfx1200", "gfx1201", "gfx1250"}) {
+    INFO(target);
+    const std::string halves = isaOf(target, [](fx::Tensor y, fx::Int32 n) {
+      auto tid = fx::thread_idx().x;
+      y(tid) = n;
+      rocdl::s_wait_loadcnt(5);
+      rocdl::s_wait_storecnt(6);
+      rocdl::s_wait_dscnt(7);
+      rocdl::s_barrier_signal();
+      rocdl::s_nop(3);
+      rocdl::s_barrier_wait();
+    });
+    CHECK_THAT(halves, Contains("s_wait_storecnt 0x6") && Contains("s_wait_loadcnt_dscnt 0x507") &&
+                           Contains("s_barrier_signal -1") && Contains("s_nop 2") &&
+                           Contains("s_barrier_wait 0xffff"));
+  }
+  // The barrier alone is one instruction before gfx12, and both halves since.
+  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100"})
+    CHECK_THAT(isaOf(target, [](fx::Tensor, fx::Int32) { rocdl::s_barrier(); }),
+               Contains("s_barrier") && !Contains("s_barrier_signal"));
+  CHECK_THAT(isaOf("gfx1201", [](fx::Tensor, fx::Int32) { rocdl::s_barrier(); }),
+             Contains("s_barrier_signal -1") && Contains("s_barrier_wait"));
+}
+
+TEST_CASE("the parts of an intrinsic's struct") {
+  auto h = run::values<int>("overflow", 64, 2, [](fx::Tensor out, fx::Int32 tid) {
+    auto sum = rocdl::intrinsic_struct("llvm.uadd.with.overflow", {fx::i32, fx::boolean},
+                                       {tid, fx::Int32(-32)});
+    out(tid, 0) = sum[0];
+    out(tid, 1) = fx::select(fx::Boolean(sum[1]), 1, 0);
+  });
+  for (int t = 0; t < 64; ++t) {
+    CHECK(h[std::size_t(2 * t)] == t - 32);
+    CHECK(h[std::size_t(2 * t + 1)] == (t >= 32));
+  }
+}
+
+TEST_CASE("rows and halves of a wave change places") {
+  if (!has(fx::feature::permlane_swap))
+    return;
+  auto h = run::values<int>("swaps", 64, 4, [](fx::Tensor out, fx::Int32 tid) {
+    auto [a, b] = rocdl::permlane16_swap(tid, tid + 100);
+    auto [c, d] = rocdl::permlane32_swap(tid, tid + 100);
+    out(tid, 0) = a;
+    out(tid, 1) = b;
+    out(tid, 2) = c;
+    out(tid, 3) = d;
+  });
+  // CDNA4's ISA manual, V_PERMLANE16_SWAP_B32: the odd rows of the first operand and the even ones
+  // of the second change places; V_PERMLANE32_SWAP_B32: the same with halves.
+  for (int t = 0; t < 64; ++t) {
+    const int row = t / 16, half = t / 32;
+    CHECK(h[std::size_t(4 * t)] == (row % 2 ? t - 16 + 100 : t));
+    CHECK(h[std::size_t(4 * t + 1)] == (row % 2 ? t + 100 : t + 16));
+    CHECK(h[std::size_t(4 * t + 2)] == (half ? t - 32 + 100 : t));
+    CHECK(h[std::size_t(4 * t + 3)] == (half ? t + 100 : t + 32));
+  }
+}
+
+TEST_CASE("inline assembly with several results") {
+  auto h = run::values<int>("asm_struct", 64, 2, [](fx::Tensor out, fx::Int32 tid) {
+    auto both = rocdl::inline_asm_struct("v_mov_b32 $0, $3\n\tv_mov_b32 $1, $2", "=&v,=&v,v,v",
+                                         {fx::i32, fx::i32}, {tid, tid * 3});
+    out(tid, 0) = both[0];
+    out(tid, 1) = both[1];
+  });
+  for (int t = 0; t < 64; ++t) {
+    CHECK(h[std::size_t(2 * t)] == 3 * t);
+    CHECK(h[std::size_t(2 * t + 1)] == t);
+  }
+}
+
+TEST_CASE("inline assembly with addresses, descriptors and vectors") {
+  if (!has(fx::feature::s_waitcnt) || run::waveSize() != 64)
+    return; // the text is CDNA's
+  const fx::Kernel kernel{
+      "asm_loads", [](fx::Tensor x, fx::Tensor y) {
+        auto tid = fx::thread_idx().x;
+        auto pair =
+            rocdl::inline_asm("global_load_dwordx2 $0, $1, off\n\ts_waitcnt vmcnt(0)", "=v,v",
+                              fx::f32, 2, {x.iter() + tid * 2}, /*side_effects=*/true);
+        auto buffer = rocdl::buffer_descriptor(rocdl::make_buffer_tensor(x).iter());
+        auto other =
+            rocdl::inline_asm("buffer_load_dwordx2 $0, $1, $2, 0 offen\n\ts_waitcnt vmcnt(0)",
+                              "=v,v,s", fx::f32, 2, {tid * 8, buffer}, /*side_effects=*/true);
+        y(tid * 2) = pair[0] + other[1];
+        y(tid * 2 + 1) = pair[1] - other[0];
+      }};
+  auto x = fx::DeviceArray<float>::random({128}, 3);
+  fx::DeviceArray<float> y({128});
+  y.poison();
+  kernel(x, y).launch({.block = 64});
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < 128; i += 2) {
+    CHECK(out[i] == in[i] + in[i + 1]);
+    CHECK(out[i + 1] == in[i + 1] - in[i]);
+  }
+}
+
+TEST_CASE("a product that is kept in accumulation registers by inline assembly") {
+  const auto product = [](const char *name, bool byAssembly) {
+    return fx::Kernel{
+        name, [byAssembly](fx::Tensor x, fx::Tensor y, fx::Int32 rounds) {
+          auto tid = fx::thread_idx().x;
+          fx::Vector a = (x.iter() + tid * 4).load(4), zero = fx::Vector::splat(0.0f, 4, fx::f32);
+          auto times = [&](const fx::Vector &c) {
+            return byAssembly ? rocdl::inline_asm("v_mfma_f32_16x16x16_f16 $0, $1, $2, $3",
+                                                  "=a,v,v,0", fx::f32, 4, {a, a, c})
+                              : rocdl::mfma_f32_16x16x16f16(a, a, c);
+          };
+          auto sum = fx::for_(0, rounds, 1, fx::carry(zero), [&](fx::Int32, fx::Vector c) {
+            return fx::yield(times(times(times(c))));
+          });
+          rocdl::s_nop(16); // the compiler does not know that a product is under way
+          (y.iter() + tid * 4).store(sum);
+        }};
+  };
+  const auto assembly = product("accumulates", true), plain = product("multiplies", false);
+  fx::half_t *none = nullptr;
+  float *nowhere = nullptr;
+  const std::string isa = assembly(fx::tensor(none, {256}), fx::tensor(nowhere, {256}), 4)
+                              .compile({.block = 64, .arch = "gfx942"})
+                              .isa();
+  // Nothing goes through vector registers. (In a loop of one product LLVM 22 carries the sum in
+  // them.)
+  const std::size_t first = isa.find("v_mfma_f32_16x16x16_f16 a["),
+                    end = isa.find("s_cbranch", first);
+  REQUIRE(first != std::string::npos);
+  const std::string loop = isa.substr(first, end - first);
+  CHECK_THAT(loop, !Catch::Contains("v_accvgpr_read") && !Catch::Contains("v_accvgpr_write"));
+  if (!has(fx::feature::mfma))
+    return;
+  auto x = fx::DeviceArray<fx::half_t>::random({256}, 3);
+  fx::DeviceArray<float> y({256}), expected({256});
+  y.poison();
+  assembly(x, y, 3).launch({.block = 64});
+  plain(x, expected, 3).launch({.block = 64});
+  CHECK(y.to_host() == expected.to_host());
+}
+
+TEST_CASE("the halves of a barrier hold the block together") {
+  if (!has(fx::feature::split_barriers))
+    return;
+  const fx::Kernel kernel{"halves", [](fx::Tensor y) {
+                            auto tid = fx::thread_idx().x;
+                            auto s = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(128));
+                            s(tid) = tid * 3;
+                            rocdl::s_wait_dscnt(0);
+                            rocdl::s_barrier_signal();
+                            fx::Numeric own = tid * 5; // what needs nobody else
+                            rocdl::s_barrier_wait();
+                            y(tid) = s(127 - tid) + own;
+                          }};
+  fx::DeviceArray<int> y({128});
+  y.poison();
+  kernel(y).launch({.block = 128});
+  const auto out = y.to_host();
+  for (int t = 0; t < 128; ++t)
+    CHECK(out[std::size_t(t)] == (127 - t) * 3 + t * 5);
+}

@@ -1,0 +1,140 @@
+// Shared memory: what allocations are in the IR, overlays, and what is refused.
+#include "errors_at.h"
+
+namespace fx = flydsl;
+using namespace trace_test;
+
+namespace {
+/// A tensor's layout with `count` elements beside one another.
+fx::Layout line(int count) { return fx::make_layout(count); }
+} // namespace
+
+TEST_CASE("a tensor of shared memory is a variable as large as its layout reaches") {
+  const std::string ir = traceText(
+      [](fx::Tensor) {
+        fx::SharedAllocator shared;
+        auto padded = shared.tensor(fx::f16, fx::make_layout({8, 4}, {1, 12}));
+        auto swizzled = shared.tensor(
+            fx::f32, fx::make_composed_layout(fx::Swizzle(2, 0, 2), fx::make_layout({4, 4})), 64);
+        CHECK(shared.bytes() == 128 + 64); // 44 halves, and a gap up to a multiple of 64
+        CHECK(padded.dtype() == fx::f16);
+        CHECK(padded.alignment() == 16);
+        CHECK(swizzled.alignment() == 64);
+        padded(1, 2) = fx::Float16(1.0f);
+        swizzled(1, 2) = 1.0f;
+      },
+      {arrayArg(fx::f32, 4)}, false, {64, 1, 1}, {}, "gfx942");
+  CHECK_IR(ir, "allocAlign = 16 : i64, allocBytes = 88 : i64",
+           "allocAlign = 64 : i64, allocBytes = 64 : i64");
+}
+
+TEST_CASE("tensors of an overlay begin at the same byte of one variable") {
+  const std::string ir = traceText(
+      [](fx::Tensor) {
+        fx::SharedAllocator shared;
+        auto [halves, floats] = shared.overlay({{fx::f16, line(100)}, {fx::f32, line(60)}});
+        CHECK(shared.bytes() == 240);
+        CHECK(halves.dtype() == fx::f16);
+        CHECK(floats.dtype() == fx::f32);
+        halves(1) = fx::Float16(1.0f);
+        floats(1) = 1.0f;
+      },
+      {arrayArg(fx::f32, 4)}, false, {64, 1, 1}, {}, "gfx942");
+  CHECK(countOf(ir, "allocBytes") == 1);
+  CHECK_IR(ir, "allocAlign = 16 : i64, allocBytes = 240 : i64");
+}
+
+TEST_CASE("phases of an overlay allocate several tensors, structs and overlays") {
+  struct Sums {
+    fx::Array<fx::Float32, 64> a;
+    fx::Array<fx::Float64, 8, 128> b;
+  };
+  const std::string ir = traceText(
+      [](fx::Tensor) {
+        fx::SharedAllocator shared;
+        auto before = shared.tensor(fx::u8, line(3));
+        auto [tiles, sums, inner] = shared.overlay(
+            [](fx::SharedAllocator &s) {
+              return std::pair(s.tensor(fx::f16, line(100)), s.tensor(fx::f16, line(20)));
+            },
+            [](fx::SharedAllocator &s) { return s.allocate<Sums>(); },
+            [](fx::SharedAllocator &s) {
+              auto first = s.tensor(fx::u8, line(5));
+              auto [x, y] = s.overlay({{fx::u8, line(400)}, {fx::u8, line(7), 64}});
+              auto last = s.tensor(fx::u8, line(1));
+              CHECK(s.bytes() == 464 + 1);
+              return last;
+            });
+        CHECK(shared.bytes() == 128 + 465);
+        tiles.second(1) = fx::Float16(1.0f);
+      },
+      {arrayArg(fx::f32, 4)}, false, {64, 1, 1}, {}, "gfx942");
+  CHECK(countOf(ir, "allocBytes") == 2);
+  CHECK_IR(ir, "allocBytes = 3 : i64", "allocAlign = 128 : i64, allocBytes = 465 : i64");
+}
+
+TEST_CASE("an overlay of dynamic memory is at an offset of it") {
+  const std::string ir = traceText(
+      [](fx::Tensor) {
+        fx::SharedAllocator shared(fx::SharedPlacement::dynamic);
+        shared.tensor(fx::f32, line(16));
+        auto [a, b] = shared.overlay({{fx::f16, line(100)}, {fx::f32, line(60)}});
+        auto c = shared.tensor(fx::f32, line(4));
+        CHECK(shared.bytes() == 64 + 240 + 16);
+      },
+      {arrayArg(fx::f32, 4)}, false, {64, 1, 1}, {}, "gfx942");
+  CHECK(countOf(ir, "allocBytes") == 0);
+}
+
+TEST_CASE("a layout that only the launch knows makes no tensor of shared memory") {
+  const std::string message = errorOf(
+      [](fx::Tensor, fx::Int32 n) {
+        fx::SharedAllocator().tensor(fx::f32, fx::make_layout(fx::IntTuple(n)));
+      },
+      {arrayArg(fx::f32, 4), scalarArg(fx::i32)});
+  CHECK_THAT(message, Catch::Contains("a tensor of shared memory has a static layout, not ") &&
+                          Catch::Contains("fx::get_dyn_shared"));
+}
+
+TEST_CASE("more shared memory than the target has is refused while tracing") {
+  const auto body = [](fx::Tensor) {
+    fx::SharedAllocator shared;
+    shared.tensor(fx::f32, line(8192));
+    shared.tensor(fx::f32, line(8192));
+    shared.tensor(fx::f32, line(1));
+  };
+  const std::vector<ArgType> types = {arrayArg(fx::f32, 4)};
+  CHECK_THAT(errorOf(body, types),
+             Catch::Contains("65540 bytes of shared memory are over the 65536 that a workgroup may "
+                             "have: 32768 bytes at ") &&
+                 Catch::Contains("SharedAllocator::overlay"));
+  CHECK(errorOf(body, types, {.target = "gfx950"}) == "no error");
+}
+
+TEST_CASE("phases of an overlay count once, dynamic memory beside static memory") {
+  const std::vector<ArgType> types = {arrayArg(fx::f32, 4)};
+  CHECK(errorOf(
+            [](fx::Tensor) {
+              fx::SharedAllocator().overlay({{fx::f32, line(16384)}, {fx::f16, line(32768)}});
+            },
+            types) == "no error");
+  CHECK_THAT(errorOf(
+                 [](fx::Tensor) {
+                   fx::SharedAllocator().overlay(
+                       [](fx::SharedAllocator &s) { return s.tensor(fx::f32, line(4)); },
+                       [](fx::SharedAllocator &s) {
+                         s.tensor(fx::f32, line(16384));
+                         return s.tensor(fx::f32, line(4));
+                       });
+                 },
+                 types),
+             Catch::Contains("65552 bytes of shared memory are over the 65536"));
+  CHECK_THAT(errorOf(
+                 [](fx::Tensor) {
+                   fx::SharedAllocator().tensor(fx::f32, line(8192));
+                   fx::SharedAllocator(fx::SharedPlacement::dynamic).tensor(fx::f32, line(8193));
+                 },
+                 types),
+             Catch::Contains("65540 bytes of shared memory are over the 65536") &&
+                 Catch::Contains(", and 32772 bytes of dynamic shared memory"));
+}
