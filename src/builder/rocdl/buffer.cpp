@@ -22,7 +22,7 @@ using detail::BinaryOp;
 using detail::Handle;
 namespace fly = mlir::fly;
 namespace fly_rocdl = mlir::fly_rocdl;
-namespace rocdl = mlir::ROCDL;
+namespace ROCDL = mlir::ROCDL;
 
 namespace rocdl {
 

@@ -12,7 +12,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
 using detail::Handle;
-namespace rocdl = mlir::ROCDL;
+namespace ROCDL = mlir::ROCDL;
 
 namespace rocdl {
 

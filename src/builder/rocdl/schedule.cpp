@@ -11,7 +11,7 @@
 FLYDSL_NAMESPACE_BEGIN
 
 using builder::Tracer;
-namespace rocdl = mlir::ROCDL;
+namespace ROCDL = mlir::ROCDL;
 
 namespace rocdl {
 
