@@ -54,6 +54,7 @@ const fx::Kernel split_k{
         fx::copy(atom, copy_B.partition_S(B(_, _, k)), copy_B.retile(rB));
         fx::gemm(mma_atom, rC, rA, rB, rC);
       }
+      // region: count
       fx::copy(atom, copy_C.retile(rC), copy_C.partition_D(parts(_, _, split)));
 
       struct Storage {
@@ -69,7 +70,9 @@ const fx::Kernel split_k{
         is_last(0) = fx::select(before == config->splits - 1, 1, 0);
       });
       fx::gpu::barrier(); // what one thread acquired, the block sees
+      // endregion
 
+      // region: last
       fx::if_(is_last(0) != 0, [&] {
         auto rPart = thr.make_fragment_C(C); // (V, m, n)
         rC.fill(0);
@@ -79,6 +82,7 @@ const fx::Kernel split_k{
         }
         fx::copy(atom, copy_C.retile(rC), copy_C.partition_D(C));
       });
+      // endregion
     }};
 
 static int run(const samples::Options &options) {

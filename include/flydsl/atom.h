@@ -18,9 +18,17 @@ public:
   using Value::Value;
 };
 
+/// How long caches are to keep what a copy moves.
+enum class CachePolicy {
+  cached,       ///< as long as there is room
+  non_temporal, ///< not long: nobody needs the data again soon, and others may have the room
+};
+
 /// A plain load or store of `bits` (8 to 128); the memories involved decide which instruction it
 /// is.
 FLYDSL_API CopyOp UniversalCopy(int bits, Loc loc = Loc::current());
+/// The same with a cache policy. One that is not cached moves data from or to global memory.
+FLYDSL_API CopyOp UniversalCopy(int bits, CachePolicy cache, Loc loc = Loc::current());
 inline CopyOp UniversalCopy8b(Loc loc = Loc::current()) { return UniversalCopy(8, loc); }
 inline CopyOp UniversalCopy16b(Loc loc = Loc::current()) { return UniversalCopy(16, loc); }
 inline CopyOp UniversalCopy32b(Loc loc = Loc::current()) { return UniversalCopy(32, loc); }

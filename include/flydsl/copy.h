@@ -10,6 +10,14 @@ FLYDSL_NAMESPACE_BEGIN
 
 class ThrCopy;
 
+/// What a predicate does with a call that straddles the border: some of its elements lie inside of
+/// the shape, others outside. A call of one element never does.
+enum class Straddling {
+  refused,  ///< it must be known that there is none; otherwise it is a TraceError
+  copied,   ///< it happens whole: what lies behind the border is padding that belongs to the tensor
+  left_out, ///< it does not happen: its elements inside of the shape are not copied either
+};
+
 /// A copy atom repeated over threads and values to cover a tile.
 class FLYDSL_API TiledCopy : public Value, public detail::StaticParam<TiledCopy> {
 public:
@@ -47,6 +55,13 @@ public:
   Tensor partition_S(const Tensor &source, Loc loc = Loc::current()) const;
   /// The thread's part of the destination; otherwise as partition_S.
   Tensor partition_D(const Tensor &destination, Loc loc = Loc::current()) const;
+  /// A predicate for the copies of a tile at the border (CopyOptions::pred): one boolean for each
+  /// call of the atom, true where the call's elements lie inside of `shape`. `places` is the tile of
+  /// fx::make_identity_tensor(shape) that is cut as the source is; it has the coordinates of the
+  /// tile's elements. The modes are those of the partition, with one value for all elements of a
+  /// call: ((1, calls), repeats in M, repeats in N, ...).
+  Tensor predicate(const Tensor &places, const IntTuple &shape,
+                   Straddling straddling = Straddling::refused, Loc loc = Loc::current()) const;
   /// A fragment that was made for another partition, with the modes of this copy's partition.
   Tensor retile(const Tensor &fragment, Loc loc = Loc::current()) const;
 
@@ -67,8 +82,11 @@ FLYDSL_API TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &thre
 /// Options of a copy, as in `{.pred = p}`.
 struct CopyOptions {
   /// One boolean per call of the atom: the call happens if it is true. It has the modes of the
-  /// source; the first one may be left out.
+  /// source; the first one may be left out. ThrCopy::predicate makes one for tiles at a border.
   std::optional<Tensor> pred = {};
+  /// For predicated copies into registers: what the elements of calls that do not happen become.
+  /// Without it they keep what they were.
+  std::optional<Numeric::Arg> other = {};
   /// For buffer copies: the number of elements that is added to all addresses. It is a scalar of
   /// the whole wave.
   std::optional<Numeric> soffset = {};

@@ -154,20 +154,40 @@ inline Vector applyStages(const Vector &values, std::span<const EpilogueStage> s
                         : applyStages(stages.front()(values, i, j), stages.subspan(1), i, j);
 }
 
-/// Applies the stages to all sums (V, n, m) and stores them as `dtype` into C, whose tile starts at
-/// `address` and has rows `distance` elements apart.
-inline void finish(const TileOfC &tile, const Tensor &sums,
-                   const std::vector<EpilogueStage> &stages, const Int64 &address, DType dtype,
-                   const Int64 &distance) {
-  const Int64 end =
-      ((tile.rows() - 1).to(i64) * distance + tile.columnsLeft().to(i64)) * dtype.bytes();
-  const Pointer buffer = rocdl::make_buffer_ptr(
-      Pointer::from_address(address, dtype, AddressSpace::global), {.num_records_bytes = end});
-  const Numeric apart = distance.to(i32);
+/// A tile of a matrix in global memory: where it starts, and how far its rows are apart.
+struct TileMemory {
+  Int64 address;
+  DType dtype;
+  Int64 distance; ///< elements
+};
+
+/// The buffer of the part of a tile that exists.
+inline Pointer bufferOf(const TileOfC &tile, const TileMemory &memory) {
+  const Int64 end = ((tile.rows() - 1).to(i64) * memory.distance + tile.columnsLeft().to(i64)) *
+                    memory.dtype.bytes();
+  return rocdl::make_buffer_ptr(
+      Pointer::from_address(memory.address, memory.dtype, AddressSpace::global),
+      {.num_records_bytes = end});
+}
+
+/// The sum of a group of tile (i, j).
+using GroupSums = std::function<Vector(int i, int j)>;
+/// Those of a product (V, n, m).
+inline GroupSums groupsOf(const Tensor &sums) {
+  return [sums](int i, int j) { return sums(_, j, i).load(); };
+}
+
+/// Applies the stages to all sums and stores them, in the type of the memory. Without stages, sums
+/// are not converted on their way.
+inline void finish(const TileOfC &tile, const GroupSums &sums,
+                   const std::vector<EpilogueStage> &stages, const TileMemory &c) {
+  const Pointer buffer = bufferOf(tile, c);
+  const Numeric apart = c.distance.to(i32);
   for (int i = 0; i < tile.tilesM(); ++i)
     for (int j = 0; j < tile.tilesN(); ++j) {
-      const Vector values = applyStages(asType(sums(_, j, i).load(), f32), stages, i, j);
-      tile.store(buffer, apart, i, j, asType(values, dtype));
+      const Vector sum = sums(i, j);
+      const Vector values = stages.empty() ? sum : applyStages(asType(sum, f32), stages, i, j);
+      tile.store(buffer, apart, i, j, asType(values, c.dtype));
     }
 }
 

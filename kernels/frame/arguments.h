@@ -57,6 +57,13 @@ public:
       failStride(tensor, expected);
     checkRows(tensor, expected, 0);
   }
+  /// Checks a workspace: contiguous bytes, at least so many, at a multiple of 16.
+  void workspace(const TensorArg &tensor, std::size_t bytes) const {
+    const std::int64_t size = tensor.rank() == 1 ? tensor.shape()[0] : -1;
+    if (size < 0 || static_cast<std::size_t>(size) < bytes) [[unlikely]]
+      failWorkspace(tensor, bytes);
+    vector(tensor, {"workspace", u8, 16, "sums are moved 16 bytes at a time"}, size);
+  }
   /// Whether an operand is there, which must be so if the problem has it and only then.
   bool given(const std::optional<TensorArg> &tensor, const char *name, bool needed) const {
     if (tensor.has_value() != needed) [[unlikely]]
@@ -90,6 +97,7 @@ private:
   [[noreturn]] void failStride(const TensorArg &, const Expected &) const;
   [[noreturn]] void failType(const TensorArg &, const Expected &) const;
   [[noreturn]] void failAlignment(const TensorArg &, const Expected &, std::int64_t distance) const;
+  [[noreturn]] void failWorkspace(const TensorArg &, std::size_t bytes) const;
   [[noreturn]] void failRows(const TensorArg &, const char *name) const;
 
   std::string_view family_;

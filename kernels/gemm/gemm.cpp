@@ -20,6 +20,8 @@ constexpr std::int64_t kMostBufferBytes = 1 << 30;
 /// beside its fragments.
 constexpr int kRegisters = 512, kOtherRegisters = 48;
 
+constexpr int kMostParts = 64;
+
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 /// The neighbours of a row of C that are stored together.
@@ -51,6 +53,19 @@ bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   return tile.m <= whole(m, 16) && tile.n <= whole(problem.n, 64);
 }
 
+GemmConfig splitOf(const GemmConfig &config, int parts) {
+  GemmConfig split = config;
+  split.split_k = parts;
+  return split;
+}
+/// True if parts of K have enough steps and few enough sums.
+bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
+               weights = static_cast<double>(problem.k) * problem.b.bytes();
+  return problem.k >= static_cast<std::int64_t>(kStepsOfPart) * config.split_k * config.tile_k &&
+         sums <= kPartsOfWeights * weights;
+}
+
 } // namespace
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
@@ -76,6 +91,8 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   };
   if (config.waves < 1 || threads > target.max_block_size())
     return no("a block has 1 to " + text(target.max_block_size() / 64) + " waves");
+  if (config.split_k < 1 || config.split_k > kMostParts)
+    return no("split_k is 1 to " + text(kMostParts));
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
     return no("tile_m is a multiple of 16, up to 256");
   if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * config.waves))
@@ -97,6 +114,9 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (registersOf(shape) > most)
     return no("the fragments take " + text(registersOf(shape)) + " registers of a lane, of which " +
               text(most) + " are free");
+  const std::int64_t ofParts = static_cast<std::int64_t>(config.split_k) * config.tile_k;
+  if (config.split_k > 1 && problem.k % ofParts)
+    return no("k is " + text(problem.k) + ", no multiple of split_k * tile_k, " + text(ofParts));
   const TileOrder &order = config.order;
   if (order.group < 1 || order.xcds < 1 || order.chunk < 0 || order.group > 4096 ||
       order.xcds > 64 || order.chunk > 4096)
@@ -105,17 +125,24 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
 }
 
 GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
+  const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
+  std::int64_t tiles = 0;
   for (const GemmTile &tile : kGemmTiles) {
-    if (!supported(problem, configOf(problem, tile, {}), target) ||
-        !fits(tile, problem, std::max<std::int64_t>(m, 1)))
+    if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
     last = &tile;
-    if ((m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n) >=
-        gpuSize(target)->computeUnits)
+    tiles = (rows + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
+    if (tiles >= units)
       break;
   }
-  return configOf(problem, *last, orderOf(*last, target));
+  GemmConfig config = configOf(problem, *last, orderOf(*last, target));
+  for (int split : kSplits)
+    if (tiles * config.split_k < units)
+      if (const GemmConfig more = splitOf(config, split);
+          worthwhile(problem, more, rows) && supported(problem, more, target))
+        config = more;
+  return config;
 }
 
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
@@ -126,6 +153,10 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
       for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
                                      TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
         all.push_back(configOf(problem, tile, order));
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
+    for (int split : kSplits)
+      if (worthwhile(problem, splitOf(all[i], split), std::max<std::int64_t>(m, 1)))
+        all.push_back(splitOf(all[i], split));
   return all;
 }
 
@@ -138,9 +169,16 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n;
   constexpr const char *kPieces = "16 bytes are loaded at a time",
                        *kGroups = "as many of n are moved at a time";
+  // Of a single row any distance is right; the kernel tells rows that exist by it.
+  const auto apart = [m](std::int64_t distance, std::int64_t columns) {
+    return m > 1 ? distance : columns;
+  };
   const std::int64_t apartA =
-      arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, problem.k);
-  const std::int64_t apartC = arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n);
+      apart(arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, problem.k), problem.k);
+  const std::int64_t apartC =
+      apart(arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n), n);
+  if (apartC < n) [[unlikely]]
+    arguments.fail("c has rows " + text(apartC) + " elements apart, which overlap");
   arguments.vector(args.b, {"b", problem.b, piece, kPieces}, weightsOf(problem).size());
   const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
                           std::int64_t size, bool needed) {
@@ -150,6 +188,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
   vector(args.scale_b, {"scale_b", f32, alignC(n), kGroups}, n, problem.scale_b == Scales::per_row);
   vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, n, problem.bias);
+  if (arguments.given(args.workspace, "workspace", config.split_k > 1))
+    arguments.workspace(*args.workspace, workspaceBytes(problem, config, m));
   const auto near = [&](const char *name, std::int64_t apart, DType dtype) {
     if (apart * config.tile_m * dtype.bytes() >= kMostBufferBytes) [[unlikely]]
       arguments.fail(std::string(name) + " has rows " + text(apart) + " elements apart; the " +
@@ -159,31 +199,46 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   near("c", apartC, problem.c);
   if (m == 0)
     return;
+  const auto grid = [&](std::int64_t tiles) {
+    if (tiles > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
+      arguments.fail("c has " + text(tiles) + " tiles; a grid has at most 2147483647");
+    return tiles;
+  };
   const std::int64_t blocks =
-      (m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config);
-  if (blocks > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
-    arguments.fail("c has " + text(blocks) + " tiles; a grid has at most 2147483647");
-  call.launches.at(0, kGemm)(call.on(blocks, config.waves * 64), call.where, address(args.a),
-                             address(args.b), address(args.c), address(args.scale_a),
-                             address(args.scale_b), address(args.bias), apartA, apartC,
-                             static_cast<std::int32_t>(m));
+      grid((m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config) * config.split_k);
+  const auto rows = static_cast<std::int32_t>(m);
+  const int threads = config.waves * 64;
+  if (config.split_k > 1) {
+    call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
+                                    address(args.b), address(args.workspace), apartA, rows);
+    call.launches.at(1, kGemmSum)(
+        call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumWaves * 64),
+        call.where, address(args.workspace), address(args.c), address(args.scale_a),
+        address(args.scale_b), address(args.bias), apartC, rows);
+  } else {
+    call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
+                               address(args.b), address(args.c), address(args.scale_a),
+                               address(args.scale_b), address(args.bias), apartA, apartC, rows);
+  }
 }
 
-GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &, std::int64_t m,
+GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                     const Sampler &sampler) {
   const Extents rows{m}, columns{problem.n};
-  const auto maybe = [&](bool needed, const char *name, DType dtype,
-                         const Extents &shape) -> std::optional<TensorArg> {
+  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
+                         Role role = Role::input) -> std::optional<TensorArg> {
     if (!needed)
       return std::nullopt;
-    return sampler(name, dtype, shape, Role::input);
+    return sampler(name, dtype, shape, role);
   };
   return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
           .b = sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
           .scale_a = maybe(problem.scale_a == Scales::per_row, "scale_a", f32, rows),
           .scale_b = maybe(problem.scale_b == Scales::per_row, "scale_b", f32, columns),
-          .bias = maybe(problem.bias, "bias", problem.c, columns)};
+          .bias = maybe(problem.bias, "bias", problem.c, columns),
+          .workspace = maybe(config.split_k > 1, "workspace", u8,
+                             Extents{workspaceBytes(problem, config, m)}, Role::workspace)};
 }
 
 } // namespace kernels::impl

@@ -13,6 +13,13 @@ template <class P> class Compiler;
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int64_t, std::int32_t>
     kGemm{"gemm"};
+/// The sums of parts of K: a, b, workspace; the distance of the rows of a; m.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>
+    kGemmParts{"gemm_parts"};
+/// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; m.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int32_t>
+    kGemmSum{"gemm_sum"};
 
 template <> struct Family<GemmProblem> {
   using P = GemmProblem;
@@ -20,8 +27,12 @@ template <> struct Family<GemmProblem> {
   static Support supported(const P &problem, const GemmConfig &config, const Target &target);
   static GemmConfig choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<GemmConfig> candidates(const P &problem, std::int64_t m, const Target &target);
-  static std::size_t workspaceBytes(const P &, const GemmConfig &, std::int64_t) { return 0; }
-  static std::vector<const AnyKernelName *> kernels(const P &, const GemmConfig &) {
+  static std::size_t workspaceBytes(const P &problem, const GemmConfig &config, std::int64_t m) {
+    return config.split_k > 1 ? partsShape(problem, config).bytes(m) : 0;
+  }
+  static std::vector<const AnyKernelName *> kernels(const P &, const GemmConfig &config) {
+    if (config.split_k > 1)
+      return {&kGemmParts, &kGemmSum};
     return {&kGemm};
   }
   static void launch(const Call<P> &call);

@@ -40,5 +40,12 @@ inline const GpuSize *gpuSize(const Target &target) {
   return nullptr;
 }
 
+/// Into how many parts K may be split where there are fewer tiles than compute units.
+inline constexpr int kSplits[] = {2, 4, 8, 16};
+/// The steps that a part has at least.
+inline constexpr int kStepsOfPart = 2;
+/// The sums of parts, written and read, are at most this fraction of the bytes of the weights.
+inline constexpr double kPartsOfWeights = 0.25;
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -31,6 +31,11 @@ std::string place(const Page &page, std::size_t line) {
   return fs::relative(page.path, root).string() + ":" + std::to_string(line);
 }
 
+/// The program that a block names: one of docs/examples, or `samples/name.cpp`.
+fs::path sourceOf(const std::string &name) {
+  return name.find('/') == std::string::npos ? examples / name : root / name;
+}
+
 /// What a block of C++ or of output stands for: `guide.cpp#region`, or a file of outputs.
 std::vector<std::string> original(const Block &block) {
   if (block.language == "text")
@@ -38,7 +43,7 @@ std::vector<std::string> original(const Block &block) {
   const std::size_t hash = block.rest.find('#');
   if (hash == std::string::npos)
     return {};
-  return region(readLines(examples / block.rest.substr(0, hash)), block.rest.substr(hash + 1));
+  return region(readLines(sourceOf(block.rest.substr(0, hash))), block.rest.substr(hash + 1));
 }
 
 /// What fly-layout draws of an expression.
@@ -97,12 +102,16 @@ TEST_CASE("C++ and outputs of the guides are those of the examples", "[docs]") {
     INFO(entry.path().filename() << " is in no guide");
     CHECK(shown["output"].count(entry.path().filename().string()));
   }
-  for (const auto &entry : fs::directory_iterator(examples))
-    if (entry.path().extension() == ".cpp")
-      for (const std::string &name : regionNames(readLines(entry.path()))) {
-        INFO(entry.path().filename() << "#" << name << " is in no guide");
-        CHECK(shown[entry.path().filename().string()].count(name));
-      }
+  const auto expectShown = [&](const fs::path &folder, const std::string &prefix) {
+    for (const auto &entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".cpp")
+        for (const std::string &name : regionNames(readLines(entry.path()))) {
+          INFO(entry.path().filename() << "#" << name << " is in no guide");
+          CHECK(shown[prefix + entry.path().filename().string()].count(name));
+        }
+  };
+  expectShown(examples, "");
+  expectShown(root / "samples", "samples/");
 }
 
 TEST_CASE("lines of CMake are those of the package's test", "[docs]") {

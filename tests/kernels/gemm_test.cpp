@@ -60,13 +60,14 @@ struct Reference {
 /// Products of 16- and 8-bit floats are exact in f32. An instruction adds k of them in a tree of
 /// log2(k) levels, and the sums of K / k instructions follow one another: each addition is off by at
 /// most 2^-23 of the sum of magnitudes, because matrix units may cut off instead of rounding; twice
-/// that is allowed. Sums of i8 are exact in i32 and rounded once. Scales and bias round 4 times.
+/// that is allowed. The sums of parts of K are added after that. Sums of i8 are exact in i32 and rounded once. Scales and bias round 4 times.
 /// An activation passes an error on by its derivative, at most 1.1, and adds its own: that of a
 /// reciprocal, of an exponential, whose argument z is itself off by 4 roundings, and of products.
 Reference reference(const GemmProblem &problem, std::int64_t m, const Values &v) {
   Reference result;
   const bool exact = problem.a == fx::i8;
   const double instruction = 16; // the shortest k, which has the most additions
+  const double parts = 16;       // the most that K is split into
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < problem.n; ++j) {
       double sum = 0, magnitude = 0;
@@ -79,7 +80,8 @@ Reference reference(const GemmProblem &problem, std::int64_t m, const Values &v)
       const double scale = (problem.scale_a == Scales::per_row ? v.scale_a[std::size_t(i)] : 1) *
                            (problem.scale_b == Scales::per_row ? v.scale_b[std::size_t(j)] : 1);
       const double bias = problem.bias ? v.bias[std::size_t(j)] : 0;
-      const double additions = std::ceil(double(problem.k) / instruction) + std::log2(instruction);
+      const double additions =
+          std::ceil(double(problem.k) / instruction) + std::log2(instruction) + parts;
       const double x = sum * scale + bias;
       double bound = (exact ? 0 : 2 * additions * 0x1p-23 * magnitude * scale) +
                      4 * 0x1p-24 * (std::fabs(sum * scale) + std::fabs(bias));
@@ -130,13 +132,21 @@ std::vector<double> product(const GemmProblem &problem, const GemmConfig &config
   const auto scaleA = vector(problem.scale_a == Scales::per_row, fx::f32, values.scale_a),
              scaleB = vector(problem.scale_b == Scales::per_row, fx::f32, values.scale_b),
              bias = vector(problem.bias, problem.c, values.bias);
+  // Uninitialised: a number that no part has written is found when it is read.
+  std::optional<fx::DeviceArray<std::uint8_t>> workspace;
+  if (const std::size_t bytes = fk::workspace_bytes(problem, config, m))
+    workspace.emplace(fx::Extents{bytes});
+  std::optional<fx::TensorArg> workspaceArg;
+  if (workspace)
+    workspaceArg = workspace->tensor();
   const fx::Stream stream;
   fk::GemmPlan(problem, config)({.a = a.tensor(),
                                  .b = b.vector(),
                                  .c = c.tensor(),
                                  .scale_a = argument(scaleA),
                                  .scale_b = argument(scaleB),
-                                 .bias = argument(bias)},
+                                 .bias = argument(bias),
+                                 .workspace = workspaceArg},
                                 stream);
   stream.synchronize();
   return c.values();
@@ -221,6 +231,35 @@ TEST_CASE("products with scales, a bias and an activation", "[run]") {
       problem.scale_a = problem.scale_b = problem.a.bytes() == 1 ? Scales::per_row : Scales::none;
       expectProduct(problem, 19);
     }
+  expectProduct({.n = 64, .k = 64, .scale_a = Scales::per_row, .bias = true}, 1);
+}
+
+TEST_CASE("products whose K is split over blocks", "[run]") {
+  for (GemmProblem problem : typed())
+    for (int split : {2, 3, 8}) {
+      problem.n = 70;
+      problem.k = 1536 / problem.a.bytes();
+      problem.scale_b = Scales::per_row;
+      problem.activation = Activation::relu;
+      GemmConfig config = small(problem);
+      if (split == 8)
+        config.tile_k /= 2, config.tile_m *= 2;
+      config.split_k = split;
+      expectProduct(problem, config, 37);
+      expectProduct(problem, config, 1, {.c = 2});
+    }
+  // Exact sums are the same however they are split.
+  GemmProblem problem{.a = fx::i8, .b = fx::i8, .c = fx::f32, .n = 64, .k = 1024};
+  const Values values = Values::random(problem, 33);
+  GemmConfig config = small(problem);
+  const std::vector<double> whole = product(problem, config, 33, values);
+  config.split_k = 4;
+  CHECK(product(problem, config, 33, values) == whole);
+  // The workspace is larger than the rows in use.
+  problem = {.n = 64, .k = 512, .bias = true};
+  config = {.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 4};
+  CHECK(fk::workspace_bytes(problem, config, 33) == 4 * 33 * 64 * 4);
+  expectStructure(problem, config, 33);
 }
 
 TEST_CASE("products of small integers are exact", "[run]") {
@@ -358,7 +397,7 @@ TEST_CASE("the hot loop of a product has the instructions that it needs") {
     const std::vector<fx::Executable> codes = plan.executables();
     REQUIRE(codes.size() == 1);
     const HotLoop loop = hotLoop(codes[0]);
-    const auto &[tileM, tileN, tileK, waves, order] = c.config;
+    const auto &[tileM, tileN, tileK, waves, parts, order] = c.config;
     const int bytes = tileK * c.type.bytes();
     INFO(codes[0].name() << " for " << c.target << "\n" << codes[0].summary() << loop.str());
     CHECK(codes[0].spills() == 0);
@@ -428,6 +467,15 @@ TEST_CASE("the tile of a product grows with the work") {
     return std::pair(config.tile_m, config.tile_n);
   };
   CHECK(tile(1, 4096) == std::pair(16, 64));
+  const auto split = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return fk::choose(GemmProblem{.n = n, .k = k}, m, target).split_k;
+  };
+  CHECK(split(1, 4096, 4096) == 8);   // 64 tiles on 304 units, 16 steps
+  CHECK(split(1, 8192, 4096) == 4);   // 128 tiles
+  CHECK(split(1, 4096, 5120) == 4);   // 20 steps have no parts of 8
+  CHECK(split(16, 4096, 14336) == 8); // the smallest that is enough
+  CHECK(split(64, 1024, 4096) == 4);  // more would write too many sums
+  CHECK(split(4096, 4096, 4096) == 1);
   CHECK(tile(16, 4096) == std::pair(16, 64));
   CHECK(tile(16, 100000) == std::pair(16, 128));
   CHECK(tile(64, 14336) == std::pair(32, 64)); // 448 tiles; 64 x 64 are 224 of 304 units
@@ -474,6 +522,10 @@ TEST_CASE("products say what they do not support") {
         "free");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves = 17}) ==
         "tile 32x64x64 of 17 waves: a block has 1 to 16 waves");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2}) ==
+        "tile 32x64x64 of 4 waves: k is 64, no multiple of split_k * tile_k, 128");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 0}) ==
+        "tile 32x64x64 of 4 waves: split_k is 1 to 64");
   CHECK(whyNot({.order = {.group = 0}}) ==
         "order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
   CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f4E2M1FN, .n = 16, .k = 64}); })
@@ -514,4 +566,20 @@ TEST_CASE("products refuse arguments that do not fit") {
          "a time");
   expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {1 << 24, 1}); },
          "gemm: a has rows 16777216 elements apart; the 32 rows of a tile span less than 1 GiB");
+  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {32, 1}); },
+         "gemm: c has rows 32 elements apart, which overlap");
+  expect([&](auto &args) { args.workspace = args.bias; },
+         "gemm: workspace is given, and the problem does not have it");
+
+  const fk::GemmPlan split({.n = 64, .k = 128},
+                           {.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2});
+  const Operand a2 = Operand::input(fx::f16, 4, 128, std::vector<double>(512)),
+                b2 = prepared({.n = 64, .k = 128}, std::vector<double>(64 * 128));
+  fk::GemmArgs args{.a = a2.tensor(), .b = b2.vector(), .c = c.tensor()};
+  CHECK(messageOf([&] { split(args); }).find("gemm: workspace is missing; the problem has it") !=
+        std::string::npos);
+  args.workspace = fx::tensor(data, fx::u8, {2047});
+  CHECK(messageOf([&] { split(args); })
+            .find("gemm: workspace has the shape (2047); a vector of at least 2048 bytes is "
+                  "expected") != std::string::npos);
 }

@@ -37,6 +37,9 @@ struct FLYDSL_API GemmConfig {
   int tile_m = 128, tile_n = 128; ///< the tile of c that a block computes
   int tile_k = 64;                ///< elements of k that are loaded together
   int waves = 4;                  ///< of a block, side by side along n
+  /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, and a
+  /// second kernel adds them, always in the same order. K is a multiple of split_k * tile_k then.
+  int split_k = 1;
   TileOrder order = {};
   friend bool operator==(const GemmConfig &, const GemmConfig &) = default;
 };
@@ -49,6 +52,8 @@ struct FLYDSL_API GemmArgs {
   TensorArg c;                                         ///< (m, n), contiguous rows
   std::optional<TensorArg> scale_a = {}, scale_b = {}; ///< (m) and (n), f32
   std::optional<TensorArg> bias = {};                  ///< (n)
+  /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0.
+  std::optional<TensorArg> workspace = {};
 };
 
 template <> struct FamilyOf<GemmProblem> {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/mma.h>
+#include <flydsl/rocdl/cache.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
@@ -9,9 +10,14 @@ namespace rocdl {
 //===-- Copies ------------------------------------------------------------===//
 
 /// A load or store of `bits` (8 to 128) through a buffer descriptor. The hardware checks the
-/// descriptor's range: memory outside of it reads as zero and is not written. `cache` is 0 for
-/// cached and 2 for non-temporal accesses. The atom has the operand `soffset`.
+/// descriptor's range: memory outside of it reads as zero and is not written. `cache` has the bits
+/// of the instruction as LLVM's intrinsics take them, whose meaning is the target's: 2 is nt on
+/// gfx942 and gfx950, slc on gfx90a and RDNA 3, th_ht on RDNA 4. Bits that the target does not have
+/// are a TraceError. The atom has the operand `soffset`.
 FLYDSL_API CopyOp BufferCopy(int bits, int cache = 0, Loc loc = Loc::current());
+/// The same with a cache policy, such as CachePolicy::non_temporal or CacheBit::sc1, by its name on
+/// every target.
+FLYDSL_API CopyOp BufferCopy(int bits, const CacheControl &cache, Loc loc = Loc::current());
 inline CopyOp BufferCopy8b(Loc loc = Loc::current()) { return BufferCopy(8, 0, loc); }
 inline CopyOp BufferCopy16b(Loc loc = Loc::current()) { return BufferCopy(16, 0, loc); }
 inline CopyOp BufferCopy32b(Loc loc = Loc::current()) { return BufferCopy(32, 0, loc); }
@@ -21,6 +27,7 @@ inline CopyOp BufferCopy128b(Loc loc = Loc::current()) { return BufferCopy(128, 
 /// The compiler waits for it before the LDS is read. The atom has the operands `soffset` and
 /// `imm_offset`.
 FLYDSL_API CopyOp BufferCopyLDS(int bits, Loc loc = Loc::current());
+FLYDSL_API CopyOp BufferCopyLDS(int bits, const CacheControl &cache, Loc loc = Loc::current());
 /// An atomic operation through a buffer descriptor. The atom has the operand `soffset`.
 FLYDSL_API CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc = Loc::current());
 /// gfx950: reads LDS into registers, and transposes units of `granularity` bits (4, 6, 8, 16) over
@@ -30,7 +37,9 @@ FLYDSL_API CopyOp LDSReadTrans(int granularity, int bits, Loc loc = Loc::current
 /// that bypass the registers. Wait with `s_waitcnt({.vmcnt = ...})` before a barrier after which
 /// other waves read the LDS; reads of the wave itself wait by themselves.
 FLYDSL_API CopyOp BufferLoadAsyncLDS(int bits, Loc loc = Loc::current());
+FLYDSL_API CopyOp BufferLoadAsyncLDS(int bits, const CacheControl &cache, Loc loc = Loc::current());
 FLYDSL_API CopyOp GlobalLoadAsyncLDS(int bits, Loc loc = Loc::current());
+FLYDSL_API CopyOp GlobalLoadAsyncLDS(int bits, const CacheControl &cache, Loc loc = Loc::current());
 
 /// Options of gfx1250's tensor data mover.
 struct TdmOptions {

@@ -3,5 +3,7 @@
 
 #include <flydsl/rocdl/atoms.h>
 #include <flydsl/rocdl/buffer.h>
+#include <flydsl/rocdl/cache.h>
 #include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/rocdl/scalar_load.h>
 #include <flydsl/rocdl/schedule.h>

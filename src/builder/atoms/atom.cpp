@@ -17,11 +17,14 @@ using detail::Handle;
 using detail::hostHandle;
 namespace fly = mlir::fly;
 
-CopyOp UniversalCopy(int bits, Loc loc) {
+CopyOp UniversalCopy(int bits, Loc loc) { return UniversalCopy(bits, CachePolicy::cached, loc); }
+
+CopyOp UniversalCopy(int bits, CachePolicy cache, Loc loc) {
   if (bits < 8 || bits > 128 || (bits & (bits - 1)))
     throw TraceError("UniversalCopy moves 8, 16, 32, 64 or 128 bits, not " + std::to_string(bits),
                      loc);
-  return CopyOp(builder::instruction<fly::CopyOpUniversalCopyType>(detail::running(), loc, bits));
+  return CopyOp(builder::instruction<fly::CopyOpUniversalCopyType>(
+      detail::running(), loc, bits, cache == CachePolicy::non_temporal));
 }
 
 CopyOp UniversalAtomic(AtomicOp op, DType type, const char *scope, Loc loc) {

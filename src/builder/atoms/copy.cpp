@@ -179,6 +179,18 @@ template <class Op>
 static void emitCopy(const Value &atom, const Tensor &source, const Tensor &destination,
                      const CopyOptions &options, Loc loc) {
   Tracer &t = Tracer::requireFor<Op>(loc);
+  if (options.other) {
+    if (!options.pred)
+      throw TraceError(
+          "CopyOptions::other is what a predicate leaves out becomes; this copy has no "
+          ".pred, and does all its calls",
+          loc);
+    if (destination.address_space(loc) != AddressSpace::register_)
+      throw TraceError("CopyOptions::other fills registers; what a predicate leaves out of " +
+                           destination.str() + " stays as it is, so write it before the copy",
+                       loc);
+    destination.fill(*options.other);
+  }
   Handle stated = atom.handle();
   if (options.soffset)
     stated = detail::atomSet(stated, "soffset", options.soffset->handle(), loc);

@@ -122,10 +122,19 @@ private:
     if (!fly::copiesBetween(instruction, src_, dst_))
       refuse("the atom " + typeText(instruction) + " copies from " +
              textOf(instruction.getRoutes()));
-    const bool universal = mlir::isa<fly::CopyOpUniversalCopyType>(instruction);
+    const auto universal = mlir::dyn_cast<fly::CopyOpUniversalCopyType>(instruction);
+    if (universal && universal.getNontemporal() && !isGlobal(src_) && !isGlobal(dst_))
+      refuse(
+          "a copy that is not temporal reads or writes global memory; shared memory and registers "
+          "are no caches, and of buffers fx::rocdl::BufferCopy(bits, "
+          "fx::CachePolicy::non_temporal) copies");
     if (!universal && src_.getElemTy().isInteger(1))
       refuse("the atom " + typeText(instruction) +
              " can't copy truth values, which have a byte each; fx::UniversalCopy(8) does");
+  }
+
+  static bool isGlobal(MemRefType type) {
+    return type.isIn(fly::AddressSpace::Global) || type.isIn(fly::AddressSpace::Generic);
   }
 
   /// One call of the atom: registers hold its values, memory is where they begin.

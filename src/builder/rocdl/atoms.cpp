@@ -2,6 +2,7 @@
 #include <flydsl/rocdl/atoms.h>
 
 #include "builder/atoms/specs.h"
+#include "builder/rocdl/cache.h"
 #include "builder/trace/facade.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "target/processors.h"
@@ -22,12 +23,21 @@ static Handle onTarget(const Handle &op, Loc loc) {
 }
 
 CopyOp BufferCopy(int bits, int cache, Loc loc) {
+  builder::expectCacheBits(detail::running(), cache, loc);
   return CopyOp(
       instruction<fly_rocdl::CopyOpCDNA3BufferCopyType>(detail::running(), loc, bits, cache));
 }
-CopyOp BufferCopyLDS(int bits, Loc loc) {
-  return CopyOp(onTarget(
-      instruction<fly_rocdl::CopyOpCDNA3BufferCopyLDSType>(detail::running(), loc, bits), loc));
+CopyOp BufferCopy(int bits, const CacheControl &cache, Loc loc) {
+  return BufferCopy(bits, cache.auxiliary(loc), loc);
+}
+/// A copy into LDS; Type is its instruction.
+template <class Type> static CopyOp toLds(int bits, const CacheControl &cache, Loc loc) {
+  const int bitsOfCache = cache.auxiliary(loc);
+  return CopyOp(onTarget(instruction<Type>(detail::running(), loc, bits, bitsOfCache), loc));
+}
+CopyOp BufferCopyLDS(int bits, Loc loc) { return BufferCopyLDS(bits, CacheControl(), loc); }
+CopyOp BufferCopyLDS(int bits, const CacheControl &cache, Loc loc) {
+  return toLds<fly_rocdl::CopyOpCDNA3BufferCopyLDSType>(bits, cache, loc);
 }
 CopyOp BufferAtomic(AtomicOp op, DType type, Loc loc) {
   return CopyOp(instruction<fly_rocdl::CopyOpCDNA3BufferAtomicType>(
@@ -39,14 +49,16 @@ CopyOp LDSReadTrans(int granularity, int bits, Loc loc) {
                          loc));
 }
 CopyOp BufferLoadAsyncLDS(int bits, Loc loc) {
-  return CopyOp(onTarget(
-      instruction<fly_rocdl::CopyOpCDNA4BufferLoadAsyncLDSType>(detail::running(), loc, bits),
-      loc));
+  return BufferLoadAsyncLDS(bits, CacheControl(), loc);
+}
+CopyOp BufferLoadAsyncLDS(int bits, const CacheControl &cache, Loc loc) {
+  return toLds<fly_rocdl::CopyOpCDNA4BufferLoadAsyncLDSType>(bits, cache, loc);
 }
 CopyOp GlobalLoadAsyncLDS(int bits, Loc loc) {
-  return CopyOp(onTarget(
-      instruction<fly_rocdl::CopyOpCDNA4GlobalLoadAsyncLDSType>(detail::running(), loc, bits),
-      loc));
+  return GlobalLoadAsyncLDS(bits, CacheControl(), loc);
+}
+CopyOp GlobalLoadAsyncLDS(int bits, const CacheControl &cache, Loc loc) {
+  return toLds<fly_rocdl::CopyOpCDNA4GlobalLoadAsyncLDSType>(bits, cache, loc);
 }
 CopyOp TDM(const TdmOptions &o, Loc loc) {
   return CopyOp(onTarget(instruction<fly_rocdl::CopyOpGFX1250TDMType>(

@@ -5,6 +5,7 @@
 
 #include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"
+#include "builder/rocdl/cache.h"
 #include "builder/rocdl/intrinsic.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/types.h"
@@ -158,6 +159,7 @@ static DType movedType(DType type, Loc loc) {
 
 static llvm::SmallVector<mlir::Value, 4>
 places(Tracer &t, const Pointer &buffer, const Numeric &offset, const RawBuffer &options, Loc loc) {
+  builder::expectCacheBits(&t, options.aux, loc);
   return {resourceOf(t, buffer, loc), offsetOf(t, offset, loc),
           options.soffset ? offsetOf(t, *options.soffset, loc) : t.ir.constant(0, i32, loc),
           t.ir.constant(options.aux, i32, loc)};

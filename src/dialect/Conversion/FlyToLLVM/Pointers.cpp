@@ -125,25 +125,27 @@ Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
 }
 
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,
-               Alignment alignment) {
+               Alignment alignment, bool nontemporal) {
   if (Type held = typeInMemory(builder, type, pointerTy); held != type) {
-    Value bytes = emitLoad(builder, loc, held, pointerTy, pointer, alignment);
+    Value bytes = emitLoad(builder, loc, held, pointerTy, pointer, alignment, nontemporal);
     return arith::TruncIOp::create(builder, loc, type, bytes);
   }
   if (isDescriptor(pointerTy))
     return loweringOf(pointerTy).load(builder, loc, pointerTy, type, pointer);
   return LLVM::LoadOp::create(builder, loc, type, swizzledAddress(builder, loc, pointerTy, pointer),
-                              alignmentFor(pointerTy, type, alignment));
+                              alignmentFor(pointerTy, type, alignment), /*isVolatile=*/false,
+                              nontemporal);
 }
 
 void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
-               Alignment alignment) {
+               Alignment alignment, bool nontemporal) {
   if (Type held = typeInMemory(builder, value.getType(), pointerTy); held != value.getType())
     value = arith::ExtUIOp::create(builder, loc, held, value);
   if (isDescriptor(pointerTy))
     return loweringOf(pointerTy).store(builder, loc, pointerTy, value, pointer);
   LLVM::StoreOp::create(builder, loc, value, swizzledAddress(builder, loc, pointerTy, pointer),
-                        alignmentFor(pointerTy, value.getType(), alignment));
+                        alignmentFor(pointerTy, value.getType(), alignment), /*isVolatile=*/false,
+                        nontemporal);
 }
 
 Type wordsType(OpBuilder &builder, int64_t bits) {

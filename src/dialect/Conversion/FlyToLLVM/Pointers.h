@@ -40,11 +40,12 @@ LogicalResult verifyAccess(Operation *op, PointerType type, int64_t bits);
 /// never, where the pointer is known to be that good.
 enum class Alignment { Always, IfLess, Never };
 
-/// A value of `type` loaded from the pointer, and stored to it.
+/// A value of `type` loaded from the pointer, and stored to it. Caches need not keep what is not
+/// temporal; descriptors have no such accesses.
 Value emitLoad(OpBuilder &builder, Location loc, Type type, PointerType pointerTy, Value pointer,
-               Alignment alignment = Alignment::Always);
+               Alignment alignment = Alignment::Always, bool nontemporal = false);
 void emitStore(OpBuilder &builder, Location loc, Value value, PointerType pointerTy, Value pointer,
-               Alignment alignment = Alignment::Always);
+               Alignment alignment = Alignment::Always, bool nontemporal = false);
 
 /// Bits of an integer, a float, or a vector of them.
 int64_t bitsOf(Type type);

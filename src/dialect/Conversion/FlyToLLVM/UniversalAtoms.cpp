@@ -18,12 +18,14 @@ FailureOr<Value> emitUniversalCopy(CopyOpUniversalCopyType copy, OpBuilder &buil
     if (!type)
       type = from.getElemTy().isInteger(1) ? VectorType::get({bits}, builder.getI1Type())
                                            : wordsType(builder, bits);
-    value = emitLoad(builder, loc, type, from.getPointerType(), src);
+    value = emitLoad(builder, loc, type, from.getPointerType(), src, Alignment::Always,
+                     copy.getNontemporal());
   }
   if (bitsOf(value.getType()) != bits)
     return failure();
   if (to)
-    emitStore(builder, loc, value, to.getPointerType(), dst);
+    emitStore(builder, loc, value, to.getPointerType(), dst, Alignment::Always,
+              copy.getNontemporal());
   else
     value = bitcastTo(builder, loc, value, resultTy);
   return value;

@@ -76,14 +76,17 @@ struct BufferCopy : CopyOpLoweringInterface::ExternalModel<BufferCopy, CopyOpCDN
   }
 };
 
-FailureOr<Value> emitBufferToLDS(OpBuilder &builder, Location loc, int64_t bits, Type srcTy,
+/// `copy` is the type of the instruction.
+template <class Copy>
+FailureOr<Value> emitBufferToLDS(OpBuilder &builder, Location loc, Copy copy, Type srcTy,
                                  Type dstTy, Value atom, Value src, Value dst) {
   MemRefType from = bufferMemRef(srcTy);
   if (!from || !isPlainSharedMemRef(dstTy))
     return failure();
   Value elements = stateField(builder, loc, atom, 0), immediate = stateField(builder, loc, atom, 1);
   BufferAccess access(builder, loc, from, src, elements);
-  Value bytes = constantI32(builder, loc, bits / 8), aux = constantI32(builder, loc, 0);
+  Value bytes = constantI32(builder, loc, copy.getBitSize() / 8),
+        aux = constantI32(builder, loc, copy.getCacheModifier());
   ROCDL::RawPtrBufferLoadLdsOp::create(builder, loc, access.resource, dst, bytes, access.offset,
                                        access.soffset, immediate, aux, ArrayAttr(), ArrayAttr(),
                                        ArrayAttr());
@@ -94,8 +97,8 @@ struct BufferCopyLDS
     : CopyOpLoweringInterface::ExternalModel<BufferCopyLDS, CopyOpCDNA3BufferCopyLDSType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type, Type, Type srcTy,
                             Type dstTy, Value atom, Value src, Value dst) const {
-    return emitBufferToLDS(builder, loc, cast<CopyOpCDNA3BufferCopyLDSType>(type).getBitSize(),
-                           srcTy, dstTy, atom, src, dst);
+    return emitBufferToLDS(builder, loc, cast<CopyOpCDNA3BufferCopyLDSType>(type), srcTy, dstTy,
+                           atom, src, dst);
   }
 };
 
@@ -106,8 +109,8 @@ struct BufferLoadAsyncLDS
                                              CopyOpCDNA4BufferLoadAsyncLDSType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type, Type, Type srcTy,
                             Type dstTy, Value atom, Value src, Value dst) const {
-    return emitBufferToLDS(builder, loc, cast<CopyOpCDNA4BufferLoadAsyncLDSType>(type).getBitSize(),
-                           srcTy, dstTy, atom, src, dst);
+    return emitBufferToLDS(builder, loc, cast<CopyOpCDNA4BufferLoadAsyncLDSType>(type), srcTy,
+                           dstTy, atom, src, dst);
   }
 };
 
@@ -120,10 +123,11 @@ struct GlobalLoadAsyncLDS
     if (!from || !from.isIn(AddressSpace::Global) || !isPlainSharedMemRef(dstTy))
       return failure();
     src = swizzledAddress(builder, loc, from.getPointerType(), src);
-    int64_t bytes = cast<CopyOpCDNA4GlobalLoadAsyncLDSType>(type).getBitSize() / 8;
-    ROCDL::GlobalLoadLDSOp::create(builder, loc, src, dst, builder.getI32IntegerAttr(bytes),
-                                   builder.getI32IntegerAttr(0), builder.getI32IntegerAttr(0),
-                                   ArrayAttr(), ArrayAttr(), ArrayAttr());
+    auto copy = cast<CopyOpCDNA4GlobalLoadAsyncLDSType>(type);
+    ROCDL::GlobalLoadLDSOp::create(
+        builder, loc, src, dst, builder.getI32IntegerAttr(copy.getBitSize() / 8),
+        builder.getI32IntegerAttr(0), builder.getI32IntegerAttr(copy.getCacheModifier()),
+        ArrayAttr(), ArrayAttr(), ArrayAttr());
     return dst;
   }
 };

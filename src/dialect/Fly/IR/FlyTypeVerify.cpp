@@ -79,7 +79,8 @@ LogicalResult TiledMmaType::verify(EmitError emitError, MmaAtomType, LayoutType 
   return success();
 }
 
-LogicalResult CopyOpUniversalCopyType::verify(EmitError emitError, int32_t bitSize) {
+LogicalResult CopyOpUniversalCopyType::verify(EmitError emitError, int32_t bitSize,
+                                              bool /*nontemporal*/) {
   if (bitSize <= 0)
     return emitError() << "a copy moves at least 1 bit, not " << bitSize;
   return success();

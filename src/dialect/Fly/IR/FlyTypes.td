@@ -211,9 +211,12 @@ class Fly_CopyOpType<string cppName, string typeMnemonic>
 
 def Fly_CopyOpUniversalCopy : Fly_CopyOpType<"CopyOpUniversalCopy", "universal_copy"> {
   let summary = "one thread moves so many bits: `!fly.universal_copy<128>`";
-  let parameters = (ins "int32_t":$bitSize);
+  // A copy that is not temporal moves data that nobody reads again soon, so that caches need not
+  // keep them: `!fly.universal_copy<128, nontemporal = true>`.
+  let parameters = (ins "int32_t":$bitSize, DefaultValuedParameter<"bool", "false">:$nontemporal);
   let hasCustomAssemblyFormat = 0;
-  let assemblyFormat = "`<` $bitSize `>`";
+  let assemblyFormat = "`<` $bitSize (`,` `nontemporal` `=` $nontemporal^)? `>`";
+  let builders = [TypeBuilder<(ins "int32_t":$bitSize), [{ return $_get($_ctxt, bitSize, false); }]>];
   let genVerifyDecl = 1;
 }
 

@@ -17,8 +17,9 @@ def FlyROCDL_CopyOpCDNA3BufferCopy
 def FlyROCDL_CopyOpCDNA3BufferCopyLDS
     : FlyROCDL_StatefulCopyOp<"CopyOpCDNA3BufferCopyLDS", "cdna3.buffer_copy_lds"> {
   let summary = "from a buffer into LDS past the registers: `!fly_rocdl.cdna3.buffer_copy_lds<32>`";
-  let parameters = (ins "int32_t":$bitSize);
-  let assemblyFormat = "`<` $bitSize `>`";
+  let parameters = (ins "int32_t":$bitSize, DefaultValuedParameter<"int32_t", "0">:$cacheModifier);
+  let assemblyFormat = "`<` $bitSize (`,` `cache` `=` $cacheModifier^)? `>`";
+  let builders = [TypeBuilder<(ins "int32_t":$bitSize), [{ return $_get($_ctxt, bitSize, 0); }]>];
   let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 

@@ -16,15 +16,17 @@ def FlyROCDL_CopyOpCDNA4LdsReadTranspose
 // wait.
 def FlyROCDL_CopyOpCDNA4BufferLoadAsyncLDS
     : FlyROCDL_StatefulCopyOp<"CopyOpCDNA4BufferLoadAsyncLDS", "cdna4.buffer_load_async_lds"> {
-  let parameters = (ins "int32_t":$bitSize);
-  let assemblyFormat = "`<` $bitSize `>`";
+  let parameters = (ins "int32_t":$bitSize, DefaultValuedParameter<"int32_t", "0">:$cacheModifier);
+  let assemblyFormat = "`<` $bitSize (`,` `cache` `=` $cacheModifier^)? `>`";
+  let builders = [TypeBuilder<(ins "int32_t":$bitSize), [{ return $_get($_ctxt, bitSize, 0); }]>];
   let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 
 def FlyROCDL_CopyOpCDNA4GlobalLoadAsyncLDS
     : FlyROCDL_CopyOp<"CopyOpCDNA4GlobalLoadAsyncLDS", "cdna4.global_load_async_lds"> {
-  let parameters = (ins "int32_t":$bitSize);
-  let assemblyFormat = "`<` $bitSize `>`";
+  let parameters = (ins "int32_t":$bitSize, DefaultValuedParameter<"int32_t", "0">:$cacheModifier);
+  let assemblyFormat = "`<` $bitSize (`,` `cache` `=` $cacheModifier^)? `>`";
+  let builders = [TypeBuilder<(ins "int32_t":$bitSize), [{ return $_get($_ctxt, bitSize, 0); }]>];
   let extraClassDeclaration = "::llvm::SmallVector<::mlir::fly::CopyRoute> getRoutes() const;";
 }
 

@@ -60,13 +60,17 @@ SmallVector<fly::CopyRoute> CopyOpGFX1250TDMType::getRoutes() const {
 // Buffers. State: soffset, in elements of the buffer's tensor.
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verifyCacheModifier(EmitError emitError, int32_t cacheModifier) {
+  if (cacheModifier < 0)
+    return emitError() << "a cache modifier is not negative, but is " << cacheModifier;
+  return success();
+}
+
 LogicalResult CopyOpCDNA3BufferCopyType::verify(EmitError emitError, int32_t bitSize,
                                                 int32_t cacheModifier) {
   if (!llvm::is_contained({8, 16, 32, 64, 96, 128}, bitSize))
     return emitError() << "a buffer copy moves 8, 16, 32, 64, 96 or 128 bits, not " << bitSize;
-  if (cacheModifier < 0)
-    return emitError() << "a cache modifier is not negative, but is " << cacheModifier;
-  return success();
+  return verifyCacheModifier(emitError, cacheModifier);
 }
 Layout CopyOpCDNA3BufferCopyType::getThrLayout() const { return oneThread(); }
 Layout CopyOpCDNA3BufferCopyType::getThrBitLayoutSrc() const { return oneThreadOf(getBitSize()); }
@@ -108,10 +112,11 @@ SmallVector<int64_t> CopyOpCDNA3BufferAtomicType::getStateFieldDefaults() const 
 //===----------------------------------------------------------------------===//
 
 // The instructions move 1, 2 or 4 bytes per lane, and 12 or 16 on gfx950. None moves 8.
-LogicalResult CopyOpCDNA3BufferCopyLDSType::verify(EmitError emitError, int32_t bitSize) {
+LogicalResult CopyOpCDNA3BufferCopyLDSType::verify(EmitError emitError, int32_t bitSize,
+                                                   int32_t cacheModifier) {
   if (bitSize != 32 && bitSize != 128)
     return emitError() << "a buffer copy to LDS moves 32 bits, or 128 on gfx950, not " << bitSize;
-  return success();
+  return verifyCacheModifier(emitError, cacheModifier);
 }
 Layout CopyOpCDNA3BufferCopyLDSType::getThrLayout() const { return oneThread(); }
 Layout CopyOpCDNA3BufferCopyLDSType::getThrBitLayoutSrc() const {
@@ -131,14 +136,15 @@ SmallVector<Type> CopyOpCDNA3BufferCopyLDSType::getStateFieldTypes() const {
 }
 SmallVector<int64_t> CopyOpCDNA3BufferCopyLDSType::getStateFieldDefaults() const { return {0, 0}; }
 
-static LogicalResult verifyAsyncSize(EmitError emitError, int32_t bitSize) {
+static LogicalResult verifyAsync(EmitError emitError, int32_t bitSize, int32_t cacheModifier) {
   if (bitSize != 32 && bitSize != 96 && bitSize != 128)
     return emitError() << "an asynchronous copy to LDS moves 32, 96 or 128 bits, not " << bitSize;
-  return success();
+  return verifyCacheModifier(emitError, cacheModifier);
 }
 
-LogicalResult CopyOpCDNA4BufferLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize) {
-  return verifyAsyncSize(emitError, bitSize);
+LogicalResult CopyOpCDNA4BufferLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize,
+                                                        int32_t cacheModifier) {
+  return verifyAsync(emitError, bitSize, cacheModifier);
 }
 Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrLayout() const { return oneThread(); }
 Layout CopyOpCDNA4BufferLoadAsyncLDSType::getThrBitLayoutSrc() const {
@@ -161,8 +167,9 @@ SmallVector<int64_t> CopyOpCDNA4BufferLoadAsyncLDSType::getStateFieldDefaults() 
   return {0, 0};
 }
 
-LogicalResult CopyOpCDNA4GlobalLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize) {
-  return verifyAsyncSize(emitError, bitSize);
+LogicalResult CopyOpCDNA4GlobalLoadAsyncLDSType::verify(EmitError emitError, int32_t bitSize,
+                                                        int32_t cacheModifier) {
+  return verifyAsync(emitError, bitSize, cacheModifier);
 }
 Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrLayout() const { return oneThread(); }
 Layout CopyOpCDNA4GlobalLoadAsyncLDSType::getThrBitLayoutSrc() const {

@@ -60,6 +60,8 @@ func.func private @memory(
 func.func private @atoms(
   // CHECK-SAME: !fly.copy_atom<!fly.universal_copy<128>, 32>
   !fly.copy_atom<!fly.universal_copy<128>, 32>,
+  // CHECK-SAME: !fly.universal_copy<64, nontemporal = true>
+  !fly.universal_copy<64, nontemporal = true>,
   // CHECK-SAME: !fly.copy_atom<!fly.universal_atomic< add, f32>, 32>
   !fly.copy_atom<!fly.universal_atomic<add, f32>, 32>,
   // CHECK-SAME: !fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>

@@ -8,14 +8,16 @@ func.func private @copies(
   !fly.copy_atom<!fly_rocdl.cdna3.buffer_copy<128>, 32>,
   // CHECK-SAME: !fly_rocdl.cdna3.buffer_copy<64, cache = 2>
   !fly_rocdl.cdna3.buffer_copy<64, cache = 2>,
-  // CHECK-SAME: !fly_rocdl.cdna3.buffer_copy_lds<32>
-  !fly_rocdl.cdna3.buffer_copy_lds<32>,
+  // CHECK-SAME: !fly_rocdl.cdna3.buffer_copy_lds<32>, !fly_rocdl.cdna3.buffer_copy_lds<32, cache = 17>
+  !fly_rocdl.cdna3.buffer_copy_lds<32>, !fly_rocdl.cdna3.buffer_copy_lds<32, cache = 17>,
   // CHECK-SAME: !fly_rocdl.cdna3.buffer_atomic< add, f32>
   !fly_rocdl.cdna3.buffer_atomic<add, f32>,
   // CHECK-SAME: !fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>
   !fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>,
   // CHECK-SAME: !fly_rocdl.cdna4.buffer_load_async_lds<128>, !fly_rocdl.cdna4.global_load_async_lds<96>
   !fly_rocdl.cdna4.buffer_load_async_lds<128>, !fly_rocdl.cdna4.global_load_async_lds<96>,
+  // CHECK-SAME: !fly_rocdl.cdna4.buffer_load_async_lds<128, cache = 2>, !fly_rocdl.cdna4.global_load_async_lds<32, cache = 1>
+  !fly_rocdl.cdna4.buffer_load_async_lds<128, cache = 2>, !fly_rocdl.cdna4.global_load_async_lds<32, cache = 1>,
   // CHECK-SAME: !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 4, pad = 64, 8, cache = 0, barrier = false, timeout = true>, 0>
   !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 4, pad = 64, 8, cache = 0, barrier = false, timeout = true>, 0>)
 
