@@ -195,6 +195,87 @@ void expectSorts(const Point &p) {
   CHECK(got.done());
 }
 
+/// What items have beside them, counts, and runs written out.
+void expectSequences(const Point &p) {
+  constexpr int bins = 64;
+  const int n = p.items, threads = p.threads, tile = p.tile(), count = p.count();
+  const bool sign = isSigned(p.dtype());
+  auto item = [sign](auto e) { return value(e / 3, sign); }; // runs of three
+  auto length = [](auto r) { return r % 3; };
+  Sheet got = run("grid_sequences", threads, 5 * n + 2, [=](Row &row, fx::Int32 t) {
+    const fx::DType type = p.dtype();
+    std::vector<fx::Numeric> items;
+    std::vector<fx::UInt32> digits;
+    std::vector<fx::Int32> lengths;
+    for (int i = 0; i < n; ++i) {
+      const fx::Int32 e(t * n + i);
+      items.push_back(item(e).to(type));
+      digits.push_back(fx::UInt32((e * 7 % bins).to(fx::u32)));
+      lengths.push_back(fx::Int32(length(e)));
+    }
+    const coop::BlockDiscontinuity runs(type, threads);
+    const coop::BlockAdjacentDifference differences(type, threads);
+    const coop::BlockShuffle shuffle(type, threads);
+    const coop::BlockHistogram histogram(
+        threads, bins,
+        p.other ? coop::BlockHistogramAlgorithm::sort : coop::BlockHistogramAlgorithm::match, n);
+    const coop::BlockRunLengthDecode decode(type, threads, n);
+    fx::SharedAllocator shared;
+    auto counts = fx::make_view(shared.allocate(bins * 4).recast(fx::i32),
+                                fx::make_layout(bins, 1)); // (bins)
+    const coop::Storage storage(shared, runs.storage() | differences.storage() | shuffle.storage() |
+                                            histogram.storage() | decode.storage());
+    auto differ = [](const fx::Numeric &a, const fx::Numeric &b) { return a != b; };
+    auto larger = [](const fx::Numeric &a, const fx::Numeric &b) { return fx::max(a, b); };
+    histogram.clear(counts);
+    row.put(runs.heads(items, differ, storage));
+    fx::gpu::barrier();
+    row.put(p.partial ? runs.tails_partial(items, differ, count, storage)
+                      : runs.tails(items, differ, storage));
+    fx::gpu::barrier();
+    row.put(p.partial ? differences.right_partial(items, larger, count, storage)
+                      : differences.right(items, larger, storage));
+    fx::gpu::barrier();
+    row.put(shuffle.up(items, 1, storage));
+    fx::gpu::barrier();
+    histogram.add_partial(digits, count, counts, storage);
+    fx::gpu::barrier();
+    row.put(counts(t % bins));
+    const auto decoded = decode(items, lengths, storage);
+    row.put(decoded.total());
+    row.put(decoded.window(0, n, 9).items);
+  });
+  INFO(p.str());
+  std::vector<int> counts(bins), decoded;
+  for (int e = 0; e < tile; ++e) {
+    counts[static_cast<std::size_t>(e * 7 % bins)] += e < count;
+    decoded.insert(decoded.end(), static_cast<std::size_t>(length(e)), item(e));
+  }
+  auto columns = [&](const char *what, auto expected, auto of) {
+    for (int i = 0; i < n; ++i)
+      got.expect(
+          what, [&](int t) { return expected(t * n + i); }, [&](int t) { return of(t * n + i); });
+  };
+  auto all = [](int) { return true; };
+  auto inside = [&](int e) { return e < count; };
+  columns("heads", [&](int e) { return e == 0 || item(e) != item(e - 1); }, all);
+  columns("tails", [&](int e) { return e == count - 1 || item(e) != item(e + 1); }, inside);
+  columns(
+      "right", [&](int e) { return e + 1 >= count ? item(e) : std::max(item(e), item(e + 1)); },
+      all);
+  columns("up", [&](int e) { return e == 0 ? 1 : item(e - 1); }, all);
+  got.expect("counts", [&](int t) { return counts[static_cast<std::size_t>(t % bins)]; });
+  got.expect("total", [&](int) { return decoded.size(); });
+  columns(
+      "decoded",
+      [&](int e) {
+        const auto at = static_cast<std::size_t>(e);
+        return at < decoded.size() ? decoded[at] : 9;
+      },
+      all);
+  CHECK(got.done());
+}
+
 /// Whether a block's shared memory has room for the sorts: eight bytes and their number, padded.
 bool fitsSorts(const Point &p) { return p.tile() * (p.dtype().bytes() + 4) < 48 * 1024; }
 
@@ -215,6 +296,14 @@ TEST_CASE("Sorts of a block: each type, each number of items, the sizes in turn"
   }
 }
 
+TEST_CASE("Sequences of a block: each type, each number of items, the sizes in turn") {
+  for (int at = 0; at < 12; ++at) {
+    const Point p{kThreads[at * 5 % 6], at * 2 % 9 + 1, at * 7 % 12, at / 2 % 2 == 1, at % 2 == 1};
+    if (fitsSorts(p))
+      expectSequences(p);
+  }
+}
+
 TEST_CASE("Collectives of a block over the whole grid", "[.grid]") {
   for (int threads : kThreads)
     for (int items = 1; items <= 9; ++items)
@@ -222,7 +311,9 @@ TEST_CASE("Collectives of a block over the whole grid", "[.grid]") {
         for (int way = 0; way < 4; ++way) {
           const Point p{threads, items, type, way % 2 == 1, way / 2 == 1};
           expectMoves(p);
-          if (fitsSorts(p))
+          if (fitsSorts(p)) {
             expectSorts(p);
+            expectSequences(p);
+          }
         }
 }
