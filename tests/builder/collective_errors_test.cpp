@@ -115,6 +115,72 @@ TEST_CASE("Collectives of a block refuse another block, other items and too litt
       "aligned to 16 bytes, and this pointer to 4");
 }
 
+TEST_CASE("Collectives of a wave in shared memory refuse widths, items, storage and tiles") {
+  refuses([](fx::Int32) { coop::WarpExchange(fx::i32, 2, 12); }, "power of two");
+  refuses([](fx::Int32) { coop::WarpExchange(fx::i32, 0); }, "WarpExchange of 0 items per thread");
+  refuses([](fx::Int32) { coop::WarpExchange(fx::i32, 1, 64); },
+          "a block of 96 threads is no whole number of groups of 64 lanes", 96);
+  refuses([](fx::Int32) { coop::WarpMergeSort(fx::i4, 2); }, "numbers of whole bytes, not i4");
+  refuses(
+      [](fx::Int32 x) {
+        const coop::WarpExchange exchange(fx::i32, 2, 16);
+        exchange.blocked_to_striped(std::vector<fx::Int32>{x, x}, coop::Storage());
+      },
+      "WarpExchange needs 1024 bytes of shared memory, the storage has 0");
+  refuses(
+      [](fx::Int32 x) {
+        const coop::WarpMergeSort sort(fx::i32, 1, 16);
+        const coop::Storage storage = storageOf(sort);
+        sort.partial(x, [](fx::Int32 a, fx::Int32 b) { return a < b; }, 17, storage);
+      },
+      "WarpMergeSort of 17 items of a tile of 16: 0 to all of them");
+  refuses(
+      [](fx::Int32 x) {
+        coop::warp_bitonic_sort_partial(x, [](fx::Int32 a, fx::Int32 b) { return a < b; }, 9, 8);
+      },
+      "a bitonic sort of 9 items of a tile of 8");
+  refuses([](fx::Int32 x) { coop::warp_scan_partial(x, 0, add, 0, 8); },
+          "a scan of 0 items of a tile of 8: 1 to all of them");
+  refuses([](fx::Int32 x) { coop::warp_reduce_batched_to_blocked(std::vector<fx::Int32>{}, add); },
+          "a reduction is given no items");
+  CHECK_THAT(errorOf([](fx::Tensor a) { coop::WarpLoad(fx::i32, 2)(a(fx::_, 0)); },
+                     {matrixArg(fx::f32)}, {.block = {128, 1, 1}}),
+             Catch::Contains("WarpLoad of i32 is given a tensor of f32"));
+}
+
+TEST_CASE("Partial calls of a block refuse more than the tile, and sorted counts an open number") {
+  refuses(
+      [](fx::Int32 x) {
+        const coop::BlockScan scan(fx::i32, 128);
+        scan.inclusive_partial(x, add, 0, storageOf(scan));
+      },
+      "BlockScan of 0 items of a tile of 128: 1 to all of them");
+  refuses(
+      [](fx::Int32 x) {
+        const coop::BlockDiscontinuity runs(fx::i32, 128);
+        runs.tails_partial(
+            x, [](fx::Int32 a, fx::Int32 b) { return a != b; }, 129, storageOf(runs));
+      },
+      "BlockDiscontinuity of 129 items of a tile of 128");
+  refuses(
+      [](fx::Int32 x) {
+        const coop::BlockAdjacentDifference differences(fx::i32, 128);
+        differences.left_partial(
+            x, [](fx::Int32 a, fx::Int32 b) { return a - b; }, 200, storageOf(differences));
+      },
+      "BlockAdjacentDifference of 200 items of a tile of 128");
+  refuses(
+      [](fx::Int32 x) {
+        coop::RadixSortOptions options;
+        options.valid.emplace(129);
+        const coop::BlockRadixSort sort(fx::i32, 128, 1);
+        sort(x, storageOf(sort), options);
+      },
+      "BlockRadixSort of 129 items of a tile of 128");
+  refuses([](fx::Int32) { coop::BlockHistogram(128, 16, coop::BlockHistogramAlgorithm::sort); },
+          "made for a number of items per thread");
+}
+
 TEST_CASE("Exchanges, loads and sorts refuse what does not go together") {
   refuses(
       [](fx::Int32 x) {
@@ -153,7 +219,7 @@ TEST_CASE("Exchanges, loads and sorts refuse what does not go together") {
         const coop::Storage storage = storageOf(choose);
         choose(x, 129, storage);
       },
-      "BlockTopK of 129 keys of a tile of 128");
+      "BlockTopK of 129 items of a tile of 128");
   refuses([](fx::Int32) { coop::BlockHistogram(128, 0); }, "BlockHistogram of 0 bins");
   refuses(
       [](fx::Int32 x) {

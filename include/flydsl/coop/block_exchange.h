@@ -2,14 +2,10 @@
 #pragma once
 
 #include <flydsl/coop/block.h>
+#include <flydsl/coop/tile_transfer.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
-namespace impl {
-/// Which items of a sequence a thread has, of n items per thread: thread t has the items t * n + i;
-/// the items t + threads * i; or, as striped ones, a part of its wave's items, which are neighbours.
-enum class Order { blocked, striped, warp_striped };
-} // namespace impl
 
 /// Rearranges the items of a block through shared memory; one barrier.
 class FLYDSL_API BlockExchange : public BlockCollective {
@@ -64,9 +60,21 @@ public:
                                                const IntTuple &count, const impl::InitOf<C> &fill,
                                                const Storage &storage,
                                                Loc loc = Loc::current()) const {
+    const impl::Items stored = impl::takeItems(flags, loc);
     return impl::makeItems<impl::ResultOf<C>>(
-        scatterFlagged(impl::takeItems(items, loc), impl::takeItems(ranks, loc),
-                       impl::takeItems(flags, loc), count, impl::initFields(fill), storage, loc),
+        scatterFlagged(impl::takeItems(items, loc), impl::takeItems(ranks, loc), &stored, count,
+                       impl::initFields(fill), storage, loc),
+        loc);
+  }
+  /// The same for the items whose ranks are not negative.
+  template <class C, class R>
+  impl::ResultOf<C> scatter_to_striped_guarded(const C &items, const R &ranks,
+                                               const IntTuple &count, const impl::InitOf<C> &fill,
+                                               const Storage &storage,
+                                               Loc loc = Loc::current()) const {
+    return impl::makeItems<impl::ResultOf<C>>(
+        scatterFlagged(impl::takeItems(items, loc), impl::takeItems(ranks, loc), nullptr, count,
+                       impl::initFields(fill), storage, loc),
         loc);
   }
 
@@ -82,7 +90,7 @@ private:
   impl::Items scatter(const impl::Items &items, const impl::Items &ranks, impl::Order to,
                       const Storage &storage, Loc loc) const;
   impl::Items scatterFlagged(const impl::Items &items, const impl::Items &ranks,
-                             const impl::Items &flags, const IntTuple &count,
+                             const impl::Items *flags, const IntTuple &count,
                              const impl::Fields &fill, const Storage &storage, Loc loc) const;
 };
 

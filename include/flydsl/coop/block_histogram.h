@@ -10,6 +10,7 @@ namespace coop {
 enum class BlockHistogramAlgorithm {
   atomic, ///< an atomic addition for each item
   match,  ///< one for each different item of a wave: for items of which many are equal
+  sort,   ///< no atomics: the items are sorted, and the bins' ends looked up
 };
 
 /// Counts how often each of a number of bins comes up. The counts are the caller's shared memory, a
@@ -21,29 +22,36 @@ enum class BlockHistogramAlgorithm {
 ///   histogram.add(items, counts); // as often as needed
 ///   fx::gpu::barrier();
 ///
-/// The barriers are the caller's. A call needs no storage.
+/// The barriers are the caller's. A call needs no storage, unless it sorts.
 class FLYDSL_API BlockHistogram : public BlockCollective {
 public:
   BlockHistogram(int threads, int bins,
                  BlockHistogramAlgorithm algorithm = BlockHistogramAlgorithm::atomic,
+                 Loc loc = Loc::current());
+  /// By sorting, for a fixed number of items per thread.
+  BlockHistogram(int threads, int bins, BlockHistogramAlgorithm algorithm, int items_per_thread,
                  Loc loc = Loc::current());
 
   /// Sets all counts to 0.
   void clear(const Tensor &counts, Loc loc = Loc::current()) const;
   /// Counts the items, UInt32 from 0 to bins - 1, of any number per thread.
   template <class C>
-  void add(const C &items, const Tensor &counts, Loc loc = Loc::current()) const {
-    count(impl::takeItems(items, loc), nullptr, counts, loc);
+  void add(const C &items, const Tensor &counts, const Storage &storage = Storage(),
+           Loc loc = Loc::current()) const {
+    count(impl::takeItems(items, loc), nullptr, counts, storage, loc);
   }
   /// Counts the first `valid` of the block's blocked items alone.
   template <class C>
   void add_partial(const C &items, const IntTuple &valid, const Tensor &counts,
-                   Loc loc = Loc::current()) const {
-    count(impl::takeItems(items, loc), &valid, counts, loc);
+                   const Storage &storage = Storage(), Loc loc = Loc::current()) const {
+    count(impl::takeItems(items, loc), &valid, counts, storage, loc);
   }
 
 private:
-  void count(const impl::Items &items, const IntTuple *valid, const Tensor &counts, Loc loc) const;
+  void count(const impl::Items &items, const IntTuple *valid, const Tensor &counts,
+             const Storage &storage, Loc loc) const;
+  void countSorted(const impl::Items &items, const IntTuple *valid, const Tensor &counts,
+                   const Storage &storage, Loc loc) const;
   void expectCounts(const Tensor &counts, Loc loc) const;
 
   int bins_;

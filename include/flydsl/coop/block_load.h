@@ -2,7 +2,7 @@
 #pragma once
 
 #include <flydsl/coop/block.h>
-#include <flydsl/tensor.h>
+#include <flydsl/coop/tile_transfer.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
@@ -22,7 +22,7 @@ protected:
   BlockTile(const char *what, DType type, int threads, int items, BlockTransfer transfer, Loc loc);
   void expectTile(const Tensor &tile, const IntTuple *valid, Loc loc) const;
 
-  BlockTransfer transfer_;
+  impl::Transfer transfer_;
 };
 
 /// Loads a tile, threads * items elements from the start of a tensor of one mode.

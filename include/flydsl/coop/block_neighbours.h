@@ -18,6 +18,9 @@ protected:
   /// The item behind each one. Of the last it is `successor`, or, without one, itself.
   impl::Items after(const impl::Items &items, const impl::Fields *successor, const Storage &storage,
                     Loc loc) const;
+  /// Both, without a predecessor and a successor.
+  std::pair<impl::Items, impl::Items> around(const impl::Items &items, const Storage &storage,
+                                             Loc loc) const;
 };
 
 /// Where runs of like items begin and end. `differs(a, b)` is whether b, the item behind a, belongs to
@@ -67,9 +70,35 @@ public:
         loc);
   }
 
+  /// The last one of the first `valid` items, 1 to all, is the last of its run; behind it flags have
+  /// any values. Heads need no such call: items behind a head do not change it.
+  template <class C, class F>
+  impl::ResultWith<C, Boolean> tails_partial(const C &items, const F &differs,
+                                             const IntTuple &valid, const Storage &storage,
+                                             Loc loc = Loc::current()) const {
+    return impl::makeItems<impl::ResultWith<C, Boolean>>(
+        flags(impl::takeItems(items, loc), impl::relationOf<impl::ItemOf<C>>(differs), false,
+              nullptr, storage, loc, &valid),
+        loc);
+  }
+  /// Both flags of each item, with one barrier.
+  template <class C, class F>
+  std::pair<impl::ResultWith<C, Boolean>, impl::ResultWith<C, Boolean>>
+  heads_and_tails(const C &items, const F &differs, const Storage &storage,
+                  Loc loc = Loc::current()) const {
+    using R = impl::ResultWith<C, Boolean>;
+    const auto [heads, tails] = bothFlags(impl::takeItems(items, loc),
+                                          impl::relationOf<impl::ItemOf<C>>(differs), storage, loc);
+    return {impl::makeItems<R>(heads, loc), impl::makeItems<R>(tails, loc)};
+  }
+
 private:
   impl::Items flags(const impl::Items &items, const impl::Relation &differs, bool heads,
-                    const impl::Fields *edge, const Storage &storage, Loc loc) const;
+                    const impl::Fields *edge, const Storage &storage, Loc loc,
+                    const IntTuple *valid = nullptr) const;
+  std::pair<impl::Items, impl::Items> bothFlags(const impl::Items &items,
+                                                const impl::Relation &differs,
+                                                const Storage &storage, Loc loc) const;
 };
 
 /// Each item combined with its neighbour.
@@ -116,9 +145,29 @@ public:
                                               loc);
   }
 
+  /// The same of the first `valid` items, 0 to all: those behind them, and of `right` the last of them
+  /// too, are left as they are.
+  template <class C, class F>
+  impl::ResultOf<C> left_partial(const C &items, const F &f, const IntTuple &valid,
+                                 const Storage &storage, Loc loc = Loc::current()) const {
+    return impl::makeItems<impl::ResultOf<C>>(difference(impl::takeItems(items, loc),
+                                                         impl::operatorOf<impl::ItemOf<C>>(f, loc),
+                                                         true, nullptr, storage, loc, &valid),
+                                              loc);
+  }
+  template <class C, class F>
+  impl::ResultOf<C> right_partial(const C &items, const F &f, const IntTuple &valid,
+                                  const Storage &storage, Loc loc = Loc::current()) const {
+    return impl::makeItems<impl::ResultOf<C>>(difference(impl::takeItems(items, loc),
+                                                         impl::operatorOf<impl::ItemOf<C>>(f, loc),
+                                                         false, nullptr, storage, loc, &valid),
+                                              loc);
+  }
+
 private:
   impl::Items difference(const impl::Items &items, const impl::Operator &f, bool left,
-                         const impl::Fields *edge, const Storage &storage, Loc loc) const;
+                         const impl::Fields *edge, const Storage &storage, Loc loc,
+                         const IntTuple *valid = nullptr) const;
 };
 
 /// Items that move along the sequence, or from thread to thread.

@@ -121,6 +121,27 @@ public:
                  loc);
   }
 
+  /// The same for a tile of which only the first `valid` items, 1 to all, are there: the aggregate is
+  /// of these, and behind them the items have any values. `valid` is the same number in all threads.
+  /// An fx::Reduction needs no more barriers, a function one more. `init` goes before the first.
+  template <class C, class Op>
+  BlockScanned<impl::ResultOf<C>> inclusive_partial(const C &items, const Op &op,
+                                                    const IntTuple &valid, const Storage &storage,
+                                                    Loc loc = Loc::current()) const {
+    return of<C>(scan(impl::takeItems(items, loc), impl::operatorOf<impl::ItemOf<C>>(op, loc),
+                      nullptr, true, storage, loc, &valid),
+                 loc);
+  }
+  template <class C, class Op>
+  BlockScanned<impl::ResultOf<C>>
+  exclusive_partial(const C &items, const impl::InitOf<C> &init, const Op &op,
+                    const IntTuple &valid, const Storage &storage, Loc loc = Loc::current()) const {
+    const impl::Fields first = impl::initFields(init);
+    return of<C>(scan(impl::takeItems(items, loc), impl::operatorOf<impl::ItemOf<C>>(op, loc),
+                      &first, false, storage, loc, &valid),
+                 loc);
+  }
+
   /// The same, from what is before the tile, to which the tile is then added.
   template <class C, class Op>
   impl::ResultOf<C> inclusive(const C &items, const Running<impl::ItemOf<C>> &before, const Op &op,
@@ -139,7 +160,8 @@ private:
     impl::Fields aggregate;
   };
   Scanned scan(const impl::Items &items, const impl::Operator &op, const impl::Fields *init,
-               bool inclusive, const Storage &storage, Loc loc) const;
+               bool inclusive, const Storage &storage, Loc loc,
+               const IntTuple *valid = nullptr) const;
 
   template <class C> static BlockScanned<impl::ResultOf<C>> of(const Scanned &scanned, Loc loc) {
     return {impl::makeItems<impl::ResultOf<C>>(scanned.items, loc),

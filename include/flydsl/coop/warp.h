@@ -15,6 +15,10 @@ namespace impl {
 FLYDSL_API Fields warpReduce(const Items &items, const Operator &op, int width,
                              const IntTuple *valid, Loc loc);
 FLYDSL_API Items warpReduceBatched(const Items &items, const Operator &op, int width, Loc loc);
+/// How results are spread over lanes: blocked or striped, `ceil(results / width)` a lane.
+enum class Spread { blocked, striped };
+FLYDSL_API Items warpReduceSpread(const Items &items, const Operator &op, Spread spread, int width,
+                                  Loc loc);
 FLYDSL_API Fields warpReduceSegments(const Items &items, const Operator &op,
                                      const detail::Handle &flag, bool heads, int width, Loc loc);
 FLYDSL_API Fields warpBroadcast(const Fields &value, const IntTuple &lane, int width, Loc loc);
@@ -24,15 +28,21 @@ struct Scanned {
   Items inclusive, exclusive;
   Fields aggregate;
 };
-FLYDSL_API Scanned warpScan(const Items &items, const Operator &op, int width, const Fields *init,
-                            bool withAggregate, Loc loc);
-/// What the first value of an exclusive scan is without an initial value: a Reduction's neutral
-/// value; a TraceError for a function, which has none.
-FLYDSL_API Fields neutralOf(const Operator &op, const Items &items, Loc loc);
+/// What is asked for beside the inclusive scan. Without an initial value a Reduction starts from what
+/// changes no value, and a function has no exclusive scan.
+struct ScanWish {
+  const Fields *init = nullptr;
+  bool exclusive = false, aggregate = false;
+  const IntTuple *valid = nullptr; ///< of the aggregate
+};
+FLYDSL_API Scanned warpScan(const Items &items, const Operator &op, int width, const ScanWish &wish,
+                            Loc loc);
+/// TraceError for a function, which has no value that an exclusive scan could start from.
+FLYDSL_API void expectNeutral(const Operator &op, Loc loc);
 
 FLYDSL_API Items warpExchange(const Items &items, bool toStriped, int width, Loc loc);
 FLYDSL_API Items warpSort(const Items &keys, const Items *values, Items *sortedValues,
-                          const Relation &less, int width, Loc loc);
+                          const Relation &less, const IntTuple *valid, int width, Loc loc);
 
 } // namespace impl
 
@@ -61,6 +71,31 @@ impl::ResultOf<C> warp_reduce_batched(const C &items, const Op &op, int width = 
                                                                     impl::operatorOf<T>(op, loc),
                                                                     width, loc),
                                             loc);
+}
+
+/// The same results, of which each lane gets a part, n of them where there are `count`: n is
+/// ceil(count / width). Blocked, lane l gets the results l * n to l * n + n - 1; striped, those of the
+/// numbers l, l + width, and so on. Past the last result a lane has any value. Fewer moves between
+/// lanes than the results in all lanes take.
+template <class C, class Op>
+std::vector<impl::ItemOf<C>> warp_reduce_batched_to_blocked(const C &items, const Op &op,
+                                                            int width = 0,
+                                                            Loc loc = Loc::current()) {
+  using T = impl::ItemOf<C>;
+  return impl::makeItems<std::vector<T>>(impl::warpReduceSpread(impl::takeItems(items, loc),
+                                                                impl::operatorOf<T>(op, loc),
+                                                                impl::Spread::blocked, width, loc),
+                                         loc);
+}
+template <class C, class Op>
+std::vector<impl::ItemOf<C>> warp_reduce_batched_to_striped(const C &items, const Op &op,
+                                                            int width = 0,
+                                                            Loc loc = Loc::current()) {
+  using T = impl::ItemOf<C>;
+  return impl::makeItems<std::vector<T>>(impl::warpReduceSpread(impl::takeItems(items, loc),
+                                                                impl::operatorOf<T>(op, loc),
+                                                                impl::Spread::striped, width, loc),
+                                         loc);
 }
 
 /// The lanes of a group in segments: one begins at each lane whose flag is a head (the group's first
@@ -99,10 +134,8 @@ template <class C> struct WarpScan {
 
 namespace impl {
 template <class C, class Op>
-Scanned scanWarp(const C &items, const Op &op, int width, const Fields *init, Loc loc,
-                 bool withAggregate = false) {
-  return warpScan(takeItems(items, loc), operatorOf<ItemOf<C>>(op, loc), width, init, withAggregate,
-                  loc);
+Scanned scanWarp(const C &items, const Op &op, int width, const ScanWish &wish, Loc loc) {
+  return warpScan(takeItems(items, loc), operatorOf<ItemOf<C>>(op, loc), width, wish, loc);
 }
 } // namespace impl
 
@@ -110,33 +143,30 @@ Scanned scanWarp(const C &items, const Op &op, int width, const Fields *init, Lo
 template <class C, class Op>
 impl::ResultOf<C> warp_inclusive_scan(const C &items, const Op &op, int width = 0,
                                       Loc loc = Loc::current()) {
-  return impl::makeItems<impl::ResultOf<C>>(
-      impl::scanWarp(items, op, width, nullptr, loc).inclusive, loc);
+  return impl::makeItems<impl::ResultOf<C>>(impl::scanWarp(items, op, width, {}, loc).inclusive,
+                                            loc);
 }
 template <class C, class Op>
 impl::ResultOf<C> warp_inclusive_scan(const C &items, const impl::InitOf<C> &init, const Op &op,
                                       int width = 0, Loc loc = Loc::current()) {
   const impl::Fields first = impl::initFields(init);
-  return impl::makeItems<impl::ResultOf<C>>(impl::scanWarp(items, op, width, &first, loc).inclusive,
-                                            loc);
+  return impl::makeItems<impl::ResultOf<C>>(
+      impl::scanWarp(items, op, width, {.init = &first}, loc).inclusive, loc);
 }
 /// All items before each one combined. The first is `init`; without it, what changes no value: only
 /// an fx::Reduction has it.
 template <class C, class Op>
 impl::ResultOf<C> warp_exclusive_scan(const C &items, const Op &op, int width = 0,
                                       Loc loc = Loc::current()) {
-  using T = impl::ItemOf<C>;
-  const impl::Fields first =
-      impl::neutralOf(impl::operatorOf<T>(op, loc), impl::takeItems(items, loc), loc);
-  return impl::makeItems<impl::ResultOf<C>>(impl::scanWarp(items, op, width, &first, loc).exclusive,
-                                            loc);
+  return impl::makeItems<impl::ResultOf<C>>(
+      impl::scanWarp(items, op, width, {.exclusive = true}, loc).exclusive, loc);
 }
 template <class C, class Op>
 impl::ResultOf<C> warp_exclusive_scan(const C &items, const impl::InitOf<C> &init, const Op &op,
                                       int width = 0, Loc loc = Loc::current()) {
   const impl::Fields first = impl::initFields(init);
-  return impl::makeItems<impl::ResultOf<C>>(impl::scanWarp(items, op, width, &first, loc).exclusive,
-                                            loc);
+  return impl::makeItems<impl::ResultOf<C>>(
+      impl::scanWarp(items, op, width, {.init = &first, .exclusive = true}, loc).exclusive, loc);
 }
 /// Both, and all items of the group combined, without `init`.
 template <class C, class Op>
@@ -144,7 +174,23 @@ WarpScan<impl::ResultOf<C>> warp_scan(const C &items, const impl::InitOf<C> &ini
                                       int width = 0, Loc loc = Loc::current()) {
   using R = impl::ResultOf<C>;
   const impl::Fields first = impl::initFields(init);
-  impl::Scanned scanned = impl::scanWarp(items, op, width, &first, loc, true);
+  impl::Scanned scanned =
+      impl::scanWarp(items, op, width, {.init = &first, .exclusive = true, .aggregate = true}, loc);
+  return {impl::makeItems<R>(scanned.inclusive, loc), impl::makeItems<R>(scanned.exclusive, loc),
+          impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
+}
+
+/// The same for a group of which only the first `valid` items, 1 to all, are there: all items combined
+/// are these, and behind them a lane has any values. `valid` is the same number in all lanes of a group.
+template <class C, class Op>
+WarpScan<impl::ResultOf<C>> warp_scan_partial(const C &items, const impl::InitOf<C> &init,
+                                              const Op &op, const IntTuple &valid, int width = 0,
+                                              Loc loc = Loc::current()) {
+  using R = impl::ResultOf<C>;
+  const impl::Fields first = impl::initFields(init);
+  impl::Scanned scanned =
+      impl::scanWarp(items, op, width,
+                     {.init = &first, .exclusive = true, .aggregate = true, .valid = &valid}, loc);
   return {impl::makeItems<R>(scanned.inclusive, loc), impl::makeItems<R>(scanned.exclusive, loc),
           impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
 }
@@ -169,7 +215,17 @@ impl::ResultOf<C> warp_bitonic_sort(const C &items, const Less &less, int width 
                                     Loc loc = Loc::current()) {
   return impl::makeItems<impl::ResultOf<C>>(
       impl::warpSort(impl::takeItems(items, loc), nullptr, nullptr,
-                     impl::relationOf<impl::ItemOf<C>>(less), width, loc),
+                     impl::relationOf<impl::ItemOf<C>>(less), nullptr, width, loc),
+      loc);
+}
+/// The group's first `valid` items alone, 0 to all, the same number in all its lanes; behind them the
+/// result has any values.
+template <class C, class Less>
+impl::ResultOf<C> warp_bitonic_sort_partial(const C &items, const Less &less, const IntTuple &valid,
+                                            int width = 0, Loc loc = Loc::current()) {
+  return impl::makeItems<impl::ResultOf<C>>(
+      impl::warpSort(impl::takeItems(items, loc), nullptr, nullptr,
+                     impl::relationOf<impl::ItemOf<C>>(less), &valid, width, loc),
       loc);
 }
 /// Keys in order, each with its value.
@@ -179,8 +235,9 @@ warp_bitonic_sort_pairs(const K &keys, const V &values, const Less &less, int wi
                         Loc loc = Loc::current()) {
   const impl::Items payload = impl::takeItems(values, loc);
   impl::Items sorted;
-  impl::Items ordered = impl::warpSort(impl::takeItems(keys, loc), &payload, &sorted,
-                                       impl::relationOf<impl::ItemOf<K>>(less), width, loc);
+  impl::Items ordered =
+      impl::warpSort(impl::takeItems(keys, loc), &payload, &sorted,
+                     impl::relationOf<impl::ItemOf<K>>(less), nullptr, width, loc);
   return {impl::makeItems<impl::ResultOf<K>>(ordered, loc),
           impl::makeItems<impl::ResultOf<V>>(sorted, loc)};
 }

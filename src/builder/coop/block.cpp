@@ -2,43 +2,15 @@
 #include "builder/kernel/lanes.h"
 
 #include <flydsl/error.h>
+#include <flydsl/memory_order.h>
+#include <flydsl/rocdl/intrinsics.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
-Storage::Storage(SharedAllocator &shared, StorageSize size, Loc loc) : bytes_(size.bytes) {
-  if (bytes_ > 0)
-    start_.emplace(shared.allocate(bytes_, std::max<std::int64_t>(size.alignment, 16), loc));
-}
-
-Storage::Storage(const Pointer &start, std::int64_t bytes, Loc loc) : bytes_(bytes) {
-  if (start.address_space(loc) != AddressSpace::shared)
-    throw TraceError("the storage of a collective is in shared memory, and this pointer is not: "
-                     "fx::SharedAllocator gives one",
-                     loc);
-  if (start.alignment(loc) % 16)
-    throw TraceError("the storage of a collective is aligned to 16 bytes, and this pointer to " +
-                         std::to_string(start.alignment(loc)) +
-                         ": fx::SharedAllocator().allocate(bytes, 16)",
-                     loc);
-  start_.emplace(start);
-}
-
-const Pointer &Storage::start(Loc loc) const {
-  if (!start_)
-    throw TraceError("a storage of no bytes has no place", loc);
-  return *start_;
-}
-
 BlockCollective::BlockCollective(const char *what, ValueType type, int threads, Loc loc)
-    : what_(what), type_(std::move(type)), threads_(threads) {
+    : Collective(what, std::move(type), 0, loc), threads_(threads) {
   const std::string name = what;
-  for (DType field : type_.fields())
-    if (!field || (field != boolean && field.bits() % 8 != 0))
-      throw TraceError(name + " takes numbers of whole bytes, not " + std::string(field.name()),
-                       loc);
-  if (type_.fields().empty())
-    throw TraceError(name + " of values without a number", loc);
   const int block = impl::blockThreads(loc), wave = gpu::num_warp_threads(loc);
   if (threads != block)
     throw TraceError(name + " for " + std::to_string(threads) + " threads in a block of " +
@@ -54,40 +26,7 @@ BlockCollective::BlockCollective(const char *what, ValueType type, int threads, 
 BlockCollective::BlockCollective(const char *what, ValueType type, int threads, int items, Loc loc)
     : BlockCollective(what, std::move(type), threads, loc) {
   items_ = items;
-  if (items < 1)
-    throw TraceError(std::string(what) + " of " + std::to_string(items) +
-                         " items per thread: each thread has at least one",
-                     loc);
-}
-
-void BlockCollective::expectItems(const impl::Items &items, Loc loc) const {
-  const ValueType given(impl::typesOf(what_, items, loc));
-  if (given != type_)
-    throw TraceError(std::string(what_) + " for values of type " + type_.str() +
-                         " is given items of type " + given.str(),
-                     loc);
-  if (items_ && items_ != static_cast<int>(items.size()))
-    throw TraceError(std::string(what_) + " for " + std::to_string(items_) +
-                         " items per thread is given " + std::to_string(items.size()),
-                     loc);
-}
-
-void BlockCollective::expectValue(const char *name, const impl::Fields &value, Loc loc) const {
-  const ValueType given(impl::typesOf(what_, value, loc));
-  if (given != type_)
-    throw TraceError(std::string(what_) + " for values of type " + type_.str() + " is given " +
-                         name + " of type " + given.str(),
-                     loc);
-}
-
-void BlockCollective::expectStorage(const Storage &storage, Loc loc) const {
-  if (storage.bytes() < storage_.bytes)
-    throw TraceError(std::string(what_) + " needs " + std::to_string(storage_.bytes) +
-                         " bytes of shared memory, the storage has " +
-                         std::to_string(storage.bytes()) +
-                         ": allocate .storage() of each "
-                         "collective that uses it, a.storage() | b.storage()",
-                     loc);
+  expectSomeItems(loc);
 }
 
 namespace impl {
@@ -104,6 +43,26 @@ Thread::Thread(Loc loc)
       wave_(waves_ == 1 ? Expr(i32, 0, loc) : Lanes::scalar(number_ / lanes_)),
       lane_(waves_ == 1 ? number_ : number_ & (lanes_ - 1)) {}
 
+Thread::Thread(int lanes, const Expr &lane)
+    : lanes_(lanes), waves_(1), number_(lane), wave_(i32, 0, lane.loc), lane_(lane) {}
+
+Thread Thread::inGroup(int width, Loc loc) {
+  return Thread(width,
+                Expr(gpu::impl::threadNumber(gpu::known_block_size(loc), loc), loc) & (width - 1));
+}
+
+Expr groupOfThread(int width, Loc loc) {
+  return Expr(gpu::impl::threadNumber(gpu::known_block_size(loc), loc), loc) / width;
+}
+
+void waitForBlock(Loc loc) { gpu::barrier(loc); }
+
+void waitForWave(Loc loc) {
+  fence(MemoryOrder::acq_rel, MemoryScope::wave, loc);
+  // The compiler's scheduler moves no access past it; it is no instruction.
+  rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc);
+}
+
 /// The type that a field has in memory.
 static DType storedType(DType type) { return type == boolean ? u8 : type; }
 
@@ -114,6 +73,13 @@ Pointer SharedValues::at(std::size_t field, const Expr &index) const {
 /// What a field that was read from memory is as a value.
 static Expr fromStored(const Expr &stored, DType type) {
   return type == boolean ? stored != 0 : stored;
+}
+
+SharedValues SharedValues::from(const Expr &first) const {
+  std::vector<Pointer> fields;
+  for (std::size_t f = 0; f < fields_.size(); ++f)
+    fields.push_back(at(f, first));
+  return SharedValues(types_, std::move(fields));
 }
 
 Fields SharedValues::load(const Expr &index) const {

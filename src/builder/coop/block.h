@@ -16,6 +16,8 @@ int blockThreads(Loc loc);
 class Thread {
 public:
   explicit Thread(Loc loc);
+  /// The thread in its group of `width` lanes, as if the group were the block.
+  static Thread inGroup(int width, Loc loc);
 
   /// Its number in the block, the number of its wave, which is a scalar, and its lane in the wave; of
   /// type i32.
@@ -27,9 +29,20 @@ public:
   int waves() const { return waves_; }
 
 private:
+  Thread(int lanes, const Expr &lane);
+
   int lanes_, waves_;
   Expr number_, wave_, lane_;
 };
+
+/// The number, in the block, of a thread's group of `width` lanes.
+Expr groupOfThread(int width, Loc loc);
+
+/// Keeps accesses to shared memory behind it behind those before it: of all threads of the block, or of
+/// the lanes of a wave, whose accesses happen in their order if the compiler leaves it.
+using Wait = void (*)(Loc loc);
+void waitForBlock(Loc loc);
+void waitForWave(Loc loc);
 
 /// Runs `body` in the threads for which the condition holds.
 template <class Body> void where(const Expr &condition, Body body) {
@@ -49,6 +62,9 @@ class SharedValues {
 public:
   SharedValues(std::vector<DType> types, std::vector<Pointer> fields)
       : types_(std::move(types)), fields_(std::move(fields)) {}
+
+  /// The same arrays from a value on.
+  SharedValues from(const Expr &first) const;
 
   Fields load(const Expr &index) const;
   /// The same where the condition holds, else `other`, and no access.

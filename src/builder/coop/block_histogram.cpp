@@ -3,7 +3,10 @@
 
 #include <flydsl/atomic.h>
 #include <flydsl/coop/block_histogram.h>
+#include <flydsl/coop/block_radix.h>
 #include <flydsl/error.h>
+
+#include <bit>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
@@ -14,6 +17,40 @@ BlockHistogram::BlockHistogram(int threads, int bins, BlockHistogramAlgorithm al
     : BlockCollective("BlockHistogram", u32, threads, loc), bins_(bins), algorithm_(algorithm) {
   if (bins < 1)
     throw TraceError("BlockHistogram of " + std::to_string(bins) + " bins: at least one", loc);
+  if (algorithm == BlockHistogramAlgorithm::sort)
+    throw TraceError(
+        "BlockHistogram by sorting is made for a number of items per thread, which its "
+        "storage depends on: give it behind the algorithm",
+        loc);
+}
+
+namespace {
+
+/// A histogram's sort, and room for the sorted items.
+struct SortRoom {
+  BlockRadixSort sort;
+  int bits;
+  Plan plan;
+  std::size_t storage, tile;
+
+  /// One value more than there are bins is sorted: items that do not count.
+  SortRoom(int threads, int bins, int items, Loc loc)
+      : sort(u32, threads, items, 4, loc), bits(std::bit_width(static_cast<unsigned>(bins))) {
+    storage = plan.add(sort.storage());
+    tile = plan.add(u32, std::int64_t(threads) * items);
+  }
+};
+
+} // namespace
+
+BlockHistogram::BlockHistogram(int threads, int bins, BlockHistogramAlgorithm algorithm,
+                               int items_per_thread, Loc loc)
+    : BlockHistogram(threads, bins, BlockHistogramAlgorithm::atomic, loc) {
+  algorithm_ = algorithm;
+  items_ = items_per_thread;
+  expectSomeItems(loc);
+  if (algorithm == BlockHistogramAlgorithm::sort)
+    storage_ = SortRoom(threads, bins, items_, loc).plan.size();
 }
 
 void BlockHistogram::expectCounts(const Tensor &counts, Loc loc) const {
@@ -46,10 +83,58 @@ void BlockHistogram::clear(const Tensor &counts, Loc loc) const {
   }
 }
 
+void BlockHistogram::countSorted(const Items &items, const IntTuple *valid, const Tensor &counts,
+                                 const Storage &storage, Loc loc) const {
+  const SortRoom room(threads_, bins_, items_, loc);
+  const Thread thread(loc);
+  std::vector<UInt32> keys;
+  for (int i = 0; i < items_; ++i) {
+    Expr key(items[static_cast<std::size_t>(i)].front(), loc);
+    if (valid)
+      key =
+          select(thread.number() * items_ + i < numberOf(*valid, loc), key, Expr(u32, bins_, loc));
+    keys.push_back(UInt32(key.number()));
+  }
+  const std::vector<UInt32> sorted =
+      room.sort(keys, room.plan.storageIn(storage, room.storage, loc),
+                {.end_bit = room.bits, .striped = true}, loc);
+  const SharedValues tile = room.plan.in(storage, room.tile, loc);
+  for (int i = 0; i < items_; ++i)
+    tile.store(thread.number() + i * threads_, {sorted[static_cast<std::size_t>(i)].handle()});
+  gpu::barrier(loc);
+  const int total = threads_ * items_;
+  // The number of items below `bin`, by halves.
+  auto below = [&](const Expr &bin) {
+    Expr count(i32, 0, loc);
+    for (int step = static_cast<int>(std::bit_floor(static_cast<unsigned>(total))); step > 0;
+         step /= 2) {
+      const Expr next = count + step;
+      const Expr at = min(next, Expr(i32, total, loc)) - 1;
+      const Expr isBelow = Expr(tile.load(at).front(), loc) < bin.to(u32);
+      count = select((next <= total) & isBelow, next, count);
+    }
+    return count;
+  };
+  for (int first = 0; first < bins_; first += threads_) {
+    const Expr bin = thread.number() + first;
+    where(bin < bins_, [&] {
+      const Expr number = below(bin + 1) - below(bin);
+      const Expr before(counts.point(bin.index(), loc).handle(), loc);
+      counts.point(bin.index(), loc) =
+          Numeric::Arg((before + number.to(counts.dtype(loc))).number(), loc);
+    });
+  }
+}
+
 void BlockHistogram::count(const Items &items, const IntTuple *valid, const Tensor &counts,
-                           Loc loc) const {
+                           const Storage &storage, Loc loc) const {
   expectItems(items, loc);
   expectCounts(counts, loc);
+  expectStorage(storage, loc);
+  if (valid)
+    expectValid(*valid, 0, static_cast<std::int64_t>(threads_ * items.size()), loc);
+  if (algorithm_ == BlockHistogramAlgorithm::sort)
+    return countSorted(items, valid, counts, storage, loc);
   const DType type = counts.dtype(loc);
   const Thread thread(loc);
   const Lanes lanes("BlockHistogram", thread.lanes(), loc);

@@ -7,9 +7,10 @@ namespace coop {
 
 using namespace impl;
 
-/// One value of each thread.
+/// Values of which each thread has one: the lasts, or whatever is sent alone, and the firsts.
 static Plan planOf(const ValueType &type, int threads) {
   Plan plan;
+  plan.add(type, threads);
   plan.add(type, threads);
   return plan;
 }
@@ -19,46 +20,72 @@ BlockNeighbours::BlockNeighbours(const char *what, ValueType type, int threads, 
   storage_ = planOf(type_, threads).size();
 }
 
+/// The items before each one, when the threads' lasts are in shared memory.
+static Items itemsBefore(const Items &items, const SharedValues &lasts, const Fields &edge,
+                         const Thread &thread, Loc loc) {
+  const Fields left = lasts.load(max(thread.number() - 1, Expr(i32, 0, loc)));
+  Items before{select(thread.number() == 0, edge, left)};
+  before.insert(before.end(), items.begin(), items.end() - 1);
+  return before;
+}
+static Items itemsAfter(const Items &items, const SharedValues &firsts, const Fields &edge,
+                        const Thread &thread, int threads, Loc loc) {
+  const Fields right = firsts.load(min(thread.number() + 1, Expr(i32, threads - 1, loc)));
+  Items after(items.begin() + 1, items.end());
+  after.push_back(select(thread.number() == threads - 1, edge, right));
+  return after;
+}
+
 Items BlockNeighbours::before(const Items &items, const Fields *predecessor, const Storage &storage,
                               Loc loc) const {
   expectItems(items, loc);
   expectStorage(storage, loc);
+  const Fields edge = predecessor
+                          ? expectTypes("the predecessor", *predecessor, type_.fields(), loc)
+                          : items.front();
   const Thread thread(loc);
   const SharedValues lasts = planOf(type_, threads_).in(storage, 0, loc);
   lasts.store(thread.number(), items.back());
   gpu::barrier(loc);
-  const Expr isFirst = thread.number() == 0;
-  const Fields left = lasts.load(max(thread.number() - 1, Expr(i32, 0, loc)));
-  const Fields edge = predecessor
-                          ? expectTypes("the predecessor", *predecessor, type_.fields(), loc)
-                          : items.front();
-  Items before{select(isFirst, edge, left)};
-  before.insert(before.end(), items.begin(), items.end() - 1);
-  return before;
+  return itemsBefore(items, lasts, edge, thread, loc);
 }
 
 Items BlockNeighbours::after(const Items &items, const Fields *successor, const Storage &storage,
                              Loc loc) const {
   expectItems(items, loc);
   expectStorage(storage, loc);
-  const Thread thread(loc);
-  const SharedValues firsts = planOf(type_, threads_).in(storage, 0, loc);
-  firsts.store(thread.number(), items.front());
-  gpu::barrier(loc);
-  const Expr isLast = thread.number() == threads_ - 1;
-  const Fields right = firsts.load(min(thread.number() + 1, Expr(i32, threads_ - 1, loc)));
   const Fields edge =
       successor ? expectTypes("the successor", *successor, type_.fields(), loc) : items.back();
-  Items after(items.begin() + 1, items.end());
-  after.push_back(select(isLast, edge, right));
-  return after;
+  const Thread thread(loc);
+  const SharedValues firsts = planOf(type_, threads_).in(storage, 1, loc);
+  firsts.store(thread.number(), items.front());
+  gpu::barrier(loc);
+  return itemsAfter(items, firsts, edge, thread, threads_, loc);
+}
+
+std::pair<Items, Items> BlockNeighbours::around(const Items &items, const Storage &storage,
+                                                Loc loc) const {
+  expectItems(items, loc);
+  expectStorage(storage, loc);
+  const Thread thread(loc);
+  const Plan plan = planOf(type_, threads_);
+  const SharedValues lasts = plan.in(storage, 0, loc), firsts = plan.in(storage, 1, loc);
+  lasts.store(thread.number(), items.back());
+  firsts.store(thread.number(), items.front());
+  gpu::barrier(loc);
+  return {itemsBefore(items, lasts, items.front(), thread, loc),
+          itemsAfter(items, firsts, items.back(), thread, threads_, loc)};
 }
 
 BlockDiscontinuity::BlockDiscontinuity(ValueType type, int threads, Loc loc)
     : BlockNeighbours("BlockDiscontinuity", std::move(type), threads, loc) {}
 
 Items BlockDiscontinuity::flags(const Items &items, const Relation &differs, bool heads,
-                                const Fields *edge, const Storage &storage, Loc loc) const {
+                                const Fields *edge, const Storage &storage, Loc loc,
+                                const IntTuple *valid) const {
+  const int n = static_cast<int>(items.size());
+  if (valid)
+    expectValid(*valid, 1, std::int64_t(threads_) * n, loc);
   const Items beside = heads ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
   Items flags;
   for (std::size_t i = 0; i < items.size(); ++i)
@@ -68,16 +95,38 @@ Items BlockDiscontinuity::flags(const Items &items, const Relation &differs, boo
     Fields &outer = heads ? flags.front() : flags.back();
     const Expr isOuter = thread.number() == (heads ? 0 : threads_ - 1);
     outer = {(isOuter | Expr(outer.front(), loc)).handle};
+    for (int i = 0; valid && i < n; ++i) {
+      Fields &flag = flags[static_cast<std::size_t>(i)];
+      flag = {(Expr(flag.front(), loc) | (thread.number() * n + i == numberOf(*valid, loc) - 1))
+                  .handle};
+    }
   }
   return flags;
+}
+
+std::pair<Items, Items> BlockDiscontinuity::bothFlags(const Items &items, const Relation &differs,
+                                                      const Storage &storage, Loc loc) const {
+  const auto [before, after] = around(items, storage, loc);
+  const Thread thread(loc);
+  Items heads, tails;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    heads.push_back({differs(before[i], items[i])});
+    tails.push_back({differs(items[i], after[i])});
+  }
+  heads.front() = {((thread.number() == 0) | Expr(heads.front().front(), loc)).handle};
+  tails.back() = {((thread.number() == threads_ - 1) | Expr(tails.back().front(), loc)).handle};
+  return {heads, tails};
 }
 
 BlockAdjacentDifference::BlockAdjacentDifference(ValueType type, int threads, Loc loc)
     : BlockNeighbours("BlockAdjacentDifference", std::move(type), threads, loc) {}
 
 Items BlockAdjacentDifference::difference(const Items &items, const Operator &f, bool left,
-                                          const Fields *edge, const Storage &storage,
-                                          Loc loc) const {
+                                          const Fields *edge, const Storage &storage, Loc loc,
+                                          const IntTuple *valid) const {
+  const int n = static_cast<int>(items.size());
+  if (valid)
+    expectValid(*valid, 0, std::int64_t(threads_) * n, loc);
   const Items beside = left ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
   Items differences;
   for (std::size_t i = 0; i < items.size(); ++i)
@@ -87,6 +136,13 @@ Items BlockAdjacentDifference::difference(const Items &items, const Operator &f,
     const std::size_t outer = left ? 0 : items.size() - 1;
     const Expr isOuter = thread.number() == (left ? 0 : threads_ - 1);
     differences[outer] = select(isOuter, items[outer], differences[outer]);
+    // Both the item and its neighbour are there.
+    for (int i = 0; valid && i < n; ++i) {
+      const Expr further = thread.number() * n + i + (left ? 0 : 1);
+      Fields &difference = differences[static_cast<std::size_t>(i)];
+      difference =
+          select(further < numberOf(*valid, loc), difference, items[static_cast<std::size_t>(i)]);
+    }
   }
   return differences;
 }

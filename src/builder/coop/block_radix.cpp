@@ -52,9 +52,7 @@ Items ranked(const Items &digits, const Counters &room, const Storage &storage, 
   for (const Fields &item : digits) {
     const Expr digit(item.front(), loc);
     const Expr same = peers(lanes, digit, room.bits);
-    const DType mask = same.type();
-    const Expr before =
-        popcount(same & ((Expr(mask, 1, loc) << thread.lane().to(mask)) - 1)).to(i32);
+    const Expr before = Lanes::countBelow(same);
     // The first of the lanes counts for all of them.
     const Expr counter = digit.to(i32) * room.waves + thread.wave();
     const Expr counted = loadWhere(
@@ -172,6 +170,8 @@ BlockRadixSort::Sorted BlockRadixSort::sort(const Items &keys, const Items *valu
                          " to below " + std::to_string(end) + " of keys of " +
                          std::to_string(key.bits()) + " bits",
                      loc);
+  if (options.valid)
+    expectValid(*options.valid, 0, std::int64_t(threads_) * items_, loc);
   const ValueType item = keyWithValue(key, value_);
   const SortRoom room(item, threads_, items_, bits_, loc);
   const SharedTile tile(threads_, items_);
@@ -194,7 +194,8 @@ BlockRadixSort::Sorted BlockRadixSort::sort(const Items &keys, const Items *valu
   }
   // The ranks' barriers stand between these reads of the tile and the next writes.
   if (items_ > 1)
-    all = rearrange(tile, shared, Order::blocked, Order::warp_striped, thread, all, loc);
+    all = rearrange(tile, shared, Order::blocked, Order::warp_striped, thread, all, waitForBlock,
+                    loc);
   for (int bit = options.begin_bit; bit < end; bit += bits_) {
     const int width = std::min(bits_, end - bit);
     Items digits;

@@ -90,10 +90,7 @@ Fields BlockReduce::reducePartial(const Items &items, const Operator &op, const 
   expectItems(items, loc);
   expectStorage(storage, loc);
   const int n = static_cast<int>(items.size());
-  if (valid.is_static(loc) && (valid.value(loc) < 1 || valid.value(loc) > threads_ * n))
-    throw TraceError("BlockReduce of " + std::to_string(valid.value(loc)) + " items of a tile of " +
-                         std::to_string(threads_ * n) + ": 1 to all of them",
-                     loc);
+  expectValid(valid, 1, std::int64_t(threads_) * n, loc);
   const Thread thread(loc);
   const Expr count = numberOf(valid, loc), first = thread.number() * n;
   if (op.reduction) {

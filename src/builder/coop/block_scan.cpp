@@ -31,6 +31,9 @@ Plan planOf(const ValueType &type, int threads, BlockScanAlgorithm algorithm, Lo
   return plan;
 }
 
+/// Room for the aggregate of a tile that is not full, behind what the scan works in.
+std::size_t addPartial(Plan &plan, const ValueType &type) { return plan.add(type, 1); }
+
 /// What a thread's own items are combined with: all before them, which the block's first thread has
 /// no meaningful value of, and all of the block.
 struct Before {
@@ -43,7 +46,7 @@ struct InWave {
 };
 
 Before ofWaves(const InWave &wave, const SharedValues &sums, const Thread &thread,
-               const Lanes &lanes, const Operator &op, Loc loc) {
+               const Lanes &lanes, const Operator &op, const Fields *neutral, Loc loc) {
   where(thread.lane() == thread.lanes() - 1, [&] { sums.store(thread.wave(), wave.through); });
   gpu::barrier(loc);
   const int waves = thread.waves();
@@ -56,22 +59,27 @@ Before ofWaves(const InWave &wave, const SharedValues &sums, const Thread &threa
         scanLanes(Lanes("BlockScan", width, loc), sums.load(own), op, nullptr, loc);
     beforeWave = lanes.fromUniform(
         scanned, select(thread.wave() == 0, Expr(i32, 0, loc), thread.wave() - 1));
+    if (neutral)
+      beforeWave = select(thread.wave() == 0, *neutral, beforeWave);
     aggregate = lanes.fromUniform(scanned, Expr(i32, waves - 1, loc));
   } else {
-    aggregate = beforeWave = sums.load(Expr(i32, 0, loc));
+    aggregate = sums.load(Expr(i32, 0, loc));
+    beforeWave = neutral ? select(thread.wave() > 0, aggregate, *neutral) : aggregate;
     for (int w = 1; w < waves; ++w) {
       aggregate = combine(op, aggregate, sums.load(Expr(i32, w, loc)), loc);
       if (w < waves - 1)
         beforeWave = select(thread.wave() > w, aggregate, beforeWave);
     }
   }
-  const Fields later =
-      select(thread.lane() == 0, beforeWave, combine(op, beforeWave, wave.before, loc));
+  const Fields both = combine(op, beforeWave, wave.before, loc);
+  if (neutral)
+    return {both, aggregate};
+  const Fields later = select(thread.lane() == 0, beforeWave, both);
   return {select(thread.wave() == 0, wave.before, later), aggregate};
 }
 
 Before raked(const Fields &own, const Plan &plan, const Storage &storage, const Thread &thread,
-             const Lanes &lanes, const Operator &op, Loc loc) {
+             const Lanes &lanes, const Operator &op, const Fields *neutral, Loc loc) {
   const Raking raking(blockThreads(loc), thread.lanes());
   const SharedValues sums = plan.in(storage, 0, loc), whole = plan.in(storage, 1, loc);
   sums.store(raking.place(thread.number()), own);
@@ -83,13 +91,14 @@ Before raked(const Fields &own, const Plan &plan, const Storage &storage, const 
     for (int i = 1; i < raking.values(); ++i)
       row.push_back(combine(op, row.back(), sums.load(first + i), loc));
     const Fields through = scanLanes(lanes, row.back(), op, nullptr, loc);
-    const Fields before = lanes.upByOne(through);
-    // Each place gets what is before its thread; of the block's first thread, which has nothing
-    // before it, any value.
+    const Fields before = lanes.upByOne(through, neutral);
+    // Each place gets what is before its thread; without a neutral value, the place of the block's
+    // first thread gets any value.
     sums.store(first, before);
     for (int i = 1; i < raking.values(); ++i) {
       const Fields &inRow = row[static_cast<std::size_t>(i - 1)];
-      sums.store(first + i, select(thread.lane() == 0, inRow, combine(op, before, inRow, loc)));
+      const Fields both = combine(op, before, inRow, loc);
+      sums.store(first + i, neutral ? both : select(thread.lane() == 0, inRow, both));
     }
     where(thread.lane() == thread.lanes() - 1, [&] { whole.store(Expr(i32, 0, loc), through); });
   });
@@ -101,19 +110,35 @@ Before raked(const Fields &own, const Plan &plan, const Storage &storage, const 
 
 BlockScan::BlockScan(ValueType type, int threads, BlockScanAlgorithm algorithm, Loc loc)
     : BlockCollective("BlockScan", std::move(type), threads, loc), algorithm_(algorithm) {
-  storage_ = planOf(type_, threads, algorithm, loc).size();
+  Plan plan = planOf(type_, threads, algorithm, loc);
+  if (plan.size().bytes)
+    addPartial(plan, type_);
+  storage_ = plan.size();
 }
 
-BlockScan::Scanned BlockScan::scan(const Items &items, const Operator &op, const Fields *init,
-                                   bool inclusive, const Storage &storage, Loc loc) const {
-  expectItems(items, loc);
+BlockScan::Scanned BlockScan::scan(const Items &given, const Operator &op, const Fields *init,
+                                   bool inclusive, const Storage &storage, Loc loc,
+                                   const IntTuple *valid) const {
+  expectItems(given, loc);
   expectStorage(storage, loc);
+  const int n = static_cast<int>(given.size());
+  if (valid)
+    expectValid(*valid, 1, std::int64_t(threads_) * n, loc);
   std::optional<Fields> start;
   if (init)
     start = expectTypes("the initial value", *init, type_.fields(), loc);
   else if (!inclusive)
-    start = neutralOf(op, items, loc);
+    expectNeutral(op, loc);
+  const std::optional<Fields> neutral = neutralIfKnown(op, type_.fields(), loc);
+  const Fields *none = neutral ? &*neutral : nullptr;
   const Thread thread(loc);
+  // Behind the end an fx::Reduction combines with what changes no value.
+  Items items = given;
+  if (valid && neutral) {
+    for (int i = 0; i < n; ++i)
+      items[static_cast<std::size_t>(i)] = select(thread.number() * n + i < numberOf(*valid, loc),
+                                                  given[static_cast<std::size_t>(i)], *neutral);
+  }
   const Lanes lanes("BlockScan", thread.lanes(), loc);
 
   Items within{items.front()};
@@ -123,19 +148,21 @@ BlockScan::Scanned BlockScan::scan(const Items &items, const Operator &op, const
   Before around;
   const Plan plan = planOf(type_, threads_, algorithm_, loc);
   if (thread.waves() > 1 && algorithm_ == BlockScanAlgorithm::raking) {
-    around = raked(within.back(), plan, storage, thread, lanes, op, loc);
+    around = raked(within.back(), plan, storage, thread, lanes, op, none, loc);
   } else {
     const Fields through = scanLanes(lanes, within.back(), op, nullptr, loc);
-    const Fields before = lanes.upByOne(through);
-    around = thread.waves() == 1
-                 ? Before{before, lanes.broadcast(through, thread.lanes() - 1)}
-                 : ofWaves({before, through}, plan.in(storage, 0, loc), thread, lanes, op, loc);
+    const Fields before = lanes.upByOne(through, none);
+    around = thread.waves() == 1 ? Before{before, lanes.broadcast(through, thread.lanes() - 1)}
+                                 : ofWaves({before, through}, plan.in(storage, 0, loc), thread,
+                                           lanes, op, none, loc);
   }
 
   const Expr isFirst = thread.number() == 0;
   Fields before = around.before;
-  if (start)
-    before = select(isFirst, *start, init ? combine(op, *start, before, loc) : before);
+  if (start && neutral)
+    before = combine(op, *start, before, loc);
+  else if (start)
+    before = select(isFirst, *start, combine(op, *start, before, loc));
   Items results;
   if (!inclusive)
     results.push_back(before);
@@ -143,9 +170,26 @@ BlockScan::Scanned BlockScan::scan(const Items &items, const Operator &op, const
     if (results.size() == within.size())
       break;
     const Fields with = combine(op, before, item, loc);
-    results.push_back(start ? with : select(isFirst, item, with));
+    results.push_back(start || neutral ? with : select(isFirst, item, with));
   }
-  return {std::move(results), std::move(around.aggregate)};
+  if (!valid || neutral)
+    return {std::move(results), std::move(around.aggregate)};
+
+  // The thread of the last item that counts has the aggregate: what is before it, and its own items up
+  // to that one.
+  const Expr last = numberOf(*valid, loc) - 1, lastThread = last / n;
+  Fields own = within.front();
+  for (int i = 1; i < n; ++i)
+    own = select(last % n == i, within[static_cast<std::size_t>(i)], own);
+  const Fields all = select(isFirst, own, combine(op, around.before, own, loc));
+  if (thread.waves() == 1)
+    return {std::move(results), lanes.fromUniform(all, lastThread)};
+  Plan withPartial = plan;
+  const SharedValues slot = withPartial.in(storage, addPartial(withPartial, type_), loc);
+  const Expr zero(i32, 0, loc);
+  where(thread.number() == lastThread, [&] { slot.store(zero, all); });
+  gpu::barrier(loc);
+  return {std::move(results), slot.load(zero)};
 }
 
 } // namespace coop

@@ -51,10 +51,7 @@ BlockTopK::Chosen BlockTopK::choose(const Items &keys, const Items *values, cons
   expectPayload("BlockTopK", value_, values, keys.size(), loc);
   expectStorage(storage, loc);
   const int count = threads_ * items_;
-  if (k.is_static(loc) && (k.value(loc) < 0 || k.value(loc) > count))
-    throw TraceError("BlockTopK of " + std::to_string(k.value(loc)) + " keys of a tile of " +
-                         std::to_string(count) + ": 0 to all of them",
-                     loc);
+  expectValid(k, 0, count, loc);
   const DType key = type_.fields().front();
   const Room room(keyWithValue(key, value_), threads_, items_, loc);
   const SharedTile tile(threads_, items_);

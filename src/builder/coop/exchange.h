@@ -1,9 +1,9 @@
-// The items of a block as a sequence in shared memory.
+// The items of a group of threads as a sequence in shared memory.
 #pragma once
 
 #include "builder/coop/block.h"
 
-#include <flydsl/coop/block_exchange.h>
+#include <flydsl/coop/tile_transfer.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
@@ -25,6 +25,13 @@ public:
   Items load(const SharedValues &shared, Order order, const Thread &thread) const;
 
 private:
+  /// The places of a thread's items: of item i, `first + i * step`. Nothing where they are not evenly
+  /// spaced.
+  struct Walk {
+    Expr first;
+    int step;
+  };
+  std::optional<Walk> walk(Order order, const Thread &thread) const;
   bool padded() const { return items_ % 2 == 0 && items_ > 4; }
 
   int threads_, items_;
@@ -32,7 +39,14 @@ private:
 
 /// A thread's items, from one order to another: all threads write, wait and read.
 Items rearrange(const SharedTile &tile, const SharedValues &shared, Order from, Order to,
-                const Thread &thread, const Items &items, Loc loc);
+                const Thread &thread, const Items &items, Wait wait, Loc loc);
+/// Each item goes to the place of the sequence that its rank says; where there are `flags`, only those
+/// whose flag holds. Then all wait.
+void scatterItems(const SharedTile &tile, const SharedValues &shared, const Items &items,
+                  const Items &ranks, const Items *flags, Wait wait, Loc loc);
+/// TraceError where the numbers that go with a thread's items are not one of that type each.
+void expectBeside(const char *what, const char *name, const Items &numbers, std::size_t items,
+                  DType type, Loc loc);
 
 } // namespace coop::impl
 FLYDSL_NAMESPACE_END

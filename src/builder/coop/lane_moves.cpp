@@ -13,12 +13,14 @@ namespace {
 /// DPP controls as the ISA encodes them ("DPP Data Parallel Primitives" in AMD's ISA manuals).
 constexpr int kQuadSwapNeighbours = 0xb1; // quad_perm:[1,0,3,2]
 constexpr int kQuadSwapPairs = 0x4e;      // quad_perm:[2,3,0,1]
+constexpr int kQuadMirror = 0x1b;         // quad_perm:[3,2,1,0]
 constexpr int kRowShiftUp = 0x110;        // row_shr:n, n of 1 to 15
 constexpr int kRowRotate8 = 0x128;        // row_ror:8
 constexpr int kWaveShiftUp = 0x138;       // wave_shr:1
 constexpr int kRowHalfMirror = 0x141;
 constexpr int kRowBroadcast15 = 0x142;
 constexpr int kRowBroadcast31 = 0x143;
+constexpr int kAllRows = 0xf, kOddRows = 0xa, kUpperRows = 0xc; // masks of rows
 constexpr int kRowShare = 0x150; // row_share:n on RDNA, row_newbcast:n on CDNA
 
 /// A number as 32-bit words, lowest first, and back.
@@ -74,6 +76,30 @@ Fields byDpp(const Fields &value, int control, Loc loc) {
   });
 }
 
+/// A DPP move of the rows that `rowMask` has a bit for. The lanes of other rows, and those without a
+/// source, have `other`.
+Fields byDppOr(const Fields &value, const Fields &other, int control, int rowMask, Loc loc) {
+  Fields result;
+  for (std::size_t f = 0; f < value.size(); ++f) {
+    const Expr number(value[f], loc);
+    const std::vector<Expr> from = wordsOf(number), others = wordsOf(Expr(other[f], loc));
+    std::vector<Expr> words;
+    for (std::size_t w = 0; w < from.size(); ++w)
+      words.push_back(Expr(rocdl::update_dpp(others[w].number(), from[w].number(), control, rowMask,
+                                             0xf, false, loc),
+                           loc));
+    result.push_back(numberOf(words, number.type()).handle);
+  }
+  return result;
+}
+
+/// Each lane gets the value of the same lane of the other row of its pair.
+Fields sameOfOtherRow(const Fields &value, Loc loc) {
+  return moved(value, loc, [&](const Numeric &word) {
+    return rocdl::permlanex16(word, 0xfedcba9876543210, loc);
+  });
+}
+
 /// Each lane gets the last lane's value of the other row of its pair.
 Fields lastOfOtherRow(const Fields &value, Loc loc) {
   return moved(value, loc, [&](const Numeric &word) {
@@ -93,27 +119,34 @@ Lanes::Lanes(const char *what, int width, Loc loc)
 
 Expr Lanes::groupStart() const { return laneOfWave_ & ~(width_ - 1); }
 
-Fields Lanes::upInRow(const Fields &value, int distance) const {
-  return byDpp(value, kRowShiftUp + distance, loc_);
+Fields Lanes::upInRow(const Fields &value, int distance, const Fields *other) const {
+  return other ? byDppOr(value, *other, kRowShiftUp + distance, kAllRows, loc_)
+               : byDpp(value, kRowShiftUp + distance, loc_);
 }
 
 int Lanes::rowSteps() const { return width_ <= 16 ? 0 : width_ == 32 ? 1 : 2; }
 
-Fields Lanes::rowBefore(const Fields &value, int step) const {
+Fields Lanes::rowBefore(const Fields &value, int step, const Fields *other) const {
+  const int control = step ? kRowBroadcast31 : kRowBroadcast15;
   if (rowsByDpp_)
-    return byDpp(value, step ? kRowBroadcast31 : kRowBroadcast15, loc_);
-  return lastOfOtherRow(value, loc_);
+    return other ? byDppOr(value, *other, control, step ? kUpperRows : kOddRows, loc_)
+                 : byDpp(value, control, loc_);
+  const Fields moved = lastOfOtherRow(value, loc_);
+  return other ? select(takesRow(step), moved, *other) : moved;
 }
 Expr Lanes::takesRow(int step) const { return (lane_ & (16 << step)) != 0; }
-Expr Lanes::rowStart(int step) const { return lane_ & ~((16 << step) - 1); }
 
-Fields Lanes::upByOne(const Fields &value) const {
-  if (width_ <= 16)
-    return byDpp(value, kRowShiftUp + 1, loc_);
-  if (rowsByDpp_)
-    return byDpp(value, kWaveShiftUp, loc_);
-  return select((lane_ & 15) == 0, lastOfOtherRow(value, loc_),
-                byDpp(value, kRowShiftUp + 1, loc_));
+Fields Lanes::upByOne(const Fields &value, const Fields *first) const {
+  // Where the group ends with a row or the wave, its first lane is one without a source.
+  if (first && width_ == 16)
+    return byDppOr(value, *first, kRowShiftUp + 1, kAllRows, loc_);
+  if (first && width_ == wave_ && rowsByDpp_)
+    return byDppOr(value, *first, kWaveShiftUp, kAllRows, loc_);
+  const Fields moved = width_ <= 16 ? byDpp(value, kRowShiftUp + 1, loc_)
+                       : rowsByDpp_ ? byDpp(value, kWaveShiftUp, loc_)
+                                    : select((lane_ & 15) == 0, lastOfOtherRow(value, loc_),
+                                             byDpp(value, kRowShiftUp + 1, loc_));
+  return first ? select(lane_ == 0, *first, moved) : moved;
 }
 
 Fields Lanes::acrossInRow(const Fields &value, int distance) const {
@@ -174,6 +207,10 @@ Fields Lanes::fromUniform(const Fields &value, const Expr &source) const {
 Fields Lanes::across(const Fields &value, int mask) const {
   if (mask == 1 || mask == 2 || mask == 8) // where acrossInRow is exact
     return acrossInRow(value, mask);
+  if (mask == 4) // lane 7 - k of 8, and 3 - k of 4 from there
+    return byDpp(byDpp(value, kRowHalfMirror, loc_), kQuadMirror, loc_);
+  if (mask == 16 && !rowsByDpp_)
+    return sameOfOtherRow(value, loc_);
   if (mask >= 32)
     return byCrossbar(value, laneOfWave_ ^ mask);
   // Within 32 lanes ds_swizzle needs no register with the lane's number: bits 10 to 14 of its offset
@@ -184,6 +221,16 @@ Fields Lanes::across(const Fields &value, int mask) const {
 }
 
 Expr Lanes::scalar(const Expr &x) { return Expr(rocdl::readfirstlane(x.number(), x.loc), x.loc); }
+
+Expr Lanes::countBelow(const Expr &ballot) {
+  const Loc loc = ballot.loc;
+  const std::vector<Expr> words = wordsOf(ballot);
+  auto count = [&](const char *intrinsic, const Expr &word, const Expr &soFar) {
+    return Expr(rocdl::intrinsic(intrinsic, i32, {word.number(), soFar.number()}, loc), loc);
+  };
+  const Expr low = count("llvm.amdgcn.mbcnt.lo", words[0].bitcast(i32), Expr(i32, 0, loc));
+  return words.size() == 1 ? low : count("llvm.amdgcn.mbcnt.hi", words[1].bitcast(i32), low);
+}
 
 Expr Lanes::ballot(const Expr &condition) const {
   const DType type = wave_ == 64 ? u64 : u32;

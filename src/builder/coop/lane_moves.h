@@ -25,20 +25,18 @@ public:
   Expr groupStart() const;
 
   /// The value `distance` lanes below in the same row of 16, where `distance` is 1 to 15. Lanes that
-  /// have no such lane get zeros.
-  Fields upInRow(const Fields &value, int distance) const;
+  /// have no such lane get zeros, or `other`.
+  Fields upInRow(const Fields &value, int distance, const Fields *other = nullptr) const;
   /// What a scan takes from the rows before, when each row's last lane has its row's result: for
   /// step 0 the last lane of the row before, for step 1 (waves of four rows) lane 31. Lanes that
-  /// `takesRow` is not true of get any value.
-  Fields rowBefore(const Fields &value, int step) const;
+  /// `takesRow` is not true of get any value, or `other`.
+  Fields rowBefore(const Fields &value, int step, const Fields *other = nullptr) const;
   Expr takesRow(int step) const;
-  /// The first lane, in the group, of the lanes that `rowBefore` brings the same value.
-  Expr rowStart(int step) const;
   /// How many such steps there are.
   int rowSteps() const;
 
-  /// The value of the lane below. The group's first lane gets any value.
-  Fields upByOne(const Fields &value) const;
+  /// The value of the lane below. The group's first lane gets any value, or `first`.
+  Fields upByOne(const Fields &value, const Fields *first = nullptr) const;
   /// The value of another lane of the group in a butterfly of `distance` 1, 2, 4 or 8, in which all
   /// lanes of a smaller group have the same value already.
   Fields acrossInRow(const Fields &value, int distance) const;
@@ -52,6 +50,8 @@ public:
   Fields across(const Fields &value, int mask) const;
   /// A number that all lanes of a wave agree on, as the scalar that it is.
   static Expr scalar(const Expr &x);
+  /// How many bits of a ballot of the wave stand below the lane's own, of type i32.
+  static Expr countBelow(const Expr &ballot);
   /// A bit for each lane of the group for which the condition holds, of type u32 or u64.
   Expr ballot(const Expr &condition) const;
 

@@ -96,6 +96,15 @@ std::vector<DType> typesOf(const char *what, const Items &items, Loc loc) {
   return types;
 }
 
+void expectCount(const char *what, const IntTuple &count, std::int64_t least, std::int64_t most,
+                 Loc loc) {
+  if (count.is_static(loc) && (count.value(loc) < least || count.value(loc) > most))
+    throw TraceError(std::string(what) + " of " + std::to_string(count.value(loc)) +
+                         " items of a tile of " + std::to_string(most) + ": " +
+                         std::to_string(least) + " to all of them",
+                     loc);
+}
+
 Fields expectTypes(const char *what, const Fields &value, const std::vector<DType> &types,
                    Loc loc) {
   Fields typed;

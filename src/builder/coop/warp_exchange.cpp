@@ -79,7 +79,7 @@ Items warpExchange(const Items &items, bool toStriped, int width, Loc loc) {
 }
 
 Items warpSort(const Items &keys, const Items *values, Items *sortedValues, const Relation &less,
-               int width, Loc loc) {
+               const IntTuple *valid, int width, Loc loc) {
   const std::size_t keyFields = typesOf("a sort", keys, loc).size();
   const Lanes lanes("a bitonic sort", width, loc);
   const int n = static_cast<int>(keys.size());
@@ -101,8 +101,16 @@ Items warpSort(const Items &keys, const Items *values, Items *sortedValues, cons
   auto keyOf = [&](const Fields &item) {
     return Fields(item.begin(), item.begin() + static_cast<std::ptrdiff_t>(keyFields));
   };
+  // Whether an item is there moves with it, as its last field: what is not there goes last.
+  if (valid) {
+    expectCount("a bitonic sort", *valid, 0, std::int64_t(n) * lanes.width(), loc);
+    for (int i = 0; i < n; ++i)
+      all[static_cast<std::size_t>(i)].push_back(
+          (lanes.lane() * n + i < numberOf(*valid, loc)).handle);
+  }
   auto before = [&](const Fields &a, const Fields &b) {
-    return Expr(less(keyOf(a), keyOf(b)), loc);
+    const Expr goesFirst(less(keyOf(a), keyOf(b)), loc);
+    return valid ? Expr(a.back(), loc) & (!Expr(b.back(), loc) | goesFirst) : goesFirst;
   };
   // Batcher's bitonic sort of the elements lane * n + item: runs of `size` become sorted, every
   // second one downwards, except for the last, the whole.

@@ -16,7 +16,7 @@ struct Pair {
 
 TEST_CASE("Items of a block go from each order to the others, and to their ranks") {
   for (auto [threads, n] : shapes) {
-    const int tile = threads * n, count = 7 * n;
+    const int tile = threads * n, count = 8 * n;
     Sheet got = run("exchange", threads, count, [=](Row &row, fx::Int32 t) {
       const coop::BlockExchange ofRecords(coop::type_of<Pair>(), threads, n);
       const coop::BlockExchange ofNumbers(fx::i32, threads, n);
@@ -54,6 +54,11 @@ TEST_CASE("Items of a block go from each order to the others, and to their ranks
         halves.push_back(fx::Int32(number / 2));
       row.put(
           ofNumbers.scatter_to_striped_flagged(numbers, halves, even, (tile + 1) / 2, -7, storage));
+      fx::gpu::barrier();
+      std::vector<fx::Int32> guarded; // the upper half goes down, the lower half nowhere
+      for (const fx::Int32 &number : numbers)
+        guarded.push_back(fx::Int32(number - tile / 2));
+      row.put(ofNumbers.scatter_to_striped_guarded(numbers, guarded, tile - tile / 2, -8, storage));
     });
     INFO(threads << " threads, " << n << " items");
     const int wave = std::min(waveSize(), threads);
@@ -76,6 +81,11 @@ TEST_CASE("Items of a block go from each order to the others, and to their ranks
       got.expect("flagged", [&](int t) {
         const int e = t + i * threads;
         return e < (tile + 1) / 2 ? 2 * e : -7;
+      });
+    for (int i = 0; i < n; ++i)
+      got.expect("guarded", [&](int t) {
+        const int e = t + i * threads;
+        return e < tile - tile / 2 ? e + tile / 2 : -8;
       });
     CHECK(got.done());
   }

@@ -188,6 +188,51 @@ TEST_CASE("A block scans numbers and records, from an initial value or from none
     }
 }
 
+TEST_CASE("A block scans a tile that is not full, and its aggregate is of what is there") {
+  for (auto algorithm : {coop::BlockScanAlgorithm::warp_scans, coop::BlockScanAlgorithm::raking})
+    for (auto [threads, items] : {Shape{32, 2}, {64, 3}, {192, 1}, {512, 4}})
+      for (int valid : {1, threads * items / 2 + 1, threads * items}) {
+        const int n = items;
+        Sheet got = run("partial_scan", threads, 2 * n + 2, [=](Row &row, fx::Int32 t) {
+          const auto maps = blocked(t, n, affine);
+          const auto numbers = blocked(t, n, element);
+          const coop::BlockScan ofMaps(coop::type_of<Affine>(), threads, algorithm);
+          const coop::BlockScan ofNumbers(fx::i32, threads, algorithm);
+          fx::SharedAllocator shared;
+          const coop::Storage storage(shared, ofMaps.storage() | ofNumbers.storage());
+          const auto before = ofMaps.exclusive_partial(maps, Affine{2, 5}, then,
+                                                       fx::Int32(t / threads + valid), storage);
+          fx::gpu::barrier();
+          const auto sums =
+              ofNumbers.inclusive_partial(numbers, fx::Reduction::add, valid, storage);
+          for (int i = 0; i < n; ++i)
+            row.put(before.items[std::size_t(i)].shift);
+          row.put(before.aggregate.shift);
+          row.put(sums.items);
+          row.put(sums.aggregate);
+        });
+        INFO(threads << " threads, " << items << " items, valid " << valid << ", algorithm "
+                     << int(algorithm));
+        for (int i = 0; i < n; ++i)
+          got.expect(
+              "before",
+              [&](int t) {
+                HostAffine map{2, 5};
+                for (int e = 0; e < t * n + i; ++e)
+                  map = map * hostAffine(e);
+                return map.shift;
+              },
+              [&](int t) { return t * n + i < valid; });
+        got.expect("aggregate", [&](int) { return composed(valid - 1).shift; });
+        for (int i = 0; i < n; ++i)
+          got.expect(
+              "sums", [&](int t) { return sum(t * n + i + 1); },
+              [&](int t) { return t * n + i < valid; });
+        got.expect("sum", [&](int) { return sum(valid); });
+        CHECK(got.done());
+      }
+}
+
 TEST_CASE("A running prefix goes from tile to tile of a loop") {
   constexpr int threads = 128, tiles = 5;
   const fx::Kernel kernel{"running", [](fx::Tensor out) {

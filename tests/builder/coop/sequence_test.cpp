@@ -20,7 +20,7 @@ auto runValue(auto i) { return i * i / 50 % 7; }
 TEST_CASE("Items of a block know where runs begin and end, and their neighbours") {
   for (auto [threads, n] : shapes) {
     const int tile = threads * n;
-    Sheet got = run("neighbours", threads, 9 * n + 3, [=](Row &row, fx::Int32 t) {
+    Sheet got = run("neighbours", threads, 14 * n + 3, [=](Row &row, fx::Int32 t) {
       std::vector<fx::Int32> items;
       for (int i = 0; i < n; ++i)
         items.push_back(fx::Int32(runValue(t * n + i)));
@@ -55,6 +55,16 @@ TEST_CASE("Items of a block know where runs begin and end, and their neighbours"
       row.put(shuffle.offset(t, t % 7 - 3, 9999, storage));
       fx::gpu::barrier();
       row.put(shuffle.rotate(t, -3 * threads - 2, storage));
+      fx::gpu::barrier();
+      const auto [heads, tails] = runs.heads_and_tails(items, differ, storage);
+      row.put(heads);
+      row.put(tails);
+      fx::gpu::barrier();
+      row.put(runs.tails_partial(items, differ, tile / 2, storage));
+      fx::gpu::barrier();
+      row.put(differences.left_partial(items, minus, tile / 2, storage));
+      fx::gpu::barrier();
+      row.put(differences.right_partial(items, minus, fx::Int32(t * 0 + tile / 2), storage));
     });
     INFO(threads << " threads, " << n << " items");
     auto at = [](int i) { return runValue(i); };
@@ -77,15 +87,30 @@ TEST_CASE("Items of a block know where runs begin and end, and their neighbours"
       return from < 0 || from >= threads ? 9999 : from;
     });
     got.expect("rotate", [&](int t) { return (t + threads - 2) % threads; });
+    columns("both: heads", [&](int e) { return e == 0 || at(e) != at(e - 1); });
+    columns("both: tails", [&](int e) { return e == tile - 1 || at(e) != at(e + 1); });
+    const int half = tile / 2;
+    for (int i = 0; i < n; ++i)
+      got.expect(
+          "partial tails",
+          [&](int t) {
+            const int e = t * n + i;
+            return e == half - 1 || at(e) != at(e + 1);
+          },
+          [&](int t) { return t * n + i < half; });
+    columns("partial left", [&](int e) { return e == 0 || e >= half ? at(e) : at(e) - at(e - 1); });
+    columns("partial right", [&](int e) { return e + 1 >= half ? at(e) : at(e) - at(e + 1); });
     CHECK(got.done());
   }
 }
 
 TEST_CASE("A block counts its items by bins, whole and in part") {
-  for (auto algorithm :
-       {coop::BlockHistogramAlgorithm::atomic, coop::BlockHistogramAlgorithm::match})
+  for (auto algorithm : {coop::BlockHistogramAlgorithm::atomic,
+                         coop::BlockHistogramAlgorithm::match, coop::BlockHistogramAlgorithm::sort})
     for (auto [threads, n] : shapes)
       for (int bins : {1, 7, 300}) {
+        if (algorithm == coop::BlockHistogramAlgorithm::sort && bins < 300)
+          continue;
         const int tile = threads * n;
         auto bin = [=](auto e) { return e * e % bins; };
         const fx::Kernel kernel{
@@ -94,14 +119,17 @@ TEST_CASE("A block counts its items by bins, whole and in part") {
               std::vector<fx::UInt32> items;
               for (int i = 0; i < n; ++i)
                 items.push_back(fx::UInt32(bin(t * n + i).to(fx::u32)));
-              const coop::BlockHistogram histogram(threads, bins, algorithm);
+              const coop::BlockHistogram histogram(threads, bins, algorithm, n);
               fx::SharedAllocator shared;
+              const coop::Storage storage(shared, histogram.storage());
               auto counts = fx::make_view(shared.allocate(bins * 4).recast(fx::i32),
                                           fx::make_layout(bins, 1)); // (bins)
               histogram.clear(counts);
               fx::gpu::barrier();
-              histogram.add(items, counts);
-              histogram.add_partial(items, tile - 3, counts);
+              histogram.add(items, counts, storage);
+              if (storage.bytes())
+                fx::gpu::barrier();
+              histogram.add_partial(items, tile - 3, counts, storage);
               fx::gpu::barrier();
               for (int first = 0; first < bins; first += threads)
                 fx::if_(t + first < bins, [&] { out(t + first) = counts(t + first); });

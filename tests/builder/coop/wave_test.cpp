@@ -209,6 +209,124 @@ TEST_CASE("Lanes reduce in segments, in part, and in batches; one lane's value g
   CHECK(got.done());
 }
 
+TEST_CASE("Batched results are spread over the lanes, blocked and striped") {
+  for (int count : {1, 3, 8, 37}) {
+    const int columns = [&] {
+      int all = 0;
+      for (int width : widths())
+        all += 3 * ((count + width - 1) / width);
+      return all;
+    }();
+    auto value = [](auto t, int k) { return t * (2 * k + 1) % 31 + k; };
+    Sheet got = run("spread", 64, columns, [&](Row &row, fx::Int32 t) {
+      for (int width : widths()) {
+        std::vector<fx::Int32> numbers;
+        std::vector<Affine> maps;
+        for (int k = 0; k < count; ++k) {
+          numbers.push_back(fx::Int32(value(t, k)));
+          maps.push_back(affine(t + k));
+        }
+        row.put(coop::warp_reduce_batched_to_blocked(numbers, fx::Reduction::add, width));
+        row.put(coop::warp_reduce_batched_to_striped(numbers, fx::Reduction::max, width));
+        for (const Affine &map : coop::warp_reduce_batched_to_striped(maps, then, width))
+          row.put(map.shift);
+      }
+    });
+    for (int width : widths()) {
+      const std::string w = ", width " + std::to_string(width) + ", " + std::to_string(count);
+      const int each = (count + width - 1) / width;
+      auto first = [=](int t) { return t / width * width; };
+      auto blocked = [=](int t, int i) { return t % width * each + i; };
+      auto striped = [=](int t, int i) { return t % width + i * width; };
+      for (int i = 0; i < each; ++i)
+        got.expect(
+            "blocked" + w,
+            [&](int t) {
+              return fold<int>(first(t), first(t) + width - 1, plus,
+                               [&](int l) { return value(l, blocked(t, i)); });
+            },
+            [&](int t) { return blocked(t, i) < count; });
+      for (int i = 0; i < each; ++i)
+        got.expect(
+            "striped" + w,
+            [&](int t) {
+              return fold<int>(
+                  first(t), first(t) + width - 1, [](int a, int b) { return std::max(a, b); },
+                  [&](int l) { return value(l, striped(t, i)); });
+            },
+            [&](int t) { return striped(t, i) < count; });
+      for (int i = 0; i < each; ++i)
+        got.expect(
+            "maps" + w,
+            [&](int t) {
+              return fold<HostAffine>(first(t), first(t) + width - 1, compose,
+                                      [&](int l) { return hostAffine(l + striped(t, i)); })
+                  .shift;
+            },
+            [&](int t) { return striped(t, i) < count; });
+    }
+    CHECK(got.done());
+  }
+}
+
+TEST_CASE("Scans and sorts of a group that is not full leave out what is behind its end") {
+  const int n = 2;
+  auto key = [](auto i) { return i * 7919 % 257; };
+  const int columns = static_cast<int>(widths().size()) * (3 * n + 1);
+  Sheet got = run("partial", 128, columns, [&](Row &row, fx::Int32 t) {
+    for (int width : widths()) {
+      const int valid = (width * n * 2 + 2) / 3;
+      std::vector<Affine> maps;
+      std::vector<fx::Int32> keys;
+      for (int i = 0; i < n; ++i) {
+        maps.push_back(affine(t * n + i));
+        keys.push_back(fx::Int32(key(t * n + i)));
+      }
+      const auto scanned =
+          coop::warp_scan_partial(maps, Affine{2, 5}, then, fx::Int32(t / 128 + valid), width);
+      for (int i = 0; i < n; ++i) {
+        row.put(scanned.inclusive[std::size_t(i)].shift);
+        row.put(scanned.exclusive[std::size_t(i)].shift);
+      }
+      row.put(scanned.aggregate.shift);
+      row.put(coop::warp_bitonic_sort_partial(
+          keys, [](fx::Int32 a, fx::Int32 b) { return a < b; }, valid, width));
+    }
+  });
+  for (int width : widths()) {
+    const std::string w = ", width " + std::to_string(width);
+    const int tile = width * n, valid = (tile * 2 + 2) / 3;
+    auto first = [=](int t) { return t / width * tile; };
+    auto place = [=](int t, int i) { return t % width * n + i; };
+    auto upTo = [&](int t, int end) { // from the initial map
+      HostAffine map{2, 5};
+      for (int e = first(t); e < first(t) + end; ++e)
+        map = map * hostAffine(e);
+      return map.shift;
+    };
+    for (int i = 0; i < n; ++i) {
+      auto counts = [&, i](int t) { return place(t, i) < valid; };
+      got.expect("inclusive" + w, [&](int t) { return upTo(t, place(t, i) + 1); }, counts);
+      got.expect("exclusive" + w, [&](int t) { return upTo(t, place(t, i)); }, counts);
+    }
+    got.expect("aggregate" + w, [&](int t) {
+      return fold<HostAffine>(first(t), first(t) + valid - 1, compose, hostAffine).shift;
+    });
+    for (int i = 0; i < n; ++i)
+      got.expect(
+          "sorted" + w,
+          [&](int t) {
+            std::vector<int> keys;
+            for (int e = first(t); e < first(t) + valid; ++e)
+              keys.push_back(key(e));
+            std::sort(keys.begin(), keys.end());
+            return keys[static_cast<std::size_t>(std::min(place(t, i), valid - 1))];
+          },
+          [&](int t) { return place(t, i) < valid; });
+  }
+  CHECK(got.done());
+}
+
 TEST_CASE("Items go from blocked to striped and back, for any number of them") {
   for (int n : {2, 3, 4, 6, 7}) {
     const int count = static_cast<int>(widths().size()) * 2 * n;
