@@ -40,6 +40,11 @@ void Arguments::failAlignment(const TensorArg &tensor, const Expected &expected,
                     " elements apart, which is no multiple of " + std::to_string(expected.align)) +
        "; " + expected.reason);
 }
+void Arguments::failWorkspace(const TensorArg &tensor, std::size_t bytes) const {
+  fail("workspace is of " + std::to_string(tensor.size()) + " elements of type " +
+       std::string(tensor.dtype().name()) + "; " + std::to_string(bytes) +
+       " bytes are needed, of type u8 and aligned to 16 bytes");
+}
 void Arguments::failRows(const TensorArg &tensor, const char *name) const {
   fail(std::string(name) + " has the shape " + listOf(tensor.shape()) +
        "; a matrix of at most 2147483647 rows is expected");

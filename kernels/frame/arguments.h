@@ -64,6 +64,12 @@ public:
                                        : " is given, and the problem does not have it"));
     return needed;
   }
+  /// Checks that a workspace of bytes is large enough and aligned to 16 bytes.
+  void workspace(const TensorArg &tensor, std::size_t bytes) const {
+    if (tensor.dtype() != u8 || static_cast<std::size_t>(tensor.size()) < bytes ||
+        reinterpret_cast<std::uintptr_t>(tensor.data()) % 16) [[unlikely]]
+      failWorkspace(tensor, bytes);
+  }
   /// The rows of a matrix, which must be few enough for a 32-bit index.
   std::int64_t rows(const TensorArg &tensor, const char *name) const {
     const std::int64_t m = tensor.rank() == 2 ? tensor.shape()[0] : -1;
@@ -90,6 +96,7 @@ private:
   [[noreturn]] void failStride(const TensorArg &, const Expected &) const;
   [[noreturn]] void failType(const TensorArg &, const Expected &) const;
   [[noreturn]] void failAlignment(const TensorArg &, const Expected &, std::int64_t distance) const;
+  [[noreturn]] void failWorkspace(const TensorArg &, std::size_t bytes) const;
   [[noreturn]] void failRows(const TensorArg &, const char *name) const;
 
   std::string_view family_;
