@@ -337,6 +337,46 @@ TEST_CASE("a product: another run, a graph, a file", "[run]") {
                                   {.tile_m = 64, .tile_n = 64, .tile_k = 64}));
 }
 
+TEST_CASE("products with many rows, and with operands over 4 GiB", "[large]") {
+  // It runs without checks, whose notes of the memory take as much memory again.
+  GemmProblem problem{.c = fx::f32, .n = 16, .k = 16};
+  const std::int64_t many = 65600; // rows of more than 16 bits
+  Values values;
+  values.a = integers(many * problem.k, 8, -3, 3);
+  values.b = integers(problem.n * problem.k, 9, -3, 3);
+  CHECK(product(problem, {.tile_m = 128, .tile_n = 64, .tile_k = 64}, many, values) ==
+        reference(problem, many, values).c);
+
+  // 140 rows of a and of c, 32 MiB apart; only what is used of them is touched.
+  problem.c = fx::f16;
+  const std::int64_t m = 140, apart = std::int64_t(1) << 24;
+  values.a.resize(std::size_t(m * problem.k));
+  fx::DeviceArray<fx::half_t> a({(m - 1) * apart + problem.k}), c({(m - 1) * apart + problem.n});
+  const auto row = [&](const fx::DeviceArray<fx::half_t> &array, std::int64_t i) {
+    return array.data() + i * apart;
+  };
+  const std::vector<std::uint8_t> bytes = encode(fx::f16, values.a);
+  const std::size_t size = std::size_t(problem.k) * 2;
+  for (std::int64_t i = 0; i < m; ++i)
+    REQUIRE(HIP(hipMemcpy)(row(a, i), bytes.data() + std::size_t(i) * size, size,
+                           hipMemcpyHostToDevice) == hipSuccess);
+  const Operand b = prepared(problem, values.b);
+  const fx::Stream stream;
+  fk::GemmPlan(problem, {.tile_m = 16, .tile_n = 64, .tile_k = 256})(
+      {.a = fx::tensor(a.data(), {m, problem.k}, {apart, 1}),
+       .b = b.vector(),
+       .c = fx::tensor(c.data(), {m, problem.n}, {apart, 1})},
+      stream);
+  stream.synchronize();
+  const std::vector<double> expected = reference(problem, m, values).c;
+  for (std::int64_t i = 0; i < m; ++i) {
+    std::vector<std::uint8_t> got(std::size_t(problem.n) * 2);
+    REQUIRE(HIP(hipMemcpy)(got.data(), row(c, i), got.size(), hipMemcpyDeviceToHost) == hipSuccess);
+    const auto first = expected.begin() + i * problem.n;
+    REQUIRE(decode(fx::f16, got) == std::vector<double>(first, first + problem.n));
+  }
+}
+
 TEST_CASE("a product of no rows launches nothing") {
   const GemmProblem problem{.n = 64, .k = 64};
   const fk::GemmPlan plan(problem, fk::choose(problem, 0));
