@@ -1,14 +1,17 @@
 // What follows a product: its sums are scaled, get a bias and an activation, and are stored.
 //
-// The sums come as `weightsFirst` leaves them: a lane holds groups of 4 neighbours of a row of C,
-// for each of its columns of tiles (j) and rows of tiles (i) of 16 x 16. A stage changes one group
-// at a time and knows its place.
+// The sums come as `weightsFirst` leaves them: a lane holds groups of neighbours of a row of C, 4 of
+// them in waves of 64 lanes and 8 in waves of 32, for each of its columns of tiles (j) and rows of
+// tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
 #pragma once
 
 #include "blocks/activation.h"
+#include "blocks/groups.h"
+#include "blocks/matrix_form.h"
 
 #include <flydsl/flydsl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -20,18 +23,20 @@ namespace kernels::impl {
 /// A block's tile of C and a thread's place in it.
 class TileOfC {
 public:
-  static constexpr int kGroup = 4; ///< neighbours along N that a lane holds
-
+  /// The waves of the block lie side by side, `lanes` lanes each.
   /// The tile starts at (row, column) of a matrix of rows of n elements; `rows` rows of the tile
   /// exist. n and its tiles are known while tracing.
-  TileOfC(int tileM, int tileN, int waves, std::int64_t n, const Int32 &row, const Int32 &column,
-          const Int32 &rows)
-      : waves_(waves), tilesM_(tileM / 16), tilesN_(tileN / 16 / waves), n_(n),
-        ragged_(n % tileN != 0), firstRow_(row), firstColumn_(column), rows_(rows),
-        lane_(thread_idx().x % 64), wave_(thread_idx().x / 64) {}
+  TileOfC(int lanes, int tileM, int tileN, int threads, std::int64_t n, const Int32 &row,
+          const Int32 &column, const Int32 &rows)
+      : group_(16 * 16 / lanes), waves_(threads / lanes), tilesM_(tileM / 16),
+        tilesN_(tileN / 16 / waves_), n_(n), ragged_(n % tileN != 0), firstRow_(row),
+        firstColumn_(column), rows_(rows), lane_(thread_idx().x % lanes),
+        wave_(thread_idx().x / lanes) {}
 
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
+  /// Neighbours along N that a lane holds.
+  int group() const { return group_; }
   /// The first row and column of the tile in C, and the rows of it that exist.
   const Int32 &firstRow() const { return firstRow_; }
   const Int32 &firstColumn() const { return firstColumn_; }
@@ -39,12 +44,17 @@ public:
   /// A thread's row in tile i, counted from the start of the block's tile.
   Int32 row(int i) const { return lane_ % 16 + 16 * i; }
   /// The first column of a thread's group in tile j, counted likewise.
-  Int32 column(int j) const { return wave_ * 16 + lane_ / 16 * kGroup + 16 * waves_ * j; }
+  Int32 column(int j) const { return wave_ * 16 + lane_ / 16 * group_ + 16 * waves_ * j; }
   /// The columns of C from the start of the tile on.
   Int32 columnsLeft() const { return Int32(Int32(n_) - firstColumn_); }
-  /// The elements of a group that are read or written together: if n is no multiple of 4, the end
-  /// of a row is in the middle of a group, and rows start at smaller multiples.
-  int width() const { return n_ % 4 == 0 ? 4 : n_ % 2 == 0 ? 2 : 1; }
+  /// The elements of a group that are read or written together, at most 16 bytes: if the group does
+  /// not divide n, the end of a row is in the middle of a group.
+  int width(DType dtype) const {
+    int width = std::min(group_, 16 / dtype.bytes());
+    while (n_ % width)
+      width /= 2;
+    return width;
+  }
   /// The offset if `column` is a column of C; otherwise one that is outside of every buffer.
   Int32 inside(const Int32 &column, const Int32 &offset) const {
     return ragged_ ? Int32(select(column < columnsLeft(), offset, kPastTheEnd)) : offset;
@@ -52,47 +62,26 @@ public:
 
   /// Reads a group of a vector over the columns of C; what does not exist is 0.
   Vector loadColumns(const Pointer &buffer, DType dtype, int j) const {
-    const Int32 first = column(j) * dtype.bytes();
-    const auto read = [&](int at, int size) {
-      return rocdl::raw_buffer_load(buffer, first + at * dtype.bytes(), dtype, size);
-    };
-    const auto one = [&](int at) {
-      return rocdl::raw_buffer_load(buffer, first + at * dtype.bytes(), dtype);
-    };
-    switch (width()) {
-    case 1:
-      return Vector::of({one(0), one(1), one(2), one(3)});
-    case 2:
-      return read(0, 2).shuffle(read(2, 2), {0, 1, 2, 3});
-    default:
-      return read(0, kGroup);
-    }
+    return loadGroup(buffer, column(j) * dtype.bytes(), dtype, group_, width(dtype));
   }
   /// Writes a group, already in C's type, to rows that are `distance` elements apart.
   void store(const Pointer &buffer, const Numeric &distance, int i, int j,
              const Vector &values) const {
-    const int bytes = values.dtype().bytes();
-    for (int at = 0; at < kGroup; at += width()) {
+    const int bytes = values.dtype().bytes(), size = width(values.dtype());
+    for (int at = 0; at < group_; at += size) {
       const Int32 first = column(j) + at;
       const Int32 offset = inside(first, (row(i) * distance + first) * bytes);
-      switch (width()) {
-      case 1:
+      if (size == 1)
         rocdl::raw_buffer_store(values.at(at), buffer, offset);
-        break;
-      case 2:
-        rocdl::raw_buffer_store(values.shuffle(values, {at, at + 1}), buffer, offset);
-        break;
-      default:
-        rocdl::raw_buffer_store(values, buffer, offset);
-        break;
-      }
+      else
+        rocdl::raw_buffer_store(part(values, at, size), buffer, offset);
     }
   }
 
 private:
   static constexpr int kPastTheEnd = 1 << 30;
 
-  int waves_, tilesM_, tilesN_;
+  int group_, waves_, tilesM_, tilesN_;
   std::int64_t n_;
   bool ragged_;
   Int32 firstRow_, firstColumn_, rows_, lane_, wave_;
@@ -172,9 +161,29 @@ inline Pointer bufferOf(const TileOfC &tile, const TileMemory &memory) {
 
 /// The sum of a group of tile (i, j).
 using GroupSums = std::function<Vector(int i, int j)>;
+/// Makes neighbours of what RDNA3's instructions leave: the halves of a wave hold the even and the
+/// odd columns of a row. Each half keeps four of its eight values and gives the others to the other
+/// half, whose lane is 16 away.
+inline Vector neighbours(const Vector &values) {
+  constexpr int kXor16 = 0x401f; // ds_swizzle: lane ^ 16
+  const Boolean high = thread_idx().x % 32 >= 16;
+  std::vector<Numeric> mixed;
+  for (int k = 0; k < 4; ++k) {
+    const Numeric low = values.at(k), up = values.at(k + 4);
+    const Numeric kept = select(high, up, low), given = select(high, low, up);
+    const Numeric got = rocdl::ds_swizzle(given.bitcast(i32), kXor16).bitcast(values.dtype());
+    mixed.push_back(select(high, got, kept));
+    mixed.push_back(select(high, kept, got));
+  }
+  return Vector::of(
+      {mixed[0], mixed[1], mixed[2], mixed[3], mixed[4], mixed[5], mixed[6], mixed[7]});
+}
 /// Those of a product (V, n, m).
-inline GroupSums groupsOf(const Tensor &sums) {
-  return [sums](int i, int j) { return sums(_, j, i).load(); };
+inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
+  return [form, sums](int i, int j) {
+    const Vector values = sums(_, j, i).load();
+    return form.across == 1 ? neighbours(values) : values;
+  };
 }
 
 /// Applies the stages to all sums and stores them, in the type of the memory. Without stages, sums

@@ -14,23 +14,26 @@ namespace kernels::impl {
 
 /// The bytes of a row that a lane holds as a piece: one load brings them.
 inline constexpr int kPieceBytes = 16;
-/// The pieces of a row that the lanes of a CDNA instruction of 16 rows hold side by side.
-inline constexpr int kPiecesAcross = 4;
-
 /// A product of 16 x 16 elements by a wave.
 struct MatrixForm {
   DType a, b;          ///< types of the elements
   DType acc;           ///< f32 or i32
   int k = 0;           ///< of one instruction
   bool scaled = false; ///< gfx950's instruction with scales, which are 1
+  int lanes = 64;      ///< of a wave
+  int across = 4;      ///< lanes that share the K of a row; others hold the same
 
   int bytes() const { return a.memory_bits() / 8; }
   /// Elements of a piece.
   int piece() const { return kPieceBytes / bytes(); }
-  /// The elements of K that one piece of every lane covers: 64 bytes of each row.
-  int granule() const { return piece() * kPiecesAcross; }
+  /// The elements of K of a row that one piece of every lane covers.
+  int granule() const { return piece() * across; }
   /// The elements of K that are loaded and multiplied together: whole pieces and instructions.
   int part() const { return k > granule() ? k : granule(); }
+  /// The elements of K that a lane holds for one instruction.
+  int perLane() const { return k / across; }
+  /// Registers of a lane for the sums of 16 x 16.
+  int sums() const { return 16 * 16 / lanes; }
   /// Instructions for a part.
   int products() const { return part() / k; }
 };
@@ -71,24 +74,31 @@ inline bool hasFloat8(const Target &target, DType dtype) {
   }
 }
 
-/// An instruction's extent of K, by the generation.
+/// An instruction's extent of K, and how the lanes share it. Source: AMD's matrix instruction
+/// calculator; RDNA3's halves of a wave hold the same rows.
 struct MatrixRow {
   flydsl::Family family;
   MatrixKind kind;
   int k;
-  bool scaled;
+  int lanes = 64, across = 4;
+  bool scaled = false;
 };
 /// The longest instruction of 16 x 16 for each kind comes first.
 inline constexpr MatrixRow kMatrixRows[] = {
-    {flydsl::Family::cdna2, MatrixKind::half, 16, false},
-    {flydsl::Family::cdna2, MatrixKind::byte, 16, false},
-    {flydsl::Family::cdna3, MatrixKind::half, 16, false},
-    {flydsl::Family::cdna3, MatrixKind::byte, 32, false},
-    {flydsl::Family::cdna3, MatrixKind::float8, 32, false},
-    {flydsl::Family::cdna4, MatrixKind::half, 32, false},
-    {flydsl::Family::cdna4, MatrixKind::byte, 64, false},
-    {flydsl::Family::cdna4, MatrixKind::float8, 128, true},
-    {flydsl::Family::cdna4, MatrixKind::float8, 32, false},
+    {flydsl::Family::cdna2, MatrixKind::half, 16},
+    {flydsl::Family::cdna2, MatrixKind::byte, 16},
+    {flydsl::Family::cdna3, MatrixKind::half, 16},
+    {flydsl::Family::cdna3, MatrixKind::byte, 32},
+    {flydsl::Family::cdna3, MatrixKind::float8, 32},
+    {flydsl::Family::cdna4, MatrixKind::half, 32},
+    {flydsl::Family::cdna4, MatrixKind::byte, 64},
+    {flydsl::Family::cdna4, MatrixKind::float8, 128, 64, 4, true},
+    {flydsl::Family::cdna4, MatrixKind::float8, 32},
+    {flydsl::Family::rdna3, MatrixKind::half, 16, 32, 1},
+    {flydsl::Family::rdna3, MatrixKind::byte, 16, 32, 1},
+    {flydsl::Family::rdna4, MatrixKind::half, 16, 32, 2},
+    {flydsl::Family::rdna4, MatrixKind::byte, 16, 32, 2},
+    {flydsl::Family::rdna4, MatrixKind::float8, 16, 32, 2},
 };
 
 /// The instruction for operands of types a and b and for steps of `stepK` elements in K, of rows
@@ -103,7 +113,8 @@ inline std::optional<MatrixForm> matrixForm(const Target &target, DType a, DType
     return std::nullopt;
   for (const MatrixRow &row : kMatrixRows)
     if (row.family == target.family() && row.kind == *kind) {
-      const MatrixForm form{a, b, kind == MatrixKind::byte ? i32 : f32, row.k, row.scaled};
+      const MatrixForm form{
+          a, b, kind == MatrixKind::byte ? i32 : f32, row.k, row.scaled, row.lanes, row.across};
       if (stepK % form.part() == 0 && rowK % form.part() == 0)
         return form;
     }

@@ -1,7 +1,8 @@
-// Operands of a product on CDNA in a kernel: the tiled mma, and the layouts of its weights.
+// Operands of a product in a kernel: the tiled mma, and the layouts of its weights.
 //
 // The product is computed transposed, C^T = B * A^T: the weights B are the instruction's first
-// operand. The four values of a lane are then neighbours in a row of C and are stored together.
+// operand. The values of a lane, four on CDNA and eight on RDNA4, are then neighbours in a row of C
+// and are stored together. RDNA3 deals the columns to the halves of a wave in turn.
 #pragma once
 
 #include "blocks/matrix_form.h"
@@ -14,6 +15,8 @@ namespace kernels::impl {
 
 /// The instruction as an atom.
 inline MmaAtom matrixAtom(const MatrixForm &form) {
+  if (form.lanes == 32)
+    return make_mma_atom(rocdl::WMMA(16, 16, form.k, form.b, form.a, form.acc));
   return make_mma_atom(form.scaled ? rocdl::MFMAScale(16, 16, form.k, form.b, form.a, form.acc)
                                    : rocdl::MFMA(16, 16, form.k, form.b, form.a, form.acc));
 }
@@ -22,12 +25,12 @@ inline MmaAtom matrixAtom(const MatrixForm &form) {
 /// lane takes pieces of 16 bytes, each of which serves several instructions if they are short.
 inline TiledMma weightsFirst(const MatrixForm &form, int waves) {
   const Layout sideBySide = make_layout({waves, 1, 1}, {1, 0, 0});
-  const int piece = form.piece(), perLane = form.k / kPiecesAcross;
+  const int piece = form.piece(), perLane = form.perLane();
   if (perLane >= piece)
     return make_tiled_mma(matrixAtom(form), sideBySide);
   return make_tiled_mma(
       matrixAtom(form), sideBySide,
-      make_tile(_, _, make_layout({perLane, kPiecesAcross, piece / perLane}, {1, piece, perLane})));
+      make_tile(_, _, make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane})));
 }
 
 /// The layout of `rows` x `columns` elements at the start of preshuffled weights.

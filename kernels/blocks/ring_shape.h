@@ -15,7 +15,7 @@ struct RingShape {
   int waves;      ///< side by side along N
   std::int64_t k; ///< columns of A
 
-  int threads() const { return waves * 64; }
+  int threads() const { return waves * form.lanes; }
   int steps() const { return static_cast<int>((k + tileK - 1) / tileK); }
   int parts() const { return tileK / form.part(); }
   /// The parts of a step, of which the last step may have fewer.

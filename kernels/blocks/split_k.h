@@ -29,7 +29,7 @@ public:
     return [buffers, tile, shape = shape_](int i, int j) {
       const auto load = [&](std::size_t part) {
         const Int32 offset = (tile.row(i) * shape.columns() + tile.column(j)) * shape.acc.bytes();
-        return rocdl::raw_buffer_load(buffers[part], offset, shape.acc, TileOfC::kGroup);
+        return loadGroup(buffers[part], offset, shape.acc, tile.group(), 4);
       };
       std::vector<Vector> sums{load(0)};
       for (std::size_t part = 1; part < buffers.size(); ++part)

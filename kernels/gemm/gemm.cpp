@@ -16,9 +16,8 @@ using Gemm = Family<GemmProblem>;
 
 /// A block's rows of A, and of C, lie in a buffer of fewer bytes.
 constexpr std::int64_t kMostBufferBytes = 1 << 30;
-/// The vector registers of a lane, accumulation registers included, and those that a kernel needs
-/// beside its fragments.
-constexpr int kRegisters = 512, kOtherRegisters = 48;
+/// The vector registers that a kernel needs beside its fragments.
+constexpr int kOtherRegisters = 48;
 
 constexpr int kMostParts = 64;
 
@@ -27,9 +26,15 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 /// The neighbours of a row of C that are stored together.
 int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
+/// The vector registers of a lane. On CDNA the waves of a block share the 512 of each of four SIMDs,
+/// accumulation registers included; an instruction of RDNA names 256.
+int registersOfLane(const Target &target, int waves) {
+  return target.has(Feature::accumulation_registers) ? 512 / ((waves + 3) / 4) : 256;
+}
+
 /// Registers of the sums, of two parts of A, of two steps of B, and of the tile of A on its way.
 int registersOf(const RingShape &shape) {
-  const int sums = shape.tileM / 16 * (shape.tileN / 16 / shape.waves) * 4;
+  const int sums = shape.tileM / 16 * (shape.tileN / 16 / shape.waves) * shape.form.sums();
   return sums + 4 * (2 * shape.reads() + 2 * shape.parts() * shape.loadsB() + shape.loadsA());
 }
 
@@ -37,7 +42,7 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
   return {.tile_m = tile.m,
           .tile_n = tile.n,
           .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
-          .waves = 4,
+          .threads = tile.threads,
           .order = order};
 }
 /// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
@@ -70,8 +75,7 @@ bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target))
-    return Support::no("no configuration is there for this target; gfx90a, gfx942 and gfx950 have "
-                       "some");
+    return Support::no("products have no configurations for this target");
   for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
     if (!answer)
       return answer;
@@ -84,18 +88,20 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
 
 Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
                         const Target &target) {
-  const int bytes = problem.a.memory_bits() / 8, threads = config.waves * 64;
+  const int bytes = problem.a.memory_bits() / 8, threads = config.threads,
+            lanes = target.wave_size(), waves = threads / lanes;
   const auto no = [&](const std::string &why) {
     return Support::no("tile " + text(config.tile_m) + "x" + text(config.tile_n) + "x" +
-                       text(config.tile_k) + " of " + text(config.waves) + " waves: " + why);
+                       text(config.tile_k) + " of " + text(threads) + " threads: " + why);
   };
-  if (config.waves < 1 || threads > target.max_block_size())
-    return no("a block has 1 to " + text(target.max_block_size() / 64) + " waves");
+  if (threads < lanes || threads % lanes || threads > target.max_block_size())
+    return no("a block is a number of waves of " + text(lanes) + ", up to " +
+              text(target.max_block_size()) + " threads");
   if (config.split_k < 1 || config.split_k > kMostParts)
     return no("split_k is 1 to " + text(kMostParts));
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
     return no("tile_m is a multiple of 16, up to 256");
-  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * config.waves))
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * waves))
     return no("tile_n is a multiple of 16 for each wave, up to 512");
   const int rowBytes = config.tile_k * bytes;
   if (rowBytes < 64 || rowBytes > 1024 || !std::has_single_bit(static_cast<unsigned>(rowBytes)))
@@ -110,7 +116,7 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
               " bytes of LDS, of which there "
               "are " +
               text(static_cast<std::int64_t>(target.lds_bytes())));
-  const int most = kRegisters / ((config.waves + 3) / 4) - kOtherRegisters;
+  const int most = registersOfLane(target, waves) - kOtherRegisters;
   if (registersOf(shape) > most)
     return no("the fragments take " + text(registersOf(shape)) + " registers of a lane, of which " +
               text(most) + " are free");
@@ -128,7 +134,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
   std::int64_t tiles = 0;
-  for (const GemmTile &tile : kGemmTiles) {
+  for (const GemmTile &tile : gemmTiles(target)) {
     if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
     last = &tile;
@@ -148,7 +154,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
                                          const Target &target) {
   std::vector<GemmConfig> all;
-  for (const GemmTile &tile : kGemmTiles)
+  for (const GemmTile &tile : gemmTiles(target))
     if (fits(tile, problem, std::max<std::int64_t>(m, 1)))
       for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
                                      TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
@@ -207,12 +213,12 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const std::int64_t blocks =
       grid((m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config) * config.split_k);
   const auto rows = static_cast<std::int32_t>(m);
-  const int threads = config.waves * 64;
+  const int threads = config.threads;
   if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
                                     address(args.b), address(args.workspace), apartA, rows);
     call.launches.at(1, kGemmSum)(
-        call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumWaves * 64),
+        call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
         call.where, address(args.workspace), address(args.c), address(args.scale_a),
         address(args.scale_b), address(args.bias), apartC, rows);
   } else {

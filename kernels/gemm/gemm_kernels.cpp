@@ -35,7 +35,7 @@ Tensor sumsOf(const GemmProblem &problem, const GemmConfig &config, const Place 
   const Preshuffled weights = weightsOf(problem);
   const int bytes = shape.form.bytes(), blocksOfTile = config.tile_n / Preshuffled::kRows;
   const Int64 part = place.part.to(i64) * (shape.k * bytes);
-  const TiledMma mma = weightsFirst(shape.form, config.waves);
+  const TiledMma mma = weightsFirst(shape.form, shape.waves);
   const RowsOfA rowsOfA(shape, a + place.row.to(i64) * apartA * bytes + part, apartA, place.rows);
   const ColumnsOfB columnsOfB(
       shape, weights, mma,
@@ -73,9 +73,10 @@ const Kernel gemmKernel{
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
       const Tensor sums = sumsOf(problem, config, place, a, b, apartA);
-      const TileOfC tile(config.tile_m, config.tile_n, config.waves, problem.n, place.row,
-                         place.column, place.rows);
-      finish(tile, groupsOf(sums), stagesOf(problem, tile, {scaleA, scaleB, bias}),
+      const TileOfC tile(target().wave_size(), config.tile_m, config.tile_n, config.threads,
+                         problem.n, place.row, place.column, place.rows);
+      finish(tile, groupsOf(*gemmForm(problem, config, target()), sums),
+             stagesOf(problem, tile, {scaleA, scaleB, bias}),
              tileInC(problem, c, apartC, place.row, place.column));
     }};
 
@@ -86,9 +87,9 @@ const Kernel gemmParts{
       const Place place = Place::of(problem, config, m);
       const Tensor sums = sumsOf(problem, config, place, a, b, apartA);
       const PartsShape parts = partsShape(problem, config);
-      const TileOfC tile(config.tile_m, config.tile_n, config.waves, parts.columns(), place.row,
-                         place.column, place.rows);
-      finish(tile, groupsOf(sums), {},
+      const TileOfC tile(target().wave_size(), config.tile_m, config.tile_n, config.threads,
+                         parts.columns(), place.row, place.column, place.rows);
+      finish(tile, groupsOf(*gemmForm(problem, config, target()), sums), {},
              PartSums(parts, workspace, m).tile(place.part, place.row, place.column));
     }};
 
@@ -102,7 +103,8 @@ const Kernel gemmSum{kGemmSum.name(),
                        const Int32 rows = min(m - row, kSumTileM);
                        const PartsShape parts = partsShape(problem, config);
                        const auto tileOver = [&](std::int64_t n) {
-                         return TileOfC(kSumTileM, kSumTileN, kSumWaves, n, row, column, rows);
+                         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n,
+                                        row, column, rows);
                        };
                        const TileOfC tile = tileOver(problem.n);
                        finish(tile, PartSums(parts, workspace, m).total(tileOver(parts.columns())),
@@ -113,10 +115,10 @@ const Kernel gemmSum{kGemmSum.name(),
 } // namespace
 
 void Family<GemmProblem>::compile(const Compiler<GemmProblem> &compiler) {
-  const int threads = compiler.config().waves * 64;
+  const int threads = compiler.config().threads;
   if (compiler.config().split_k > 1) {
     compiler(kGemmParts, gemmParts, threads);
-    compiler(kGemmSum, gemmSum, kSumWaves * 64);
+    compiler(kGemmSum, gemmSum, kSumThreads);
   } else {
     compiler(kGemm, gemmKernel, threads);
   }

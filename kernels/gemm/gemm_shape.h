@@ -22,8 +22,12 @@ inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const Gemm
 /// The loop of a block, over its part of K.
 inline RingShape ringShape(const GemmProblem &problem, const GemmConfig &config,
                            const MatrixForm &form) {
-  return {form,          config.tile_m, config.tile_n,
-          config.tile_k, config.waves,  problem.k / config.split_k};
+  return {form,
+          config.tile_m,
+          config.tile_n,
+          config.tile_k,
+          config.threads / form.lanes,
+          problem.k / config.split_k};
 }
 /// The sums of the parts of K, if there are several.
 inline PartsShape partsShape(const GemmProblem &problem, const GemmConfig &config) {
@@ -34,8 +38,8 @@ inline std::int64_t tilesAcross(const GemmProblem &problem, const GemmConfig &co
   return (problem.n + config.tile_n - 1) / config.tile_n;
 }
 
-/// The tile of the kernel that adds the parts: a group of four columns for each thread.
-inline constexpr int kSumTileM = 16, kSumTileN = 64, kSumWaves = 4;
+/// The tile of the kernel that adds the parts: four or eight neighbours for each thread.
+inline constexpr int kSumTileM = 16, kSumTileN = 128, kSumThreads = 256;
 inline std::int64_t sumTilesAcross(const GemmProblem &problem) {
   return (problem.n + kSumTileN - 1) / kSumTileN;
 }

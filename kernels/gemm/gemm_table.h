@@ -9,29 +9,44 @@
 
 #include <flydsl/target.h>
 
+#include <span>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A tile of C, and the bytes of a row of A that a step loads.
+/// A tile of C, the bytes of a row of A that a step loads, and the threads that share it.
 struct GemmTile {
-  int m, n, bytesK;
+  int m, n, bytesK, threads;
 };
 /// From the largest to the smallest.
-inline constexpr GemmTile kGemmTiles[] = {
-    {128, 256, 128}, {128, 128, 128}, {64, 256, 128}, {64, 128, 128}, {32, 256, 128},
-    {64, 64, 256},   {32, 128, 256},  {32, 64, 512},  {16, 128, 256}, {16, 64, 512},
+inline constexpr GemmTile kCdnaTiles[] = {
+    {128, 256, 128, 256}, {128, 128, 128, 256}, {64, 256, 128, 256}, {64, 128, 128, 256},
+    {32, 256, 128, 256},  {64, 64, 256, 256},   {32, 128, 256, 256}, {32, 64, 512, 256},
+    {16, 128, 256, 256},  {16, 64, 512, 256},
 };
+/// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can name
+/// 256: tiles are smaller.
+inline constexpr GemmTile kRdnaTiles[] = {
+    {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
+    {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
+};
+inline std::span<const GemmTile> gemmTiles(const Target &target) {
+  if (target.has(Feature::mfma))
+    return kCdnaTiles;
+  return kRdnaTiles;
+}
 
-/// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X.
+/// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X,
+/// RX 7900 XTX and RX 9070 XT.
 struct GpuSize {
   flydsl::Family family;
   int computeUnits;
   int xcds; ///< dies with an L2 cache of their own to which blocks are dealt
 };
 inline constexpr GpuSize kGpuSizes[] = {
-    {flydsl::Family::cdna2, 104, 1},
-    {flydsl::Family::cdna3, 304, 8},
-    {flydsl::Family::cdna4, 256, 8},
+    {flydsl::Family::cdna2, 104, 1}, {flydsl::Family::cdna3, 304, 8},
+    {flydsl::Family::cdna4, 256, 8}, {flydsl::Family::rdna3, 96, 1},
+    {flydsl::Family::rdna4, 64, 1},
 };
 inline const GpuSize *gpuSize(const Target &target) {
   for (const GpuSize &size : kGpuSizes)

@@ -36,7 +36,7 @@ struct FLYDSL_API GemmProblem {
 struct FLYDSL_API GemmConfig {
   int tile_m = 128, tile_n = 128; ///< the tile of c that a block computes
   int tile_k = 64;                ///< elements of k that are loaded together
-  int waves = 4;                  ///< of a block, side by side along n
+  int threads = 256;              ///< of a block: waves, which lie side by side along n
   /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, and a
   /// second kernel adds them, always in the same order. K is a multiple of split_k * tile_k then.
   int split_k = 1;

@@ -16,7 +16,8 @@ namespace kernel_tests {
 struct HotLoop {
   int matrix = 0, ldsReads = 0, ldsWrites = 0, loads = 0, stores = 0, barriers = 0, waits = 0,
       scalar = 0;
-  int vector = 0; ///< vector instructions that are none of these
+  int invalidates = 0; ///< of caches, which belong to barriers on RDNA
+  int vector = 0;      ///< vector instructions that are none of these
   std::map<std::string, int> by = {};
 
   std::string str() const {
@@ -33,7 +34,8 @@ struct HotLoop {
        : begins("ds_write") || begins("ds_store")                 ? ldsWrites
        : begins("buffer_load") || begins("global_load")           ? loads
        : begins("buffer_store") || begins("global_store")         ? stores
-       : begins("s_barrier")                                      ? barriers
+       : begins("s_barrier") && !name.ends_with("_signal")        ? barriers
+       : name.ends_with("_inv")                                   ? invalidates
        : begins("s_wait")                                         ? waits
        : begins("s_")                                             ? scalar
                                                                   : vector);

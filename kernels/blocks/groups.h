@@ -1,0 +1,49 @@
+// Short vectors in pieces: parts of a vector, and vectors of parts.
+#pragma once
+
+#include <flydsl/flydsl.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The elements of a, then those of b. Both have 1, 2 or 4 elements.
+inline Vector joined(const Vector &a, const Vector &b) {
+  switch (a.size()) {
+  case 2:
+    return a.shuffle(b, {0, 1, 2, 3});
+  case 4:
+    return a.shuffle(b, {0, 1, 2, 3, 4, 5, 6, 7});
+  default:
+    throw Error("vectors of 2 or 4 elements are joined");
+  }
+}
+/// `size` elements, 2 or 4, from number `at` on.
+inline Vector part(const Vector &v, int at, int size) {
+  if (v.size() == size)
+    return v;
+  switch (size) {
+  case 2:
+    return v.shuffle(v, {at, at + 1});
+  case 4:
+    return v.shuffle(v, {at, at + 1, at + 2, at + 3});
+  default:
+    throw Error("parts of a vector have 2 or 4 elements");
+  }
+}
+
+/// Reads `count` neighbours, 2, 4 or 8, at `offset` bytes of a buffer, `width` at a time.
+inline Vector loadGroup(const Pointer &buffer, const Int32 &offset, DType dtype, int count,
+                        int width) {
+  if (count == width)
+    return rocdl::raw_buffer_load(buffer, offset, dtype, count);
+  const int half = count / 2;
+  const Int32 second = offset + half * dtype.bytes();
+  if (half == 1)
+    return Vector::of({rocdl::raw_buffer_load(buffer, offset, dtype),
+                       rocdl::raw_buffer_load(buffer, second, dtype)});
+  return joined(loadGroup(buffer, offset, dtype, half, width),
+                loadGroup(buffer, second, dtype, half, width));
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
