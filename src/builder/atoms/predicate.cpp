@@ -3,7 +3,7 @@
 
 #include "builder/atoms/specs.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/guard.h"
+#include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "layout/algebra.h"
 #include "layout/coord.h"
@@ -78,7 +78,7 @@ private:
   void findAxis() {
     const layout::Layout &all = layout::outermost(type_.getLayout());
     const layout::Layout call =
-        builder::guarded(loc_, [&] { return layout::coalesce(all.at(0).at(0)); });
+        builder::layoutErrorsAt(loc_, [&] { return layout::coalesce(all.at(0).at(0)); });
     const bool isRow =
         call.isLeaf() && call.stride().isBasis() && call.stride().leaf().withoutBasis().isStatic(1);
     if (!isRow)
@@ -150,7 +150,7 @@ Tensor ThrCopy::predicate(const Tensor &places, const IntTuple &shape, Straddlin
                          places.str(),
                      loc);
   const auto tiled = mlir::cast<fly::TiledCopyType>(builder::atomType(&t, handle(), loc));
-  const std::int64_t perCall = builder::guarded(
+  const std::int64_t perCall = builder::layoutErrorsAt(
       loc, [&] { return layout::size(tiled.getCopyAtom().getThrValLayoutRef().at(1)).value(); });
   const Tensor mine = partition_S(places, loc);
   const CallPlaces calls(t, mine, shape, perCall, loc);
