@@ -29,10 +29,13 @@ using RowValues = std::vector<Vector>;
 /// A thread of a block, and the row that it works on.
 class RowThread {
 public:
-  /// For the kernel's m rows, of which a block takes `rowsPerBlock(config)`.
+  /// For the kernel's m rows, of which a block takes `rowsPerBlock(config)`: those of its number.
   RowThread(const RowShape &row, const RowConfig &config, const Int32 &m)
+      : RowThread(row, config, m, Int32(block_idx().x * rowsPerBlock(config))) {}
+  /// The same with the first row of the block.
+  RowThread(const RowShape &row, const RowConfig &config, const Int32 &m, const Int32 &first)
       : shape_(row), config_(config), rows_(rowsPerBlock(config)), lane_(laneOf(config)),
-        row_(rowOf(config, rows_, m)), inside_(insideOf(config, rows_, m)) {
+        row_(rowOf(config, rows_, m, first)), inside_(insideOf(config, rows_, m, first)) {
     const std::int64_t wide = row.n / row.vector, threads = config.threads;
     for (std::int64_t first = 0; first < wide; first += threads)
       slots_.push_back({row.vector, Int64(first * row.vector),
@@ -71,6 +74,13 @@ public:
     });
   }
 
+  /// The values where the row is one of the kernel's, otherwise 0, for sums over rows.
+  Vector keepInside(const Vector &values) const {
+    if (!inside_)
+      return values;
+    const std::int64_t size = values.size();
+    return select(Vector::splat(*inside_, size), values, Vector::splat(0.0f, size, f32));
+  }
   /// Runs `body` by one thread of each row that there is.
   void once(const std::function<void()> &body) const {
     if_(inside_ ? Boolean((lane_ == 0) & *inside_) : Boolean(lane_ == 0), body);
@@ -97,16 +107,15 @@ private:
     const Int32 thread = thread_idx().x;
     return config.threads == config.block ? thread : Int32(thread % config.threads);
   }
-  static Int32 number(const RowConfig &config, int rows) {
-    const Int32 block = block_idx().x;
-    return rows == 1 ? block : Int32(block * rows + thread_idx().x / config.threads);
+  static Int32 number(const RowConfig &config, int rows, const Int32 &first) {
+    return rows == 1 ? first : Int32(first + thread_idx().x / config.threads);
   }
-  static Int32 rowOf(const RowConfig &config, int rows, const Int32 &m) {
-    const Int32 row = number(config, rows);
-    return rows == 1 ? row : Int32(min(row, m - 1));
+  static Int32 rowOf(const RowConfig &config, int rows, const Int32 &m, const Int32 &first) {
+    return rows == 1 ? first : Int32(min(number(config, rows, first), m - 1));
   }
-  static std::optional<Boolean> insideOf(const RowConfig &config, int rows, const Int32 &m) {
-    return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows) < m);
+  static std::optional<Boolean> insideOf(const RowConfig &config, int rows, const Int32 &m,
+                                         const Int32 &first) {
+    return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows, first) < m);
   }
 
   /// The bytes of elements, which are whole ones also where several elements share a byte.
@@ -193,6 +202,24 @@ public:
     thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
   }
 
+  /// The number of elements of the access.
+  std::int64_t size() const { return slot_.size; }
+  /// Writes to a vector of f32 that is the thread's own, whatever row it is at.
+  void storeShared(const Int64 &address, const Vector &values) const {
+    thread_.storeSlot(slot_, {address, Int64(0), f32}, address, values);
+  }
+  /// Adds to a vector of f32 that all threads of a column add to.
+  void atomicAddShared(const Int64 &address, const Vector &values) const {
+    const auto add = [&] {
+      const Pointer first = thread_.place(slot_, f32, address);
+      for (std::int64_t i = 0; i < values.size(); ++i)
+        atomic(AtomicOp::add, first + i, values.at(i));
+    };
+    if (slot_.valid)
+      if_(*slot_.valid, add);
+    else
+      add();
+  }
   /// Writes a number for each group of `lanes` neighbouring accesses, which has the same in all
   /// its threads; the row of `to` has one element for each group.
   void storeGroup(const RowMemory &to, int lanes, const Numeric &value) const {
@@ -255,22 +282,34 @@ public:
       : config_(config), again_(again) {}
 
   Numeric operator()(const Numeric &value, Reduction op) {
+    return (*this)(std::vector<Numeric>{value}, op).front();
+  }
+  /// Several values of one type by one exchange among the waves.
+  std::vector<Numeric> operator()(const std::vector<Numeric> &values, Reduction op) {
     const int wave = gpu::num_warp_threads();
+    std::vector<Numeric> parts;
+    for (const Numeric &value : values)
+      parts.push_back(
+          gpu::warp_reduce(value, op, config_.threads <= wave ? config_.threads : wave));
     if (config_.threads <= wave)
-      return gpu::warp_reduce(value, op, config_.threads);
+      return parts;
     // Each reduction has memory of its own, so that one barrier is enough.
-    const Numeric part = gpu::warp_reduce(value, op);
-    const int waves = config_.block / wave;
-    const DType dtype = value.dtype();
-    const Tensor parts =
-        make_view(shared_.allocate(waves * dtype.bytes(), 16).recast(dtype), make_layout(waves, 1));
+    const int waves = config_.block / wave, count = static_cast<int>(values.size());
+    const DType dtype = values.front().dtype();
+    const Pointer memory = shared_.allocate(waves * count * dtype.bytes(), 16).recast(dtype);
+    const Tensor all = make_view(memory, make_layout({waves, count}, {1, waves}));
     const Int32 thread = thread_idx().x;
-    if_(thread % wave == 0, [&] { parts(thread / wave) = part; });
+    if_(thread % wave == 0, [&] {
+      for (int i = 0; i < count; ++i)
+        all(thread / wave, i) = parts[static_cast<std::size_t>(i)];
+    });
     gpu::barrier();
-    const Numeric all = parts.load().reduce(op);
+    std::vector<Numeric> results;
+    for (int i = 0; i < count; ++i)
+      results.push_back(all(_, i).load().reduce(op));
     if (again_)
       gpu::barrier();
-    return all;
+    return results;
   }
   Numeric max(const Numeric &value) { return (*this)(value, Reduction::max); }
   Numeric add(const Numeric &value) { return (*this)(value, Reduction::add); }

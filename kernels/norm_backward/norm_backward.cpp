@@ -1,0 +1,164 @@
+#include "norm_backward/norm_backward_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Backward = Family<NormBackwardProblem>;
+
+/// A thread holds x, dy and the two sums in f32.
+constexpr RowLimits kLimits{.most = 16};
+constexpr int kMostPrograms = 4096;
+
+/// Up to so many rows, so many blocks: enough for all multiprocessors, few enough that the sums of
+/// the blocks are little beside the rows. (FlyDSL: as many as there are multiprocessors up to 2048
+/// rows, half as many more beyond.)
+struct ProgramRule {
+  std::int64_t rows;
+  int programs;
+};
+constexpr ProgramRule kProgramRules[] = {{64, 16}, {512, 128}, {2048, 256}, {INT64_MAX, 512}};
+
+/// Blocks of a call, and the partial sums of a column that they make.
+struct Shares {
+  std::int64_t blocks, sums;
+};
+Shares sharesOf(const NormBackwardConfig &config, std::int64_t m) {
+  const std::int64_t rows = config.block / config.threads, needed = (m + rows - 1) / rows;
+  const std::int64_t blocks = std::min<std::int64_t>(config.programs, needed);
+  return {blocks, config.atomic ? (m ? 1 : 0) : blocks * rows};
+}
+
+} // namespace
+
+Support Backward::supported(const NormBackwardProblem &problem, const Target &) {
+  for (const Support &answer :
+       {floatSupported("x", problem.x), floatSupported("weight", problem.weight),
+        floatSupported("dy", problem.dy), lengthSupported(problem.n),
+        alignSupported(problem.row_align)})
+    if (!answer)
+      return answer;
+  return {};
+}
+
+Support Backward::supported(const NormBackwardProblem &problem, const NormBackwardConfig &config,
+                            const Target &target) {
+  if (config.programs < 1 || config.programs > kMostPrograms)
+    return Support::no("programs=" + std::to_string(config.programs) + "; 1 to " +
+                       std::to_string(kMostPrograms) + " blocks share the rows");
+  return rowsSupported(rowShape(problem), rowConfig(config), kLimits, target);
+}
+
+NormBackwardConfig Backward::choose(const NormBackwardProblem &problem, std::int64_t m,
+                                    const Target &target) {
+  const RowConfig rows = chooseRows(rowShape(problem), kLimits, target);
+  const auto *rule = std::find_if(std::begin(kProgramRules), std::end(kProgramRules),
+                                  [&](const ProgramRule &r) { return m <= r.rows; });
+  return {rows.threads, rows.block, rows.resident, rule->programs, false};
+}
+
+std::vector<NormBackwardConfig> Backward::candidates(const NormBackwardProblem &problem,
+                                                     std::int64_t, const Target &target) {
+  std::vector<NormBackwardConfig> all;
+  for (const RowConfig &rows : rowCandidates(rowShape(problem), target))
+    for (int programs : {64, 256, 512, 1024})
+      for (bool atomic : {false, true})
+        all.push_back({rows.threads, rows.block, rows.resident, programs, atomic});
+  return all;
+}
+
+std::size_t Backward::workspaceBytes(const NormBackwardProblem &problem,
+                                     const NormBackwardConfig &config, std::int64_t m) {
+  return static_cast<std::size_t>(sharesOf(config, m).sums * problem.n * 4 *
+                                  (problem.bias ? 2 : 1));
+}
+
+std::vector<const AnyKernelName *> Backward::kernels(const NormBackwardProblem &,
+                                                     const NormBackwardConfig &config) {
+  if (addsToSums(config))
+    return {&kClearSums, &kNormBackward, &kFinish};
+  return {&kNormBackward, &kFinish};
+}
+
+void Backward::launch(const Call<NormBackwardProblem> &call) {
+  const NormBackwardProblem &problem = call.problem;
+  const NormBackwardConfig &config = call.config;
+  const NormBackwardArgs &args = call.args;
+  const Arguments arguments(FamilyOf<NormBackwardProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
+                     align = rowShape(problem).vector;
+  const auto matrix = [&](const TensorArg &tensor, const char *name, DType dtype) {
+    return arguments.matrix(tensor, {name, dtype, align}, m, n);
+  };
+  const std::int64_t apartX = matrix(args.x, "x", problem.x),
+                     apartDy = matrix(args.dy, "dy", problem.dy),
+                     apartDx = matrix(args.dx, "dx", problem.dy);
+  arguments.vector(args.weight, {"weight", problem.weight, align}, n);
+  arguments.vector(args.rstd, {"rstd", f32, 1}, m);
+  arguments.vector(args.dweight, {"dweight", problem.weight, 1}, n);
+  if (arguments.given(args.mean, "mean", problem.kind == NormKind::layer))
+    arguments.vector(*args.mean, {"mean", f32, 1}, m);
+  if (arguments.given(args.dbias, "dbias", problem.bias))
+    arguments.vector(*args.dbias, {"dbias", problem.weight, 1}, n);
+  std::int64_t apartIn = 0;
+  if (arguments.given(args.dresidual, "dresidual", problem.residual))
+    apartIn = matrix(*args.dresidual, "dresidual", problem.dy);
+  arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+
+  const Shares shares = sharesOf(config, m);
+  const std::int64_t sums = address(args.workspace);
+  const auto sumsOfColumn = static_cast<std::int32_t>(shares.sums);
+  std::size_t place = 0;
+  if (addsToSums(config)) {
+    const std::int64_t numbers = shares.sums * n * (problem.bias ? 2 : 1);
+    if (m)
+      call.launches.at(place,
+                       kClearSums)(call.on((numbers + kClearBlock - 1) / kClearBlock, kClearBlock),
+                                   call.where, sums, static_cast<std::int32_t>(numbers));
+    ++place;
+  }
+  if (m)
+    call.launches.at(place, kNormBackward)(
+        call.on(shares.blocks, config.block), call.where, address(args.x), address(args.weight),
+        address(args.dy), address(args.rstd), address(args.mean), address(args.dresidual),
+        address(args.dx), sums, apartX, apartDy, apartIn, apartDx, static_cast<std::int32_t>(m));
+  // Of no rows the sums are 0.
+  call.launches.at(place + 1, kFinish)(
+      call.on((n + kColumns - 1) / kColumns, kColumns * kThreadsOfColumn), call.where, sums,
+      address(args.dweight), address(args.dbias), sumsOfColumn);
+}
+
+NormBackwardArgs Backward::args(const NormBackwardProblem &problem,
+                                const NormBackwardConfig &config, std::int64_t m,
+                                const Sampler &sampler) {
+  const Extents matrix{m, problem.n}, columns{problem.n}, rows{m};
+  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
+                         Role role) -> std::optional<TensorArg> {
+    if (!needed)
+      return std::nullopt;
+    return sampler(name, dtype, shape, role);
+  };
+  const Extents bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, m))};
+  return {
+      .x = sampler("x", problem.x, matrix, Role::input),
+      .weight = sampler("weight", problem.weight, columns, Role::input),
+      .dy = sampler("dy", problem.dy, matrix, Role::input),
+      .rstd = sampler("rstd", f32, rows, Role::input),
+      .mean = maybe(problem.kind == NormKind::layer, "mean", f32, rows, Role::input),
+      .dresidual = maybe(problem.residual, "dresidual", problem.dy, matrix, Role::input),
+      .dx = sampler("dx", problem.dy, matrix, Role::output),
+      .dweight = sampler("dweight", problem.weight, columns, Role::output),
+      .dbias = maybe(problem.bias, "dbias", problem.weight, columns, Role::output),
+      .workspace = sampler("workspace", u8, bytes, Role::workspace),
+  };
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(NormBackwardProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

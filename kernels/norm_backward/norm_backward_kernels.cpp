@@ -1,0 +1,227 @@
+// The kernels of the norms' gradients. A block takes one row after another and adds its part of
+// dweight and dbias up; a last kernel adds the parts of all blocks, always in the same order.
+#include "blocks/row.h"
+#include "frame/compile.h"
+#include "norm_backward/norm_backward_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using SpecOf = Constexpr<Spec<NormBackwardProblem>>;
+using Cursor = RowThread::Cursor;
+
+Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
+
+/// The run-time arguments of the kernel over rows.
+struct Operands {
+  RowMemory x, dy, dresidual, dx;
+  Int64 weight, rstd, mean, sums;
+};
+
+/// The partial sums of one row of them: dweight's, then dbias's.
+class Sums {
+public:
+  /// `row` of all partial sums, `rows` of which are dweight's.
+  Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Int64 &address,
+       const Numeric &row, const Numeric &rows)
+      : config_(config), weight_{Int64(address + row.to(i64) * (problem.n * 4)), Int64(0), f32},
+        bias_{Int64(address + (row + rows).to(i64) * (problem.n * 4)), Int64(0), f32},
+        hasBias_(problem.bias) {}
+
+  /// Makes room for the sums of a slot of the thread, in the order of the slots.
+  void start(const RowThread &thread) {
+    thread.visit([&](const Cursor &at) {
+      sums_.emplace_back(Vector::splat(0.0f, at.size(), f32));
+      if (hasBias_)
+        sums_.emplace_back(Vector::splat(0.0f, at.size(), f32));
+    });
+  }
+  /// Adds to the sums of a slot, in registers or in memory.
+  void add(const Cursor &at, const Vector &dweight, const Vector &dbias) const {
+    if (config_.resident) {
+      const std::size_t place = at.slot() * (hasBias_ ? 2 : 1);
+      sums_[place] += dweight;
+      if (hasBias_)
+        sums_[place + 1] += dbias;
+      return;
+    }
+    toMemory(at, weight_, dweight);
+    if (hasBias_)
+      toMemory(at, bias_, dbias);
+  }
+  /// Writes the sums that are in registers.
+  void finish(const RowThread &thread) const {
+    if (!config_.resident)
+      return;
+    thread.visit([&](const Cursor &at) {
+      const std::size_t place = at.slot() * (hasBias_ ? 2 : 1);
+      const auto write = [&](const RowMemory &to, const Vector &values) {
+        if (config_.atomic)
+          at.atomicAddShared(to.address, values);
+        else
+          at.storeShared(to.address, values);
+      };
+      write(weight_, sums_[place].get());
+      if (hasBias_)
+        write(bias_, sums_[place + 1].get());
+    });
+  }
+
+private:
+  void toMemory(const Cursor &at, const RowMemory &to, const Vector &values) const {
+    if (config_.atomic)
+      at.atomicAddShared(to.address, values);
+    else
+      at.storeShared(to.address, at.loadShared(to.address, f32, 0) + values);
+  }
+  const NormBackwardConfig &config_;
+  RowMemory weight_, bias_;
+  bool hasBias_;
+  std::vector<Var<Vector>> sums_;
+};
+
+/// One row: its dx, and what it adds to the sums.
+void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &config,
+                 const RowThread &thread, const Operands &operands, const RowValues &weight,
+                 RowReduce &reduce, const Sums &sums) {
+  const bool centred = problem.kind == NormKind::layer, resident = config.resident;
+  const auto number = [&](const Int64 &vector) {
+    return Pointer::from_address(vector + thread.row().to(i64) * 4, f32).load();
+  };
+  const Numeric rstd = number(operands.rstd),
+                mean = centred ? number(operands.mean) : Numeric(Float32(0.0f));
+  const RowValues x = resident ? thread.load(operands.x, 0) : RowValues(),
+                  dy = resident ? thread.load(operands.dy, 0) : RowValues();
+  /// Of one access: xhat, which is 0 past the row, dy, and dy * weight.
+  struct Parts {
+    Vector xhat, dy, g;
+  };
+  const auto partsOf = [&](const Cursor &at) {
+    const Vector rawX = resident ? x[at.slot()] : at.load(operands.x, 0),
+                 rawDy = resident ? dy[at.slot()] : at.load(operands.dy, 0),
+                 w = resident ? weight[at.slot()]
+                              : at.loadShared(operands.weight, problem.weight, 0);
+    const Vector centre = centred ? wide(rawX) - mean : wide(rawX);
+    return Parts{at.keep(centre * rstd, 0), wide(rawDy), wide(rawDy) * wide(w)};
+  };
+  const auto each = [&](const std::function<void(const Cursor &)> &body) {
+    if (resident)
+      thread.visit(body);
+    else
+      thread.stream(body);
+  };
+
+  const Var projected(Float32{0.0f}), total(Float32{0.0f});
+  each([&](const Cursor &at) {
+    const Parts parts = partsOf(at);
+    projected += (parts.g * parts.xhat).reduce(Reduction::add);
+    if (centred)
+      total += parts.g.reduce(Reduction::add);
+  });
+  std::vector<Numeric> means{projected.get()};
+  if (centred)
+    means.push_back(total.get());
+  const float one = 1.0f / static_cast<float>(problem.n);
+  means = reduce(means, Reduction::add);
+  const Numeric along = means[0] * one, shift = centred ? means[1] * one : means[0];
+
+  each([&](const Cursor &at) {
+    const Parts parts = partsOf(at);
+    const Vector inner = parts.g - parts.xhat * along;
+    const Vector dx = (centred ? inner - shift : inner) * rstd;
+    at.store(operands.dx, problem.residual ? dx + wide(at.load(operands.dresidual, 0)) : dx);
+    sums.add(at, thread.keepInside(parts.dy * parts.xhat), thread.keepInside(parts.dy));
+  });
+}
+
+const Kernel backward{
+    kNormBackward.name(), [](Int64 x, Int64 weight, Int64 dy, Int64 rstd, Int64 mean,
+                             Int64 dresidual, Int64 dx, Int64 sums, Int64 apartX, Int64 apartDy,
+                             Int64 apartIn, Int64 apartDx, Int32 m, SpecOf spec) {
+      const auto &[problem, config] = spec.value();
+      const Operands operands{.x = {x, apartX, problem.x},
+                              .dy = {dy, apartDy, problem.dy},
+                              .dresidual = {dresidual, apartIn, problem.dy},
+                              .dx = {dx, apartDx, problem.dy},
+                              .weight = weight,
+                              .rstd = rstd,
+                              .mean = mean,
+                              .sums = sums};
+      const RowConfig rows = rowConfig(config);
+      const int ofBlock = RowThread::rowsPerBlock(rows);
+      const Int32 block = block_idx().x, blocks = grid_dim().x;
+      const RowThread any(rowShape(problem), rows, m);
+      const Numeric group = thread_idx().x / config.threads;
+      Sums parts(problem, config, sums,
+                 config.atomic ? Numeric(Int32(0)) : Numeric(block * ofBlock + group),
+                 config.atomic ? Numeric(Int32(1)) : Numeric(blocks * ofBlock));
+      RowValues columns;
+      if (config.resident) {
+        parts.start(any);
+        columns = any.loadShared(weight, problem.weight, 0);
+      }
+      RowReduce reduce(rows, /*again=*/true);
+      for (Int32 first : range(block * ofBlock, m, blocks * ofBlock)) {
+        const RowThread thread(rowShape(problem), rows, m, Int32(first));
+        backwardRow(problem, config, thread, operands, columns, reduce, parts);
+      }
+      parts.finish(any);
+    }};
+
+const Kernel clear{kClearSums.name(), [](Int64 sums, Int32 count, SpecOf) {
+                     const Numeric i = block_idx().x * kClearBlock + thread_idx().x;
+                     if_(i < count, [&] {
+                       Pointer::from_address(sums + i.to(i64) * 4, f32).store(Float32(0.0f));
+                     });
+                   }};
+
+/// One column of partial sums, of which each of its threads adds every kThreadsOfColumn-th.
+void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t n,
+                  const Numeric &column, const Numeric &rows, SharedAllocator &shared) {
+  const Numeric inside = min(column, static_cast<std::int32_t>(n - 1));
+  const Int32 thread = thread_idx().x;
+  const Var sum(Float32{0.0f});
+  for (Int32 row : range(thread / kColumns, rows, kThreadsOfColumn))
+    sum += Pointer::from_address(sums + (row.to(i64) * n + inside.to(i64)) * 4, f32).load();
+  const Tensor parts = make_view(shared.allocate(kColumns * kThreadsOfColumn * 4).recast(f32),
+                                 make_layout({kColumns, kThreadsOfColumn}, {1, kColumns}));
+  parts(thread % kColumns, thread / kColumns) = sum.get();
+  gpu::barrier();
+  if_((thread < kColumns) & (column < static_cast<std::int32_t>(n)), [&] {
+    std::vector<Numeric> all;
+    for (int i = 0; i < kThreadsOfColumn; ++i)
+      all.push_back(parts(thread, i));
+    const Numeric total =
+        combine(all, [](const Numeric &a, const Numeric &b) { return Numeric(a + b); });
+    Pointer::from_address(to + column.to(i64) * (dtype.bits() / 8), dtype)
+        .store(dtype == f32 ? total : total.to(dtype));
+  });
+}
+
+const Kernel finish{kFinish.name(),
+                    [](Int64 sums, Int64 dweight, Int64 dbias, Int32 rows, SpecOf spec) {
+                      const NormBackwardProblem &problem = spec->problem;
+                      const Numeric column = block_idx().x * kColumns + thread_idx().x % kColumns;
+                      SharedAllocator shared;
+                      finishColumn(sums, dweight, problem.weight, problem.n, column, rows, shared);
+                      if (problem.bias)
+                        finishColumn(Int64(sums + rows.to(i64) * (problem.n * 4)), dbias,
+                                     problem.weight, problem.n, column, rows, shared);
+                    }};
+
+} // namespace
+
+void Family<NormBackwardProblem>::compile(const Compiler<NormBackwardProblem> &compiler) {
+  if (addsToSums(compiler.config()))
+    compiler(kClearSums, clear, kClearBlock);
+  compiler(kNormBackward, backward, compiler.config().block);
+  compiler(kFinish, finish, kColumns * kThreadsOfColumn);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(NormBackwardProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
