@@ -202,6 +202,10 @@ public:
     thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
   }
 
+  /// The element of the row that the access begins with.
+  Numeric column() const { return slot_.first + (thread_.lane_ * slot_.size).to(i64); }
+  /// Whether the access is in the row; none: always.
+  const std::optional<Boolean> &valid() const { return slot_.valid; }
   /// The number of elements of the access.
   std::int64_t size() const { return slot_.size; }
   /// Writes to a vector of f32 that is the thread's own, whatever row it is at.

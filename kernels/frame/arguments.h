@@ -8,6 +8,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -48,6 +49,28 @@ public:
       failStride(tensor, expected);
     checkRows(tensor, expected, distance);
     return distance;
+  }
+  /// Checks a matrix of shape (m, n) without gaps.
+  void compact(const TensorArg &tensor, const Expected &expected, std::int64_t m,
+               std::int64_t n) const {
+    if (matrix(tensor, expected, m, n) != n && m > 1) [[unlikely]]
+      fail(std::string(expected.name) + " has gaps between its rows; it is contiguous");
+  }
+  /// Checks m matrices of shape (k, n) with contiguous rows, and returns the distances of matrices
+  /// and of rows in elements.
+  std::pair<std::int64_t, std::int64_t> matrices(const TensorArg &tensor, const Expected &expected,
+                                                 std::int64_t m, std::int64_t k,
+                                                 std::int64_t n) const {
+    if (tensor.rank() != 3 || tensor.shape()[0] != m || tensor.shape()[1] != k ||
+        tensor.shape()[2] != n) [[unlikely]]
+      failShape(tensor, expected, {m, k, n});
+    if (n > 1 && tensor.strides()[2] != 1) [[unlikely]]
+      failStride(tensor, expected);
+    const std::int64_t matrices = m > 1 ? tensor.strides()[0] : 0,
+                       rows = k > 1 ? tensor.strides()[1] : 0;
+    checkRows(tensor, expected, matrices);
+    checkRows(tensor, expected, rows);
+    return {matrices, rows};
   }
   /// Checks a contiguous vector of n elements.
   void vector(const TensorArg &tensor, const Expected &expected, std::int64_t n) const {

@@ -1,0 +1,68 @@
+// The kernel that sums a token's expert outputs: all rows of a token are loaded before the first is
+// added.
+#include "blocks/row.h"
+#include "frame/compile.h"
+#include "moe_reduce/moe_reduce_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Cursor = RowThread::Cursor;
+
+const Kernel reduce{
+    kMoeReduce.name(),
+    [](Int64 x, Int64 weights, Int64 mask, Int64 y, Int64 apartTokens, Int64 apartRows,
+       Int64 apartY, Int32 m, Constexpr<Spec<MoeReduceProblem>> spec) {
+      const auto &[problem, config] = spec.value();
+      const RowThread thread(rowShape(problem), config, m);
+      const auto number = [&](const Int64 &matrix, DType dtype, int k) {
+        const Numeric at = thread.row().to(i64) * problem.topk + k;
+        return Pointer::from_address(matrix + at * (dtype.bits() / 8), dtype).load();
+      };
+      std::vector<Numeric> factors;
+      std::vector<Boolean> wanted;
+      for (int k = 0; k < problem.topk; ++k) {
+        if (problem.weights)
+          factors.push_back(number(weights, f32, k));
+        if (problem.mask)
+          wanted.push_back(number(mask, u8, k) != UInt8(0));
+      }
+      const auto token = [&](const Cursor &at) {
+        std::vector<Vector> rows;
+        for (int k = 0; k < problem.topk; ++k) {
+          const std::size_t i = static_cast<std::size_t>(k);
+          const RowMemory row{Int64(x + apartRows * (k * problem.x.bytes())), apartTokens,
+                              problem.x};
+          const auto load = [&] { return at.load(row, 0); };
+          rows.push_back(
+              problem.mask
+                  ? if_(wanted[i], load, [&] { return Vector::splat(0.0f, at.size(), problem.x); })
+                  : load());
+        }
+        std::vector<Vector> sums;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const Vector wide = rows[i].dtype() == f32 ? rows[i] : rows[i].to(f32);
+          const Vector term = problem.weights ? wide * factors[i] : wide;
+          sums.push_back(sums.empty() ? term : sums.back() + term);
+        }
+        at.store({y, apartY, problem.y}, sums.back());
+      };
+      if (config.resident)
+        thread.visit(token);
+      else
+        thread.stream(token);
+    }};
+
+} // namespace
+
+void Family<MoeReduceProblem>::compile(const Compiler<MoeReduceProblem> &compiler) {
+  compiler(kMoeReduce, reduce, compiler.config().block);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(MoeReduceProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,98 @@
+#include "topk_gating/topk_gating_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Gating = Family<TopkGatingProblem>;
+
+constexpr RowLimits kLimits{.most = 64};
+constexpr std::int64_t kMostExperts = 2048; // 64 for each lane of a wave of 32
+constexpr int kMostChosen = 64;
+
+/// Up to so many experts of a thread, one more thread costs more than it saves. (FlyDSL: 16.)
+constexpr std::int64_t kExpertsOfThread = 16;
+
+} // namespace
+
+Support Gating::supported(const TopkGatingProblem &problem, const Target &) {
+  for (const Support &answer :
+       {floatSupported("logits", problem.logits), alignSupported(problem.row_align)})
+    if (!answer)
+      return answer;
+  if (problem.experts < 1 || problem.experts > kMostExperts)
+    return Support::no("experts is " + std::to_string(problem.experts) + "; 1 to " +
+                       std::to_string(kMostExperts) + " are supported");
+  const std::int64_t most = std::min<std::int64_t>(problem.experts, kMostChosen);
+  if (problem.topk < 1 || problem.topk > most)
+    return Support::no("topk is " + std::to_string(problem.topk) + "; 1 to " +
+                       std::to_string(most) + " of " + std::to_string(problem.experts) +
+                       " experts can be chosen");
+  return {};
+}
+
+Support Gating::supported(const TopkGatingProblem &problem, const RowConfig &config,
+                          const Target &target) {
+  if (config.threads > target.wave_size() || !config.resident)
+    return Support::no("threads=" + std::to_string(config.threads) +
+                       " resident=" + (config.resident ? "true" : "false") +
+                       ": the logits of a token stay in the registers of a part of a wave");
+  return rowsSupported(rowShape(problem), config, kLimits, target);
+}
+
+RowConfig Gating::choose(const TopkGatingProblem &problem, std::int64_t, const Target &target) {
+  RowConfig config{.threads = 1, .block = 256, .resident = true};
+  while (config.threads < target.wave_size() &&
+         rowShape(problem).perThread(config.threads) > kExpertsOfThread)
+    config.threads *= 2;
+  return config;
+}
+
+std::vector<RowConfig> Gating::candidates(const TopkGatingProblem &problem, std::int64_t,
+                                          const Target &target) {
+  return rowCandidates(rowShape(problem), target);
+}
+
+void Gating::launch(const Call<TopkGatingProblem> &call) {
+  const TopkGatingProblem &problem = call.problem;
+  const TopkGatingArgs &args = call.args;
+  const Arguments arguments(FamilyOf<TopkGatingProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.logits, "logits"), k = problem.topk;
+  const std::int64_t apart = arguments.matrix(
+      args.logits, {"logits", problem.logits, rowShape(problem).vector}, m, problem.experts);
+  arguments.compact(args.weights, {"weights", f32, 1}, m, k);
+  arguments.compact(args.ids, {"ids", i32, 1}, m, k);
+  if (arguments.given(args.source_rows, "source_rows", problem.source_rows)) {
+    arguments.compact(*args.source_rows, {"source_rows", i32, 1}, m, k);
+    if (m * k > 0x7fffffff)
+      arguments.fail("the rows of " + std::to_string(m) + " tokens for " + std::to_string(k) +
+                     " experts each have numbers past 32 bits");
+  }
+  if (m == 0)
+    return;
+  const std::int64_t rows = call.config.block / call.config.threads;
+  call.launches.at(0, kTopkGating)(call.on((m + rows - 1) / rows, call.config.block), call.where,
+                                   address(args.logits), address(args.weights), address(args.ids),
+                                   address(args.source_rows), apart, static_cast<std::int32_t>(m));
+}
+
+TopkGatingArgs Gating::args(const TopkGatingProblem &problem, const RowConfig &, std::int64_t m,
+                            const Sampler &sampler) {
+  const Extents logits{m, problem.experts}, chosen{m, problem.topk};
+  TopkGatingArgs args{.logits = sampler("logits", problem.logits, logits, Role::input),
+                      .weights = sampler("weights", f32, chosen, Role::output),
+                      .ids = sampler("ids", i32, chosen, Role::output)};
+  if (problem.source_rows)
+    args.source_rows = sampler("source_rows", i32, chosen, Role::output);
+  return args;
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(TopkGatingProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
