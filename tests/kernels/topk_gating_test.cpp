@@ -34,8 +34,10 @@ void expectGating(const TopkGatingProblem &problem, std::int64_t m, std::vector<
         std::span(logits).subspan(std::size_t(t * experts), std::size_t(experts));
     std::vector<int> order(row.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return row[std::size_t(a)] > row[std::size_t(b)]; });
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      const double left = row[std::size_t(a)], right = row[std::size_t(b)];
+      return left > right || (left == right && a < b);
+    });
     const double largest = row[std::size_t(order[0])];
     double sum = 0, chosen = 0;
     for (double v : row)

@@ -1,0 +1,129 @@
+// Numbers of an element type on the host: how they are rounded, written and read.
+#pragma once
+
+#include <flydsl/device_array.h>
+#include <flydsl/dtype.h>
+#include <flydsl/error.h>
+#include <flydsl/host_float.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::host {
+
+/// Calls f with a value of the C++ type that holds an element of `dtype`.
+template <class F> auto withType(DType dtype, F f) {
+  using enum DType::Kind;
+  switch (dtype.kind()) {
+  case f32:
+    return f(float());
+  case f16:
+    return f(half_t());
+  case bf16:
+    return f(bfloat16_t());
+  case f8E4M3FN:
+    return f(float8_e4m3fn_t());
+  case f8E4M3FNUZ:
+    return f(float8_e4m3fnuz_t());
+  case f8E5M2:
+    return f(float8_e5m2_t());
+  case f8E5M2FNUZ:
+    return f(float8_e5m2fnuz_t());
+  case i8:
+    return f(std::int8_t());
+  case u8:
+    return f(std::uint8_t());
+  case i32:
+    return f(std::int32_t());
+  case i64:
+    return f(std::int64_t());
+  default:
+    throw Error("numbers of this type are not made on the host");
+  }
+}
+
+/// The bytes of values, each rounded to the type.
+inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> values) {
+  return withType(dtype, [&]<class T>(T) {
+    std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const T value = static_cast<T>(values[i]);
+      std::memcpy(&bytes[i * sizeof(T)], &value, sizeof value);
+    }
+    return bytes;
+  });
+}
+/// The values of bytes.
+inline std::vector<double> decode(DType dtype, std::span<const std::uint8_t> bytes) {
+  return withType(dtype, [&]<class T>(T value) {
+    std::vector<double> values(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::memcpy(&value, &bytes[i * sizeof(T)], sizeof value);
+      values[i] = static_cast<double>(value);
+    }
+    return values;
+  });
+}
+/// Random numbers of a seed, the same on every machine: floats in [-1, 1), integers from -8 to 7,
+/// unsigned ones from 0 to 15.
+inline std::vector<double> randomValues(DType dtype, std::int64_t count, std::uint64_t seed) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t bits = detail::randomBits(seed, i);
+    if (dtype.is_float())
+      values[i] = static_cast<double>(bits >> 11) * 0x1p-52 - 1;
+    else
+      values[i] = static_cast<double>(bits >> 60) - (dtype.is_signed() ? 8 : 0);
+  }
+  return values;
+}
+/// Half of the distance of neighbours, relative to a number in the normal range: 2^-p for p bits of
+/// precision. It is what rounding to the type may add.
+inline double unit(DType dtype) {
+  using enum DType::Kind;
+  switch (dtype.kind()) {
+  case f32:
+    return 0x1p-24;
+  case f16:
+    return 0x1p-11;
+  case bf16:
+    return 0x1p-8;
+  case f8E4M3FN:
+  case f8E4M3FNUZ:
+    return 0x1p-4;
+  case f8E5M2:
+  case f8E5M2FNUZ:
+    return 0x1p-3;
+  default:
+    throw Error("no float");
+  }
+}
+/// What rounding may add near 0: half of the smallest subnormal number, or all of the smallest
+/// normal one in f32, because kernels may flush f32's subnormal numbers.
+inline double underflow(DType dtype) {
+  using enum DType::Kind;
+  switch (dtype.kind()) {
+  case f32:
+  case bf16:
+    return 0x1p-126;
+  case f16:
+    return 0x1p-25;
+  case f8E4M3FN:
+    return 0x1p-10;
+  case f8E4M3FNUZ:
+    return 0x1p-11;
+  case f8E5M2:
+    return 0x1p-17;
+  case f8E5M2FNUZ:
+    return 0x1p-18;
+  default:
+    throw Error("no float");
+  }
+}
+
+} // namespace kernels::host
+FLYDSL_NAMESPACE_END

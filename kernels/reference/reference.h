@@ -1,0 +1,45 @@
+// What the row families must give, in double precision on the host, and how far a kernel may be from
+// it. `fly-kernels run` checks by it.
+#pragma once
+
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/softmax_backward.h>
+#include <flydsl/kernels/topk_gating.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+
+/// The values of each input, by the name of its field in Args.
+using Inputs = std::map<std::string, std::vector<double>>;
+/// The values of an output, and how far a kernel may be from each.
+struct Expected {
+  std::vector<double> values, bound;
+};
+using Outputs = std::map<std::string, Expected>;
+
+Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardConfig &config,
+                 std::int64_t m, const Inputs &inputs);
+Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const NormBackwardProblem &problem, const NormBackwardConfig &config,
+                 std::int64_t m, const Inputs &inputs);
+/// Blocks give nothing: their scales and 4-bit numbers are bits, not values.
+Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,160 @@
+#include "family.h"
+
+#include "host/values.h"
+
+#include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/weight.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fly_kernels {
+namespace {
+
+namespace reference = fk::reference;
+
+/// Operands in device memory; the inputs' values are kept for the reference.
+class Memory {
+public:
+  fk::Sampler sampler() {
+    return [this](const char *name, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
+      return make(name, dtype, shape, role);
+    };
+  }
+  const reference::Inputs &inputs() const { return inputs_; }
+  /// The values of an output.
+  std::vector<double> values(const std::string &name) const {
+    for (const Output &output : outputs_)
+      if (output.name == name)
+        return fk::host::decode(output.dtype, output.memory->to_host());
+    throw fx::Error("there is no output " + name);
+  }
+
+private:
+  struct Output {
+    std::string name;
+    fx::DType dtype;
+    std::shared_ptr<fx::DeviceArray<std::uint8_t>> memory;
+  };
+  fx::TensorArg make(const char *name, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
+    std::int64_t elements = 1;
+    for (std::int64_t extent : shape)
+      elements *= extent;
+    auto memory = std::make_shared<fx::DeviceArray<std::uint8_t>>(
+        fx::Extents{(elements * dtype.memory_bits() + 7) / 8});
+    if (role == fk::Role::input) {
+      const auto bytes =
+          fk::host::encode(dtype, fk::host::randomValues(dtype, elements, outputs_.size() + 1));
+      memory->copy_from(bytes);
+      inputs_[name] = fk::host::decode(dtype, bytes);
+    } else {
+      memory->poison();
+    }
+    outputs_.push_back({name, dtype, memory});
+    return fx::tensor(static_cast<void *>(memory->data()), dtype, shape);
+  }
+  std::vector<Output> outputs_; ///< inputs too, which only have to live
+  reference::Inputs inputs_;
+};
+
+template <class P> class FamilyOf final : public Family {
+  using C = fk::ConfigOf<P>;
+  static P problemOf(const fx::Config &problem) { return fx::from_config<P>(problem); }
+
+public:
+  std::string name() const override { return std::string(fk::FamilyOf<P>::name); }
+  fx::Config defaults() const override { return fx::to_config(P{}); }
+  fk::Support supported(const fx::Config &problem, const fx::Target &target) const override {
+    return fk::supported(problemOf(problem), target);
+  }
+  std::vector<fx::Config> configs(const fx::Config &problem, std::int64_t m,
+                                  const fx::Target &target) const override {
+    std::vector<fx::Config> all;
+    for (const C &config : fk::configs(problemOf(problem), m, target))
+      all.push_back(fx::to_config(config));
+    return all;
+  }
+  std::vector<fx::Executable> code(const fx::Config &problem, const fx::Config &config,
+                                   const fx::Target &target) const override {
+    return fk::Plan<P>(problemOf(problem), fx::from_config<C>(config), target).executables();
+  }
+  RunReport run(const fx::Config &named, const std::optional<fx::Config> &given,
+                std::int64_t m) const override {
+    const P problem = problemOf(named);
+    const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
+    const fk::Plan<P> plan(problem, config);
+    Memory memory;
+    const auto args = fk::make_args(problem, config, m, memory.sampler());
+    RunReport report{.config = fx::to_config(config)};
+    const fx::Stream stream;
+    report.microseconds = time([&] { plan(args, stream); }, stream);
+    if constexpr (requires { reference::expected(problem, config, m, memory.inputs()); })
+      for (const auto &[output, expected] :
+           reference::expected(problem, config, m, memory.inputs()))
+        compare(report, output, memory.values(output), expected);
+    return report;
+  }
+  fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
+                          const fx::AutotuneOptions &options) const override {
+    return fk::tune(problemOf(problem), m, options).details;
+  }
+  void write(const fx::Config &problem, const fx::Config &config, const std::string &path,
+             const std::string &arch, bool append) const override {
+    fk::export_aot(problemOf(problem), fx::from_config<C>(config), path,
+                   {.archs = {arch}, .append = append});
+  }
+
+private:
+  template <class F> static double time(F launch, const fx::Stream &stream) {
+    if (fx::Device::current().is_emulator()) {
+      double sum = 0;
+      for (const fx::LaunchCounters &one : fx::Device::current().count_launches([&] {
+             launch();
+             stream.synchronize();
+           }))
+        sum += one.estimate.microseconds;
+      return sum;
+    }
+    constexpr int kRuns = 20;
+    fx::Event start, end;
+    launch(); // loads the code
+    start.record(stream);
+    for (int i = 0; i < kRuns; ++i)
+      launch();
+    end.record(stream);
+    end.synchronize();
+    return double(end.milliseconds_since(start)) * 1000 / kRuns;
+  }
+  static void compare(RunReport &report, const std::string &output, const std::vector<double> &got,
+                      const reference::Expected &expected) {
+    if (got.size() != expected.values.size())
+      throw fx::Error("the reference of " + output + " has another size than the output");
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double off = std::fabs(got[i] - expected.values[i]), bound = expected.bound[i];
+      const double part = off == 0     ? 0
+                          : bound == 0 ? HUGE_VAL
+                                       : (std::isnan(off) ? HUGE_VAL : off / bound);
+      if (!report.worst || part > *report.worst) {
+        report.worst = part;
+        report.worst_output = output + "[" + std::to_string(i) + "]";
+      }
+    }
+  }
+};
+
+} // namespace
+
+std::vector<std::unique_ptr<Family>> families() {
+  std::vector<std::unique_ptr<Family>> all;
+  const auto add = [&]<class... P>(std::type_identity<P>...) {
+    (..., all.push_back(std::make_unique<FamilyOf<P>>()));
+  };
+  add(std::type_identity<fk::GemmProblem>(), std::type_identity<fk::MoeReduceProblem>(),
+      std::type_identity<fk::NormProblem>(), std::type_identity<fk::NormBackwardProblem>(),
+      std::type_identity<fk::QuantiseProblem>(), std::type_identity<fk::SoftmaxProblem>(),
+      std::type_identity<fk::SoftmaxBackwardProblem>(), std::type_identity<fk::TopkGatingProblem>(),
+      std::type_identity<fk::WeightProblem>());
+  return all;
+}
+
+} // namespace fly_kernels

@@ -1,0 +1,49 @@
+// A family of the kernel library as the tool sees it: problems and configurations are named values.
+#pragma once
+
+#include "reference/reference.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/operands.h>
+
+#include <memory>
+#include <optional>
+
+namespace fly_kernels {
+
+namespace fx = flydsl;
+namespace fk = flydsl::kernels;
+
+/// What a run gave.
+struct RunReport {
+  fx::Config config;
+  double microseconds = 0;          ///< of one run, estimated on the emulator
+  std::optional<double> worst = {}; ///< of all outputs, error over bound; none: not checked
+  std::string worst_output = {};
+};
+
+/// What the tool asks of a family.
+class Family {
+public:
+  virtual ~Family() = default;
+  virtual std::string name() const = 0;
+  /// The fields of a problem with their defaults.
+  virtual fx::Config defaults() const = 0;
+  virtual fk::Support supported(const fx::Config &problem, const fx::Target &target) const = 0;
+  virtual std::vector<fx::Config> configs(const fx::Config &problem, std::int64_t m,
+                                          const fx::Target &target) const = 0;
+  virtual std::vector<fx::Executable> code(const fx::Config &problem, const fx::Config &config,
+                                           const fx::Target &target) const = 0;
+  virtual RunReport run(const fx::Config &problem, const std::optional<fx::Config> &config,
+                        std::int64_t m) const = 0;
+  virtual fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
+                                  const fx::AutotuneOptions &options) const = 0;
+  virtual void write(const fx::Config &problem, const fx::Config &config, const std::string &path,
+                     const std::string &arch, bool append) const = 0;
+};
+
+/// All families of the library, by name.
+std::vector<std::unique_ptr<Family>> families();
+
+} // namespace fly_kernels
