@@ -23,6 +23,9 @@ std::vector<Page> pages() {
   for (const auto &entry : fs::directory_iterator(root / "docs"))
     if (entry.path().extension() == ".md")
       all.push_back(readPage(entry.path()));
+  for (const auto &entry : fs::directory_iterator(root / "docs/kernels"))
+    all.push_back(readPage(entry.path()));
+  all.push_back(readPage(root / "kernels/README.md"));
   std::sort(all.begin(), all.end(), [](auto &a, auto &b) { return a.path < b.path; });
   return all;
 }

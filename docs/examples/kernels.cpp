@@ -1,0 +1,81 @@
+// Examples of docs/kernels.md.
+#include "example.h"
+
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+
+#include <cmath>
+#include <filesystem>
+
+// region: namespaces
+namespace fx = flydsl;
+namespace fk = flydsl::kernels;
+// endregion
+
+TEST_CASE("a plan for a norm with a residual") {
+  const std::int64_t tokens = 6;
+  // region: plan
+  // Once, when the model is loaded: what is fixed in it.
+  const fk::NormProblem problem{.x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = 512,
+                                .eps = 1e-6, .residual = true};
+  const fk::NormPlan norm(problem, fk::choose(problem, /*m=*/256));
+  // endregion
+  fx::DeviceArray<fx::bfloat16_t> x({tokens, 512}), residual({tokens, 512}), weight({512}),
+      y({tokens, 512});
+  x.fill(fx::bfloat16_t(1));
+  residual.fill(fx::bfloat16_t(2));
+  weight.fill(fx::bfloat16_t(0.5f));
+  fx::Stream stream;
+  // region: call
+  // At each step: any number of rows. residual becomes x + residual, y its norm.
+  norm({.x = x, .weight = weight, .residual = residual, .y = y, .residual_out = residual}, stream);
+  // endregion
+  stream.synchronize();
+  CHECK(float(residual.to_host()[7]) == 3);
+  CHECK(float(y.to_host()[7]) == 0.5f);
+}
+
+TEST_CASE("what is supported, and why not") {
+  // region: supported
+  const fk::NormProblem problem{.x = fx::f16, .y = fx::i8, .n = 4096};
+  const fk::Support answer = fk::supported(problem, fx::Target::parse("gfx942"));
+  CHECK(!answer);
+  CHECK(answer.why == "y is of type i8; f32, f16 and bf16 are supported");
+  // endregion
+}
+
+TEST_CASE("the caller owns the workspace") {
+  const std::int64_t m = 4;
+  fx::DeviceArray<fx::half_t> x({m, 64}), dy({m, 64}), dx({m, 64}), weight({64}), dweight({64});
+  fx::DeviceArray<float> rstd({m});
+  x.fill(fx::half_t(1));
+  dy.fill(fx::half_t(1));
+  weight.fill(fx::half_t(1));
+  rstd.fill(1);
+  // region: workspace
+  const fk::NormBackwardProblem problem{.n = 64};
+  const auto config = fk::choose(problem, m);
+  const fk::NormBackwardPlan backward(problem, config);
+  fx::DeviceArray<std::uint8_t> workspace({fk::workspace_bytes(problem, config, m)});
+  backward({.x = x, .weight = weight, .dy = dy, .rstd = rstd, .dx = dx, .dweight = dweight,
+            .workspace = workspace});
+  // endregion
+  fx::Device::current().synchronize();
+  CHECK(float(dweight.to_host()[3]) == 4);
+  CHECK(float(dx.to_host()[3]) == 0);
+}
+
+TEST_CASE("plans ahead of time") {
+  const std::string path = example::scratchPath("plans.flyaot");
+  // region: file
+  const fk::NormProblem problem{.n = 256};
+  const auto config = fk::choose(problem, 64, fx::Target::parse("gfx942"));
+  fk::export_aot(problem, config, path, {.archs = {"gfx942", "gfx1201"}, .append = true});
+
+  const auto plan = fk::NormPlan::load(fx::load_aot(path), problem, config);
+  // endregion
+  CHECK(plan.problem() == problem);
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".lock");
+}
