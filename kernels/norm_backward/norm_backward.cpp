@@ -20,7 +20,7 @@ struct ProgramRule {
   std::int64_t rows;
   int programs;
 };
-constexpr ProgramRule kProgramRules[] = {{64, 16}, {512, 128}, {2048, 256}, {INT64_MAX, 512}};
+constexpr ProgramRule kProgramRules[] = {{64, 32}, {512, 128}, {2048, 256}, {INT64_MAX, 512}};
 
 /// Blocks of a call, and the partial sums of a column that they make.
 struct Shares {
@@ -64,7 +64,7 @@ std::vector<NormBackwardConfig> Backward::candidates(const NormBackwardProblem &
                                                      std::int64_t, const Target &target) {
   std::vector<NormBackwardConfig> all;
   for (const RowConfig &rows : rowCandidates(rowShape(problem), target))
-    for (int programs : {64, 256, 512, 1024})
+    for (int programs : {128, 256, 512})
       for (bool atomic : {false, true})
         all.push_back({rows.threads, rows.block, rows.resident, programs, atomic});
   return all;

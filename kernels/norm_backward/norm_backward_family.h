@@ -36,8 +36,9 @@ inline RowConfig rowConfig(const NormBackwardConfig &config) {
 inline bool addsToSums(const NormBackwardConfig &config) {
   return config.atomic || !config.resident;
 }
-/// Columns of a block of the kernel that adds the partial sums up, and its threads for each.
-inline constexpr int kColumns = 64, kThreadsOfColumn = 4;
+/// Columns of a block of the kernel that adds the partial sums up, its threads for each, and the
+/// sums that a thread loads at a time.
+inline constexpr int kColumns = 64, kThreadsOfColumn = 16, kLoadsOfColumn = 8;
 /// Threads of a block that clears.
 inline constexpr int kClearBlock = 256;
 

@@ -181,9 +181,18 @@ void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t 
                   const Numeric &column, const Numeric &rows, SharedAllocator &shared) {
   const Numeric inside = min(column, static_cast<std::int32_t>(n - 1));
   const Int32 thread = thread_idx().x;
+  const auto plus = [](const Numeric &a, const Numeric &b) { return Numeric(a + b); };
   const Var sum(Float32{0.0f});
-  for (Int32 row : range(thread / kColumns, rows, kThreadsOfColumn))
-    sum += Pointer::from_address(sums + (row.to(i64) * n + inside.to(i64)) * 4, f32).load();
+  for (Int32 row : range(thread / kColumns, rows, kThreadsOfColumn * kLoadsOfColumn)) {
+    std::vector<Numeric> values;
+    for (int i = 0; i < kLoadsOfColumn; ++i) {
+      const Numeric wanted = row + i * kThreadsOfColumn;
+      const Numeric at = min(wanted, rows - 1).to(i64) * n + inside.to(i64);
+      const Numeric value = Pointer::from_address(sums + at * 4, f32).load();
+      values.push_back(select(wanted < rows, value, Float32(0.0f)));
+    }
+    sum += combine(values, plus);
+  }
   const Tensor parts = make_view(shared.allocate(kColumns * kThreadsOfColumn * 4).recast(f32),
                                  make_layout({kColumns, kThreadsOfColumn}, {1, kColumns}));
   parts(thread % kColumns, thread / kColumns) = sum.get();
@@ -192,8 +201,7 @@ void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t 
     std::vector<Numeric> all;
     for (int i = 0; i < kThreadsOfColumn; ++i)
       all.push_back(parts(thread, i));
-    const Numeric total =
-        combine(all, [](const Numeric &a, const Numeric &b) { return Numeric(a + b); });
+    const Numeric total = combine(all, plus);
     Pointer::from_address(to + column.to(i64) * (dtype.bits() / 8), dtype)
         .store(dtype == f32 ? total : total.to(dtype));
   });

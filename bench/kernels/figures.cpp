@@ -1,0 +1,114 @@
+// Figures of the row families' kernels, as rows of the table in bench/kernels/README.md: registers,
+// waves a SIMD, instructions of a wave by class, bytes over the least that must be moved, and the
+// emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
+#include <flydsl/flydsl.h>
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/operands.h>
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/softmax_backward.h>
+#include <flydsl/kernels/topk_gating.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace fx = flydsl;
+namespace fk = flydsl::kernels;
+
+namespace {
+
+/// Zeroed operands of a call, and the bytes of its inputs and outputs.
+class Operands {
+public:
+  fk::Sampler sampler() {
+    return [this](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
+      std::int64_t elements = 1;
+      for (std::int64_t extent : shape)
+        elements *= extent;
+      const std::int64_t size = elements * dtype.memory_bits() / 8;
+      memory_.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{size}));
+      memory_.back()->fill(0);
+      if (role != fk::Role::workspace)
+        bytes += static_cast<std::uint64_t>(size);
+      return fx::tensor(static_cast<void *>(memory_.back()->data()), dtype, shape);
+    };
+  }
+  std::uint64_t bytes = 0;
+
+private:
+  std::vector<std::unique_ptr<fx::DeviceArray<std::uint8_t>>> memory_;
+};
+
+template <class P> void row(const char *what, const P &problem, std::int64_t m) {
+  const auto config = fk::choose(problem, m);
+  const fk::Plan<P> plan(problem, config);
+  Operands operands;
+  const auto args = fk::make_args(problem, config, m, operands.sampler());
+  const fx::Stream stream;
+  const auto launches = fx::Device::current().count_launches([&] {
+    plan(args, stream);
+    stream.synchronize();
+  });
+  double milliseconds = 0;
+  unsigned registers = 0;
+  for (const fx::Executable &code : plan.executables()) {
+    milliseconds += code.trace_milliseconds() + code.compile_milliseconds();
+    registers = std::max(registers, code.registers());
+  }
+  std::uint64_t touched = 0, vector = 0, scalar = 0, memory = 0, lds = 0, waves = 0;
+  double estimate = 0, resident = 0;
+  for (const fx::LaunchCounters &launch : launches) {
+    touched += launch["globalBytesTouched"];
+    vector += launch["SQ_INSTS_VALU"];
+    scalar += launch["SQ_INSTS_SALU"];
+    memory += launch["SQ_INSTS_VMEM"];
+    lds += launch["SQ_INSTS_LDS"];
+    waves = std::max(waves, launch["SQ_WAVES"]);
+    estimate += launch.estimate.microseconds;
+    resident = launch.estimate.waves_per_simd;
+  }
+  const auto each = [&](std::uint64_t count) { return double(count) / double(waves); };
+  std::printf("| %s | %u | %.0f | %.0f | %.0f | %.1f | %.1f | %.3f | %.1f | %.0f |\n", what,
+              registers, resident, each(vector), each(scalar), each(memory), each(lds),
+              double(touched) / double(operands.bytes), estimate, milliseconds);
+}
+
+} // namespace
+
+int main() {
+  std::printf("%s\n\n", fx::Device::current().str().c_str());
+  std::printf(
+      "| kernel | registers | waves a SIMD | vector | scalar | memory | LDS | bytes / least "
+      "| us | trace and compile, ms |\n|---|---|---|---|---|---|---|---|---|---|\n");
+  const std::int64_t m = 512;
+  using fx::bf16, fx::f32, fx::i8;
+  row("softmax bf16, n = 4096", fk::SoftmaxProblem{.x = bf16, .y = bf16, .n = 4096}, m);
+  row("softmax f32, n = 8192", fk::SoftmaxProblem{.x = f32, .y = f32, .n = 8192}, m);
+  row("softmax backward bf16, n = 4096",
+      fk::SoftmaxBackwardProblem{.y = bf16, .dy = bf16, .dx = bf16, .n = 4096}, m);
+  fk::NormProblem norm{.x = bf16, .weight = bf16, .y = bf16, .n = 4096};
+  row("RMS norm bf16, n = 4096", norm, m);
+  norm.residual = true;
+  row("RMS norm bf16 + residual, n = 4096", norm, m);
+  norm = {
+      .kind = fk::NormKind::layer, .x = bf16, .weight = bf16, .y = bf16, .n = 8192, .bias = true};
+  row("layer norm bf16, n = 8192", norm, m);
+  norm.y = i8;
+  norm.residual = norm.smooth = true;
+  norm.quantise = fk::Quantisation::row;
+  row("layer norm bf16 + residual to i8 by row, smooth, n = 8192", norm, m);
+  row("RMS norm backward bf16, n = 4096",
+      fk::NormBackwardProblem{.x = bf16, .weight = bf16, .dy = bf16, .n = 4096}, m);
+  row("quantise bf16 to i8 by row, n = 4096", fk::QuantiseProblem{.x = bf16, .q = i8, .n = 4096},
+      m);
+  row("quantise bf16 to MX f8E4M3FN, n = 4096",
+      fk::QuantiseProblem{.x = bf16, .q = fx::f8E4M3FN, .n = 4096, .scale = fk::ScaleOf::block}, m);
+  row("MoE reduce bf16, topk = 8, n = 7168",
+      fk::MoeReduceProblem{.x = bf16, .y = bf16, .n = 7168, .topk = 8}, m / 8);
+  row("top-k gating bf16, 8 of 256",
+      fk::TopkGatingProblem{.logits = bf16, .experts = 256, .topk = 8}, m);
+}
