@@ -46,71 +46,71 @@ constexpr int kChunk = 32;
 struct U32 {
   using type = uint32_t;
   static constexpr Type kInd = Type::B32;
-  static constexpr int kBits = 32;
+  static constexpr int bits = 32;
 };
 struct I32 {
   using type = int32_t;
   static constexpr Type kInd = Type::B32;
-  static constexpr int kBits = 32;
+  static constexpr int bits = 32;
 };
 struct F32 {
   using type = float;
   static constexpr Type kInd = Type::F32;
-  static constexpr int kBits = 32;
+  static constexpr int bits = 32;
 };
 struct U64 {
   using type = uint64_t;
   static constexpr Type kInd = Type::B64;
-  static constexpr int kBits = 64;
+  static constexpr int bits = 64;
 };
 struct I64 {
   using type = int64_t;
   static constexpr Type kInd = Type::B64;
-  static constexpr int kBits = 64;
+  static constexpr int bits = 64;
 };
 struct F64 {
   using type = double;
   static constexpr Type kInd = Type::F64;
-  static constexpr int kBits = 64;
+  static constexpr int bits = 64;
 };
 struct U16 {
   using type = uint16_t;
   static constexpr Type kInd = Type::B16;
-  static constexpr int kBits = 16;
+  static constexpr int bits = 16;
 };
 struct I16 {
   using type = int16_t;
   static constexpr Type kInd = Type::B16;
-  static constexpr int kBits = 16;
+  static constexpr int bits = 16;
 };
 /// A half; the lane function computes in float, and the result is rounded once.
 struct F16 {
   using type = float;
   static constexpr Type kInd = Type::F16;
-  static constexpr int kBits = 16;
+  static constexpr int bits = 16;
 };
 /// The bits of a half.
 struct H16 {
   using type = uint16_t;
   static constexpr Type kInd = Type::F16;
-  static constexpr int kBits = 16;
+  static constexpr int bits = 16;
 };
 /// The bits of a half that follow MODE's denormals, as operations do that choose among operands.
 struct N16 {
   using type = uint16_t;
   static constexpr Type kInd = Type::F16;
-  static constexpr int kBits = 16;
+  static constexpr int bits = 16;
 };
 /// The bits of a float: constants expand as for floats.
 struct B32F {
   using type = uint32_t;
   static constexpr Type kInd = Type::F32;
-  static constexpr int kBits = 32;
+  static constexpr int bits = 32;
 };
 struct B64F {
   using type = uint64_t;
   static constexpr Type kInd = Type::F64;
-  static constexpr int kBits = 64;
+  static constexpr int bits = 64;
 };
 
 template <class To, class From> inline To bitCast(From x) {
@@ -262,7 +262,7 @@ inline const uint32_t *raw32(const Wave &w, const Operand &o, unsigned c, uint32
 template <class T>
 __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const Operand &o,
                                                            unsigned c, typename T::type *buf) {
-  if constexpr (T::kBits == 32) {
+  if constexpr (T::bits == 32) {
     auto *out = reinterpret_cast<uint32_t *>(buf);
     const uint32_t *in = raw32(w, o, c, out);
     uint32_t keep = o.flags & kAbs ? 0x7fffffffu : ~0u, flip = o.flags & kNeg ? 0x80000000u : 0;
@@ -272,7 +272,7 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
       FLYEMU_EACH (i)
         out[i] = flushBits(out[i]);
     return buf;
-  } else if constexpr (T::kBits == 64) {
+  } else if constexpr (T::bits == 64) {
     uint64_t keep = o.flags & kAbs ? ~(uint64_t(1) << 63) : ~uint64_t(0);
     uint64_t flip = o.flags & kNeg ? uint64_t(1) << 63 : 0;
     auto *out = reinterpret_cast<uint64_t *>(buf);
@@ -311,7 +311,7 @@ __attribute__((noinline)) const typename T::type *fetchAny(const Wave &w, const 
 template <class T>
 __attribute__((always_inline)) inline const typename T::type *
 fetch(const Wave &w, const Operand &o, unsigned c, typename T::type *buf) {
-  if constexpr (T::kBits == 32)
+  if constexpr (T::bits == 32)
     if (__builtin_expect(o.kind == Kind::Vgpr && !(o.flags & (kNeg | kAbs)) &&
                              (!std::is_same_v<T, F32> || w.plainFloat),
                          1))
@@ -389,17 +389,17 @@ inline void store(const Wave &w, const Inst &inst, unsigned c, uint32_t m, typen
   }
   if constexpr (std::is_same_v<T, F32> || std::is_same_v<T, F64> || std::is_same_v<T, N16>) {
     if (flushes<T>(w, 2)) {
-      using Bits = std::conditional_t<T::kBits == 32, uint32_t,
-                                      std::conditional_t<T::kBits == 64, uint64_t, uint16_t>>;
+      using Bits = std::conditional_t<T::bits == 32, uint32_t,
+                                      std::conditional_t<T::bits == 64, uint64_t, uint16_t>>;
       auto *bits = reinterpret_cast<Bits *>(r);
       FLYEMU_EACH (i)
         bits[i] = flushBits(bits[i]);
     }
   }
   uint32_t *row = w.row(inst.dst.index) + c * kChunk;
-  if constexpr (T::kBits == 32) {
+  if constexpr (T::bits == 32) {
     storeRow(row, reinterpret_cast<const uint32_t *>(r), m);
-  } else if constexpr (T::kBits == 64) {
+  } else if constexpr (T::bits == 64) {
     alignas(64) uint32_t lo[kChunk], hi[kChunk];
     auto *in = reinterpret_cast<const uint64_t *>(r);
     FLYEMU_EACH (i) {
