@@ -18,26 +18,28 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 struct Comgr {
+// NOLINTBEGIN(readability-identifier-naming): comgr's names
 #define FLYDSL_COMGR_FUNCTIONS(X)                                                                  \
-  X(getIsaCount)                                                                                   \
-  X(getIsaName)                                                                                    \
-  X(createData)                                                                                    \
-  X(releaseData)                                                                                   \
-  X(setData)                                                                                       \
-  X(setDataName)                                                                                   \
-  X(getData)                                                                                       \
-  X(createDataSet)                                                                                 \
-  X(destroyDataSet)                                                                                \
-  X(dataSetAdd)                                                                                    \
-  X(actionDataGetData)                                                                             \
-  X(createActionInfo)                                                                              \
-  X(destroyActionInfo)                                                                             \
-  X(actionInfoSetIsaName)                                                                          \
-  X(actionInfoSetLogging)                                                                          \
-  X(doAction)
+  X(get_isa_count)                                                                                 \
+  X(get_isa_name)                                                                                  \
+  X(create_data)                                                                                   \
+  X(release_data)                                                                                  \
+  X(set_data)                                                                                      \
+  X(set_data_name)                                                                                 \
+  X(get_data)                                                                                      \
+  X(create_data_set)                                                                               \
+  X(destroy_data_set)                                                                              \
+  X(data_set_add)                                                                                  \
+  X(action_data_get_data)                                                                          \
+  X(create_action_info)                                                                            \
+  X(destroy_action_info)                                                                           \
+  X(action_info_set_isa_name)                                                                      \
+  X(action_info_set_logging)                                                                       \
+  X(do_action)
 #define FLYDSL_DECLARE(name) decltype(&amd_comgr_##name) name = nullptr;
   FLYDSL_COMGR_FUNCTIONS(FLYDSL_DECLARE)
 #undef FLYDSL_DECLARE
+  // NOLINTEND(readability-identifier-naming)
 
   bool loaded = false;
   std::vector<std::string> isas;
@@ -58,11 +60,11 @@ struct Comgr {
     FLYDSL_COMGR_FUNCTIONS(FLYDSL_LOAD)
 #undef FLYDSL_LOAD
     std::size_t count = 0;
-    if (!complete || getIsaCount(&count) != AMD_COMGR_STATUS_SUCCESS)
+    if (!complete || get_isa_count(&count) != AMD_COMGR_STATUS_SUCCESS)
       return;
     for (std::size_t i = 0; i < count; ++i) {
       const char *name = nullptr;
-      if (getIsaName(i, &name) == AMD_COMGR_STATUS_SUCCESS && name)
+      if (get_isa_name(i, &name) == AMD_COMGR_STATUS_SUCCESS && name)
         isas.emplace_back(name);
     }
     loaded = true;
@@ -86,32 +88,33 @@ struct Session {
   explicit Session(const Comgr &api) : api(api) {}
   ~Session() {
     if (result.handle)
-      api.releaseData(result);
+      api.release_data(result);
     if (object.handle)
-      api.releaseData(object);
+      api.release_data(object);
     if (info.handle)
-      api.destroyActionInfo(info);
+      api.destroy_action_info(info);
     if (out.handle)
-      api.destroyDataSet(out);
+      api.destroy_data_set(out);
     if (in.handle)
-      api.destroyDataSet(in);
+      api.destroy_data_set(in);
   }
 
   bool run(std::span<const char> bytes, const std::string &isa, Bytes &linked) {
     auto ok = [](amd_comgr_status_t status) { return status == AMD_COMGR_STATUS_SUCCESS; };
     std::size_t size = 0;
-    if (!ok(api.createDataSet(&in)) || !ok(api.createDataSet(&out)) ||
-        !ok(api.createData(AMD_COMGR_DATA_KIND_RELOCATABLE, &object)) ||
-        !ok(api.setData(object, bytes.size(), bytes.data())) ||
-        !ok(api.setDataName(object, "kernel.o")) || !ok(api.dataSetAdd(in, object)) ||
-        !ok(api.createActionInfo(&info)) || !ok(api.actionInfoSetIsaName(info, isa.c_str())) ||
-        !ok(api.actionInfoSetLogging(info, false)) ||
-        !ok(api.doAction(AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE, info, in, out)) ||
-        !ok(api.actionDataGetData(out, AMD_COMGR_DATA_KIND_EXECUTABLE, 0, &result)) ||
-        !ok(api.getData(result, &size, nullptr)) || size == 0)
+    if (!ok(api.create_data_set(&in)) || !ok(api.create_data_set(&out)) ||
+        !ok(api.create_data(AMD_COMGR_DATA_KIND_RELOCATABLE, &object)) ||
+        !ok(api.set_data(object, bytes.size(), bytes.data())) ||
+        !ok(api.set_data_name(object, "kernel.o")) || !ok(api.data_set_add(in, object)) ||
+        !ok(api.create_action_info(&info)) ||
+        !ok(api.action_info_set_isa_name(info, isa.c_str())) ||
+        !ok(api.action_info_set_logging(info, false)) ||
+        !ok(api.do_action(AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE, info, in, out)) ||
+        !ok(api.action_data_get_data(out, AMD_COMGR_DATA_KIND_EXECUTABLE, 0, &result)) ||
+        !ok(api.get_data(result, &size, nullptr)) || size == 0)
       return false;
     linked.resize(size);
-    return ok(api.getData(result, &size, reinterpret_cast<char *>(linked.data())));
+    return ok(api.get_data(result, &size, reinterpret_cast<char *>(linked.data())));
   }
 };
 
