@@ -66,7 +66,7 @@ std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
       break;
     case pointerTag:
       type.kind = ArgType::Kind::pointer;
-      type.dtype = DType(static_cast<DType::Kind>(field(head, dtypeAt, 0xff)));
+      type.dtype = DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)));
       break;
     case staticTag:
       type.kind = ArgType::Kind::staticValue;
