@@ -133,8 +133,8 @@ TEST_CASE("a device's target id has the switchable features of the table of proc
   for (const Processor &processor : flydsl::detail::processors()) {
     INFO(processor.name);
     const loader::TargetId id = loader::deviceTarget(processor.name);
-    CHECK((id.sramecc != loader::Feature::Unsupported) == processor.switches.sramecc);
-    CHECK((id.xnack != loader::Feature::Unsupported) == processor.switches.xnack);
+    CHECK((id.sramecc != loader::FeatureState::Unsupported) == processor.switches.sramecc);
+    CHECK((id.xnack != loader::FeatureState::Unsupported) == processor.switches.xnack);
     CHECK(flydsl::Target::parse(id.str()).id() == id.str());
   }
 }
@@ -150,9 +150,9 @@ TEST_CASE("LLVM's target parser has the loader's processors, with the same switc
     REQUIRE(kind != llvm::AMDGPU::GK_NONE);
     const unsigned features = llvm::AMDGPU::getArchAttrAMDGCN(kind);
     const loader::TargetId id = loader::deviceTarget(name);
-    CHECK((id.sramecc != loader::Feature::Unsupported) ==
+    CHECK((id.sramecc != loader::FeatureState::Unsupported) ==
           ((features & llvm::AMDGPU::FEATURE_SRAMECC) != 0));
-    CHECK((id.xnack != loader::Feature::Unsupported) ==
+    CHECK((id.xnack != loader::FeatureState::Unsupported) ==
           ((features & llvm::AMDGPU::FEATURE_XNACK) != 0));
     ++compared;
   }
