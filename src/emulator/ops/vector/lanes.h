@@ -45,71 +45,71 @@ constexpr int kChunk = 32;
 // Operand tags: the type that a lane function sees, and how it lies in registers.
 struct U32 {
   using type = uint32_t;
-  static constexpr Type kInd = Type::B32;
+  static constexpr Type kind = Type::B32;
   static constexpr int bits = 32;
 };
 struct I32 {
   using type = int32_t;
-  static constexpr Type kInd = Type::B32;
+  static constexpr Type kind = Type::B32;
   static constexpr int bits = 32;
 };
 struct F32 {
   using type = float;
-  static constexpr Type kInd = Type::F32;
+  static constexpr Type kind = Type::F32;
   static constexpr int bits = 32;
 };
 struct U64 {
   using type = uint64_t;
-  static constexpr Type kInd = Type::B64;
+  static constexpr Type kind = Type::B64;
   static constexpr int bits = 64;
 };
 struct I64 {
   using type = int64_t;
-  static constexpr Type kInd = Type::B64;
+  static constexpr Type kind = Type::B64;
   static constexpr int bits = 64;
 };
 struct F64 {
   using type = double;
-  static constexpr Type kInd = Type::F64;
+  static constexpr Type kind = Type::F64;
   static constexpr int bits = 64;
 };
 struct U16 {
   using type = uint16_t;
-  static constexpr Type kInd = Type::B16;
+  static constexpr Type kind = Type::B16;
   static constexpr int bits = 16;
 };
 struct I16 {
   using type = int16_t;
-  static constexpr Type kInd = Type::B16;
+  static constexpr Type kind = Type::B16;
   static constexpr int bits = 16;
 };
 /// A half; the lane function computes in float, and the result is rounded once.
 struct F16 {
   using type = float;
-  static constexpr Type kInd = Type::F16;
+  static constexpr Type kind = Type::F16;
   static constexpr int bits = 16;
 };
 /// The bits of a half.
 struct H16 {
   using type = uint16_t;
-  static constexpr Type kInd = Type::F16;
+  static constexpr Type kind = Type::F16;
   static constexpr int bits = 16;
 };
 /// The bits of a half that follow MODE's denormals, as operations do that choose among operands.
 struct N16 {
   using type = uint16_t;
-  static constexpr Type kInd = Type::F16;
+  static constexpr Type kind = Type::F16;
   static constexpr int bits = 16;
 };
 /// The bits of a float: constants expand as for floats.
 struct B32F {
   using type = uint32_t;
-  static constexpr Type kInd = Type::F32;
+  static constexpr Type kind = Type::F32;
   static constexpr int bits = 32;
 };
 struct B64F {
   using type = uint64_t;
-  static constexpr Type kInd = Type::F64;
+  static constexpr Type kind = Type::F64;
   static constexpr int bits = 64;
 };
 
