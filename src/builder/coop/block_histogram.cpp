@@ -26,19 +26,18 @@ BlockHistogram::BlockHistogram(int threads, int bins, BlockHistogramAlgorithm al
 
 namespace {
 
-/// A histogram's sort, and room for the sorted items.
+/// A histogram's sort, and in the same memory the sorted items.
 struct SortRoom {
   BlockRadixSort sort;
   int bits;
-  Plan plan;
-  std::size_t storage, tile;
+  Plan tile;
 
   /// One value more than there are bins is sorted: items that do not count.
   SortRoom(int threads, int bins, int items, Loc loc)
       : sort(u32, threads, items, 4, loc), bits(std::bit_width(static_cast<unsigned>(bins))) {
-    storage = plan.add(sort.storage());
-    tile = plan.add(u32, std::int64_t(threads) * items);
+    tile.add(u32, std::int64_t(threads) * items);
   }
+  StorageSize storage() const { return sort.storage() | tile.size(); }
 };
 
 } // namespace
@@ -50,7 +49,7 @@ BlockHistogram::BlockHistogram(int threads, int bins, BlockHistogramAlgorithm al
   items_ = items_per_thread;
   expectSomeItems(loc);
   if (algorithm == BlockHistogramAlgorithm::sort)
-    storage_ = SortRoom(threads, bins, items_, loc).plan.size();
+    storage_ = SortRoom(threads, bins, items_, loc).storage();
 }
 
 void BlockHistogram::expectCounts(const Tensor &counts, Loc loc) const {
@@ -96,9 +95,9 @@ void BlockHistogram::countSorted(const Items &items, const IntTuple *valid, cons
     keys.push_back(UInt32(key.number()));
   }
   const std::vector<UInt32> sorted =
-      room.sort(keys, room.plan.storageIn(storage, room.storage, loc),
-                {.end_bit = room.bits, .striped = true}, loc);
-  const SharedValues tile = room.plan.in(storage, room.tile, loc);
+      room.sort(keys, storage, {.end_bit = room.bits, .striped = true}, loc);
+  gpu::barrier(loc); // before the sort's memory is written again
+  const SharedValues tile = room.tile.in(storage, 0, loc);
   for (int i = 0; i < items_; ++i)
     tile.store(thread.number() + i * threads_, {sorted[static_cast<std::size_t>(i)].handle()});
   gpu::barrier(loc);

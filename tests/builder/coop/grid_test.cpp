@@ -276,6 +276,8 @@ void expectSequences(const Point &p) {
   CHECK(got.done());
 }
 
+/// Whether a block's shared memory has room for a tile, with the places that are left out in it.
+bool fitsMoves(const Point &p) { return p.tile() * p.dtype().bytes() <= 62 * 1024; }
 /// Whether a block's shared memory has room for the sorts: eight bytes and their number, padded.
 bool fitsSorts(const Point &p) { return p.tile() * (p.dtype().bytes() + 4) < 48 * 1024; }
 
@@ -284,8 +286,11 @@ bool fitsSorts(const Point &p) { return p.tile() * (p.dtype().bytes() + 4) < 48 
 TEST_CASE("Collectives of a block: each size with each number of items, the types in turn") {
   int at = 0;
   for (int threads : kThreads)
-    for (int items = 1; items <= 9; ++items, ++at)
-      expectMoves({threads, items, at * 5 % 12, at / 3 % 2 == 1, at % 2 == 1});
+    for (int items = 1; items <= 9; ++items, ++at) {
+      const Point p{threads, items, at * 5 % 12, at / 3 % 2 == 1, at % 2 == 1};
+      if (fitsMoves(p))
+        expectMoves(p);
+    }
 }
 
 TEST_CASE("Sorts of a block: each type, each number of items, the sizes in turn") {
@@ -310,7 +315,8 @@ TEST_CASE("Collectives of a block over the whole grid", "[.grid]") {
       for (int type = 0; type < 12; ++type)
         for (int way = 0; way < 4; ++way) {
           const Point p{threads, items, type, way % 2 == 1, way / 2 == 1};
-          expectMoves(p);
+          if (fitsMoves(p))
+            expectMoves(p);
           if (fitsSorts(p)) {
             expectSorts(p);
             expectSequences(p);

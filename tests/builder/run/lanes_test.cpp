@@ -113,3 +113,26 @@ TEST_CASE("AMD's lane instructions move values as documented") {
   }
   CHECK(wrong == 0);
 }
+
+// LLVM 22 folds the move between lanes into v_mad_i64_i32 and v_mad_u64_u32, which have no such form on
+// RDNA.
+TEST_CASE("What another lane brings is multiplied, and widened, on every target") {
+  auto h = run::values<std::int64_t>("dpp_operands", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
+    // The thread's number, of which the compiler knows no range.
+    const fx::Numeric t = fx::rocdl::ds_bpermute(fx::gpu::lane_id() * 4, tid);
+    auto below = [&](int factor) { // one move for each use
+      const fx::Numeric x = t * factor;
+      return fx::rocdl::update_dpp(x, x, 0x111, 0xf, 0xf, true); // row_shr:1
+    };
+    out(tid, 0) = (below(3) * t + (t ^ 9)).to(fx::i64);
+    out(tid, 1) = below(5).to(fx::i64) * t.to(fx::i64) + tid.to(fx::i64);
+    out(tid, 2) = below(7).to(fx::f64).to(fx::i64);
+  });
+  int wrong = 0;
+  for (int t = 0; t < 64; ++t) {
+    auto below = [&](std::int64_t factor) { return t % 16 ? (t - 1) * factor : 0; };
+    const auto row = h.begin() + 3 * t;
+    wrong += row[0] != below(3) * t + (t ^ 9) || row[1] != below(5) * t + t || row[2] != below(7);
+  }
+  CHECK(wrong == 0);
+}
