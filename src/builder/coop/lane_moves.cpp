@@ -111,7 +111,8 @@ Fields lastOfOtherRow(const Fields &value, Loc loc) {
 
 Lanes::Lanes(const char *what, int width, Loc loc)
     : width_(gpu::impl::groupWidth(width, loc)), wave_(gpu::num_warp_threads(loc)),
-      rowsByDpp_(target(loc).has(feature::dpp_across_rows)), loc_(loc),
+      rowsByDpp_(target(loc).has(feature::dpp_across_rows)),
+      swapsRows_(target(loc).has(feature::permlane_swap)), loc_(loc),
       laneOfWave_(gpu::lane_id(loc), loc),
       lane_(width_ == wave_ ? laneOfWave_ : laneOfWave_ & (width_ - 1)) {
   gpu::impl::expectFullGroups(what, width_, loc);
@@ -211,6 +212,16 @@ Fields Lanes::across(const Fields &value, int mask) const {
     return byDpp(byDpp(value, kRowHalfMirror, loc_), kQuadMirror, loc_);
   if (mask == 16 && !rowsByDpp_)
     return sameOfOtherRow(value, loc_);
+  if (mask >= 16 && swapsRows_) {
+    // With the same value twice, the first result has that of the lower rows in both, the second that
+    // of the upper ones.
+    const Expr isUpper = (laneOfWave_ & mask) != 0;
+    return moved(value, loc_, [&](const Numeric &word) {
+      const auto [lower, upper] = mask == 16 ? rocdl::permlane16_swap(word, word, loc_)
+                                             : rocdl::permlane32_swap(word, word, loc_);
+      return select(isUpper, Expr(lower, loc_), Expr(upper, loc_)).number();
+    });
+  }
   if (mask >= 32)
     return byCrossbar(value, laneOfWave_ ^ mask);
   // Within 32 lanes ds_swizzle needs no register with the lane's number: bits 10 to 14 of its offset

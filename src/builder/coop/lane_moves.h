@@ -10,8 +10,9 @@ namespace coop::impl {
 ///
 /// AMD's waves consist of rows of 16 lanes. Within a row, values move by DPP, an operand of vector
 /// instructions, on all targets. Between rows, CDNA has DPP controls too (row_bcast, wave_shr; "DPP"
-/// in the CDNA3 ISA manual), and RDNA, whose waves have two rows, has v_permlanex16. What neither
-/// does goes through ds_bpermute, LDS's crossbar.
+/// in the CDNA3 ISA manual), and RDNA, whose waves have two rows, has v_permlanex16; gfx950 swaps rows
+/// and halves (v_permlane16_swap, v_permlane32_swap). What none of these does goes through
+/// ds_bpermute, LDS's crossbar.
 class Lanes {
 public:
   /// Groups of `width` lanes, checked; 0: the wave.
@@ -57,7 +58,7 @@ public:
 
 private:
   int width_, wave_;
-  bool rowsByDpp_;
+  bool rowsByDpp_, swapsRows_;
   Loc loc_;
   Expr laneOfWave_, lane_;
 };
