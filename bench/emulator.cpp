@@ -1,7 +1,7 @@
 // Wave instructions per second of one core of the emulator, by class, and a launch of many small
 // workgroups.
-#include "../tests/support/assemble.h"
 #include "../tests/emulator/ops/waves/wave_test.h"
+#include "../tests/support/assemble.h"
 
 #include "emulator/core/dispatch.h"
 #include "emulator/observe/run_dispatch.h"
@@ -53,12 +53,15 @@ struct Looped {
   }
 };
 
-void run(benchmark::State &state, const char *text, bool counters = false, unsigned checks = 0) {
+void run(benchmark::State &state, const char *text, bool counters = false, unsigned checks = 0,
+         bool fastMatrix = false) {
   Looped l(text);
   Options options;
   options.threads = 1;
   options.counters = counters;
   options.checks = checks;
+  options.landLate = checks & kCheckWait;
+  options.fastMatrix = fastMatrix;
   for (auto _ : state)
     if (!runDispatch(l.launch, l.map, options).ok)
       state.SkipWithError("the wave faulted");
@@ -93,8 +96,12 @@ BENCHMARK_CAPTURE(run, mfma_32x32x8_f16,
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
                   "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
+BENCHMARK_CAPTURE(run, mfma_32x32x8_f16_fast,
+                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]", false, 0, true);
+BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8_fast,
+                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]", false, 0, true);
 // The same with counters or checks; their cost is the ratio to the figures above.
-constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait;
 BENCHMARK_CAPTURE(run, salu_counted, "s_add_u32 s21, s20, s22", true);
 BENCHMARK_CAPTURE(run, salu_checked, "s_add_u32 s21, s20, s22", false, kAll);
 BENCHMARK_CAPTURE(run, v_add_f32_counted, "v_add_f32 v4, v2, v3", true);
@@ -104,6 +111,9 @@ BENCHMARK_CAPTURE(run, ds_read_b128_checked, "ds_read_b128 v[4:7], v1", false, k
 BENCHMARK_CAPTURE(run, global_load_dwordx4_counted, "global_load_dwordx4 v[4:7], v1, s[2:3]", true);
 BENCHMARK_CAPTURE(run, global_load_dwordx4_checked, "global_load_dwordx4 v[4:7], v1, s[2:3]", false,
                   kAll);
+BENCHMARK_CAPTURE(run, ds_read_b128_waits, "ds_read_b128 v[4:7], v1", false, kCheckWait);
+BENCHMARK_CAPTURE(run, global_load_dwordx4_waits, "global_load_dwordx4 v[4:7], v1, s[2:3]", false,
+                  kCheckWait);
 BENCHMARK(decode);
 
 BENCHMARK_MAIN();

@@ -14,8 +14,9 @@ const std::vector<EnvSection> &environment() {
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
       {"Emulator",
        {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorMemory, &kEmulatorThreads,
-        &kEmulatorSimd, &kEmulatorCheck, &kEmulatorCounters, &kEmulatorInstructionLimit,
-        &kEmulatorTimeout, &kEmulatorLog}},
+        &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix, &kEmulatorMemoryModel,
+        &kEmulatorOrder, &kEmulatorSlice, &kEmulatorCounters, &kEmulatorTrace,
+        &kEmulatorTraceBlocks, &kEmulatorInstructionLimit, &kEmulatorTimeout, &kEmulatorLog}},
   };
   return sections;
 }

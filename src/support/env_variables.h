@@ -108,9 +108,43 @@ inline constexpr Env<std::string> kEmulatorSimd{"FLYDSL_EMULATOR_SIMD",
                                                 "not have is an error"};
 inline constexpr Env<std::string> kEmulatorCheck{
     "FLYDSL_EMULATOR_CHECK",
-    "a list of memory, race, init and sync, or all of these; race-same is a class of its own"};
+    "a list of memory, race, init, sync and wait, or all of these; race-same is a class of its "
+    "own"};
+enum class EmulatorLanding { early, late };
+inline constexpr EnvWord<EmulatorLanding> kEmulatorLandings[] = {{"early", EmulatorLanding::early},
+                                                                 {"late", EmulatorLanding::late}};
+inline constexpr Env<EmulatorLanding> kEmulatorLanding{
+    "FLYDSL_EMULATOR_LANDING", EmulatorLanding::early, kEmulatorLandings,
+    "when loads land: early, when they are issued, or late, at a wait instruction (late where "
+    "FLYDSL_EMULATOR_CHECK has wait, else early)"};
+enum class EmulatorMemoryModel { coherent, weak };
+inline constexpr EnvWord<EmulatorMemoryModel> kEmulatorMemoryModels[] = {
+    {"coherent", EmulatorMemoryModel::coherent}, {"weak", EmulatorMemoryModel::weak}};
+inline constexpr Env<EmulatorMemoryModel> kEmulatorMemoryModel{
+    "FLYDSL_EMULATOR_MEMORY_MODEL", EmulatorMemoryModel::coherent, kEmulatorMemoryModels,
+    "global memory: coherent, or weak, with caches that keep what they have read and written until "
+    "fences say otherwise (coherent)"};
+enum class EmulatorMatrix { exact, fast };
+inline constexpr EnvWord<EmulatorMatrix> kEmulatorMatrices[] = {{"exact", EmulatorMatrix::exact},
+                                                                {"fast", EmulatorMatrix::fast}};
+inline constexpr Env<EmulatorMatrix> kEmulatorMatrix{
+    "FLYDSL_EMULATOR_MATRIX", EmulatorMatrix::exact, kEmulatorMatrices,
+    "matrix products: exact, as the hardware sums them, or fast, within rounding of that (exact)"};
+inline constexpr Env<std::string> kEmulatorOrder{
+    "FLYDSL_EMULATOR_ORDER", "the order of workgroups and waves: forwards, backwards, rotated, "
+                             "shuffled or shuffled:SEED (forwards)"};
+inline constexpr Env<std::uint32_t> kEmulatorSlice{
+    "FLYDSL_EMULATOR_SLICE", 65536, 1, 65536,
+    "instructions of a wave before the others of its workgroup get their turn, 1 to 65536 "
+    "(65536)"};
 inline constexpr Env<bool> kEmulatorCounters{"FLYDSL_EMULATOR_COUNTERS", false,
                                              "1: count instructions and transactions"};
+inline constexpr Env<std::string> kEmulatorTrace{
+    "FLYDSL_EMULATOR_TRACE", "a file for the timelines of launches, as Chrome and Perfetto open "
+                             "them"};
+inline constexpr Env<std::uint64_t> kEmulatorTraceBlocks{
+    "FLYDSL_EMULATOR_TRACE_BLOCKS", 1, 1, 1000,
+    "workgroups of each launch, from the first on, that FLYDSL_EMULATOR_TRACE has (1)"};
 inline constexpr Env<std::uint64_t> kEmulatorInstructionLimit{
     "FLYDSL_EMULATOR_INSTRUCTION_LIMIT", 0, 0, UINT64_MAX,
     "instructions of a wave after which a launch is stopped; 0: 2^36 (0)"};

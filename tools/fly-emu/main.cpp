@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
 
   RunOptions options;
   options.shape.block = {64, 1, 1};
-  std::string grid, block, checks;
+  std::string grid, block, checks, landing, order;
   CLI::App *runs = app.add_subcommand("run", "runs a kernel of a code object or offload bundle");
   runs->footer(kArguments);
   runs->add_option("FILE", options.file)->required();
@@ -77,8 +77,26 @@ int main(int argc, char **argv) {
   runs->add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
       ->allow_extra_args(false);
   runs->add_option("--check", checks,
-                   "a list of memory, race, init, sync, all, race-same: what to look for beside "
-                   "faults");
+                   "a list of memory, race, init, sync, wait, all, race-same: what to look for "
+                   "beside faults");
+  runs->add_option("--landing", landing,
+                   "when loads land: early, as they are issued, or late, at a wait instruction "
+                   "(late where waits are checked)");
+  runs->add_option("--order", order,
+                   "of workgroups and waves (forwards): " + std::string(kOrderNames));
+  runs->add_option("--slice", options.slice,
+                   "instructions of a wave before the others get their turn (65536)")
+      ->check(CLI::Range(1u, kDefaultSlice));
+  runs->add_flag("--weak-memory", options.weakMemory,
+                 "global memory behind caches that fences control");
+  runs->add_flag("--fast-matrix", options.fastMatrix,
+                 "matrix products within rounding of the exact ones");
+  runs->add_option("--timeline", options.timeline,
+                   "a file for what waves do when, by the cycle estimate: .svg is a picture, else "
+                   "a trace that Chrome and Perfetto open");
+  runs->add_option("--timeline-blocks", options.timelineBlocks,
+                   "the workgroups, from the first on, that the timeline has (1)")
+      ->check(CLI::Range(1u, 1000u));
   runs->add_flag("--counters", options.counters, "prints the launch's counters");
   runs->add_flag("--trace", options.trace, "prints each executed instruction");
   runs->add_option("--threads", options.threads, "host threads (as many as there are)")
@@ -106,6 +124,16 @@ int main(int argc, char **argv) {
       if (!named)
         throw std::invalid_argument("--check " + checks + " holds a word that names no check");
       options.checks = *named;
+      if (!landing.empty() && landing != "early" && landing != "late")
+        throw std::invalid_argument("--landing " + landing + " is neither early nor late");
+      if (!landing.empty())
+        options.landLate = landing == "late";
+      if (!order.empty()) {
+        const auto found = orderNamed(order);
+        if (!found)
+          throw std::invalid_argument("--order " + order + " is none of " + kOrderNames);
+        options.order = *found;
+      }
       return run(options);
     }
     if (lists->parsed())

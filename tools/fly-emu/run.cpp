@@ -7,9 +7,11 @@
 #include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/observe/run_dispatch.h"
+#include "emulator/observe/timeline.h"
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 
 namespace flyemu::tool {
@@ -122,6 +124,18 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
               guess.wavesPerSimd);
 }
 
+void writeTimeline(const std::string &path, const DispatchResult &result,
+                   const KernelCode &kernel) {
+  std::ofstream file(path, std::ios::trunc);
+  if (path.ends_with(".svg"))
+    file << timelineSvg(result.timeline, kernel);
+  else
+    file << "[\n" << chromeTrace(result.timeline, kernel, 0) << "]\n";
+  file.flush();
+  if (!file)
+    throw std::runtime_error("cannot write " + path);
+}
+
 } // namespace
 
 int run(const RunOptions &options) {
@@ -155,6 +169,12 @@ int run(const RunOptions &options) {
   Options how;
   how.threads = options.threads;
   how.checks = options.checks;
+  how.landLate = options.landLate.value_or(options.checks & kCheckWait);
+  how.fastMatrix = options.fastMatrix;
+  how.weakMemory = options.weakMemory;
+  how.timelineGroups = options.timeline.empty() ? 0 : options.timelineBlocks;
+  how.order = options.order;
+  how.slice = options.slice;
   how.counters = options.counters;
   if (options.limit)
     how.instructionLimit = options.limit;
@@ -176,6 +196,8 @@ int run(const RunOptions &options) {
     return 1;
   }
   arguments.deliverAll();
+  if (!options.timeline.empty())
+    writeTimeline(options.timeline, result, ready);
   if (options.counters)
     printCounters(result, kernel.metadata, options);
   return result.findings.empty() ? 0 : 1;

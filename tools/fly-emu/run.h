@@ -2,8 +2,10 @@
 #pragma once
 
 #include "argument.h"
+#include "emulator/core/dispatch.h"
 #include "emulator/loader/kernarg.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +18,18 @@ struct RunOptions {
   std::vector<std::string> arguments;
   unsigned threads = 0;
   unsigned checks = 0;
-  uint64_t limit = 0; ///< wave instructions of one wave; 0: the limit of the emulator's core
+  /// Options::landLate; where it is not given, late if waits are checked
+  std::optional<bool> landLate;
+  Order order;
+  uint32_t slice = kDefaultSlice; ///< Options::slice
+  uint64_t limit = 0;   ///< wave instructions of one wave; 0: the limit of the emulator's core
   uint64_t timeout = 0; ///< seconds of the launch; 0: no limit
   bool counters = false;
+  bool weakMemory = false; ///< Options::weakMemory
+  bool fastMatrix = false; ///< Options::fastMatrix
   bool trace = false;
+  std::string timeline; ///< a file; empty: none
+  uint64_t timelineBlocks = 1;
 };
 
 /// Loads and launches the kernel and delivers its buffers. Returns the process's exit status: 0, or

@@ -11,13 +11,13 @@ struct NamedChecks {
   unsigned checks;
 };
 
-constexpr unsigned kCheckAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
+constexpr unsigned kCheckAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait;
 
 constexpr NamedChecks kNames[] = {
     {"memory", kCheckMemory}, {"race", kCheckRace}, {"race-same", kCheckRaceSame},
-    {"init", kCheckInit},     {"sync", kCheckSync}, {"all", kCheckAll},
-    {"1", kCheckAll},         {"none", kCheckNone}, {"0", kCheckNone},
-    {"", kCheckNone},
+    {"init", kCheckInit},     {"sync", kCheckSync}, {"wait", kCheckWait},
+    {"all", kCheckAll},       {"1", kCheckAll},     {"none", kCheckNone},
+    {"0", kCheckNone},        {"", kCheckNone},
 };
 
 } // namespace

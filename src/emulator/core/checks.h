@@ -14,6 +14,7 @@ enum Check : unsigned {
   kCheckInit = 4,
   kCheckSync = 8,
   kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
+  kCheckWait = 32,     ///< what is used while a load is under way
 };
 
 /// The bits of a list such as "memory,race", "all" or "none"; nothing if a word is unknown.

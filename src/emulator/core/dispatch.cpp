@@ -132,9 +132,12 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   launch.grid.exists = d.cooperative;
   launch.resident = d.residentGroups ? d.residentGroups : kDefaultResidentGroups;
 
+  if (options.weakMemory)
+    launch.weak.emplace(program);
+
   unsigned threads =
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  if (options.trace)
+  if (options.trace || options.weakMemory)
     threads = 1;
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));
   std::vector<std::thread> pool;
@@ -143,6 +146,8 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   runWorker(launch);
   for (std::thread &t : pool)
     t.join();
+  if (launch.weak)
+    launch.weak->end();
   return std::move(launch.result);
 }
 

@@ -5,6 +5,8 @@
 #include "emulator/core/counters.h"
 #include "emulator/core/line_set.h"
 #include "emulator/core/memory_map.h"
+#include "emulator/core/order.h"
+#include "emulator/core/timeline_event.h"
 #include "emulator/core/wave.h"
 #include "emulator/isa/kernel_descriptor.h"
 
@@ -38,6 +40,9 @@ struct KernelCode {
 /// Workgroups that are in execution at a time where the caller sets no limit.
 constexpr uint64_t kDefaultResidentGroups = 1024;
 
+/// Instructions of a wave before its neighbours get their turn, where the caller says nothing.
+constexpr uint32_t kDefaultSlice = 1 << 16;
+
 /// One launch. All addresses are host addresses.
 struct Dispatch {
   const KernelCode *kernel = nullptr;
@@ -60,6 +65,8 @@ struct Options {
   unsigned threads = 0; ///< 0: as many as the machine has
   uint64_t instructionLimit = uint64_t(1)
                               << 36; ///< wave instructions of one wave before it counts as endless
+  Order order;                       ///< of workgroups and waves
+  uint32_t slice = kDefaultSlice; ///< instructions of a wave before its neighbours get their turn
   /// The time after which a launch counts as endless; zero: none.
   std::chrono::nanoseconds timeLimit{0};
   /// Called once, when the launch has run for `noticeAfter` or half of its limit, with a sentence
@@ -67,7 +74,17 @@ struct Options {
   std::function<void(const std::string &)> notice;
   std::chrono::nanoseconds noticeAfter = std::chrono::seconds(10);
   unsigned checks = kCheckNone;
+  /// Loads land where a wait instruction lets them end, not when they are issued. Until then
+  /// their registers and LDS bytes hold no value (WaitCheck::kPoison).
+  bool landLate = false;
   bool counters = false;
+  uint64_t timelineGroups = 0; ///< of so many workgroups, from the first on, the timeline is kept
+  /// Global memory behind caches that keep what they have read and written (WeakMemory); forces one
+  /// thread.
+  bool weakMemory = false;
+  /// Matrix products by fused multiply-adds in f32, within rounding of the exact ones
+  /// (matrix::Precision).
+  bool fastMatrix = false;
   /// The memory through which waves and the host exchange the requests that `serve` answers. The
   /// device libraries synchronize it themselves, so the race check leaves it out.
   MemoryRange exchange;
@@ -110,14 +127,15 @@ struct DispatchResult {
   std::vector<Finding> findings;
   Counters counters; ///< meaningful if Options::counters, as are these two:
   Timing timing;
-  LineSet touched; ///< the cache lines of global memory
+  std::vector<TimelineEvent> timeline; ///< of the workgroups that Options::timelineGroups says
+  LineSet touched;                     ///< the cache lines of global memory
 };
 
 /// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at once.
 /// Never throws on a kernel's mistakes and never crashes on them: they are the result's fault.
 /// Geometry that the target cannot launch (a zero, more work-items in a workgroup or more LDS than
 /// the target allows) is a fault too. `watch` is null if nobody watches: then Options::checks,
-/// counters and trace have no effect (runDispatch in observe/run_dispatch.h makes one as they ask).
+/// landLate, counters and trace have no effect (runDispatch in observe/run_dispatch.h makes one as they ask).
 DispatchResult runLaunch(const Dispatch &dispatch, const MemoryMap &memory, const Options &options,
                          Watch *watch);
 

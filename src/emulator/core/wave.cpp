@@ -1,5 +1,7 @@
 #include "emulator/core/wave.h"
 
+#include "emulator/core/weak_memory.h"
+
 namespace flyemu {
 
 uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane) {
@@ -11,6 +13,8 @@ uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane
   }
   if (write && !found.writable)
     throw WaveFault{"write to read-only memory", lane, address, FaultKind::Address};
+  if (weak) // every access goes through here
+    return weak->place(cache, found, address, bytes, write, *current);
   ranges[nextRange++ % 4] = found;
   return reinterpret_cast<uint8_t *>(address);
 }

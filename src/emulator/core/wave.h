@@ -15,6 +15,7 @@ namespace flyemu {
 
 struct Group;
 struct KernelDescriptor;
+class WeakMemory;
 
 /// What kind of mistake ends a launch.
 enum class FaultKind : uint8_t {
@@ -56,6 +57,7 @@ struct alignas(64) Wave {
   Mode mode;
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;
+  bool fastMatrix = false; ///< Options::fastMatrix
   uint8_t barrierState = 0;
   const Machine *target = nullptr;
   const MemoryMap *memory = nullptr;
@@ -71,6 +73,8 @@ struct alignas(64) Wave {
   uint64_t executed = 0;
   MemoryRange ranges[4];
   uint32_t nextRange = 0;
+  uint32_t cache = 0;         ///< its number in `weak`
+  WeakMemory *weak = nullptr; ///< caches between the wave and memory, if the launch has them
   const Inst *codeBegin = nullptr, *codeEnd = nullptr;
   uint64_t codeAddress = 0;
   const Inst *current = nullptr; ///< for fault messages; the runner keeps it

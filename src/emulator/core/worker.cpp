@@ -14,9 +14,9 @@
 namespace flyemu {
 
 namespace {
-constexpr int64_t kSlice = 1 << 16; ///< instructions of a wave before its neighbours get their turn
-constexpr int64_t kWaitingSlice = 1 << 10; ///< the same in a workgroup that waits for another
-constexpr int64_t kBreak = 64;             ///< what a turn that ends early, in a wait, counts as
+/// The most instructions of a slice in a workgroup that waits for another.
+constexpr int64_t kWaitingSlice = 1 << 10;
+constexpr int64_t kBreak = 64; ///< what a turn that ends early, in a wait, counts as
 
 Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFault &f) {
   Fault out;
@@ -128,6 +128,7 @@ struct Slot {
   unsigned running = 0; ///< waves that have not ended; 0: the slot is free
   unsigned atBarrier = 0;
   bool waiting = false; ///< for another workgroup, as it seems
+  uint64_t turns = 0;   ///< that the workgroup has had
 };
 
 class Worker {
@@ -226,6 +227,11 @@ private:
     w.target = p.target;
     w.memory = &launch_.memory;
     w.group = &slot.group;
+    if (launch_.weak) {
+      w.weak = &*launch_.weak;
+      w.cache = launch_.weak->cacheOf(slot.group.number);
+    }
+    w.fastMatrix = launch_.options.fastMatrix;
     w.index = index;
     w.lanes = launch_.lanes;
     w.codeBegin = p.insts.data();
@@ -256,7 +262,8 @@ private:
     return (bytes + 15) / 16 * 16;
   }
 
-  void begin(Slot &slot, uint64_t number) {
+  void begin(Slot &slot, uint64_t place) {
+    const uint64_t number = launch_.options.order.workgroup(place, launch_.groups);
     const auto &grid = launch_.dispatch.grid;
     slot.group.id = {static_cast<uint32_t>(number % grid[0]),
                      static_cast<uint32_t>(number / grid[0] % grid[1]),
@@ -265,6 +272,7 @@ private:
     slot.running = launch_.wavesOfGroup;
     slot.atBarrier = 0;
     slot.waiting = false;
+    slot.turns = 0;
     uint8_t *lds = slot.storage.lds(launch_.ldsBytes);
     slot.group.grid = &launch_.grid;
     slot.group.waves.assign(launch_.wavesOfGroup, Wave());
@@ -341,8 +349,12 @@ private:
       fault.message = "kernel '" + fault.kernel + "': abandoned";
       return fail(std::move(fault));
     }
-    const int64_t slice = slot.waiting ? kWaitingSlice : kSlice;
-    for (Wave &w : slot.group.waves) {
+    const Options &options = launch_.options;
+    const int64_t slice = slot.waiting ? std::min<int64_t>(kWaitingSlice, options.slice)
+                                       : static_cast<int64_t>(options.slice);
+    options.order.waves(order_, launch_.wavesOfGroup, slot.group.number, slot.turns++);
+    for (const unsigned index : order_) {
+      Wave &w = slot.group.waves[index];
       if (w.stop == Stop::End || w.stop == Stop::Barrier)
         continue;
       if (launch_.failed.load(std::memory_order_relaxed))
@@ -407,7 +419,8 @@ private:
   Launch &launch_;
   std::vector<std::unique_ptr<Slot>> slots_;
   size_t current_ = 0;
-  size_t waitingTurns_ = 0; ///< in a row
+  std::vector<unsigned> order_; ///< of the waves in the current turn
+  size_t waitingTurns_ = 0;     ///< in a row
 };
 } // namespace
 

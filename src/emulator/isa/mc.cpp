@@ -48,6 +48,34 @@ RegisterFacts findFacts(llvm::StringRef name) {
   return found;
 }
 
+/// The registers of one name, as "VGPR4_VGPR5", "VGPR7_HI16", "SGPR8", "VCC", "VCC_LO"; none of
+/// those that no load writes. `code` is LLVM's encoding.
+McRegisters findRegisters(llvm::StringRef name, unsigned code) {
+  using File = McRegisters::File;
+  McRegisters found;
+  const llvm::StringRef whole = name;
+  auto numbered = [&](llvm::StringRef prefix, File file, unsigned base) {
+    if (!name.consume_front(prefix) || name.consumeInteger(10, found.first))
+      return false;
+    found.file = file;
+    found.first = static_cast<uint16_t>(found.first + base);
+    found.count = static_cast<uint8_t>(whole.count(prefix));
+    found.halves = whole.ends_with("_LO16") ? 1 : whole.ends_with("_HI16") ? 2 : 3;
+    return true;
+  };
+  constexpr unsigned kTrapTemporaries = 108, kScalarCodes = 128;
+  if (numbered("VGPR", File::Vector, 0) || numbered("AGPR", File::Accumulation, 0) ||
+      numbered("SGPR", File::Scalar, 0) || numbered("TTMP", File::Scalar, kTrapTemporaries))
+    return found;
+  const bool pair = whole == "VCC";
+  if (pair || whole.starts_with("VCC_")) {
+    found.file = File::Scalar;
+    found.first = static_cast<uint16_t>(code % kScalarCodes);
+    found.count = pair ? 2 : 1;
+  }
+  return found;
+}
+
 /// The effects of an opcode. SCC, VCC, EXEC and M0 are named so, with an ending for their halves
 /// ("VCC_LO") and for targets where their number is another.
 uint16_t findEffects(const llvm::MCInstrDesc &d, const llvm::MCRegisterInfo &registers) {
@@ -203,6 +231,40 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
   }
   if (vectorsWritten == 2)
     result.effects |= kWritesTwoVectors;
+  return result;
+}
+
+std::vector<McRegisters> McTarget::registers(const void *code, size_t bytes) const {
+  llvm::MCInst inst;
+  uint64_t size = 0;
+  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, 0, inst, size);
+  std::vector<McRegisters> result;
+  if (status == llvm::MCDisassembler::Fail)
+    return result;
+  auto add = [&](unsigned reg, bool written, bool tied) {
+    McRegisters found =
+        findRegisters(impl_->registers->getName(reg), impl_->registers->getEncodingValue(reg));
+    if (!found.count)
+      return;
+    (written ? found.written : found.read) = true;
+    found.tied = tied;
+    result.push_back(found);
+  };
+  const llvm::MCInstrDesc &description = impl_->instructions->get(inst.getOpcode());
+  for (unsigned k = 0; k < inst.getNumOperands(); ++k) {
+    // A tied operand is the register that it is tied to. LLVM 22 decodes another one for the second
+    // half of a dual instruction (v_dual_fmac_f32).
+    const int tied = k < description.getNumOperands()
+                         ? description.getOperandConstraint(k, llvm::MCOI::TIED_TO)
+                         : -1;
+    const llvm::MCOperand &operand = inst.getOperand(tied < 0 ? k : static_cast<unsigned>(tied));
+    if (operand.isReg() && operand.getReg())
+      add(operand.getReg().id(), k < description.getNumDefs(), tied >= 0);
+  }
+  for (llvm::MCPhysReg reg : description.implicit_uses())
+    add(reg, false, false);
+  for (llvm::MCPhysReg reg : description.implicit_defs())
+    add(reg, true, false);
   return result;
 }
 

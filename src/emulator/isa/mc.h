@@ -49,6 +49,17 @@ struct McInstruction {
   unsigned vectorCount = 0;
 };
 
+/// Registers in a row that an instruction names, or VCC that it has without naming it.
+struct McRegisters {
+  enum class File : uint8_t { Vector, Accumulation, Scalar };
+  File file = File::Vector;
+  uint8_t count = 0;
+  uint8_t halves = 3; ///< which 16 bits of a register, as bits: 1 low, 2 high
+  uint16_t first = 0; ///< the number in its file; of scalars the operand code
+  bool written = false, read = false;
+  bool tied = false; ///< read, and it is the register that is written
+};
+
 /// A disassembler and instruction printer. Not safe for concurrent use; make one per user.
 class McTarget {
 public:
@@ -63,6 +74,10 @@ public:
 
   /// The assembler's text of the instruction, empty if the bytes are no instruction.
   std::string print(const void *code, size_t bytes, uint64_t address = 0) const;
+
+  /// The registers that the instruction reads and writes, as LLVM lists its operands. EXEC, SCC and
+  /// M0, which no load writes, are left out.
+  std::vector<McRegisters> registers(const void *code, size_t bytes) const;
 
   unsigned numOpcodes() const;
   /// LLVM's record name, as "V_ADD_F32_e64_vi".

@@ -36,6 +36,10 @@ enum Trait : uint32_t {
   kChangesDestination = 1u << 20, ///< reads the register that it writes, which LLVM does not tie
   kSignExtends = 1u << 21,        ///< copies the sign of the field that it extracts
   kDescriptorBase = 1u << 22,     ///< scalar memory at a buffer descriptor
+  kCountsAsLoad = 1u << 25,       ///< cache control that the counter of loads counts
+  kCountsAsScalar = 1u << 26,     ///< its result comes late, as that of scalar memory
+  kWritesBack = 1u << 27,         ///< cache control that writes back what a cache keeps
+  kInvalidates = 1u << 28,        ///< cache control that lets a cache forget what it has read
 };
 
 /// What an operation costs the vector unit, beside others of its width. Each is a class of LLVM's
@@ -51,9 +55,11 @@ enum class Cost : uint8_t {
 /// The counters of outstanding operations that a wait looks at, as bits.
 enum WaitFor : uint8_t {
   kWaitVector = 1, ///< loads, and stores where they have no counter of their own
-  kWaitLds = 2,    ///< LDS and scalar memory
+  kWaitLds = 2,    ///< LDS
   kWaitStore = 4,
-  kWaitPacked = 8 ///< several counters in the fields of one immediate (s_waitcnt)
+  kWaitScalar = 8,  ///< scalar memory and messages
+  kWaitPacked = 16, ///< several counters in the fields of one immediate (s_waitcnt)
+  kWaitIdle = 32,   ///< all counters, until nothing is under way
 };
 
 /// Where a multiply-add has its constant.

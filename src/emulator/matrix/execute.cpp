@@ -27,6 +27,8 @@ struct Workspace {
   uint64_t rawC[kMaxOutput];
   Decoded decodedA, decodedB; // group-and-truncate instructions have at most 32 k
   alignas(64) float results[kMaxOutput];
+  // Of a block, for fast products: [k][row], [k][column].
+  alignas(64) float floatsA[32 * 128], floatsB[32 * 128];
 };
 
 /// The element of `bits` bits at a slot; elements of 6 bits may straddle two registers.
@@ -93,7 +95,41 @@ public:
     scatter();
   }
 
+  /// The same product in floats. Only plans with strips of floats have it.
+  void runFast(const FloatStrips &strips) {
+    const unsigned rowStrips = op_.m / 16, columnStrips = op_.n / 16;
+    const size_t words = size_t(maps_.regsD) * registers_.laneStride;
+    // D is written as it is computed, unless that would change what is still to be read.
+    const bool apart = registers_.d == registers_.c || registers_.d + words <= registers_.c ||
+                       registers_.c + words <= registers_.d;
+    const bool direct = op_.blocks == 1 && apart;
+    uint32_t *d = direct ? registers_.d : reinterpret_cast<uint32_t *>(space_.results);
+    for (unsigned block = 0; block < op_.blocks; ++block) {
+      readFloats(op_.a, registers_.a, strips.a.data() + block * op_.k * rowStrips,
+                 op_.k * rowStrips, space_.floatsA);
+      readFloats(op_.b, registers_.b, strips.b.data() + block * op_.k * columnStrips,
+                 op_.k * columnStrips, space_.floatsB);
+      for (unsigned column = 0; column < columnStrips; ++column) {
+        const StripPlace *places = strips.d.data() + block * op_.m * columnStrips + column;
+        kernels().multiplyFloats(
+            {space_.floatsA, space_.floatsB + 16 * column, op_.m, op_.n, op_.k},
+            {registers_.c, registers_.laneStride, places, 0}, columnStrips, d);
+      }
+    }
+    if (!direct)
+      for (const StripPlace &place : strips.d) {
+        const size_t at = place.reg * registers_.laneStride + place.lane;
+        std::memcpy(registers_.d + at, d + at, 16 * sizeof(float));
+      }
+  }
+
 private:
+  void readFloats(Elem elem, const uint32_t *base, const StripPlace *places, unsigned count,
+                  float *to) {
+    kernels().floats({base, registers_.laneStride, places, count},
+                     elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem), to);
+  }
+
   void gather() {
     unsigned stride = registers_.laneStride, bitsA = bitsOf(op_.a), bitsB = bitsOf(op_.b);
     bool permuteB =
@@ -466,9 +502,56 @@ private:
 
 } // namespace
 
-void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers) const {
+MatrixPlan::MatrixPlan(const MatrixOp &op)
+    : op_(op), maps_(mapOperands(op)), strips_(findFloatStrips()) {}
+
+std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
+  auto small = [](Elem elem) {
+    return !isInteger(elem) && elem != Elem::F64 && 32 % bitsOf(elem) == 0;
+  };
+  if (op_.sparse || op_.scaled || op_.acc != Elem::F32 || !small(op_.a) || !small(op_.b) ||
+      op_.m % 16 || op_.n % 16)
+    return std::nullopt;
+  bool found = true;
+  // The 16 elements from `first` on, `step` apart, if they are those of neighbouring lanes.
+  auto strip = [&](const std::vector<Slot> &slots, size_t first, size_t step, Elem elem) {
+    const Slot &begin = slots[first];
+    for (unsigned lane = 1; lane < 16; ++lane) {
+      const Slot &slot = slots[first + lane * step];
+      found &= slot.bit == begin.bit && slot.lane == begin.lane + lane;
+    }
+    return StripPlace{static_cast<uint8_t>(begin.bit / 32), static_cast<uint8_t>(begin.lane),
+                      static_cast<uint8_t>(elem == Elem::XF32 ? 13 : begin.bit % 32)};
+  };
+  FloatStrips strips;
+  auto operand = [&](const std::vector<Slot> &slots, unsigned rows, Elem elem) {
+    std::vector<StripPlace> places;
+    for (size_t block = 0; block < op_.blocks; ++block)
+      for (size_t k = 0; k < op_.k; ++k)
+        for (size_t row = 0; row < rows; row += 16)
+          places.push_back(strip(slots, (block * rows + row) * op_.k + k, op_.k, elem));
+    return places;
+  };
+  strips.a = operand(maps_.a, op_.m, op_.a);
+  strips.b = operand(maps_.b, op_.n, op_.b);
+  for (size_t at = 0; at < maps_.d.size(); at += 16)
+    strips.d.push_back(strip(maps_.d, at, 1, op_.acc));
+  if (!found)
+    return std::nullopt;
+  return strips;
+}
+
+void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
+                         Precision precision) const {
   static thread_local Workspace space;
-  Execution(op_, maps_, modifiers, registers, space).run();
+  Execution execution(op_, maps_, modifiers, registers, space);
+  // CBSZ and BLGP are formats where the instruction has any, and are part of the plan then.
+  const bool plain = (op_.anyFormat || (!modifiers.cbsz && !modifiers.blgp)) && !modifiers.negLo &&
+                     !modifiers.negHi && !modifiers.clamp;
+  if (precision == Precision::Fast && strips_ && plain)
+    execution.runFast(*strips_);
+  else
+    execution.run();
 }
 
 } // namespace flyemu::matrix

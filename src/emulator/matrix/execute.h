@@ -1,7 +1,11 @@
 // Executes one matrix instruction over the registers of a wave.
 #pragma once
 
+#include "emulator/matrix/kernels.h"
 #include "emulator/matrix/matrix_op.h"
+
+#include <optional>
+#include <vector>
 
 namespace flyemu::matrix {
 
@@ -24,10 +28,23 @@ struct Modifiers {
   bool upperHalf = false; ///< gfx11's 16-bit results: OP_SEL writes and reads the upper halves
 };
 
+/// How sums of products are made.
+enum class Precision : uint8_t {
+  Exact, ///< bit by bit as the hardware does, as far as that is known
+  Fast   ///< by fused multiply-adds in f32, k by k, where this is a rounding away from exact
+};
+
+/// The operands of a product of small floats that is summed in f32, if 16 rows of A, columns of B and
+/// columns of D are each 16 neighbouring lanes of one register: A and B as [block][k][16 rows], D as
+/// [block][row][16 columns].
+struct FloatStrips {
+  std::vector<StripPlace> a, b, d;
+};
+
 /// An instruction made ready once, when it is decoded.
 class MatrixPlan {
 public:
-  explicit MatrixPlan(const MatrixOp &op) : op_(op), maps_(mapOperands(op)) {}
+  explicit MatrixPlan(const MatrixOp &op);
 
   const MatrixOp &op() const { return op_; }
   unsigned regsA() const { return maps_.regsA; }
@@ -36,11 +53,15 @@ public:
 
   /// All lanes take part whatever EXEC holds, as with MFMA. WMMA needs all of EXEC set, which the
   /// caller checks.
-  void execute(const Modifiers &modifiers, const Registers &registers) const;
+  void execute(const Modifiers &modifiers, const Registers &registers,
+               Precision precision = Precision::Exact) const;
 
 private:
+  std::optional<FloatStrips> findFloatStrips() const;
+
   MatrixOp op_;
   OperandMaps maps_;
+  std::optional<FloatStrips> strips_;
 };
 
 } // namespace flyemu::matrix

@@ -29,8 +29,35 @@ struct LaneStrip {
   FloatFormat format;
 };
 
+/// Where 16 elements are: 16 neighbouring lanes of one register.
+struct StripPlace {
+  uint8_t reg, lane;
+  uint8_t shift; ///< of the element in its word
+};
+
+/// Strips of an operand in the registers of a wave.
+struct Strips {
+  const uint32_t *registers;
+  unsigned stride; ///< words from one register to the next
+  const StripPlace *places;
+  unsigned count;
+};
+
+/// A product of small matrices of floats, 16 columns of it.
+struct FloatTile {
+  const float *a; ///< [k][m]
+  const float *b; ///< [k][n], from the first of 16 columns on
+  unsigned m, n, k;
+};
+
 struct Kernels {
   const char *name;
+  /// The values of all strips' elements, [strip][16], NaN and infinities included. An element has
+  /// `bits` bits, XF32 19 of them.
+  void (*floats)(const Strips &strips, unsigned bits, const FloatFormat &format, float *values);
+  /// d[row] = c[row] + the tile's row, by one fused multiply-add for each k where the level has
+  /// them. Strips are `step` places apart; c and d may be the same.
+  void (*multiplyFloats)(const FloatTile &tile, const Strips &c, unsigned step, uint32_t *d);
   /// Decodes 16 elements as `decode` does; sets special[lane] nonzero for NaN and infinity. Gives
   /// the largest exponent of the finite ones.
   int32_t (*decodeLanes)(const LaneStrip &strip, int32_t *significand, int32_t *exponent,

@@ -61,6 +61,90 @@ int32_t decodeLanes(const LaneStrip &strip, int32_t *significand, int32_t *expon
   return largest;
 }
 
+/// Calls convert(code) for each strip, with the elements' bits, and keeps what it returns.
+template <typename Convert>
+inline void eachStrip(const Strips &strips, unsigned bits, float *values, Convert convert) {
+  const int mask = static_cast<int>(bits == 32 ? ~0u : (1u << bits) - 1);
+  for (unsigned k = 0; k < strips.count; ++k) {
+    const StripPlace place = strips.places[k];
+    const Int words = load<Int>(strips.registers + place.reg * strips.stride + place.lane);
+    store(values + 16 * k, convert((words >> static_cast<int>(place.shift)) & mask));
+  }
+}
+
+void floats(const Strips &strips, unsigned bits, const FloatFormat &format, float *values) {
+  using flydsl::detail::FloatSpecials;
+  const int up = 23 - format.mantissa;
+  if (format.exponent == 8) // f32, bf16 and xf32 are an f32's upper bits
+    return eachStrip(strips, bits, values, [&](Int code) { return code << up; });
+#ifdef __F16C__
+  if (format.exponent == 5 && format.mantissa == 10)
+    return eachStrip(strips, bits, values, [&](Int code) {
+      typedef uint16_t Half __attribute__((vector_size(32)));
+      typedef _Float16 HalfFloat __attribute__((vector_size(32)));
+      const Half half = __builtin_convertvector(code, Half);
+      HalfFloat value;
+      __builtin_memcpy(&value, &half, sizeof value);
+      return __builtin_convertvector(value, Float);
+    });
+#endif
+  // Moved to the place of f32's fields, a number is 2^(bias - 127) of itself, subnormals too.
+  const int magnitudeMask = static_cast<int>((1u << (format.mantissa + format.exponent)) - 1);
+  const int scaleBits = (127 + 127 - format.bias) << 23;
+  float scale;
+  __builtin_memcpy(&scale, &scaleBits, sizeof scale);
+  const int infinity = static_cast<int>(((1u << format.exponent) - 1) << format.mantissa);
+  eachStrip(strips, bits, values, [&](Int code) {
+    const Int magnitude = code & magnitudeMask;
+    const Int sign = (code & (magnitudeMask + 1)) << (31 - format.mantissa - format.exponent);
+    const Int small = magnitude << up;
+    Float value;
+    __builtin_memcpy(&value, &small, sizeof value);
+    value *= scale;
+    Int result;
+    __builtin_memcpy(&result, &value, sizeof result);
+    constexpr int kInfinity = 0x7f800000, kNan = 0x7fc00000;
+    if (format.specials == FloatSpecials::ieee)
+      result = select(magnitude >= infinity, (magnitude - infinity) << up | kInfinity, result);
+    else if (format.specials == FloatSpecials::unsignedZero)
+      result = select((magnitude == 0) & (sign != 0), Int{} + kNan, result);
+    else if (format.specials == FloatSpecials::finite)
+      result = select(magnitude == magnitudeMask, Int{} + kNan, result);
+    return result | sign;
+  });
+}
+
+inline Float multiplyAdd(float a, Float b, Float c) {
+#ifdef __FMA__
+  return __builtin_elementwise_fma(Float{} + a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// Rows whose sums are kept in registers.
+constexpr unsigned kRows = 8;
+
+void multiplyFloats(const FloatTile &tile, const Strips &c, unsigned step, uint32_t *d) {
+  for (unsigned row = 0; row < tile.m; row += kRows) {
+    Float sums[kRows];
+    unsigned words[kRows];
+    for (unsigned r = 0; r < kRows; ++r) {
+      const StripPlace place = c.places[(row + r) * step];
+      words[r] = place.reg * c.stride + place.lane;
+      sums[r] = load<Float>(c.registers + words[r]);
+    }
+    for (unsigned k = 0; k < tile.k; ++k) {
+      const Float b = load<Float>(tile.b + k * tile.n);
+      const float *a = tile.a + k * tile.m + row;
+      for (unsigned r = 0; r < kRows; ++r)
+        sums[r] = multiplyAdd(a[r], b, sums[r]);
+    }
+    for (unsigned r = 0; r < kRows; ++r)
+      store(d + words[r], sums[r]);
+  }
+}
+
 /// Products k0, k0 + step, ... below k1, aligned to their largest exponent with 24 fraction bits
 /// and truncated toward zero. Gives the sum and that exponent.
 struct Aligned {
@@ -160,6 +244,8 @@ void dotInteger(const int32_t *a, const int32_t *b, unsigned k, int64_t *acc) {
 
 extern const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL);
 const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {FLYEMU_NAME(FLYEMU_SIMD_LEVEL),
+                                                  floats,
+                                                  multiplyFloats,
                                                   decodeLanes,
                                                   groupTruncate,
                                                   fmaChainF32,

@@ -4,12 +4,14 @@
 #include "emulator/core/written_bytes.h"
 #include "emulator/isa/op.h"
 #include "emulator/observe/init_check.h"
+#include "emulator/observe/wait_check.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 namespace flyemu {
 
@@ -19,7 +21,11 @@ constexpr unsigned kAnyRace = kCheckRace | kCheckRaceSame;
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
-      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_) {}
+      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_) {
+    if (checks_ & kCheckWait || s.landLate)
+      waits_.emplace(program_, s.landLate,
+                     [&s](const Inst &inst) { return s.findings.place(inst); });
+  }
 
   void beginGroup(Group &g) override {
     group_ = state_.findings.beginGroup(g);
@@ -33,6 +39,8 @@ public:
       startMask_.push_back(w.exec());
     if (checks_ & kCheckInit)
       init_.beginGroup(g);
+    if (waits_)
+      waits_->beginGroup(g);
   }
 
   void before(Wave &w, const Inst &i) override {
@@ -48,6 +56,13 @@ public:
     }
     if (checks_ & kAnyRace && synchronizes(i))
       state_.races.synchronize(group_, order_);
+    if (waits_) {
+      auto report = [&](const std::string &what, uint64_t lanes) {
+        if (checks_ & kCheckWait)
+          state_.findings.add(kCheckWait, what, w, i, lanes);
+      };
+      waits_->before(w, i, std::ref(report));
+    }
   }
 
   void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
@@ -67,6 +82,13 @@ public:
       if (space == Space::Global)
         checkWritten(w, i, lane, address, bytes, write, atomic);
     }
+    if (waits_ && space == Space::Lds) {
+      auto report = [&](const std::string &what, uint64_t lanes) {
+        if (checks_ & kCheckWait)
+          pend(kCheckWait, what, w, i, lanes);
+      };
+      waits_->access(w, i, lane, address, bytes, write, std::ref(report));
+    }
     if (checks_ & kAnyRace)
       checkRace(w, i, lane, space, address, bytes, write, atomic);
   }
@@ -76,6 +98,8 @@ public:
     judge();
     flush();
     ++epoch_;
+    if (waits_)
+      waits_->barrier();
     if (!(checks_ & kCheckSync))
       return;
     const Wave *first = nullptr;
@@ -274,6 +298,7 @@ private:
   std::vector<Pending> pending_;
   std::vector<Suspect> suspects_; ///< of the instruction that runs
   InitCheck init_;
+  std::optional<WaitCheck> waits_;
   std::shared_ptr<WrittenBytes> known_; ///< of the allocation touched last
   Histories lds_;
   std::vector<uint64_t> startMask_;

@@ -1,4 +1,4 @@
-// The checks of a launch: memory, race, race-same, init, sync (Options::checks).
+// The checks of a launch: memory, race, race-same, init, sync, wait (Options::checks).
 #pragma once
 
 #include "emulator/core/observer.h"
@@ -9,12 +9,14 @@ namespace flyemu {
 
 /// What the threads of a checked launch share.
 struct CheckState {
-  CheckState(unsigned c, const KernelCode &kernel, const MemoryMap &m)
-      : checks(c), memory(m), findings(kernel, m) {}
+  CheckState(const Options &o, const KernelCode &kernel, const MemoryMap &m)
+      : checks(o.checks), landLate(o.landLate), memory(m), exchange(o.exchange),
+        findings(kernel, m) {}
 
   const unsigned checks;
+  const bool landLate;
   const MemoryMap &memory;
-  MemoryRange exchange; ///< Options::exchange
+  const MemoryRange exchange; ///< Options::exchange
   Findings findings;
   GlobalRaces races;
 };

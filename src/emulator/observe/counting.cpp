@@ -20,7 +20,7 @@ public:
     c_.SQ_WAVES += g.waves.size();
     for (const Wave &w : g.waves)
       c_.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
-    clock_.beginGroup(g);
+    clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
   }
 
   void before(Wave &w, const Inst &inst) override {
@@ -75,6 +75,7 @@ public:
   void finish(DispatchResult &r) override {
     r.counters += c_;
     r.timing += clock_.timing();
+    r.timeline.insert(r.timeline.end(), timeline_.begin(), timeline_.end());
     r.touched.insert(footprint_);
     r.counters.globalBytesTouched = r.touched.size() * kLine;
   }
@@ -163,6 +164,7 @@ private:
   const Options &options_;
   const Program &program_;
   GroupClock clock_;
+  std::vector<TimelineEvent> timeline_;
   Counters c_;
   LineSet footprint_;
   std::vector<uint64_t> lines_;

@@ -38,15 +38,13 @@ class Asked : public Watch {
 public:
   Asked(const Dispatch &dispatch, const MemoryMap &memory, const Options &o)
       : options_(o), program_(*dispatch.kernel->program) {
-    if (options_.checks) {
-      checks_.emplace(options_.checks, *dispatch.kernel, memory);
-      checks_->exchange = options_.exchange;
-    }
+    if (options_.checks || options_.landLate)
+      checks_.emplace(options_, *dispatch.kernel, memory);
   }
 
   std::unique_ptr<Observer> observer() override {
     std::unique_ptr<Observer> counting, checking;
-    if (options_.counters || options_.trace)
+    if (options_.counters || options_.trace || options_.timelineGroups)
       counting = makeCounting(options_, program_);
     if (checks_)
       checking = makeChecks(*checks_);
@@ -68,7 +66,8 @@ private:
 
 DispatchResult runDispatch(const Dispatch &dispatch, const MemoryMap &memory,
                            const Options &options) {
-  if (!options.checks && !options.counters && !options.trace)
+  if (!options.checks && !options.landLate && !options.counters && !options.trace &&
+      !options.timelineGroups)
     return runLaunch(dispatch, memory, options, nullptr);
   Asked watch(dispatch, memory, options);
   DispatchResult result = runLaunch(dispatch, memory, options, &watch);

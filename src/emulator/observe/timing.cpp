@@ -3,6 +3,7 @@
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
 #include "emulator/matrix/passes.h"
+#include "emulator/observe/wait_counts.h"
 
 #include <algorithm>
 
@@ -38,9 +39,27 @@ unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
   }
   return op.isDouble() ? f.wide : f.vector;
 }
+
+Activity activityOf(Pace pace) {
+  switch (pace) {
+  case Pace::Vector:
+    return Activity::Vector;
+  case Pace::Matrix:
+    return Activity::Matrix;
+  case Pace::Load:
+  case Pace::Store:
+    return Activity::Memory;
+  case Pace::Lds:
+    return Activity::Lds;
+  default:
+    return Activity::Scalar;
+  }
+}
 } // namespace
 
-void GroupClock::beginGroup(Group &group) {
+void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) {
+  timeline_ = timeline;
+  group_ = group.number;
   if (group.waves.empty())
     return;
   figures_ = timingFigures(*group.waves[0].target, group.waves[0].lanes);
@@ -79,10 +98,8 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
     c.pace = Pace::ScalarLoad;
     break;
   default:
-    if (inst.op->waits) {
+    if (inst.op->waits)
       c.pace = Pace::Wait;
-      c.counters = inst.op->waits;
-    }
     break;
   }
   return c;
@@ -91,6 +108,8 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
 void GroupClock::issue(const Wave &wave, const Inst &inst) {
   const Cost &cost = costOf(wave, inst);
   Clock &clock = clocks_[wave.index];
+  clock.inst = static_cast<uint32_t>(&inst - program_.insts.data());
+  note(clock, activityOf(cost.pace), clock.now, clock.now + cost.cycles);
   clock.now += cost.cycles;
   clock.last = nullptr;
   auto start = [&](Outstanding &queue, unsigned latency) {
@@ -101,6 +120,11 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     }
     queue.push_back(clock.now + latency);
     clock.last = &queue;
+    if (timeline_) {
+      clock.lastEvent = timeline_->size();
+      note(clock, cost.pace == Pace::Lds ? Activity::LdsUnderWay : Activity::MemoryUnderWay,
+           clock.now, clock.now + latency);
+    }
   };
   (cost.pace == Pace::Vector   ? timing_.valuCycles
    : cost.pace == Pace::Matrix ? timing_.matrixCycles
@@ -120,14 +144,14 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(clock.lds, figures_.scalarLatency);
     break;
   case Pace::Wait:
-    wait(clock, inst, cost.counters);
+    wait(clock, inst);
     break;
   default:
     break;
   }
 }
 
-void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counters) {
+void GroupClock::wait(Clock &clock, const Inst &inst) {
   // All but the youngest `left` operations must have ended. Those of one counter end in order, but
   // for scalar loads, which code waits for with 0.
   auto until = [&](Outstanding &queue, unsigned left) {
@@ -136,38 +160,43 @@ void GroupClock::wait(Clock &clock, const Inst &inst, unsigned counters) {
       queue.pop_front();
     }
   };
-  const auto value = static_cast<uint32_t>(inst.offset);
-  if (counters & kWaitPacked) {
-    // The fields of s_waitcnt (LLVM AMDGPUUsage).
-    const bool gfx9 = program_.target->encoding == Encoding::Gfx9;
-    until(clock.vector, gfx9 ? (value & 15) | (value >> 10 & 0x30) : value >> 10 & 63);
-    until(clock.lds, gfx9 ? value >> 8 & 15 : value >> 4 & 63);
-  } else if (counters == (kWaitVector | kWaitLds) || counters == (kWaitStore | kWaitLds)) {
-    until(counters & kWaitVector ? clock.vector : clock.store, value >> 8 & 63);
-    until(clock.lds, value & 63);
-  } else {
-    until(counters == kWaitVector  ? clock.vector
-          : counters == kWaitStore ? clock.store
-                                   : clock.lds,
-          value & 63);
-  }
+  const WaitCounts left = waitCounts(*program_.target, inst);
+  const uint64_t before = clock.now;
+  until(clock.vector, left.vector);
+  until(clock.lds, std::min(left.lds, left.scalar));
+  until(clock.store, left.store);
+  if (clock.now > before)
+    note(clock, Activity::Wait, before, clock.now);
+}
+
+void GroupClock::note(const Clock &clock, Activity activity, uint64_t start, uint64_t end) {
+  if (timeline_)
+    timeline_->push_back(
+        {start, end, group_, clock.inst, static_cast<uint16_t>(&clock - clocks_.data()), activity});
 }
 
 void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles) {
   Clock &clock = clocks_[wave.index];
-  if (clock.last && !clock.last->empty())
-    clock.last->back() += lines * figures_.lineCycles + ldsCycles;
+  if (!clock.last || clock.last->empty())
+    return;
+  clock.last->back() += lines * figures_.lineCycles + ldsCycles;
+  if (timeline_)
+    (*timeline_)[clock.lastEvent].end = clock.last->back();
 }
 
 void GroupClock::barrier() {
   uint64_t latest = 0;
   for (const Clock &c : clocks_)
     latest = std::max(latest, c.now);
-  for (Clock &c : clocks_)
+  for (Clock &c : clocks_) {
+    if (c.now < latest)
+      note(c, Activity::Barrier, c.now, latest);
     c.now = latest;
+  }
 }
 
 void GroupClock::endGroup() {
+  timeline_ = nullptr; // waves that have ended wait for nobody
   barrier();
   timing_.groupCycles += clocks_.empty() ? 0 : clocks_[0].now;
   ++timing_.groups;

@@ -6,6 +6,7 @@
 #include "emulator/core/counters.h"
 #include "emulator/core/group.h"
 #include "emulator/core/program.h"
+#include "emulator/core/timeline_event.h"
 
 #include <deque>
 #include <vector>
@@ -36,7 +37,8 @@ class GroupClock {
 public:
   GroupClock(const Program &program) : program_(program), costs_(program.insts.size()) {}
 
-  void beginGroup(Group &group);
+  /// What the waves do is added to `timeline` unless it is null.
+  void beginGroup(Group &group, std::vector<TimelineEvent> *timeline = nullptr);
   /// An instruction issues.
   void issue(const Wave &wave, const Inst &inst);
   /// The lanes of the instruction just issued touched that many cache lines, and took that many
@@ -50,7 +52,6 @@ public:
 private:
   struct Cost {
     Pace pace = Pace::Unknown;
-    uint8_t counters = 0; ///< Wait: those that it looks at (WaitFor)
     uint16_t cycles = 0;
   };
   /// The times at which the outstanding operations of a counter end, oldest first.
@@ -59,12 +60,18 @@ private:
     uint64_t now = 0;
     Outstanding vector, lds, store; ///< store: where targets count stores apart
     Outstanding *last = nullptr;    ///< what the instruction just issued was added to
+    size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null
+    uint32_t inst = 0;              ///< the last instruction
   };
 
   const Cost &costOf(const Wave &wave, const Inst &inst);
-  void wait(Clock &clock, const Inst &inst, unsigned counters);
+  void wait(Clock &clock, const Inst &inst);
+
+  void note(const Clock &clock, Activity activity, uint64_t start, uint64_t end);
 
   const Program &program_;
+  std::vector<TimelineEvent> *timeline_ = nullptr;
+  uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;
   TimingFigures figures_ = {};
   std::vector<Clock> clocks_;

@@ -63,8 +63,8 @@ uint64_t smallRandom(Elem elem, std::mt19937 &rng) {
 
 /// Fills A, B, C with values whose products and sums are exact in f32 (or in the accumulator), runs
 /// the instruction, compares every element of D exactly.
-void runDense(const char *mnemonic, const char *target, Elem a, Elem b, MatrixOp op,
-              unsigned seed) {
+void runDense(const char *mnemonic, const char *target, Elem a, Elem b, MatrixOp op, unsigned seed,
+              Precision precision = Precision::Exact) {
   CAPTURE(mnemonic, target, int(a), int(b));
   MatrixPlan plan(op);
   OperandMaps maps = mapOperands(op);
@@ -89,7 +89,8 @@ void runDense(const char *mnemonic, const char *target, Elem a, Elem b, MatrixOp
     vc.push_back(value(op.acc, bits));
   }
   plan.execute(
-      {}, {.a = ra.words.data(), .b = rb.words.data(), .c = rc.words.data(), .d = rd.words.data()});
+      {}, {.a = ra.words.data(), .b = rb.words.data(), .c = rc.words.data(), .d = rd.words.data()},
+      precision);
   for (unsigned block = 0; block < op.blocks; ++block)
     for (unsigned i = 0; i < op.m; ++i)
       for (unsigned j = 0; j < op.n; ++j) {
@@ -131,6 +132,7 @@ TEST_CASE("dense instructions multiply") {
         {"v_wmma_i32_16x16x32_iu4", "gfx1201"}}) {
     MatrixOp op = parseMatrixOp(test.mnemonic, processor(test.target)).value();
     runDense(test.mnemonic, test.target, op.a, op.b, op, 11);
+    runDense(test.mnemonic, test.target, op.a, op.b, op, 12, Precision::Fast);
   }
 }
 
@@ -141,9 +143,102 @@ TEST_CASE("f8f6f4 multiplies in every pair of formats") {
         MatrixOp op =
             withFormats(parseMatrixOp(mnemonic, processor("gfx950")).value(), cbsz, blgp).value();
         runDense(mnemonic, "gfx950", op.a, op.b, op, 100 + 5 * cbsz + blgp);
+        runDense(mnemonic, "gfx950", op.a, op.b, op, 200 + 5 * cbsz + blgp, Precision::Fast);
       }
   CHECK_FALSE(
       withFormats(parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", processor("gfx950")).value(), 5, 0));
+}
+
+TEST_CASE("fast products are within rounding of exact ones") {
+  struct Case {
+    const char *mnemonic, *target;
+  };
+  for (Case test : {Case{"v_mfma_f32_32x32x8_f16", "gfx942"},
+                    {"v_mfma_f32_16x16x16_bf16", "gfx942"},
+                    {"v_mfma_f32_32x32x4_2b_f16", "gfx942"},
+                    {"v_mfma_f32_32x32x4_xf32", "gfx942"},
+                    {"v_mfma_f32_16x16x4_f32", "gfx942"},
+                    {"v_mfma_f32_16x16x32_fp8_bf8", "gfx942"},
+                    {"v_mfma_f32_32x32x16_bf8_fp8", "gfx950"},
+                    {"v_wmma_f32_16x16x16_f16", "gfx1100"},
+                    {"v_wmma_f32_16x16x16_fp8_bf8", "gfx1201"}}) {
+    CAPTURE(test.mnemonic, test.target);
+    const MatrixOp op = parseMatrixOp(test.mnemonic, processor(test.target)).value();
+    const MatrixPlan plan(op);
+    const OperandMaps maps = mapOperands(op);
+    std::mt19937 rng(7);
+    RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), exact(maps.regsD), fast(maps.regsD);
+    auto fill = [&](RegisterBlock &to, const std::vector<Slot> &slots, Elem elem) {
+      std::vector<double> values;
+      for (Slot slot : slots) {
+        uint64_t bits;
+        do // of moderate size, so that sums do not overflow; denormals among them
+          bits =
+              elem == Elem::F32 || elem == Elem::XF32 ? rng() : rng() & ((1u << bitsOf(elem)) - 1);
+        while (!(std::fabs(value(elem, bits)) < 1e5));
+        to.put(slot, bitsOf(elem), bits);
+        if (op.core == MatrixCore::Rdna3 && &slots != &maps.d)
+          to.put({slot.bit, static_cast<uint16_t>(slot.lane + 16)}, bitsOf(elem), bits);
+        values.push_back(value(elem, bits));
+      }
+      return values;
+    };
+    const std::vector<double> va = fill(a, maps.a, op.a), vb = fill(b, maps.b, op.b),
+                              vc = fill(c, maps.d, op.acc);
+    for (auto [to, precision] :
+         {std::pair(&exact, Precision::Exact), std::pair(&fast, Precision::Fast)})
+      plan.execute(
+          {},
+          {.a = a.words.data(), .b = b.words.data(), .c = c.words.data(), .d = to->words.data()},
+          precision);
+    // Each of at most k + 1 roundings is half of the last bit of a sum that is no larger than the
+    // sum of magnitudes; the exact ones truncate at most as much.
+    for (unsigned block = 0; block < op.blocks; ++block)
+      for (unsigned i = 0; i < op.m; ++i)
+        for (unsigned j = 0; j < op.n; ++j) {
+          const size_t at = (block * op.m + i) * op.n + j;
+          double magnitude = std::fabs(vc[at]);
+          for (unsigned k = 0; k < op.k; ++k)
+            magnitude +=
+                std::fabs(va[(block * op.m + i) * op.k + k] * vb[(block * op.n + j) * op.k + k]);
+          const double x = value(Elem::F32, exact.get(maps.d[at], 32)),
+                       y = value(Elem::F32, fast.get(maps.d[at], 32));
+          REQUIRE(std::fabs(x - y) <= (op.k + 1) * std::ldexp(magnitude, -23) + 1e-38);
+        }
+  }
+}
+
+TEST_CASE("fast products keep NaN and infinities") {
+  for (const char *mnemonic : {"v_mfma_f32_16x16x16_f16", "v_mfma_f32_16x16x16_bf16",
+                               "v_mfma_f32_16x16x32_bf8_bf8", "v_mfma_f32_16x16x32_fp8_fp8"})
+    for (const char *target : {"gfx942", "gfx950"}) {
+      CAPTURE(mnemonic, target);
+      const MatrixOp op = parseMatrixOp(mnemonic, processor(target)).value();
+      const MatrixPlan plan(op);
+      const OperandMaps maps = mapOperands(op);
+      const bool infinities = std::string_view(mnemonic).find("fp8") == std::string_view::npos &&
+                              !(std::string_view(mnemonic).find("bf8") != std::string_view::npos &&
+                                std::string_view(target) == "gfx942");
+      // Row 0 of A has every pattern of the type in turn; B is 1 where k is 0, else 0.
+      for (uint64_t pattern = 0; pattern < (uint64_t(1) << bitsOf(op.a));
+           pattern += bitsOf(op.a) == 8 ? 1 : 61) {
+        RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
+        a.put(maps.a[0], bitsOf(op.a), pattern);
+        uint64_t one = 0;
+        while (value(op.b, one) != 1)
+          ++one;
+        for (unsigned j = 0; j < op.n; ++j)
+          b.put(maps.b[j * op.k], bitsOf(op.b), one);
+        plan.execute(
+            {},
+            {.a = a.words.data(), .b = b.words.data(), .c = c.words.data(), .d = d.words.data()},
+            Precision::Fast);
+        const double expected = value(op.a, pattern), got = value(Elem::F32, d.get(maps.d[3], 32));
+        CAPTURE(pattern, expected, got);
+        REQUIRE((std::isnan(expected) ? std::isnan(got) : got == expected));
+        REQUIRE((infinities || !std::isinf(got)));
+      }
+    }
 }
 
 TEST_CASE("block scales multiply their blocks") {

@@ -88,7 +88,26 @@ Configuration Configuration::fromEnvironment() {
     result.checks = *named;
   else
     result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
-                   " is no list of memory, race, race-same, init, sync, all, none";
+                   " is no list of memory, race, race-same, init, sync, wait, all, none";
+  if (const std::string text = variable("FLYDSL_EMULATOR_ORDER"); !text.empty()) {
+    if (const auto order = orderNamed(text))
+      result.order = *order;
+    else
+      result.error = "FLYDSL_EMULATOR_ORDER=" + text + " is none of " + kOrderNames;
+  }
+  readInto(env::kEmulatorSlice, result.slice);
+  result.trace = variable("FLYDSL_EMULATOR_TRACE");
+  readInto(env::kEmulatorTraceBlocks, result.traceBlocks);
+  env::EmulatorMemoryModel model{};
+  readInto(env::kEmulatorMemoryModel, model);
+  result.weakMemory = model == env::EmulatorMemoryModel::weak;
+  env::EmulatorMatrix matrix{};
+  readInto(env::kEmulatorMatrix, matrix);
+  result.fastMatrix = matrix == env::EmulatorMatrix::fast;
+  env::EmulatorLanding landing{};
+  readInto(env::kEmulatorLanding, landing);
+  result.landLate = landing == env::EmulatorLanding::late ||
+                    (!env::kEmulatorLanding.given() && result.checks & kCheckWait);
 
   // ARCH names the compiler's target, which the emulator may be unable to run.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");

@@ -27,8 +27,16 @@ struct Configuration {
   std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
   const DeviceFigures *figures = nullptr; ///< of the processor
   unsigned checks = 0;                    ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
-  unsigned threads = 0;          ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
-  uint64_t instructionLimit = 0; ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
+  /// FLYDSL_EMULATOR_LANDING; where it is not set, loads land late if waits are checked
+  bool landLate = false;
+  bool weakMemory = false;        ///< FLYDSL_EMULATOR_MEMORY_MODEL
+  bool fastMatrix = false;        ///< FLYDSL_EMULATOR_MATRIX
+  std::string trace;              ///< FLYDSL_EMULATOR_TRACE: the file of timelines
+  uint64_t traceBlocks = 1;       ///< FLYDSL_EMULATOR_TRACE_BLOCKS
+  Order order;                    ///< FLYDSL_EMULATOR_ORDER
+  uint32_t slice = kDefaultSlice; ///< FLYDSL_EMULATOR_SLICE
+  unsigned threads = 0;           ///< FLYDSL_EMULATOR_THREADS; 0: as many as the machine has
+  uint64_t instructionLimit = 0;  ///< FLYDSL_EMULATOR_INSTRUCTION_LIMIT; 0: the core's
   /// FLYDSL_EMULATOR_TIMEOUT (seconds); zero: launches may take any time
   std::chrono::nanoseconds timeLimit = std::chrono::hours(1);
   uint64_t memoryBytes = 0; ///< FLYDSL_EMULATOR_MEMORY; default: half of the host's

@@ -5,6 +5,8 @@
 #include "emulator/hip/launch/launch_services.h"
 #include "emulator/hip/module/module.h"
 #include "emulator/hip/report/launch_report.h"
+#include "emulator/hip/report/log.h"
+#include "emulator/hip/report/trace_file.h"
 #include "emulator/observe/run_dispatch.h"
 
 #include <algorithm>
@@ -42,6 +44,12 @@ public:
     Options options;
     options.threads = configuration.threads;
     options.checks = configuration.checks;
+    options.landLate = configuration.landLate;
+    options.fastMatrix = configuration.fastMatrix;
+    options.weakMemory = configuration.weakMemory;
+    options.timelineGroups = configuration.trace.empty() ? 0 : configuration.traceBlocks;
+    options.order = configuration.order;
+    options.slice = configuration.slice;
     options.counters = configuration.counters || device_.history.counting();
     if (configuration.instructionLimit)
       options.instructionLimit = configuration.instructionLimit;
@@ -58,6 +66,10 @@ public:
     services.finish();
     if (!result.ok)
       device_.requireHealthy();
+    if (options.timelineGroups)
+      if (const std::string error = addToTraceFile(configuration.trace, result, kernel);
+          !error.empty())
+        log(LogLevel::Error, error);
     reportLaunch(operation, result, options, device_);
   }
 

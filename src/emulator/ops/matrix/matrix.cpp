@@ -74,7 +74,7 @@ void runMatrix(Wave &w, const Inst &i) {
     m.opselA = i.matrix.byteOfA;
     m.opselB = i.matrix.byteOfB;
   }
-  plan.execute(m, r);
+  plan.execute(m, r, w.fastMatrix ? matrix::Precision::Fast : matrix::Precision::Exact);
 }
 
 Type typeOfRegisters(unsigned n) {

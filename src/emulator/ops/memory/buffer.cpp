@@ -1,4 +1,5 @@
 // MUBUF: buffer loads, stores and atomics through a descriptor.
+#include "emulator/core/weak_memory.h"
 #include "emulator/ops/memory/atomics.h"
 #include "emulator/ops/memory/buffer_address.h"
 #include "emulator/ops/scalar/scalar.h"
@@ -18,7 +19,15 @@ constexpr OpDef store(const char *name, uint32_t info) {
 template <class F, class T> constexpr OpDef atomic(const char *name) {
   return {name, atomicOp<BufferAddress, F, T>, Class::VmemWrite, Type::B32, {}, 0};
 }
-constexpr auto kNothing = [](Wave &, const Inst &) {};
+/// Memory is coherent here but for the launches that ask for caches (WeakMemory).
+consteval OpDef cache(const char *name, uint32_t effects) {
+  return plain(name, Class::Other,
+               [](Wave &w, const Inst &i) {
+                 if (w.weak)
+                   w.weak->control(w.cache, i);
+               })
+      .with(kOrders | effects);
+}
 
 #define ATOMIC_PAIR(NAME, F)                                                                       \
   atomic<atomics::F, uint32_t>("buffer_atomic_" NAME),                                             \
@@ -81,17 +90,17 @@ constexpr OpDef kOps[] = {
     atomic<atomics::FMinMax<true>, uint64_t>("buffer_atomic_max_f64"),
     atomic<atomics::PkAddF16, uint32_t>("buffer_atomic_pk_add_f16"),
     atomic<atomics::PkAddBf16, uint32_t>("buffer_atomic_pk_add_bf16"),
-    // Cache control: memory is coherent here.
-    plain("buffer_wbl2", Class::Other, kNothing).with(kOrders),
-    plain("buffer_inv", Class::Other, kNothing).with(kOrders),
-    plain("buffer_invl2", Class::Other, kNothing).with(kOrders),
-    plain("buffer_wbinvl1", Class::Other, kNothing).with(kOrders),
-    plain("buffer_wbinvl1_vol", Class::Other, kNothing).with(kOrders),
-    plain("buffer_gl0_inv", Class::Other, kNothing).with(kOrders),
-    plain("buffer_gl1_inv", Class::Other, kNothing).with(kOrders),
-    plain("global_inv", Class::Other, kNothing).with(kOrders),
-    plain("global_wb", Class::Other, kNothing).with(kOrders),
-    plain("global_wbinv", Class::Other, kNothing).with(kOrders),
+    // Cache control. Of two levels of gfx11, the nearer one stands for both.
+    cache("buffer_wbl2", kWritesBack),
+    cache("buffer_inv", kInvalidates),
+    cache("buffer_invl2", 0),
+    cache("buffer_wbinvl1", kInvalidates),
+    cache("buffer_wbinvl1_vol", kInvalidates),
+    cache("buffer_gl0_inv", kInvalidates),
+    cache("buffer_gl1_inv", 0),
+    cache("global_inv", kInvalidates | kCountsAsLoad),
+    cache("global_wb", kWritesBack),
+    cache("global_wbinv", kWritesBack | kInvalidates),
 };
 } // namespace
 

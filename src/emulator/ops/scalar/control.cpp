@@ -1,4 +1,5 @@
 // Program flow, waits, messages, hardware registers: SOPP, SOPK's register access, SOP1's jumps.
+#include "emulator/core/dispatch.h"
 #include "emulator/core/group.h"
 #include "emulator/core/hardware_register.h"
 #include "emulator/ops/scalar/scalar.h"
@@ -78,15 +79,15 @@ bool isVector(const Inst &i) {
 }
 
 /// While VSKIP is on, vector instructions have no effect. This handler runs the wave until VSKIP is
-/// off.
+/// off, however long its slice is.
 void setVectorSkip(Wave &w, const Inst &i) {
   const bool on = read32(w, i.src[0]) >> (read32(w, i.src[1]) & 31) & 1;
   const bool was = w.mode.rest & kSkipVectors;
   w.mode.rest = on ? w.mode.rest | kSkipVectors : w.mode.rest & ~kSkipVectors;
   if (was || !on)
     return;
-  while (w.mode.rest & kSkipVectors) {
-    if (--w.fuel <= 0)
+  for (unsigned left = kDefaultSlice; w.mode.rest & kSkipVectors;) {
+    if (w.stop != Stop::None || --left == 0)
       throw WaveFault{w.stop == Stop::None
                           ? "too many instructions with vector instructions skipped"
                           : "the wave stopped with vector instructions skipped"};
@@ -185,12 +186,13 @@ constexpr OpDef kOps[] = {
       setModeBits(w, (modeBits(w) & ~0xf0u) | (static_cast<uint32_t>(i.offset) & 15) << 4);
     }),
 
-    // Memory operations complete when they are issued, so waits have nothing to wait for.
+    // Memory operations complete when they are issued, so waits have nothing to wait for. What would
+    // be under way is the wait check's matter.
     plain("s_waitcnt", Class::Other, kNothing).waitsFor(kWaitPacked),
     plain("s_waitcnt_vscnt", Class::Other, kNothing).waitsFor(kWaitStore),
     plain("s_waitcnt_vmcnt", Class::Other, kNothing).waitsFor(kWaitVector),
     plain("s_waitcnt_expcnt", Class::Other, kNothing),
-    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing).waitsFor(kWaitLds),
+    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing).waitsFor(kWaitLds | kWaitScalar),
     plain("s_waitcnt_depctr", Class::Other, kNothing),
     plain("s_wait_loadcnt", Class::Other, kNothing).waitsFor(kWaitVector),
     plain("s_wait_storecnt", Class::Other, kNothing).waitsFor(kWaitStore),
@@ -198,11 +200,11 @@ constexpr OpDef kOps[] = {
     plain("s_wait_bvhcnt", Class::Other, kNothing),
     plain("s_wait_expcnt", Class::Other, kNothing),
     plain("s_wait_dscnt", Class::Other, kNothing).waitsFor(kWaitLds),
-    plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(kWaitLds),
+    plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(kWaitScalar),
     plain("s_wait_loadcnt_dscnt", Class::Other, kNothing).waitsFor(kWaitVector | kWaitLds),
     plain("s_wait_storecnt_dscnt", Class::Other, kNothing).waitsFor(kWaitStore | kWaitLds),
     plain("s_wait_alu", Class::Other, kNothing),
-    plain("s_wait_idle", Class::Other, kNothing),
+    plain("s_wait_idle", Class::Other, kNothing).waitsFor(kWaitIdle),
     plain("s_wait_event", Class::Other, kNothing),
     plain("s_delay_alu", Class::Other, kNothing),
     plain("s_clause", Class::Other, kNothing),
@@ -230,7 +232,7 @@ constexpr OpDef kOps[] = {
       const unsigned signals = barrierSignals(w, i);
       const auto members = static_cast<unsigned>(w.group->waves.size());
       writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
-    }, Type::B32).flows(Flow::Defines),
+    }, Type::B32).with(kCountsAsScalar).flows(Flow::Defines),
     plain("s_barrier_wait", Class::Other, [](Wave &w, const Inst &i) {
       if (i.offset != -1)
         throw WaveFault{"a named barrier"};
@@ -288,10 +290,10 @@ constexpr OpDef kOps[] = {
           Type::None, Type::None, Type::B64).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
       writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
-    }, Type::B32).with(kNumberSource).flows(Flow::Defines),
+    }, Type::B32).with(kNumberSource | kCountsAsScalar).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
       writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
-    }, Type::B32, Type::None, Type::B64).with(kNumberSource).flows(Flow::Defines),
+    }, Type::B32, Type::None, Type::B64).with(kNumberSource | kCountsAsScalar).flows(Flow::Defines),
 };
 } // namespace
 

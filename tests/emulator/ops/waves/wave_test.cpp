@@ -105,6 +105,9 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   options.threads = 1;
   options.instructionLimit = 1 << 20;
   options.checks = checks;
+  options.landLate = landLate;
+  options.order = order;
+  options.slice = slice;
   options.counters = counters;
   result = runDispatch(launch, map, options);
   INFO(result.fault.message);

@@ -28,6 +28,9 @@ struct WaveRun {
   std::vector<unsigned> readV, readS; ///< registers to read afterwards
   uint32_t mode = 0xf0;               ///< FP_ROUND, FP_DENORM, and from bit 8 DX10_CLAMP and IEEE
   unsigned checks = 0;                ///< Options::checks
+  bool landLate = false;              ///< Options::landLate
+  Order order;
+  uint32_t slice = kDefaultSlice; ///< Options::slice
   bool counters = false;
   unsigned waves = 1;          ///< of the workgroup; all run the code and store the same registers
   std::vector<uint8_t> memory; ///< mapped; its address is in s[2:3] while the code runs

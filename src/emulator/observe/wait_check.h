@@ -1,0 +1,131 @@
+// Follows the operations that are under way behind a wave's wait counters: loads into registers
+// that have not landed, and accesses to LDS that have not ended.
+//
+// Data that is stored is no matter here: from gfx8 on the hardware reads it before an instruction
+// that overwrites its registers (LLVM's vmemWriteNeedsExpWaitcnt).
+#pragma once
+
+#include "emulator/core/group.h"
+#include "emulator/core/probe.h"
+#include "emulator/observe/wait_rule.h"
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace flyemu {
+
+/// Reported are: a register that is read or overwritten while a load into it is under way; LDS that
+/// is accessed while a load to it is under way, or that is loaded to while another wave may still
+/// read or write it. The other wave may if no barrier stands between, or one does but the wave did
+/// not wait for its access before: LDS accesses of all waves have one order (LLVM's AMDGPUUsage,
+/// memory model), but vector memory is not in it.
+///
+/// An operation ends at the wait that its counter's order says, and the others know of it after
+/// the next barrier.
+///
+/// If values land late, a register or LDS has kPoison from the issue of a load to its end.
+class WaitCheck {
+public:
+  /// It is called with a description of the mistake and the lanes that have it.
+  using Report = std::function<void(const std::string &what, uint64_t lanes)>;
+  /// Gives the text of an instruction's place.
+  using Place = std::function<std::string(const Inst &)>;
+
+  /// Not a number in f32, f64 and, in each half, f16 and bf16; no address.
+  static constexpr uint32_t kPoison = 0x7fff7fff;
+
+  WaitCheck(const Program &program, bool late, Place place);
+
+  void beginGroup(Group &group);
+  /// Before the instruction runs.
+  void before(Wave &wave, const Inst &inst, const Report &report);
+  /// One lane's access to LDS, before it happens.
+  void access(const Wave &wave, const Inst &inst, unsigned lane, uint64_t address, unsigned bytes,
+              bool write, const Report &report);
+  /// All waves have come to a barrier.
+  void barrier();
+  /// The instruction that ran last, if any, has ended.
+  void settle();
+
+private:
+  struct Bytes {
+    uint32_t from, to;
+  };
+  /// An operation under way.
+  struct Operation {
+    const Inst *inst = nullptr;
+    uint8_t open = 0, ordered = 0; ///< WaitCounter
+    uint32_t load = 0;             ///< to LDS: its number
+    uint32_t crossed = 0;          ///< the number of its entry in crossed_
+    bool writesLds = false;
+    std::vector<Bytes> lds;
+    // Of a load that lands late:
+    uint64_t exec = 0;
+    std::vector<uint32_t> values; ///< its registers' or LDS's, a row after the other
+  };
+  struct WaveState {
+    Wave *wave = nullptr;
+    std::vector<Operation> operations; ///< in the order of issue
+    /// Registers that they will write, two bits each.
+    std::array<uint64_t, kAllRows / 32> busy = {};
+  };
+  /// A load to LDS.
+  struct Load {
+    const Inst *inst;
+    uint32_t wave;
+    bool ended = false;
+    uint32_t time = 0; ///< when it has ended
+  };
+  struct User {
+    uint32_t inst = 0, time = 0; ///< time 0: nobody
+    uint32_t wave = 0;
+  };
+  /// A dword of LDS.
+  struct Dword {
+    uint32_t load = 0; ///< the last one to it
+    User users[2];     ///< the last ones of two waves
+  };
+  /// An access to LDS that was under way when its wave came to a barrier.
+  struct Crossed {
+    uint32_t number;
+    const Inst *inst;
+    uint32_t wave;
+    bool writes, ended;
+    uint32_t time;
+    std::vector<Bytes> lds;
+  };
+
+  const WaitRule &ruleOf(const Inst &inst);
+  void checkRegisters(const WaveState &state, const Inst &inst, const WaitRule &rule,
+                      const Report &report) const;
+  void retire(WaveState &state, uint8_t counter, unsigned left);
+  void end(WaveState &state, Operation &operation);
+  void forget(WaveState &state);
+  void land(Wave &wave, const Operation &operation);
+  /// Calls visit(place, mask) for each register's lane, or dword of LDS, that a load writes.
+  template <class Visit> void eachValue(Wave &wave, const Operation &operation, Visit visit) const;
+  std::string remedy(const WaveState &state, const Operation &operation) const;
+  void checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint32_t to,
+                    const Report &report) const;
+  void checkLoads(const Wave &wave, const Inst &inst, bool loads, uint64_t bit, uint32_t from,
+                  uint32_t to, const Report &report);
+  const Operation *operationOf(uint32_t load) const;
+
+  const Program &program_;
+  const bool late_;
+  const Place place_;
+  bool hasLoads_ = false;       ///< the program has loads to LDS
+  std::vector<WaitRule> rules_; ///< by instruction
+  std::vector<WaveState> waves_;
+  WaveState *running_ = nullptr; ///< its last operation has been issued, and may not have run
+  std::vector<Load> loads_;      ///< by number - 1
+  std::vector<Dword> lds_;
+  std::vector<Crossed> crossed_;
+  uint32_t crossings_ = 0;
+  uint32_t passed_ = 1;                   ///< the time: barriers that all have passed, plus one
+  std::vector<std::vector<Bytes>> spare_; ///< storage of operations that have ended
+};
+
+} // namespace flyemu

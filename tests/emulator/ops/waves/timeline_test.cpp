@@ -1,0 +1,126 @@
+// The timeline of a launch: what each wave does from when to when, by the estimate's clock.
+#include "wave_test.h"
+
+#include "assemble.h"
+
+#include "emulator/observe/run_dispatch.h"
+#include "emulator/observe/timeline.h"
+#include "emulator/ops/decode_program.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace flyemu;
+using namespace flyemu::test;
+
+namespace {
+/// A launch of two waves in each of two workgroups.
+struct Timed {
+  std::vector<uint32_t> words;
+  std::vector<uint8_t> memory = std::vector<uint8_t>(4096);
+  KernelCode kernel;
+  DispatchResult result;
+
+  explicit Timed(const std::string &code, uint64_t groups = 1)
+      : words(assemble("gfx942", code + "s_endpgm\n")) {
+    kernel.name = "timed";
+    kernel.program = decodeProgram("gfx942", words.data(), words.size() * 4);
+    kernel.entry = reinterpret_cast<uint64_t>(words.data());
+    kernel.source = [](uint64_t) { return std::string("some \"file\".cpp:7"); };
+    kernel.descriptor.properties = 1 << 3; // the kernarg pointer in s[0:1]
+    kernel.descriptor.rsrc2 = 2 << 1;
+    TestMemory map;
+    map.add(memory.data(), memory.size());
+    Dispatch launch;
+    launch.kernel = &kernel;
+    launch.grid = {2, 1, 1};
+    launch.block = {128, 1, 1};
+    launch.kernarg = reinterpret_cast<uint64_t>(memory.data());
+    launch.kernargSize = 8;
+    Options options;
+    options.timelineGroups = groups;
+    options.threads = 1;
+    result = runDispatch(launch, map, options);
+    INFO(result.fault.message);
+    REQUIRE(result.ok);
+  }
+
+  std::vector<TimelineEvent> of(Activity activity, unsigned wave) const {
+    std::vector<TimelineEvent> found;
+    for (const TimelineEvent &e : result.timeline)
+      if (e.activity == activity && e.wave == wave && e.group == 0)
+        found.push_back(e);
+    return found;
+  }
+};
+} // namespace
+
+TEST_CASE("a wave waits for its load until the load ends") {
+  const Timed t("v_lshlrev_b32 v1, 2, v0\nglobal_load_dword v2, v1, s[0:1]\nv_mov_b32 v3, 0\n"
+                "s_waitcnt vmcnt(0)\nv_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n");
+  const auto load = t.of(Activity::MemoryUnderWay, 0), wait = t.of(Activity::Wait, 0),
+             matrix = t.of(Activity::Matrix, 0), issue = t.of(Activity::Memory, 0);
+  REQUIRE(load.size() == 1);
+  REQUIRE(wait.size() == 1);
+  REQUIRE(matrix.size() == 1);
+  REQUIRE(issue.size() == 1);
+  CHECK(load[0].start == issue[0].end);
+  CHECK(load[0].end - load[0].start >= 500); // the model's latency
+  CHECK(wait[0].end == load[0].end);
+  CHECK(wait[0].start > load[0].start);
+  CHECK(matrix[0].start == wait[0].end);
+  CHECK(matrix[0].end - matrix[0].start == 32); // 8 passes of 4 cycles
+  CHECK(t.kernel.program->text(load[0].inst).starts_with("global_load_dword"));
+}
+
+TEST_CASE("a wave that comes early waits at the barrier for the last one") {
+  const Timed t("v_readfirstlane_b32 s4, v0\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 past\n"
+                "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\npast:\ns_barrier\n");
+  const auto early = t.of(Activity::Barrier, 0), matrix = t.of(Activity::Matrix, 1);
+  REQUIRE(early.size() == 1);
+  REQUIRE(matrix.size() == 1);
+  CHECK(t.of(Activity::Barrier, 1).empty());
+  CHECK(early[0].start < matrix[0].end);
+  CHECK(early[0].end > matrix[0].end);
+}
+
+TEST_CASE("a wave does one thing at a time, and as many workgroups are kept as asked for") {
+  for (const uint64_t groups : {1, 2, 5}) {
+    const Timed t("v_lshlrev_b32 v1, 2, v0\nglobal_load_dword v2, v1, s[0:1]\n"
+                  "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\n",
+                  groups);
+    std::vector<uint64_t> seen;
+    for (const TimelineEvent &e : t.result.timeline) {
+      CHECK(e.start <= e.end);
+      seen.push_back(e.group);
+    }
+    std::sort(seen.begin(), seen.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    CHECK(seen.size() == std::min<uint64_t>(groups, 2));
+    uint64_t last = 0;
+    for (const TimelineEvent &e : t.result.timeline)
+      if (e.group == 0 && e.wave == 1 && e.activity < Activity::MemoryUnderWay) {
+        CHECK(e.start >= last);
+        last = e.end;
+      }
+  }
+}
+
+TEST_CASE("a timeline as a trace and as a picture") {
+  const Timed t("v_lshlrev_b32 v1, 2, v0\nglobal_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)\n");
+  const std::string trace = chromeTrace(t.result.timeline, t.kernel, 5000);
+  INFO(trace);
+  CHECK(trace.starts_with(
+      R"({"ph":"M","name":"process_name","pid":5000,"args":{"name":"timed, workgroup 0"}})"));
+  CHECK(trace.find(R"({"ph":"X","name":"v_lshlrev_b32_e32 v1, 2, v0","cat":"vector","pid":5000,)"
+                   R"("tid":0,"ts":0.000,"dur":0.004,"args":{"source":"some \"file\".cpp:7"}})") !=
+        std::string::npos);
+  CHECK(trace.find(R"({"ph":"b","name":"global_load_dword)") != std::string::npos);
+  const std::string picture = timelineSvg(t.result.timeline, t.kernel);
+  INFO(picture);
+  CHECK(picture.starts_with("<svg "));
+  CHECK(picture.ends_with("</svg>\n"));
+  CHECK(picture.find("0: wave 1</text>") != std::string::npos);
+  CHECK(picture.find("matrix</text>") != std::string::npos);
+}
