@@ -67,28 +67,30 @@ endfunction()
 
 # A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name:
 # test case".
-#   flydsl_test(name LABEL tier SOURCES ... LINK ... [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
-# WHOLE: the cases rely on one another, so that the program is one CTest test. The other words are
-# those of flydsl_test_cases.
+#   flydsl_test(name LABEL tier SOURCES ... LINK ... [WHOLE] [ALONE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
+# WHOLE: the cases rely on one another, so that the program is one CTest test. ALONE: CTest runs nothing
+# beside it. The other words are those of flydsl_test_cases.
 function(flydsl_test name)
-  cmake_parse_arguments(T "WHOLE" "LABEL;TIMEOUT;FAIL_ON" "SOURCES;LINK;ENVIRONMENT;SPEC" ${ARGN})
+  cmake_parse_arguments(T "WHOLE;ALONE" "LABEL;TIMEOUT;FAIL_ON" "SOURCES;LINK;ENVIRONMENT;SPEC" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE flydsl_test_main ${T_LINK})
   flydsl_use_precompiled_header(${name} flydsl_catch_headers)
-  set(_whole "")
-  if(T_WHOLE)
-    set(_whole WHOLE)
-  endif()
-  flydsl_test_cases(${name} ${_whole} PROGRAM ${name} LABEL "${T_LABEL}" TIMEOUT "${T_TIMEOUT}" FAIL_ON "${T_FAIL_ON}"
+  set(_flags "")
+  foreach(_flag WHOLE ALONE)
+    if(T_${_flag})
+      list(APPEND _flags ${_flag})
+    endif()
+  endforeach()
+  flydsl_test_cases(${name} ${_flags} PROGRAM ${name} LABEL "${T_LABEL}" TIMEOUT "${T_TIMEOUT}" FAIL_ON "${T_FAIL_ON}"
     ENVIRONMENT ${T_ENVIRONMENT} SPEC ${T_SPEC})
 endfunction()
 
 # Runs test cases of a program that flydsl_test made under another name, in another environment.
-#   flydsl_test_cases(run PROGRAM name LABEL tier [WHOLE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
+#   flydsl_test_cases(run PROGRAM name LABEL tier [WHOLE] [ALONE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
 # TIMEOUT is that of one CTest test, 300 s if none is given; FAIL_ON is output that fails it; SPEC chooses cases as on
 # the program's command line.
 function(flydsl_test_cases run)
-  cmake_parse_arguments(T "WHOLE" "PROGRAM;LABEL;TIMEOUT;FAIL_ON" "ENVIRONMENT;SPEC" ${ARGN})
+  cmake_parse_arguments(T "WHOLE;ALONE" "PROGRAM;LABEL;TIMEOUT;FAIL_ON" "ENVIRONMENT;SPEC" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
@@ -99,6 +101,9 @@ function(flydsl_test_cases run)
   if(T_ENVIRONMENT)
     list(JOIN T_ENVIRONMENT "\\;" _environment)
     list(APPEND _properties ENVIRONMENT "${_environment}")
+  endif()
+  if(T_ALONE)
+    list(APPEND _properties RUN_SERIAL TRUE)
   endif()
   if(T_FAIL_ON)
     list(APPEND _properties FAIL_REGULAR_EXPRESSION "${T_FAIL_ON}")

@@ -112,10 +112,10 @@ private:
     if (!leafAt(type_.getBase()).isDivisibleBy(perCall_))
       return false;
     const layout::Layout &all = layout::outermost(type_.getLayout());
-    bool all_multiples = stepsByMultiples(all.at(0).at(1));
+    bool allMultiples = stepsByMultiples(all.at(0).at(1));
     for (int mode = 1; mode < all.rank(); ++mode)
-      all_multiples = all_multiples && stepsByMultiples(all.at(mode));
-    return all_multiples;
+      allMultiples = allMultiples && stepsByMultiples(all.at(mode));
+    return allMultiples;
   }
   bool stepsByMultiples(const layout::Layout &steps) const {
     if (!steps.isLeaf()) {
