@@ -25,6 +25,12 @@ void Arguments::failStride(const TensorArg &tensor, const Expected &expected) co
   fail(std::string(expected.name) + " has the strides " + listOf(tensor.strides()) +
        "; the last mode is contiguous");
 }
+void Arguments::failCompact(const TensorArg &tensor, const Expected &expected, int free) const {
+  fail(std::string(expected.name) + " has the shape " + listOf(tensor.shape()) +
+       " and the strides " + listOf(tensor.strides()) + "; its last " +
+       (tensor.rank() - free == 1 ? "mode is contiguous"
+                                  : std::to_string(tensor.rank() - free) + " modes are compact"));
+}
 void Arguments::failType(const TensorArg &tensor, const Expected &expected) const {
   fail(std::string(expected.name) + " is of type " + std::string(tensor.dtype().name()) +
        "; the problem says " + std::string(expected.dtype.name()));

@@ -4,6 +4,7 @@
 #include <flydsl/error.h>
 #include <flydsl/host_tensor.h>
 
+#include <algorithm>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -72,6 +73,29 @@ public:
     checkRows(tensor, expected, rows);
     return {matrices, rows};
   }
+  /// Checks a tensor of any rank whose first `free` modes may lie at any distance; the others are
+  /// compact.
+  void tensor(const TensorArg &tensor, const Expected &expected, const Extents &shape,
+              int free) const {
+    const TensorArg::Dims extents = shape, found = tensor.shape();
+    if (!std::equal(found.begin(), found.end(), extents.begin(), extents.end())) [[unlikely]]
+      failShape(tensor, expected, shape);
+    checkRows(tensor, expected, 0);
+    std::int64_t compact = 1;
+    for (int mode = tensor.rank() - 1; mode >= 0; --mode) {
+      const std::int64_t apart = distance(tensor, mode);
+      if (mode < free)
+        checkRows(tensor, expected, apart);
+      else if (apart && apart != compact) [[unlikely]]
+        failCompact(tensor, expected, free);
+      compact *= found[static_cast<std::size_t>(mode)];
+    }
+  }
+  /// The distance of a mode in elements; 0 if it has no second element.
+  static std::int64_t distance(const TensorArg &tensor, int mode) {
+    const auto at = static_cast<std::size_t>(mode);
+    return tensor.shape()[at] > 1 ? tensor.strides()[at] : 0;
+  }
   /// Checks a contiguous vector of n elements.
   void vector(const TensorArg &tensor, const Expected &expected, std::int64_t n) const {
     if (tensor.rank() != 1 || tensor.shape()[0] != n) [[unlikely]]
@@ -118,6 +142,7 @@ private:
   }
   [[noreturn]] void failShape(const TensorArg &, const Expected &, const Extents &expected) const;
   [[noreturn]] void failStride(const TensorArg &, const Expected &) const;
+  [[noreturn]] void failCompact(const TensorArg &, const Expected &, int free) const;
   [[noreturn]] void failType(const TensorArg &, const Expected &) const;
   [[noreturn]] void failAlignment(const TensorArg &, const Expected &, std::int64_t distance) const;
   [[noreturn]] void failWorkspace(const TensorArg &, std::size_t bytes) const;

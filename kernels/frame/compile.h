@@ -8,11 +8,20 @@
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
 
+#include <array>
 #include <mutex>
 #include <shared_mutex>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
+
+/// A kernel's parameter for a number of its name, or for an array of numbers.
+template <class N> struct ParameterOf {
+  using type = Scalar<DTypeOf<N>::value>;
+};
+template <class N, std::size_t Size> struct ParameterOf<std::array<N, Size>> {
+  using type = std::array<Scalar<DTypeOf<N>::value>, Size>;
+};
 
 /// Where the kernels of a problem and a configuration go: into a plan, or into a file.
 template <class P> class Compiler {
@@ -26,7 +35,7 @@ public:
   /// order, and fx::Constexpr<Spec<P>>.
   template <class... N>
   void operator()(const KernelName<N...> &name,
-                  const Kernel<void(Scalar<DTypeOf<N>::value>..., Constexpr<Spec<P>>)> &kernel,
+                  const Kernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)> &kernel,
                   Dim3 block) const {
     names_.push_back(&name);
     if (file_) {
@@ -37,7 +46,7 @@ public:
       kernel(N{}..., spec_).export_aot(*file_, aot, where_);
       return;
     }
-    using Code = CompiledKernel<void(Scalar<DTypeOf<N>::value>..., Constexpr<Spec<P>>)>;
+    using Code = CompiledKernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>;
     class Compiled final : public Launch<N...> {
     public:
       Compiled(Code code, const Spec<P> &spec) : code_(std::move(code)), spec_(spec) {}

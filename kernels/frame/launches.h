@@ -21,8 +21,9 @@ public:
   virtual const Executable *executable() const = 0;
 };
 
-/// A kernel whose run-time arguments are these numbers. Addresses of global memory are 64-bit
-/// integers, so that neither shapes nor strides are part of a signature, and a missing operand is 0.
+/// A kernel whose run-time arguments are these numbers, or std::array of them. Addresses of global
+/// memory are 64-bit integers, so that neither shapes nor strides are part of a signature, and a
+/// missing operand is 0.
 template <class... Numbers> class Launch : public AnyLaunch {
 public:
   virtual void operator()(const LaunchConfig &config, const std::source_location &where,

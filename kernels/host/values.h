@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -80,6 +82,14 @@ inline std::vector<double> randomValues(DType dtype, std::int64_t count, std::ui
       values[i] = static_cast<double>(bits >> 60) - (dtype.is_signed() ? 8 : 0);
   }
   return values;
+}
+/// The numbers from 0 to below `count` in random order.
+inline std::vector<double> shuffled(std::int64_t count, std::uint64_t seed) {
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  for (std::size_t i = numbers.size(); i > 1; --i)
+    std::swap(numbers[i - 1], numbers[detail::randomBits(seed, i) % i]);
+  return numbers;
 }
 /// Half of the distance of neighbours, relative to a number in the normal range: 2^-p for p bits of
 /// precision. It is what rounding to the type may add.

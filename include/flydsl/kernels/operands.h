@@ -12,6 +12,7 @@ namespace kernels {
 /// What the kernels of a call do with an operand.
 enum class Role {
   input,     ///< read
+  index,     ///< read; different numbers from 0 to below their count
   output,    ///< written in full, and not read before
   workspace, ///< written before it is read
 };

@@ -29,7 +29,8 @@ public:
   /// New inputs for a seed, and outputs that hold nothing.
   void fill(std::uint64_t seed) {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      inputs_[i].set(inputs_[i].dtype().is_float()
+      inputs_[i].set(indices_[i] ? shuffled(counts_[i], seed + i)
+                     : inputs_[i].dtype().is_float()
                          ? uniform(inputs_[i].dtype(), counts_[i], seed + i)
                          : integers(counts_[i], seed + i, 0, 3));
     for (Operand &output : outputs_)
@@ -67,15 +68,16 @@ private:
     std::int64_t m = 1;
     for (std::int64_t extent : shape.first(shape.size() - 1))
       m *= extent;
+    const bool read = role == fk::Role::input || role == fk::Role::index;
     Operand operand =
-        role == fk::Role::input
-            ? Operand::input(stored, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
-            : Operand::output(stored, m, n);
-    if (role == fk::Role::input) {
+        read ? Operand::input(stored, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
+             : Operand::output(stored, m, n);
+    if (read) {
       if (shape.size() == 1)
         sharedBytes_ += operand.bytes().size();
       inputs_.push_back(operand);
       counts_.push_back(m * n);
+      indices_.push_back(role == fk::Role::index);
     } else if (role == fk::Role::output) {
       outputs_.push_back(operand);
     } else {
@@ -86,6 +88,7 @@ private:
   std::size_t sharedBytes_ = 0;
   std::vector<Operand> inputs_, outputs_, workspaces_;
   std::vector<std::int64_t> counts_;
+  std::vector<bool> indices_;
   fk::ArgsOf<P> args_;
 };
 

@@ -1,0 +1,431 @@
+#include "rope/rope_family.h"
+
+#include "blocks/quant_rules.h"
+#include "blocks/row_rules.h"
+#include "frame/arguments.h"
+
+#include <bit>
+#include <cmath>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Rope = Family<RopeProblem>;
+
+/// The largest head, which fits the registers of a wave's lanes.
+constexpr int kLargestHead = 4096;
+/// The most tokens of a block of the cache: offsets inside a head's part of a block have 32 bits.
+constexpr int kLargestPage = 65536;
+/// The most heads of a token.
+constexpr int kMostHeads = 65535;
+/// Bytes of heads that a lane holds at a time: a quarter of the registers of four waves a SIMD.
+constexpr int kLaneBytes = 256;
+/// The most tokens of a cache, and the most groups of threads of a launch.
+constexpr std::int64_t kMost = 0x7fffffff;
+
+bool power(int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(x)); }
+
+/// "head is 3"
+std::string is(const char *name, std::int64_t value) {
+  return std::string(name) + " is " + std::to_string(value);
+}
+
+Support headsSupported(const RopeProblem &problem) {
+  if (problem.q_heads < 0 || problem.kv_heads < 0 || problem.q_heads > kMostHeads ||
+      problem.kv_heads > kMostHeads || problem.q_heads + problem.kv_heads == 0)
+    return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
+                       "; each is at most " + std::to_string(kMostHeads) +
+                       ", and there is one of either at least");
+  if (problem.head < 2 || problem.head > kLargestHead || problem.head % 2)
+    return Support::no(is("head", problem.head) + "; it is an even number from 2 to " +
+                       std::to_string(kLargestHead));
+  if (problem.rotary < -1 || problem.rotary > problem.head ||
+      (problem.rotary >= 0 && problem.rotary % 2))
+    return Support::no(is("rotary", problem.rotary) + "; it is an even number from 0 to head = " +
+                       std::to_string(problem.head) + ", or -1 for all of it");
+  return {};
+}
+
+Support cacheSupported(const RopeProblem &problem) {
+  if (problem.cache == KvCache::none) {
+    if (problem.kv_heads && !problem.k_out)
+      return Support::no("k goes nowhere; set k_out or a cache, or kv_heads = 0");
+    return {};
+  }
+  if (problem.kv_heads == 0)
+    return Support::no("a cache holds k, and kv_heads is 0");
+  if (!quantisesCache(problem) && !floatSupported("cached", problem.cached))
+    return Support::no("cached is of type " + std::string(problem.cached.name()) +
+                       "; f32, f16, bf16, i8 and floats of 8 bits are supported");
+  if (problem.page < 1 || problem.page > kLargestPage)
+    return Support::no(is("page", problem.page) + "; a block of the cache has 1 to " +
+                       std::to_string(kLargestPage) + " tokens");
+  if (problem.cache == KvCache::pages)
+    return {};
+  if (!power(problem.pack) || problem.head % problem.pack)
+    return Support::no(is("pack", problem.pack) + "; it is a power of two that divides head = " +
+                       std::to_string(problem.head));
+  if (problem.v_pack < 0 || problem.page % vPackOf(problem))
+    return Support::no(is("v_pack", problem.v_pack) + "; it divides page = " +
+                       std::to_string(problem.page) + ", or is 0 for all of it");
+  return {};
+}
+
+Support normSupported(const RopeProblem &problem) {
+  if (const Support answer = floatSupported("weight", problem.weight); !answer)
+    return answer;
+  if (!(problem.eps >= 0) || !std::isfinite(problem.eps))
+    return Support::no("eps is " + std::to_string(problem.eps) +
+                       "; it is a finite number of at least 0");
+  if (problem.q_norm != HeadNorm::none && problem.q_heads == 0)
+    return Support::no("q_norm is for the heads of q, and q_heads is 0");
+  if (problem.k_norm != HeadNorm::none && problem.kv_heads == 0)
+    return Support::no("k_norm is for the heads of k, and kv_heads is 0");
+  return {};
+}
+
+Support quantisationSupported(const RopeProblem &problem) {
+  if (problem.quantise == Quantisation::none)
+    return floatSupported("y", problem.y);
+  if (const Support answer = quantisedSupported("y", problem.y); !answer)
+    return answer;
+  if (problem.quantise == Quantisation::fixed)
+    return {};
+  if (problem.group && (!power(problem.group) || problem.head % problem.group))
+    return Support::no(is("group", problem.group) + "; it is a power of two that divides head = " +
+                       std::to_string(problem.head) + ", or 0 for all of it");
+  if (problem.scale != f32 && problem.scale != f8E8M0FNU)
+    return Support::no("scale is of type " + std::string(problem.scale.name()) +
+                       "; f32 and f8E8M0FNU are supported");
+  if (problem.scale == f8E8M0FNU && problem.y != f8E4M3FN && problem.y != f8E5M2)
+    return Support::no("y is of type " + std::string(problem.y.name()) +
+                       "; with scales of f8E8M0FNU, f8E4M3FN and f8E5M2 are supported");
+  return {};
+}
+
+/// Numbers of threads of a call, and what such a call takes: few threads are spread over the
+/// multiprocessors as blocks of a wave; many take several heads one after another, for which the
+/// tables are read once. (FlyDSL: a wave for each head.)
+struct RopeRule {
+  std::int64_t threads;
+  int heads, block;
+};
+constexpr RopeRule kRopeRules[] = {
+    {1 << 14, 1, 64}, {1 << 18, 1, 256}, {1 << 20, 2, 256}, {INT64_MAX, 8, 256}};
+
+int slotsOf(const RopeProblem &problem, int lanes) {
+  return static_cast<int>(HeadShape(problem, lanes).slots.size());
+}
+/// The bytes of so many heads that a lane holds.
+int laneBytes(const RopeProblem &problem, int lanes, int heads) {
+  return slotsOf(problem, lanes) * accessOf(problem) * problem.x.bytes() * heads;
+}
+
+/// Whether its registers hold them. One head is always taken, if all lanes of a wave share it.
+bool laneFits(const RopeProblem &problem, int lanes, int heads, const Target &target) {
+  return laneBytes(problem, lanes, heads) <= kLaneBytes ||
+         (heads == 1 && lanes == target.wave_size());
+}
+/// Whether lanes can find the largest magnitudes of quantised groups.
+bool groupsFit(const RopeProblem &problem, int lanes) {
+  return problem.quantise != Quantisation::row ||
+         slotGroups(HeadShape(problem, lanes), groupSize(problem));
+}
+
+/// The lanes of a head: one for each access of the largest part, or more if that takes many slots.
+int chooseLanes(const RopeProblem &problem, const Target &target) {
+  const int rotary = rotaryOf(problem);
+  const bool halves = problem.style == RopeStyle::neox && rotary;
+  const int accesses = (halves ? rotary / 2 : problem.head) / accessOf(problem);
+  int lanes = std::min(static_cast<int>(std::bit_ceil(static_cast<unsigned>(accesses))),
+                       target.wave_size());
+  while (lanes < target.wave_size() && slotsOf(problem, lanes) > 4)
+    lanes *= 2;
+  while (!groupsFit(problem, lanes))
+    lanes /= 2; // one lane has whole groups, because an access is a part of one
+  return lanes;
+}
+
+/// The largest number of heads up to `most` whose rounds are all heads of q, of k or of v, so that
+/// no wave works on two of them; `most` if there is none.
+int chooseHeads(const RopeProblem &problem, int most) {
+  const int all = headsOf(problem);
+  for (int heads = std::min(most, all); heads > 1; --heads)
+    if (const int groups = all / heads;
+        all % heads == 0 && problem.q_heads % groups == 0 && problem.kv_heads % groups == 0)
+      return heads;
+  return std::min(most, all);
+}
+
+/// The operands of a call, checked and in the kernel's order.
+class Operands {
+public:
+  Operands(const Call<RopeProblem> &call)
+      : problem_(call.problem), args_(call.args),
+        arguments_(FamilyOf<RopeProblem>::name, call.where) {
+    align_ = accessOf(problem_);
+    const bool q = problem_.q_heads > 0, k = problem_.kv_heads > 0,
+               cache = problem_.cache != KvCache::none, v = cache && problem_.v_cached;
+    arguments_.given(args_.q, "q", q);
+    arguments_.given(args_.k, "k", k);
+    m_ = Rope::rows(args_);
+    if (m_ > kMost / groupsOf(problem_, call.config))
+      arguments_.fail(is("m", m_) + "; " + std::to_string(kMost / groupsOf(problem_, call.config)) +
+                      " tokens are the most that one launch takes");
+    heads(args_.q, "q", problem_.x, problem_.q_heads, q, kQ);
+    heads(args_.k, "k", problem_.x, problem_.kv_heads, k, kK);
+    heads(args_.v, "v", problem_.x, problem_.kv_heads, v, kV);
+    heads(args_.q_out, "q_out", problem_.y, problem_.q_heads, q, kQOut);
+    heads(args_.k_out, "k_out", problem_.y, problem_.kv_heads, k && problem_.k_out, kKOut);
+    tables();
+    vector(args_.slots, {"slots", problem_.index, 1}, m_, cache, kSlots);
+    caches(cache, v);
+    const bool quantised = quantisesCache(problem_);
+    vector(args_.k_cache_scale, {"k_cache_scale", f32, 1}, 1, quantised, kKCacheScale);
+    vector(args_.v_cache_scale, {"v_cache_scale", f32, 1}, 1, quantised && v, kVCacheScale);
+    const auto weight = [&](const std::optional<TensorArg> &tensor, const char *name, HeadNorm norm,
+                            RopeNumber at) {
+      vector(tensor, {name, problem_.weight, align_}, problem_.head, norm == HeadNorm::weighted,
+             at);
+    };
+    weight(args_.q_weight, "q_weight", problem_.q_norm, kQWeight);
+    weight(args_.k_weight, "k_weight", problem_.k_norm, kKWeight);
+    scales(args_.q_scale, "q_scale", problem_.q_heads, q, kQScale);
+    scales(args_.k_scale, "k_scale", problem_.kv_heads, k && problem_.k_out, kKScale);
+    numbers[kTokens] = m_;
+  }
+  std::int64_t m() const { return m_; }
+
+  RopeNumbers numbers{};
+
+private:
+  void heads(const std::optional<TensorArg> &tensor, const char *name, DType dtype, int count,
+             bool needed, RopeNumber at) {
+    if (!arguments_.given(tensor, name, needed))
+      return;
+    arguments_.tensor(*tensor, {name, dtype, align_}, {m_, count, problem_.head}, 2);
+    put(at, *tensor, {0, 1});
+  }
+  void vector(const std::optional<TensorArg> &tensor, const Expected &expected, std::int64_t size,
+              bool needed, RopeNumber at) {
+    if (!arguments_.given(tensor, expected.name, needed))
+      return;
+    arguments_.vector(*tensor, expected, size);
+    put(at, *tensor, {});
+  }
+  void scales(const std::optional<TensorArg> &tensor, const char *name, int count, bool needed,
+              RopeNumber at) {
+    const bool given =
+        arguments_.given(tensor, name, needed && problem_.quantise != Quantisation::none);
+    if (given && problem_.quantise == Quantisation::fixed)
+      arguments_.vector(*tensor, {name, f32, 1}, 1);
+    else if (given)
+      arguments_.tensor(*tensor, {name, problem_.scale, 1},
+                        {m_, count, problem_.head / groupSize(problem_)}, 0);
+    if (given)
+      put(at, *tensor, {});
+  }
+  void tables() {
+    const int rotary = rotaryOf(problem_);
+    vector(args_.positions, {"positions", problem_.index, 1}, m_, rotary > 0, kPositions);
+    const bool pairs = problem_.style == RopeStyle::gptj;
+    const auto table = [&](const std::optional<TensorArg> &tensor, const char *name,
+                           RopeNumber at) {
+      if (!arguments_.given(tensor, name, rotary > 0))
+        return;
+      if (at == kCos)
+        numbers[kRows] = arguments_.rows(*tensor, name);
+      if (numbers[kRows] == 0)
+        arguments_.fail(std::string(name) + " has no rows; it has one for each position");
+      arguments_.tensor(*tensor, {name, problem_.table, pairs ? align_ / 2 : align_},
+                        {numbers[kRows], rotary / 2}, 1);
+      put(at, *tensor, {0});
+    };
+    table(args_.cos, "cos", kCos);
+    table(args_.sin, "sin", kSin);
+  }
+  void caches(bool needed, bool v) {
+    if (arguments_.given(args_.k_cache, "k_cache", needed)) {
+      const std::int64_t blocks = args_.k_cache->shape()[0];
+      numbers[kPlaces] = blocks * problem_.page;
+      if (blocks > kMost / problem_.page)
+        arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
+                        std::to_string(problem_.page) + " tokens; a cache has at most " +
+                        std::to_string(kMost) + " tokens");
+    }
+    const std::int64_t blocks = numbers[kPlaces] / problem_.page, page = problem_.page,
+                       kv = problem_.kv_heads, head = problem_.head;
+    const auto cache = [&](const std::optional<TensorArg> &tensor, const char *name,
+                           const Extents &packed, std::int64_t align, RopeNumber at) {
+      if (!tensor)
+        return;
+      if (problem_.cache == KvCache::pages) {
+        arguments_.tensor(*tensor, {name, problem_.cached, align_}, {blocks, page, kv, head}, 3);
+        put(at, *tensor, {0, 1, 2});
+      } else {
+        arguments_.tensor(*tensor, {name, problem_.cached, align}, packed, 2);
+        put(at, *tensor, {0});
+        numbers[at + 3] = Arguments::distance(*tensor, 1);
+      }
+    };
+    const std::int64_t x = problem_.pack, y = vPackOf(problem_);
+    cache(args_.k_cache, "k_cache", {blocks, kv, head / x, page, x}, align_, kKCache);
+    arguments_.given(args_.v_cache, "v_cache", v);
+    cache(args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 1, kVCache);
+  }
+  /// The address of a tensor, and the distances of its modes.
+  void put(std::size_t at, const TensorArg &tensor, std::initializer_list<int> modes) {
+    numbers[at++] = address(tensor);
+    for (int mode : modes)
+      numbers[at++] = Arguments::distance(tensor, mode);
+  }
+
+  const RopeProblem &problem_;
+  const RopeArgs &args_;
+  Arguments arguments_;
+  std::int64_t align_ = 1, m_ = 0;
+};
+
+} // namespace
+
+Support Rope::supported(const RopeProblem &problem, const Target &target) {
+  for (const Support &answer :
+       {floatSupported("x", problem.x), floatSupported("table", problem.table),
+        alignSupported(problem.row_align), headsSupported(problem), normSupported(problem)})
+    if (!answer)
+      return answer;
+  if (problem.index != i32 && problem.index != i64)
+    return Support::no("index is of type " + std::string(problem.index.name()) +
+                       "; i32 and i64 are supported");
+  for (const Support &answer : {cacheSupported(problem), quantisationSupported(problem)})
+    if (!answer)
+      return answer;
+  if (problem.style == RopeStyle::gptj && rotaryOf(problem) && accessOf(problem) < 2)
+    return Support::no(is("row_align", problem.row_align) + ", " + is("pack", problem.pack) +
+                       " and " + is("group", problem.group) +
+                       "; the pairs of RopeStyle::gptj are neighbours, which "
+                       "takes at least 2");
+  if (const int lanes = chooseLanes(problem, target); !laneFits(problem, lanes, 1, target))
+    return Support::no(is("rotary", rotaryOf(problem)) + " of a head of " +
+                       std::to_string(problem.head) + " and " + is("group", groupSize(problem)) +
+                       "; groups that the parts of a head cut take few lanes, "
+                       "whose registers do "
+                       "not hold such a head");
+  return {};
+}
+
+Support Rope::supported(const RopeProblem &problem, const RopeConfig &config,
+                        const Target &target) {
+  const int wave = target.wave_size(), most = target.max_block_size();
+  if (!power(config.lanes) || config.lanes > wave || !power(config.block) || config.block % wave ||
+      config.block > most)
+    return Support::no(is("lanes", config.lanes) + " and " + is("block", config.block) +
+                       "; both are powers of two, lanes at most a wave of " + std::to_string(wave) +
+                       ", and a block a number of waves, at most " + std::to_string(most) +
+                       " threads");
+  const int all = headsOf(problem);
+  if (config.heads < 1 || config.heads > all)
+    return Support::no(is("heads", config.heads) + "; a token has " + std::to_string(all));
+  if (!groupsFit(problem, config.lanes))
+    return Support::no(is("lanes", config.lanes) + " and " + is("group", groupSize(problem)) +
+                       "; a group's elements would be those of lanes that have "
+                       "other groups too; "
+                       "take fewer lanes");
+  if (!laneFits(problem, config.lanes, config.heads, target))
+    return Support::no(is("lanes", config.lanes) + " and " + is("heads", config.heads) +
+                       "; each lane would hold " +
+                       std::to_string(laneBytes(problem, config.lanes, config.heads)) +
+                       " bytes, and its registers hold " + std::to_string(kLaneBytes) +
+                       "; take more lanes or fewer heads");
+  return {};
+}
+
+RopeConfig Rope::choose(const RopeProblem &problem, std::int64_t m, const Target &target) {
+  const int lanes = chooseLanes(problem, target);
+  const std::int64_t threads = m * headsOf(problem) * lanes;
+  const auto *rule = std::find_if(std::begin(kRopeRules), std::end(kRopeRules),
+                                  [&](const RopeRule &r) { return threads <= r.threads; });
+  const int fit = std::max(1, kLaneBytes / laneBytes(problem, lanes, 1));
+  return {.lanes = lanes,
+          .heads = chooseHeads(problem, std::min(rule->heads, fit)),
+          .block = rule->block};
+}
+
+std::vector<RopeConfig> Rope::candidates(const RopeProblem &problem, std::int64_t,
+                                         const Target &target) {
+  std::vector<RopeConfig> all;
+  const int chosen = chooseLanes(problem, target);
+  for (int lanes = std::max(1, chosen / 2); lanes <= chosen * 2; lanes *= 2)
+    for (int most : {1, 2, 4, 8})
+      for (int block : {64, 128, 256})
+        all.push_back({lanes, chooseHeads(problem, most), block});
+  return all;
+}
+
+std::int64_t Rope::rows(const RopeArgs &args) {
+  return args.q ? args.q->shape()[0] : args.k ? args.k->shape()[0] : 0;
+}
+
+void Rope::launch(const Call<RopeProblem> &call) {
+  const Operands operands(call);
+  if (operands.m() == 0)
+    return;
+  const std::int64_t groups = operands.m() * groupsOf(call.problem, call.config),
+                     perBlock = call.config.block / call.config.lanes;
+  call.launches.at(0, kRope)(call.on((groups + perBlock - 1) / perBlock, call.config.block),
+                             call.where, operands.numbers);
+}
+
+RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t m,
+                    const Sampler &sampler) {
+  const bool cache = problem.cache != KvCache::none, v = cache && problem.v_cached,
+             k = problem.kv_heads > 0, q = problem.q_heads > 0, rotates = rotaryOf(problem) > 0,
+             packed = problem.cache == KvCache::packed, quantised = quantisesCache(problem);
+  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
+                         Role role) -> std::optional<TensorArg> {
+    if (!needed)
+      return std::nullopt;
+    return sampler(name, dtype, shape, role);
+  };
+  const std::int64_t kv = problem.kv_heads, head = problem.head, page = cache ? problem.page : 1,
+                     blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
+                     y = packed ? vPackOf(problem) : 1;
+  const Extents ofQ{m, problem.q_heads, head}, ofK{m, kv, head}, tokens{m}, one{1},
+      table{m, rotaryOf(problem) / 2}, pages{blocks, page, kv, head},
+      packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y};
+  const bool fixed = problem.quantise == Quantisation::fixed,
+             scaled = problem.quantise != Quantisation::none, ofKOut = k && problem.k_out;
+  const std::int64_t groups = head / groupSize(problem);
+  const Extents width{head}, scalesQ{m, problem.q_heads, groups}, scalesK{m, kv, groups};
+  const DType scale = fixed ? f32 : problem.scale;
+  const Role role = fixed ? Role::input : Role::output;
+  return {
+      .q = maybe(q, "q", problem.x, ofQ, Role::input),
+      .k = maybe(k, "k", problem.x, ofK, Role::input),
+      .v = maybe(v, "v", problem.x, ofK, Role::input),
+      .positions = maybe(rotates, "positions", problem.index, tokens, Role::index),
+      .cos = maybe(rotates, "cos", problem.table, table, Role::input),
+      .sin = maybe(rotates, "sin", problem.table, table, Role::input),
+      .slots = maybe(cache, "slots", problem.index, tokens, Role::index),
+      .q_out = maybe(q, "q_out", problem.y, ofQ, Role::output),
+      .k_out = maybe(ofKOut, "k_out", problem.y, ofK, Role::output),
+      .k_cache = maybe(cache, "k_cache", problem.cached, packed ? packedK : pages, Role::output),
+      .v_cache = maybe(v, "v_cache", problem.cached, packed ? packedV : pages, Role::output),
+      .q_weight = maybe(problem.q_norm == HeadNorm::weighted, "q_weight", problem.weight, width,
+                        Role::input),
+      .k_weight = maybe(problem.k_norm == HeadNorm::weighted, "k_weight", problem.weight, width,
+                        Role::input),
+      .q_scale = maybe(q && scaled, "q_scale", scale, fixed ? one : scalesQ, role),
+      .k_scale = maybe(ofKOut && scaled, "k_scale", scale, fixed ? one : scalesK, role),
+      .k_cache_scale = maybe(quantised, "k_cache_scale", f32, one, Role::input),
+      .v_cache_scale = maybe(quantised && v, "v_cache_scale", f32, one, Role::input),
+  };
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(RopeProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
