@@ -1,10 +1,11 @@
 #include "Registry.h"
 
-#include "dialect/Fly/IR/FlyDialect.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/Conversion/FlyToLLVM/FlyToLLVM.h"
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/Transforms/Passes.h"
+#include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
@@ -36,11 +37,12 @@ namespace flydsl::tools {
 
 void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
-                  mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::cf::ControlFlowDialect, mlir::DLTIDialect, mlir::func::FuncDialect,
-                  mlir::gpu::GPUDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::ROCDL::ROCDLDialect,
-                  mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect>();
+                  mlir::fly_ktrace::FlyKtraceDialect, mlir::affine::AffineDialect,
+                  mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::DLTIDialect,
+                  mlir::func::FuncDialect, mlir::gpu::GPUDialect, mlir::index::IndexDialect,
+                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
+                  mlir::ROCDL::ROCDLDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
+                  mlir::vector::VectorDialect>();
   mlir::func::registerInlinerExtension(registry);
   mlir::registerConvertFuncToLLVMInterface(registry);
   mlir::registerConvertMathToLLVMInterface(registry);

@@ -11,6 +11,7 @@ const std::vector<EnvSection> &environment() {
        {&runtimeKind, &enableCache, &cacheDir, &cacheReadOnlyDirs, &cacheGroup, &cacheSize,
         &runOnly}},
       {"Dumps, log, debugging", {&dumpIr, &dumpDir, &logLevel, &debugInfo, &verifier}},
+      {"Timelines of kernels", {&ktraceEnable, &ktraceBufferBytes, &ktraceBlocks, &ktraceDumpDir}},
       {"Autotuning", {&autotune, &autotuneCacheDir, &autotuneConfigDir}},
       {"Emulator",
        {&emulatorLibrary, &emulatorArch, &emulatorDevices, &emulatorMemory, &emulatorThreads,

@@ -23,6 +23,9 @@ struct KernelHints {
   unsigned max_registers = 0;
   /// True if floating-point operations may be reassociated, contracted and approximated.
   bool fast_math = false;
+  /// True if the marks and ranges of the kernel's timeline are recorded (flydsl/ktrace.h). Without
+  /// it, and without FLYDSL_KTRACE_ENABLE=1, they are no code at all.
+  bool ktrace = false;
   friend bool operator==(const KernelHints &, const KernelHints &) = default;
 };
 

@@ -134,10 +134,10 @@ constexpr std::pair<uint32_t, const char *> kReturned[] = {{0x80, "the doorbell"
                                                            {0x87, "the shader engine's number"}};
 
 constexpr uint32_t kMessageRealTime = 0x83;
-uint64_t returnedMessage(const Inst &i) {
+uint64_t returnedMessage(const Wave &w, const Inst &i) {
   const uint32_t id = i.src[0].value;
   if (id == kMessageRealTime)
-    return realTime();
+    return realTime(w);
   std::string what = "message " + std::to_string(id);
   for (const auto &[number, text] : kReturned)
     if (number == id)
@@ -281,16 +281,16 @@ constexpr OpDef kOps[] = {
     }).flows(Flow::None),
     // All registers that code names exist from the start, so an allocation always succeeds.
     plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32).flows(Flow::None),
-    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); },
+    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks(w)); },
           Type::None, Type::None, Type::B64).flows(Flow::Defines),
     plain("s_memrealtime", Class::Smem,
-          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); },
+          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime(w)); },
           Type::None, Type::None, Type::B64).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
+      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(w, i)));
     }, Type::B32).with(kNumberSource).flows(Flow::Defines),
     plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
+      writeScalar<uint64_t>(w, i.dst, returnedMessage(w, i));
     }, Type::B32, Type::None, Type::B64).with(kNumberSource).flows(Flow::Defines),
 };
 } // namespace
