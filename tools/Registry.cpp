@@ -2,6 +2,7 @@
 
 #include "dialect/Conversion/FlyToLLVM/Registration.h"
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -19,7 +20,7 @@ namespace flydsl::tools {
 void registerDialects(mlir::DialectRegistry &registry) {
   mlir::fly::registerLoweringDialects(registry);
   registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::ROCDL::ROCDLDialect,
-                  mlir::affine::AffineDialect>();
+                  mlir::fly_ktrace::FlyKtraceDialect, mlir::affine::AffineDialect>();
   mlir::func::registerInlinerExtension(registry);
   mlir::ROCDL::registerROCDLTargetInterfaceExternalModels(registry);
 }

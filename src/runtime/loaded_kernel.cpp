@@ -3,10 +3,12 @@
 
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
+#include "runtime/ktrace/recording.h"
 #include "support/exiting.h"
 #include "target/processors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -63,7 +65,7 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
   const DeviceInfo &info = deviceInfo(device);
   launch_ = used.launch;
   endOfArguments_ = used.endOfArguments;
-  severalDevices_ = used.deviceCount > 1;
+  hasDetour_ = used.deviceCount > 1 || !facts.eventNames.empty();
   if (!runsOn(facts.target, info.archFull))
     throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target + ", device " +
                            std::to_string(device) + " is " + info.archFull,
@@ -124,7 +126,27 @@ void KernelReload::load(const SourceLocation &where) const {
 void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
                                   const std::source_location &where) const {
   DeviceScope scope(device_);
-  launchHere(config, pack, where);
+  if (facts_.eventNames.empty())
+    launchHere(config, pack.bytes(), pack.byteCount(), where);
+  else
+    launchRecording(config, pack, where);
+}
+
+void LoadedKernel::launchRecording(const LaunchConfig &config, const detail::ArgPack &pack,
+                                   const std::source_location &where) const {
+  for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z})
+    if (extent < 1) { // a launch of nothing, or a mistake that is said there
+      launchHere(config, pack.bytes(), pack.byteCount(), where);
+      return;
+    }
+  Recording recording(facts_, config, device_, where);
+  const std::size_t at = (pack.byteCount() + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+  std::vector<std::byte> arguments(at + sizeof(void *));
+  std::copy_n(pack.bytes(), pack.byteCount(), arguments.begin());
+  void *const buffer = recording.buffer();
+  std::memcpy(arguments.data() + at, &buffer, sizeof buffer);
+  launchHere(config, arguments.data(), arguments.size(), where);
+  recording.finish();
 }
 
 bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {

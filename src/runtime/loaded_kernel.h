@@ -28,6 +28,9 @@ struct LaunchFacts {
   unsigned maxBlock = 0; ///< most work-items that the code was made for; 0: the target's most
   std::array<unsigned, 3> block = {0, 0,
                                    0}; ///< the one workgroup size that it was made for; zeros: any
+  /// The names of the events that it records; none where it records none. Such a kernel has the
+  /// buffer of the events as its last argument, behind those of the call.
+  std::vector<std::string> eventNames;
 };
 
 class LoadedKernel {
@@ -45,10 +48,10 @@ public:
   /// arguments' types, and the workgroup size with `checkBlock`.
   void launch(const LaunchConfig &config, const detail::ArgPack &pack,
               const std::source_location &where) const {
-    if (severalDevices_) [[unlikely]]
+    if (hasDetour_) [[unlikely]]
       launchOnDevice(config, pack, where);
     else
-      launchHere(config, pack, where);
+      launchHere(config, pack.bytes(), pack.byteCount(), where);
   }
 
 private:
@@ -57,7 +60,7 @@ private:
 #if defined(__clang__)
   __attribute__((no_sanitize("function")))
 #endif
-  void launchHere(const LaunchConfig &config, const detail::ArgPack &pack,
+  void launchHere(const LaunchConfig &config, const std::byte *bytes, std::size_t size,
                   const std::source_location &where) const {
     constexpr std::uint64_t limit = 0xffffffff; // work-items in a dimension
     const auto gx = static_cast<std::uint64_t>(config.grid.x),
@@ -73,8 +76,7 @@ private:
         config.cluster != Dim3()) [[unlikely]]
       if (refuse(config, where))
         return;
-    std::size_t size = pack.byteCount();
-    void *extra[] = {kArgumentBuffer, const_cast<std::byte *>(pack.bytes()), kArgumentBytes, &size,
+    void *extra[] = {kArgumentBuffer, const_cast<std::byte *>(bytes), kArgumentBytes, &size,
                      endOfArguments_};
     const Status status = launch_(
         function_, static_cast<unsigned>(gx), static_cast<unsigned>(gy), static_cast<unsigned>(gz),
@@ -86,6 +88,8 @@ private:
 
   void launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
                       const std::source_location &where) const;
+  void launchRecording(const LaunchConfig &config, const detail::ArgPack &pack,
+                       const std::source_location &where) const;
   /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for.
   bool refuse(const LaunchConfig &config, const std::source_location &where) const;
   void loadModule(const SourceLocation &where);
@@ -97,7 +101,7 @@ private:
   std::size_t dynamicRange_ = 0; // from the least dynamic LDS to the most
   void *module_ = nullptr;
   int device_;
-  bool severalDevices_;
+  bool hasDetour_; ///< the device must be made current, or the launch records events
   LaunchFacts facts_;
   std::span<const std::uint8_t> image_;
   std::shared_ptr<const void>

@@ -11,6 +11,8 @@ const std::vector<EnvSection> &environment() {
        {&kRuntimeKind, &kEnableCache, &kCacheDir, &kCacheReadOnlyDirs, &kCacheGroup, &kCacheSize,
         &kRunOnly}},
       {"Dumps, log, debugging", {&kDumpIr, &kDumpDir, &kLogLevel, &kDebugInfo, &kVerifier}},
+      {"Timelines of kernels",
+       {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
       {"Emulator",
        {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorMemory, &kEmulatorThreads,

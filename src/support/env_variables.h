@@ -78,6 +78,20 @@ inline constexpr Env<bool> kVerifier{
     "FLYDSL_DEBUG_ENABLE_VERIFIER", true,
     "0: do not verify the IR, before and after the passes and, where it is dumped, after each"};
 
+//===-- timelines of kernels ----------------------------------------------===//
+
+inline constexpr Env<bool> kKtraceEnable{
+    "FLYDSL_KTRACE_ENABLE", false,
+    "1: kernels record their marks and ranges, and each launch writes a Chrome trace"};
+inline constexpr Env<ByteSize> kKtraceBufferBytes{
+    "FLYDSL_KTRACE_BUFFER_BYTES",
+    {std::uint64_t(64) << 20},
+    "room for the events of a launch in bytes; K, M and G may follow (64M)"};
+inline constexpr Env<std::string> kKtraceBlocks{
+    "FLYDSL_KTRACE_BLOCKS", "x,y,z: the one block of a grid that records (all)"};
+inline constexpr Env<std::string> kKtraceDumpDir{"FLYDSL_KTRACE_DUMP_DIR",
+                                                 "directory of the traces (the current one)"};
+
 //===-- autotuning --------------------------------------------------------===//
 
 inline constexpr Env<bool> kAutotune{"FLYDSL_AUTOTUNE", false,

@@ -110,7 +110,7 @@ TEST_CASE("Dumps write a file per stage, LLVM IR and ISA") {
   };
   contains("00_origin.mlir", "gpu.func @scale");
   contains("01_canonicalize.mlir", "gpu.func @scale");
-  contains("02_fly_lds_alias_scopes_", "llvm.func @scale"); // names of long stages are cut
+  contains("02_fly_lower_ktrace_", "llvm.func @scale"); // names of long stages are cut
   contains("03_llvm_ir.ll", "define amdgpu_kernel void @scale");
   contains("04_llvm_ir_optimized.ll", "define amdgpu_kernel void @scale");
   contains("05_final_isa.s", "global_load_dword");

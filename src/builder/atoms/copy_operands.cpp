@@ -173,11 +173,12 @@ private:
       whole.pred = valueOf(predType());
     // What the walk gives is the failure that ends it at the first call.
     inAlgebra([&] {
-      (void)fly::forEachCall(atom_, whole, [&](const fly::CopyOperands &call) {
-        expectNeighbours(call.src, Side::source);
-        expectNeighbours(call.dst, Side::destination);
-        return mlir::failure(); // the others are like it
-      });
+      (void)fly::forEachCall(atom_, whole, fly::OneElement::IsTooFew,
+                             [&](const fly::CopyOperands &call) {
+                               expectNeighbours(call.src, Side::source);
+                               expectNeighbours(call.dst, Side::destination);
+                               return mlir::failure(); // the others are like it
+                             });
     });
   }
 

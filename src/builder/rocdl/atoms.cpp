@@ -78,9 +78,13 @@ MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc) {
 MmaOp MFMA(int m, int n, int k, DType ab, DType acc, Loc loc) {
   return MFMA(m, n, k, ab, ab, acc ? acc : sumOf(ab), loc);
 }
-MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opselA, int opselB, Loc loc) {
-  return MmaOp(onTarget(instruction<fly_rocdl::MmaOpCDNA4_MFMAScaleType>(
-                            detail::running(), loc, m, n, k, a, b, acc, opselA, opselB),
+MmaOp MFMAScale(int m, int n, int k, DType a, DType b, DType acc, int opsel_a, int opsel_b,
+                Loc loc) {
+  // Bytes lie in two runs along K, so that each block of K meets its own scale.
+  const bool hardwareK = a.bits() == 8 || b.bits() == 8;
+  return MmaOp(onTarget(instruction<fly_rocdl::MmaOpCDNA4_MFMAScaleType>(detail::running(), loc, m,
+                                                                         n, k, a, b, acc, opsel_a,
+                                                                         opsel_b, hardwareK),
                         loc));
 }
 /// The WMMA of a family of processors.
@@ -119,7 +123,8 @@ MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int blockSize,
   return MmaOp(onTarget(instruction<fly_rocdl::MmaOpGFX1250_WMMAScaleType>(
                             detail::running(), loc, m, n, k, a, b, acc, /*opselA=*/0, /*opselB=*/0,
                             /*modC=*/0,
-                            /*reuseA=*/false, /*reuseB=*/false, blockSize),
+                            /*reuseA=*/false, /*reuseB=*/false, blockSize,
+                            /*hardwareK=*/true),
                         loc));
 }
 

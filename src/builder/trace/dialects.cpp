@@ -1,6 +1,7 @@
 #include "builder/trace/dialects.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,8 +16,9 @@ namespace flydsl::builder {
 
 void loadDialects(mlir::MLIRContext &context) {
   context.loadDialect<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
-                      mlir::gpu::GPUDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
-                      mlir::scf::SCFDialect, mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
+                      mlir::fly_ktrace::FlyKtraceDialect, mlir::gpu::GPUDialect,
+                      mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                      mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
                       mlir::ROCDL::ROCDLDialect>();
 }
 

@@ -23,6 +23,8 @@ struct KernelFacts {
   /// True if a tensor of the kernel's arguments spans 4 GiB or more, which a buffer's 32-bit
   /// offsets don't reach.
   bool hasLargeTensor = false;
+  /// True if marks and ranges of the kernel's timeline are recorded (flydsl/ktrace.h).
+  bool recordsEvents = false;
 
   bool knowsBlock() const { return block[0] != 0; }
   /// Threads of a block along a dimension; one that the launch leaves out has 1.

@@ -3,6 +3,7 @@
 #include "builder/trace/tracer.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "support/env_variables.h"
 
 #include <flydsl/math.h>
 
@@ -73,6 +74,12 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   for (const detail::ArgType &type : types)
     if (mlir::Type t = parameterType(type, &context))
       parameters.push_back(t);
+  // The buffer of the events is the last argument, behind those of the call.
+  const bool recordsEvents = spec.hints.ktrace || support::env::kKtraceEnable.get();
+  if (recordsEvents)
+    parameters.push_back(mlir::fly::PointerType::get(
+        mlir::IntegerType::get(&context, 8),
+        mlir::fly::AddressSpaceAttr::get(&context, mlir::fly::AddressSpace::Global)));
   if (!block[0])
     block = spec.hints.known_block_size;
 
@@ -85,6 +92,7 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
 
   const unsigned fastMath = spec.hints.fast_math ? static_cast<unsigned>(FastMath::fast) : 0;
   Tracer tracer(context, &body, {spec.name, block, target, spec.where}, fastMath);
+  tracer.kernel.recordsEvents = recordsEvents;
   llvm::SmallVector<detail::ParamHandle, 8> handles;
   unsigned next = 0;
   for (const detail::ArgType &type : types) {
@@ -103,7 +111,16 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
   result.variant = reader.variant().str();
   tracer.diagnostics.throwDeferred();
   tracer.barriers.finish();
+  if (!tracer.openRanges.empty())
+    throw TraceError("ktrace::range_push: the range \"" + tracer.openRanges.back().name +
+                         "\" is never popped",
+                     tracer.openRanges.back().loc);
   tracer.exits.finish(loc);
+  if (recordsEvents) {
+    result.recordsEvents = tracer.eventCount != 0;
+    if (!result.recordsEvents) // nothing writes to the buffer
+      (void)func.eraseArgument(func.getNumArguments() - 1);
+  }
   if (mlir::failed(mlir::verify(*result.module)))
     tracer.diagnostics.failVerification(spec.name);
   result.staticSharedBytes = tracer.shared.staticBytes();

@@ -24,6 +24,8 @@ struct TraceResult {
   /// Bytes of dynamic shared memory that the body uses, as far as it says: a launch gives as many
   /// or more.
   std::size_t dynamicSharedBytes = 0;
+  /// Whether the kernel records events: its last argument is then their buffer.
+  bool recordsEvents = false;
 };
 
 /// Traces `spec` for arguments of `types` in `context`, whose dialects are loaded and which nobody

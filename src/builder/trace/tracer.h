@@ -42,6 +42,15 @@ public:
   SharedBytes shared{kernel};
   SplitBarriers barriers;
 
+  /// A range of the kernel's timeline that is pushed and not popped yet.
+  struct OpenRange {
+    std::string name;
+    Loc loc;
+    mlir::Block *block; ///< in which it was pushed
+  };
+  std::vector<OpenRange> openRanges;
+  unsigned eventCount = 0; ///< operations of the timeline that were emitted
+
   // What nearly every function of the eDSL does.
   mlir::MLIRContext *context() const { return ir.context(); }
   mlir::OpBuilder &builder() { return ir.builder(); }

@@ -76,9 +76,9 @@ uint32_t memoryBases(const Wave &) {
 uint32_t nothing(const Wave &) { return 0; }
 uint32_t scratchLow(const Wave &w) { return low(reinterpret_cast<uint64_t>(w.scratch)); }
 uint32_t scratchHigh(const Wave &w) { return high(reinterpret_cast<uint64_t>(w.scratch)); }
-uint32_t cycles20(const Wave &) { return low(clockTicks()) & 0xfffff; }
-uint32_t cyclesLow(const Wave &) { return low(clockTicks()); }
-uint32_t cyclesHigh(const Wave &) { return high(clockTicks()); }
+uint32_t cycles20(const Wave &w) { return low(clockTicks(w)) & 0xfffff; }
+uint32_t cyclesLow(const Wave &w) { return low(clockTicks(w)); }
+uint32_t cyclesHigh(const Wave &w) { return high(clockTicks(w)); }
 uint32_t schedMode(const Wave &w) { return w.schedMode; }
 
 enum class Writes : uint8_t { No, Mode, Schedule, Exceptions };
@@ -224,7 +224,9 @@ void setModeBits(Wave &w, uint32_t x) {
   w.plainFloat = (x & 255) == 0xf0;
 }
 
-uint64_t clockTicks() {
+uint64_t clockTicks(const Wave &w) {
+  if (w.cycles)
+    return w.clockBase + *w.cycles;
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 

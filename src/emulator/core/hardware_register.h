@@ -17,8 +17,10 @@ void writeHardwareRegister(Wave &w, unsigned id, uint32_t field, uint32_t value)
 uint32_t modeBits(const Wave &w);
 void setModeBits(Wave &w, uint32_t bits);
 
-/// The clock of s_memtime and SHADER_CYCLES, in nanoseconds, and the one of 100 MHz.
-uint64_t clockTicks();
-inline uint64_t realTime() { return clockTicks() / 10; }
+/// The clock of s_memtime and SHADER_CYCLES: the time of the launch's beginning in nanoseconds and
+/// the wave's estimated cycles since, where they are counted; else the time itself.
+uint64_t clockTicks(const Wave &w);
+/// The clock of 100 MHz, for which a tick of the other one counts as a nanosecond.
+inline uint64_t realTime(const Wave &w) { return clockTicks(w) / 10; }
 
 } // namespace flyemu

@@ -21,8 +21,9 @@ public:
   size_t bytes = 0;
   std::vector<Inst> insts;
   std::vector<uint16_t> effects; ///< what LLVM says of each entry: McEffect
-  unsigned vgprs = 0;    ///< the highest vector register used, plus one
-  unsigned accVgprs = 0; ///< as vgprs, of the accumulation registers
+  unsigned vgprs = 0;            ///< the highest vector register used, plus one
+  unsigned accVgprs = 0;         ///< as vgprs, of the accumulation registers
+  bool readsClock = false;       ///< an instruction asks for the time
 
   uint16_t effectsOf(const Inst &inst) const {
     return effects[static_cast<size_t>(&inst - insts.data())];

@@ -71,6 +71,8 @@ struct alignas(64) Wave {
   uint32_t scratchSize = 0;
   uint32_t index = 0; ///< within the workgroup
   uint64_t executed = 0;
+  const uint64_t *cycles = nullptr; ///< the estimate of its cycles so far; null: nobody counts them
+  uint64_t clockBase = 0;           ///< its clock when the launch began
   MemoryRange ranges[4];
   uint32_t nextRange = 0;
   uint32_t cache = 0;         ///< its number in `weak`

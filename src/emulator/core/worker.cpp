@@ -237,6 +237,7 @@ private:
     w.codeBegin = p.insts.data();
     w.codeEnd = p.insts.data() + p.insts.size() - 1;
     w.codeAddress = p.address;
+    w.clockBase = static_cast<uint64_t>(launch_.started.time_since_epoch().count());
     w.current = w.codeBegin;
     w.probe = slot.observer.get();
     w.lds = lds;

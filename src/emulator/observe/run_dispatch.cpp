@@ -1,6 +1,7 @@
 #include "emulator/observe/run_dispatch.h"
 
 #include "emulator/core/observer.h"
+#include "emulator/core/program.h"
 #include "emulator/observe/checks.h"
 #include "emulator/observe/counting.h"
 
@@ -44,7 +45,7 @@ public:
 
   std::unique_ptr<Observer> observer() override {
     std::unique_ptr<Observer> counting, checking;
-    if (options_.counters || options_.trace || options_.timelineGroups)
+    if (options_.counters || options_.trace || options_.timelineGroups || program_.readsClock)
       counting = makeCounting(options_, program_);
     if (checks_)
       checking = makeChecks(*checks_);
@@ -66,8 +67,9 @@ private:
 
 DispatchResult runDispatch(const Dispatch &dispatch, const MemoryMap &memory,
                            const Options &options) {
+  // The clock that a kernel reads is the estimate of its cycles.
   if (!options.checks && !options.landLate && !options.counters && !options.trace &&
-      !options.timelineGroups)
+      !options.timelineGroups && !dispatch.kernel->program->readsClock)
     return runLaunch(dispatch, memory, options, nullptr);
   Asked watch(dispatch, memory, options);
   DispatchResult result = runLaunch(dispatch, memory, options, &watch);

@@ -64,6 +64,8 @@ void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) 
     return;
   figures_ = timingFigures(*group.waves[0].target, group.waves[0].lanes);
   clocks_.assign(group.waves.size(), {});
+  for (size_t i = 0; i < group.waves.size(); ++i)
+    group.waves[i].cycles = &clocks_[i].now;
 }
 
 const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {

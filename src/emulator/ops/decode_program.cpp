@@ -133,6 +133,16 @@ void decodeDual(Operations &d, Program &p, size_t at, unsigned opcode, const uin
   countRegisters(p, x);
   countRegisters(p, y);
 }
+
+/// Whether the instruction, of a known operation, asks for the time.
+bool readsClock(const Inst &inst) {
+  const std::string_view name = inst.op->name;
+  if (name == "s_getreg_b32") { // SHADER_CYCLES and its halves
+    const unsigned id = static_cast<unsigned>(inst.offset) & 63;
+    return id == 29 || id == 30;
+  }
+  return name == "s_memtime" || name == "s_memrealtime" || name.starts_with("s_sendmsg_rtn");
+}
 } // namespace
 
 std::shared_ptr<const Program> decodeProgram(std::string_view target, const void *code,
@@ -181,6 +191,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
       if (!bad && inst.op->cls == Class::Mfma)
         bad = prepareMatrix(*info, words + at, inst);
       inst.fn = bad ? unsupportedForm : inst.op->fn;
+      p->readsClock |= readsClock(inst);
       if (inst.permute != Permute::None) {
         inst.base = inst.op->fn;
         inst.fn = bad ? unsupportedForm : inst.permute == Permute::Sdwa ? runSdwa : runDpp;

@@ -75,6 +75,10 @@ struct CodeObject {
 /// on). Throws flydsl::CompileError, naming what is wrong, for bytes that are no such code object.
 CodeObject readCodeObject(std::vector<std::uint8_t> bytes);
 
+/// The names of the events that the object's kernels record (support/ktrace_record.h), in the order
+/// of their numbers; none where they record none. Throws as readCodeObject does.
+std::vector<std::string> eventNames(const CodeObject &object);
+
 /// The metadata as bytes without the code object itself, and back; the cache stores them beside the
 /// ELF. `decodeMetadata` fills everything but `bytes`; throws flydsl::Error for bytes that
 /// `encodeMetadata` did not make.

@@ -2,6 +2,8 @@
 // Layout of the note and its keys: LLVM's AMDGPUUsage, "Code Object Metadata" (note
 // NT_AMDGPU_METADATA = 32, owner "AMDGPU", MessagePack map).
 #include "jit/code_object/code_object.h"
+
+#include "support/ktrace_record.h"
 #include <flydsl/target.h>
 
 #include <flydsl/error.h>
@@ -80,9 +82,9 @@ public:
     refuse("no metadata note");
   }
 
-  /// Sizes of the dynamic symbols by name.
-  std::map<std::string, std::uint64_t> symbolSizes() const {
-    std::map<std::string, std::uint64_t> sizes;
+  /// The dynamic symbols by name.
+  std::map<std::string, Elf64_Sym> symbols() const {
+    std::map<std::string, Elf64_Sym> all;
     for (unsigned i = 0; i < header_.e_shnum; ++i) {
       auto section = sectionAt(i);
       if (section.sh_type != SHT_DYNSYM)
@@ -95,10 +97,23 @@ public:
         if (symbol.st_name >= strings.sh_size)
           refuse("a symbol's name is outside of the string table");
         const char *name = text + symbol.st_name;
-        sizes[std::string(name, strnlen(name, strings.sh_size - symbol.st_name))] = symbol.st_size;
+        all[std::string(name, strnlen(name, strings.sh_size - symbol.st_name))] = symbol;
       }
     }
-    return sizes;
+    return all;
+  }
+
+  /// The bytes of a symbol, which the file must hold.
+  std::string_view contentOf(const Elf64_Sym &symbol) const {
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= header_.e_shnum)
+      refuse("a symbol is in no section");
+    auto section = sectionAt(symbol.st_shndx);
+    if (section.sh_type == SHT_NOBITS || symbol.st_value < section.sh_addr ||
+        symbol.st_value - section.sh_addr > section.sh_size ||
+        symbol.st_size > section.sh_size - (symbol.st_value - section.sh_addr))
+      refuse("a symbol is outside of its section");
+    const std::uint64_t at = section.sh_offset + (symbol.st_value - section.sh_addr);
+    return {reinterpret_cast<const char *>(range(at, symbol.st_size)), symbol.st_size};
   }
 
 private:
@@ -188,17 +203,30 @@ CodeObject readCodeObject(std::vector<std::uint8_t> bytes) {
   auto kernels = metadata.find("amdhsa.kernels");
   if (kernels == metadata.end() || !kernels->is_array())
     refuse("its metadata lists no kernels");
-  std::map<std::string, std::uint64_t> sizes = elf.symbolSizes();
+  const std::map<std::string, Elf64_Sym> symbols = elf.symbols();
   for (const Json &item : *kernels) {
     KernelMetadata kernel = readKernel(item);
-    auto size = sizes.find(kernel.name);
-    if (size == sizes.end())
+    auto symbol = symbols.find(kernel.name);
+    if (symbol == symbols.end())
       refuse("kernel '" + kernel.name + "' has no symbol");
-    kernel.codeBytes = size->second;
+    kernel.codeBytes = symbol->second.st_size;
     object.kernels.push_back(std::move(kernel));
   }
   object.bytes = std::move(bytes);
   return object;
+}
+
+std::vector<std::string> eventNames(const CodeObject &object) {
+  const ElfReader elf(object.bytes);
+  const std::map<std::string, Elf64_Sym> symbols = elf.symbols();
+  const auto list = symbols.find(std::string(support::ktrace::namesSymbol));
+  std::vector<std::string> names;
+  if (list == symbols.end())
+    return names;
+  std::string_view text = elf.contentOf(list->second);
+  for (std::size_t end; (end = text.find('\0')) != text.npos; text.remove_prefix(end + 1))
+    names.emplace_back(text.substr(0, end));
+  return names;
 }
 
 } // namespace flydsl::jit

@@ -12,7 +12,7 @@ struct Piece {
 
 /// Where ArgPack puts the pieces of these arguments: each at its natural alignment, a tensor's
 /// packed struct at once behind its pointer.
-std::vector<Piece> packedPieces(std::span<const detail::ArgType> types) {
+std::vector<Piece> packedPieces(std::span<const detail::ArgType> types, bool recordsEvents) {
   std::vector<Piece> pieces;
   std::size_t at = 0;
   auto put = [&](std::size_t size, std::size_t align) {
@@ -35,12 +35,15 @@ std::vector<Piece> packedPieces(std::span<const detail::ArgType> types) {
         put(dynamic, 1);
     }
   }
+  if (recordsEvents)
+    put(8, 8);
   return pieces;
 }
 } // namespace
 
-void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::ArgType> types) {
-  const std::vector<Piece> pieces = packedPieces(types);
+void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::ArgType> types,
+                         bool recordsEvents) {
+  const std::vector<Piece> pieces = packedPieces(types, recordsEvents);
   std::size_t next = 0;
   for (const KernelArgument &argument : kernel.arguments) {
     if (argument.hidden())

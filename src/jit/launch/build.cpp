@@ -142,13 +142,15 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
     runtime::ProfilerRange range("flydsl compile", spec.name);
     compileInto(*state, *traced.module, optionsFor(target, spec.hints), traced.kernelName,
                 [&](const KernelMetadata &kernel) {
-                  checkArgumentLayout(kernel, types);
+                  checkArgumentLayout(kernel, types, traced.recordsEvents);
                   checkRequiredBlock(kernel, block);
                 });
   }
   state->facts.dynamicBytes = traced.dynamicSharedBytes;
   state->variant = std::move(traced.variant);
-  checkArgumentLayout(*state->kernel, types);
+  if (traced.recordsEvents)
+    state->facts.eventNames = eventNames(*state->object);
+  checkArgumentLayout(*state->kernel, types, traced.recordsEvents);
   state->block = block;
   reportCompiled(event, *state);
   support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,

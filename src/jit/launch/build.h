@@ -33,8 +33,9 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
                                                            const CompileOptions &options);
 
 /// Throws CompileError where the code object's explicit arguments do not lie where a call packs
-/// them.
-void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::ArgType> types);
+/// them. `recordsEvents`: behind them is the address of the buffer of the kernel's events.
+void checkArgumentLayout(const KernelMetadata &kernel, std::span<const detail::ArgType> types,
+                         bool recordsEvents);
 /// Throws CompileError where the code object is for workgroups of another size than the call's.
 void checkRequiredBlock(const KernelMetadata &kernel, std::array<unsigned, 3> block);
 

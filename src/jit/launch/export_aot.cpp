@@ -96,6 +96,11 @@ void exportAot(KernelState &kernel, ArgPack &pack, const std::string &path, cons
     compileConfig.arch = arch;
     const Executable executable = compile(kernel, pack, compileConfig, where);
     const ExecutableState &state = *ExecutableAccess::state(executable);
+    if (!state.facts.eventNames.empty())
+      throw RuntimeError("kernel " + state.facts.name +
+                             " records events (ktrace), which a kernel that is compiled ahead of "
+                             "time can't; export it without the hint and FLYDSL_KTRACE_ENABLE",
+                         0, where);
     runtime::AotCode &code = made.emplace_back();
     code.kernel = kernel.spec.name;
     code.variant = config.variant.empty() ? state.variant : config.variant;

@@ -97,3 +97,17 @@ func.func @copy_with_a_predicate_a_call(%src: !fly.memref<f32, global, 8:1>, %ds
   fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 8:1>, !fly.memref<f32, register, 8:1>, !fly.memref<i1, register, 2:1>) -> ()
   return
 }
+
+// -----
+
+// A tensor of one element is where the values of the atom's one call begin, on either side.
+
+// CHECK-LABEL: func.func @begins_at_an_element
+// CHECK-COUNT-2: fly.copy_atom_call(
+// CHECK-NOT: fly.copy(
+func.func @begins_at_an_element(%src: !fly.memref<f32, global, 1:0>, %dst: !fly.memref<f32, register, 4:1>, %lds: !fly.memref<f32, shared, 1:1, align<16>>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  fly.copy(%atom, %src, %dst) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 1:0>, !fly.memref<f32, register, 4:1>) -> ()
+  fly.copy(%atom, %dst, %lds) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, register, 4:1>, !fly.memref<f32, shared, 1:1, align<16>>) -> ()
+  return
+}

@@ -18,6 +18,15 @@ func.func @atom_does_not_fit(%src: !fly.memref<f32, global, 6:1>, %dst: !fly.mem
 
 // -----
 
+func.func @neither_one_element_nor_all(%src: !fly.memref<f32, global, 1:0>, %dst: !fly.memref<f32, register, 8:1>) {
+  %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
+  // expected-error@+1 {{source 1:0 and destination 8:1 have different sizes}}
+  fly.copy(%atom, %src, %dst) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 1:0>, !fly.memref<f32, register, 8:1>) -> ()
+  return
+}
+
+// -----
+
 func.func @different_sizes(%src: !fly.memref<f32, global, (4,2):(1,4)>, %dst: !fly.memref<f32, register, (4,3):(1,4)>) {
   %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
   // expected-error@+1 {{source (4,2):(1,4) and destination (4,3):(1,4) have different sizes past the first mode}}

@@ -292,7 +292,10 @@ struct ConvertCopyAtomCall : OpConversionPattern<CopyAtomCallOp> {
   LogicalResult matchAndRewrite(CopyAtomCallOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    MemRefType srcTy = op.getSrc().getType(), dstTy = op.getDst().getType();
+    auto srcTy = dyn_cast<MemRefType>(op.getSrc().getType()),
+         dstTy = dyn_cast<MemRefType>(op.getDst().getType());
+    if (!srcTy || !dstTy)
+      return op.emitOpError("takes coordinates, which a pass of the target's has to lower before");
     CopyCall call{op,    op.getCopyAtom().getType(), adaptor.getCopyAtom(), {}, srcTy,
                   dstTy, adaptor.getSrc(),           adaptor.getDst()};
     Value pred = op.getPred()

@@ -39,6 +39,7 @@ public:
   void populatePatterns(RewritePatternSet &patterns,
                         const TypeConverter &converter) const override {
     populateBufferPatterns(patterns, converter);
+    populateTensorMovePatterns(patterns, converter);
   }
 };
 

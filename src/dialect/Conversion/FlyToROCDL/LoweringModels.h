@@ -3,6 +3,11 @@
 
 #include "mlir/IR/DialectRegistry.h"
 
+namespace mlir {
+class RewritePatternSet;
+class TypeConverter;
+} // namespace mlir
+
 namespace mlir::fly {
 
 /// Attach to the atoms' types, and to the address space of buffers, how they become instructions.
@@ -10,5 +15,7 @@ void attachBufferPointerModel(DialectRegistry &registry);
 void attachBufferAtomModels(DialectRegistry &registry);
 void attachMatrixAtomModels(DialectRegistry &registry);
 void attachTensorMoverModel(DialectRegistry &registry);
+/// The pattern of fly_rocdl.tensor_move.
+void populateTensorMovePatterns(RewritePatternSet &patterns, const TypeConverter &converter);
 
 } // namespace mlir::fly

@@ -96,7 +96,7 @@ NamedAttribute boolAttr(OpBuilder &builder, StringRef name, bool value) {
   return builder.getNamedAttr(name, builder.getBoolAttr(value));
 }
 
-/// Any of the dense WMMA types: they have the same parameters.
+/// Any of the dense WMMA types: they have the same parameters, but for gfx1250's modifier of C.
 template <class WMMAType> struct WMMA : RowModel<WMMA<WMMAType>, WMMAType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type resultTy, Value,
                             Value a, Value b, Value c) const {
@@ -106,6 +106,10 @@ template <class WMMAType> struct WMMA : RowModel<WMMA<WMMAType>, WMMAType> {
       attributes = {boolAttr(builder, "signA", mma.getSignA()),
                     boolAttr(builder, "signB", mma.getSignB()),
                     boolAttr(builder, "clamp", mma.getClamp())};
+    if constexpr (std::is_same_v<WMMAType, MmaOpGFX1250_WMMAType>)
+      if (mma.getModC() != 0)
+        attributes.push_back(
+            builder.getNamedAttr("modC", builder.getI16IntegerAttr(mma.getModC())));
     IntrinsicForm made(mma.row(), type.getContext());
     if (bitsOf(made.acc) != mma.row().registersC.bits())
       return emitSparse(builder, loc, made, resultTy, a, b, c);

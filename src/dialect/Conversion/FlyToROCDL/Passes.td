@@ -16,6 +16,15 @@ def ConvertFlyToROCDLPass : Pass<"convert-fly-to-rocdl"> {
   }];
 }
 
+def ExpandROCDLOpsPass : Pass<"fly-rocdl-expand-ops"> {
+  let summary = "Expand the atoms of the tensor data mover that are made of a tensor, and copies by coordinates";
+  let description = [{
+    `fly_rocdl.make_tiled_tdm_*_atom` becomes an atom with its state and a coordinate tensor, each box of a copy a
+    `fly_rocdl.tensor_move`. It runs before fly-layout-lowering.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::fly::FlyDialect", "::mlir::fly_rocdl::FlyROCDLDialect"];
+}
+
 def ConvertNarrowFloatsPass : Pass<"fly-convert-narrow-floats"> {
   let summary = "Convert arith.extf and arith.truncf of floats of 8 bits and less to instructions or integer arithmetic";
   let description = [{
@@ -55,6 +64,27 @@ def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
     the id is made. Addresses that depend on the thread in another way stay as they are.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
+def LowerKtracePass : Pass<"fly-lower-ktrace"> {
+  let summary = "Lower marks and ranges of time to records in the buffer that is the kernel's last argument";
+  let description = [{
+    Each event becomes a record of the first active lane of the wave, with the constant clock, and the names of all events
+    a constant of the code object. The layout of the buffer is that of support/ktrace_record.h.
+  }];
+  let options = [Option<"chipset", "chipset", "std::string", /*default=*/"", "The processor, such as gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def LowerLaterIntrinsicsPass : Pass<"fly-lower-later-intrinsics"> {
+  let summary = "Lower calls of intrinsics that only later versions of LLVM have";
+  let description = [{
+    Asynchronous loads into LDS become ordinary ones, and a wait for their marks a wait for all of them. Moves of tensors
+    lose the fifth group of their descriptor, which must be zero. Scalar loads from a buffer take the resource as words.
+  }];
+  let options = [Option<"chipset", "chipset", "std::string", /*default=*/"", "The processor, such as gfx942">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES

@@ -8,6 +8,7 @@
 #include "dialect/Conversion/FlyToLLVM/LoweringInterfaces.h"
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"
 #include "dialect/Conversion/FlyToROCDL/LoweringModels.h"
+#include "dialect/Conversion/FlyToROCDL/TensorDescriptor.h"
 
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "layout/checked.h"
@@ -30,86 +31,6 @@ constexpr int64_t kMaxRank = CopyOpGFX1250TDMType::kMaxRank;
 // Places in the atom's state.
 constexpr int64_t kMask = 0, kExtents = 1, kStrides = kExtents + kMaxRank,
                   kByteOffset = kStrides + kMaxRank - 1;
-
-/// Arithmetic at one place, on integers of one width; constants are folded.
-class Arith {
-public:
-  Arith(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  Value number(int64_t value, Type type) {
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
-  }
-  Value i32(int64_t value) { return number(value, builder.getI32Type()); }
-  Value i64(int64_t value) { return number(value, builder.getI64Type()); }
-  template <class Op> Value binary(Value a, Value b) { return builder.createOrFold<Op>(loc, a, b); }
-  Value add(Value a, Value b) { return binary<arith::AddIOp>(a, b); }
-  Value mul(Value a, Value b) { return binary<arith::MulIOp>(a, b); }
-  Value stateField(Value atom, int64_t field) { return fly::stateField(builder, loc, atom, field); }
-  Value zext(Value a) { return builder.createOrFold<arith::ExtUIOp>(loc, builder.getI64Type(), a); }
-
-  OpBuilder &builder;
-  Location loc;
-};
-
-/// 32-bit words filled field by field.
-class Words {
-public:
-  Words(Arith &arith, unsigned count) : arith_(arith), constants_(count), values_(count) {}
-
-  /// The low `width` bits of `value`, an i32 or i64, at bit `bit`.
-  void put(unsigned bit, unsigned width, Value value) {
-    APInt known;
-    if (matchPattern(value, m_ConstantInt(&known)))
-      return put(bit, width, known.getZExtValue());
-    unsigned bits = value.getType().getIntOrFloatBitWidth();
-    for (unsigned from = 0; from < std::min(width, bits);) {
-      unsigned at = (bit + from) % 32, count = std::min(width - from, 32 - at);
-      place((bit + from) / 32, at, count, piece(value, from));
-      from += count;
-    }
-  }
-  void put(unsigned bit, unsigned width, uint64_t value) {
-    for (unsigned from = 0; from < width;) {
-      unsigned at = (bit + from) % 32, count = std::min(width - from, 32 - at);
-      constants_[(bit + from) / 32] |=
-          static_cast<uint32_t>(((value >> from) & ((1ull << count) - 1)) << at);
-      from += count;
-    }
-  }
-  Value vector() {
-    SmallVector<Value> words;
-    for (auto [constant, value] : llvm::zip_equal(constants_, values_)) {
-      Value word = arith_.i32(static_cast<int32_t>(constant));
-      words.push_back(value && constant ? arith_.binary<arith::OrIOp>(word, value)
-                      : value           ? value
-                                        : word);
-    }
-    auto type = VectorType::get({static_cast<int64_t>(words.size())}, arith_.builder.getI32Type());
-    return vector::FromElementsOp::create(arith_.builder, arith_.loc, type, words);
-  }
-
-private:
-  /// Bits of `value` from `from` on, as an i32.
-  Value piece(Value value, unsigned from) {
-    if (from)
-      value = arith_.binary<arith::ShRUIOp>(value, arith_.number(from, value.getType()));
-    if (value.getType().isInteger(64))
-      value = arith_.builder.createOrFold<arith::TruncIOp>(arith_.loc, arith_.builder.getI32Type(),
-                                                           value);
-    return value;
-  }
-  void place(unsigned word, unsigned at, unsigned count, Value bits) {
-    if (at + count < 32)
-      bits = arith_.binary<arith::AndIOp>(bits, arith_.i32((int64_t(1) << count) - 1));
-    if (at)
-      bits = arith_.binary<arith::ShLIOp>(bits, arith_.i32(at));
-    values_[word] = values_[word] ? arith_.binary<arith::OrIOp>(values_[word], bits) : bits;
-  }
-
-  Arith &arith_;
-  SmallVector<uint32_t> constants_;
-  SmallVector<Value> values_;
-};
 
 /// Whether the field is seen never to have been set.
 bool isDefault(Value atom, int64_t field, int64_t value) {
@@ -173,35 +94,16 @@ private:
   }
 };
 
-/// Padding of LDS in the descriptor's code: 2^(interval + 1) words, then amount + 1 words left
-/// free.
-struct Padding {
-  uint64_t enable = 0, interval = 0, amount = 0;
-
-  Padding(CopyOpGFX1250TDMType copy, const Tile &tile) {
-    int64_t elements = copy.getPadInterval(), added = copy.getPadAmount();
-    if (elements == 0)
-      return;
-    int64_t intervalBits = fl::checkedMul(elements, tile.elementBits),
-            addedBits = fl::checkedMul(added, tile.elementBits);
-    // The type's verifier has seen to it that the interval is a power of two.
-    if (intervalBits % 64 != 0 || intervalBits > 32 * 256 || addedBits % 32 != 0 ||
-        addedBits > 32 * 128)
-      fl::fail("gfx1250 TDM: padding (interval=", elements, ", amount=", added, " elements at ",
-               tile.elementBits,
-               "-bit) is not encodable: the interval is 2 to 256 words of 32 bits, the amount 1 to "
-               "128 words");
-    enable = 1;
-    interval = llvm::Log2_64(intervalBits / 32) - 1;
-    amount = addedBits / 32 - 1;
-    int64_t slab = 1;
-    for (size_t i = 0; i < tile.shape.size(); ++i)
-      slab *= tile.slab(i);
-    if (copy.getNumWarps() > 1 && slab % elements != 0)
-      fl::fail("gfx1250 TDM: expected each wave's part of the tile, ", slab,
-               " elements, to be whole intervals of padding, of ", elements);
-  }
-};
+/// Refuses padding that would not be the same for the part of each wave.
+void checkPadding(CopyOpGFX1250TDMType copy, const Tile &tile) {
+  int64_t slab = 1;
+  for (size_t i = 0; i < tile.shape.size(); ++i)
+    slab *= tile.slab(i);
+  const int64_t elements = copy.getPadInterval();
+  if (elements != 0 && copy.getNumWarps() > 1 && slab % elements != 0)
+    fl::fail("gfx1250 TDM: expected each wave's part of the tile, ", slab,
+             " elements, to be whole intervals of padding, of ", elements);
+}
 
 struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpGFX1250TDMType> {
   FailureOr<Value> emitCall(Type type, OpBuilder &builder, Location loc, Type, Type, Type srcTy,
@@ -217,9 +119,9 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
     // The instruction computes the addresses of a tile by itself, without a swizzle.
     if (!from.getSwizzle().isTrivial() || !to.getSwizzle().isTrivial())
       return failure();
-    Arith arith(builder, loc);
+    DescriptorArith arith(builder, loc);
     Tile tile(copy, isLoad ? from : to);
-    Padding padding(copy, tile);
+    checkPadding(copy, tile);
     int64_t rank = copy.getRank();
 
     SmallVector<Value> strides; // elements, i64
@@ -241,47 +143,26 @@ struct TensorMover : CopyOpLoweringInterface::ExternalModel<TensorMover, CopyOpG
       rest.push_back(arith.binary<arith::MaxSIOp>(extent, arith.i32(0)));
     }
 
-    Words group0(arith, 4), group1(arith, 8), group2(arith, 4), group3(arith, 4);
-    group0.put(0, 2, 1); // the descriptor is in use
-    group0.put(32, 32, lds);
-    group0.put(64, 57, global);
-    group0.put(126, 2, 2); // its type: an image
-    group1.put(0, 16, arith.stateField(atom, kMask));
-    group1.put(16, 2, llvm::Log2_64(tile.elementBits / 8));
-    group1.put(18, 1, copy.getAtomicBarrier());
-    group1.put(20, 1, padding.enable);
-    group1.put(21, 1, copy.getEarlyTimeout());
-    group1.put(22, 3, padding.interval);
-    group1.put(25, 7, padding.amount);
-    struct Field {
-      Words &group;
-      unsigned bit;
-    };
-    const Field extents[] = {{group1, 48}, {group1, 80}, {group2, 0}, {group2, 32}, {group3, 48}};
-    const Field slabs[] = {
-        {group1, 112}, {group1, 128}, {group1, 144}, {group2, 112}, {group3, 80}};
-    const Field pitches[] = {{group1, 160}, {group1, 208}, {group2, 64}, {group3, 0}};
-    for (int64_t j = 0; j < rank; ++j) {
-      int64_t i = rank - 1 - j;
-      extents[j].group.put(extents[j].bit, 32, rest[i]);
-      slabs[j].group.put(slabs[j].bit, 16, static_cast<uint64_t>(tile.slab(i)));
-      if (i > 0)
-        pitches[j].group.put(pitches[j].bit, 48, strides[i - 1]);
-    }
-    SmallVector<Value> groups{group0.vector(), group1.vector()};
-    if (rank > 2)
-      groups.append({group2.vector(), group3.vector()});
-    StringRef name = isLoad ? "rocdl.tensor.load.to.lds" : "rocdl.tensor.store.from.lds";
-    OperationState state(
-        loc, rank > 2 ? name.str() : (name + ".d2").str(), groups, TypeRange(),
-        builder.getNamedAttr("cachePolicy", builder.getI32IntegerAttr(copy.getCacheModifier())));
-    builder.create(state);
+    TensorDescriptor descriptor;
+    descriptor.global = global;
+    descriptor.lds = lds;
+    descriptor.extents = rest;
+    descriptor.strides = strides;
+    for (int64_t i = 0; i < rank; ++i)
+      descriptor.box.push_back(tile.slab(i));
+    descriptor.elementBits = tile.elementBits;
+    descriptor.workgroupMask = arith.stateField(atom, kMask);
+    descriptor.signalsBarrier = copy.getAtomicBarrier();
+    descriptor.earlyTimeout = arith.i32(copy.getEarlyTimeout());
+    descriptor.padInterval = copy.getPadInterval();
+    descriptor.padAmount = copy.getPadAmount();
+    emitTensorMove(arith, descriptor, isLoad, copy.getCacheModifier());
     return dst;
   }
 
 private:
   /// What the state says, or where nothing was set the tile's own stride.
-  static Value strideOf(Arith &arith, Value atom, const Tile &tile, int64_t i) {
+  static Value strideOf(DescriptorArith &arith, Value atom, const Tile &tile, int64_t i) {
     constexpr int64_t unset = CopyOpGFX1250TDMType::kStrideNotSet;
     Value set = arith.stateField(atom, kStrides + i);
     if (tile.strides[i].isDynamic()) {
@@ -298,7 +179,7 @@ private:
 
   /// Addresses and starts of this wave's slab; the first dimension's slabs follow each other
   /// fastest.
-  static void moveToSlab(Arith &arith, CopyOpGFX1250TDMType copy, const Tile &tile,
+  static void moveToSlab(DescriptorArith &arith, CopyOpGFX1250TDMType copy, const Tile &tile,
                          ArrayRef<Value> strides, MutableArrayRef<Value> starts, Value &global,
                          Value &lds) {
     OpBuilder &builder = arith.builder;

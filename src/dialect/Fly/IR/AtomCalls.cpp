@@ -51,9 +51,9 @@ bool isInOneOf(MemRefType type, ArrayRef<Attribute> spaces) {
 
 class CopyWalk {
 public:
-  CopyWalk(CopyAtomType atom, const CopyOperands &whole,
+  CopyWalk(CopyAtomType atom, const CopyOperands &whole, OneElement oneElement,
            llvm::function_ref<LogicalResult(const CopyOperands &)> fn)
-      : atom_(atom), whole_(whole), fn_(fn) {}
+      : atom_(atom), whole_(whole), oneElement_(oneElement), fn_(fn) {}
 
   LogicalResult run(const MemRefValue &src, const MemRefValue &dst,
                     std::optional<MemRefValue> pred) {
@@ -113,10 +113,15 @@ private:
   /// them, or has one value for each.
   LogicalResult call(const MemRefValue &src, const MemRefValue &dst,
                      const std::optional<MemRefValue> &pred) {
-    int64_t values = staticSize(linearOf(src).shape(), "copy");
-    if (values != staticSize(linearOf(dst).shape(), "copy"))
+    const int64_t values = staticSize(linearOf(src).shape(), "copy");
+    const int64_t taken = staticSize(linearOf(dst).shape(), "copy");
+    const int64_t perCall = elementsPerCall(atom, src.iterator.type.getElemTy());
+    if (oneElement == OneElement::Begins && perCall > 1 && (values == 1 || taken == 1) &&
+        (values == 1 || values == perCall) && (taken == 1 || taken == perCall))
+      return call(values == 1 ? beginningAt(src, perCall) : src,
+                  taken == 1 ? beginningAt(dst, perCall) : dst, pred);
+    if (values != taken)
       fail("source ", linearOf(src), " and destination ", linearOf(dst), " have different sizes");
-    int64_t perCall = elementsPerCall(atom_, src.iterator.type.getElemTy());
     if (values % perCall != 0)
       fail("an atom that copies ", perCall, " elements does not fit into ", linearOf(src),
            " a whole number of times");
@@ -133,6 +138,10 @@ private:
     if (isLinear(src, values).value_or(false) && isLinear(dst, values).value_or(false))
       return split(decomposed(src), decomposed(dst), pred, perCall, calls);
     return split(src, dst, pred, perCall, calls);
+  }
+
+  static MemRefValue beginningAt(const MemRefValue &element, int64_t values) {
+    return withLinear(element, Layout(values, 1));
   }
 
   /// The elements of one call.
@@ -169,10 +178,11 @@ private:
     return success();
   }
 
-  CopyAtomType atom_;
-  const CopyOperands &whole_;
-  llvm::function_ref<LogicalResult(const CopyOperands &)> fn_;
-  int64_t calls_ = 0;
+  CopyAtomType atom;
+  const CopyOperands &whole;
+  OneElement oneElement;
+  llvm::function_ref<LogicalResult(const CopyOperands &)> fn;
+  int64_t calls = 0;
 };
 
 } // namespace
@@ -209,12 +219,12 @@ std::optional<bool> isLinear(const MemRefValue &tensor, int64_t values) {
   return (moved & (bits | bits << swizzle->shift)) == 0;
 }
 
-LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole,
+LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole, OneElement oneElement,
                           llvm::function_ref<LogicalResult(const CopyOperands &)> fn) {
   auto instruction = dyn_cast<CopyOpTypeInterface>(atom.getCopyOp());
   if (instruction && instruction.isWholeTileCopy())
     return fn(whole);
-  return CopyWalk(atom, whole, fn).run(whole.src, whole.dst, whole.pred);
+  return CopyWalk(atom, whole, oneElement, fn).run(whole.src, whole.dst, whole.pred);
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,10 +23,14 @@ struct CopyOperands {
 /// address counts as one of global memory.
 bool copiesBetween(CopyOpTypeInterface instruction, MemRefType src, MemRefType dst);
 
+/// What a tensor of one element is to an atom that copies several at once: a mistake, or where they
+/// begin.
+enum class OneElement { IsTooFew, Begins };
+
 /// Calls `fn` with each atom call's part of a copy, in order, until `fn` fails. The tensors of a
 /// call have one mode, which lists the values of the call. Throws LayoutError if the tensors can't
 /// be divided into calls.
-LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole,
+LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole, OneElement oneElement,
                           llvm::function_ref<LogicalResult(const CopyOperands &)> fn);
 
 /// How many elements of a tensor one call of the atom moves. The atom's values may be wider or

@@ -72,6 +72,8 @@ LogicalResult AtomSetValueOp::verify() {
   auto stateful = dyn_cast<StatefulOpTypeInterface>(instruction);
   if (!stateful)
     return emitOpError("has nothing to set: ") << instruction << " has no state";
+  if (stateful.isCompoundField(getField()))
+    return success(); // the pass that takes it apart looks at the value
   std::optional<unsigned> field = stateful.getStateFieldIndex(getField());
   if (!field)
     return emitOpError("expected a field of ") << instruction << ", found '" << getField() << "'";
@@ -161,9 +163,29 @@ LogicalResult MmaAtomCallSSAOp::verify() {
   return success();
 }
 
+/// Coordinates stand for the tensor in global memory where the instruction takes them, and nowhere
+/// else.
+static LogicalResult verifyCoordinates(Operation *op, CopyAtomType atom, Type src, Type dst) {
+  auto instruction = dyn_cast<CopyOpTypeInterface>(atom.getCopyOp());
+  const int expected = instruction && instruction.takesCoordinates() ? 1 : 0;
+  const int found = isa<CoordTensorType>(src) + isa<CoordTensorType>(dst);
+  if (found == expected)
+    return success();
+  return op->emitOpError(expected ? "expected the coordinates of a tensor on one side, for "
+                                  : "expected tensors in memory, not coordinates, for ")
+         << atom << ", found " << src << " and " << dst;
+}
+
+LogicalResult CopyAtomCallOp::verify() {
+  return verifyCoordinates(*this, getCopyAtom().getType(), getSrc().getType(), getDst().getType());
+}
+
 LogicalResult CopyOp::verify() {
-  if (!copyAtomOf(getCopyAtom().getType()))
+  CopyAtomType atom = copyAtomOf(getCopyAtom().getType());
+  if (!atom)
     return emitOpError("expected a copy atom or a tiled copy, found ") << getCopyAtom().getType();
+  if (failed(verifyCoordinates(*this, atom, getSrc().getType(), getDst().getType())))
+    return failure();
   if (getPred() && !getPred().getType().getElemTy().isInteger())
     return emitOpError("expected a predicate of truth values, found ") << getPred().getType();
   return success();

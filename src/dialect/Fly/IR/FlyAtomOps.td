@@ -28,8 +28,10 @@ def Fly_AtomSetValueOp : Fly_Op<"atom.set_value", [
 
 def Fly_CopyAtomCallOp : Fly_Op<"copy_atom_call", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let arguments = (ins Fly_CopyAtom:$copyAtom, Fly_MemRef:$src, Fly_MemRef:$dst,
+  // Instructions that take coordinates have a coordinate tensor on one side.
+  let arguments = (ins Fly_CopyAtom:$copyAtom, Fly_Tensor:$src, Fly_Tensor:$dst,
                        Optional<Fly_MemRef>:$pred);
+  let hasVerifier = 1;
 }
 
 def Fly_MmaAtomCallOp : Fly_Op<"mma_atom_call", [
@@ -56,7 +58,7 @@ def Fly_MmaAtomCallSSAOp : Fly_Op<"mma_atom_call_ssa", [
 
 def Fly_CopyOp : Fly_Op<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "copies a tensor atom by atom, where the predicate holds";
-  let arguments = (ins AnyType:$copyAtom, Fly_MemRef:$src, Fly_MemRef:$dst, Optional<Fly_MemRef>:$pred);
+  let arguments = (ins AnyType:$copyAtom, Fly_Tensor:$src, Fly_Tensor:$dst, Optional<Fly_MemRef>:$pred);
   let assemblyFormat = [{
     `(` $copyAtom `,` $src `,` $dst (`,` $pred^)? `)` attr-dict `:` functional-type(operands, results)
   }];

@@ -41,6 +41,10 @@ def Fly_CopyOpTypeInterface : TypeInterface<"CopyOpTypeInterface"> {
         value by value.
       }], "bool", "isWholeTileCopy", (ins), "", "return false;">,
     InterfaceMethod<[{
+        Whether the tensor in global memory is given by its coordinates, and its address by the
+        atom's state.
+      }], "bool", "takesCoordinates", (ins), "", "return false;">,
+    InterfaceMethod<[{
         The pairs of memories that the instruction copies between. The list is empty for an instruction
         that copies between any two.
       }], "::llvm::SmallVector<::mlir::fly::CopyRoute>", "getRoutes", (ins), "", "return {};">,
@@ -83,6 +87,10 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
         The index of the field `name` among the values that the atom carries, or none where the
         instruction has no such field.
       }], "::std::optional<unsigned>", "getStateFieldIndex", (ins "::llvm::StringRef":$name)>,
+    InterfaceMethod<[{
+        Whether `name` is set by a tuple or a pointer, of which a pass of the instruction's dialect
+        makes the numbers that the atom carries.
+      }], "bool", "isCompoundField", (ins "::llvm::StringRef":$name), "", "return false;">,
     InterfaceMethod<"The types of the values that the atom carries, in the order of their indices.",
       "::llvm::SmallVector<::mlir::Type>", "getStateFieldTypes", (ins)>,
     InterfaceMethod<"Their values where nothing was set.",

@@ -1,160 +1,175 @@
 #include "dialect/Fly/IR/ModuleText.h"
 
-#include "llvm/ADT/SmallVector.h"
+#include "dialect/Fly/IR/LaterRocdl.h"
+#include "dialect/Fly/IR/StatementText.h"
+
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Regex.h"
 
 #include <optional>
 
 namespace mlir::fly {
 
-/// The bits of llvm.amdgcn.sched.barrier's mask (LLVM, AMDGPUUsage).
-static std::optional<unsigned> schedMask(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<unsigned>>(name)
-      .Case("none", 0)
-      .Case("non_mem_non_sideeffect", 0x1)
-      .Case("valu", 0x2)
-      .Case("salu", 0x4)
-      .Case("mfma_wmma", 0x8)
-      .Case("all_vmem", 0x10)
-      .Case("vmem_read", 0x20)
-      .Case("vmem_write", 0x40)
-      .Case("all_ds", 0x80)
-      .Case("ds_read", 0x100)
-      .Case("ds_write", 0x200)
-      .Case("transcendental", 0x400)
-      .Default(std::nullopt);
-}
-
-/// `valu|ds_read` as a number.
-static std::optional<unsigned> schedMasks(llvm::StringRef names) {
-  llvm::SmallVector<llvm::StringRef, 4> parts;
-  names.split(parts, '|');
-  unsigned mask = 0;
-  for (llvm::StringRef part : parts) {
-    std::optional<unsigned> bits = schedMask(part.trim());
-    if (!bits)
-      return std::nullopt;
-    mask |= *bits;
-  }
-  return mask;
-}
-
-/// Numbers, formats of `rocdl.mfma.scale`'s operands and permutations of B, as the immediates count
-/// them.
-static std::optional<int64_t> immediate(llvm::StringRef token) {
-  int64_t number;
-  if (!token.getAsInteger(10, number))
-    return number;
-  return llvm::StringSwitch<std::optional<int64_t>>(token)
-      .Case("fp8_e4m3", 0)
-      .Case("fp8_e5m2", 1)
-      .Case("fp6_e2m3", 2)
-      .Case("fp6_e3m2", 3)
-      .Case("fp4_e2m1", 4)
-      .Case("none", 0)
-      .Case("bcast_first_32", 1)
-      .Case("bcast_second_32", 2)
-      .Case("rotate_16_right", 3)
-      .Case("bcast_first_16", 4)
-      .Case("bcast_second_16", 5)
-      .Case("bcast_third_16", 6)
-      .Case("bcast_fourth_16", 7)
-      .Default(std::nullopt);
-}
-
-/// Where the statement begins whose operation is to follow `text`: in front of its results.
-static size_t statementStart(llvm::StringRef text) {
-  static const llvm::Regex results("(%[A-Za-z0-9_$.-]+(:[0-9]+)? *,? *)+= *$");
-  llvm::SmallVector<llvm::StringRef> found;
-  size_t line = text.rfind('\n') + 1; // npos + 1 is the text's start
-  if (!results.match(text.drop_front(line), &found))
-    return text.size();
-  return static_cast<size_t>(found[0].data() - text.data());
-}
-
-/// The parts of a list at its outermost commas.
-static llvm::SmallVector<llvm::StringRef> splitList(llvm::StringRef list) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  int depth = 0;
-  size_t from = 0;
-  for (size_t i = 0; i < list.size(); ++i) {
-    char c = list[i];
-    depth += (c == '<' || c == '(') - (c == '>' || c == ')');
-    if (c == ',' && depth == 0) {
-      parts.push_back(list.slice(from, i).trim());
-      from = i + 1;
-    }
-  }
-  if (!list.trim().empty())
-    parts.push_back(list.drop_front(from).trim());
-  return parts;
-}
-
-/// The operation gives the memory's old value in later versions alone; the intrinsic always did.
-static bool hasResultOnlyLater(llvm::StringRef name) {
-  return name.consume_front("rocdl.raw.ptr.buffer.atomic.") && name != "cmpswap";
-}
-
 namespace {
-/// Writes operations with their immediates as constants in front of them.
-class Immediates {
+
+/// Rewrites one operation at a time. The writer's text ends with the operation's name, and `rest`
+/// follows it; what a function rewrites it takes off `rest`. What it does not understand it leaves
+/// as it is.
+class LaterSpelling {
 public:
-  /// `out` ends with the operation's name; `rest` is what follows it, of which the operands and a
-  /// functional type are taken.
-  void spell(std::string &out, llvm::StringRef name, llvm::StringRef &rest) {
-    const size_t end = std::min(rest.find_first_of(":{\n"), rest.find(" loc("));
-    const llvm::StringRef list = rest.take_front(end);
-    llvm::SmallVector<llvm::StringRef> operands = splitList(list);
-    std::string constants, spelled;
-    llvm::SmallVector<bool> isImmediate;
-    for (llvm::StringRef operand : operands) {
-      std::optional<int64_t> value = immediate(operand);
-      if (!value && !operand.starts_with("%"))
-        return;
-      isImmediate.push_back(value.has_value());
-      spelled += spelled.empty() ? " " : ", ";
-      if (!value) {
-        spelled += operand;
-        continue;
-      }
-      const std::string constant = "%__immediate" + std::to_string(count_++);
-      constants += constant + " = llvm.mlir.constant(" + std::to_string(*value) + " : i32) : i32 ";
-      spelled += constant;
-    }
-    if (constants.empty())
-      return;
-    llvm::StringRef type = rest.drop_front(list.size());
-    std::string types;
-    if (type.starts_with(": (") && !spellTypes(type, isImmediate, types))
-      return;
-    const size_t nameAt = out.size() - name.size(),
-                 start = statementStart(llvm::StringRef(out).take_front(nameAt));
-    if (start != nameAt && hasResultOnlyLater(name) && type.consume_front(": ")) {
-      llvm::StringRef value = type.take_front(std::min(type.find('\n'), type.find(" loc(")));
-      type = type.drop_front(value.size());
-      value = value.rtrim();
-      out.resize(nameAt);
-      out += ("llvm.call_intrinsic \"llvm.amdgcn." + name.drop_front(6) + "\"(" + spelled +
-              ") : (" + value + ", !llvm.ptr<8>, i32, i32, i32) -> " + value)
-                 .str();
-    } else {
-      out += spelled + " " + types;
-    }
-    out.insert(start, constants);
-    rest = type;
+  explicit LaterSpelling(StatementWriter &out) : out(out) {}
+
+  void spell(llvm::StringRef name, llvm::StringRef &rest) {
+    out.dropConstants();
+    if (const LaterIntrinsic *row = findLaterIntrinsic(name))
+      return call(*row, name, rest);
+    if (name.starts_with("rocdl.raw.ptr.buffer.") || name.starts_with("rocdl.raw.buffer.") ||
+        name.starts_with("rocdl.mfma.") || name.starts_with("rocdl.smfmac."))
+      return immediates(name, rest);
+    if (name == "rocdl.sched.barrier" || name == "rocdl.sched.group.barrier")
+      return masks(rest);
+    if (name.starts_with("rocdl.wmma."))
+      return namedImmediates(rest);
+    if (name == "rocdl.global.prefetch" || name == "rocdl.flat.prefetch")
+      return prefetch(rest);
+    if (name == "gpu.ballot")
+      return out.replaceName(name, "rocdl.ballot");
+    if (name == "gpu.barrier")
+      return barrier(name, rest);
+    if (name == "arith.extui" || name == "arith.index_castui" || name == "arith.uitofp")
+      return dropWord(rest, " nneg");
+    if (name == "llvm.fpext" || name == "llvm.fptrunc")
+      return drop(rest, " fastmath<", '>');
   }
 
 private:
-  /// Takes ": (types" off `type`, with i32 where an operand is an immediate.
-  static bool spellTypes(llvm::StringRef &type, llvm::ArrayRef<bool> isImmediate,
-                         std::string &spelled) {
-    const size_t close = type.find(')');
-    if (close == llvm::StringRef::npos)
-      return false;
-    llvm::SmallVector<llvm::StringRef> given = splitList(type.slice(3, close));
-    spelled = ": (";
+  /// An operation of later versions becomes a call of its intrinsic.
+  void call(const LaterIntrinsic &row, llvm::StringRef name, llvm::StringRef &rest) {
+    const StatementText statement(rest);
+    llvm::StringRef operandText = statement.operands, result = statement.types;
+    if (name == "rocdl.rsq") { // `%x f32 -> f32`, without a colon
+      auto [operand, types] = operandText.split(' ');
+      return finish(row, name, rest, statement, operand, types.split("->").first.trim(),
+                    types.split("->").second.trim());
+    }
+    switch (row.text) {
+    case TypesText::None:
+      return finish(row, name, rest, statement, operandText, row.types, {});
+    case TypesText::Operands:
+      return finish(row, name, rest, statement, operandText, statement.types, {});
+    case TypesText::Result:
+      // A range of an id is a promise of which nothing depends.
+      return finish(row, name, rest, statement, row.arguments.empty() ? "" : operandText, row.types,
+                    result);
+    case TypesText::Function: {
+      auto [operands, to] = statement.types.split("->");
+      operands = operands.trim();
+      if (!operands.consume_front("(") || !operands.consume_back(")"))
+        return;
+      return finish(row, name, rest, statement, operandText, operands, to.trim());
+    }
+    }
+  }
+
+  void finish(const LaterIntrinsic &row, llvm::StringRef name, llvm::StringRef &rest,
+              const StatementText &statement, llvm::StringRef operandText,
+              llvm::StringRef operandTypes, llvm::StringRef result) {
+    llvm::SmallVector<llvm::StringRef> operands = splitList(operandText),
+                                       types = splitList(operandTypes);
+    std::string values, valueTypes;
+    size_t nextOperand = 0, nextType = 0;
+    auto put = [&](llvm::StringRef value, const llvm::Twine &type) {
+      values += (values.empty() ? "" : ", ") + value.str();
+      valueTypes += (valueTypes.empty() ? "" : ", ") + type.str();
+    };
+    for (const IntrinsicArgument &argument : row.arguments) {
+      std::optional<int64_t> number;
+      if (argument.kind == IntrinsicArgument::Attribute) {
+        number = attribute(statement.attributes, argument.name);
+      } else {
+        if (nextOperand == operands.size())
+          return;
+        llvm::StringRef operand = operands[nextOperand++];
+        if (argument.kind == IntrinsicArgument::Operand) {
+          if (!operand.starts_with("%") || nextType == types.size())
+            return;
+          put(operand, types[nextType++]);
+          continue;
+        }
+        number = immediateNumber(operand);
+      }
+      if (!number)
+        return;
+      put(out.constant(*number, argument.bits), "i" + llvm::Twine(unsigned(argument.bits)));
+    }
+    if (nextOperand != operands.size())
+      return;
+    out.placeConstants(name);
+    out.replaceName(name, ("llvm.call_intrinsic \"llvm.amdgcn." + row.name + "\"(" + values +
+                           ") : (" + valueTypes + ") -> " + (result.empty() ? "()" : result))
+                              .str());
+    rest = statement.rest;
+  }
+
+  /// The value of a named attribute of a dictionary's inside; 0 where it is not there.
+  static std::optional<int64_t> attribute(llvm::StringRef dictionary, llvm::StringRef name) {
+    for (llvm::StringRef entry : splitList(dictionary)) {
+      auto [key, value] = entry.split('=');
+      if (key.trim() == name)
+        return immediateNumber(value.trim().split(' ').first);
+    }
+    return 0;
+  }
+
+  /// Immediates among the operands become constants.
+  void immediates(llvm::StringRef name, llvm::StringRef &rest) {
+    const StatementText statement(rest);
+    std::string spelled;
+    llvm::SmallVector<bool> isImmediate;
+    for (llvm::StringRef operand : splitList(statement.operands)) {
+      std::optional<int64_t> number = immediateNumber(operand);
+      if (!number && !operand.starts_with("%"))
+        return;
+      isImmediate.push_back(number.has_value());
+      spelled +=
+          (spelled.empty() ? "" : ", ") + (number ? out.constant(*number, 32) : operand.str());
+    }
+    if (!llvm::is_contained(isImmediate, true))
+      return;
+    std::string types = statement.types.str();
+    if (statement.types.starts_with("(") && !withImmediates(statement.types, isImmediate, types))
+      return;
+    out.placeConstants(name);
+    if (out.hasResults(name) && hasResultOnlyLater(name)) {
+      const llvm::StringRef resource =
+          name.starts_with("rocdl.raw.ptr.") ? "!llvm.ptr<8>" : "vector<4xi32>";
+      out.replaceName(name,
+                      ("llvm.call_intrinsic \"llvm.amdgcn." + name.drop_front(6) + "\"(" + spelled +
+                       ") : (" + types + ", " + resource + ", i32, i32, i32) -> " + types)
+                          .str());
+    } else {
+      out.append(" " + spelled);
+      if (!statement.attributes.empty())
+        out.append((" {" + statement.attributes + "}").str());
+      if (!types.empty())
+        out.append(" : " + types);
+    }
+    rest = statement.rest;
+  }
+
+  /// The operation gives the memory's old value in later versions alone; the intrinsic always did.
+  static bool hasResultOnlyLater(llvm::StringRef name) {
+    return (name.consume_front("rocdl.raw.ptr.buffer.atomic.") ||
+            name.consume_front("rocdl.raw.buffer.atomic.")) &&
+           name != "cmpswap";
+  }
+
+  /// `(types) -> type` with an i32 for each immediate.
+  static bool withImmediates(llvm::StringRef type, llvm::ArrayRef<bool> isImmediate,
+                             std::string &spelled) {
+    auto [operands, result] = type.split("->");
+    operands = operands.trim();
+    llvm::SmallVector<llvm::StringRef> given = splitList(operands.drop_front().drop_back());
+    spelled = "(";
     size_t next = 0;
     for (size_t i = 0; i < isImmediate.size(); ++i) {
       if (!isImmediate[i] && next == given.size())
@@ -162,40 +177,126 @@ private:
       spelled += i ? ", " : "";
       spelled += isImmediate[i] ? "i32" : given[next++];
     }
-    type = type.drop_front(close);
+    spelled += (") -> " + result.trim()).str();
     return next == given.size();
   }
-  unsigned count_ = 0;
+
+  /// Masks by name become numbers.
+  void masks(llvm::StringRef &rest) {
+    llvm::StringRef names =
+        rest.ltrim(' ').take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '|'; });
+    if (std::optional<unsigned> mask = schedMasks(names)) {
+      out.append(" " + std::to_string(*mask));
+      rest = rest.drop_front(static_cast<size_t>(names.end() - rest.begin()));
+    }
+  }
+
+  /// `%a, %b, modC = neg {reuseA = true}` becomes `%a, %b {modC = 1 : i16, reuseA = true}`.
+  void namedImmediates(llvm::StringRef &rest) {
+    const StatementText statement(rest);
+    std::string operands, attributes;
+    for (llvm::StringRef operand : splitList(statement.operands)) {
+      if (!operand.contains('=')) {
+        operands += (operands.empty() ? "" : ", ") + operand.str();
+        continue;
+      }
+      auto [key, value] = operand.split('=');
+      std::optional<int64_t> number = immediateNumber(value.trim());
+      if (!number)
+        return;
+      attributes += (attributes.empty() ? "" : ", ") + key.trim().str() + " = " +
+                    std::to_string(*number) + (key.trim() == "modC" ? " : i16" : " : i32");
+    }
+    if (attributes.empty())
+      return;
+    if (!statement.attributes.empty())
+      attributes += ", " + statement.attributes.str();
+    out.append(" " + operands + " {" + attributes + "} : " + statement.types.str());
+    rest = statement.rest;
+  }
+
+  /// `%ptr, 8` becomes `%ptr, scope 8`.
+  void prefetch(llvm::StringRef &rest) {
+    const StatementText statement(rest);
+    auto [pointer, policy] = statement.operands.split(',');
+    if (!immediateNumber(policy.trim()))
+      return;
+    out.append((" " + pointer + ", scope " + policy.trim() + " : " + statement.types).str());
+    rest = statement.rest;
+  }
+
+  /// `gpu.barrier memfence [...] scope <subgroup>`. Without a scope it is one of the workgroup, which
+  /// this version's is too; it orders all memories. A wave needs no more than that the compiler
+  /// keeps its order.
+  void barrier(llvm::StringRef name, llvm::StringRef &rest) {
+    const StatementText statement(rest);
+    llvm::StringRef scope = statement.operands.split("scope <").second.split('>').first;
+    if (scope == "subgroup")
+      out.replaceName(name, "llvm.fence syncscope(\"wavefront\") release "
+                            "llvm.call_intrinsic \"llvm.amdgcn.wave.barrier\"() : () -> () "
+                            "llvm.fence syncscope(\"wavefront\") acquire");
+    else if (!scope.empty() && scope != "workgroup")
+      return;
+    rest = statement.rest;
+  }
+
+  /// Leaves out `begin...end` of the statement, a promise or a permission that this version can't
+  /// write.
+  void drop(llvm::StringRef &rest, llvm::StringRef begin, char end) {
+    const size_t line = std::min(rest.find('\n'), rest.size()), from = rest.find(begin);
+    const size_t to = from < line ? rest.find(end, from) : llvm::StringRef::npos;
+    if (to >= line)
+      return;
+    out.append(rest.take_front(from));
+    rest = rest.drop_front(to + 1);
+  }
+  void dropWord(llvm::StringRef &rest, llvm::StringRef word) {
+    const size_t line = std::min(rest.find('\n'), rest.size()), from = rest.find(word);
+    if (from >= line)
+      return;
+    out.append(rest.take_front(from));
+    rest = rest.drop_front(from + word.size());
+  }
+
+  StatementWriter &out;
 };
+
+/// Whether an operation's name can stand behind this text: at the start of a line, or behind a
+/// space.
+bool mayBegin(char before) { return before == ' ' || before == '\n' || before == '\t'; }
+
 } // namespace
 
 std::string forThisMlir(llvm::StringRef text) {
   constexpr llvm::StringLiteral bytecode("ML\xefR");
   if (text.starts_with(bytecode))
     return text.str();
-  std::string out;
-  out.reserve(text.size());
-  Immediates immediates;
+  StatementWriter out;
+  LaterSpelling spelling(out);
+  char before = '\n';
   for (;;) {
-    size_t at = text.find("rocdl.");
-    out += text.take_front(at);
+    const size_t at = text.find_first_of("rgal\""); // the dialects' first letters, and strings
+    out.append(text.take_front(at));
     if (at == llvm::StringRef::npos)
-      return out;
+      return out.take();
+    if (at)
+      before = text[at - 1];
     text = text.drop_front(at);
+    if (text.front() == '"') {
+      const size_t end = std::min(text.find_first_of("\"\n", 1), text.size() - 1) + 1;
+      out.append(text.take_front(end));
+      text = text.drop_front(end);
+      before = '"';
+      continue;
+    }
     llvm::StringRef name =
         text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
-    out += name;
+    out.append(name);
     text = text.drop_front(name.size());
-    if (name.starts_with("rocdl.raw.ptr.buffer.") || name.starts_with("rocdl.mfma.")) {
-      immediates.spell(out, name, text);
-    } else if (name == "rocdl.sched.barrier" || name == "rocdl.sched.group.barrier") {
-      llvm::StringRef names = text.ltrim(' ').take_while(
-          [](char c) { return llvm::isAlnum(c) || c == '_' || c == '|'; });
-      if (std::optional<unsigned> mask = schedMasks(names)) {
-        out += ' ' + std::to_string(*mask);
-        text = text.drop_front(static_cast<size_t>(names.end() - text.begin()));
-      }
-    }
+    if (mayBegin(before) && (name.starts_with("rocdl.") || name.starts_with("gpu.") ||
+                             name.starts_with("arith.") || name.starts_with("llvm.")))
+      spelling.spell(name, text);
+    before = 'x';
   }
 }
 

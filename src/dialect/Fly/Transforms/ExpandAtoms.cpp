@@ -43,6 +43,8 @@ LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering) {
   FailureOr<SymbolicValue> src = lowering.get(op.getSrc(), op), dst = lowering.get(op.getDst(), op);
   if (failed(atom) || failed(src) || failed(dst))
     return failure();
+  if (!src->asMemRef() || !dst->asMemRef())
+    return op->emitOpError("takes coordinates, which a pass of the target's has to lower before");
   CopyOperands whole{*src->asMemRef(), *dst->asMemRef(), std::nullopt};
   SymbolicValue pred;
   if (op.getPred()) {
@@ -71,7 +73,8 @@ LogicalResult expandCopy(CopyOp op, AlgebraLowering &lowering) {
     CopyAtomCallOp::create(builder, loc, *atom, *from, *to, *when);
     return success();
   };
-  if (failed(emitLayoutErrors(op, [&] { return forEachCall(atomTy, whole, emit); })))
+  if (failed(emitLayoutErrors(
+          op, [&] { return forEachCall(atomTy, whole, OneElement::Begins, emit); })))
     return failure();
   op.erase();
   return success();

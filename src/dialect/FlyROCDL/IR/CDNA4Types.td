@@ -31,15 +31,20 @@ def FlyROCDL_CopyOpCDNA4GlobalLoadAsyncLDS
 }
 
 def FlyROCDL_MmaOpCDNA4_MFMAScale
-    : FlyROCDL_ScaledMmaOp<"MmaOpCDNA4_MFMAScale", "cdna4.mfma_scale", "MFMAScale", "32"> {
+    : FlyROCDL_ScaledMmaOp<"MmaOpCDNA4_MFMAScale", "cdna4.mfma_scale", "MFMAScale", "32",
+                           "(getHardwareK() ? 0 : 32)"> {
   let summary = "an MFMA of 8, 6 or 4 bit floats with a shared exponent per 32 elements of K";
   // opsel picks the byte of a lane's 32-bit scale word that holds the operand's scale.
+  // hardwareK: a lane's values lie along K as the instruction counts it for the scales, those of an
+  // operand of bytes in two runs of 16. Without it the 32 values of a lane are neighbours, as in
+  // FlyDSL's IR: K of A and of B are then permuted alike, if both or neither have bytes, and the
+  // product is the same where all scales of a row are.
   let parameters = (ins "int32_t":$m, "int32_t":$n, "int32_t":$k, "::mlir::Type":$elemTyA,
                         "::mlir::Type":$elemTyB, "::mlir::Type":$elemTyAcc, "int32_t":$opselA,
-                        "int32_t":$opselB);
+                        "int32_t":$opselB, DefaultValuedParameter<"bool", "false">:$hardwareK);
   let assemblyFormat = [{
     `<` custom<MNKDimensionList>($m, $n, $k) `,` `(` $elemTyA `,` $elemTyB `)` `->` $elemTyAcc
-    `,` `opselA` `=` $opselA `,` `opselB` `=` $opselB `>`
+    `,` `opselA` `=` $opselA `,` `opselB` `=` $opselB (`,` `hardwareK` `=` $hardwareK^)? `>`
   }];
 }
 

@@ -84,18 +84,31 @@ SmallVector<Type> CopyOpCDNA3BufferCopyType::getStateFieldTypes() const {
 }
 SmallVector<int64_t> CopyOpCDNA3BufferCopyType::getStateFieldDefaults() const { return {0}; }
 
-LogicalResult CopyOpCDNA3BufferAtomicType::verify(EmitError emitError, fly::AtomicOpAttr,
+/// Bits of a scalar, or of a pair of 16-bit floats, on which packed atomics work. 0 for others.
+static unsigned bitsOfAtomic(Type valType) {
+  if (auto pair = dyn_cast<VectorType>(valType))
+    return pair.getShape() == ArrayRef<int64_t>{2} &&
+                   (pair.getElementType().isF16() || pair.getElementType().isBF16())
+               ? 32
+               : 0;
+  return valType.isIntOrFloat() ? valType.getIntOrFloatBitWidth() : 0;
+}
+
+LogicalResult CopyOpCDNA3BufferAtomicType::verify(EmitError emitError, fly::AtomicOpAttr op,
                                                   Type valType) {
-  unsigned bits = valType.isIntOrFloat() ? valType.getIntOrFloatBitWidth() : 0;
+  unsigned bits = bitsOfAtomic(valType);
   if (bits < 1 || bits > 64)
-    return emitError() << "a buffer atomic works on an integer or float of at "
-                          "most 64 bits, not "
+    return emitError() << "a buffer atomic works on an integer or float of at most 64 bits, or on "
+                          "a pair of f16 or bf16, not "
                        << valType;
+  if (isa<VectorType>(valType) && op.getValue() != fly::AtomicOp::Add)
+    return emitError() << "an atomic on a pair of floats adds; it can't do '"
+                       << fly::stringifyAtomicOp(op.getValue()) << "'";
   return success();
 }
 Layout CopyOpCDNA3BufferAtomicType::getThrLayout() const { return oneThread(); }
 Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutSrc() const {
-  return oneThreadOf(getValType().getIntOrFloatBitWidth());
+  return oneThreadOf(bitsOfAtomic(getValType()));
 }
 Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutDst() const { return getThrBitLayoutSrc(); }
 Layout CopyOpCDNA3BufferAtomicType::getThrBitLayoutRef() const { return getThrBitLayoutSrc(); }

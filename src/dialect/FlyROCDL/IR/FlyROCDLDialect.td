@@ -47,8 +47,9 @@ class FlyROCDL_StatefulCopyOp<string cppName, string typeMnemonic>
     : FlyROCDL_StatefulInstruction<cppName, typeMnemonic, [Fly_CopyOpTypeInterface]>;
 
 // What a matrix instruction is stands in its row of the table (MatrixTable.cpp), which is found by
-// the family and the type's parameters. `scaleBlock`: the elements of K that share a scale.
-class FlyROCDL_MatrixRow<string family, string scaleBlock = "0"> {
+// the family and the type's parameters. `scaleBlock`: the elements of K that share a scale. `run`: how
+// many neighbours in K a lane holds of A and B; 0 for as many as the row says.
+class FlyROCDL_MatrixRow<string family, string scaleBlock = "0", string run = "0"> {
   code definition = [{
     const ::mlir::fly_rocdl::MatrixInstruction &$cppClass::row() const {
       return *::mlir::fly_rocdl::findMatrixInstruction(
@@ -63,8 +64,12 @@ class FlyROCDL_MatrixRow<string family, string scaleBlock = "0"> {
     ::mlir::Type $cppClass::getValTypeB() const { return getElemTyB(); }
     ::mlir::Type $cppClass::getValTypeC() const { return getElemTyAcc(); }
     ::mlir::Type $cppClass::getValTypeD() const { return getElemTyAcc(); }
-    ::flydsl::layout::Layout $cppClass::getThrValLayoutA() const { return layoutA(row()); }
-    ::flydsl::layout::Layout $cppClass::getThrValLayoutB() const { return layoutB(row()); }
+    ::flydsl::layout::Layout $cppClass::getThrValLayoutA() const {
+      return }] # run # [{ ? withRun(row(), row().layoutA, }] # run # [{) : layoutA(row());
+    }
+    ::flydsl::layout::Layout $cppClass::getThrValLayoutB() const {
+      return }] # run # [{ ? withRun(row(), row().layoutB, }] # run # [{) : layoutB(row());
+    }
     ::flydsl::layout::Layout $cppClass::getThrValLayoutC() const { return layoutC(row()); }
   }];
 }
@@ -76,10 +81,11 @@ class FlyROCDL_MmaOp<string cppName, string typeMnemonic, string family>
 }
 
 // The state of a scaled instruction is the scale words of A and B.
-class FlyROCDL_ScaledMmaOp<string cppName, string typeMnemonic, string family, string scaleBlock>
+class FlyROCDL_ScaledMmaOp<string cppName, string typeMnemonic, string family, string scaleBlock,
+                           string run = "0">
     : FlyROCDL_StatefulInstruction<cppName, typeMnemonic,
                                    [Fly_MmaOpTypeInterface, FlyROCDL_MatrixOpInterface]> {
-  let extraClassDefinition = FlyROCDL_MatrixRow<family, scaleBlock>.definition # [{
+  let extraClassDefinition = FlyROCDL_MatrixRow<family, scaleBlock, run>.definition # [{
     ::std::optional<unsigned> $cppClass::getStateFieldIndex(::llvm::StringRef name) const {
       return fieldIndex(name, {"scale_a", "scale_b"});
     }

@@ -72,6 +72,23 @@ static layout::Layout layoutOf(const MatrixInstruction &row, const ThreadValues 
   };
   return layout::Layout(ofAll(&ThreadValues::Mode::size), ofAll(&ThreadValues::Mode::stride));
 }
+
+layout::Layout withRun(const MatrixInstruction &row, const ThreadValues &tv, int run) {
+  if (!tv.isKnown())
+    return layoutOf(row, tv); // which says so
+  const int rows = tv.lanes[0].size, groups = tv.lanes[1].size;
+  int perLane = 1;
+  for (const ThreadValues::Mode &mode :
+       std::span(tv.values).first(static_cast<std::size_t>(tv.valueModes)))
+    perLane *= mode.size;
+  using layout::tup;
+  const layout::IntTuple lanes = tup(rows, groups), laneStrides = tup(1, rows * run);
+  if (run == perLane)
+    return layout::Layout(tup(lanes, run), tup(laneStrides, rows));
+  return layout::Layout(tup(lanes, tup(run, perLane / run)),
+                        tup(laneStrides, tup(rows, rows * run * groups)));
+}
+
 layout::Layout lanesOf(const MatrixInstruction &row) { return layout::Layout(row.lanes(), 1); }
 layout::Layout layoutA(const MatrixInstruction &row) { return layoutOf(row, row.layoutA); }
 layout::Layout layoutB(const MatrixInstruction &row) { return layoutOf(row, row.layoutB); }

@@ -90,6 +90,9 @@ flydsl::layout::Layout lanesOf(const MatrixInstruction &row);
 flydsl::layout::Layout layoutA(const MatrixInstruction &row);
 flydsl::layout::Layout layoutB(const MatrixInstruction &row);
 flydsl::layout::Layout layoutC(const MatrixInstruction &row);
+/// The layout of A or B where each lane holds `run` neighbours in K, whatever the instruction has;
+/// the runs go to the groups of lanes in turn.
+flydsl::layout::Layout withRun(const MatrixInstruction &row, const ThreadValues &tv, int run);
 
 /// What a lane holds of C and D in a fragment. RDNA3's instructions keep a sum of 16 bits in the
 /// low half of a register each (`registersC`); the fragment has them side by side.

@@ -23,7 +23,7 @@ LogicalResult MmaOpCDNA3_MFMAType::verify(EmitError emitError, int32_t m, int32_
 // test/mx_mfma_op/scale_mapping_*.txt, found on hardware); opsel picks the byte of its word.
 LogicalResult MmaOpCDNA4_MFMAScaleType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                                Type a, Type b, Type acc, int32_t opselA,
-                                               int32_t opselB) {
+                                               int32_t opselB, bool hardwareK) {
   if (!findMatrixInstruction(MatrixFamily::MFMAScale, m, n, k, a, b, acc, /*scaleBlock=*/32))
     return emitError() << "there is no scaled MFMA " << m << "x" << n << "x" << k << " of " << a
                        << " and " << b << " that sums in " << acc
@@ -32,6 +32,10 @@ LogicalResult MmaOpCDNA4_MFMAScaleType::verify(EmitError emitError, int32_t m, i
   if (opselA < 0 || opselA > 3 || opselB < 0 || opselB > 3)
     return emitError() << "opsel picks one of the bytes 0 to 3, not " << opselA << " and "
                        << opselB;
+  if (hardwareK && a.getIntOrFloatBitWidth() < 8 && b.getIntOrFloatBitWidth() < 8)
+    return emitError() << "hardwareK is for operands of bytes: the values of a lane are neighbours "
+                          "in K anyway for "
+                       << a << " and " << b;
   return success();
 }
 
@@ -84,9 +88,13 @@ LogicalResult MmaOpGFX120X_WMMAType::verify(EmitError emitError, int32_t m, int3
 
 LogicalResult MmaOpGFX1250_WMMAType::verify(EmitError emitError, int32_t m, int32_t n, int32_t k,
                                             Type a, Type b, Type acc, bool signA, bool signB,
-                                            bool clamp) {
+                                            bool clamp, int32_t modC) {
   if (failed(verifyInstruction(emitError, MatrixFamily::GFX1250, "GFX1250", m, n, k, a, b, acc)))
     return failure();
+  if (modC < 0 || modC > 3)
+    return emitError() << "modC is 0 (none), 1 (negate), 2 (magnitude) or 3 (both), not " << modC;
+  if (modC != 0 && isa<IntegerType>(a))
+    return emitError() << "modC is for products of floats, not of " << a;
   return verifyModifiers(emitError, a, signA, signB, clamp,
                          "signA/signB/clamp are only valid for integer (iu4/iu8) WMMA");
 }
@@ -96,7 +104,7 @@ LogicalResult MmaOpGFX1250_WMMAType::verify(EmitError emitError, int32_t m, int3
 LogicalResult MmaOpGFX1250_WMMAScaleType::verify(EmitError emitError, int32_t m, int32_t n,
                                                  int32_t k, Type a, Type b, Type acc,
                                                  int32_t opselA, int32_t opselB, int32_t modC, bool,
-                                                 bool, int32_t blockSize) {
+                                                 bool, int32_t blockSize, bool /*hardwareK*/) {
   if ((m != 16 && m != 32) || n != 16 || k != 128)
     return emitError() << "unsupported MNK for GFX1250 WMMA_Scale: " << m << "x" << n << "x" << k
                        << " (expected 16x16x128 or 32x16x128)";

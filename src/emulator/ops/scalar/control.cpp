@@ -135,10 +135,10 @@ constexpr std::pair<uint32_t, const char *> kReturned[] = {{0x80, "the doorbell"
                                                            {0x87, "the shader engine's number"}};
 
 constexpr uint32_t kMessageRealTime = 0x83;
-uint64_t returnedMessage(const Inst &i) {
+uint64_t returnedMessage(const Wave &w, const Inst &i) {
   const uint32_t id = i.src[0].value;
   if (id == kMessageRealTime)
-    return realTime();
+    return realTime(w);
   std::string what = "message " + std::to_string(id);
   for (const auto &[number, text] : kReturned)
     if (number == id)
@@ -154,37 +154,67 @@ constexpr OpDef kOps[] = {
     plain("s_endpgm", Class::Other, kEnd),
     plain("s_endpgm_saved", Class::Other, kEnd),
     plain("s_branch", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, true); }),
-    plain("s_cbranch_scc0", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, !w.scc); }).flows(Flow::BranchScc),
-    plain("s_cbranch_scc1", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.scc); }).flows(Flow::BranchScc),
-    plain("s_cbranch_vccz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() == 0); }).flows(Flow::BranchVcc),
-    plain("s_cbranch_vccnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() != 0); }).flows(Flow::BranchVcc),
-    plain("s_cbranch_execz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() == 0); }).flows(Flow::BranchExec),
-    plain("s_cbranch_execnz", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() != 0); }).flows(Flow::BranchExec),
+    plain("s_cbranch_scc0", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, !w.scc); })
+        .flows(Flow::BranchScc),
+    plain("s_cbranch_scc1", Class::Branch, [](Wave &w, const Inst &i) { branchIf(w, i, w.scc); })
+        .flows(Flow::BranchScc),
+    plain("s_cbranch_vccz", Class::Branch,
+          [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() == 0); })
+        .flows(Flow::BranchVcc),
+    plain("s_cbranch_vccnz", Class::Branch,
+          [](Wave &w, const Inst &i) { branchIf(w, i, w.vcc() != 0); })
+        .flows(Flow::BranchVcc),
+    plain("s_cbranch_execz", Class::Branch,
+          [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() == 0); })
+        .flows(Flow::BranchExec),
+    plain("s_cbranch_execnz", Class::Branch,
+          [](Wave &w, const Inst &i) { branchIf(w, i, w.exec() != 0); })
+        .flows(Flow::BranchExec),
     plain("s_cbranch_cdbgsys", Class::Branch, kNothing),
     plain("s_cbranch_cdbguser", Class::Branch, kNothing),
     plain("s_cbranch_cdbgsys_or_user", Class::Branch, kNothing),
     plain("s_cbranch_cdbgsys_and_user", Class::Branch, kNothing),
-    plain("s_getpc_b64", Class::Salu, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip)); },
-          Type::None, Type::None, Type::B64).flows(Flow::Defines),
-    plain("s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); }, Type::B64).flows(Flow::Jump),
-    plain("s_swappc_b64", Class::Branch, [](Wave &w, const Inst &i) {
-      uint64_t target = read64(w, i.src[0]);
-      writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
-      w.jump(target);
-    }, Type::B64, Type::None, Type::B64).flows(Flow::Jump),
-    plain("s_call_b64", Class::Branch, [](Wave &w, const Inst &i) {
-      writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
-      branchIf(w, i, true);
-    }, Type::None, Type::None, Type::B64).flows(Flow::Defines),
+    plain(
+        "s_getpc_b64", Class::Salu,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip)); }, Type::None,
+        Type::None, Type::B64)
+        .flows(Flow::Defines),
+    plain(
+        "s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); },
+        Type::B64)
+        .flows(Flow::Jump),
+    plain(
+        "s_swappc_b64", Class::Branch,
+        [](Wave &w, const Inst &i) {
+          uint64_t target = read64(w, i.src[0]);
+          writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
+          w.jump(target);
+        },
+        Type::B64, Type::None, Type::B64)
+        .flows(Flow::Jump),
+    plain(
+        "s_call_b64", Class::Branch,
+        [](Wave &w, const Inst &i) {
+          writeScalar<uint64_t>(w, i.dst, w.pcOf(w.ip));
+          branchIf(w, i, true);
+        },
+        Type::None, Type::None, Type::B64)
+        .flows(Flow::Defines),
     plain("s_getreg_b32", Class::Salu, getRegister).flows(Flow::Defines),
-    plain("s_setreg_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); }).flows(Flow::None),
-    plain("s_setreg_imm32_b32", Class::Salu, [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); }).flows(Flow::None),
-    plain("s_round_mode", Class::Other, [](Wave &w, const Inst &i) {
-      setModeBits(w, (modeBits(w) & ~15u) | (static_cast<uint32_t>(i.offset) & 15));
-    }),
-    plain("s_denorm_mode", Class::Other, [](Wave &w, const Inst &i) {
-      setModeBits(w, (modeBits(w) & ~0xf0u) | (static_cast<uint32_t>(i.offset) & 15) << 4);
-    }),
+    plain("s_setreg_b32", Class::Salu,
+          [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); })
+        .flows(Flow::None),
+    plain("s_setreg_imm32_b32", Class::Salu,
+          [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); })
+        .flows(Flow::None),
+    plain("s_round_mode", Class::Other,
+          [](Wave &w, const Inst &i) {
+            setModeBits(w, (modeBits(w) & ~15u) | (static_cast<uint32_t>(i.offset) & 15));
+          }),
+    plain("s_denorm_mode", Class::Other,
+          [](Wave &w, const Inst &i) {
+            setModeBits(w, (modeBits(w) & ~0xf0u) | (static_cast<uint32_t>(i.offset) & 15) << 4);
+          }),
 
     // Memory operations complete when they are issued, so waits have nothing to wait for. What would
     // be under way is the wait check's matter.
@@ -209,7 +239,8 @@ constexpr OpDef kOps[] = {
     plain("s_delay_alu", Class::Other, kNothing),
     plain("s_clause", Class::Other, kNothing),
     plain("s_version", Class::Other, kNothing),
-    plain("s_code_end", Class::Other, [](Wave &, const Inst &) { throw WaveFault{"ran past the end of the code"}; }),
+    plain("s_code_end", Class::Other,
+          [](Wave &, const Inst &) { throw WaveFault{"ran past the end of the code"}; }),
     plain("s_set_inst_prefetch_distance", Class::Other, kNothing),
     plain("s_inst_prefetch", Class::Other, kNothing),
     plain("s_setprio", Class::Other, kNothing),
@@ -219,81 +250,121 @@ constexpr OpDef kOps[] = {
     plain("s_decperflevel", Class::Other, kNothing),
     plain("s_ttracedata", Class::Other, kNothing),
     plain("s_ttracedata_imm", Class::Other, kNothing),
-    plain("s_sethalt", Class::Other, [](Wave &, const Inst &i) {
-      if (i.offset & 1)
-        throw WaveFault{"the kernel halted the wave (s_sethalt)"};
-    }),
+    plain("s_sethalt", Class::Other,
+          [](Wave &, const Inst &i) {
+            if (i.offset & 1)
+              throw WaveFault{"the kernel halted the wave (s_sethalt)"};
+          }),
     plain("s_sleep", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }),
-    plain("s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32).flows(Flow::None),
-    plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); }).with(kBarrier),
-    plain("s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32).flows(Flow::None),
-    plain("s_barrier_signal_isfirst", Class::Other, [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32).flows(Flow::None),
-    plain("s_get_barrier_state", Class::Other, [](Wave &w, const Inst &i) {
-      const unsigned signals = barrierSignals(w, i);
-      const auto members = static_cast<unsigned>(w.group->waves.size());
-      writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
-    }, Type::B32).with(kCountsAsScalar).flows(Flow::Defines),
-    plain("s_barrier_wait", Class::Other, [](Wave &w, const Inst &i) {
-      if (i.offset != -1)
-        throw WaveFault{"a named barrier"};
-      w.halt(Stop::Barrier);
-    }).with(kBarrier),
-    plain("s_trap", Class::Other, [](Wave &, const Inst &i) {
-      throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
-    }),
+    plain(
+        "s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32)
+        .flows(Flow::None),
+    plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); })
+        .with(kBarrier),
+    plain(
+        "s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32)
+        .flows(Flow::None),
+    plain(
+        "s_barrier_signal_isfirst", Class::Other,
+        [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32)
+        .flows(Flow::None),
+    plain(
+        "s_get_barrier_state", Class::Other,
+        [](Wave &w, const Inst &i) {
+          const unsigned signals = barrierSignals(w, i);
+          const auto members = static_cast<unsigned>(w.group->waves.size());
+          writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
+        },
+        Type::B32)
+        .with(kCountsAsScalar)
+        .flows(Flow::Defines),
+    plain("s_barrier_wait", Class::Other,
+          [](Wave &w, const Inst &i) {
+            if (i.offset != -1)
+              throw WaveFault{"a named barrier"};
+            w.halt(Stop::Barrier);
+          })
+        .with(kBarrier),
+    plain("s_trap", Class::Other,
+          [](Wave &, const Inst &i) {
+            throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
+          }),
     plain("s_sendmsg", Class::Message, sendMessage),
-    plain("s_sendmsghalt", Class::Message, [](Wave &w, const Inst &i) {
-      sendMessage(w, i);
-      throw WaveFault{"the kernel halted the wave (s_sendmsghalt)"};
-    }),
-    plain("s_setkill", Class::Other, [](Wave &w, const Inst &i) {
-      if (i.offset & 1)
-        w.halt(Stop::End);
-    }),
+    plain("s_sendmsghalt", Class::Message,
+          [](Wave &w, const Inst &i) {
+            sendMessage(w, i);
+            throw WaveFault{"the kernel halted the wave (s_sendmsghalt)"};
+          }),
+    plain("s_setkill", Class::Other,
+          [](Wave &w, const Inst &i) {
+            if (i.offset & 1)
+              w.halt(Stop::End);
+          }),
     plain("s_setvskip", Class::Salu, setVectorSkip, Type::B32, Type::B32).flows(Flow::None),
-    plain("s_cbranch_g_fork", Class::Branch, [](Wave &w, const Inst &i) {
-      fork(w, read64(w, i.src[0]), read64(w, i.src[1]));
-    }, Type::B64, Type::B64).flows(Flow::None),
-    plain("s_cbranch_i_fork", Class::Branch, [](Wave &w, const Inst &i) {
-      fork(w, w.s64(i.dst.index), w.pcOf(&i + 1 + i.offset));
-    }).flows(Flow::None),
+    plain(
+        "s_cbranch_g_fork", Class::Branch,
+        [](Wave &w, const Inst &i) { fork(w, read64(w, i.src[0]), read64(w, i.src[1])); },
+        Type::B64, Type::B64)
+        .flows(Flow::None),
+    plain("s_cbranch_i_fork", Class::Branch,
+          [](Wave &w, const Inst &i) { fork(w, w.s64(i.dst.index), w.pcOf(&i + 1 + i.offset)); })
+        .flows(Flow::None),
     plain("s_cbranch_join", Class::Branch, join, Type::B32).flows(Flow::None),
     // gfx11: a loop over the halves of a wave of 64 (RDNA ISA manuals). The scalar keeps the other half's EXEC.
-    plain("s_subvector_loop_begin", Class::Branch, [](Wave &w, const Inst &i) {
-      uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
-      if (exec[0] == 0 && exec[1] == 0) {
-        branchIf(w, i, true);
-      } else if (exec[0] == 0) {
-        *saved = exec[0];
-      } else {
-        *saved = exec[1];
-        exec[1] = 0;
-      }
-    }).flows(Flow::None),
-    plain("s_subvector_loop_end", Class::Branch, [](Wave &w, const Inst &i) {
-      uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
-      if (exec[1] != 0) {
-        exec[0] = *saved;
-      } else if (*saved != 0) {
-        exec[1] = *saved;
-        *saved = exec[0];
-        exec[0] = 0;
-        branchIf(w, i, true);
-      }
-    }).flows(Flow::None),
+    plain("s_subvector_loop_begin", Class::Branch,
+          [](Wave &w, const Inst &i) {
+            uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
+            if (exec[0] == 0 && exec[1] == 0) {
+              branchIf(w, i, true);
+            } else if (exec[0] == 0) {
+              *saved = exec[0];
+            } else {
+              *saved = exec[1];
+              exec[1] = 0;
+            }
+          })
+        .flows(Flow::None),
+    plain("s_subvector_loop_end", Class::Branch,
+          [](Wave &w, const Inst &i) {
+            uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];
+            if (exec[1] != 0) {
+              exec[0] = *saved;
+            } else if (*saved != 0) {
+              exec[1] = *saved;
+              *saved = exec[0];
+              exec[0] = 0;
+              branchIf(w, i, true);
+            }
+          })
+        .flows(Flow::None),
     // All registers that code names exist from the start, so an allocation always succeeds.
-    plain("s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32).flows(Flow::None),
-    plain("s_memtime", Class::Smem, [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks()); },
-          Type::None, Type::None, Type::B64).flows(Flow::Defines),
-    plain("s_memrealtime", Class::Smem,
-          [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime()); },
-          Type::None, Type::None, Type::B64).flows(Flow::Defines),
-    plain("s_sendmsg_rtn_b32", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(i)));
-    }, Type::B32).with(kNumberSource | kCountsAsScalar).flows(Flow::Defines),
-    plain("s_sendmsg_rtn_b64", Class::Message, [](Wave &w, const Inst &i) {
-      writeScalar<uint64_t>(w, i.dst, returnedMessage(i));
-    }, Type::B32, Type::None, Type::B64).with(kNumberSource | kCountsAsScalar).flows(Flow::Defines),
+    plain(
+        "s_alloc_vgpr", Class::Other, [](Wave &w, const Inst &) { w.scc = 1; }, Type::B32)
+        .flows(Flow::None),
+    plain(
+        "s_memtime", Class::Smem,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks(w)); }, Type::None,
+        Type::None, Type::B64)
+        .flows(Flow::Defines),
+    plain(
+        "s_memrealtime", Class::Smem,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime(w)); }, Type::None,
+        Type::None, Type::B64)
+        .flows(Flow::Defines),
+    plain(
+        "s_sendmsg_rtn_b32", Class::Message,
+        [](Wave &w,
+           const Inst &
+               i) { writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(w, i))); },
+        Type::B32)
+        .with(kNumberSource | kCountsAsScalar)
+        .flows(Flow::Defines),
+    plain(
+        "s_sendmsg_rtn_b64", Class::Message,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, returnedMessage(w, i)); },
+        Type::B32, Type::None, Type::B64)
+        .with(kNumberSource | kCountsAsScalar)
+        .flows(Flow::Defines),
 };
 } // namespace
 

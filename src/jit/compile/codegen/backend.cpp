@@ -7,15 +7,15 @@
 
 namespace flydsl::jit {
 
-std::vector<std::string> flyStages(const char *conversion) {
-  return {"fly-rewrite-func-signature",
-          "fly-canonicalize",
-          "fly-layout-lowering",
-          "fly-int-swizzle-simplify",
-          "canonicalize",
-          "fly-convert-atom-call-to-ssa-form",
-          "fly-promote-regmem-to-vectorssa{pieces=true}",
-          conversion};
+std::vector<std::string> flyStages(const char *conversion, const char *expansion) {
+  std::vector<std::string> stages = {"fly-rewrite-func-signature", "fly-canonicalize"};
+  if (expansion)
+    stages.push_back(expansion);
+  for (const char *stage : {"fly-layout-lowering", "fly-int-swizzle-simplify", "canonicalize",
+                            "fly-convert-atom-call-to-ssa-form",
+                            "fly-promote-regmem-to-vectorssa{pieces=true}", conversion})
+    stages.push_back(stage);
+  return stages;
 }
 
 std::string Backend::problemWith(const CompileOptions &) const { return {}; }

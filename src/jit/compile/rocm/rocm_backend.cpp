@@ -2,6 +2,7 @@
 #include "jit/compile/rocm/rocm_backend.h"
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/link/link_lld.h"
@@ -55,8 +56,8 @@ public:
   Vendor vendor() const override { return Vendor::amd; }
 
   void registerDialects(mlir::DialectRegistry &registry) const override {
-    registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::ROCDL::ROCDLDialect,
-                    mlir::amdgpu::AMDGPUDialect>();
+    registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::fly_ktrace::FlyKtraceDialect,
+                    mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect>();
     mlir::registerROCDLDialectTranslation(registry);
   }
 
@@ -81,11 +82,15 @@ public:
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = flyStages("convert-fly-to-rocdl");
+      stages = flyStages("convert-fly-to-rocdl", "fly-rocdl-expand-ops");
     stages.push_back("canonicalize");
     stages.push_back(
-        "gpu.module(fly-lds-alias-scopes,fly-scalar-lds-addresses,convert-scf-to-cf,fly-convert-narrow-floats{chipset=" + options.target.name() +
-        "},fly-convert-native-math,cse,"
+        "gpu.module(fly-lower-ktrace{chipset=" + options.target.name() +
+        "},fly-lds-alias-scopes,fly-scalar-lds-addresses,convert-scf-to-cf,"
+        "fly-convert-narrow-floats{chipset=" +
+        options.target.name() +
+        "},fly-convert-native-math,fly-lower-later-intrinsics{chipset=" + options.target.name() +
+        "},cse,"
         "convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +
         options.target.name() +
