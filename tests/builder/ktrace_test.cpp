@@ -50,17 +50,19 @@ TEST_CASE("events that are on are FlyDSL's operations, and the buffer is the las
 }
 
 TEST_CASE("wrong ranges are refused, whether events are on or off") {
-  CHECK(errorOf([] { fx::ktrace::range_pop(); }) ==
-        "ktrace::range_pop: no range is open; each range_pop ends one range_push");
-  CHECK(errorOf([] { fx::ktrace::range_push("phase"); }) ==
-        "ktrace::range_push: the range \"phase\" is never popped");
+  CHECK_THAT(
+      errorOf([] { fx::ktrace::range_pop(); }),
+      Catch::EndsWith("ktrace::range_pop: no range is open; each range_pop ends one range_push"));
+  CHECK_THAT(errorOf([] { fx::ktrace::range_push("phase"); }),
+             Catch::EndsWith("ktrace::range_push: the range \"phase\" is never popped"));
   CHECK_THAT(errorOf([] {
                fx::ktrace::range_push("phase");
                fx::if_(fx::thread_idx().x == 0, [] { fx::ktrace::range_pop(); });
              }),
-             Catch::StartsWith("ktrace::range_pop: the range \"phase\", pushed in line ") &&
+             Catch::Contains("ktrace::range_pop: the range \"phase\", pushed in line ") &&
                  Catch::Contains("was pushed in another branch or loop"));
-  CHECK(errorOf([] { fx::ktrace::mark(""); }) == "ktrace::mark: an event has a name");
+  CHECK_THAT(errorOf([] { fx::ktrace::mark(""); }),
+             Catch::EndsWith("ktrace::mark: an event has a name"));
 }
 
 TEST_CASE("events outside of a kernel are refused") {

@@ -115,8 +115,8 @@ private:
                      const std::optional<MemRefValue> &pred) {
     const int64_t values = staticSize(linearOf(src).shape(), "copy");
     const int64_t taken = staticSize(linearOf(dst).shape(), "copy");
-    const int64_t perCall = elementsPerCall(atom, src.iterator.type.getElemTy());
-    if (oneElement == OneElement::Begins && perCall > 1 && (values == 1 || taken == 1) &&
+    const int64_t perCall = elementsPerCall(atom_, src.iterator.type.getElemTy());
+    if (oneElement_ == OneElement::Begins && perCall > 1 && (values == 1 || taken == 1) &&
         (values == 1 || values == perCall) && (taken == 1 || taken == perCall))
       return call(values == 1 ? beginningAt(src, perCall) : src,
                   taken == 1 ? beginningAt(dst, perCall) : dst, pred);
@@ -178,11 +178,11 @@ private:
     return success();
   }
 
-  CopyAtomType atom;
-  const CopyOperands &whole;
-  OneElement oneElement;
-  llvm::function_ref<LogicalResult(const CopyOperands &)> fn;
-  int64_t calls = 0;
+  CopyAtomType atom_;
+  const CopyOperands &whole_;
+  OneElement oneElement_;
+  llvm::function_ref<LogicalResult(const CopyOperands &)> fn_;
+  int64_t calls_ = 0;
 };
 
 } // namespace
