@@ -38,8 +38,13 @@ public:
         lane_(shape, thread_idx().x % config.lanes), group_(groupOf(config)),
         token_((group_ / UInt32(groups_)).to(i32)), first_((group_ % UInt32(groups_)).to(i32)) {}
 
+  /// Groups of lanes behind the last token do nothing. They stay, because a group's lanes reduce.
   void run() {
-    exit_if(token_ >= numbers_[kTokens].to<Int32>());
+    if_(token_ < numbers_[kTokens].to<Int32>(), [&] { token(); });
+  }
+
+private:
+  void token() {
     const bool rotates = rotaryOf(problem_), cached = problem_.cache != KvCache::none;
     const Numeric position = rotates ? index(kPositions) : Numeric(Int64(0)),
                   slot = cached ? index(kSlots) : Numeric(Int64(0));
@@ -65,7 +70,6 @@ public:
         where(ofKind(round, kind), [&] { head(round, kind, rotation, kept, place); });
   }
 
-private:
   static Numeric groupOf(const RopeConfig &config) {
     const int perBlock = config.block / config.lanes;
     return (block_idx().x * perBlock + thread_idx().x / config.lanes).to(u32);

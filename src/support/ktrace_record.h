@@ -21,11 +21,11 @@ enum class Kind : std::uint8_t { mark, rangePush, rangePop, rangeStart, rangeSto
 enum class PayloadType : std::uint8_t { uint64, int64, float32, float64, boolean };
 
 /// The names that IR has for them.
-constexpr std::string_view payloadTypeNames[] = {"uint64", "int64", "float32", "float64", "bool"};
+constexpr std::string_view kPayloadTypeNames[] = {"uint64", "int64", "float32", "float64", "bool"};
 
 constexpr std::optional<PayloadType> payloadTypeOf(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(payloadTypeNames); ++i)
-    if (payloadTypeNames[i] == name)
+  for (std::size_t i = 0; i < std::size(kPayloadTypeNames); ++i)
+    if (kPayloadTypeNames[i] == name)
       return static_cast<PayloadType>(i);
   return std::nullopt;
 }
@@ -56,7 +56,7 @@ constexpr unsigned kKindBit = 24, kPayloadTypeBit = 27, kHasPayloadBit = 31;
 constexpr std::uint32_t kNameMask = (1u << kKindBit) - 1;
 
 /// The name of the constant of a code object that lists the names, each ended by a zero byte.
-constexpr std::string_view namesSymbol = "__flydsl_ktrace_names";
+constexpr std::string_view kNamesSymbol = "__flydsl_ktrace_names";
 
 /// Waves that a block has at most, on every processor.
 constexpr unsigned kMaxWavesPerBlock = 32;

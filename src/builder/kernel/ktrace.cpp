@@ -22,11 +22,11 @@ namespace record = support::ktrace;
 /// A payload as 64 bits, and what they are.
 struct Bits {
   mlir::Value value; ///< null: there is none
-  std::string_view type = record::payloadTypeNames[0];
+  std::string_view type = record::kPayloadTypeNames[0];
 };
 
 std::string_view nameOf(record::PayloadType type) {
-  return record::payloadTypeNames[static_cast<std::size_t>(type)];
+  return record::kPayloadTypeNames[static_cast<std::size_t>(type)];
 }
 
 /// Whether the number can be a payload; a TraceError where not.
@@ -147,7 +147,7 @@ void range_pop(Loc loc) {
   t.openRanges.pop_back();
   if (t.kernel.recordsEvents)
     event<mlir::fly_ktrace::RangePopOp>(t, loc, mlir::Value(),
-                                        text(t, record::payloadTypeNames[0]));
+                                        text(t, record::kPayloadTypeNames[0]));
 }
 
 } // namespace ktrace

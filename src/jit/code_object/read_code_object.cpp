@@ -219,7 +219,7 @@ CodeObject readCodeObject(std::vector<std::uint8_t> bytes) {
 std::vector<std::string> eventNames(const CodeObject &object) {
   const ElfReader elf(object.bytes);
   const std::map<std::string, Elf64_Sym> symbols = elf.symbols();
-  const auto list = symbols.find(std::string(support::ktrace::namesSymbol));
+  const auto list = symbols.find(std::string(support::ktrace::kNamesSymbol));
   std::vector<std::string> names;
   if (list == symbols.end())
     return names;

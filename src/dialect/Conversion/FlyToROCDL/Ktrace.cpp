@@ -317,7 +317,7 @@ private:
         return failure();
     const std::string text = names.text();
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
-    auto list = global(builder, loc, bytes, StringRef(record::namesSymbol),
+    auto list = global(builder, loc, bytes, StringRef(record::kNamesSymbol),
                        builder.getStringAttr(text), kConstantSpace);
     list.setConstant(true);
     list.setVisibility_(LLVM::Visibility::Protected);

@@ -15,7 +15,7 @@ static LogicalResult verifyPayload(Operation *op, StringRef type) {
   if (flydsl::support::ktrace::payloadTypeOf(type))
     return success();
   InFlightDiagnostic error = op->emitOpError("expected payload_type to be one of");
-  for (std::string_view name : flydsl::support::ktrace::payloadTypeNames)
+  for (std::string_view name : flydsl::support::ktrace::kPayloadTypeNames)
     error << ' ' << StringRef(name);
   return error << ", found '" << type << "'";
 }
