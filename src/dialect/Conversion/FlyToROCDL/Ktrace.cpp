@@ -94,12 +94,12 @@ public:
 class Names {
 public:
   uint32_t numberOf(StringAttr name) {
-    return numbers.try_emplace(name, static_cast<uint32_t>(numbers.size())).first->second;
+    return numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size())).first->second;
   }
-  bool empty() const { return numbers.empty(); }
+  bool empty() const { return numbers_.empty(); }
   std::string text() const {
     std::string all;
-    for (const auto &[name, number] : numbers) {
+    for (const auto &[name, number] : numbers_) {
       all += name.getValue();
       all += '\0';
     }
@@ -107,37 +107,37 @@ public:
   }
 
 private:
-  llvm::MapVector<StringAttr, uint32_t> numbers;
+  llvm::MapVector<StringAttr, uint32_t> numbers_;
 };
 
 /// One kernel: what is computed at its start, and its records.
 class Kernel {
 public:
   Kernel(gpu::GPUFuncOp function, LLVM::GlobalOp counts, const Processor &processor, Names &names)
-      : buffer(function.getArguments().back()), processor(processor), names(names) {
+      : buffer_(function.getArguments().back()), processor_(processor), names_(names) {
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
     Emit e(builder, function.getLoc());
-    limit = e.headerField(buffer, offsetof(record::Header, recordsPerWave));
-    Value firstBlock = e.headerField(buffer, offsetof(record::Header, firstBlock)),
-          blockCount = e.headerField(buffer, offsetof(record::Header, blockCount)),
-          wavesPerBlock = e.headerField(buffer, offsetof(record::Header, wavesPerBlock));
+    limit_ = e.headerField(buffer_, offsetof(record::Header, recordsPerWave));
+    Value firstBlock = e.headerField(buffer_, offsetof(record::Header, firstBlock)),
+          blockCount = e.headerField(buffer_, offsetof(record::Header, blockCount)),
+          wavesPerBlock = e.headerField(buffer_, offsetof(record::Header, wavesPerBlock));
     Value block = e.op<arith::SubIOp>(e.linear<gpu::BlockIdOp, gpu::GridDimOp>(), firstBlock);
-    records = e.less(block, blockCount);
+    records_ = e.less(block, blockCount);
     Value thread = e.linear<gpu::ThreadIdOp, gpu::BlockDimOp>();
     Value wave = e.uniform(e.op<arith::DivUIOp>(thread, e.i32(processor.waveSize)));
     auto wide = [&](Value v) -> Value {
       return arith::ExtUIOp::create(builder, e.loc, builder.getI64Type(), v);
     };
-    Value place = e.mul(wide(e.add(e.mul(block, wavesPerBlock), wave)), wide(limit));
+    Value place = e.mul(wide(e.add(e.mul(block, wavesPerBlock), wave)), wide(limit_));
     place = e.mul(place, arith::ConstantOp::create(
                              builder, e.loc, builder.getI64IntegerAttr(sizeof(record::Record))));
-    region = e.byteOffset(e.constantOffset(buffer, sizeof(record::Header)), place);
-    counter = e.byteOffset(LLVM::AddressOfOp::create(builder, e.loc, counts),
-                           e.mul(wave, e.i32(sizeof(uint32_t))));
+    region_ = e.byteOffset(e.constantOffset(buffer_, sizeof(record::Header)), place);
+    counter_ = e.byteOffset(LLVM::AddressOfOp::create(builder, e.loc, counts),
+                            e.mul(wave, e.i32(sizeof(uint32_t))));
     auto clear = scf::IfOp::create(builder, e.loc, isFirstLane(e));
     OpBuilder inner = clear.getThenBodyBuilder();
     Emit within(inner, e.loc);
-    LLVM::StoreOp::create(inner, e.loc, within.i32(0), counter, 4);
+    LLVM::StoreOp::create(inner, e.loc, within.i32(0), counter_, 4);
   }
 
   void lower(Operation *op) {
@@ -167,10 +167,10 @@ public:
 private:
   /// Whether this lane is the first active one: no active lane is below it.
   Value isFirstLane(Emit &e) {
-    Type word = e.b.getI32Type(), mask = e.b.getIntegerType(processor.waveSize);
+    Type word = e.b.getI32Type(), mask = e.b.getIntegerType(processor_.waveSize);
     Value yes = arith::ConstantOp::create(e.b, e.loc, e.b.getBoolAttr(true));
     Value active = ROCDL::BallotOp::create(e.b, e.loc, mask, yes), low = active, high;
-    if (processor.waveSize == 64) {
+    if (processor_.waveSize == 64) {
       Value shift = arith::ConstantOp::create(e.b, e.loc, e.b.getI64IntegerAttr(32));
       low = arith::TruncIOp::create(e.b, e.loc, word, active);
       high = arith::TruncIOp::create(e.b, e.loc, word, e.op<arith::ShRUIOp>(active, shift));
@@ -197,23 +197,24 @@ private:
   template <class Op>
   Value write(Emit &e, record::Kind kind, StringAttr name, Op op, Value start = {}) {
     const uint32_t event =
-        ((name ? names.numberOf(name) : 0) + 1) | static_cast<uint32_t>(kind) << record::kKindBit |
+        ((name ? names_.numberOf(name) : 0) + 1) | static_cast<uint32_t>(kind) << record::kKindBit |
         static_cast<uint32_t>(*record::payloadTypeOf(op.getPayloadType()))
             << record::kPayloadTypeBit |
         static_cast<uint32_t>(op.getPayload() != nullptr) << record::kHasPayloadBit;
     Value clock = e.intrinsic("llvm.readsteadycounter", e.b.getI64Type());
-    return ifElseZero(e, records, [&](Emit &e) {
+    return ifElseZero(e, records_, [&](Emit &e) {
       Value number = ifElseZero(e, isFirstLane(e), [&](Emit &e) {
         Value place =
-            LLVM::AtomicRMWOp::create(e.b, e.loc, LLVM::AtomicBinOp::add, counter, e.i32(1),
+            LLVM::AtomicRMWOp::create(e.b, e.loc, LLVM::AtomicBinOp::add, counter_, e.i32(1),
                                       LLVM::AtomicOrdering::monotonic, "wavefront");
-        auto fits = scf::IfOp::create(e.b, e.loc, e.less(place, limit), /*withElseRegion=*/true);
+        auto fits = scf::IfOp::create(e.b, e.loc, e.less(place, limit_), /*withElseRegion=*/true);
         OpBuilder inner = fits.getThenBodyBuilder(), other = fits.getElseBodyBuilder();
         Emit within(inner, e.loc), outside(other, e.loc);
         store(within, place, clock, op.getPayload(), event, start);
-        LLVM::AtomicRMWOp::create(other, e.loc, LLVM::AtomicBinOp::add,
-                                  outside.constantOffset(buffer, offsetof(record::Header, dropped)),
-                                  outside.i32(1), LLVM::AtomicOrdering::monotonic, "agent");
+        LLVM::AtomicRMWOp::create(
+            other, e.loc, LLVM::AtomicBinOp::add,
+            outside.constantOffset(buffer_, offsetof(record::Header, dropped)), outside.i32(1),
+            LLVM::AtomicOrdering::monotonic, "agent");
         return e.add(place, e.i32(1));
       });
       return e.uniform(number);
@@ -221,7 +222,7 @@ private:
   }
 
   void store(Emit &e, Value place, Value clock, Value payload, uint32_t event, Value start) {
-    Value at = e.byteOffset(region, e.mul(place, e.i32(sizeof(record::Record))));
+    Value at = e.byteOffset(region_, e.mul(place, e.i32(sizeof(record::Record))));
     auto put = [&](size_t offset, Value value) {
       LLVM::StoreOp::create(e.b, e.loc, value, e.constantOffset(at, static_cast<int32_t>(offset)),
                             4);
@@ -242,7 +243,7 @@ private:
   }
   /// HW_ID of CDNA (4), HW_ID1 of RDNA and gfx1250 (23): LLVM, AMDGPUAsmUtils.cpp.
   int32_t hardwareIdRegister() const {
-    switch (processor.family) {
+    switch (processor_.family) {
     case Family::cdna2:
     case Family::cdna3:
     case Family::cdna4:
@@ -253,15 +254,15 @@ private:
   }
   /// XCC_ID (20), whose low four bits are the die's number.
   std::optional<int32_t> dieRegister() const {
-    if (processor.family == Family::cdna3 || processor.family == Family::cdna4)
+    if (processor_.family == Family::cdna3 || processor_.family == Family::cdna4)
       return wholeRegister(20, 4);
     return std::nullopt;
   }
 
-  Value buffer;
-  const Processor &processor;
-  Names &names;
-  Value limit, records, region, counter;
+  Value buffer_;
+  const Processor &processor_;
+  Names &names_;
+  Value limit_, records_, region_, counter_;
 };
 
 bool isEvent(Operation *op) { return isa<FlyKtraceDialect>(op->getDialect()); }

@@ -41,10 +41,10 @@ constexpr int32_t kWaitVectorMemory = 0x0f70;
 class Rewrite {
 public:
   Rewrite(LLVM::CallIntrinsicOp call, const Processor *processor)
-      : call(call), processor(processor), builder(call), loc(call.getLoc()) {}
+      : call_(call), processor_(processor), builder_(call), loc_(call.getLoc()) {}
 
   LogicalResult run() {
-    StringRef name = call.getIntrin();
+    StringRef name = call_.getIntrin();
     if (!name.consume_front("llvm.amdgcn."))
       return success();
     if (name == "asyncmark")
@@ -56,7 +56,7 @@ public:
       return callInstead(StringRef(name == "load.async.to.lds"       ? "load.to.lds"
                                    : name == "global.load.async.lds" ? "global.load.lds"
                                                                      : "raw.ptr.buffer.load.lds"),
-                         call.getArgs());
+                         call_.getArgs());
     if (name == "tensor.load.to.lds" || name == "tensor.store.from.lds")
       return moveTensor(name);
     if (name == "ptr.s.buffer.load")
@@ -67,33 +67,33 @@ public:
 private:
   LogicalResult replaceBy(Value result) {
     if (result)
-      call->getResult(0).replaceAllUsesWith(result);
-    call.erase();
+      call_->getResult(0).replaceAllUsesWith(result);
+    call_.erase();
     return success();
   }
 
   LogicalResult callInstead(StringRef intrinsic, ValueRange arguments) {
-    StringAttr name = builder.getStringAttr("llvm.amdgcn." + intrinsic);
-    if (call->getNumResults() == 0) {
-      LLVM::CallIntrinsicOp::create(builder, loc, name, arguments);
+    StringAttr name = builder_.getStringAttr("llvm.amdgcn." + intrinsic);
+    if (call_->getNumResults() == 0) {
+      LLVM::CallIntrinsicOp::create(builder_, loc_, name, arguments);
       return replaceBy(Value());
     }
-    return replaceBy(
-        LLVM::CallIntrinsicOp::create(builder, loc, call->getResult(0).getType(), name, arguments)
-            ->getResult(0));
+    return replaceBy(LLVM::CallIntrinsicOp::create(builder_, loc_, call_->getResult(0).getType(),
+                                                   name, arguments)
+                         ->getResult(0));
   }
 
   LogicalResult waitForLoads() {
-    if (!processor)
-      return call.emitOpError("needs to know the processor that it waits on: give the chipset");
-    if (processor->features.has(Feature::async_lds)) {
-      ROCDL::WaitAsynccntOp::create(builder, loc, 0);
-      ROCDL::WaitTensorcntOp::create(builder, loc, 0);
-    } else if (processor->features.has(Feature::buffer_to_lds)) {
-      ROCDL::SWaitcntOp::create(builder, loc, kWaitVectorMemory);
+    if (!processor_)
+      return call_.emitOpError("needs to know the processor that it waits on: give the chipset");
+    if (processor_->features.has(Feature::async_lds)) {
+      ROCDL::WaitAsynccntOp::create(builder_, loc_, 0);
+      ROCDL::WaitTensorcntOp::create(builder_, loc_, 0);
+    } else if (processor_->features.has(Feature::buffer_to_lds)) {
+      ROCDL::SWaitcntOp::create(builder_, loc_, kWaitVectorMemory);
     } else {
-      return call.emitOpError("waits for asynchronous loads into LDS, which ")
-             << processor->name << " does not have";
+      return call_.emitOpError("waits for asynchronous loads into LDS, which ")
+             << processor_->name << " does not have";
     }
     return replaceBy(Value());
   }
@@ -106,12 +106,13 @@ private:
 
   /// The fifth group of the descriptor is for processors after gfx1250, whose instruction has four.
   LogicalResult moveTensor(StringRef name) {
-    SmallVector<Value> groups(call.getArgs());
+    SmallVector<Value> groups(call_.getArgs());
     if (groups.size() != 6)
       return success();
     if (!isZero(groups[4]))
-      return call.emitOpError("the tensor data mover of gfx1250 takes four groups of a descriptor; "
-                              "expected zeros in the fifth");
+      return call_.emitOpError(
+          "the tensor data mover of gfx1250 takes four groups of a descriptor; "
+          "expected zeros in the fifth");
     groups.erase(groups.begin() + 4);
     std::string intrinsic = name.str();
     if (isZero(groups[2]) && isZero(groups[3])) {
@@ -123,17 +124,17 @@ private:
 
   /// The older intrinsic takes the resource as four words.
   LogicalResult loadScalar() {
-    auto words = VectorType::get({4}, builder.getI32Type());
+    auto words = VectorType::get({4}, builder_.getI32Type());
     Value resource =
-        LLVM::PtrToIntOp::create(builder, loc, builder.getIntegerType(128), call.getArgs()[0]);
-    resource = LLVM::BitcastOp::create(builder, loc, words, resource);
-    return callInstead("s.buffer.load", {resource, call.getArgs()[1], call.getArgs()[2]});
+        LLVM::PtrToIntOp::create(builder_, loc_, builder_.getIntegerType(128), call_.getArgs()[0]);
+    resource = LLVM::BitcastOp::create(builder_, loc_, words, resource);
+    return callInstead("s.buffer.load", {resource, call_.getArgs()[1], call_.getArgs()[2]});
   }
 
-  LLVM::CallIntrinsicOp call;
-  const Processor *processor;
-  OpBuilder builder;
-  Location loc;
+  LLVM::CallIntrinsicOp call_;
+  const Processor *processor_;
+  OpBuilder builder_;
+  Location loc_;
 };
 
 struct LowerLaterIntrinsics : impl::LowerLaterIntrinsicsPassBase<LowerLaterIntrinsics> {

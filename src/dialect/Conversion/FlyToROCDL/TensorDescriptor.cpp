@@ -15,7 +15,8 @@ namespace {
 /// 32-bit words filled field by field.
 class Words {
 public:
-  Words(DescriptorArith &arith, unsigned count) : arith(arith), constants(count), values(count) {}
+  Words(DescriptorArith &arith, unsigned count)
+      : arith_(arith), constants_(count), values_(count) {}
 
   /// The low `width` bits of `value`, an i32 or i64, at bit `bit`.
   void put(unsigned bit, unsigned width, Value value) {
@@ -32,44 +33,44 @@ public:
   void put(unsigned bit, unsigned width, uint64_t value) {
     for (unsigned from = 0; from < width;) {
       unsigned at = (bit + from) % 32, count = std::min(width - from, 32 - at);
-      constants[(bit + from) / 32] |=
+      constants_[(bit + from) / 32] |=
           static_cast<uint32_t>(((value >> from) & ((1ull << count) - 1)) << at);
       from += count;
     }
   }
   Value vector() {
     SmallVector<Value> words;
-    for (auto [constant, value] : llvm::zip_equal(constants, values)) {
-      Value word = arith.i32(static_cast<int32_t>(constant));
-      words.push_back(value && constant ? arith.binary<arith::OrIOp>(word, value)
+    for (auto [constant, value] : llvm::zip_equal(constants_, values_)) {
+      Value word = arith_.i32(static_cast<int32_t>(constant));
+      words.push_back(value && constant ? arith_.binary<arith::OrIOp>(word, value)
                       : value           ? value
                                         : word);
     }
-    auto type = VectorType::get({static_cast<int64_t>(words.size())}, arith.builder.getI32Type());
-    return vector::FromElementsOp::create(arith.builder, arith.loc, type, words);
+    auto type = VectorType::get({static_cast<int64_t>(words.size())}, arith_.builder.getI32Type());
+    return vector::FromElementsOp::create(arith_.builder, arith_.loc, type, words);
   }
 
 private:
   /// Bits of `value` from `from` on, as an i32.
   Value piece(Value value, unsigned from) {
     if (from)
-      value = arith.binary<arith::ShRUIOp>(value, arith.number(from, value.getType()));
+      value = arith_.binary<arith::ShRUIOp>(value, arith_.number(from, value.getType()));
     if (value.getType().isInteger(64))
-      value =
-          arith.builder.createOrFold<arith::TruncIOp>(arith.loc, arith.builder.getI32Type(), value);
+      value = arith_.builder.createOrFold<arith::TruncIOp>(arith_.loc, arith_.builder.getI32Type(),
+                                                           value);
     return value;
   }
   void place(unsigned word, unsigned at, unsigned count, Value bits) {
     if (at + count < 32)
-      bits = arith.binary<arith::AndIOp>(bits, arith.i32((int64_t(1) << count) - 1));
+      bits = arith_.binary<arith::AndIOp>(bits, arith_.i32((int64_t(1) << count) - 1));
     if (at)
-      bits = arith.binary<arith::ShLIOp>(bits, arith.i32(at));
-    values[word] = values[word] ? arith.binary<arith::OrIOp>(values[word], bits) : bits;
+      bits = arith_.binary<arith::ShLIOp>(bits, arith_.i32(at));
+    values_[word] = values_[word] ? arith_.binary<arith::OrIOp>(values_[word], bits) : bits;
   }
 
-  DescriptorArith &arith;
-  SmallVector<uint32_t> constants;
-  SmallVector<Value> values;
+  DescriptorArith &arith_;
+  SmallVector<uint32_t> constants_;
+  SmallVector<Value> values_;
 };
 
 /// Padding of LDS in the descriptor's code: 2^(interval + 1) words, then amount + 1 words left

@@ -11,29 +11,31 @@ namespace {
 
 using Argument = IntrinsicArgument;
 
-constexpr Argument value{Argument::Operand};
-constexpr Argument literal1{Argument::Literal, 1}, literal16{Argument::Literal, 16},
-    literal32{Argument::Literal, 32};
-constexpr Argument clamp{Argument::Attribute, 1, "clamp"}, signA{Argument::Attribute, 1, "signA"},
-    signB{Argument::Attribute, 1, "signB"}, reuseA{Argument::Attribute, 1, "reuseA"},
-    reuseB{Argument::Attribute, 1, "reuseB"};
+constexpr Argument kValue{Argument::Operand};
+constexpr Argument kLiteral1{Argument::Literal, 1}, kLiteral16{Argument::Literal, 16},
+    kLiteral32{Argument::Literal, 32};
+constexpr Argument kClamp{Argument::Attribute, 1, "clamp"}, kSignA{Argument::Attribute, 1, "signA"},
+    kSignB{Argument::Attribute, 1, "signB"}, kReuseA{Argument::Attribute, 1, "reuseA"},
+    kReuseB{Argument::Attribute, 1, "reuseB"};
 
-constexpr Argument kCount[] = {literal16};
-constexpr Argument kOne[] = {value};
-constexpr Argument kDot[] = {value, value, value}, kClampedDot[] = {value, value, value, clamp},
-                   kSignedDot[] = {signA, value, signB, value, value, clamp};
-constexpr Argument kPermute[] = {value, value, value, literal1, literal1};
-constexpr Argument kSparse[] = {value, value, value, value};
-constexpr Argument kSparseSigned[] = {signA, value, signB, value, value, value, clamp};
-constexpr Argument kSparseReused[] = {value, value, value, value, reuseA, reuseB};
-constexpr Argument kSparseMods[] = {signA, value, signB, value, value, value, reuseA, reuseB};
-constexpr Argument kSparseModsClamped[] = {signA, value,  signB,  value, value,
-                                           value, reuseA, reuseB, clamp};
-constexpr Argument kLoadToLds[] = {value, value, literal32, literal32, literal32};
-constexpr Argument kBufferToLds[] = {value, value, value, value, value, value, literal32};
-constexpr Argument kStoreFromLds[] = {value, value, literal32, literal32};
-constexpr Argument kScalarLoad[] = {value, value, literal32};
-constexpr Argument kTensor[] = {value, value, value, value, value, literal32};
+constexpr Argument kCount[] = {kLiteral16};
+constexpr Argument kOne[] = {kValue};
+constexpr Argument kDot[] = {kValue, kValue, kValue},
+                   kClampedDot[] = {kValue, kValue, kValue, kClamp},
+                   kSignedDot[] = {kSignA, kValue, kSignB, kValue, kValue, kClamp};
+constexpr Argument kPermute[] = {kValue, kValue, kValue, kLiteral1, kLiteral1};
+constexpr Argument kSparse[] = {kValue, kValue, kValue, kValue};
+constexpr Argument kSparseSigned[] = {kSignA, kValue, kSignB, kValue, kValue, kValue, kClamp};
+constexpr Argument kSparseReused[] = {kValue, kValue, kValue, kValue, kReuseA, kReuseB};
+constexpr Argument kSparseMods[] = {kSignA, kValue, kSignB,  kValue,
+                                    kValue, kValue, kReuseA, kReuseB};
+constexpr Argument kSparseModsClamped[] = {kSignA, kValue,  kSignB,  kValue, kValue,
+                                           kValue, kReuseA, kReuseB, kClamp};
+constexpr Argument kLoadToLds[] = {kValue, kValue, kLiteral32, kLiteral32, kLiteral32};
+constexpr Argument kBufferToLds[] = {kValue, kValue, kValue, kValue, kValue, kValue, kLiteral32};
+constexpr Argument kStoreFromLds[] = {kValue, kValue, kLiteral32, kLiteral32};
+constexpr Argument kScalarLoad[] = {kValue, kValue, kLiteral32};
+constexpr Argument kTensor[] = {kValue, kValue, kValue, kValue, kValue, kLiteral32};
 
 constexpr llvm::StringLiteral kTensorTypes =
     "vector<4xi32>, vector<8xi32>, vector<4xi32>, vector<4xi32>, vector<8xi32>";

@@ -16,10 +16,10 @@ namespace {
 /// as it is.
 class LaterSpelling {
 public:
-  explicit LaterSpelling(StatementWriter &out) : out(out) {}
+  explicit LaterSpelling(StatementWriter &out) : out_(out) {}
 
   void spell(llvm::StringRef name, llvm::StringRef &rest) {
-    out.dropConstants();
+    out_.dropConstants();
     if (const LaterIntrinsic *row = findLaterIntrinsic(name))
       return call(*row, name, rest);
     if (name.starts_with("rocdl.raw.ptr.buffer.") || name.starts_with("rocdl.raw.buffer.") ||
@@ -32,7 +32,7 @@ public:
     if (name == "rocdl.global.prefetch" || name == "rocdl.flat.prefetch")
       return prefetch(rest);
     if (name == "gpu.ballot")
-      return out.replaceName(name, "rocdl.ballot");
+      return out_.replaceName(name, "rocdl.ballot");
     if (name == "gpu.barrier")
       return barrier(name, rest);
     if (name == "arith.extui" || name == "arith.index_castui" || name == "arith.uitofp")
@@ -99,14 +99,14 @@ private:
       }
       if (!number)
         return;
-      put(out.constant(*number, argument.bits), "i" + llvm::Twine(unsigned(argument.bits)));
+      put(out_.constant(*number, argument.bits), "i" + llvm::Twine(unsigned(argument.bits)));
     }
     if (nextOperand != operands.size())
       return;
-    out.placeConstants(name);
-    out.replaceName(name, ("llvm.call_intrinsic \"llvm.amdgcn." + row.name + "\"(" + values +
-                           ") : (" + valueTypes + ") -> " + (result.empty() ? "()" : result))
-                              .str());
+    out_.placeConstants(name);
+    out_.replaceName(name, ("llvm.call_intrinsic \"llvm.amdgcn." + row.name + "\"(" + values +
+                            ") : (" + valueTypes + ") -> " + (result.empty() ? "()" : result))
+                               .str());
     rest = statement.rest;
   }
 
@@ -131,27 +131,27 @@ private:
         return;
       isImmediate.push_back(number.has_value());
       spelled +=
-          (spelled.empty() ? "" : ", ") + (number ? out.constant(*number, 32) : operand.str());
+          (spelled.empty() ? "" : ", ") + (number ? out_.constant(*number, 32) : operand.str());
     }
     if (!llvm::is_contained(isImmediate, true))
       return;
     std::string types = statement.types.str();
     if (statement.types.starts_with("(") && !withImmediates(statement.types, isImmediate, types))
       return;
-    out.placeConstants(name);
-    if (out.hasResults(name) && hasResultOnlyLater(name)) {
+    out_.placeConstants(name);
+    if (out_.hasResults(name) && hasResultOnlyLater(name)) {
       const llvm::StringRef resource =
           name.starts_with("rocdl.raw.ptr.") ? "!llvm.ptr<8>" : "vector<4xi32>";
-      out.replaceName(name,
-                      ("llvm.call_intrinsic \"llvm.amdgcn." + name.drop_front(6) + "\"(" + spelled +
-                       ") : (" + types + ", " + resource + ", i32, i32, i32) -> " + types)
-                          .str());
+      out_.replaceName(name, ("llvm.call_intrinsic \"llvm.amdgcn." + name.drop_front(6) + "\"(" +
+                              spelled + ") : (" + types + ", " + resource + ", i32, i32, i32) -> " +
+                              types)
+                                 .str());
     } else {
-      out.append(" " + spelled);
+      out_.append(" " + spelled);
       if (!statement.attributes.empty())
-        out.append((" {" + statement.attributes + "}").str());
+        out_.append((" {" + statement.attributes + "}").str());
       if (!types.empty())
-        out.append(" : " + types);
+        out_.append(" : " + types);
     }
     rest = statement.rest;
   }
@@ -186,7 +186,7 @@ private:
     llvm::StringRef names =
         rest.ltrim(' ').take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '|'; });
     if (std::optional<unsigned> mask = schedMasks(names)) {
-      out.append(" " + std::to_string(*mask));
+      out_.append(" " + std::to_string(*mask));
       rest = rest.drop_front(static_cast<size_t>(names.end() - rest.begin()));
     }
   }
@@ -211,7 +211,7 @@ private:
       return;
     if (!statement.attributes.empty())
       attributes += ", " + statement.attributes.str();
-    out.append(" " + operands + " {" + attributes + "} : " + statement.types.str());
+    out_.append(" " + operands + " {" + attributes + "} : " + statement.types.str());
     rest = statement.rest;
   }
 
@@ -221,7 +221,7 @@ private:
     auto [pointer, policy] = statement.operands.split(',');
     if (!immediateNumber(policy.trim()))
       return;
-    out.append((" " + pointer + ", scope " + policy.trim() + " : " + statement.types).str());
+    out_.append((" " + pointer + ", scope " + policy.trim() + " : " + statement.types).str());
     rest = statement.rest;
   }
 
@@ -232,9 +232,9 @@ private:
     const StatementText statement(rest);
     llvm::StringRef scope = statement.operands.split("scope <").second.split('>').first;
     if (scope == "subgroup")
-      out.replaceName(name, "llvm.fence syncscope(\"wavefront\") release "
-                            "llvm.call_intrinsic \"llvm.amdgcn.wave.barrier\"() : () -> () "
-                            "llvm.fence syncscope(\"wavefront\") acquire");
+      out_.replaceName(name, "llvm.fence syncscope(\"wavefront\") release "
+                             "llvm.call_intrinsic \"llvm.amdgcn.wave.barrier\"() : () -> () "
+                             "llvm.fence syncscope(\"wavefront\") acquire");
     else if (!scope.empty() && scope != "workgroup")
       return;
     rest = statement.rest;
@@ -247,18 +247,18 @@ private:
     const size_t to = from < line ? rest.find(end, from) : llvm::StringRef::npos;
     if (to >= line)
       return;
-    out.append(rest.take_front(from));
+    out_.append(rest.take_front(from));
     rest = rest.drop_front(to + 1);
   }
   void dropWord(llvm::StringRef &rest, llvm::StringRef word) {
     const size_t line = std::min(rest.find('\n'), rest.size()), from = rest.find(word);
     if (from >= line)
       return;
-    out.append(rest.take_front(from));
+    out_.append(rest.take_front(from));
     rest = rest.drop_front(from + word.size());
   }
 
-  StatementWriter &out;
+  StatementWriter &out_;
 };
 
 /// Whether an operation's name can stand behind this text: at the start of a line, or behind a
