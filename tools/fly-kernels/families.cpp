@@ -136,7 +136,7 @@ private:
                                        : (std::isnan(off) ? HUGE_VAL : off / bound);
       if (!report.worst || part > *report.worst) {
         report.worst = part;
-        report.worst_output = output + "[" + std::to_string(i) + "]";
+        report.worstOutput = output + "[" + std::to_string(i) + "]";
       }
     }
   }

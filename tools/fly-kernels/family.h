@@ -20,7 +20,7 @@ struct RunReport {
   fx::Config config;
   double microseconds = 0;          ///< of one run, estimated on the emulator
   std::optional<double> worst = {}; ///< of all outputs, error over bound; none: not checked
-  std::string worst_output = {};
+  std::string worstOutput = {};
 };
 
 /// What the tool asks of a family.

@@ -130,7 +130,7 @@ int run(const Request &request, const Options &options) {
     return 0;
   }
   std::printf("error   %.3g of its bound at most, at %s\n%s\n", *report.worst,
-              report.worst_output.c_str(), *report.worst <= 1 ? "PASS" : "FAIL");
+              report.worstOutput.c_str(), *report.worst <= 1 ? "PASS" : "FAIL");
   return *report.worst <= 1 ? 0 : 1;
 }
 

@@ -14,10 +14,10 @@ namespace {
 using llvm::StringRef;
 
 /// `count` numbers with commas between them.
-template <unsigned least, unsigned most> bool areNumbers(StringRef value) {
+template <unsigned Least, unsigned Most> bool areNumbers(StringRef value) {
   llvm::SmallVector<StringRef, 3> parts;
   value.split(parts, ',');
-  return parts.size() >= least && parts.size() <= most && llvm::all_of(parts, [](StringRef part) {
+  return parts.size() >= Least && parts.size() <= Most && llvm::all_of(parts, [](StringRef part) {
            unsigned number;
            return !part.getAsInteger(10, number);
          });
@@ -48,7 +48,7 @@ struct Row {
 // Sources: LLVM's AMDGPUUsage ("LLVM IR Attributes") and LangRef ("Function Attributes"), and where
 // these are silent the attributes that its AMDGPU target reads. What hints of their own say (waves,
 // registers, the block's size) and what the compiler finds out by itself is left out.
-constexpr std::array rows = {
+constexpr std::array kRows = {
     Row{"denormal-fp-math", areDenormalModes, "ieee, preserve-sign or positive-zero"},
     Row{"denormal-fp-math-f32", areDenormalModes, "ieee, preserve-sign or positive-zero"},
     Row{"amdgpu-agpr-alloc",
@@ -72,7 +72,7 @@ constexpr std::array rows = {
 std::string problemWithKernelAttribute(const std::string &name, const std::string &value,
                                        const Target &target) {
   std::string known;
-  for (const Row &row : rows) {
+  for (const Row &row : kRows) {
     if (row.name == name) {
       if (!row.families.has(target.family()))
         return "the attribute " + name + " means nothing on " + target.name();
