@@ -189,6 +189,16 @@ TEST_CASE("operands that an instruction does not take") {
           "make_buffer_ptr");
   refuses(
       [](auto a, auto, auto n) {
+        rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n, fx::f32, 1);
+      },
+      "raw_buffer_load of a vector of 1 element; a vector has at least 2");
+  refuses(
+      [](auto a, auto, auto n) {
+        rocdl::raw_buffer_store(splat(fx::f32, 1), rocdl::make_buffer_tensor(a).iter(), n);
+      },
+      "raw_buffer_store of a vector of 1 element");
+  refuses(
+      [](auto a, auto, auto n) {
         rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n.to(fx::i64), fx::f32);
       },
       "offset has 32 bits");

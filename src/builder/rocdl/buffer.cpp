@@ -157,6 +157,16 @@ static DType movedType(DType type, Loc loc) {
   return i8;
 }
 
+/// LLVM takes the process down over a vector of one element.
+static void expectSeveral(const char *what, std::int64_t elements, Loc loc) {
+  if (elements < 2)
+    throw TraceError(std::string(what) + " of a vector of " + std::to_string(elements) + " element" +
+                         (elements == 1 ? "" : "s") +
+                         "; a vector has at least 2, and one element is a scalar (" + what +
+                         " without a size, or of a Numeric)",
+                     loc);
+}
+
 static llvm::SmallVector<mlir::Value, 4>
 places(Tracer &t, const Pointer &buffer, const Numeric &offset, const RawBuffer &options, Loc loc) {
   builder::expectCacheBits(&t, options.aux, loc);
@@ -171,8 +181,10 @@ Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
   Tracer &t = Tracer::require("raw_buffer_load", loc);
   const DType moved = movedType(result.type, loc);
   mlir::Type type = builder::elementType(moved, t.context());
-  if (result.size)
+  if (result.size) {
+    expectSeveral("raw_buffer_load", result.size, loc);
     type = mlir::VectorType::get(result.size, type);
+  }
   mlir::Value v = t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(type),
                                                       places(t, buffer, offset, options, loc));
   return detail::bitcast(t.wrap(v, moved, loc), result.type, loc);
@@ -184,6 +196,8 @@ void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
   DType type = detail::dtypeOf(value, loc);
   Handle moved = detail::bitcast(value, movedType(type, loc), loc);
   llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, moved, loc).value};
+  if (auto vector = mlir::dyn_cast<mlir::VectorType>(operands.front().getType()))
+    expectSeveral("raw_buffer_store", vector.getNumElements(), loc);
   llvm::append_range(operands, places(t, buffer, offset, options, loc));
   t.create<ROCDL::RawPtrBufferStoreOp>(loc, mlir::TypeRange(), operands);
 }
