@@ -17,12 +17,12 @@
 #include <mutex>
 
 namespace flydsl::runtime {
-/// Guards the list of `deviceInfo`.
+/// The list of `deviceInfo`, never destroyed, and its lock.
+static constinit std::vector<std::unique_ptr<DeviceInfo>> *infos = nullptr;
 static constinit std::mutex mutex;
 [[gnu::constructor]] static void holdDevicesAtFork() { support::holdAtFork(mutex); }
 
 const DeviceInfo &deviceInfo(int ordinal) {
-  static auto &infos = *new std::vector<std::unique_ptr<DeviceInfo>>();
   const int count = driver().deviceCount;
   if (ordinal < 0 || ordinal >= count)
     throw RuntimeError("device " + std::to_string(ordinal) + " does not exist; there " +
@@ -30,14 +30,15 @@ const DeviceInfo &deviceInfo(int ordinal) {
   const auto at = static_cast<std::size_t>(ordinal);
   {
     std::lock_guard<std::mutex> lock(mutex);
-    infos.resize(static_cast<std::size_t>(count));
-    if (infos[at])
-      return *infos[at];
+    if (!infos)
+      infos = new std::vector<std::unique_ptr<DeviceInfo>>(static_cast<std::size_t>(count));
+    if (const auto &known = (*infos)[at])
+      return *known;
   }
   auto asked = std::make_unique<DeviceInfo>(
       driver().describeDevice(ordinal)); // no lock is held over the driver's calls
   std::lock_guard<std::mutex> lock(mutex);
-  auto &slot = infos[at];
+  auto &slot = (*infos)[at];
   if (!slot)
     slot = std::move(asked);
   return *slot;

@@ -5,9 +5,11 @@
 #include "runtime/device_info.h"
 #include "runtime/ktrace/recording.h"
 #include "support/exiting.h"
+#include "support/fork.h"
 #include "target/processors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -19,11 +21,9 @@ namespace {
 /// notices exit() before they are destroyed, because it is registered after them, at the first
 /// load.
 void noteExit() {
-  static const bool once = [] {
+  static constinit std::atomic<bool> noted{false};
+  if (!noted.exchange(true))
     support::noteExitBeforeStatics();
-    return true;
-  }();
-  (void)once;
 }
 
 std::string text(const Dim3 &d) {
@@ -37,9 +37,14 @@ struct Registry {
   std::set<LoadedKernel *> kernels;
 };
 Registry &registry() {
-  static auto *const all = new Registry;
+  static auto *const all = [] {
+    auto *made = new Registry;
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
   return *all;
 }
+[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
 /// The value of a feature in a target id: '+', '-' or 0 where the id does not fix it.
 char feature(const std::string &id, const std::string &name) {

@@ -2,6 +2,7 @@
 #include "runtime/profiler_range.h"
 
 #include "support/log.h"
+#include "support/once_over_forks.h"
 
 #include <dlfcn.h>
 #include <string>
@@ -37,8 +38,13 @@ Roctx find() {
   return {};
 }
 
+constinit Roctx found;
+/// Loading a library runs its own code.
+constinit support::OnceOverForks search;
+[[gnu::constructor]] void holdSearchAtFork() { search.holdAtFork(support::ForkOrder::work); }
+
 const Roctx &roctx() {
-  static const Roctx found = find();
+  search.run([] { found = find(); });
   return found;
 }
 

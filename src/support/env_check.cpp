@@ -2,10 +2,10 @@
 
 #include "support/env_variables.h"
 #include "support/log.h"
+#include "support/once_over_forks.h"
 #include "support/text.h"
 
 #include <algorithm>
-#include <mutex>
 
 extern char **environ;
 
@@ -69,9 +69,11 @@ void checkEnvironmentValues() {
       variable->check();
 }
 
+static constinit OnceOverForks check;
+[[gnu::constructor]] static void holdCheckAtFork() { check.holdAtFork(ForkOrder::tables); }
+
 void checkEnvironment() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  check.run([] {
     checkEnvironmentValues();
     for (const std::string &warning : unknownEnvironment())
       log().warn("{}", warning);

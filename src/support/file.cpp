@@ -155,7 +155,7 @@ bool lockWhole(int fd) {
 /// the file knows that its writer is gone. Returns -1, with errno, if it can't make one.
 int openTemporary(const std::string &path, mode_t mode, std::string &name) {
   static std::atomic<unsigned> counter{0};
-  static const unsigned salt = std::random_device{}(); // process ids repeat between machines
+  const unsigned salt = std::random_device{}(); // process ids repeat between machines
   for (int tries = 0; tries < 100; ++tries) {
     name = path + "." + std::to_string(::getpid()) + "." + std::to_string(salt) + "." +
            std::to_string(counter++) + std::string(kTemporarySuffix);

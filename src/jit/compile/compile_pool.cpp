@@ -7,6 +7,8 @@
 #include <flydsl/error.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <new>
 
 namespace flydsl::jit {
@@ -94,9 +96,16 @@ static unsigned threadsFromEnvironment() {
 }
 
 CompilePool &CompilePool::process() {
-  // Never destroyed: at the end of the process nothing waits for a compile.
-  static auto *instance = new CompilePool(threadsFromEnvironment());
-  return *instance;
+  // Never destroyed: at the end of the process nothing waits for a compile. Not an object that the
+  // function makes under a lock of the compiler's, because the process may fork meanwhile.
+  static constinit std::atomic<CompilePool *> made{nullptr};
+  if (CompilePool *pool = made.load(std::memory_order_acquire))
+    return *pool;
+  auto mine = std::make_unique<CompilePool>(threadsFromEnvironment());
+  CompilePool *first = nullptr;
+  if (!made.compare_exchange_strong(first, mine.get()))
+    return *first;
+  return *mine.release();
 }
 
 void CompilePool::enqueue(std::function<void()> run, std::function<void()> givenUp) {

@@ -1,5 +1,6 @@
 #include "runtime/ktrace/recording.h"
 #include "support/file.h"
+#include "support/fork.h"
 
 #include <flydsl/error.h>
 
@@ -9,8 +10,7 @@
 FLYDSL_NAMESPACE_BEGIN
 
 struct ktrace::Capture::State {
-  std::mutex mutex;
-  std::vector<Launch> launches;
+  std::vector<Launch> launches; ///< the lock of the open captures guards it
 };
 
 namespace {
@@ -21,9 +21,14 @@ struct Open {
   std::set<std::shared_ptr<ktrace::Capture::State>> captures;
 };
 Open &open() {
-  static auto *const all = new Open; // launches may be made while statics are destroyed
+  static auto *const all = [] {
+    auto *made = new Open; // launches may be made while statics are destroyed
+    support::holdAtFork(made->mutex);
+    return made;
+  }();
   return *all;
 }
+[[gnu::constructor]] void makeOpen() { open(); } // for forks (support/fork.h)
 
 } // namespace
 
@@ -39,7 +44,7 @@ Capture::~Capture() {
 }
 
 std::vector<Launch> Capture::launches() const {
-  std::lock_guard lock(state_->mutex);
+  std::lock_guard lock(open().mutex);
   return state_->launches;
 }
 
@@ -56,10 +61,8 @@ namespace flydsl::runtime {
 
 bool deliver(const ktrace::Launch &launch) {
   std::lock_guard lock(open().mutex);
-  for (const auto &capture : open().captures) {
-    std::lock_guard inside(capture->mutex);
+  for (const auto &capture : open().captures)
     capture->launches.push_back(launch);
-  }
   return !open().captures.empty();
 }
 

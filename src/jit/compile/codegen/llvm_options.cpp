@@ -48,6 +48,7 @@ Gate &gate() {
   }();
   return *instance;
 }
+[[gnu::constructor]] void makeGate() { gate(); } // for forks (support/fork.h)
 
 cl::Option *findOption(llvm::StringRef name) {
   auto &options = cl::getRegisteredOptions();
