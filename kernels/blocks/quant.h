@@ -39,13 +39,14 @@ struct BlockExponent {
 /// The scale of values whose largest magnitude has these bits. Exponents are biased by 127 in f32
 /// and in the scale alike.
 inline BlockExponent blockExponent(const Numeric &largestBits, DType type, BlockScale rule) {
-  const BlockType &row = *blockType(type);
+  const detail::FloatFormat &format = *blockFormat(type);
+  const float most = format.toFloat(format.largest());
   const auto exponentOf = [](const Numeric &bits) { return (bits >> 23).to(i32); };
   const bool up = rule == BlockScale::ceil;
   // Up: of largest / most, rounded up where it is no power of two.
-  const Numeric bits =
-      up ? (largestBits.bitcast(f32) * static_cast<float>(1 / row.most)).bitcast(u32) : largestBits;
-  const Numeric raw = up ? exponentOf(bits + UInt32(0x7fffffu)) : exponentOf(bits) - row.exponent;
+  const Numeric bits = up ? (largestBits.bitcast(f32) * (1 / most)).bitcast(u32) : largestBits;
+  const Numeric raw = up ? exponentOf(bits + UInt32(0x7fffffu))
+                         : exponentOf(bits) - format.parts(format.largest()).exponent;
   const Numeric limited = max(raw, 0);
   const Boolean finite = largestBits < UInt32(0x7f800000u);
   return {.byte = select(finite, limited, 255).to(u8),
@@ -66,7 +67,8 @@ inline Vector packed(const Vector &values, DType type) {
 
 /// The values of a block over its scale, elements of 4 bits as bytes.
 inline Vector blockValues(const Vector &values, const BlockExponent &exponent, DType type) {
-  const float most = static_cast<float>(blockType(type)->most);
+  const detail::FloatFormat &format = *blockFormat(type);
+  const float most = format.toFloat(format.largest());
   const Vector limited = min(max(values * exponent.inverse, -most), most);
   return type.bits() < 8 ? packed(limited, type) : limited.to(type);
 }

@@ -1,29 +1,28 @@
 // What the host says of quantised types.
 #pragma once
 
+#include <flydsl/detail/float_format.h>
 #include <flydsl/kernels/plan.h>
 #include <flydsl/kernels/quantisation.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The format of floats of 8 bits that values may be quantised to, or null.
+constexpr const detail::FloatFormat *quantisedFormat(DType type) {
+  for (DType each : {f8E4M3FN, f8E4M3FNUZ, f8E5M2, f8E5M2FNUZ})
+    if (type == each)
+      return detail::smallFloatFormat(type);
+  return nullptr;
+}
+
 /// The largest magnitude that quantised values get: 127 of i8; of floats the format's largest finite
-/// number (OCP's "8-bit Floating Point Specification"; for FNUZ, LLVM's APFloat). 0: no such type.
+/// number. 0: no such type.
 constexpr double largestOf(DType type) {
-  using enum DType::Kind;
-  switch (type.kind()) {
-  case i8:
+  if (type == i8)
     return 127;
-  case f8E4M3FN:
-    return 448;
-  case f8E4M3FNUZ:
-    return 240;
-  case f8E5M2:
-  case f8E5M2FNUZ:
-    return 57344;
-  default:
-    return 0;
-  }
+  const detail::FloatFormat *format = quantisedFormat(type);
+  return format ? format->toFloat(format->largest()) : 0;
 }
 
 /// Whether values may be quantised to the type.
@@ -34,25 +33,18 @@ inline Support quantisedSupported(const char *name, DType type) {
                      "; i8 and floats of 8 bits are supported");
 }
 
-/// The types of the blocks of the microscaling formats that are supported, by OCP's "Microscaling
-/// Formats (MX) Specification" 1.0, table 1.
-struct BlockType {
-  DType type;
-  int exponent; ///< of the largest number
-  double most;  ///< the largest number
-};
-inline constexpr BlockType kBlockTypes[] = {
-    {f8E4M3FN, 8, 448}, {f8E5M2, 15, 57344}, {f4E2M1FN, 2, 6}};
-constexpr const BlockType *blockType(DType type) {
-  for (const BlockType &row : kBlockTypes)
-    if (row.type == type)
-      return &row;
+/// The format of the blocks of the microscaling formats, or null for types that are not supported, by
+/// OCP's "Microscaling Formats (MX) Specification" 1.0, table 1.
+constexpr const detail::FloatFormat *blockFormat(DType type) {
+  for (DType each : {f8E4M3FN, f8E5M2, f4E2M1FN})
+    if (type == each)
+      return detail::smallFloatFormat(type);
   return nullptr;
 }
 
 /// Whether blocks may have values of the type.
 inline Support blockTypeSupported(const char *name, DType type) {
-  if (blockType(type))
+  if (blockFormat(type))
     return {};
   return Support::no(std::string(name) + " has blocks of type " + std::string(type.name()) +
                      "; f8E4M3FN, f8E5M2 and f4E2M1FN are supported");

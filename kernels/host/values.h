@@ -1,6 +1,7 @@
 // Numbers of an element type on the host: how they are rounded, written and read.
 #pragma once
 
+#include <flydsl/detail/float_format.h>
 #include <flydsl/device_array.h>
 #include <flydsl/dtype.h>
 #include <flydsl/error.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -91,48 +93,24 @@ inline std::vector<double> shuffled(std::int64_t count, std::uint64_t seed) {
     std::swap(numbers[i - 1], numbers[detail::randomBits(seed, i) % i]);
   return numbers;
 }
+/// The format of a float of at most 32 bits.
+inline const detail::FloatFormat &floatFormat(DType dtype) {
+  if (dtype == f32)
+    return detail::kF32;
+  if (const detail::FloatFormat *format = detail::smallFloatFormat(dtype))
+    return *format;
+  throw Error(std::string(dtype.name()) + " is no float of at most 32 bits");
+}
 /// Half of the distance of neighbours, relative to a number in the normal range: 2^-p for p bits of
 /// precision. It is what rounding to the type may add.
-inline double unit(DType dtype) {
-  using enum DType::Kind;
-  switch (dtype.kind()) {
-  case f32:
-    return 0x1p-24;
-  case f16:
-    return 0x1p-11;
-  case bf16:
-    return 0x1p-8;
-  case f8E4M3FN:
-  case f8E4M3FNUZ:
-    return 0x1p-4;
-  case f8E5M2:
-  case f8E5M2FNUZ:
-    return 0x1p-3;
-  default:
-    throw Error("no float");
-  }
-}
-/// What rounding may add near 0: half of the smallest subnormal number, or all of the smallest
-/// normal one in f32, because kernels may flush f32's subnormal numbers.
+inline double unit(DType dtype) { return std::ldexp(0.5, -floatFormat(dtype).mantissa); }
+/// What rounding may add near 0: half of the smallest subnormal number. Of types with f32's exponents
+/// it is the smallest normal number, because kernels may flush f32's subnormal numbers.
 inline double underflow(DType dtype) {
-  using enum DType::Kind;
-  switch (dtype.kind()) {
-  case f32:
-  case bf16:
-    return 0x1p-126;
-  case f16:
-    return 0x1p-25;
-  case f8E4M3FN:
-    return 0x1p-10;
-  case f8E4M3FNUZ:
-    return 0x1p-11;
-  case f8E5M2:
-    return 0x1p-17;
-  case f8E5M2FNUZ:
-    return 0x1p-18;
-  default:
-    throw Error("no float");
-  }
+  const detail::FloatFormat &format = floatFormat(dtype);
+  const int smallest = 1 - format.bias;
+  return std::ldexp(1.0, format.exponent == detail::kF32.exponent ? smallest
+                                                                  : smallest - format.mantissa - 1);
 }
 
 } // namespace kernels::host
