@@ -51,11 +51,21 @@ public:
     checkRows(tensor, expected, distance);
     return distance;
   }
+  /// The same of a matrix that the problem may not have; its rows are 0 apart then.
+  std::int64_t matrixIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected,
+                        std::int64_t m, std::int64_t n) const {
+    return given(tensor, expected.name, has) ? matrix(*tensor, expected, m, n) : 0;
+  }
   /// Checks a matrix of shape (m, n) without gaps.
   void compact(const TensorArg &tensor, const Expected &expected, std::int64_t m,
                std::int64_t n) const {
     if (matrix(tensor, expected, m, n) != n && m > 1) [[unlikely]]
       fail(std::string(expected.name) + " has gaps between its rows; it is contiguous");
+  }
+  void compactIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected,
+                 std::int64_t m, std::int64_t n) const {
+    if (given(tensor, expected.name, has))
+      compact(*tensor, expected, m, n);
   }
   /// Checks m matrices of shape (k, n) with contiguous rows, and returns the distances of matrices
   /// and of rows in elements.
@@ -103,6 +113,11 @@ public:
     if (n > 1 && tensor.strides()[0] != 1) [[unlikely]]
       failStride(tensor, expected);
     checkRows(tensor, expected, 0);
+  }
+  void vectorIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected,
+                std::int64_t n) const {
+    if (given(tensor, expected.name, has))
+      vector(*tensor, expected, n);
   }
   /// Checks a workspace: contiguous bytes, at least so many, at a multiple of 16.
   void workspace(const TensorArg &tensor, std::size_t bytes) const {

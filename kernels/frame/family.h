@@ -8,23 +8,42 @@
 #include <flydsl/kernels/operands.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What a family's author writes, as static functions of Family<P>:
+template <class P> class Compiler; // frame/compile.h
+template <class P> struct Call;
+
+/// What a family's author writes, as static functions of Family<P>, which derives from
+/// FamilyDefaults:
 ///
 ///   Support supported(const P &, const Target &);
 ///   Support supported(const P &, const Config &, const Target &);  // the problem is supported
 ///   Config choose(const P &, std::int64_t m, const Target &);      // the problem is supported
 ///   std::vector<Config> candidates(const P &, std::int64_t m, const Target &);  // to be filtered
-///   std::size_t workspaceBytes(const P &, const Config &, std::int64_t m);
-///   std::vector<const AnyKernelName *> kernels(const P &, const Config &);
+///   KernelNames kernels(const P &, const Config &);                // in the order of launches
 ///   void launch(const Call<P> &call);                              // checks the arguments
 ///   Args args(const P &, const Config &, std::int64_t m, const Sampler &);  // for make_args
-///   std::int64_t rows(const Args &);                               // m of a call
 ///   void compile(const Compiler<P> &);                             // in the file of the kernels
+///
+/// and, where the defaults do not hold:
+///
+///   std::size_t workspaceBytes(const P &, const Config &, std::int64_t m);
+///   std::int64_t rows(const Args &);                               // m of a call
 template <class P> struct Family;
+
+/// The base of families: names for their types, and what most of them answer alike. `Rows` is the
+/// member of Args whose first extent is the number of rows.
+template <Problem Of, auto Rows = nullptr> struct FamilyDefaults {
+  using P = Of;
+  using C = ConfigOf<Of>;
+  using A = ArgsOf<Of>;
+  using KernelNames = std::vector<const AnyKernelName *>;
+  static std::size_t workspaceBytes(const P &, const C &, std::int64_t) { return 0; }
+  static std::int64_t rows(const A &args) { return (args.*Rows).shape()[0]; }
+};
 
 /// A problem and its configuration: the constant that each of a family's kernels is traced with.
 template <class P> struct Spec {
@@ -50,7 +69,28 @@ template <class P> struct Call {
   LaunchConfig on(Dim3 blocks, Dim3 block) const {
     return {.grid = blocks, .block = block, .stream = stream};
   }
+  /// The same for `items` items, of which each block of `block` threads takes `each`.
+  LaunchConfig over(std::int64_t items, std::int64_t each, int block) const {
+    return on((items + each - 1) / each, block);
+  }
 };
+
+/// The first answer that is no, or yes.
+inline Support firstRefusal(std::initializer_list<Support> answers) {
+  for (const Support &answer : answers)
+    if (!answer)
+      return answer;
+  return {};
+}
+
+/// An operand that `sampler` makes if the problem has it.
+inline std::optional<TensorArg> sampleIf(bool has, const Sampler &sampler, const char *name,
+                                         DType dtype, const Extents &shape,
+                                         Role role = Role::input) {
+  if (!has)
+    return std::nullopt;
+  return sampler(name, dtype, shape, role);
+}
 
 /// Throws Error if the problem or the configuration is not supported.
 template <class P>

@@ -7,8 +7,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-template <class P> class Compiler;
-
 /// a, b, c, scale_a, scale_b, bias; the distances of the rows of a and c; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int64_t, std::int32_t>
@@ -21,8 +19,7 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
                             std::int64_t, std::int32_t>
     kGemmSum{"gemm_sum"};
 
-template <> struct Family<GemmProblem> {
-  using P = GemmProblem;
+template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::a> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const GemmConfig &config, const Target &target);
   static GemmConfig choose(const P &problem, std::int64_t m, const Target &target);
@@ -36,7 +33,6 @@ template <> struct Family<GemmProblem> {
     return {&kGemm};
   }
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const GemmArgs &args) { return args.a.shape()[0]; }
   static GemmArgs args(const P &problem, const GemmConfig &config, std::int64_t m,
                        const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -8,36 +8,30 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
+
 using Norm = Family<NormProblem>;
+
+/// Whether the means of rows are written; an RMS norm has none.
+bool writesMean(const NormProblem &problem) {
+  return problem.statistics && problem.kind == NormKind::layer;
+}
+
 } // namespace
 
 Support Norm::supported(const NormProblem &problem, const Target &) {
   const bool quantises = problem.quantise != Quantisation::none;
-  for (const Support &answer :
-       {floatSupported("x", problem.x), floatSupported("weight", problem.weight),
-        quantises ? quantisedSupported("y", problem.y) : floatSupported("y", problem.y),
-        lengthSupported(problem.n), alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
+  const Support basic =
+      firstRefusal({floatSupported("x", problem.x), floatSupported("weight", problem.weight),
+                    quantises ? quantisedSupported("y", problem.y) : floatSupported("y", problem.y),
+                    lengthSupported(problem.n), alignSupported(problem.row_align)});
+  if (!basic)
+    return basic;
   if (!(problem.eps >= 0) || !std::isfinite(problem.eps))
     return Support::no("eps is " + std::to_string(problem.eps) +
                        "; it is a finite number of at least 0");
   if (problem.smooth && !quantises)
     return Support::no("smooth is for quantised y, and y is not");
   return {};
-}
-
-Support Norm::supported(const NormProblem &problem, const RowConfig &config, const Target &target) {
-  return rowsSupported(rowShape(problem), config, kNormLimits, target);
-}
-
-RowConfig Norm::choose(const NormProblem &problem, std::int64_t, const Target &target) {
-  return chooseRows(rowShape(problem), kNormLimits, target);
-}
-
-std::vector<RowConfig> Norm::candidates(const NormProblem &problem, std::int64_t,
-                                        const Target &target) {
-  return rowCandidates(rowShape(problem), target);
 }
 
 void Norm::launch(const Call<NormProblem> &call) {
@@ -47,45 +41,34 @@ void Norm::launch(const Call<NormProblem> &call) {
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const bool perRow = problem.quantise == Quantisation::row;
-  const auto matrix = [&](const TensorArg &tensor, const char *name, DType dtype) {
-    return arguments.matrix(tensor, {name, dtype, align}, m, n);
-  };
-  const std::int64_t apartX = matrix(args.x, "x", problem.x),
-                     apartY = matrix(args.y, "y", problem.y);
+  const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n),
+                     apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n);
   arguments.vector(args.weight, {"weight", problem.weight, align}, n);
-  const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
-                          std::int64_t size, bool needed) {
-    if (arguments.given(tensor, expected.name, needed))
-      arguments.vector(*tensor, expected, size);
-  };
-  vector(args.bias, {"bias", problem.weight, align}, n, problem.bias);
-  vector(args.smooth, {"smooth", f32, align}, n, problem.smooth);
-  vector(args.scale, {"scale", f32, 1}, perRow ? m : 1, problem.quantise != Quantisation::none);
-  vector(args.rstd, {"rstd", f32, 1}, m, problem.statistics);
-  vector(args.mean, {"mean", f32, 1}, m, problem.statistics && problem.kind == NormKind::layer);
-  std::int64_t apartIn = 0, apartOut = 0;
-  if (arguments.given(args.residual, "residual", problem.residual))
-    apartIn = matrix(*args.residual, "residual", problem.x);
-  if (arguments.given(args.residual_out, "residual_out", problem.residual))
-    apartOut = matrix(*args.residual_out, "residual_out", problem.x);
+  arguments.vectorIf(problem.bias, args.bias, {"bias", problem.weight, align}, n);
+  arguments.vectorIf(problem.smooth, args.smooth, {"smooth", f32, align}, n);
+  arguments.vectorIf(problem.quantise != Quantisation::none, args.scale, {"scale", f32, 1},
+                     perRow ? m : 1);
+  arguments.vectorIf(problem.statistics, args.rstd, {"rstd", f32, 1}, m);
+  arguments.vectorIf(writesMean(problem), args.mean, {"mean", f32, 1}, m);
+  const bool added = problem.residual;
+  const std::int64_t apartIn = arguments.matrixIf(added, args.residual,
+                                                  {"residual", problem.x, align}, m, n),
+                     apartOut = arguments.matrixIf(added, args.residual_out,
+                                                   {"residual_out", problem.x, align}, m, n);
   if (m == 0)
     return;
-  const int rows = call.config.block / call.config.threads;
-  call.launches.at(0, kNorm)(
-      call.on((m + rows - 1) / rows, call.config.block), call.where, address(args.x),
-      address(args.weight), address(args.bias), address(args.residual), address(args.smooth),
-      address(args.y), address(args.residual_out), address(args.scale), address(args.rstd),
-      address(args.mean), apartX, apartIn, apartY, apartOut, static_cast<std::int32_t>(m));
+  call.launches.at(0, kNorm)(onRows(call, m), call.where, address(args.x), address(args.weight),
+                             address(args.bias), address(args.residual), address(args.smooth),
+                             address(args.y), address(args.residual_out), address(args.scale),
+                             address(args.rstd), address(args.mean), apartX, apartIn, apartY,
+                             apartOut, static_cast<std::int32_t>(m));
 }
 
 NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t m,
                     const Sampler &sampler) {
   const Extents matrix{m, problem.n}, columns{problem.n}, rows{m}, one{1};
-  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
-                         Role role) -> std::optional<TensorArg> {
-    if (!needed)
-      return std::nullopt;
-    return sampler(name, dtype, shape, role);
+  const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape, Role role) {
+    return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const bool fixed = problem.quantise == Quantisation::fixed;
   return {
@@ -99,8 +82,7 @@ NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t 
       .scale = maybe(problem.quantise != Quantisation::none, "scale", f32, fixed ? one : rows,
                      fixed ? Role::input : Role::output),
       .rstd = maybe(problem.statistics, "rstd", f32, rows, Role::output),
-      .mean = maybe(problem.statistics && problem.kind == NormKind::layer, "mean", f32, rows,
-                    Role::output),
+      .mean = maybe(writesMean(problem), "mean", f32, rows, Role::output),
   };
 }
 

@@ -35,13 +35,9 @@ Shares sharesOf(const NormBackwardConfig &config, std::int64_t m) {
 } // namespace
 
 Support Backward::supported(const NormBackwardProblem &problem, const Target &) {
-  for (const Support &answer :
-       {floatSupported("x", problem.x), floatSupported("weight", problem.weight),
-        floatSupported("dy", problem.dy), lengthSupported(problem.n),
-        alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
-  return {};
+  return firstRefusal({floatSupported("x", problem.x), floatSupported("weight", problem.weight),
+                       floatSupported("dy", problem.dy), lengthSupported(problem.n),
+                       alignSupported(problem.row_align)});
 }
 
 Support Backward::supported(const NormBackwardProblem &problem, const NormBackwardConfig &config,
@@ -76,8 +72,8 @@ std::size_t Backward::workspaceBytes(const NormBackwardProblem &problem,
                                   (problem.bias ? 2 : 1));
 }
 
-std::vector<const AnyKernelName *> Backward::kernels(const NormBackwardProblem &,
-                                                     const NormBackwardConfig &config) {
+Backward::KernelNames Backward::kernels(const NormBackwardProblem &,
+                                        const NormBackwardConfig &config) {
   if (addsToSums(config))
     return {&kClearSums, &kNormBackward, &kFinish};
   return {&kNormBackward, &kFinish};
@@ -99,13 +95,10 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   arguments.vector(args.weight, {"weight", problem.weight, align}, n);
   arguments.vector(args.rstd, {"rstd", f32, 1}, m);
   arguments.vector(args.dweight, {"dweight", problem.weight, 1}, n);
-  if (arguments.given(args.mean, "mean", problem.kind == NormKind::layer))
-    arguments.vector(*args.mean, {"mean", f32, 1}, m);
-  if (arguments.given(args.dbias, "dbias", problem.bias))
-    arguments.vector(*args.dbias, {"dbias", problem.weight, 1}, n);
-  std::int64_t apartIn = 0;
-  if (arguments.given(args.dresidual, "dresidual", problem.residual))
-    apartIn = matrix(*args.dresidual, "dresidual", problem.dy);
+  arguments.vectorIf(problem.kind == NormKind::layer, args.mean, {"mean", f32, 1}, m);
+  arguments.vectorIf(problem.bias, args.dbias, {"dbias", problem.weight, 1}, n);
+  const std::int64_t apartIn =
+      arguments.matrixIf(problem.residual, args.dresidual, {"dresidual", problem.dy, align}, m, n);
   arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
 
   const Shares shares = sharesOf(config, m);
@@ -115,9 +108,8 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   if (addsToSums(config)) {
     const std::int64_t numbers = shares.sums * n * (problem.bias ? 2 : 1);
     if (m)
-      call.launches.at(place,
-                       kClearSums)(call.on((numbers + kClearBlock - 1) / kClearBlock, kClearBlock),
-                                   call.where, sums, static_cast<std::int32_t>(numbers));
+      call.launches.at(place, kClearSums)(call.over(numbers, kClearBlock, kClearBlock), call.where,
+                                          sums, static_cast<std::int32_t>(numbers));
     ++place;
   }
   if (m)
@@ -126,20 +118,17 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
         address(args.dy), address(args.rstd), address(args.mean), address(args.dresidual),
         address(args.dx), sums, apartX, apartDy, apartIn, apartDx, static_cast<std::int32_t>(m));
   // Of no rows the sums are 0.
-  call.launches.at(place + 1, kFinish)(
-      call.on((n + kColumns - 1) / kColumns, kColumns * kThreadsOfColumn), call.where, sums,
-      address(args.dweight), address(args.dbias), sumsOfColumn);
+  call.launches.at(place + 1, kFinish)(call.over(n, kColumns, kColumns * kThreadsOfColumn),
+                                       call.where, sums, address(args.dweight), address(args.dbias),
+                                       sumsOfColumn);
 }
 
 NormBackwardArgs Backward::args(const NormBackwardProblem &problem,
                                 const NormBackwardConfig &config, std::int64_t m,
                                 const Sampler &sampler) {
   const Extents matrix{m, problem.n}, columns{problem.n}, rows{m};
-  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
-                         Role role) -> std::optional<TensorArg> {
-    if (!needed)
-      return std::nullopt;
-    return sampler(name, dtype, shape, role);
+  const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape, Role role) {
+    return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const Extents bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, m))};
   return {

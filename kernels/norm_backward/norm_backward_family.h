@@ -1,15 +1,12 @@
 // The norms' gradients, between their host file and their kernels.
 #pragma once
 
-#include "blocks/row_rules.h"
-#include "frame/family.h"
+#include "blocks/row_family.h"
 
 #include <flydsl/kernels/norm_backward.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-template <class P> class Compiler;
 
 /// Sets partial sums to 0: their address and count.
 inline constexpr KernelName<std::int64_t, std::int32_t> kClearSums{"norm_backward_clear"};
@@ -23,11 +20,6 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int32_t> kFinish{
     "norm_backward_finish"};
 
-/// The rows of a problem, in accesses as wide as its widest operand allows.
-inline RowShape rowShape(const NormBackwardProblem &problem) {
-  return RowShape::of(problem.n, problem.row_align,
-                      std::max(problem.x.bytes(), problem.dy.bytes()));
-}
 /// The threads of a configuration.
 inline RowConfig rowConfig(const NormBackwardConfig &config) {
   return {config.threads, config.block, config.resident};
@@ -42,19 +34,21 @@ inline constexpr int kColumns = 64, kThreadsOfColumn = 16, kLoadsOfColumn = 8;
 /// Threads of a block that clears.
 inline constexpr int kClearBlock = 256;
 
-template <> struct Family<NormBackwardProblem> {
-  using P = NormBackwardProblem;
-  using C = NormBackwardConfig;
+template <>
+struct Family<NormBackwardProblem> : FamilyDefaults<NormBackwardProblem, &NormBackwardArgs::x> {
+  /// The rows of a problem, in accesses as wide as its widest operand allows.
+  static RowShape shape(const P &problem) {
+    return RowShape::of(problem.n, problem.row_align,
+                        std::max(problem.x.bytes(), problem.dy.bytes()));
+  }
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
-  static std::vector<const AnyKernelName *> kernels(const P &, const C &config);
+  static KernelNames kernels(const P &, const C &config);
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const NormBackwardArgs &args) { return args.x.shape()[0]; }
-  static NormBackwardArgs args(const P &problem, const C &config, std::int64_t m,
-                               const Sampler &sampler);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };
 

@@ -23,12 +23,12 @@ Support blocksSupported(const QuantiseProblem &problem, const RowConfig &config)
 
 Support Quantise::supported(const QuantiseProblem &problem, const Target &) {
   const bool blocks = problem.scale == ScaleOf::block;
-  for (const Support &answer :
-       {floatSupported("x", problem.x),
-        blocks ? blockTypeSupported("q", problem.q) : quantisedSupported("q", problem.q),
-        lengthSupported(problem.n), alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
+  const Support basic = firstRefusal(
+      {floatSupported("x", problem.x),
+       blocks ? blockTypeSupported("q", problem.q) : quantisedSupported("q", problem.q),
+       lengthSupported(problem.n), alignSupported(problem.row_align)});
+  if (!basic)
+    return basic;
   if (blocks && problem.n % kBlock)
     return Support::no("n is " + std::to_string(problem.n) + "; rows are whole blocks of " +
                        std::to_string(kBlock));
@@ -39,24 +39,18 @@ Support Quantise::supported(const QuantiseProblem &problem, const Target &) {
 
 Support Quantise::supported(const QuantiseProblem &problem, const RowConfig &config,
                             const Target &target) {
-  const Support rows = rowsSupported(rowShape(problem), config, {}, target);
+  const Support rows = RowFamily::supported(problem, config, target);
   return rows && problem.scale == ScaleOf::block ? blocksSupported(problem, config) : rows;
 }
 
-RowConfig Quantise::choose(const QuantiseProblem &problem, std::int64_t, const Target &target) {
-  RowConfig config = chooseRows(rowShape(problem), {}, target);
+RowConfig Quantise::choose(const QuantiseProblem &problem, std::int64_t m, const Target &target) {
+  RowConfig config = RowFamily::choose(problem, m, target);
   if (problem.scale == ScaleOf::block)
     config.threads = std::max(config.threads, kBlock / rowShape(problem).vector);
   return config;
 }
 
-std::vector<RowConfig> Quantise::candidates(const QuantiseProblem &problem, std::int64_t,
-                                            const Target &target) {
-  return rowCandidates(rowShape(problem), target);
-}
-
-std::vector<const AnyKernelName *> Quantise::kernels(const QuantiseProblem &problem,
-                                                     const RowConfig &) {
+Quantise::KernelNames Quantise::kernels(const QuantiseProblem &problem, const RowConfig &) {
   if (problem.scale == ScaleOf::tensor)
     return {&kClear, &kLargest, &kScale, &kQuantise};
   return {&kQuantise};
@@ -77,9 +71,7 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
     arguments.vector(args.scale, {"scale", f32, 1}, problem.scale == ScaleOf::row ? m : 1);
   if (m == 0)
     return;
-  const std::int64_t rows = call.config.block / call.config.threads;
-  const LaunchConfig all = call.on((m + rows - 1) / rows, call.config.block),
-                     one = call.on(1, kOneBlock);
+  const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);
   const std::int64_t x = address(args.x), scale = address(args.scale);
   const auto count = static_cast<std::int32_t>(m);
   std::size_t place = 0;

@@ -1,15 +1,12 @@
 // Quantisation, between its host file and its kernels.
 #pragma once
 
-#include "blocks/row_rules.h"
-#include "frame/family.h"
+#include "blocks/row_family.h"
 
 #include <flydsl/kernels/quantise.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-template <class P> class Compiler;
 
 /// x, q, scale, the distances of the rows of x, q and the scales of blocks, m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
@@ -28,23 +25,17 @@ inline constexpr int kOneBlock = 64;
 /// Values of a block of the microscaling formats.
 inline constexpr int kBlock = 32;
 
-/// The rows of a problem, in accesses as wide as x allows.
-inline RowShape rowShape(const QuantiseProblem &problem) {
-  return RowShape::of(problem.n, problem.row_align, problem.x.bytes());
-}
-
-template <> struct Family<QuantiseProblem> {
-  using P = QuantiseProblem;
+template <> struct Family<QuantiseProblem> : RowFamily<QuantiseProblem, &QuantiseArgs::x> {
+  /// The rows of a problem, in accesses as wide as x allows.
+  static RowShape shape(const P &problem) {
+    return RowShape::of(problem.n, problem.row_align, problem.x.bytes());
+  }
   static Support supported(const P &problem, const Target &target);
-  static Support supported(const P &problem, const RowConfig &config, const Target &target);
-  static RowConfig choose(const P &problem, std::int64_t m, const Target &target);
-  static std::vector<RowConfig> candidates(const P &problem, std::int64_t m, const Target &target);
-  static std::size_t workspaceBytes(const P &, const RowConfig &, std::int64_t) { return 0; }
-  static std::vector<const AnyKernelName *> kernels(const P &problem, const RowConfig &);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &problem, const C &config);
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const QuantiseArgs &args) { return args.x.shape()[0]; }
-  static QuantiseArgs args(const P &problem, const RowConfig &config, std::int64_t m,
-                           const Sampler &sampler);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };
 

@@ -290,17 +290,17 @@ private:
 } // namespace
 
 Support Rope::supported(const RopeProblem &problem, const Target &target) {
-  for (const Support &answer :
-       {floatSupported("x", problem.x), floatSupported("table", problem.table),
-        alignSupported(problem.row_align), headsSupported(problem), normSupported(problem)})
-    if (!answer)
-      return answer;
+  const Support basic = firstRefusal(
+      {floatSupported("x", problem.x), floatSupported("table", problem.table),
+       alignSupported(problem.row_align), headsSupported(problem), normSupported(problem)});
+  if (!basic)
+    return basic;
   if (problem.index != i32 && problem.index != i64)
     return Support::no("index is of type " + std::string(problem.index.name()) +
                        "; i32 and i64 are supported");
-  for (const Support &answer : {cacheSupported(problem), quantisationSupported(problem)})
-    if (!answer)
-      return answer;
+  const Support written = firstRefusal({cacheSupported(problem), quantisationSupported(problem)});
+  if (!written)
+    return written;
   if (problem.style == RopeStyle::gptj && rotaryOf(problem) && accessOf(problem) < 2)
     return Support::no(is("row_align", problem.row_align) + ", " + is("pack", problem.pack) +
                        " and " + is("group", problem.group) +
@@ -371,10 +371,10 @@ void Rope::launch(const Call<RopeProblem> &call) {
   const Operands operands(call);
   if (operands.m() == 0)
     return;
-  const std::int64_t groups = operands.m() * groupsOf(call.problem, call.config),
-                     perBlock = call.config.block / call.config.lanes;
-  call.launches.at(0, kRope)(call.on((groups + perBlock - 1) / perBlock, call.config.block),
-                             call.where, operands.numbers);
+  const std::int64_t groups = operands.m() * groupsOf(call.problem, call.config);
+  call.launches.at(0, kRope)(
+      call.over(groups, call.config.block / call.config.lanes, call.config.block), call.where,
+      operands.numbers);
 }
 
 RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t m,
@@ -382,11 +382,8 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
   const bool cache = problem.cache != KvCache::none, v = cache && problem.v_cached,
              k = problem.kv_heads > 0, q = problem.q_heads > 0, rotates = rotaryOf(problem) > 0,
              packed = problem.cache == KvCache::packed, quantised = quantisesCache(problem);
-  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
-                         Role role) -> std::optional<TensorArg> {
-    if (!needed)
-      return std::nullopt;
-    return sampler(name, dtype, shape, role);
+  const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape, Role role) {
+    return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const std::int64_t kv = problem.kv_heads, head = problem.head, page = cache ? problem.page : 1,
                      blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,

@@ -9,8 +9,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-template <class P> class Compiler;
-
 /// The run-time arguments of the kernel by place: addresses, and distances in elements.
 enum RopeNumber : std::size_t {
   // For each tensor of heads its address, and the distances of tokens and of heads.
@@ -50,20 +48,15 @@ inline int vPackOf(const RopeProblem &problem) {
   return problem.v_pack ? problem.v_pack : problem.page;
 }
 
-template <> struct Family<RopeProblem> {
-  using P = RopeProblem;
+template <> struct Family<RopeProblem> : FamilyDefaults<RopeProblem> {
   static Support supported(const P &problem, const Target &target);
-  static Support supported(const P &problem, const RopeConfig &config, const Target &target);
-  static RopeConfig choose(const P &problem, std::int64_t m, const Target &target);
-  static std::vector<RopeConfig> candidates(const P &problem, std::int64_t m, const Target &target);
-  static std::size_t workspaceBytes(const P &, const RopeConfig &, std::int64_t) { return 0; }
-  static std::vector<const AnyKernelName *> kernels(const P &, const RopeConfig &) {
-    return {&kRope};
-  }
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &, const C &) { return {&kRope}; }
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const RopeArgs &args);
-  static RopeArgs args(const P &problem, const RopeConfig &config, std::int64_t m,
-                       const Sampler &sampler);
+  static std::int64_t rows(const A &args);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };
 

@@ -10,25 +10,8 @@ using Softmax = Family<SoftmaxProblem>;
 } // namespace
 
 Support Softmax::supported(const SoftmaxProblem &problem, const Target &) {
-  for (const Support &answer : {floatSupported("x", problem.x), floatSupported("y", problem.y),
-                                lengthSupported(problem.n), alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
-  return {};
-}
-
-Support Softmax::supported(const SoftmaxProblem &problem, const RowConfig &config,
-                           const Target &target) {
-  return rowsSupported(rowShape(problem), config, {}, target);
-}
-
-RowConfig Softmax::choose(const SoftmaxProblem &problem, std::int64_t, const Target &target) {
-  return chooseRows(rowShape(problem), {}, target);
-}
-
-std::vector<RowConfig> Softmax::candidates(const SoftmaxProblem &problem, std::int64_t,
-                                           const Target &target) {
-  return rowCandidates(rowShape(problem), target);
+  return firstRefusal({floatSupported("x", problem.x), floatSupported("y", problem.y),
+                       lengthSupported(problem.n), alignSupported(problem.row_align)});
 }
 
 void Softmax::launch(const Call<SoftmaxProblem> &call) {
@@ -39,10 +22,8 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   const std::int64_t apartY = arguments.matrix(call.args.y, {"y", problem.y, align}, m, problem.n);
   if (m == 0)
     return;
-  const int rows = call.config.block / call.config.threads;
-  call.launches.at(0, kSoftmax)(call.on((m + rows - 1) / rows, call.config.block), call.where,
-                                address(call.args.x), address(call.args.y), apartX, apartY,
-                                static_cast<std::int32_t>(m));
+  call.launches.at(0, kSoftmax)(onRows(call, m), call.where, address(call.args.x),
+                                address(call.args.y), apartX, apartY, static_cast<std::int32_t>(m));
 }
 
 SoftmaxArgs Softmax::args(const SoftmaxProblem &problem, const RowConfig &, std::int64_t m,

@@ -21,12 +21,9 @@ RowConfig held(const SoftmaxBackwardConfig &config) {
 } // namespace
 
 Support Backward::supported(const SoftmaxBackwardProblem &problem, const Target &) {
-  for (const Support &answer : {floatSupported("y", problem.y), floatSupported("dy", problem.dy),
-                                floatSupported("dx", problem.dx), lengthSupported(problem.n),
-                                alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
-  return {};
+  return firstRefusal({floatSupported("y", problem.y), floatSupported("dy", problem.dy),
+                       floatSupported("dx", problem.dx), lengthSupported(problem.n),
+                       alignSupported(problem.row_align)});
 }
 
 Support Backward::supported(const SoftmaxBackwardProblem &problem,
@@ -68,10 +65,9 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
                      apartOut = arguments.matrix(args.dx, {"dx", problem.dx, align}, m, n);
   if (m == 0)
     return;
-  const std::int64_t rows = call.config.block / call.config.threads;
-  call.launches.at(0, kSoftmaxBackward)(
-      call.on((m + rows - 1) / rows, call.config.block), call.where, address(args.y),
-      address(args.dy), address(args.dx), apartY, apartIn, apartOut, static_cast<std::int32_t>(m));
+  call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where, address(args.y),
+                                        address(args.dy), address(args.dx), apartY, apartIn,
+                                        apartOut, static_cast<std::int32_t>(m));
 }
 
 SoftmaxBackwardArgs Backward::args(const SoftmaxBackwardProblem &problem,

@@ -1,46 +1,38 @@
 // Softmax's gradient, between its host file and its kernel.
 #pragma once
 
-#include "blocks/row_rules.h"
-#include "frame/family.h"
+#include "blocks/row_family.h"
 
 #include <flydsl/kernels/softmax_backward.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-template <class P> class Compiler;
-
 /// y, dy, dx, the distances of their rows, m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int32_t>
     kSoftmaxBackward{"softmax_backward"};
 
-/// The rows of a problem, in accesses as wide as its widest operand allows.
-inline RowShape rowShape(const SoftmaxBackwardProblem &problem) {
-  return RowShape::of(problem.n, problem.row_align,
-                      std::max({problem.y.bytes(), problem.dy.bytes(), problem.dx.bytes()}));
-}
 /// The threads of a configuration.
 inline RowConfig rowConfig(const SoftmaxBackwardConfig &config) {
   return {config.threads, config.block, config.resident == Resident::both};
 }
 
-template <> struct Family<SoftmaxBackwardProblem> {
-  using P = SoftmaxBackwardProblem;
-  using C = SoftmaxBackwardConfig;
+template <>
+struct Family<SoftmaxBackwardProblem>
+    : FamilyDefaults<SoftmaxBackwardProblem, &SoftmaxBackwardArgs::y> {
+  /// The rows of a problem, in accesses as wide as its widest operand allows.
+  static RowShape shape(const P &problem) {
+    return RowShape::of(problem.n, problem.row_align,
+                        std::max({problem.y.bytes(), problem.dy.bytes(), problem.dx.bytes()}));
+  }
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
-  static std::size_t workspaceBytes(const P &, const C &, std::int64_t) { return 0; }
-  static std::vector<const AnyKernelName *> kernels(const P &, const C &) {
-    return {&kSoftmaxBackward};
-  }
+  static KernelNames kernels(const P &, const C &) { return {&kSoftmaxBackward}; }
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const SoftmaxBackwardArgs &args) { return args.y.shape()[0]; }
-  static SoftmaxBackwardArgs args(const P &problem, const C &config, std::int64_t m,
-                                  const Sampler &sampler);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };
 

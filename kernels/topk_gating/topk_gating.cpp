@@ -9,7 +9,6 @@ namespace {
 
 using Gating = Family<TopkGatingProblem>;
 
-constexpr RowLimits kLimits{.most = 64};
 constexpr std::int64_t kMostExperts = 2048; // 64 for each lane of a wave of 32
 constexpr int kMostChosen = 64;
 
@@ -19,10 +18,10 @@ constexpr std::int64_t kExpertsOfThread = 16;
 } // namespace
 
 Support Gating::supported(const TopkGatingProblem &problem, const Target &) {
-  for (const Support &answer :
-       {floatSupported("logits", problem.logits), alignSupported(problem.row_align)})
-    if (!answer)
-      return answer;
+  const Support basic =
+      firstRefusal({floatSupported("logits", problem.logits), alignSupported(problem.row_align)});
+  if (!basic)
+    return basic;
   if (problem.experts < 1 || problem.experts > kMostExperts)
     return Support::no("experts is " + std::to_string(problem.experts) + "; 1 to " +
                        std::to_string(kMostExperts) + " are supported");
@@ -40,7 +39,7 @@ Support Gating::supported(const TopkGatingProblem &problem, const RowConfig &con
     return Support::no("threads=" + std::to_string(config.threads) +
                        " resident=" + (config.resident ? "true" : "false") +
                        ": the logits of a token stay in the registers of a part of a wave");
-  return rowsSupported(rowShape(problem), config, kLimits, target);
+  return RowFamily::supported(problem, config, target);
 }
 
 RowConfig Gating::choose(const TopkGatingProblem &problem, std::int64_t, const Target &target) {
@@ -49,11 +48,6 @@ RowConfig Gating::choose(const TopkGatingProblem &problem, std::int64_t, const T
          rowShape(problem).perThread(config.threads) > kExpertsOfThread)
     config.threads *= 2;
   return config;
-}
-
-std::vector<RowConfig> Gating::candidates(const TopkGatingProblem &problem, std::int64_t,
-                                          const Target &target) {
-  return rowCandidates(rowShape(problem), target);
 }
 
 void Gating::launch(const Call<TopkGatingProblem> &call) {
@@ -73,9 +67,8 @@ void Gating::launch(const Call<TopkGatingProblem> &call) {
   }
   if (m == 0)
     return;
-  const std::int64_t rows = call.config.block / call.config.threads;
-  call.launches.at(0, kTopkGating)(call.on((m + rows - 1) / rows, call.config.block), call.where,
-                                   address(args.logits), address(args.weights), address(args.ids),
+  call.launches.at(0, kTopkGating)(onRows(call, m), call.where, address(args.logits),
+                                   address(args.weights), address(args.ids),
                                    address(args.source_rows), apart, static_cast<std::int32_t>(m));
 }
 

@@ -9,8 +9,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-template <class P> class Compiler;
-
 /// raw, out, the distance of raw's rows.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t> kWeight{"weight"};
 
@@ -18,19 +16,16 @@ inline Preshuffled preshuffled(const WeightProblem &problem) {
   return {problem.n, problem.k, problem.dtype.memory_bits() / 8};
 }
 
-template <> struct Family<WeightProblem> {
-  using P = WeightProblem;
+template <> struct Family<WeightProblem> : FamilyDefaults<WeightProblem, &WeightArgs::raw> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const WeightConfig &config, const Target &target);
   static WeightConfig choose(const P &, std::int64_t, const Target &) { return {}; }
   static std::vector<WeightConfig> candidates(const P &problem, std::int64_t m,
                                               const Target &target);
-  static std::size_t workspaceBytes(const P &, const WeightConfig &, std::int64_t) { return 0; }
   static std::vector<const AnyKernelName *> kernels(const P &, const WeightConfig &) {
     return {&kWeight};
   }
   static void launch(const Call<P> &call);
-  static std::int64_t rows(const WeightArgs &args) { return args.raw.shape()[0]; }
   static WeightArgs args(const P &problem, const WeightConfig &config, std::int64_t m,
                          const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
