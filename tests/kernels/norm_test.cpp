@@ -230,9 +230,7 @@ TEST_CASE("norms of rows whose sums are exact", "[run]") {
 }
 
 TEST_CASE("norms, quantised", "[run]") {
-  const bool fnuz = fx::Device::current().target().has(fx::feature::fnuz_fp8);
-  const fx::DType fp8 = fnuz ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
-  for (fx::DType type : {fx::DType(fx::i8), fp8}) {
+  for (fx::DType type : {fx::DType(fx::i8), hardwareFp8()}) {
     expectNorm(
         {.x = fx::f16, .weight = fx::f16, .y = type, .n = 256, .quantise = Quantisation::row}, 5);
     expectNorm({.kind = NormKind::layer,

@@ -12,10 +12,6 @@ using fk::BlockScale;
 using fk::QuantiseProblem;
 using fk::ScaleOf;
 
-fx::DType hardwareFp8() {
-  return fx::Device::current().target().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
-}
-
 void quantise(const QuantiseProblem &problem, const fk::RowConfig &config, const fx::TensorArg &x,
               const fx::TensorArg &q, const fx::TensorArg &scale) {
   const fx::Stream stream;

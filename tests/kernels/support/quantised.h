@@ -3,7 +3,15 @@
 
 #include "support/operand.h"
 
+#include <flydsl/device.h>
+#include <flydsl/target.h>
+
 namespace kernel_tests {
+
+/// The float of 8 bits with 3 of a fraction that the device converts.
+inline fx::DType hardwareFp8() {
+  return fx::Device::current().target().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+}
 
 /// The largest magnitude of quantised values: 127, and the largest finite number of each format as
 /// its own table of bits says it.
