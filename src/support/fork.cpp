@@ -21,12 +21,12 @@ using Items = std::vector<Item>;
 union State {
   struct {
     std::mutex mutex; ///< of `items`
-    Items items[3];
+    Items items[4];
     /// Held during a fork: only one thread forks at a time.
     std::mutex forking;
     std::atomic<bool> underWay{false};
     /// The items that this fork has held, in order.
-    Items held[3];
+    Items held[4];
   } value;
 
   constexpr State() : value() {}
@@ -75,6 +75,7 @@ bool isComplete(ForkOrder order) { return heldOf(order).size() == itemsOf(order)
 void before() {
   state.value.forking.lock();
   state.value.underWay.store(true);
+  holdNew(ForkOrder::compiler);
   holdNew(ForkOrder::work);
   for (;;) {
     while (holdNew(ForkOrder::tables)) {
@@ -94,6 +95,7 @@ void after(void (*ForkHandlers::*handler)()) {
   release(ForkOrder::tables, handler);
   state.value.mutex.unlock();
   release(ForkOrder::work, handler);
+  release(ForkOrder::compiler, handler);
   state.value.underWay.store(false);
   state.value.forking.unlock();
 }

@@ -13,8 +13,9 @@ namespace flydsl::support {
 
 /// The order in which handlers run before a fork; after it they run in the reverse order.
 enum class ForkOrder {
-  work,   ///< activities that run and take locks: they are finished or held up
-  tables, ///< locks that are held for a moment, under which nothing but the log is used
+  compiler, ///< traces and compiles, which take locks of all the others
+  work,     ///< activities that run and take locks: they are finished or held up
+  tables,   ///< locks that are held for a moment, under which nothing but the log is used
   log,
 };
 
@@ -25,7 +26,7 @@ struct ForkHandlers {
 };
 
 /// Adds handlers for the life of the process. Another thread may call this while the process forks:
-/// then handlers of `work` first run at the next fork, those of the other orders run at this one.
+/// then handlers of `tables` and `log` run at this fork, the others first at the next one.
 void atFork(ForkOrder order, const ForkHandlers &handlers);
 
 /// Holds a mutex that is never destroyed while the process forks. In the child the mutex is then

@@ -36,7 +36,11 @@ void beforeFork() {
   State &state = *current.load();
   std::unique_lock lock(state.mutex);
   state.forking = true;
-  state.changed.wait_for(lock, kForkPatience, [&] { return state.uses == 0; });
+  auto compilersEnded = [&] { return state.uses == 0; };
+  auto tracesEnded = [&] { return state.contexts == contextsHere; };
+  if (!state.changed.wait_for(lock, kForkPatienceWithTraces,
+                              [&] { return compilersEnded() && tracesEnded(); }))
+    state.changed.wait_for(lock, kForkPatience, compilersEnded);
   lock.release(); // held over the fork
 }
 
@@ -61,7 +65,7 @@ void onExit();
 
 [[gnu::constructor]] void makeState() {
   current.store(new State);
-  support::atFork(support::ForkOrder::work, {beforeFork, inParent, inChild});
+  support::atFork(support::ForkOrder::compiler, {beforeFork, inParent, inChild});
 }
 
 State &state() {
@@ -111,6 +115,12 @@ void refuseIfOver(const State &state) {
                        " s: kernels can't be compiled in it; fork earlier, or execute a program");
 }
 
+/// What begins waits for a fork that is under way. The fork waits for the end of each trace, which
+/// this thread may be in: then it goes on.
+void waitForFork(State &state, std::unique_lock<std::mutex> &lock) {
+  state.changed.wait(lock, [&] { return !state.forking || contextsHere > 0; });
+}
+
 /// LLVM's and MLIR's statics that were made before die after this, as exit() goes backwards.
 void onExit() {
   support::noteExit();
@@ -141,7 +151,7 @@ void requireCompiler() { refuseIfOver(state()); }
 CompilerUse::CompilerUse() {
   State &now = state();
   std::unique_lock lock(now.mutex);
-  now.changed.wait(lock, [&] { return !now.forking; });
+  waitForFork(now, lock);
   refuseIfOver(now);
   ++now.uses;
 }
@@ -159,7 +169,8 @@ void CompilerUse::end() {
 
 ContextUse::ContextUse() {
   State &now = state();
-  std::lock_guard lock(now.mutex);
+  std::unique_lock lock(now.mutex);
+  waitForFork(now, lock);
   refuseIfOver(now);
   beforeMlir();
   ++now.contexts;

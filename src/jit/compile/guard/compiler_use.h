@@ -27,7 +27,8 @@ private:
 };
 
 /// While it lives, its thread has an MLIR context and may use it at any time. exit() waits for its
-/// end, a fork does not: the program's own code runs in it, a kernel's lambda.
+/// end. A fork waits only a while, because the program's own code runs in it, a kernel's lambda, and
+/// that may wait for the very thread that forks.
 class ContextUse {
 public:
   /// Throws as requireCompiler() does.
@@ -51,6 +52,7 @@ void noteCompilerRan();
 void stopWorkAtExit(void (*stop)());
 
 /// How long a fork and an exit wait.
-inline constexpr std::chrono::seconds kForkPatience{10}, kExitPatience{5};
+inline constexpr std::chrono::seconds kForkPatience{10}, kForkPatienceWithTraces{1},
+    kExitPatience{5};
 
 } // namespace flydsl::jit
