@@ -10,11 +10,9 @@
 // host that each tile is taken once.
 #pragma once
 
-#include <flydsl/flydsl.h>
-#include <flydsl/kernels/tile_order.h>
+#include "blocks/host_or_traced.h"
 
-#include <algorithm>
-#include <cstdint>
+#include <flydsl/kernels/tile_order.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -23,15 +21,6 @@ namespace kernels::impl {
 template <class Int> struct TilePlace {
   Int m, n;
 };
-
-inline std::int64_t lesser(std::int64_t a, std::int64_t b) { return std::min(a, b); }
-inline Int32 lesser(const Int32 &a, const Int32 &b) { return min(a, b); }
-inline std::int64_t chosen(bool condition, std::int64_t a, std::int64_t b) {
-  return condition ? a : b;
-}
-inline Int32 chosen(const Boolean &condition, const Int32 &a, const Int32 &b) {
-  return select(condition, a, b);
-}
 
 /// Deals `count` numbers back to `xcds` dies, of which die i % xcds has number i: each die gets a
 /// run of neighbours, and the first dies one more if the runs are not equal.

@@ -2,7 +2,7 @@
 // quantisation after it, and writing k and v into a paged cache.
 #pragma once
 
-#include <flydsl/kernels/plan.h>
+#include <flydsl/kernels/kv_cache.h>
 #include <flydsl/kernels/quantisation.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -12,14 +12,6 @@ namespace kernels {
 enum class RopeStyle : std::uint8_t {
   neox, ///< elements i and i + rotary / 2
   gptj, ///< elements 2 i and 2 i + 1
-};
-
-/// How a cache of pages of `page` tokens lies in memory; x is `pack`, y is `v_pack`. The modes
-/// before the | may lie at any distance from one another, the others are compact.
-enum class KvCache : std::uint8_t {
-  none,
-  pages,  ///< k and v: (blocks, page, kv_heads | head)
-  packed, ///< k: (blocks, kv_heads | head / x, page, x); v: (blocks, kv_heads | page / y, head, y)
 };
 
 /// Whether each head is divided by its root mean square before it is rotated.

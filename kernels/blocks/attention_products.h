@@ -1,0 +1,95 @@
+// The two products of attention, whose operands pass from one to the other in registers.
+//
+// A wave computes the scores transposed, S^T = K * Q^T: a lane has scores of one query. With the
+// keys in the right order, these are what the second product, O^T = V^T * P^T, takes of P^T: nothing
+// moves between lanes, but on RDNA3, whose instructions want the keys of both halves of a wave in
+// both. In every form, groups of 16 lanes share the queries, and group g holds runs of 8 neighbours:
+// of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups behind them. The rows of the
+// second product, elements of the values, are dealt in the same way, so that a lane's results are
+// neighbours in memory too.
+#pragma once
+
+#include "blocks/operand.h"
+#include "blocks/scores.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// How the rows of a product, keys or elements of values, are dealt to the lanes of a column.
+struct RunsOfEight {
+  int groups; ///< of 16 lanes in a wave
+  static constexpr int kRun = 8;
+
+  static RunsOfEight of(const MatrixForm &form) { return {form.lanes / 16}; }
+  /// Rows that the runs of all groups cover.
+  int rows() const { return groups * kRun; }
+  /// The row of a lane's value i, from the lane's first row.
+  int offset(int i) const { return i / kRun * rows() + i % kRun; }
+  /// The lane's first row.
+  Int32 first() const { return gpu::lane_id() / 16 * kRun; }
+};
+
+/// Which rows the instructions of a product compute, so that each lane gets runs of 8.
+inline Tile::Mode rowsInRuns(const MatrixForm &form) {
+  if (form.lanes == 64) // a lane has 4 neighbours: two instructions make a run
+    return make_layout({4, 4, 2}, {1, 8, 4});
+  if (form.across == 1) // RDNA3: the halves of a wave have every other row
+    return make_layout({2, 8}, {8, 1});
+  return _;
+}
+
+/// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. A lane takes
+/// pieces of 16 bytes of a key and of a query.
+inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
+  const int piece = form.piece(), perLane = form.perLane();
+  const Tile::Mode elements =
+      perLane >= piece
+          ? Tile::Mode(_)
+          : Tile::Mode(make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane}));
+  return make_tiled_mma(matrixAtom(form), waves, Tile({rowsInRuns(form), Tile::Mode(_), elements}));
+}
+
+/// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8.
+inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
+  constexpr int kRun = RunsOfEight::kRun;
+  const int perLane = form.perLane();
+  const auto keys = [&]() -> Tile::Mode {
+    if (perLane < kRun)
+      return make_layout({perLane, form.across, kRun / perLane}, {1, kRun, perLane});
+    if (perLane > kRun && form.across > 1)
+      return make_layout({kRun, perLane / kRun, form.across}, {1, kRun * form.across, kRun});
+    return _;
+  };
+  return make_tiled_mma(matrixAtom(form), waves, Tile({rowsInRuns(form), Tile::Mode(_), keys()}));
+}
+
+/// Puts a lane's probabilities of a query, in the order of its scores, into the operand's fragment
+/// of that query, (V, keys).
+inline void giveProbabilities(const MatrixForm &form, const Vector &probabilities,
+                              const Tensor &operand) {
+  constexpr int kRun = RunsOfEight::kRun;
+  const int count = static_cast<int>(probabilities.size());
+  if (form.across > 1) {
+    for (int i = 0; i < count; ++i)
+      operand(i) = probabilities.at(i);
+    return;
+  }
+  // RDNA3: an instruction takes the runs of both halves of the wave, the lower one's first.
+  const Boolean upper = gpu::lane_id() >= 16;
+  const Vector words = probabilities.bitcast(i32);
+  const int perWord = 4 / form.bytes();
+  for (int word = 0; word < count / perWord; ++word) {
+    const Numeric own = words.at(word), other = gpu::shuffle_xor(own, 16);
+    const int i = word * perWord, at = i / kRun * (2 * kRun) + i % kRun;
+    const auto put = [&](int first, const Numeric &bits) {
+      const Vector values = Vector::of({bits}).bitcast(form.b);
+      for (int k = 0; k < perWord; ++k)
+        operand(first + k) = values.at(k);
+    };
+    put(at, select(upper, other, own));
+    put(at + kRun, select(upper, own, other));
+  }
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,125 @@
+// Softmax of scores that come tile by tile (Milakov and Gimelshein, "Online normalizer calculation
+// for softmax", 2018): each row keeps a number near its largest score so far, and the sum of the
+// exponentials relative to it. Where a tile has a larger score, what was summed before is scaled
+// down, sums of others that were weighted by the exponentials too.
+//
+// Scaling is lazy: a row stays relative to an older score as long as no row of the wave has one
+// above it by more than 2^8. Nothing is lost: numbers of floats are as exact 256 times as large.
+//
+// Sums are of the probabilities as they are rounded for the product with the values, so that the
+// weights of a row add up to 1, whichever way they were rounded.
+#pragma once
+
+#include "blocks/scores.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The smallest number that rows are relative to. A score below counts as masked.
+inline constexpr float kLeastScore = -0x1p100f;
+
+/// Combines a number of all lanes that share a row.
+using OverRow = std::function<Numeric(const Numeric &value, Reduction op)>;
+
+/// Lanes share a row that are a multiple of `apart` from one another in a wave.
+inline OverRow overLanes(int apart) {
+  return [apart](const Numeric &value, Reduction op) {
+    std::vector<Numeric> all{value};
+    for (int step = apart; step < gpu::num_warp_threads(); step *= 2) {
+      const Numeric other = gpu::shuffle_xor(all.back(), step);
+      all.push_back(op == Reduction::max ? max(all.back(), other) : Numeric(all.back() + other));
+    }
+    return all.back();
+  };
+}
+
+/// 2 to the power of x by the hardware's instruction, whose results below 2^-126 are 0.
+template <class X> X powerOf2(const X &x) {
+  const FastMathScope approximate(FastMath::afn);
+  return math::exp2(x);
+}
+
+/// What is left of a row at the end.
+struct SoftmaxEnd {
+  Numeric inverse; ///< by which sums are multiplied: 1 over the sum; 0 if no key was seen
+  Numeric lse;     ///< the base-2 logarithm of the sum of all powers; -infinity if no key was seen
+};
+
+/// The softmax of the rows that a wave works on; every lane that shares a row keeps the row's
+/// numbers.
+class OnlineSoftmax {
+public:
+  /// `factor`: from a score to its power of 2, positive. `rounded`: the type of probabilities.
+  OnlineSoftmax(int rows, float factor, DType rounded, OverRow overRow)
+      : factor_(factor), rounded_(rounded), overRow_(std::move(overRow)) {
+    for (int row = 0; row < rows; ++row) {
+      largest_.emplace_back(Float32(kLeastScore));
+      sum_.emplace_back(Float32(0.0f));
+    }
+  }
+
+  /// Takes a tile: the lane's scores of each row, in registers, -infinity where a key is masked.
+  /// Gives their probabilities in the rounded type, up to 2^8 relative to the row. Calls `rescale`
+  /// with a factor for each row where what was summed before is to be multiplied; the call stands
+  /// in a branch of the wave.
+  std::vector<Vector> add(const std::vector<Tensor> &scores,
+                          const std::function<void(int row, const Numeric &factor)> &rescale) {
+    std::vector<Numeric> now;
+    for (std::size_t row = 0; row < scores.size(); ++row)
+      now.push_back(max(largest_[row].get(), overRow_(largestOf(scores[row]), Reduction::max)));
+    if_(grows(now), [&] {
+      for (std::size_t row = 0; row < scores.size(); ++row) {
+        const Numeric factor = powerOf2(Numeric((largest_[row] - now[row]) * factor_));
+        sum_[row] *= factor;
+        largest_[row] = now[row];
+        rescale(static_cast<int>(row), factor);
+      }
+    });
+    std::vector<Vector> probabilities;
+    for (std::size_t row = 0; row < scores.size(); ++row) {
+      const Numeric shift = -(largest_[row] * factor_);
+      const Vector powers = powerOf2(math::fma(scores[row].load(), factor_, shift));
+      probabilities.push_back(powers.to(rounded_));
+      sum_[row] += probabilities.back().to(f32).reduce(Reduction::add);
+    }
+    return probabilities;
+  }
+
+  /// The end of a row. `sink`: a score, times log2(e), that takes part in the sum and has no value.
+  SoftmaxEnd finish(int row, const std::optional<Numeric> &sink = {}) const {
+    const std::size_t at = static_cast<std::size_t>(row);
+    return endOf(largest_[at] * factor_, overRow_(sum_[at], Reduction::add), sink);
+  }
+
+  /// The end of a row whose powers, relative to `largest`, add up to `sum`.
+  static SoftmaxEnd endOf(const Numeric &largest, const Numeric &sum,
+                          const std::optional<Numeric> &sink) {
+    if (!sink) {
+      const Boolean none = sum == 0.0f;
+      return {select(none, 0.0f, 1.0f / sum),
+              select(none, -std::numeric_limits<float>::infinity(), largest + math::log2(sum))};
+    }
+    const Numeric top = max(largest, *sink), scaled = powerOf2(Numeric(largest - top)),
+                  all = sum * scaled + powerOf2(Numeric(*sink - top));
+    return {scaled / all, top + math::log2(all)};
+  }
+
+private:
+  static Numeric largestOf(const Tensor &scores) { return scores.load().reduce(Reduction::max); }
+  /// Whether any row of the wave has a score too far above what it is relative to.
+  Boolean grows(const std::vector<Numeric> &now) const {
+    const float most = 8 / factor_;
+    std::vector<Boolean> any{now[0] > largest_[0] + most};
+    for (std::size_t row = 1; row < now.size(); ++row)
+      any.push_back(Boolean(any.back() | (now[row] > largest_[row] + most)));
+    return Boolean(rocdl::ballot(any.back()) != 0);
+  }
+
+  float factor_;
+  DType rounded_;
+  OverRow overRow_;
+  std::vector<Var<Float32>> largest_, sum_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

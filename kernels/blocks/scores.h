@@ -1,0 +1,146 @@
+// The scores of attention: which keys a query sees, and what a score is beside the product.
+//
+// The keys that a query sees are always neighbours: from `first` to below `end`. Padding, causal
+// masks and windows all say no more than where they begin and end. From the queries of a tile
+// follows which tiles of keys need not be looked at, and which are seen by all queries in full, so
+// that only the others pay for a mask.
+//
+// The last query sits at the last key (bottom-right): query i of `queries` stands at the key
+// i + keys - queries.
+//
+// The spans are written once for the host's integers and for a kernel's; tests compare the host's
+// with the definition.
+#pragma once
+
+#include "blocks/host_or_traced.h"
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Log2(e): exponentials are computed as powers of 2.
+inline constexpr double kLog2E = 1.4426950408889634;
+
+/// What scores are, as constants of the code: for query i and key j,
+///   s = scale * (q_i . k_j), then cap * tanh(s / cap), then + bias - slope * |i + keys - queries - j|.
+struct ScoreRules {
+  double scale = 1;    ///< positive
+  double soft_cap = 0; ///< 0: none
+  bool bias = false, alibi = false;
+  bool causal = false; ///< a query sees no key behind the one that it stands at
+  bool window = false; ///< a query sees so many keys before that key, and so many behind it
+
+  /// True if a score is more than a factor times the product.
+  bool changed() const { return soft_cap > 0 || bias || alibi; }
+  /// The factor from a score, as it is compared and kept, to its power of 2.
+  float factor() const { return changed() ? 1.0f : static_cast<float>(scale * kLog2E); }
+};
+
+/// Neighbours: from `first` to below `end`; none if `end` is not above `first`.
+template <class Int> struct Span {
+  Int first, end;
+};
+
+/// The tiles of keys that a tile of queries looks at: those from `first` to below `end`. Of these,
+/// all queries see all keys of those from `whole` to below `wholeEnd`.
+template <class Int> struct TileSpan {
+  Int first, end, whole, wholeEnd;
+};
+
+/// More keys than there may be: a window without a limit.
+inline constexpr std::int32_t kNoLimit = 1 << 30;
+
+/// Which keys the queries of a sequence see. Lengths are below 2^30.
+template <class Int> struct Sight {
+  bool causal, window; ///< as in ScoreRules
+  Int queries, keys;
+  Int before, behind; ///< keys of the window on both sides; negative: all; without a window, unused
+
+  /// The keys of query i.
+  Span<Int> ofQuery(const Int &i) const {
+    const Int at = i + (keys - queries);
+    return {window ? greater(at - limit(before), Int(0)) : Int(0), greater(endOf(at), Int(0))};
+  }
+  /// The tiles of `size` keys for the queries from i to `last`.
+  TileSpan<Int> tiles(const Int &i, const Int &last, int size) const {
+    const Span<Int> low = ofQuery(i), high = ofQuery(last);
+    const Int first = low.first / size, end = (high.end + (size - 1)) / size;
+    return {first, greater(end, first), (high.first + (size - 1)) / size, low.end / size};
+  }
+
+private:
+  static std::int64_t limit(std::int64_t keys) { return keys < 0 ? kNoLimit : keys; }
+  static Int32 limit(const Int32 &keys) { return select(keys < 0, kNoLimit, keys); }
+  Int endOf(const Int &at) const {
+    if (!causal && !window)
+      return keys;
+    if (!window)
+      return lesser(Int(at + 1), keys);
+    const Int ahead = causal ? Int(0) : Int(limit(behind));
+    return lesser(Int(at + ahead + 1), keys);
+  }
+};
+
+/// Whether a tile needs a mask.
+inline Boolean needsMask(const TileSpan<Int32> &tiles, const Int32 &tile) {
+  return Boolean((tile < tiles.whole) | (tile >= tiles.wholeEnd));
+}
+
+/// The keys of the scores that a lane holds for a query: value i is that of key base + offset(i).
+struct ScoreKeys {
+  Int32 base;
+  std::function<int(int)> offset;
+};
+
+/// Makes the scores of keys that the query does not see -infinity.
+inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<Int32> &seen) {
+  const Int32 first = seen.first - keys.base, end = seen.end - keys.base;
+  for (int i = 0; i < size(scores).value(); ++i) {
+    const int at = keys.offset(i);
+    scores(i) = select(Boolean((first <= at) & (end > at)), scores(i),
+                       -std::numeric_limits<float>::infinity());
+  }
+}
+
+/// What is added to scores, for one query and head.
+struct ScoreTerms {
+  /// The bias of a key, in f32; keys behind the last one are asked for too.
+  std::function<Numeric(const Int32 &key)> bias = nullptr;
+  std::optional<Numeric> slope = {}; ///< of ALiBi, in f32
+  Int32 at;                          ///< the key that the query stands at
+};
+
+/// Makes of products what the rules say of scores, times log2(e). If the rules change nothing, the
+/// products stay what they are, and ScoreRules::factor has the factor.
+inline void finishScores(const ScoreRules &rules, const Tensor &scores, const ScoreKeys &keys,
+                         const ScoreTerms &terms) {
+  if (!rules.changed())
+    return;
+  const FastMathScope fast(FastMath::afn | FastMath::contract);
+  const auto scaled = [&](const Numeric &product) -> Numeric {
+    if (rules.soft_cap <= 0)
+      return product * static_cast<float>(rules.scale * kLog2E);
+    // tanh(x) = 1 - 2 / (e^2x + 1), where e^2x may become 0 or infinite.
+    const float cap = static_cast<float>(rules.soft_cap * kLog2E);
+    const Numeric power =
+        math::exp2(product * static_cast<float>(2 * kLog2E * rules.scale / rules.soft_cap));
+    return cap - 2 * cap * rocdl::rcp(power + 1.0f);
+  };
+  for (int i = 0; i < size(scores).value(); ++i) {
+    const Int32 key = keys.base + keys.offset(i);
+    std::vector<Numeric> sum{scaled(scores(i))};
+    if (rules.bias)
+      sum.push_back(sum.back() + terms.bias(key) * static_cast<float>(kLog2E));
+    if (rules.alibi)
+      sum.push_back(sum.back() - *terms.slope * math::abs(Int32(terms.at - key)).to(f32) *
+                                     static_cast<float>(kLog2E));
+    scores(i) = sum.back();
+  }
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
