@@ -254,7 +254,7 @@ TEST_CASE("norms, quantised", "[run]") {
   // Rows of zeros, with one value far above the others, with a NaN, and with an infinity.
   NormProblem problem{.x = fx::f32,
                       .weight = fx::f32,
-                      .y = fp8,
+                      .y = hardwareFp8(),
                       .n = 96,
                       .eps = 1e-6,
                       .quantise = Quantisation::row};
