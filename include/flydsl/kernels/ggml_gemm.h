@@ -1,0 +1,62 @@
+// Products with weights in ggml's block formats: C = activation(A * B^T), and gated ones.
+#pragma once
+
+#include <flydsl/kernels/activation.h>
+#include <flydsl/kernels/ggml.h>
+#include <flydsl/kernels/plan.h>
+
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// c[i, j] = act(sum_k a[i, k] * w(b)[j, k]), where w(b) are the weights that the blocks b stand for;
+/// if it is gated, that times sum_k a[i, k] * w(up)[j, k], as in a gated MLP. A configuration without
+/// matrix instructions computes in f32 from the exact weights; with them, a and the weights are
+/// rounded to `product` first.
+struct FLYDSL_API GgmlGemmProblem {
+  GgmlFormat format = GgmlFormat::q4_0;
+  GgmlLayout layout = GgmlLayout::blocks;
+  DType a = f32;       ///< f32, f16 or bf16
+  DType c = f32;       ///< f32, f16 or bf16
+  DType product = f16; ///< what matrix instructions multiply: f16 or bf16
+  std::int64_t n = 0;  ///< rows of b: columns of c
+  std::int64_t k = 0;  ///< columns of a and of b; rows of b are whole blocks, of a 16 bytes
+  Activation activation = Activation::none;
+  bool gated = false;
+  /// The weights b, and up too.
+  GgmlWeight weight() const { return {format, layout, n, k}; }
+  friend bool operator==(const GgmlGemmProblem &, const GgmlGemmProblem &) = default;
+};
+
+/// How a product is shared among threads.
+struct FLYDSL_API GgmlGemmConfig {
+  /// True: blocks of threads compute tiles of c by matrix instructions; the weights are put into
+  /// shared memory as numbers. False: threads read blocks of weights, multiply them as they come by
+  /// the rows of a, and add up.
+  bool matrix = false;
+  int tile_m = 1;    ///< rows of a that are multiplied together
+  int tile_n = 0;    ///< matrix: columns of c of a block
+  int lanes = 16;    ///< otherwise: threads of a row of b, a power of two up to the wave,
+  int rows = 1;      ///< and rows of b that the same threads take
+  int threads = 256; ///< of a block
+  friend bool operator==(const GgmlGemmConfig &, const GgmlGemmConfig &) = default;
+};
+
+/// The tensors of a call with m rows. Rows of a start at multiples of 16 bytes.
+struct FLYDSL_API GgmlGemmArgs {
+  TensorArg a;                      ///< (m, k), contiguous rows
+  TensorArg b;                      ///< (weight_bytes), u8, at a multiple of 16 bytes
+  std::optional<TensorArg> up = {}; ///< as b, if the product is gated
+  TensorArg c;                      ///< (m, n), contiguous rows
+};
+
+template <> struct FamilyOf<GgmlGemmProblem> {
+  using Config = GgmlGemmConfig;
+  using Args = GgmlGemmArgs;
+  static constexpr std::string_view name = "ggml_gemm";
+};
+using GgmlGemmPlan = Plan<GgmlGemmProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,151 @@
+// Weights in ggml's block formats on the host.
+#include "ggml/ggml_rules.h"
+
+#include <flydsl/error.h>
+#include <flydsl/host_float.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+namespace {
+
+using Bytes = const std::uint8_t *;
+
+template <class T> double numberAt(Bytes bytes, int index = 0) {
+  T value;
+  std::memcpy(&value, bytes + index * static_cast<int>(sizeof(T)), sizeof value);
+  return static_cast<double>(value);
+}
+
+template <class T> void plain(Bytes block, int weights, double *out) {
+  for (int i = 0; i < weights; ++i)
+    out[i] = numberAt<T>(block, i);
+}
+void nibbles(Bytes codes, double scale, double offset, double *out) {
+  for (int i = 0; i < 16; ++i) {
+    out[i] = scale * (codes[i] & 15) + offset;
+    out[16 + i] = scale * (codes[i] >> 4) + offset;
+  }
+}
+/// Scale and minimum j of the 12 bytes of a block of Q4_K: six bits each, of which the upper two of
+/// the last four pairs stand in the upper bits of the first ones.
+std::array<int, 2> sixBits(Bytes packed, int j) {
+  if (j < 4)
+    return {packed[j] & 63, packed[j + 4] & 63};
+  return {(packed[j + 4] & 15) | (packed[j - 4] >> 6 << 4),
+          (packed[j + 4] >> 4) | (packed[j] >> 6 << 4)};
+}
+void block4K(Bytes block, double *out) {
+  const double d = numberAt<half_t>(block), dmin = numberAt<half_t>(block, 1);
+  for (int j = 0; j < 8; ++j) {
+    const auto [scale, minimum] = sixBits(block + 4, j);
+    for (int i = 0; i < 32; ++i) {
+      const int code = block[16 + 32 * (j / 2) + i] >> (j % 2 * 4) & 15;
+      out[32 * j + i] = d * scale * code - dmin * minimum;
+    }
+  }
+}
+void block6K(Bytes block, double *out) {
+  const Bytes low = block, high = block + 128, scales = block + 192;
+  const double d = numberAt<half_t>(block + 208);
+  for (int i = 0; i < 256; ++i) {
+    const int half = i / 128, quarter = i % 128 / 32, at = i % 32;
+    const int lowBits = low[64 * half + quarter % 2 * 32 + at] >> (quarter / 2 * 4) & 15,
+              highBits = high[32 * half + at] >> (2 * quarter) & 3;
+    out[i] = d * numberAt<std::int8_t>(scales, i / 16) * ((lowBits | highBits << 4) - 32);
+  }
+}
+
+void dequantiseBlock(const impl::GgmlRow &row, Bytes block, double *out) {
+  switch (row.format) {
+  case GgmlFormat::f32:
+    return plain<float>(block, row.weights, out);
+  case GgmlFormat::f16:
+    return plain<half_t>(block, row.weights, out);
+  case GgmlFormat::bf16:
+    return plain<bfloat16_t>(block, row.weights, out);
+  case GgmlFormat::q8_0:
+    for (int i = 0; i < 32; ++i)
+      out[i] = numberAt<half_t>(block) * numberAt<std::int8_t>(block + 2, i);
+    return;
+  case GgmlFormat::q4_0: {
+    const double d = numberAt<half_t>(block);
+    return nibbles(block + 2, d, -8 * d, out);
+  }
+  case GgmlFormat::q4_1:
+    return nibbles(block + 4, numberAt<half_t>(block), numberAt<half_t>(block, 1), out);
+  case GgmlFormat::q4_k:
+    return block4K(block, out);
+  case GgmlFormat::q6_k:
+    return block6K(block, out);
+  }
+}
+
+void expectWeight(const GgmlWeight &weight) {
+  if (const Support answer = impl::ggmlSupported(weight); !answer)
+    throw Error("weights of ggml: " + answer.why);
+}
+
+} // namespace
+
+Support impl::ggmlSupported(const GgmlWeight &weight) {
+  const GgmlRow &row = ggmlRow(weight.format);
+  const std::string name(row.name);
+  if (weight.n < 1 || weight.k < 1)
+    return Support::no("n is " + std::to_string(weight.n) + " and k is " +
+                       std::to_string(weight.k) + "; a matrix has at least one row of one block");
+  if (weight.k % row.weights)
+    return Support::no("k is " + std::to_string(weight.k) + "; rows of " + name +
+                       " are multiples of " + std::to_string(row.weights) + " weights");
+  if (weight.k > (std::int64_t(1) << 24) || weight.n > (std::int64_t(1) << 30))
+    return Support::no("n is " + std::to_string(weight.n) + " and k is " +
+                       std::to_string(weight.k) + "; they are at most 2^30 and 2^24");
+  return {};
+}
+
+GgmlBlock ggml_block(GgmlFormat format) {
+  const impl::GgmlRow &row = impl::ggmlRow(format);
+  return {row.name, row.weights, row.bytes};
+}
+std::optional<GgmlFormat> ggml_format(std::uint32_t type) {
+  for (const impl::GgmlRow &row : impl::kGgmlRows)
+    if (row.type == type)
+      return row.format;
+  return std::nullopt;
+}
+std::uint32_t ggml_type(GgmlFormat format) { return impl::ggmlRow(format).type; }
+
+std::size_t weight_bytes(const GgmlWeight &weight) {
+  expectWeight(weight);
+  const impl::GgmlRow &row = impl::ggmlRow(weight.format);
+  return static_cast<std::size_t>(weight.n * (weight.k / row.weights) * row.bytes);
+}
+
+void prepare_weight(const GgmlWeight &weight, const void *raw, void *out) {
+  const std::size_t bytes = weight_bytes(weight);
+  const impl::GgmlRow &row = impl::ggmlRow(weight.format);
+  if (weight.layout == GgmlLayout::blocks) {
+    std::memcpy(out, raw, bytes);
+    return;
+  }
+  const auto head = static_cast<std::size_t>(row.head), body = static_cast<std::size_t>(row.body());
+  const std::size_t blocks = bytes / (head + body);
+  auto *bodies = static_cast<std::uint8_t *>(out), *heads = bodies + blocks * body;
+  const auto *block = static_cast<const std::uint8_t *>(raw);
+  for (std::size_t i = 0; i < blocks; ++i, block += head + body) {
+    std::memcpy(bodies + i * body, block + (row.headLast ? 0 : head), body);
+    std::memcpy(heads + i * head, block + (row.headLast ? body : 0), head);
+  }
+}
+
+void dequantise(GgmlFormat format, const void *blocks, std::int64_t count, double *out) {
+  const impl::GgmlRow &row = impl::ggmlRow(format);
+  for (std::int64_t i = 0; i < count; ++i)
+    dequantiseBlock(row, static_cast<Bytes>(blocks) + i * row.bytes, out + i * row.weights);
+}
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

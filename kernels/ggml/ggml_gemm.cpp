@@ -1,0 +1,204 @@
+#include "ggml/ggml_gemm_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+#include <bit>
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using GgmlGemm = Family<GgmlGemmProblem>;
+
+constexpr const char *kPieces = "16 bytes are loaded at a time",
+                     *kGroups = "as many of n are moved at a time";
+/// A block's rows of a, and of c, span fewer bytes.
+constexpr std::int64_t kMostTileBytes = 1 << 30;
+
+/// The most rows of a that are multiplied as blocks of weights come by: their sums stay in registers.
+constexpr int kMostVectorRows = 8;
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+/// The neighbours of a row of C that are stored together.
+int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
+
+bool isPower(int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(x)); }
+
+/// Tiles of the kernel with matrix instructions, from the largest to the smallest. A GPU wants many
+/// blocks, and the weights of a tile are taken apart once for all of its rows.
+struct GgmlTile {
+  int m, n;
+};
+constexpr GgmlTile kGgmlTiles[] = {{64, 128}, {64, 64}, {32, 64}, {16, 64}};
+
+GgmlGemmConfig matrixConfig(const GgmlTile &tile, const Target &target) {
+  return {.matrix = true, .tile_m = tile.m, .tile_n = tile.n, .threads = 4 * target.wave_size()};
+}
+
+/// The threads of a row of weights: as many as still have work most of the time.
+int lanesOf(const GgmlGemmProblem &problem, const Target &target) {
+  const std::int64_t units = problem.k / ggmlRow(problem.format).unitWeights();
+  int best = 1;
+  for (int lanes = 1; lanes <= target.wave_size(); lanes *= 2) {
+    const std::int64_t rounds = (units + lanes - 1) / lanes;
+    if (4 * units >= 3 * lanes * rounds)
+      best = lanes;
+  }
+  return best;
+}
+GgmlGemmConfig vectorConfig(const GgmlGemmProblem &problem, int m, int rows, const Target &target) {
+  return {.tile_m = m, .lanes = lanesOf(problem, target), .rows = rows, .threads = 256};
+}
+
+} // namespace
+
+Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &) {
+  const Support basic =
+      firstRefusal({ggmlSupported(problem.weight()), floatSupported("a", problem.a),
+                    floatSupported("c", problem.c)});
+  if (!basic)
+    return basic;
+  if (problem.product != f16 && problem.product != bf16)
+    return Support::no("product is " + std::string(problem.product.name()) +
+                       "; matrix instructions multiply f16 or bf16 here");
+  if (problem.k * problem.a.bytes() % kPieceBytes)
+    return Support::no("k is " + text(problem.k) + "; rows of a of type " +
+                       std::string(problem.a.name()) + " are multiples of 16 bytes");
+  if (problem.gated && problem.activation == Activation::none)
+    return Support::no("a gated product has an activation, and there is none");
+  return {};
+}
+
+Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
+                            const Target &target) {
+  const int wave = target.wave_size(), threads = config.threads;
+  if (threads < wave || threads % wave || threads > target.max_block_size())
+    return Support::no("threads is " + text(threads) + "; a block is a number of waves of " +
+                       text(wave) + ", up to " + text(target.max_block_size()) + " threads");
+  if (!config.matrix) {
+    if (config.tile_m < 1 || config.tile_m > kMostVectorRows)
+      return Support::no("tile_m is " + text(config.tile_m) + "; 1 to " + text(kMostVectorRows) +
+                         " rows are multiplied together without matrix instructions");
+    if (!isPower(config.lanes) || config.lanes > wave)
+      return Support::no("lanes is " + text(config.lanes) + "; it is a power of two up to " +
+                         text(wave));
+    const int sums = config.tile_m * config.rows * (problem.gated ? 2 : 1);
+    if (config.rows < 1 || sums > 32)
+      return Support::no("rows is " + text(config.rows) + "; a thread has 1 to 32 sums, not " +
+                         text(sums));
+    return {};
+  }
+  const auto shape = ggmlMatrixShape(problem, config, target);
+  if (!shape)
+    return Support::no(target.name() + " has no matrix instruction for " +
+                       std::string(problem.product.name()));
+  if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
+    return Support::no("tile_m is " + text(config.tile_m) +
+                       "; it is a multiple of 16, up to 256, with matrix instructions");
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * shape->waves()))
+    return Support::no("tile_n is " + text(config.tile_n) +
+                       "; it is a multiple of 16 for each of " + text(shape->waves()) +
+                       " waves, up to 512");
+  if (problem.k % 8)
+    return Support::no("k is " + text(problem.k) +
+                       "; with matrix instructions it is a multiple of 8");
+  if (static_cast<std::size_t>(shape->sharedBytes()) > target.lds_bytes())
+    return Support::no("the tiles take " + text(shape->sharedBytes()) +
+                       " bytes of LDS, of which there are " +
+                       text(static_cast<std::int64_t>(target.lds_bytes())));
+  const int sums = config.tile_m / 16 * (shape->rowsB / 16 / shape->waves()) * shape->form.sums();
+  if (sums > 128)
+    return Support::no("a lane has " + text(sums) + " sums, of which 128 fit its registers");
+  return {};
+}
+
+GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
+                                const Target &target) {
+  if (m > kMostVectorRows)
+    for (const GgmlTile &tile : kGgmlTiles) {
+      const GgmlGemmConfig config = matrixConfig(tile, target);
+      if ((tile.m <= m || tile.m == 16) && (tile.n <= problem.n || tile.n == 64) &&
+          supported(problem, config, target))
+        return config;
+    }
+  const int together =
+      static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, 8))));
+  // Rows that a thread has beside each other share the loads of a; few rows of weights are shared
+  // among more threads instead.
+  int rows = problem.n >= 16384 ? 4 : problem.n >= 512 ? 2 : 1;
+  while (rows > 1 && rows * together * (problem.gated ? 2 : 1) > 16)
+    rows /= 2;
+  return vectorConfig(problem, together, rows, target);
+}
+
+std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem, std::int64_t m,
+                                                 const Target &target) {
+  std::vector<GgmlGemmConfig> all;
+  if (m > 1)
+    for (const GgmlTile &tile : kGgmlTiles)
+      all.push_back(matrixConfig(tile, target));
+  if (m <= 64)
+    for (int together : {1, 2, 4, 8})
+      for (int rows : {1, 2, 4})
+        for (int lanes : {4, 8, 16, 32, 64}) {
+          GgmlGemmConfig config = vectorConfig(problem, together, rows, target);
+          config.lanes = lanes;
+          all.push_back(config);
+        }
+  return all;
+}
+
+void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
+  const GgmlGemmProblem &problem = call.problem;
+  const GgmlGemmConfig &config = call.config;
+  const GgmlGemmArgs &args = call.args;
+  const Arguments arguments(FamilyOf<GgmlGemmProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
+  const auto apart = [m](std::int64_t distance, std::int64_t columns) {
+    return m > 1 ? distance : columns;
+  };
+  const int piece = kPieceBytes / problem.a.bytes();
+  const std::int64_t apartA =
+      apart(arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, k), k);
+  const std::int64_t apartC =
+      apart(arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n), n);
+  if (apartC < n) [[unlikely]]
+    arguments.fail("c has rows " + text(apartC) + " elements apart, which overlap");
+  const auto bytes = static_cast<std::int64_t>(weight_bytes(problem.weight()));
+  arguments.vector(args.b, {"b", u8, kPieceBytes, kPieces}, bytes);
+  if (arguments.given(args.up, "up", problem.gated))
+    arguments.vector(*args.up, {"up", u8, kPieceBytes, kPieces}, bytes);
+  for (const auto &[name, distance] :
+       {std::pair("a", apartA * problem.a.bytes()), std::pair("c", apartC * problem.c.bytes())})
+    if (distance * config.tile_m >= kMostTileBytes) [[unlikely]]
+      arguments.fail(std::string(name) + " has rows " + text(distance) + " bytes apart; the " +
+                     text(config.tile_m) + " rows of a tile span less than 1 GiB");
+  if (m == 0)
+    return;
+  const std::int64_t across = config.matrix ? config.tile_n : ggmlRowsOfBlock(config);
+  const std::int64_t blocks = (m + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
+  if (blocks > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
+    arguments.fail("c has " + text(blocks) + " tiles; a grid has at most 2147483647");
+  call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(
+      call.on(blocks, config.threads), call.where, address(args.a), address(args.b),
+      address(args.up), address(args.c), apartA, apartC, static_cast<std::int32_t>(m));
+}
+
+GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,
+                            const Sampler &sampler) {
+  const Extents weights{weight_bytes(problem.weight())};
+  return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
+          .b = sampler("b", u8, weights, Role::input),
+          .up = sampleIf(problem.gated, sampler, "up", u8, weights),
+          .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(GgmlGemmProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,75 @@
+// Products with weights in blocks, between their host file and their kernels.
+#pragma once
+
+#include "blocks/matrix_form.h"
+#include "frame/family.h"
+#include "ggml/ggml_rules.h"
+
+#include <flydsl/kernels/ggml_gemm.h>
+
+#include <algorithm>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// a, b, up, c; the distances of the rows of a and c; m.
+using GgmlGemmName = KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                std::int64_t, std::int64_t, std::int32_t>;
+/// By threads that read blocks, and by matrix instructions.
+inline constexpr GgmlGemmName kGgmlVector{"ggml_vector"}, kGgmlMatrix{"ggml_matrix"};
+
+/// The sizes of the kernel with matrix instructions.
+struct GgmlMatrixShape {
+  MatrixForm form;
+  int tileM, tileN;
+  int rowsB; ///< rows of weights of a step: those of up too
+  int tileK; ///< columns of a step: whole spans of units
+  int units; ///< of a row of weights in a step
+  int threads;
+  std::int64_t k;
+
+  int waves() const { return threads / form.lanes; }
+  /// Elements from row to row in shared memory: 16 bytes more than a row has, so that rows below
+  /// each other begin in different banks.
+  int rowStride() const { return tileK + kPieceBytes / form.bytes(); }
+  int elementsA() const { return tileM * rowStride(); }
+  int elementsB() const { return rowsB * rowStride(); }
+  /// Two tiles of each: one is multiplied while the next is made.
+  int sharedBytes() const { return 2 * (elementsA() + elementsB()) * form.bytes(); }
+  std::int64_t steps() const { return (k + tileK - 1) / tileK; }
+};
+/// None if the target has no such instruction.
+inline std::optional<GgmlMatrixShape> ggmlMatrixShape(const GgmlGemmProblem &problem,
+                                                      const GgmlGemmConfig &config,
+                                                      const Target &target) {
+  const GgmlRow &row = ggmlRow(problem.format);
+  const int tileK = std::max(64, row.span);
+  const auto form = matrixForm(target, problem.product, problem.product, tileK, tileK);
+  if (!form)
+    return std::nullopt;
+  return GgmlMatrixShape{*form,          config.tile_m,
+                         config.tile_n,  (problem.gated ? 2 : 1) * config.tile_n,
+                         tileK,          tileK / row.unitWeights(),
+                         config.threads, problem.k};
+}
+
+/// Rows of b of a block of the kernel without matrix instructions.
+inline int ggmlRowsOfBlock(const GgmlGemmConfig &config) {
+  return config.threads / config.lanes * config.rows;
+}
+
+template <> struct Family<GgmlGemmProblem> : FamilyDefaults<GgmlGemmProblem, &GgmlGemmArgs::a> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &, const C &config) {
+    return {config.matrix ? &kGgmlMatrix : &kGgmlVector};
+  }
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,390 @@
+// Products with weights in ggml's block formats, against references in double precision of the same
+// weights; and the weights, against those of the format's own reference (ggml_vectors.h).
+#include "ggml_vectors.h"
+#include "support/structure.h"
+
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::Activation, fk::GgmlFormat, fk::GgmlGemmConfig, fk::GgmlGemmProblem, fk::GgmlLayout,
+    fk::GgmlRowsProblem, fk::GgmlWeight;
+
+constexpr GgmlFormat kFormats[] = {GgmlFormat::f32,  GgmlFormat::f16,  GgmlFormat::bf16,
+                                   GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1,
+                                   GgmlFormat::q4_k, GgmlFormat::q6_k};
+
+/// Where a block has what: the factors of type f16, and the codes with the byte of code 0.
+struct Places {
+  std::vector<int> factors;
+  int codes = 0, end = 0;
+  std::uint8_t zero = 0;
+};
+Places placesOf(GgmlFormat format) {
+  switch (format) {
+  case GgmlFormat::f32:
+  case GgmlFormat::f16:
+  case GgmlFormat::bf16:
+    return {};
+  case GgmlFormat::q8_0:
+    return {{0}, 2, 34, 0x80};
+  case GgmlFormat::q4_0:
+    return {{0}, 2, 18};
+  case GgmlFormat::q4_1:
+    return {{0, 2}, 4, 20};
+  case GgmlFormat::q4_k:
+    return {{0, 2}, 16, 144};
+  case GgmlFormat::q6_k:
+    return {{208}, 0, 192};
+  }
+  throw fx::Error("a format of no kind");
+}
+
+/// Weights in a file's layout, and what they are.
+struct Weights {
+  std::vector<std::uint8_t> raw;
+  std::vector<double> values, magnitudes; ///< |scale * code| + |offset| of each
+
+  /// Random blocks, whose factors are `factor` or, if it is 0, random ones up to 0.1. With a factor
+  /// of 1, weights are whole numbers.
+  static Weights random(const GgmlWeight &weight, std::uint64_t seed, double factor = 0) {
+    const fk::GgmlBlock block = fk::ggml_block(weight.format);
+    const Places places = placesOf(weight.format);
+    const auto blocks = weight.n * weight.k / block.weights;
+    Weights made;
+    made.raw.resize(fk::weight_bytes(weight));
+    if (places.factors.empty()) {
+      const fx::DType dtype = weight.format == GgmlFormat::f32   ? fx::DType(fx::f32)
+                              : weight.format == GgmlFormat::f16 ? fx::DType(fx::f16)
+                                                                 : fx::DType(fx::bf16);
+      made.raw = encode(dtype, factor != 0 ? integers(weight.n * weight.k, seed, -8, 8)
+                                           : uniform(dtype, weight.n * weight.k, seed));
+    } else {
+      for (std::size_t i = 0; i < made.raw.size(); ++i)
+        made.raw[i] = std::uint8_t(fx::detail::randomBits(seed, i));
+      const std::vector<double> factors = uniform(fx::f16, 2 * blocks, seed + 1, 0.1);
+      for (std::int64_t i = 0; i < blocks; ++i)
+        for (std::size_t f = 0; f < places.factors.size(); ++f) {
+          const double value = factor != 0 ? factor : factors[std::size_t(2 * i) + f];
+          const std::vector<std::uint8_t> bytes = encode(fx::f16, std::vector{value});
+          std::copy(bytes.begin(), bytes.end(),
+                    made.raw.begin() + i * block.bytes + places.factors[f]);
+        }
+    }
+    made.values.resize(std::size_t(weight.n * weight.k));
+    fk::dequantise(weight.format, made.raw.data(), blocks, made.values.data());
+    std::vector<std::uint8_t> none = made.raw;
+    for (std::int64_t i = 0; i < blocks; ++i)
+      std::fill(none.begin() + i * block.bytes + places.codes,
+                none.begin() + i * block.bytes + places.end, places.zero);
+    std::vector<double> offsets(made.values.size());
+    if (!places.factors.empty())
+      fk::dequantise(weight.format, none.data(), blocks, offsets.data());
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+      made.magnitudes.push_back(std::fabs(made.values[i] - offsets[i]) + std::fabs(offsets[i]));
+    return made;
+  }
+  /// As a kernel reads them.
+  Operand operand(const GgmlWeight &weight) const {
+    std::vector<std::uint8_t> out(raw.size());
+    fk::prepare_weight(weight, raw.data(), out.data());
+    return Operand::input(fx::u8, 1, std::int64_t(out.size()),
+                          std::vector<double>(out.begin(), out.end()));
+  }
+};
+
+struct Sum {
+  double value = 0, bound = 0;
+};
+/// A row of a times a row of weights, and how far a kernel may be from it.
+///
+/// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
+/// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
+/// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded to
+/// the type of the product, and the products, which are exact, are added as in gemm_test.cpp.
+Sum sumOf(const GgmlGemmProblem &problem, bool matrix, const double *a, const double *weights,
+          const double *magnitudes) {
+  Sum sum;
+  double size = 0, spread = 0, ofA = 0;
+  for (std::int64_t k = 0; k < problem.k; ++k) {
+    sum.value += a[k] * weights[k];
+    size += std::fabs(a[k] * weights[k]);
+    spread += std::fabs(a[k]) * magnitudes[k];
+    ofA += std::fabs(a[k]) + std::fabs(weights[k]);
+  }
+  const double k = double(problem.k);
+  if (!matrix) {
+    const double group = 32, additions = group / 2 + 2 + 2 * (k / 16) + 6;
+    sum.bound = 1.01 * additions * 0x1p-24 * spread;
+  } else {
+    const double rounding = 2.01 * unit(problem.product) + 0x1p-23;
+    sum.bound = (rounding + 2 * (std::ceil(k / 16) + 4) * 0x1p-23) * size + ofA * 0x1p-25;
+  }
+  return sum;
+}
+
+struct Gaps {
+  std::int64_t a = 0, c = 0;
+};
+void expectProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                   bool exact = false, Gaps gaps = {}) {
+  INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(config).str());
+  const std::int64_t n = problem.n, k = problem.k;
+  const std::vector<double> a = exact ? integers(m * k, 1, -4, 4) : uniform(problem.a, m * k, 1);
+  const Weights b = Weights::random(problem.weight(), 2, exact ? 1 : 0),
+                up = Weights::random(problem.weight(), 5, exact ? 1 : 0);
+  const Operand inA = Operand::input(problem.a, m, k, a, gaps.a), inB = b.operand(problem.weight()),
+                inUp = up.operand(problem.weight()), c = Operand::output(problem.c, m, n, gaps.c);
+  const fx::Stream stream;
+  fk::GgmlGemmArgs args{.a = inA.tensor(), .b = inB.vector(), .c = c.tensor()};
+  if (problem.gated)
+    args.up = inUp.vector();
+  fk::GgmlGemmPlan(problem, config)(args, stream);
+  stream.synchronize();
+  std::vector<double> expected, bound;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const auto of = [&](const Weights &weights) {
+        return sumOf(problem, config.matrix, &a[std::size_t(i * k)],
+                     &weights.values[std::size_t(j * k)], &weights.magnitudes[std::size_t(j * k)]);
+      };
+      Sum sum = of(b);
+      if (problem.activation == Activation::silu) {
+        const double x = sum.value;
+        sum.value = x / (1 + std::exp(-x));
+        sum.bound = 1.1 * sum.bound + (8 + 4 * std::fabs(x)) * 0x1p-24 * std::fabs(sum.value);
+      }
+      if (problem.gated) {
+        const Sum second = of(up);
+        sum.bound = sum.bound * (std::fabs(second.value) + second.bound) +
+                    std::fabs(sum.value) * second.bound;
+        sum.value *= second.value;
+      }
+      expected.push_back(sum.value);
+      bound.push_back(
+          exact ? 0 : sum.bound + unit(problem.c) * std::fabs(sum.value) + underflow(problem.c));
+    }
+  expectWithin(c.values(), expected, bound);
+}
+
+/// The shortest row of a format that has more than one span of units, and is no multiple of the 64
+/// columns of a step if it need not be.
+std::int64_t someK(GgmlFormat format) { return fk::ggml_block(format).weights == 256 ? 512 : 96; }
+
+} // namespace
+
+TEST_CASE("ggml's weights on the host are those of the format's own reference") {
+  for (const GgmlVector &vector : ggmlVectors()) {
+    const fk::GgmlBlock block = fk::ggml_block(vector.format);
+    INFO(block.name);
+    std::vector<double> weights(vector.weights.size());
+    fk::dequantise(vector.format, vector.blocks.data(),
+                   std::int64_t(vector.blocks.size()) / block.bytes, weights.data());
+    for (std::size_t i = 0; i < weights.size(); ++i) // which rounds a product and a sum
+      CHECK(std::fabs(weights[i] - double(vector.weights[i])) <=
+            0x1p-23 * std::fabs(weights[i]) + 0x1p-24 * 0.3);
+  }
+}
+
+TEST_CASE("ggml's rows are those of the format's own reference", "[run]") {
+  for (const GgmlVector &vector : ggmlVectors())
+    for (GgmlLayout layout : {GgmlLayout::blocks, GgmlLayout::planes}) {
+      const fk::GgmlBlock block = fk::ggml_block(vector.format);
+      INFO(block.name);
+      const std::int64_t blocks = std::int64_t(vector.blocks.size()) / block.bytes;
+      const GgmlRowsProblem problem{
+          .format = vector.format, .layout = layout, .n = blocks, .k = block.weights};
+      std::vector<std::uint8_t> prepared(vector.blocks.size());
+      fk::prepare_weight(problem.weight(), vector.blocks.data(), prepared.data());
+      const Operand b = Operand::input(fx::u8, 1, std::int64_t(prepared.size()),
+                                       std::vector<double>(prepared.begin(), prepared.end())),
+                    ids = Operand::input(
+                        fx::i32, 1, 4,
+                        std::vector<double>{double(blocks - 1), 0, -1, double(blocks)}),
+                    y = Operand::output(fx::f32, 4, problem.k, 4);
+      const fx::Stream stream;
+      fk::GgmlRowsPlan(problem, fk::choose(problem, 4))(
+          {.ids = ids.vector(), .b = b.vector(), .y = y.tensor()}, stream);
+      stream.synchronize();
+      std::vector<double> exact(vector.weights.size()), expected;
+      fk::dequantise(vector.format, vector.blocks.data(), blocks, exact.data());
+      expected.insert(expected.end(), exact.end() - problem.k, exact.end());
+      expected.insert(expected.end(), exact.begin(), exact.begin() + problem.k);
+      expected.resize(std::size_t(4 * problem.k)); // ids without a row give zeros
+      for (double &value : expected)
+        value = double(float(value)); // the kernel rounds once
+      expectWithin(y.values(), expected, std::vector<double>(expected.size()));
+    }
+}
+
+TEST_CASE("products of a few rows with each format", "[run]") {
+  for (GgmlFormat format : kFormats)
+    for (GgmlLayout layout : {GgmlLayout::blocks, GgmlLayout::planes})
+      expectProduct({.format = format, .layout = layout, .n = 37, .k = someK(format)},
+                    {.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64}, 3);
+}
+
+TEST_CASE("products by matrix instructions with each format", "[run]") {
+  for (GgmlFormat format : kFormats)
+    expectProduct({.format = format,
+                   .layout = format == GgmlFormat::q6_k ? GgmlLayout::planes : GgmlLayout::blocks,
+                   .n = 70,
+                   .k = someK(format)},
+                  {.matrix = true,
+                   .tile_m = 16,
+                   .tile_n = 64,
+                   .threads = 4 * fx::Device::current().target().wave_size()},
+                  18);
+}
+
+TEST_CASE("products with blocks whose sums are exact", "[run]") {
+  const int waves = 4 * fx::Device::current().target().wave_size();
+  for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1})
+    for (const GgmlGemmConfig &config :
+         {GgmlGemmConfig{.tile_m = 4, .lanes = 8, .rows = 1, .threads = 64},
+          GgmlGemmConfig{.matrix = true, .tile_m = 32, .tile_n = 64, .threads = waves}})
+      expectProduct({.format = format, .n = 66, .k = 160}, config, 5, /*exact=*/true);
+}
+
+TEST_CASE("gated products with blocks", "[run]") {
+  const GgmlGemmProblem problem{
+      .format = GgmlFormat::q4_1, .n = 68, .k = 96, .activation = Activation::silu, .gated = true};
+  expectProduct(problem, fk::choose(problem, 1), 1);
+  expectProduct(problem, fk::choose(problem, 17), 17);
+}
+
+TEST_CASE("products with blocks: types, gaps between rows, an activation", "[run]") {
+  const int waves = 4 * fx::Device::current().target().wave_size();
+  const GgmlGemmProblem problem{.format = GgmlFormat::q8_0,
+                                .a = fx::f16,
+                                .c = fx::f16,
+                                .n = 34,
+                                .k = 64,
+                                .activation = Activation::silu};
+  GgmlGemmProblem other = problem;
+  other.a = other.c = other.product = fx::bf16;
+  for (const GgmlGemmProblem &each : {problem, other}) {
+    expectProduct(each, {.tile_m = 8, .lanes = 2, .rows = 1, .threads = 128}, 7, false, {8, 2});
+    expectProduct(each, {.matrix = true, .tile_m = 16, .tile_n = 64, .threads = waves}, 9, false,
+                  {8, 2});
+  }
+}
+
+TEST_CASE("ggml_gemm: another run, a graph, a file", "[run]") {
+  const GgmlGemmProblem problem{.format = GgmlFormat::q4_k, .n = 36, .k = 256};
+  expectStructure(problem, {.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64}, 2);
+  expectStructure(problem, fk::choose(problem, 20), 20);
+}
+
+TEST_CASE("ggml_rows: another run, a graph, a file", "[run]") {
+  expectStructure<GgmlRowsProblem>({.format = GgmlFormat::q8_0, .n = 8, .k = 96}, {.block = 64}, 8);
+}
+
+TEST_CASE("products of one row read each block once", "[run]") {
+  // Bytes of a block that its threads read, together: a header of Q4_K is read by four, the d of
+  // Q6_K too.
+  const auto bytesRead = [](GgmlFormat format) {
+    return format == GgmlFormat::q4_k   ? 144 + 3 * 16
+           : format == GgmlFormat::q6_k ? 210 + 3 * 2 + 2 * 8
+                                        : fk::ggml_block(format).bytes;
+  };
+  for (GgmlFormat format : kFormats) {
+    const GgmlGemmProblem problem{.format = format, .n = 64, .k = 512};
+    const GgmlGemmConfig config{.tile_m = 1, .lanes = 8, .rows = 2, .threads = 64};
+    const auto counters = countersOf(problem, config, 1);
+    REQUIRE(counters.size() == 1);
+    INFO(counters.front().str());
+    const auto blocks = std::uint64_t(problem.n * problem.k / fk::ggml_block(format).weights);
+    const std::uint64_t ofA = 4 * std::uint64_t(problem.k) * std::uint64_t(problem.n / config.rows);
+    CHECK(counters.front()["globalBytesRead"] == blocks * std::uint64_t(bytesRead(format)) + ofA);
+    CHECK(double(counters.front()["globalBytesTouched"]) <=
+          1.05 *
+              double(fk::weight_bytes(problem.weight()) + 4 * std::size_t(problem.k + problem.n)));
+  }
+}
+
+TEST_CASE("ggml_gemm has a configuration for every problem that it supports") {
+  std::vector<GgmlGemmProblem> problems;
+  for (GgmlFormat format : kFormats)
+    for (std::int64_t n : {1, 2, 63, 576, 1536, 49152})
+      for (std::int64_t k : {256, 512, 2048, 14336})
+        for (bool gated : {false, true})
+          problems.push_back({.format = format,
+                              .n = n,
+                              .k = k,
+                              .activation = gated ? Activation::silu : Activation::none,
+                              .gated = gated});
+  problems.push_back({.format = GgmlFormat::f32, .n = 5, .k = 4});
+  expectTotal(problems);
+}
+
+TEST_CASE("ggml_gemm spills no registers") {
+  std::vector<GgmlGemmProblem> problems;
+  for (GgmlFormat format : {GgmlFormat::q4_1, GgmlFormat::q6_k})
+    problems.push_back(
+        {.format = format, .n = 1536, .k = 768, .activation = Activation::silu, .gated = true});
+  expectNoSpills(problems);
+  for (const char *name : {"gfx90a", "gfx942", "gfx1201"})
+    for (const GgmlGemmProblem &problem : problems)
+      for (std::int64_t m : {8, 64}) {
+        const fx::Target target = fx::Target::parse(name);
+        for (const fx::Executable &code :
+             fk::GgmlGemmPlan(problem, fk::choose(problem, m, target), target).executables()) {
+          INFO(code.summary());
+          CHECK(code.spills() == 0);
+        }
+      }
+}
+
+TEST_CASE("ggml_gemm says what it does not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](const GgmlGemmProblem &problem) {
+    return fk::supported(problem, target).why;
+  };
+  CHECK(why({.format = GgmlFormat::q4_k, .n = 8, .k = 96}) ==
+        "k is 96; rows of Q4_K are multiples of 256 weights");
+  CHECK(why({.n = 0, .k = 96}) == "n is 0 and k is 96; a matrix has at least one row of one block");
+  CHECK(why({.format = GgmlFormat::f32, .a = fx::f16, .n = 8, .k = 4}) ==
+        "k is 4; rows of a of type f16 are multiples of 16 bytes");
+  CHECK(why({.a = fx::i8, .n = 8, .k = 32}).find("a is") == 0);
+  CHECK(why({.product = fx::f32, .n = 8, .k = 32}) ==
+        "product is f32; matrix instructions multiply f16 or bf16 here");
+  CHECK(why({.n = 8, .k = 32, .gated = true}) ==
+        "a gated product has an activation, and there is none");
+  const GgmlGemmProblem problem{.n = 64, .k = 64};
+  const auto whyNot = [&](const GgmlGemmConfig &config) {
+    return fk::supported(problem, config, target).why;
+  };
+  CHECK(whyNot({.tile_m = 9}) ==
+        "tile_m is 9; 1 to 8 rows are multiplied together without matrix instructions");
+  CHECK(whyNot({.lanes = 12}) == "lanes is 12; it is a power of two up to 64");
+  CHECK(whyNot({.tile_m = 8, .rows = 8}) == "rows is 8; a thread has 1 to 32 sums, not 64");
+  CHECK(whyNot({.threads = 100}).find("threads is 100; a block is a number of waves of 64") == 0);
+  CHECK(whyNot({.matrix = true, .tile_m = 16, .tile_n = 48}) ==
+        "tile_n is 48; it is a multiple of 16 for each of 4 waves, up to 512");
+  CHECK(whyNot({.matrix = true, .tile_m = 128, .tile_n = 256}).find("the tiles take") == 0);
+
+  const fk::GgmlGemmPlan plan(problem, fk::choose(problem, 1));
+  const Operand a = Operand::input(fx::f32, 2, 64, std::vector<double>(128)),
+                b = Operand::input(fx::u8, 1, 100, std::vector<double>(100)),
+                c = Operand::output(fx::f32, 2, 64);
+  CHECK(messageOf([&] {
+          plan({.a = a.tensor(), .b = b.vector(), .c = c.tensor()});
+        }).find("ggml_gemm: b has the shape (100); (2304) is expected") != std::string::npos);
+}
+
+TEST_CASE("ggml_rows says what it does not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  CHECK(fk::supported(GgmlRowsProblem{.index = fx::u8, .n = 4, .k = 32}, target).why ==
+        "index is u8; it is i32 or i64");
+  CHECK(fk::supported(GgmlRowsProblem{.n = 4, .k = 32}, {.block = 48}, target).why ==
+        "block is 48; it is a number of waves of 64, up to 1024 threads");
+  CHECK(messageOf([] { (void)fk::weight_bytes({.format = GgmlFormat::q8_0, .n = 2, .k = 48}); }) ==
+        "weights of ggml: k is 48; rows of Q8_0 are multiples of 32 weights");
+  CHECK(!fk::ggml_format(7)); // Q5_1
+  for (GgmlFormat format : kFormats)
+    CHECK(fk::ggml_format(fk::ggml_type(format)) == format);
+}
