@@ -9,6 +9,7 @@
 #include <flydsl/kernels/compile.h>
 
 #include <array>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 
@@ -22,6 +23,66 @@ template <class N> struct ParameterOf {
 template <class N, std::size_t Size> struct ParameterOf<std::array<N, Size>> {
   using type = std::array<Scalar<DTypeOf<N>::value>, Size>;
 };
+
+/// A problem and its configuration in a signature: 64 bits that stand for all of their fields, so that
+/// a launch packs and compares one number.
+template <class P> struct SpecDigest {
+  std::uint64_t bits;
+};
+
+/// The problems and configurations that kernels are traced for, by their digests.
+template <class P> class SpecTable {
+public:
+  /// Remembers a spec for traces. Throws Error if another one has the same digest.
+  SpecDigest<P> add(const Spec<P> &spec) {
+    const std::uint64_t bits = digestOf(spec);
+    std::lock_guard lock(mutex_);
+    const Spec<P> &kept = specs_.try_emplace(bits, spec).first->second;
+    if (kept.problem != spec.problem || kept.config != spec.config)
+      throw Error(std::string(FamilyOf<P>::name) + ": " + variant_name(spec) + " and " +
+                  variant_name(kept) + " have the same digest");
+    return {bits};
+  }
+  Spec<P> find(std::uint64_t bits) const {
+    std::lock_guard lock(mutex_);
+    return specs_.at(bits);
+  }
+  static SpecTable &instance() {
+    static SpecTable *table = new SpecTable; // outlives every thread that may trace
+    return *table;
+  }
+
+private:
+  /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: it is the same in every process, as files of
+  /// compiled kernels need it.
+  static std::uint64_t digestOf(const Spec<P> &spec) {
+    ArgPack fields;
+    detail::ConstantTraits<Spec<P>>::pack(fields, spec);
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (std::size_t i = 1; i < fields.words(); ++i) // the first word is the workgroup's
+      for (int byte = 0; byte < 64; byte += 8)
+        hash = (hash ^ (fields.word()[i] >> byte & 0xff)) * 0x100000001b3u;
+    return hash;
+  }
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, Spec<P>> specs_;
+};
+
+} // namespace kernels::impl
+
+template <class P> struct ArgTraits<Constexpr<kernels::impl::Spec<P>>> {
+  static void pack(ArgPack &to, const kernels::impl::SpecDigest<P> &digest) {
+    to.constant(digest.bits);
+  }
+  static Constexpr<kernels::impl::Spec<P>> make(ParamReader &from) {
+    const auto spec = kernels::impl::SpecTable<P>::instance().find(from.next().type->bits);
+    detail::addToSymbol(from.symbol(), {}, spec);
+    detail::addToSymbol(from.variant(), {}, spec);
+    return spec;
+  }
+};
+
+namespace kernels::impl {
 
 /// Where the kernels of a problem and a configuration go: into a plan, or into a file.
 template <class P> class Compiler {
@@ -43,25 +104,25 @@ public:
       aot.block = block;
       aot.append |= names_.size() > 1; // the first kernel may begin the file
       aot.archs = {target_.id()};
-      kernel(N{}..., spec_).export_aot(*file_, aot, where_);
+      kernel(N{}..., digest_).export_aot(*file_, aot, where_);
       return;
     }
     using Code = CompiledKernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>;
     class Compiled final : public Launch<N...> {
     public:
-      Compiled(Code code, const Spec<P> &spec) : code_(std::move(code)), spec_(spec) {}
+      Compiled(Code code, SpecDigest<P> digest) : code_(std::move(code)), digest_(digest) {}
       void operator()(const LaunchConfig &config, const std::source_location &where,
                       N... numbers) const override {
-        code_(numbers..., spec_).launch(config, where);
+        code_(numbers..., digest_).launch(config, where);
       }
       const Executable *executable() const override { return &code_; }
 
     private:
       Code code_;
-      Spec<P> spec_;
+      SpecDigest<P> digest_;
     };
     launches_.push_back(std::make_unique<Compiled>(
-        kernel(N{}..., spec_).compile({.block = block, .arch = target_.id()}, where_), spec_));
+        kernel(N{}..., digest_).compile({.block = block, .arch = target_.id()}, where_), digest_));
   }
 
   /// Compiles the kernels for a plan.
@@ -92,6 +153,7 @@ private:
   }
 
   const Spec<P> &spec_;
+  const SpecDigest<P> digest_ = SpecTable<P>::instance().add(spec_);
   const Target &target_;
   const std::source_location &where_;
   const std::string *file_ = nullptr;
