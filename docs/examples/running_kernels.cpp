@@ -3,6 +3,7 @@
 
 #include <flydsl/aot.h>
 #include <flydsl/compile_async.h>
+#include <flydsl/graph.h>
 #include <flydsl/stats.h>
 
 #include <cmath>
@@ -42,6 +43,29 @@ TEST_CASE("running kernels: a launch", "[running]") {
   run_axpy(x.data(), y.data(), 1024, 0.5f, stream);
   stream.synchronize();
   CHECK(scaled(x, y, 0.5));
+}
+
+TEST_CASE("running kernels: a graph", "[running]") {
+  auto x = fx::DeviceArray<float>::random({1024}, 1);
+  fx::DeviceArray<float> y({1024}), z({1024});
+  y.fill(0);
+  z.fill(0);
+  // region: graph
+  fx::Stream stream;
+  float a = 0.5f;
+  auto step = [&](const fx::Stream &s) {
+    axpy(x, y, a).launch({.grid = 16, .block = 64, .stream = s});
+    axpy(y, z, a).launch({.grid = 16, .block = 64, .stream = s});
+  };
+  fx::Graph graph = fx::Graph::capture(stream, step); // nothing runs yet
+  graph.launch(stream);
+  a = 0.25f;
+  graph.update(stream, step); // the same kernels with other arguments
+  graph.launch(stream);
+  // endregion
+  stream.synchronize();
+  CHECK(scaled(x, y, 0.75));
+  CHECK(scaled(x, z, 0.25 + 0.1875));
 }
 
 TEST_CASE("running kernels: a constant of the code", "[running]") {

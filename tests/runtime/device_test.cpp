@@ -1,6 +1,7 @@
 #include "fake.h"
 
 #include <flydsl/device_array.h>
+#include <flydsl/graph.h>
 #include <flydsl/stream.h>
 
 #include <catch2/catch.hpp>
@@ -111,6 +112,13 @@ TEST_CASE("a reset takes what the device had, and that alone") {
   array.fill(1);
   CHECK(fake().streamsDestroyed == destroyed);
   CHECK(fake().allocations == allocations + 1);
+}
+
+TEST_CASE("a graph on a driver without graphs is an error with the user's line") {
+  fx::Stream stream;
+  CHECK_THROWS_WITH(fx::Graph::capture(stream, [](const fx::Stream &) {}),
+                    Catch::Contains("device_test.cpp") && Catch::Contains("has no graphs") &&
+                        Catch::Contains("put the work into the stream each time"));
 }
 
 TEST_CASE("an error of HIP carries its code, its name and what was being done") {

@@ -53,6 +53,23 @@ struct EmulatorFunctions {
   decltype(&::flydslEmulatorFindings) findings = nullptr;
 };
 
+/// Graphs of captured work. A driver has all of these functions or none.
+struct GraphFunctions {
+  /// From here on, what this thread puts into the stream, and into streams that wait for it, is kept
+  /// instead of done.
+  Status (*beginCapture)(void *stream) = nullptr;
+  /// `graph` is null where the capture failed.
+  Status (*endCapture)(void *stream, void **graph) = nullptr;
+  Status (*countNodes)(void *graph, std::size_t *count) = nullptr;
+  Status (*instantiate)(void **executable, void *graph) = nullptr;
+  /// Gives the executable the parameters of a graph of the same form. `fits` is false, and nothing
+  /// changed, where the form is another.
+  Status (*update)(void *executable, void *graph, bool *fits) = nullptr;
+  Status (*launch)(void *executable, void *stream) = nullptr;
+  Status (*destroyGraph)(void *graph) = nullptr;
+  Status (*destroyExecutable)(void *executable) = nullptr;
+};
+
 /// One driver. Streams, events, modules and functions are the driver's own handles; a null stream
 /// is the current device's default stream. Every function is there unless its comment says that it
 /// may be null. The functions work on the current device of the calling thread.
@@ -64,6 +81,7 @@ struct Driver {
   bool isUsableInFork = false; ///< a child of fork() can go on with it
   Status notReady = -1;        ///< what queries return while work is still under way
   EmulatorFunctions emulator;
+  GraphFunctions graph; ///< null where the driver has no graphs
 
   /// The name and the text of a status, and what else the driver says of this thread's last call.
   std::string (*errorText)(Status status) = nullptr;

@@ -93,6 +93,51 @@ Status loadModule(void **module, const void *image, std::size_t) {
   return status;
 }
 
+hipGraph_t graphOf(void *graph) { return static_cast<hipGraph_t>(graph); }
+hipGraphExec_t executableOf(void *executable) { return static_cast<hipGraphExec_t>(executable); }
+
+GraphFunctions graphFunctions() {
+  if (!hip->hipStreamBeginCapture || !hip->hipStreamEndCapture || !hip->hipGraphGetNodes ||
+      !hip->hipGraphInstantiate || !hip->hipGraphExecUpdate || !hip->hipGraphLaunch ||
+      !hip->hipGraphDestroy || !hip->hipGraphExecDestroy)
+    return {};
+  GraphFunctions graphs;
+  graphs.beginCapture = [](void *stream) -> Status {
+    return hip->hipStreamBeginCapture(streamOf(stream), hipStreamCaptureModeThreadLocal);
+  };
+  graphs.endCapture = [](void *stream, void **graph) -> Status {
+    hipGraph_t captured = nullptr;
+    const Status status = hip->hipStreamEndCapture(streamOf(stream), &captured);
+    *graph = captured;
+    return status;
+  };
+  graphs.countNodes = [](void *graph, std::size_t *count) -> Status {
+    return hip->hipGraphGetNodes(graphOf(graph), nullptr, count);
+  };
+  graphs.instantiate = [](void **executable, void *graph) -> Status {
+    hipGraphExec_t made = nullptr;
+    const Status status = hip->hipGraphInstantiate(&made, graphOf(graph), nullptr, nullptr, 0);
+    *executable = made;
+    return status;
+  };
+  graphs.update = [](void *executable, void *graph, bool *fits) -> Status {
+    hipGraphNode_t node = nullptr;
+    hipGraphExecUpdateResult result = hipGraphExecUpdateSuccess;
+    const Status status =
+        hip->hipGraphExecUpdate(executableOf(executable), graphOf(graph), &node, &result);
+    *fits = status == hipSuccess;
+    return status == hipErrorGraphExecUpdateFailure ? hipSuccess : status;
+  };
+  graphs.launch = [](void *executable, void *stream) -> Status {
+    return hip->hipGraphLaunch(executableOf(executable), streamOf(stream));
+  };
+  graphs.destroyGraph = [](void *graph) -> Status { return hip->hipGraphDestroy(graphOf(graph)); };
+  graphs.destroyExecutable = [](void *executable) -> Status {
+    return hip->hipGraphExecDestroy(executableOf(executable));
+  };
+  return graphs;
+}
+
 std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   if (!library)
     return nullptr;
@@ -169,6 +214,8 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->millisecondsBetween = [](float *milliseconds, void *start, void *stop) -> Status {
     return hip->hipEventElapsedTime(milliseconds, eventOf(start), eventOf(stop));
   };
+
+  driver->graph = graphFunctions();
 
   driver->loadModule = loadModule;
   driver->unloadModule = [](void *module) -> Status {

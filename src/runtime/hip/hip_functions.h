@@ -45,7 +45,15 @@ namespace flydsl::runtime {
 #define FLYDSL_HIP_OPTIONAL(X)                                                                     \
   X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
-  X(hipThreadExchangeStreamCaptureMode)
+  X(hipThreadExchangeStreamCaptureMode)                                                            \
+  X(hipStreamBeginCapture)                                                                         \
+  X(hipStreamEndCapture)                                                                           \
+  X(hipGraphGetNodes)                                                                              \
+  X(hipGraphInstantiate)                                                                           \
+  X(hipGraphExecUpdate)                                                                            \
+  X(hipGraphLaunch)                                                                                \
+  X(hipGraphDestroy)                                                                               \
+  X(hipGraphExecDestroy)
 
 struct HipFunctions {
 #define FLYDSL_HIP_MEMBER(name) decltype(&::name) name = nullptr;

@@ -3,6 +3,7 @@
 #include "hip_function.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/graph.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -85,7 +86,7 @@ TEST_CASE("every call that meets a fault tells its kernel, its place and the all
     CHECK_THAT(text, Catch::Contains("kernel 'reaches_far'"));
     CHECK_THAT(text, Catch::Contains("workgroup (0, 0, 0), wave 0, lane 4"));
     CHECK_THAT(text, Catch::Contains("0 bytes past the end of allocation"));
-    CHECK_THAT(text, Catch::Contains("source: ") && Catch::Contains("faults_test.cpp:17"));
+    CHECK_THAT(text, Catch::Contains("source: ") && Catch::Contains("faults_test.cpp:18"));
   }
 
   // The other device is well.
@@ -106,7 +107,7 @@ TEST_CASE("a trap names its kernel and line; after a reset it is forgotten") {
     const std::string text = errorOf([&] { (void)x.to_host(); });
     CHECK_THAT(text, Catch::Contains("hipErrorLaunchFailure") &&
                          Catch::Contains("kernel 'traps'") && Catch::Contains("trap") &&
-                         Catch::Contains("faults_test.cpp:19"));
+                         Catch::Contains("faults_test.cpp:20"));
   }
   fx::Device(1).make_current();
   fx::DeviceArray<float> x({64});
@@ -135,7 +136,10 @@ TEST_CASE("after a reset the device works again, and what it had is gone") {
                         [](fx::Tensor x, fx::Int32 at) { x(fx::thread_idx().x + at) = 5.0f; }};
   fx::DeviceArray<float> x({64});
   fx::Stream stream;
-  fill(x, 0).launch({.block = 64, .stream = stream});
+  fx::Graph graph = fx::Graph::capture(stream, [&](const fx::Stream &captured) {
+    fill(x, 0).launch({.block = 64, .stream = captured});
+  });
+  graph.launch(stream);
   stream.synchronize();
   fill(x, 1 << 20).launch({.block = 64, .stream = stream});
   CHECK_THAT(errorOf([&] { device.synchronize(); }), Catch::Contains("hipErrorIllegalAddress"));
@@ -144,6 +148,7 @@ TEST_CASE("after a reset the device works again, and what it had is gone") {
 
   device.reset();
   CHECK_THROWS_WITH(stream.synchronize(), Catch::Contains("whose device was reset"));
+  CHECK_THROWS_WITH(graph.launch({}), Catch::Contains("a Graph is used whose device was reset"));
   CHECK_THROWS_WITH(x.to_host(), Catch::Contains("the array's device was reset"));
   CHECK_THROWS_WITH(fill(x, 0).launch({.block = 64}), Catch::Contains("argument 0: the array's"));
   fx::DeviceArray<float> y({64});
@@ -182,7 +187,8 @@ TEST_CASE("a forgotten block and forgotten shared memory are errors") {
 
   // Memory that the kernel takes without saying how much.
   const fx::Kernel raw{"raw_dynamic", [](fx::Tensor x) {
-                         auto s = fx::make_view(fx::get_dyn_shared(fx::f32), fx::make_layout(64, 1));
+                         auto s =
+                             fx::make_view(fx::get_dyn_shared(fx::f32), fx::make_layout(64, 1));
                          s(fx::thread_idx().x) = 1.0f;
                          x(fx::thread_idx().x) = s(fx::thread_idx().x);
                        }};

@@ -1,6 +1,8 @@
-// Capture into a HIP graph and replay.
+// Work that is captured and replayed: by HIP's own functions, and by fx::Graph.
 #include "hip_function.h"
 #include "scale.h"
+
+#include <flydsl/graph.h>
 
 namespace fx = flydsl;
 
@@ -32,4 +34,134 @@ TEST_CASE("launches are captured into a graph and replayed") {
     CHECK(b[i] == Approx(9.0 * a[i]).margin(1e-5));
   CHECK(HIP(hipGraphExecDestroy)(executable) == hipSuccess);
   CHECK(HIP(hipGraphDestroy)(graph) == hipSuccess);
+}
+
+namespace {
+
+using Catch::Contains;
+
+/// x, y and a stream; y is 0.
+struct Arrays {
+  fx::DeviceArray<float> x = fx::DeviceArray<float>::random({128}, 1), y{{128}};
+  fx::Stream stream;
+  Arrays() { y.fill(0); }
+
+  /// Whether y is `times` x.
+  bool isTimes(double times) const {
+    stream.synchronize();
+    const std::vector<float> a = x.to_host(), b = y.to_host();
+    bool same = true;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      same &= b[i] == Approx(times * a[i]).margin(1e-5);
+    return same;
+  }
+};
+
+/// Puts one launch into the stream: y = times x + y.
+auto oneLaunch(const auto &kernel, Arrays &arrays, float times, unsigned grid = 2) {
+  return [&kernel, &arrays, times, grid](const fx::Stream &stream) {
+    kernel(arrays.x, arrays.y, times).launch({.grid = grid, .block = axpyBlock, .stream = stream});
+  };
+}
+
+} // namespace
+
+TEST_CASE("a Graph keeps work and does all of it at each launch") {
+  const auto axpy = makeAxpy("axpy_in_graph");
+  Arrays arrays;
+  fx::Stream side;
+  fx::Event forked, joined;
+  fx::Graph graph = fx::Graph::capture(arrays.stream, [&](const fx::Stream &stream) {
+    oneLaunch(axpy, arrays, 1.0f)(stream);
+    forked.record(stream);
+    side.wait(forked);
+    oneLaunch(axpy, arrays, 2.0f)(side);
+    joined.record(side);
+    stream.wait(joined);
+    oneLaunch(axpy, arrays, 3.0f)(stream);
+  });
+  CHECK(arrays.isTimes(0)); // captured, not run
+  CHECK(graph.size() == 3);
+  graph.launch(arrays.stream);
+  graph.launch(arrays.stream);
+  CHECK(arrays.isTimes(12));
+  fx::Graph moved = std::move(graph);
+  moved.launch(side);
+  side.synchronize();
+  CHECK(arrays.isTimes(18));
+  CHECK_THROWS_WITH(graph.launch(side), Contains("graph_test.cpp") && Contains("moved from"));
+}
+
+TEST_CASE("A Graph takes new arguments, and new work of another form") {
+  const auto axpy = makeAxpy("axpy_updated"), other = makeAxpy("axpy_other");
+  Arrays arrays;
+  fx::Graph graph = fx::Graph::capture(arrays.stream, oneLaunch(axpy, arrays, 1.0f));
+  graph.launch(arrays.stream);
+  CHECK(graph.update(arrays.stream, oneLaunch(axpy, arrays, 4.0f)));
+  graph.launch(arrays.stream);
+  CHECK(arrays.isTimes(5));
+  CHECK_FALSE(graph.update(arrays.stream, [&](const fx::Stream &stream) {
+    oneLaunch(axpy, arrays, 1.0f)(stream);
+    oneLaunch(other, arrays, 1.0f)(stream);
+  }));
+  graph.launch(arrays.stream);
+  CHECK(arrays.isTimes(7));
+  CHECK(graph.size() == 2);
+  // An update that fails leaves the graph as it was, and the stream usable.
+  struct Mine {};
+  CHECK_THROWS_AS(graph.update(arrays.stream, [](const fx::Stream &) { throw Mine(); }), Mine);
+  graph.launch(arrays.stream);
+  CHECK(arrays.isTimes(9));
+}
+
+TEST_CASE("What a Graph can't capture is an error with the caller's line") {
+  const auto axpy = makeAxpy("axpy_refused");
+  Arrays arrays;
+  SECTION("nothing") {
+    CHECK_THROWS_WITH(fx::Graph::capture(arrays.stream, [](const fx::Stream &) {}),
+                      Contains("graph_test.cpp") && Contains("nothing was put into the stream"));
+  }
+  SECTION("work for another stream") {
+    fx::Stream other;
+    CHECK_THROWS_WITH(
+        fx::Graph::capture(arrays.stream,
+                           [&](const fx::Stream &) { oneLaunch(axpy, arrays, 1.0f)(other); }),
+        Contains("launch into the stream that the work is given"));
+    other.synchronize();
+    CHECK(arrays.isTimes(1)); // it ran
+  }
+  SECTION("a stream that is not waited for") {
+    fx::Stream side;
+    fx::Event forked;
+    CHECK_THROWS_WITH(fx::Graph::capture(arrays.stream,
+                                         [&](const fx::Stream &stream) {
+                                           forked.record(stream);
+                                           side.wait(forked);
+                                           oneLaunch(axpy, arrays, 1.0f)(side);
+                                         }),
+                      Contains("ending the capture") && Contains("waited for"));
+  }
+  SECTION("a capture in a capture of the same stream") {
+    CHECK_THROWS_WITH(fx::Graph::capture(arrays.stream,
+                                         [&](const fx::Stream &stream) {
+                                           fx::Graph::capture(stream,
+                                                              oneLaunch(axpy, arrays, 1.0f));
+                                         }),
+                      Contains("beginning to capture"));
+  }
+  SECTION("a wait") {
+    CHECK_THROWS_WITH(
+        fx::Graph::capture(arrays.stream, [&](const fx::Stream &stream) { stream.synchronize(); }),
+        Contains("waiting for a stream"));
+  }
+  SECTION("an exception of the work") {
+    struct Mine {};
+    CHECK_THROWS_AS(fx::Graph::capture(arrays.stream, [](const fx::Stream &) { throw Mine(); }),
+                    Mine);
+  }
+  // The stream is as usable as before.
+  fx::Graph graph = fx::Graph::capture(arrays.stream, oneLaunch(axpy, arrays, 1.0f));
+  arrays.y.fill(0);
+  graph.launch(arrays.stream);
+  CHECK(arrays.isTimes(1));
 }
