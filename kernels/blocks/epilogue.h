@@ -186,6 +186,18 @@ inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
   };
 }
 
+/// The groups of gated pairs: activation(gate) * up, each after its own stages, in f32.
+struct StagedSums {
+  GroupSums sums;
+  std::vector<EpilogueStage> stages;
+  Vector group(int i, int j) const { return applyStages(asType(sums(i, j), f32), stages, i, j); }
+};
+inline GroupSums gatedPairs(Activation activation, const StagedSums &gate, const StagedSums &up) {
+  return [activation, gate, up](int i, int j) {
+    return activate(activation, gate.group(i, j)) * up.group(i, j);
+  };
+}
+
 /// Applies the stages to all sums and stores them, in the type of the memory. Without stages, sums
 /// are not converted on their way.
 inline void finish(const TileOfC &tile, const GroupSums &sums,

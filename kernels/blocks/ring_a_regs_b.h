@@ -13,8 +13,8 @@
 #pragma once
 
 #include "blocks/lds_layout.h"
-#include "blocks/operand.h"
-#include "blocks/ring_shape.h"
+#include "blocks/product_sources.h"
+#include "blocks/product_sums.h"
 #include "blocks/schedule.h"
 
 #include <flydsl/flydsl.h>
@@ -26,128 +26,28 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A tile of rows of A in global memory, seen by the threads that copy it to shared memory.
-class RowsOfA {
-public:
-  /// The rows start at `first` and are `distance` elements apart; `rows` of them exist.
-  RowsOfA(const RingShape &shape, const Int64 &first, const Int64 &distance, const Int32 &rows)
-      : shape_(shape), copy_(tiledCopy(shape)), slice_(copy_.get_slice(thread_idx().x)),
-        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.a)),
-        tile_(slice_.partition_S(buffer(shape, first, distance, rows))) {}
-
-  const TiledCopy &tiledCopy() const { return copy_; }
-  /// Loads the tile of a step: rows and columns that do not exist are zeros.
-  void fetch(const Int32 &step, const Tensor &into) const {
-    copy(atom_, tile_, into, {.soffset = step * shape_.tileK});
-  }
-  /// The same for the last step, whose columns may end inside of the tile.
-  void fetchLast(const Tensor &into) const {
-    const int last = shape_.steps() - 1;
-    const std::int64_t columns = shape_.k - static_cast<std::int64_t>(last) * shape_.tileK;
-    if (columns >= shape_.tileK)
-      return fetch(last, into);
-    // A thread's pieces lie in one column of pieces, which is past the end or is not.
-    const Numeric column = thread_idx().x % piecesAcross(shape_) * shape_.form.piece();
-    const Int32 away = select(column < columns, 0, kPastTheEnd / shape_.form.bytes());
-    copy(atom_, make_view(tile_.iter() + away, tile_.layout()), into,
-         {.soffset = Int32(last * shape_.tileK)});
-  }
-
-  /// Bytes from a tile's start to a place that is outside of every tile's buffer.
-  static constexpr int kPastTheEnd = 1 << 30;
-
-private:
-  static int piecesAcross(const RingShape &shape) { return shape.rowBytes() / kPieceBytes; }
-  /// A row is copied by neighbouring threads.
-  static TiledCopy tiledCopy(const RingShape &shape) {
-    const int across = piecesAcross(shape), down = shape.threads() / across,
-              piece = shape.form.piece();
-    return make_tiled_copy(
-        make_copy_atom(UniversalCopy128b(), shape.form.a),
-        make_layout({{across, down}, {1, piece}}, {{down * piece, 1}, {1, down}}),
-        make_tile(down, shape.tileK));
-  }
-  static Tensor buffer(const RingShape &shape, const Int64 &first, const Int64 &distance,
-                       const Int32 &rows) {
-    const int bytes = shape.form.bytes();
-    const Pointer start =
-        Pointer::from_address(first, shape.form.a, AddressSpace::global, kPieceBytes);
-    const Layout layout = make_layout({shape.tileM, shape.tileK}, {Int32(distance.to(i32)), 1});
-    const Int64 end = ((rows - 1).to(i64) * distance + shape.k) * bytes;
-    return rocdl::make_buffer_tensor(make_view(start, layout),
-                                     {.num_records_bytes = end}); // (tileM, tileK)
-  }
-
-  RingShape shape_;
-  TiledCopy copy_;
-  ThrCopy slice_;
-  CopyAtom atom_;
-  Tensor tile_; // (V, m, k)
-};
-
-/// A tile of columns of the product, that is of rows of preshuffled weights.
-class ColumnsOfB {
-public:
-  /// The tile starts at `first`; `blocks` blocks of 16 rows exist from there on.
-  ColumnsOfB(const RingShape &shape, const Preshuffled &weights, const TiledMma &mma,
-             const Int64 &first, const Int32 &blocks)
-      : shape_(shape), atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
-        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread_idx().x)),
-        tile_(slice_.partition_S(buffer(shape, weights, first, blocks))) {}
-
-  /// Loads a part of a step's tile into a fragment of a part.
-  void fetch(const Int32 &step, int part, const Tensor &fragment) const {
-    copy(atom_, tile_(_, _, part), slice_.retile(fragment)(_, _, 0),
-         {.soffset = step * (Preshuffled::kRows * shape_.tileK)});
-  }
-
-private:
-  static Tensor buffer(const RingShape &shape, const Preshuffled &weights, const Int64 &first,
-                       const Int32 &blocks) {
-    const Pointer start =
-        Pointer::from_address(first, shape.form.b, AddressSpace::global, kPieceBytes);
-    const Int64 end = min(blocks, shape.tileN / Preshuffled::kRows).to(i64) *
-                      (weights.rowOfBlocks() * weights.bytes);
-    return rocdl::make_buffer_tensor(
-        make_view(start, preshuffledTile(weights, shape.tileN, shape.tileK)),
-        {.num_records_bytes = end}); // (tileN, tileK)
-  }
-
-  RingShape shape_;
-  CopyAtom atom_;
-  ThrCopy slice_;
-  Tensor tile_; // (V, n, parts)
-};
-
 /// Runs the loop.
 template <class SourceA, class SourceB> class RingARegsB {
 public:
-  RingARegsB(const RingShape &shape, const TiledMma &mma, const SourceA &a, const SourceB &b)
-      : shape_(shape), mma_(mma), a_(a), b_(b), ring_(ring(shape)),
+  RingARegsB(const LoopShape &shape, const TiledMma &mma, const SourceA &a, const SourceB &b,
+             const Sums &sums)
+      : shape_(shape), a_(a), b_(b), sums_(sums), ring_(ring(shape)),
         write_(a.tiledCopy().get_slice(thread_idx().x).partition_D(ring_)),
         fetchedA_(make_fragment_like(write_(_, _, _, 0))),
         atom_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
         slice_(make_tiled_copy_B(atom_, mma).get_slice(thread_idx().x)),
-        read_(slice_.partition_S(ring_)),
-        accumulators_(mma.make_fragment_C({shape.tileN, shape.tileM})) {
-    // The columns of a tile with K as the fastest mode: a piece's registers are neighbours.
-    const int part = shape.form.part();
-    for (int i = 0; i < 2; ++i) {
-      fragmentsA_.push_back(mma.make_fragment_B(make_layout({shape.tileM, part}, {part, 1})));
-      for (int p = 0; p < shape.parts(); ++p)
-        fragmentsB_.push_back(mma.make_fragment_A(make_layout({shape.tileN, part}, {part, 1})));
-    }
-  }
+        read_(slice_.partition_S(ring_)), fragmentsA_(partsOfA(shape, mma, 2)),
+        fragmentsB_(partsOfB(shape, mma, 2 * shape.parts())) {}
 
-  /// Multiplies; the result is (V, n, m), where the V values are neighbours along N.
-  Tensor run() {
+  /// Adds all products to the sums.
+  void run() const {
     const int steps = shape_.steps();
     if (steps == 1)
       a_.fetchLast(fetchedA_);
     else
       a_.fetch(0, fetchedA_);
     fetchB(0, 0, shape_.partsOf(0));
-    accumulators_.fill(0);
+    sums_.start();
     copy(atom_, fetchedA_, write_(_, _, _, 0));
     if (steps > 1)
       fetchA(1);
@@ -168,11 +68,10 @@ public:
       else
         step(k, k % 2, shape_.partsOf(k), following);
     }
-    return accumulators_;
   }
 
 private:
-  static Tensor ring(const RingShape &shape) {
+  static Tensor ring(const LoopShape &shape) {
     const DType dtype = shape.form.a;
     const XorSwizzle swizzle = xorSwizzle(shape.form.bytes(), shape.rowBytes(), ldsBanks(target()));
     return make_view(
@@ -185,8 +84,9 @@ private:
   const Tensor &fragmentA(int stage, int part) const {
     return fragmentsA_[static_cast<std::size_t>((stage * shape_.parts() + part) % 2)];
   }
-  const Tensor &fragmentB(int stage, int part) const {
-    return fragmentsB_[static_cast<std::size_t>(stage * shape_.parts() + part)];
+  const Tensor &fragmentB(int stage, int part, int half) const {
+    return fragmentsB_[static_cast<std::size_t>((stage * shape_.parts() + part) * shape_.halves +
+                                                half)];
   }
   void fetchA(int step) const {
     if (step == shape_.steps() - 1)
@@ -196,19 +96,16 @@ private:
   }
   void fetchB(const Int32 &step, int stage, int parts) const {
     for (int part = 0; part < parts; ++part)
-      b_.fetch(step, part, fragmentB(stage, part));
+      for (int half = 0; half < shape_.halves; ++half)
+        b_.fetch(step, part, half, fragmentB(stage, part, half));
+    sums_.fetch(step, stage, parts, false);
   }
   void read(int stage, int part) const {
     copy(atom_, read_(_, _, part, stage), slice_.retile(fragmentA(stage, part))(_, _, 0));
   }
-  void multiply(int stage, int part) const {
-    GemmOptions options{.order = GemmTraversalOrder::MKN};
-    if (shape_.form.scaled) {
-      options.scale_a.emplace(Int32(0));
-      options.scale_b.emplace(Int32(0));
-    }
-    gemm(mma_, accumulators_, fragmentB(stage, part), fragmentA(stage, part), accumulators_,
-         options);
+  void multiply(int stage, int part, int parts) const {
+    for (int half = 0; half < shape_.halves; ++half)
+      sums_.add(half, stage, part, parts, fragmentB(stage, part, half), fragmentA(stage, part));
   }
 
   /// One step of `parts` parts; the step after it has `following` parts, or 0 if there is none.
@@ -223,7 +120,7 @@ private:
     for (int part = 0; part < parts; ++part) {
       Interleave order;
       if (part == 0 && following)
-        order.add(Kind::vectorMemory, following * shape_.loadsB());
+        order.add(Kind::vectorMemory, following * shape_.loadsB() + sums_.loads(following));
       if (part + 1 < parts) {
         read(stage, part + 1);
         order.add(Kind::ldsRead, shape_.reads());
@@ -238,7 +135,7 @@ private:
         read(next, 0);
         order.then().add(Kind::ldsRead, shape_.reads());
       }
-      multiply(stage, part);
+      multiply(stage, part, parts);
       orders.push_back(order);
     }
     for (const Interleave &order : orders)
@@ -246,17 +143,16 @@ private:
     rocdl::sched_barrier(0);
   }
 
-  RingShape shape_;
-  TiledMma mma_;
+  LoopShape shape_;
   const SourceA &a_;
   const SourceB &b_;
+  const Sums &sums_;
   Tensor ring_;     // (tileM, tileK, 2)
   Tensor write_;    // (V, m, k, 2)
   Tensor fetchedA_; // (V, m, k)
   CopyAtom atom_;
   ThrCopy slice_;
-  Tensor read_;         // (V, m, parts, 2)
-  Tensor accumulators_; // (V, n, m)
+  Tensor read_; // (V, m, parts, 2)
   std::vector<Tensor> fragmentsA_, fragmentsB_;
 };
 

@@ -21,11 +21,13 @@ public:
         (part.to(i64) * m_.to(i64) + row.to(i64)) * shape_.columns() + column.to(i64);
     return {address_ + place * shape_.acc.bytes(), shape_.acc, Int64(shape_.columns())};
   }
-  /// The sums of all parts, of a tile whose columns are those of the workspace.
-  GroupSums total(const TileOfC &tile) const {
+  /// The sums of all parts, of a tile whose columns are those of the workspace from column `from`
+  /// on.
+  GroupSums total(const TileOfC &tile, std::int64_t from) const {
     std::vector<Pointer> buffers;
     for (int part = 0; part < shape_.parts; ++part)
-      buffers.push_back(bufferOf(tile, this->tile(part, tile.firstRow(), tile.firstColumn())));
+      buffers.push_back(
+          bufferOf(tile, this->tile(part, tile.firstRow(), tile.firstColumn() + Int32(from))));
     return [buffers, tile, shape = shape_](int i, int j) {
       const auto load = [&](std::size_t part) {
         const Int32 offset = (tile.row(i) * shape.columns() + tile.column(j)) * shape.acc.bytes();

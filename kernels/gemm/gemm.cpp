@@ -5,6 +5,7 @@
 #include "gemm/gemm_table.h"
 #include "weight/weight_family.h"
 
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -32,10 +33,30 @@ int registersOfLane(const Target &target, int waves) {
   return target.has(Feature::accumulation_registers) ? 512 / ((waves + 3) / 4) : 256;
 }
 
-/// Registers of the sums, of two parts of A, of two steps of B, and of the tile of A on its way.
-int registersOf(const RingShape &shape) {
-  const int sums = shape.tileM / 16 * (shape.tileN / 16 / shape.waves) * shape.form.sums();
-  return sums + 4 * (2 * shape.reads() + 2 * shape.parts() * shape.loadsB() + shape.loadsA());
+/// Registers of the sums, of the parts of A and of B on their way, and of what scales of blocks need.
+int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+  const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
+  const bool ring = config.loop == GemmLoop::ring;
+  const int ofA = ring ? 2 * shape.reads() + shape.loadsA() : 2 * shape.parts() * shape.reads();
+  const int operands = 4 * (ofA + 2 * shape.parts() * shape.loadsB());
+  if (!hasBlockScales(problem))
+    return sums + operands;
+  return 2 * sums + operands +
+         2 * shape.blocksOf(shape.parts()) * (shape.tilesM() + shape.halves * shape.scalesOfHalf());
+}
+/// Whether scales of blocks, if the problem has them, can be used by the tile.
+Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+  if (!hasBlockScales(problem))
+    return {};
+  const int across = shape.tileOfHalf();
+  if (config.tile_k % kScaleBlock)
+    return Support::no("scales of blocks need a tile_k of a multiple of 128");
+  if (kScaleBlock % across && across % kScaleBlock)
+    return Support::no("scales of blocks need columns of c in a tile, here " + text(across) +
+                       ", that divide 128 or that 128 divides");
+  if (kScaleBlock % (16 * shape.waves))
+    return Support::no("scales of blocks need 1, 2, 4 or 8 waves side by side");
+  return {};
 }
 
 GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
@@ -43,6 +64,8 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
           .tile_n = tile.n,
           .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
           .threads = tile.threads,
+          .loop = tile.wavesK ? GemmLoop::registers : GemmLoop::ring,
+          .waves_k = std::max(tile.wavesK, 1),
           .order = order};
 }
 /// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
@@ -55,7 +78,30 @@ TileOrder orderOf(const GemmTile &tile, const Target &target) {
 /// True for a tile that is not mostly past the end of C.
 bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   const auto whole = [](std::int64_t size, int unit) { return (size + unit - 1) / unit * unit; };
-  return tile.m <= whole(m, 16) && tile.n <= whole(problem.n, 64);
+  return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
+}
+
+/// Checks scales of blocks, and gives the distances of scale_a's rows and blocks in elements. Those of
+/// a tile lie in one buffer.
+std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
+                                        const GemmConfig &config, const GemmArgs &args,
+                                        std::int64_t m) {
+  const std::int64_t blocks = scaleBlocks(problem.k);
+  arguments.given(args.scale_a, "scale_a", true);
+  arguments.given(args.scale_b, "scale_b", true);
+  arguments.tensor(*args.scale_a, {"scale_a", problem.scale, 1}, {m, blocks}, 2);
+  arguments.compact(*args.scale_b, {"scale_b", problem.scale, 1}, scaleBlocks(problem.columns()),
+                    blocks);
+  const std::array apart{Arguments::distance(*args.scale_a, 0),
+                         Arguments::distance(*args.scale_a, 1)};
+  for (std::int64_t distance : apart)
+    if (distance < 0) [[unlikely]]
+      arguments.fail("scale_a has a distance of " + text(distance) + "; distances are positive");
+  if ((apart[0] * config.tile_m + apart[1] * blocks) * problem.scale.bytes() >= kMostBufferBytes)
+      [[unlikely]]
+    arguments.fail("scale_a has rows " + text(apart[0]) + " and blocks of k " + text(apart[1]) +
+                   " elements apart; those of a tile span less than 1 GiB");
+  return apart;
 }
 
 GemmConfig splitOf(const GemmConfig &config, int parts) {
@@ -67,8 +113,9 @@ GemmConfig splitOf(const GemmConfig &config, int parts) {
 bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
   const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
                weights = static_cast<double>(problem.k) * problem.b.bytes();
-  return problem.k >= static_cast<std::int64_t>(kStepsOfPart) * config.split_k * config.tile_k &&
-         sums <= kPartsOfWeights * weights;
+  const std::int64_t steps =
+      static_cast<std::int64_t>(kStepsOfPart) * config.split_k * config.waves_k;
+  return problem.k >= steps * config.tile_k && sums <= kPartsOfWeights * weights;
 }
 
 } // namespace
@@ -83,6 +130,19 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!matrixForm(target, problem.a, problem.b, k, k))
     return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
                        std::string(problem.b.name()) + "; " + productTypes(target));
+  if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
+    return Support::no("one operand has scales of blocks; both have them, or none");
+  if (problem.scale != f32 && !(hasBlockScales(problem) && problem.scale == f8E8M0FNU))
+    return Support::no("scales are of type " + std::string(problem.scale.name()) +
+                       "; f32 is supported, and f8E8M0FNU for scales of blocks");
+  if (hasBlockScales(problem) && matrixKind(problem.a) != MatrixKind::float8)
+    return Support::no("scales of blocks belong to 8-bit floats; a is of type " +
+                       std::string(problem.a.name()));
+  if (const int blocks = hasBlockScales(problem) ? kScaleBlock : Preshuffled::kRows;
+      problem.gated && problem.n % blocks)
+    return Support::no(
+        "n is " + text(problem.n) + "; in gated pairs it is a multiple of " + text(blocks) +
+        (hasBlockScales(problem) ? ", the rows of a scale" : ", the rows of a block"));
   return {};
 }
 
@@ -90,6 +150,7 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
                         const Target &target) {
   const int bytes = problem.a.memory_bits() / 8, threads = config.threads,
             lanes = target.wave_size(), waves = threads / lanes;
+  const bool ring = config.loop == GemmLoop::ring;
   const auto no = [&](const std::string &why) {
     return Support::no("tile " + text(config.tile_m) + "x" + text(config.tile_n) + "x" +
                        text(config.tile_k) + " of " + text(threads) + " threads: " + why);
@@ -97,28 +158,40 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (threads < lanes || threads % lanes || threads > target.max_block_size())
     return no("a block is a number of waves of " + text(lanes) + ", up to " +
               text(target.max_block_size()) + " threads");
+  if (config.waves_k < 1 || waves % config.waves_k)
+    return no("waves_k is " + text(config.waves_k) + "; it divides the waves of a block, " +
+              text(waves));
+  if (ring && config.waves_k > 1)
+    return no("waves_k is " + text(config.waves_k) +
+              "; waves share k if operands come straight to registers, GemmLoop::registers");
+  const int sideBySide = waves / config.waves_k, halves = problem.gated ? 2 : 1;
   if (config.split_k < 1 || config.split_k > kMostParts)
     return no("split_k is 1 to " + text(kMostParts));
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
     return no("tile_m is a multiple of 16, up to 256");
-  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * waves))
-    return no("tile_n is a multiple of 16 for each wave, up to 512");
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * sideBySide * halves))
+    return no("tile_n is a multiple of " + text(16 * halves) + " for each wave" +
+              (problem.gated ? ", 16 gates and 16 ups" : "") + ", up to 512");
   const int rowBytes = config.tile_k * bytes;
   if (rowBytes < 64 || rowBytes > 1024 || !std::has_single_bit(static_cast<unsigned>(rowBytes)))
     return no("a row of tile_k elements is a power of two of bytes, from 64 to 1024");
-  if (rowBytes / kPieceBytes > threads || config.tile_m * rowBytes % (threads * kPieceBytes))
+  if (ring &&
+      (rowBytes / kPieceBytes > threads || config.tile_m * rowBytes % (threads * kPieceBytes)))
     return no("the tile of a, " + text(config.tile_m) + " rows of " + text(rowBytes) +
               " bytes, is no multiple of the " + text(threads * kPieceBytes) +
               " bytes that the block loads at a time");
-  const RingShape shape = ringShape(problem, config, *gemmForm(problem, config, target));
-  if (static_cast<std::size_t>(shape.ringBytes()) > target.lds_bytes())
-    return no("two tiles of a take " + text(shape.ringBytes()) +
-              " bytes of LDS, of which there "
-              "are " +
+  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
+  const int lds = ring ? shape.ringBytes() : shape.slicesBytes();
+  if (static_cast<std::size_t>(lds) > target.lds_bytes())
+    return no((ring ? "two tiles of a" : "the sums of the waves that share k") +
+              std::string(" take ") + text(lds) + " bytes of LDS, of which there are " +
               text(static_cast<std::int64_t>(target.lds_bytes())));
-  const int most = registersOfLane(target, waves) - kOtherRegisters;
-  if (registersOf(shape) > most)
-    return no("the fragments take " + text(registersOf(shape)) + " registers of a lane, of which " +
+  if (const Support answer = scalesFit(problem, config, shape); !answer)
+    return no(answer.why);
+  const int most = registersOfLane(target, waves) - kOtherRegisters,
+            needed = registersOf(problem, config, shape);
+  if (needed > most)
+    return no("the fragments take " + text(needed) + " registers of a lane, of which " +
               text(most) + " are free");
   const std::int64_t ofParts = static_cast<std::int64_t>(config.split_k) * config.tile_k;
   if (config.split_k > 1 && problem.k % ofParts)
@@ -134,11 +207,11 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
   std::int64_t tiles = 0;
-  for (const GemmTile &tile : gemmTiles(target)) {
+  for (const GemmTile &tile : gemmTiles(target, rows)) {
     if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
     last = &tile;
-    tiles = (rows + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
+    tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
     if (tiles >= units)
       break;
   }
@@ -154,14 +227,15 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
                                          const Target &target) {
   std::vector<GemmConfig> all;
-  for (const GemmTile &tile : gemmTiles(target))
-    if (fits(tile, problem, std::max<std::int64_t>(m, 1)))
+  const std::int64_t rows = std::max<std::int64_t>(m, 1);
+  for (const GemmTile &tile : gemmTiles(target, rows))
+    if (fits(tile, problem, rows))
       for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
                                      TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
         all.push_back(configOf(problem, tile, order));
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
     for (int split : kSplits)
-      if (worthwhile(problem, splitOf(all[i], split), std::max<std::int64_t>(m, 1)))
+      if (worthwhile(problem, splitOf(all[i], split), rows))
         all.push_back(splitOf(all[i], split));
   return all;
 }
@@ -191,9 +265,15 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     if (arguments.given(tensor, expected.name, needed))
       arguments.vector(*tensor, expected, size);
   };
-  vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
-  vector(args.scale_b, {"scale_b", f32, alignC(n), kGroups}, n, problem.scale_b == Scales::per_row);
-  vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, n, problem.bias);
+  std::array<std::int64_t, 2> apartScales{};
+  if (hasBlockScales(problem)) {
+    apartScales = blockScales(arguments, problem, config, args, m);
+  } else {
+    vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
+    vector(args.scale_b, {"scale_b", f32, alignC(n), kGroups}, problem.columns(),
+           problem.scale_b == Scales::per_row);
+  }
+  vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, problem.columns(), problem.bias);
   if (arguments.given(args.workspace, "workspace", config.split_k > 1))
     arguments.workspace(*args.workspace, workspaceBytes(problem, config, m));
   const auto near = [&](const char *name, std::int64_t apart, DType dtype) {
@@ -216,7 +296,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const int threads = config.threads;
   if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
-                                    address(args.b), address(args.workspace), apartA, rows);
+                                    address(args.b), address(args.scale_a), address(args.scale_b),
+                                    address(args.workspace), apartA, apartScales, rows);
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
         call.where, address(args.workspace), address(args.c), address(args.scale_a),
@@ -224,13 +305,18 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
                                address(args.b), address(args.c), address(args.scale_a),
-                               address(args.scale_b), address(args.bias), apartA, apartC, rows);
+                               address(args.scale_b), address(args.bias), apartA, apartC,
+                               apartScales, rows);
   }
 }
 
 GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                     const Sampler &sampler) {
-  const Extents rows{m}, columns{problem.n};
+  const bool blocks = hasBlockScales(problem);
+  const std::int64_t across = scaleBlocks(problem.k);
+  const Extents rows{m}, columns{problem.columns()},
+      scalesA = blocks ? Extents{m, across} : rows,
+      scalesB = blocks ? Extents{scaleBlocks(problem.columns()), across} : columns;
   const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
                          Role role = Role::input) -> std::optional<TensorArg> {
     if (!needed)
@@ -240,8 +326,8 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
   return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
           .b = sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
-          .scale_a = maybe(problem.scale_a == Scales::per_row, "scale_a", f32, rows),
-          .scale_b = maybe(problem.scale_b == Scales::per_row, "scale_b", f32, columns),
+          .scale_a = maybe(problem.scale_a != Scales::none, "scale_a", problem.scale, scalesA),
+          .scale_b = maybe(problem.scale_b != Scales::none, "scale_b", problem.scale, scalesB),
           .bias = maybe(problem.bias, "bias", problem.c, columns),
           .workspace = maybe(config.split_k > 1, "workspace", u8,
                              Extents{workspaceBytes(problem, config, m)}, Role::workspace)};

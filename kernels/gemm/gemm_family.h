@@ -4,15 +4,21 @@
 #include "frame/family.h"
 #include "gemm/gemm_shape.h"
 
+#include <array>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// a, b, c, scale_a, scale_b, bias; the distances of the rows of a and c; m.
+/// a, b, c, scale_a, scale_b, bias; the distances of the rows of a and c, and of the rows and blocks
+/// of scale_a; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int32_t>
+                            std::int64_t, std::int64_t, std::int64_t, std::array<std::int64_t, 2>,
+                            std::int32_t>
     kGemm{"gemm"};
-/// The sums of parts of K: a, b, workspace; the distance of the rows of a; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>
+/// The sums of parts of K: a, b, scale_a, scale_b, workspace; the distances of the rows of a, and of
+/// the rows and blocks of scale_a; m.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::array<std::int64_t, 2>, std::int32_t>
     kGemmParts{"gemm_parts"};
 /// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,

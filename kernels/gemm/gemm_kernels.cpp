@@ -1,10 +1,16 @@
 // The kernel of products with preshuffled weights.
 #include "blocks/epilogue.h"
+#include "blocks/registers_ab.h"
 #include "blocks/ring_a_regs_b.h"
+#include "blocks/slice_k.h"
 #include "blocks/split_k.h"
 #include "blocks/tile_order.h"
 #include "frame/compile.h"
 #include "gemm/gemm_family.h"
+
+#include <array>
+#include <functional>
+#include <memory>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -22,95 +28,185 @@ struct Place {
     const auto [tileM, tileN] =
         tileOf<Int32>(config.order, split ? Int32(block % tiles) : block, tilesM, tilesN);
     const Int32 row = tileM * config.tile_m;
-    return {tileN, split ? Int32(block / tiles) : Int32(0), row, tileN * config.tile_n,
-            min(m - row, config.tile_m)};
+    return {tileN, split ? Int32(block / tiles) : Int32(0), row,
+            tileN * tileAcross(problem, config), min(m - row, config.tile_m)};
   }
 };
 
-/// The sums of a block's tile over its part of K. Addresses move to its start by 64 bits; inside of
-/// it offsets have 32.
-Tensor sumsOf(const GemmProblem &problem, const GemmConfig &config, const Place &place,
-              const Int64 &a, const Int64 &b, const Int64 &apartA) {
-  const RingShape shape = ringShape(problem, config, *gemmForm(problem, config, target()));
+/// The addresses of what the loop reads, and distances in elements: of the rows of a, and of the
+/// rows and the blocks of K of scale_a.
+struct Operands {
+  Int64 a, b, scaleA, scaleB, apartA;
+  std::array<Int64, 2> apartScales;
+};
+
+/// The scales of blocks of a tile, from the start of its part of K on.
+BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, const Place &place,
+                          const Operands &operands) {
+  const int bytes = problem.scale.memory_bits() / 8;
+  const auto &[rowsApart, blocksApart] = operands.apartScales;
+  const std::int64_t across = scaleBlocks(problem.k);
+  const Int64 part = place.part.to(i64) * (shape.k / kScaleBlock);
+  BlockScales scales{.type = problem.scale,
+                     .a = operands.scaleA +
+                          (place.row.to(i64) * rowsApart + part * blocksApart) * bytes,
+                     .rowsApart = rowsApart,
+                     .blocksApart = blocksApart,
+                     .rows = place.rows,
+                     .b = {},
+                     .blocksLeft = {},
+                     .apartB = across};
+  for (int half = 0; half < shape.halves; ++half) {
+    const Int32 row = place.column / kScaleBlock + half * scaleBlocks(problem.n);
+    scales.b.push_back(operands.scaleB + (row.to(i64) * across + part) * bytes);
+    scales.blocksLeft.push_back(Int32(scaleBlocks(problem.columns())) - row);
+  }
+  return scales;
+}
+std::unique_ptr<Sums> sumsOf(const GemmProblem &problem, const LoopShape &shape,
+                             const TiledMma &mma, const Place &place, const Operands &operands) {
+  if (!hasBlockScales(problem))
+    return std::make_unique<Sums>(shape, mma);
+  return std::make_unique<BlockScaledSums>(shape, mma,
+                                           blockScalesOf(problem, shape, place, operands));
+}
+
+/// Sums up a block's tile over its part of K; `finish` runs in the waves that hold the sums.
+/// Addresses move to the tile's start by 64 bits; inside of it offsets have 32.
+void multiply(const GemmProblem &problem, const GemmConfig &config, const Place &place,
+              const Operands &operands, const std::function<void(const Sums &)> &finish) {
+  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   const Preshuffled weights = weightsOf(problem);
-  const int bytes = shape.form.bytes(), blocksOfTile = config.tile_n / Preshuffled::kRows;
+  const int bytes = shape.form.bytes(), blocksOfTile = shape.tileOfHalf() / Preshuffled::kRows;
   const Int64 part = place.part.to(i64) * (shape.k * bytes);
   const TiledMma mma = weightsFirst(shape.form, shape.waves);
-  const RowsOfA rowsOfA(shape, a + place.row.to(i64) * apartA * bytes + part, apartA, place.rows);
-  const ColumnsOfB columnsOfB(
-      shape, weights, mma,
-      b + place.tileN.to(i64) * (blocksOfTile * weights.rowOfBlocks() * bytes) +
-          part * Preshuffled::kRows,
-      Int32(weights.blocksN()) - place.tileN * blocksOfTile);
-  return RingARegsB(shape, mma, rowsOfA, columnsOfB).run(); // (V, n, m)
+  const Int32 thread =
+      shape.wavesK == 1 ? Int32(thread_idx().x) : Int32(thread_idx().x % shape.threads());
+  const Int64 firstA = operands.a + place.row.to(i64) * operands.apartA * bytes + part;
+  std::vector<Int64> firstB;
+  for (int half = 0; half < shape.halves; ++half) {
+    const Int64 block =
+        place.tileN.to(i64) * blocksOfTile + half * (problem.n / Preshuffled::kRows);
+    firstB.push_back(operands.b + block * (weights.rowOfBlocks() * bytes) +
+                     part * Preshuffled::kRows);
+  }
+  const ColumnsOfB columns(shape, weights, mma, thread, firstB,
+                           Int32(weights.blocksN() / shape.halves) - place.tileN * blocksOfTile);
+  const std::unique_ptr<Sums> sums = sumsOf(problem, shape, mma, place, operands);
+  if (config.loop == GemmLoop::ring) {
+    const RowsOfA rows(shape, firstA, operands.apartA, place.rows);
+    RingARegsB(shape, mma, rows, columns, *sums).run();
+    return finish(*sums);
+  }
+  // The compiler must see that a wave's lanes agree on their step.
+  const Int32 wave(rocdl::readfirstlane(thread_idx().x / shape.threads()));
+  const RowsInRegisters rows(shape, thread % shape.form.lanes, firstA, operands.apartA, place.rows);
+  RegistersAB(shape, mma, wave, rows, columns, *sums).run();
+  withTotal(shape, *sums, wave, thread, [&] { finish(*sums); });
 }
 
 /// The addresses of operands of an epilogue; those that the problem does not have are 0.
 struct Factors {
   Int64 scaleA, scaleB, bias;
 };
+/// What follows the sums of a half of B, but for the activation.
 std::vector<EpilogueStage> stagesOf(const GemmProblem &problem, const TileOfC &tile,
-                                    const Factors &factors) {
+                                    const Factors &factors, int half) {
   std::vector<EpilogueStage> stages;
   if (problem.scale_a == Scales::per_row)
     stages.push_back(scaleRows(tile, factors.scaleA));
   if (problem.scale_b == Scales::per_row)
-    stages.push_back(scaleColumns(tile, factors.scaleB));
+    stages.push_back(scaleColumns(tile, factors.scaleB + half * problem.n * f32.bytes()));
   if (problem.bias)
-    stages.push_back(addToColumns(tile, factors.bias, problem.c));
+    stages.push_back(
+        addToColumns(tile, factors.bias + half * problem.n * problem.c.bytes(), problem.c));
+  return stages;
+}
+/// Finishes a tile of C, given the groups of each half of B.
+void finishTile(const GemmProblem &problem, const TileOfC &tile, const Factors &factors,
+                const std::function<GroupSums(int)> &ofHalf, const TileMemory &c) {
+  std::vector<EpilogueStage> stages = stagesOf(problem, tile, factors, 0);
+  if (problem.gated)
+    return finish(tile,
+                  gatedPairs(problem.activation, {ofHalf(0), stages},
+                             {ofHalf(1), stagesOf(problem, tile, factors, 1)}),
+                  {}, c);
   if (problem.activation != Activation::none)
     stages.push_back(applyActivation(problem.activation));
-  return stages;
+  finish(tile, ofHalf(0), stages, c);
 }
 TileMemory tileInC(const GemmProblem &problem, const Int64 &c, const Int64 &apartC,
                    const Int32 &row, const Int32 &column) {
   return {c + (row.to(i64) * apartC + column.to(i64)) * problem.c.bytes(), problem.c, apartC};
 }
+TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64_t n,
+                const Place &place) {
+  return {target().wave_size(),
+          config.tile_m,
+          tileAcross(problem, config),
+          config.threads / config.waves_k,
+          n,
+          place.row,
+          place.column,
+          place.rows};
+}
 
 const Kernel gemmKernel{
-    kGemm.name(), [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
-                     Int64 apartA, Int64 apartC, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+    kGemm.name(),
+    [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias, Int64 apartA,
+       Int64 apartC, std::array<Int64, 2> apartScales, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
-      const Tensor sums = sumsOf(problem, config, place, a, b, apartA);
-      const TileOfC tile(target().wave_size(), config.tile_m, config.tile_n, config.threads,
-                         problem.n, place.row, place.column, place.rows);
-      finish(tile, groupsOf(*gemmForm(problem, config, target()), sums),
-             stagesOf(problem, tile, {scaleA, scaleB, bias}),
-             tileInC(problem, c, apartC, place.row, place.column));
+      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartScales},
+               [&, &problem = problem, &config = config](const Sums &sums) {
+                 finishTile(
+                     problem, tileOfC(problem, config, problem.n, place), {scaleA, scaleB, bias},
+                     [&](int half) {
+                       return groupsOf(*gemmForm(problem, config, target()), sums.of(half));
+                     },
+                     tileInC(problem, c, apartC, place.row, place.column));
+               });
     }};
 
 const Kernel gemmParts{
-    kGemmParts.name(), [](Int64 a, Int64 b, Int64 workspace, Int64 apartA, Int32 m,
-                          Constexpr<Spec<GemmProblem>> spec) {
+    kGemmParts.name(),
+    [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace, Int64 apartA,
+       std::array<Int64, 2> apartScales, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
-      const Tensor sums = sumsOf(problem, config, place, a, b, apartA);
       const PartsShape parts = partsShape(problem, config);
-      const TileOfC tile(target().wave_size(), config.tile_m, config.tile_n, config.threads,
-                         parts.columns(), place.row, place.column, place.rows);
-      finish(tile, groupsOf(*gemmForm(problem, config, target()), sums), {},
-             PartSums(parts, workspace, m).tile(place.part, place.row, place.column));
+      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartScales},
+               [&, &problem = problem, &config = config](const Sums &sums) {
+                 const TileOfC tile =
+                     tileOfC(problem, config, problem.gated ? problem.n : parts.columns(), place);
+                 for (int half = 0; half < (problem.gated ? 2 : 1); ++half)
+                   finish(tile, groupsOf(*gemmForm(problem, config, target()), sums.of(half)), {},
+                          PartSums(parts, workspace, m)
+                              .tile(place.part, place.row,
+                                    place.column + half * static_cast<int>(problem.n)));
+               });
     }};
 
-const Kernel gemmSum{kGemmSum.name(),
-                     [](Int64 workspace, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
+const Kernel gemmSum{
+    kGemmSum.name(), [](Int64 workspace, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
                         Int64 apartC, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
-                       const auto &[problem, config] = spec.value();
-                       const std::int64_t across = sumTilesAcross(problem);
-                       const Int32 row = block_idx().x / across * kSumTileM,
-                                   column = block_idx().x % across * kSumTileN;
-                       const Int32 rows = min(m - row, kSumTileM);
-                       const PartsShape parts = partsShape(problem, config);
-                       const auto tileOver = [&](std::int64_t n) {
-                         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n,
-                                        row, column, rows);
-                       };
-                       const TileOfC tile = tileOver(problem.n);
-                       finish(tile, PartSums(parts, workspace, m).total(tileOver(parts.columns())),
-                              stagesOf(problem, tile, {scaleA, scaleB, bias}),
-                              tileInC(problem, c, apartC, row, column));
-                     }};
+      const auto &[problem, config] = spec.value();
+      const std::int64_t across = sumTilesAcross(problem);
+      const Int32 row = block_idx().x / across * kSumTileM,
+                  column = block_idx().x % across * kSumTileN;
+      const Int32 rows = min(m - row, kSumTileM);
+      const PartsShape parts = partsShape(problem, config);
+      const auto tileOver = [&](std::int64_t n) {
+        return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, row, column,
+                       rows);
+      };
+      const PartSums sums(parts, workspace, m);
+      const TileOfC inParts = tileOver(problem.gated ? problem.n : parts.columns());
+      finishTile(
+          problem, tileOver(problem.n), {scaleA, scaleB, bias},
+          [&, &problem = problem](int half) { return sums.total(inParts, half * problem.n); },
+          tileInC(problem, c, apartC, row, column));
+    }};
 
 } // namespace
 

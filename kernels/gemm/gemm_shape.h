@@ -1,9 +1,9 @@
 // What a product's problem and configuration mean for its kernel, for the host and the kernel.
 #pragma once
 
+#include "blocks/loop_shape.h"
 #include "blocks/matrix_form.h"
 #include "blocks/preshuffle.h"
-#include "blocks/ring_shape.h"
 #include "blocks/split_k_rules.h"
 
 #include <flydsl/kernels/gemm.h>
@@ -12,7 +12,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline Preshuffled weightsOf(const GemmProblem &problem) {
-  return {problem.n, problem.k, problem.b.memory_bits() / 8};
+  return {problem.columns(), problem.k, problem.b.memory_bits() / 8};
 }
 /// The matrix instruction; none if the target has none for these types and this tile.
 inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const GemmConfig &config,
@@ -20,22 +20,35 @@ inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const Gemm
   return matrixForm(target, problem.a, problem.b, config.tile_k, weightsOf(problem).paddedK());
 }
 /// The loop of a block, over its part of K.
-inline RingShape ringShape(const GemmProblem &problem, const GemmConfig &config,
+inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
                            const MatrixForm &form) {
-  return {form,
-          config.tile_m,
-          config.tile_n,
-          config.tile_k,
-          config.threads / form.lanes,
-          problem.k / config.split_k};
+  return {.form = form,
+          .tileM = config.tile_m,
+          .tileN = config.tile_n,
+          .tileK = config.tile_k,
+          .waves = config.threads / form.lanes / config.waves_k,
+          .k = problem.k / config.split_k,
+          .halves = problem.gated ? 2 : 1,
+          .wavesK = config.waves_k};
+}
+inline bool hasBlockScales(const GemmProblem &problem) {
+  return problem.scale_a == Scales::per_block;
+}
+/// Blocks of K with a scale of their own.
+inline std::int64_t scaleBlocks(std::int64_t size) {
+  return (size + kScaleBlock - 1) / kScaleBlock;
 }
 /// The sums of the parts of K, if there are several.
 inline PartsShape partsShape(const GemmProblem &problem, const GemmConfig &config) {
-  return {config.split_k, problem.n, problem.a == i8 ? i32 : f32};
+  return {config.split_k, problem.columns(), problem.a == i8 ? i32 : f32};
 }
-/// Tiles of C side by side.
+/// Columns of C that a block computes, and tiles of C side by side.
+inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {
+  return problem.gated ? config.tile_n / 2 : config.tile_n;
+}
 inline std::int64_t tilesAcross(const GemmProblem &problem, const GemmConfig &config) {
-  return (problem.n + config.tile_n - 1) / config.tile_n;
+  const int tile = tileAcross(problem, config);
+  return (problem.n + tile - 1) / tile;
 }
 
 /// The tile of the kernel that adds the parts: four or eight neighbours for each thread.

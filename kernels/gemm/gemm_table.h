@@ -14,9 +14,10 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A tile of C, the bytes of a row of A that a step loads, and the threads that share it.
+/// A tile of C, the bytes of a row of A that a step loads, the threads that share it, and how many
+/// of their waves share K; 0: a tile of the ring.
 struct GemmTile {
-  int m, n, bytesK, threads;
+  int m, n, bytesK, threads, wavesK = 0;
 };
 /// From the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
@@ -30,10 +31,18 @@ inline constexpr GemmTile kRdnaTiles[] = {
     {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
     {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
 };
-inline std::span<const GemmTile> gemmTiles(const Target &target) {
+/// Tiles for up to kFewRows rows, where reading the weights is all the work. A wave has a kilobyte or
+/// more of them on its way; narrower tiles are more blocks, of which each reads A.
+inline constexpr int kFewRows = 16;
+inline constexpr GemmTile kCdnaFewRows[] = {
+    {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4}, {16, 32, 256, 512, 8}, {16, 16, 512, 512, 8}};
+inline constexpr GemmTile kRdnaFewRows[] = {
+    {16, 64, 128, 128, 4}, {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
+/// The tiles for m rows of A, from the largest to the smallest.
+inline std::span<const GemmTile> gemmTiles(const Target &target, std::int64_t m) {
   if (target.has(Feature::mfma))
-    return kCdnaTiles;
-  return kRdnaTiles;
+    return m <= kFewRows ? std::span<const GemmTile>(kCdnaFewRows) : kCdnaTiles;
+  return m <= kFewRows ? std::span<const GemmTile>(kRdnaFewRows) : kRdnaTiles;
 }
 
 /// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X,

@@ -15,28 +15,50 @@ namespace kernels {
 enum class Scales : std::uint8_t {
   none,
   per_row, ///< one for each row of A (a token) or of B (an output channel)
+  /// One for each 128 elements of a row of A, and for each 128 rows by 128 elements of B, as models
+  /// ship them whose weights are 8-bit floats. Both operands have them, or none.
+  per_block,
 };
 
 /// c[i, j] = act(scale_a[i] * scale_b[j] * sum_k a[i, k] * b[j, k] + bias[j]), summed in f32, or
 /// exactly in i32 if a and b are i8. The weights b are prepared; see WeightProblem.
+///
+/// Scales of blocks are inside of the sum: sum_k scale_a[i, k / 128] * scale_b[j / 128, k / 128] *
+/// a[i, k] * b[j, k].
+///
+/// Gated: b has 2 n rows, those of n gates and then those of n ups, and so have scale_b and bias.
+/// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
 struct FLYDSL_API GemmProblem {
   DType a = f16, b = f16; ///< f16, bf16, i8, or the target's 8-bit floats, which may be mixed
   DType c = f16;          ///< f32, f16 or bf16
-  std::int64_t n = 0;     ///< rows of b: columns of c
+  std::int64_t n = 0;     ///< columns of c; rows of b, of which gated pairs have twice as many
   std::int64_t k = 0;     ///< columns of a and b; a row of them is a multiple of 16 bytes
   Scales scale_a = Scales::none, scale_b = Scales::none;
-  bool bias = false; ///< a vector of n elements of type c is added
+  DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  bool bias = false; ///< a vector of elements of type c, one for each row of b, is added
   Activation activation = Activation::none;
+  bool gated = false; ///< n is a multiple of 16; of 128 with scales of blocks
+  /// Rows of b.
+  std::int64_t columns() const { return gated ? 2 * n : n; }
   /// The weights b.
-  WeightProblem weight() const { return {b, n, k}; }
+  WeightProblem weight() const { return {b, columns(), k}; }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
+};
+
+/// How operands come to the matrix instructions.
+enum class GemmLoop : std::uint8_t {
+  ring,      ///< a through a ring of two tiles in shared memory, b straight into registers
+  registers, ///< both straight into registers: for few rows, where reading b is all the work
 };
 
 /// How a product is shared among blocks and waves.
 struct FLYDSL_API GemmConfig {
-  int tile_m = 128, tile_n = 128; ///< the tile of c that a block computes
-  int tile_k = 64;                ///< elements of k that are loaded together
-  int threads = 256;              ///< of a block: waves, which lie side by side along n
+  int tile_m = 128, tile_n = 128; ///< rows of a and rows of b of a block
+  int tile_k = 64;                ///< elements of k that a wave loads together
+  int threads = 256;              ///< of a block
+  GemmLoop loop = GemmLoop::ring;
+  /// Waves of a block that share k, with GemmLoop::registers; the others lie side by side along n.
+  int waves_k = 1;
   /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, and a
   /// second kernel adds them, always in the same order. K is a multiple of split_k * tile_k then.
   int split_k = 1;
@@ -46,12 +68,15 @@ struct FLYDSL_API GemmConfig {
 
 /// The tensors of a call; those that the problem does not have are left out. Rows of a start at
 /// multiples of 16 bytes; rows of c at multiples of 4 elements, or of 2 or 1 if no more divide n.
+/// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n.
 struct FLYDSL_API GemmArgs {
   TensorArg a;                                         ///< (m, k), contiguous rows
   TensorArg b;                                         ///< prepared weights, as a vector
   TensorArg c;                                         ///< (m, n), contiguous rows
-  std::optional<TensorArg> scale_a = {}, scale_b = {}; ///< (m) and (n), f32
-  std::optional<TensorArg> bias = {};                  ///< (n)
+  /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
+  /// with contiguous rows; quotients are rounded up.
+  std::optional<TensorArg> scale_a = {}, scale_b = {};
+  std::optional<TensorArg> bias = {}; ///< (n)
   /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0.
   std::optional<TensorArg> workspace = {};
 };

@@ -1,4 +1,4 @@
-// The sizes of the main loop of ring_a_regs_b.h. No compiler is needed to ask.
+// The sizes of a product's main loop. No compiler is needed to ask.
 #pragma once
 
 #include "blocks/matrix_form.h"
@@ -8,14 +8,23 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What the loop is traced for.
-struct RingShape {
+/// The elements of K that share a scale, and the rows of B that do.
+inline constexpr int kScaleBlock = 128;
+
+/// What a loop is traced for.
+struct LoopShape {
   MatrixForm form;
   int tileM, tileN, tileK;
   int waves;      ///< side by side along N
   std::int64_t k; ///< columns of A
+  /// 2: a tile has columns from two halves of B, tileN / 2 of each, which belong together.
+  int halves = 1;
+  int wavesK = 1; ///< that share K: each takes every wavesK-th step
 
+  /// Threads of the waves that multiply the same step.
   int threads() const { return waves * form.lanes; }
+  /// Columns of a tile in a half of B.
+  int tileOfHalf() const { return tileN / halves; }
   int steps() const { return static_cast<int>((k + tileK - 1) / tileK); }
   int parts() const { return tileK / form.part(); }
   /// The parts of a step, of which the last step may have fewer.
@@ -26,12 +35,23 @@ struct RingShape {
   /// Bytes of a row of A's tile, and of the ring.
   int rowBytes() const { return tileK * form.bytes(); }
   int ringBytes() const { return 2 * tileM * rowBytes(); }
+  /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
+  int slicesBytes() const { return (wavesK - 1) * tileM * tileN * 4; }
   /// Loads of 16 bytes a thread for a tile of A, and for a part of a tile of B.
   int loadsA() const { return tileM * rowBytes() / kPieceBytes / threads(); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.
   int reads() const { return tileM / 16 * form.part() / form.granule(); }
   int products() const { return tileM / 16 * (tileN / waves / 16) * form.products(); }
+  /// Tiles of 16 x 16 of a wave: rows of them, and columns in a half of B.
+  int tilesM() const { return tileM / 16; }
+  int tilesOfHalf() const { return tileOfHalf() / waves / 16; }
+
+  /// Parts of a block of K with a scale of its own, and such blocks of so many parts.
+  int partsOfBlock() const { return kScaleBlock / form.part(); }
+  int blocksOf(int parts) const { return (parts + partsOfBlock() - 1) / partsOfBlock(); }
+  /// Scales of B for a step of one block of K: of a tile's columns in a half.
+  int scalesOfHalf() const { return tileOfHalf() > kScaleBlock ? tileOfHalf() / kScaleBlock : 1; }
 };
 
 } // namespace kernels::impl

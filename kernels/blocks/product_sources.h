@@ -1,0 +1,182 @@
+// The operands of a product's main loop in global memory.
+#pragma once
+
+#include "blocks/groups.h"
+#include "blocks/loop_shape.h"
+#include "blocks/operand.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Bytes from a tile's start to a place that is outside of every tile's buffer.
+inline constexpr int kPastTheEnd = 1 << 30;
+
+/// Registers for parts of a tile of A, and of both halves of one of B. K is the fastest mode: the
+/// registers of a piece are neighbours.
+inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma, int count) {
+  std::vector<Tensor> fragments;
+  const int part = shape.form.part();
+  for (int i = 0; i < count; ++i)
+    fragments.push_back(mma.make_fragment_B(make_layout({shape.tileM, part}, {part, 1})));
+  return fragments;
+}
+inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma, int count) {
+  std::vector<Tensor> fragments;
+  const int part = shape.form.part();
+  for (int i = 0; i < count * shape.halves; ++i)
+    fragments.push_back(mma.make_fragment_A(make_layout({shape.tileOfHalf(), part}, {part, 1})));
+  return fragments;
+}
+
+/// Rows of A in global memory: tileM of them, of which `rows` exist, `distance` elements apart.
+inline Tensor rowsOfA(const LoopShape &shape, const Int64 &first, const Int64 &distance,
+                      const Int32 &rows) {
+  const int bytes = shape.form.bytes();
+  const Pointer start =
+      Pointer::from_address(first, shape.form.a, AddressSpace::global, kPieceBytes);
+  const Layout layout = make_layout({shape.tileM, shape.tileK}, {Int32(distance.to(i32)), 1});
+  const Int64 end = ((rows - 1).to(i64) * distance + shape.k) * bytes;
+  return rocdl::make_buffer_tensor(make_view(start, layout),
+                                   {.num_records_bytes = end}); // (tileM, tileK)
+}
+
+/// A tile of rows of A in global memory, seen by the threads that copy it to shared memory.
+class RowsOfA {
+public:
+  /// The rows start at `first` and are `distance` elements apart; `rows` of them exist.
+  RowsOfA(const LoopShape &shape, const Int64 &first, const Int64 &distance, const Int32 &rows)
+      : shape_(shape), copy_(tiledCopy(shape)), slice_(copy_.get_slice(thread_idx().x)),
+        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.a)),
+        tile_(slice_.partition_S(rowsOfA(shape, first, distance, rows))) {}
+
+  const TiledCopy &tiledCopy() const { return copy_; }
+  /// Loads the tile of a step: rows and columns that do not exist are zeros.
+  void fetch(const Int32 &step, const Tensor &into) const {
+    copy(atom_, tile_, into, {.soffset = step * shape_.tileK});
+  }
+  /// The same for the last step, whose columns may end inside of the tile.
+  void fetchLast(const Tensor &into) const {
+    const int last = shape_.steps() - 1;
+    const std::int64_t columns = shape_.k - static_cast<std::int64_t>(last) * shape_.tileK;
+    if (columns >= shape_.tileK)
+      return fetch(last, into);
+    // A thread's pieces lie in one column of pieces, which is past the end or is not.
+    const Numeric column = thread_idx().x % piecesAcross(shape_) * shape_.form.piece();
+    const Int32 away = select(column < columns, 0, kPastTheEnd / shape_.form.bytes());
+    copy(atom_, make_view(tile_.iter() + away, tile_.layout()), into,
+         {.soffset = Int32(last * shape_.tileK)});
+  }
+
+private:
+  static int piecesAcross(const LoopShape &shape) { return shape.rowBytes() / kPieceBytes; }
+  /// A row is copied by neighbouring threads.
+  static TiledCopy tiledCopy(const LoopShape &shape) {
+    const int across = piecesAcross(shape), down = shape.threads() / across,
+              piece = shape.form.piece();
+    return make_tiled_copy(
+        make_copy_atom(UniversalCopy128b(), shape.form.a),
+        make_layout({{across, down}, {1, piece}}, {{down * piece, 1}, {1, down}}),
+        make_tile(down, shape.tileK));
+  }
+
+  LoopShape shape_;
+  TiledCopy copy_;
+  ThrCopy slice_;
+  CopyAtom atom_;
+  Tensor tile_; // (V, m, k)
+};
+
+/// The same, seen by lanes that load them straight into the registers of their instructions.
+class RowsInRegisters {
+public:
+  /// `lane` is that of the wave.
+  RowsInRegisters(const LoopShape &shape, const Int32 &lane, const Int64 &first,
+                  const Int64 &distance, const Int32 &rows)
+      : shape_(shape), buffer_(rowsOfA(shape, first, distance, rows).iter()),
+        column_(lane / 16 % shape.form.across * shape.form.piece()) {
+    const Int32 apart(distance.to(i32));
+    for (int i = 0; i < shape.tilesM(); ++i)
+      rows_.push_back(Int32(((lane % 16 + 16 * i) * apart + column_) * shape.form.bytes()));
+  }
+
+  /// Loads a part of a step. `guarded`: columns past the end of K are zeros; otherwise all of the
+  /// part exists.
+  void fetch(const Int32 &step, int part, bool guarded, const Tensor &into) const {
+    const MatrixForm &form = shape_.form;
+    for (int i = 0; i < shape_.tilesM(); ++i) {
+      const auto load = [&](int piece) {
+        const int column = part * form.part() + piece * form.granule();
+        const Int32 offset = rows_[static_cast<std::size_t>(i)] + column * form.bytes();
+        const Boolean inside =
+            step * shape_.tileK + column_ + column < static_cast<std::int32_t>(shape_.k);
+        return rocdl::raw_buffer_load(
+            buffer_, guarded ? Int32(select(inside, offset, kPastTheEnd)) : offset, i32,
+            kPieceBytes / 4, {.soffset = step * (shape_.tileK * form.bytes())});
+      };
+      // A lane holds one piece of each granule of a part, of which there are one or two.
+      const Vector first = load(0);
+      into(_, i, _).store(
+          (form.part() > form.granule() ? joined(first, load(1)) : first).bitcast(form.a));
+    }
+  }
+
+private:
+  LoopShape shape_;
+  Pointer buffer_;
+  Int32 column_;
+  std::vector<Int32> rows_; // byte offsets of the lane's rows
+};
+
+/// A tile of columns of the product, that is of rows of preshuffled weights.
+class ColumnsOfB {
+public:
+  /// `thread` counts those of the waves side by side. In each half of B the tile starts at an
+  /// address; `blocks` blocks of 16 rows exist from there on.
+  ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
+             const Int32 &thread, const std::vector<Int64> &first, const Int32 &blocks)
+      : shape_(shape), paddedK_(weights.paddedK()),
+        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
+        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)) {
+    for (const Int64 &address : first)
+      tiles_.push_back(slice_.partition_S(buffer(shape, weights, address, blocks)));
+  }
+
+  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of K are
+  /// zeros.
+  void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
+             bool guarded = false) const {
+    const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
+    const Int32 away = select(step * shape_.tileK + part * shape_.form.part() <
+                                  static_cast<std::int32_t>(paddedK_),
+                              0, kPastTheEnd / shape_.form.bytes());
+    const Tensor from = guarded ? make_view(tile.iter() + away, tile.layout()) : tile;
+    copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),
+         {.soffset = step * (Preshuffled::kRows * shape_.tileK)});
+  }
+
+private:
+  static Tensor buffer(const LoopShape &shape, const Preshuffled &weights, const Int64 &first,
+                       const Int32 &blocks) {
+    const Pointer start =
+        Pointer::from_address(first, shape.form.b, AddressSpace::global, kPieceBytes);
+    const Int64 end = min(blocks, shape.tileOfHalf() / Preshuffled::kRows).to(i64) *
+                      (weights.rowOfBlocks() * weights.bytes);
+    return rocdl::make_buffer_tensor(
+        make_view(start, preshuffledTile(weights, shape.tileOfHalf(), shape.tileK)),
+        {.num_records_bytes = end}); // (tileOfHalf, tileK)
+  }
+
+  LoopShape shape_;
+  std::int64_t paddedK_;
+  CopyAtom atom_;
+  ThrCopy slice_;
+  std::vector<Tensor> tiles_; // (V, n, parts) of each half
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

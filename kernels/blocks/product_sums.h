@@ -1,0 +1,202 @@
+// The sums of a product's main loop, and how the products of a part of K are added to them.
+//
+// Sums adds them as they are. BlockScaledSums multiplies those of each 128 elements of K by the scales
+// of that block: of A for each row, of B for 128 of its rows. The instruction of gfx950 that takes
+// scales as exponents does so itself; elsewhere the products of a block are summed on their own, and
+// multiplied and added in f32.
+#pragma once
+
+#include "blocks/loop_shape.h"
+#include "blocks/product_sources.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Products that need no scales.
+class Sums {
+public:
+  Sums(const LoopShape &shape, const TiledMma &mma) : shape_(shape), mma_(mma) {
+    for (int half = 0; half < shape.halves; ++half)
+      of_.push_back(fragment());
+  }
+  virtual ~Sums() = default;
+  Sums(const Sums &) = delete;
+
+  void start() const {
+    for (const Tensor &sums : of_)
+      sums.fill(0);
+  }
+  /// Loads what the products of a step's parts need beside the operands, into one of two stages.
+  /// `guarded`: parts past the end of K are zeros; otherwise all exist.
+  virtual void fetch(const Int32 &step, int stage, int parts, bool guarded) const {}
+  /// The loads of it for each thread.
+  virtual int loads(int parts) const { return 0; }
+  /// Adds the products of one part of `parts` of a step.
+  virtual void add(int half, int stage, int part, int parts, const Tensor &b,
+                   const Tensor &a) const {
+    multiply(of(half), b, a);
+  }
+  /// (V, n, m): V values are neighbours along N.
+  const Tensor &of(int half) const { return of_[static_cast<std::size_t>(half)]; }
+
+protected:
+  const LoopShape &shape() const { return shape_; }
+  const TiledMma &mma() const { return mma_; }
+  Tensor fragment() const { return mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); }
+  void multiply(const Tensor &sums, const Tensor &b, const Tensor &a) const {
+    GemmOptions options{.order = GemmTraversalOrder::MKN};
+    if (shape_.form.scaled) {
+      options.scale_a.emplace(Int32(0));
+      options.scale_b.emplace(Int32(0));
+    }
+    gemm(mma_, sums, b, a, sums, options);
+  }
+
+private:
+  LoopShape shape_;
+  TiledMma mma_;
+  std::vector<Tensor> of_;
+};
+
+/// The scales of a block's tile in global memory: f32, or exponents as bytes.
+struct BlockScales {
+  DType type;
+  Int64 a;                       ///< the address of those of the tile's first row
+  Int64 rowsApart, blocksApart;  ///< of A, elements
+  Int32 rows;                    ///< of the tile that exist
+  std::vector<Int64> b;          ///< the address of those of the tile's columns in each half
+  std::vector<Int32> blocksLeft; ///< rows of scales of B that exist from there on
+  std::int64_t apartB;           ///< the distance of rows of scales of B, elements
+};
+
+class BlockScaledSums final : public Sums {
+public:
+  BlockScaledSums(const LoopShape &shape, const TiledMma &mma, const BlockScales &scales)
+      : Sums(shape, mma), scales_(scales), bytes_(scales.type.memory_bits() / 8),
+        bufferA_(buffer(scales.a, (scales.rows - 1).to(i64) * scales.rowsApart +
+                                      scales.blocksApart * (blocks() - 1) + 1)),
+        blocksApart_((scales.blocksApart * bytes_).to(i32)) {
+    const Int32 apart((scales.rowsApart * bytes_).to(i32)), lane = thread_idx().x % 16;
+    for (int i = 0; i < shape.tilesM(); ++i)
+      rows_.push_back(Int32(min(lane + 16 * i, scales.rows - 1) * apart));
+    for (int half = 0; half < shape.halves; ++half) {
+      buffersB_.push_back(
+          buffer(scales.b[at(half)],
+                 (scales.blocksLeft[at(half)] - 1).to(i64) * scales.apartB + blocks()));
+      products_.push_back(fragment());
+    }
+    const int count = shape.blocksOf(shape.parts());
+    for (int stage = 0; stage < 2; ++stage) {
+      ofA_.push_back(
+          make_rmem_tensor(make_layout({shape.tilesM(), count}, {1, shape.tilesM()}), raw()));
+      const int columns = shape.halves * shape.scalesOfHalf();
+      ofB_.push_back(make_rmem_tensor(make_layout({columns, count}, {1, columns}), raw()));
+    }
+  }
+
+  int loads(int parts) const override {
+    return shape().blocksOf(parts) * (shape().tilesM() + shape().halves * shape().scalesOfHalf());
+  }
+  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
+    const Tensor &ofA = ofA_[at(stage)], &ofB = ofB_[at(stage)];
+    for (int block = 0; block < shape().blocksOf(parts); ++block) {
+      const Int32 number = step * (shape().tileK / kScaleBlock) + block;
+      const auto inside = [&](const Int32 &offset) {
+        return guarded ? Int32(select(number < static_cast<std::int32_t>(blocks()), offset,
+                                      kPastTheEnd))
+                       : offset;
+      };
+      for (int i = 0; i < shape().tilesM(); ++i)
+        ofA(i, block) = load(bufferA_, inside(rows_[at(i)]), number * blocksApart_);
+      for (int half = 0; half < shape().halves; ++half)
+        for (int n = 0; n < shape().scalesOfHalf(); ++n)
+          ofB(half * shape().scalesOfHalf() + n, block) =
+              load(buffersB_[at(half)],
+                   inside(Int32(static_cast<std::int32_t>(n * scales_.apartB * bytes_))),
+                   number * bytes_);
+    }
+  }
+  void add(int half, int stage, int part, int parts, const Tensor &b,
+           const Tensor &a) const override {
+    const int block = part / shape().partsOfBlock(), inBlock = part % shape().partsOfBlock();
+    if (byInstruction())
+      return multiplyScaled(half, stage, block, b, a);
+    const Tensor &products = products_[at(half)];
+    if (inBlock == 0)
+      products.fill(0);
+    multiply(products, b, a);
+    if (inBlock == shape().partsOfBlock() - 1 || part == parts - 1)
+      addScaled(half, stage, block, products);
+  }
+
+private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  /// Whether the matrix instruction takes the scales: a part is a block then.
+  bool byInstruction() const { return shape().form.scaled && scales_.type == f8E8M0FNU; }
+  /// Blocks of K.
+  std::int64_t blocks() const { return (shape().k + kScaleBlock - 1) / kScaleBlock; }
+  /// The type of scales in registers, which stay as they were loaded until they are needed.
+  DType raw() const { return scales_.type == f32 ? f32 : i32; }
+  Pointer buffer(const Int64 &address, const Int64 &elements) const {
+    return rocdl::make_buffer_ptr(
+        Pointer::from_address(address, scales_.type == f32 ? f32 : u8, AddressSpace::global),
+        {.num_records_bytes = Int64(elements * bytes_)});
+  }
+  Numeric load(const Pointer &buffer, const Int32 &offset, const Int32 &soffset) const {
+    const rocdl::RawBuffer options{.soffset = soffset};
+    if (scales_.type == f32)
+      return rocdl::raw_buffer_load(buffer, offset, f32, options);
+    return rocdl::raw_buffer_load(buffer, offset, u8, options).to(i32);
+  }
+  Numeric scaleOfA(int stage, int i, int block) const { return ofA_[at(stage)](i, block); }
+  /// The number of the scale of B of a column of tiles. Waves lie side by side, so that columns of
+  /// tiles are `16 * waves` apart, which divides 128.
+  int scaleNumber(int j) const { return j * 16 * shape().waves / kScaleBlock; }
+  Numeric scaleOfB(int half, int stage, int number, int block) const {
+    return ofB_[at(stage)](half * shape().scalesOfHalf() + number, block);
+  }
+  /// A scale in f32.
+  Numeric factor(const Numeric &scale) const {
+    return scales_.type == f32 ? scale : scale.to(u8).bitcast(f8E8M0FNU).to(f32);
+  }
+  void addScaled(int half, int stage, int block, const Tensor &products) const {
+    const FastMathScope contracted(FastMath::contract);
+    for (int i = 0; i < shape().tilesM(); ++i) {
+      const Numeric ofA = factor(scaleOfA(stage, i, block));
+      std::vector<Numeric> factors;
+      for (int n = 0; n < shape().scalesOfHalf(); ++n)
+        factors.push_back(ofA * factor(scaleOfB(half, stage, n, block)));
+      for (int j = 0; j < shape().tilesOfHalf(); ++j) {
+        const Tensor sums = of(half)(_, j, i);
+        sums.store(sums.load() + products(_, j, i).load() * factors[at(scaleNumber(j))]);
+      }
+    }
+  }
+  void multiplyScaled(int half, int stage, int block, const Tensor &b, const Tensor &a) const {
+    for (int j = 0; j < shape().tilesOfHalf(); ++j)
+      for (int i = 0; i < shape().tilesM(); ++i) {
+        const MmaAtom atom = matrixAtom(shape().form)
+                                 .set_value("scale_a", scaleOfB(half, stage, scaleNumber(j), block))
+                                 .set_value("scale_b", scaleOfA(stage, i, block));
+        const Tensor sums = of(half)(_, j, i);
+        mma_atom_call(atom, sums, b(_, j, 0), a(_, i, 0), sums);
+      }
+  }
+
+  BlockScales scales_;
+  int bytes_;
+  Pointer bufferA_;
+  Int32 blocksApart_;
+  std::vector<Int32> rows_; // byte offsets of the rows' scales
+  std::vector<Pointer> buffersB_;
+  std::vector<Tensor> products_;  // of a block of K, for each half
+  std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each stage
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,85 @@
+// The main loop of products with so few rows of A that reading B is all the work: each wave loads its
+// parts of both operands straight into registers, without shared memory and barriers. The waves of a
+// block share K; their sums are added at the end, in shared memory, always in the same order.
+//
+// Wave w of W takes the steps w, w + W and so on, so that the waves together read B from front to
+// back. The operands of a step are fetched while the step before it is multiplied.
+#pragma once
+
+#include "blocks/product_sources.h"
+#include "blocks/product_sums.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+class RegistersAB {
+public:
+  /// `wave` is the number of the wave among those that share K.
+  RegistersAB(const LoopShape &shape, const TiledMma &mma, const Int32 &wave,
+              const RowsInRegisters &a, const ColumnsOfB &b, const Sums &sums)
+      : shape_(shape), wave_(wave), a_(a), b_(b), sums_(sums),
+        fragmentsA_(partsOfA(shape, mma, 2 * shape.parts())),
+        fragmentsB_(partsOfB(shape, mma, 2 * shape.parts())) {}
+
+  /// Adds the products of the wave's steps to its sums.
+  void run() const {
+    const int rounds = (shape_.steps() + shape_.wavesK - 1) / shape_.wavesK;
+    // Rounds in which every wave has all of a step.
+    const int whole = static_cast<int>(shape_.k / shape_.tileK / shape_.wavesK);
+    sums_.start();
+    fetch(0, 0, whole < 1);
+    // The loop runs pairs of rounds after which two whole ones follow.
+    const int looped = whole > 2 ? (whole - 1) / 2 * 2 : 0;
+    if (looped)
+      for (Int32 round : range(0, looped, 2)) {
+        fetch(round + 1, 1, false);
+        multiply(0);
+        fetch(round + 2, 0, false);
+        multiply(1);
+      }
+    for (int round = looped; round < rounds; ++round) {
+      if (round + 1 < rounds)
+        fetch(round + 1, (round + 1) % 2, round + 1 >= whole);
+      multiply(round % 2);
+    }
+  }
+
+private:
+  void fetch(const Int32 &round, int stage, bool guarded) const {
+    const Int32 step = round * shape_.wavesK + wave_;
+    for (int part = 0; part < shape_.parts(); ++part) {
+      for (int half = 0; half < shape_.halves; ++half)
+        b_.fetch(step, part, half, fragmentB(stage, part, half), guarded);
+      a_.fetch(step, part, guarded, fragmentA(stage, part));
+    }
+    sums_.fetch(step, stage, shape_.parts(), guarded);
+  }
+  void multiply(int stage) const {
+    for (int part = 0; part < shape_.parts(); ++part)
+      for (int half = 0; half < shape_.halves; ++half)
+        sums_.add(half, stage, part, shape_.parts(), fragmentB(stage, part, half),
+                  fragmentA(stage, part));
+  }
+  const Tensor &fragmentA(int stage, int part) const {
+    return fragmentsA_[static_cast<std::size_t>(stage * shape_.parts() + part)];
+  }
+  const Tensor &fragmentB(int stage, int part, int half) const {
+    return fragmentsB_[static_cast<std::size_t>((stage * shape_.parts() + part) * shape_.halves +
+                                                half)];
+  }
+
+  LoopShape shape_;
+  Int32 wave_;
+  const RowsInRegisters &a_;
+  const ColumnsOfB &b_;
+  const Sums &sums_;
+  std::vector<Tensor> fragmentsA_, fragmentsB_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,56 @@
+// The end of a product whose K is shared by the waves of a block: their sums are added in shared
+// memory, always in the same order.
+#pragma once
+
+#include "blocks/product_sums.h"
+
+#include <flydsl/flydsl.h>
+
+#include <functional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Runs `finish` in the waves that hold the total: all, or the first of those that share K. `wave` is
+/// the number of a wave among these, `thread` that of a thread among the waves side by side.
+inline void withTotal(const LoopShape &shape, const Sums &sums, const Int32 &wave,
+                      const Int32 &thread, const std::function<void()> &finish) {
+  if (shape.wavesK == 1)
+    return finish();
+  // Groups of four values of all threads follow one another, so that lanes meet no bank twice.
+  const int quads = shape.form.sums() / 4,
+            groups = shape.halves * shape.tilesOfHalf() * shape.tilesM(),
+            group = 4 * shape.threads();
+  const Tensor shared =
+      make_view(SharedAllocator().allocate(shape.slicesBytes(), kPieceBytes).recast(shape.form.acc),
+                make_layout({4, shape.threads(), quads, groups, shape.wavesK - 1},
+                            {1, 4, group, group * quads, group * quads * groups}));
+  const auto load = [&](int number, int other) {
+    const auto quad = [&](int at) { return shared(_, thread, at, number, other).load(); };
+    return quads == 1 ? quad(0) : joined(quad(0), quad(1));
+  };
+  const auto each = [&](const std::function<void(const Tensor &, int)> &body) {
+    int number = 0;
+    for (int half = 0; half < shape.halves; ++half)
+      for (int j = 0; j < shape.tilesOfHalf(); ++j)
+        for (int i = 0; i < shape.tilesM(); ++i)
+          body(sums.of(half)(_, j, i), number++);
+  };
+  if_(wave > 0, [&] {
+    each([&](const Tensor &own, int number) {
+      for (int quad = 0; quad < quads; ++quad)
+        shared(_, thread, quad, number, wave - 1).store(part(own.load(), 4 * quad, 4));
+    });
+  });
+  gpu::barrier();
+  if_(wave == 0, [&] {
+    each([&](const Tensor &own, int number) {
+      for (int other = 0; other < shape.wavesK - 1; ++other)
+        own.store(own.load() + load(number, other));
+    });
+    finish();
+  });
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,190 @@
+// The configurations of products, and the code that they give.
+#include "support/hot_loop.h"
+#include "support/product.h"
+
+using namespace kernel_tests;
+
+TEST_CASE("the hot loop of a product has the instructions that it needs") {
+  // For a step: instructions of K / k by tiles of 16 x 16; a read of LDS and a load of weights for
+  // 16 rows by as many pieces of 16 bytes as lanes share a row; loads and writes of A of 16 bytes a
+  // thread. A round has two steps. Sample 04 and FlyDSL's kernel have the same numbers for f16 with
+  // 128x128x64.
+  struct Case {
+    const char *target;
+    fx::DType type;
+    GemmConfig config;
+    int k;          // of the instruction
+    int across = 4; // lanes that share a row
+  };
+  for (const Case &c : std::initializer_list<Case>{
+           {"gfx942", fx::f16, {.tile_m = 128, .tile_n = 128, .tile_k = 64}, 16},
+           {"gfx90a", fx::bf16, {.tile_m = 128, .tile_n = 128, .tile_k = 64}, 16},
+           {"gfx950", fx::bf16, {.tile_m = 128, .tile_n = 256, .tile_k = 64}, 32},
+           {"gfx942", fx::f8E4M3FNUZ, {.tile_m = 64, .tile_n = 256, .tile_k = 128}, 32},
+           {"gfx942", fx::i8, {.tile_m = 64, .tile_n = 256, .tile_k = 128}, 32},
+           {"gfx950", fx::f8E4M3FN, {.tile_m = 128, .tile_n = 256, .tile_k = 128}, 128},
+           {"gfx950", fx::i8, {.tile_m = 16, .tile_n = 64, .tile_k = 512}, 64},
+           {"gfx1100", fx::f16, {.tile_m = 64, .tile_n = 128, .tile_k = 32, .threads = 128}, 16, 1},
+           {"gfx1201",
+            fx::bf16,
+            {.tile_m = 64, .tile_n = 128, .tile_k = 32, .threads = 128},
+            16,
+            2},
+           {"gfx1201",
+            fx::f8E4M3FN,
+            {.tile_m = 64, .tile_n = 128, .tile_k = 64, .threads = 128},
+            16,
+            2}}) {
+    const GemmProblem problem{.a = c.type,
+                              .b = c.type,
+                              .c = fx::bf16,
+                              .n = 1024,
+                              .k = 8192,
+                              .scale_a = Scales::per_row,
+                              .scale_b = Scales::per_row,
+                              .bias = true,
+                              .activation = Activation::silu};
+    const fk::GemmPlan plan(problem, c.config, fx::Target::parse(c.target));
+    const std::vector<fx::Executable> codes = plan.executables();
+    REQUIRE(codes.size() == 1);
+    const HotLoop loop = hotLoop(codes[0]);
+    const int tileM = c.config.tile_m, tileN = c.config.tile_n, tileK = c.config.tile_k,
+              threads = c.config.threads;
+    const int bytes = tileK * c.type.bytes();
+    INFO(codes[0].name() << " for " << c.target << "\n" << codes[0].summary() << loop.str());
+    CHECK(codes[0].spills() == 0);
+    CHECK(codes[0].scratch_bytes() == 0);
+    const int waves = threads / fx::Target::parse(c.target).wave_size(), row = 16 * 16 * c.across;
+    CHECK(loop.matrix == 2 * (tileK / c.k) * (tileM / 16) * (tileN / 16 / waves));
+    CHECK(loop.ldsReads == 2 * tileM * bytes / row);
+    CHECK(loop.ldsWrites == 2 * tileM * bytes / 16 / threads);
+    CHECK(loop.loads == 2 * (tileM * bytes / 16 / threads + tileN / waves * bytes / row));
+    CHECK(loop.barriers == 2);
+    CHECK(loop.vector == 0);
+    CHECK(loop.scalar <= 9); // two of them are the first halves of RDNA4's barriers
+    CHECK(loop.by.count("v_mfma_scale_f32_16x16x128_f8f6f4") == 0);
+  }
+}
+
+TEST_CASE("the hot loop of a product with scales of blocks") {
+  // Beside the instructions of one without: a load of scales for each row of tiles and each 128
+  // columns, and for each tile of 16 x 16 the products with scales added, one or two values at a time.
+  // gfx950's instruction takes exponents as they are.
+  struct Case {
+    const char *target;
+    fx::DType type, scale;
+    GemmConfig config;
+    int matrix, scales, most; // of a round of two steps; other vector instructions
+  };
+  for (const Case &c :
+       std::initializer_list<Case>{{"gfx942",
+                                    fx::f8E4M3FNUZ,
+                                    fx::f32,
+                                    {.tile_m = 64, .tile_n = 256, .tile_k = 128},
+                                    128,
+                                    12,
+                                    144},
+                                   {"gfx950",
+                                    fx::f8E4M3FN,
+                                    fx::f32,
+                                    {.tile_m = 64, .tile_n = 256, .tile_k = 128},
+                                    32,
+                                    12,
+                                    144},
+                                   {"gfx950",
+                                    fx::f8E4M3FN,
+                                    fx::f8E8M0FNU,
+                                    {.tile_m = 64, .tile_n = 256, .tile_k = 128},
+                                    32,
+                                    12,
+                                    0},
+                                   {"gfx1201",
+                                    fx::f8E4M3FN,
+                                    fx::f32,
+                                    {.tile_m = 32, .tile_n = 128, .tile_k = 128, .threads = 128},
+                                    64,
+                                    6,
+                                    100}}) {
+    const GemmProblem problem{.a = c.type,
+                              .b = c.type,
+                              .c = fx::bf16,
+                              .n = 1024,
+                              .k = 8192,
+                              .scale_a = Scales::per_block,
+                              .scale_b = Scales::per_block,
+                              .scale = c.scale};
+    const fk::GemmPlan plan(problem, c.config, fx::Target::parse(c.target));
+    const fx::Executable code = plan.executables().at(0);
+    const HotLoop loop = hotLoop(code);
+    INFO(code.name() << " for " << c.target << "\n" << code.summary() << loop.str());
+    CHECK(code.spills() == 0);
+    CHECK(code.scratch_bytes() == 0);
+    const int bytes = c.config.tile_k, lanes = fx::Target::parse(c.target).wave_size(),
+              waves = c.config.threads / lanes, row = 16 * lanes;
+    CHECK(loop.matrix == c.matrix);
+    CHECK(loop.loads == c.scales + 2 * (c.config.tile_m * bytes / 16 / c.config.threads +
+                                        c.config.tile_n / waves * bytes / row));
+    CHECK(loop.barriers == 2);
+    CHECK(loop.vector <= c.most);
+    CHECK(loop.by.count("v_accvgpr_read_b32") == 0);
+  }
+}
+
+TEST_CASE("a product has a configuration for every problem that it supports") {
+  for (const fx::Target &target : targets()) {
+    for (fx::DType type : {fx::f16, fx::i8, fx::f8E4M3FN, fx::f8E5M2FNUZ})
+      for (std::int64_t n : {1, 16, 63, 64, 257, 1000, 4096, 14336, 1 << 20})
+        for (std::int64_t k : {16, 48, 64, 208, 1024, 4096, 8320, 1 << 20}) {
+          GemmProblem problem{.a = type, .b = type, .c = fx::bf16, .n = n, .k = k};
+          if (!fk::supported(problem, target)) {
+            CHECK(type.is_float());
+            continue;
+          }
+          problem.gated = n % 128 == 0 && n < 20000;
+          if (type.bits() == 8 && type.is_float() && k != 1024)
+            problem.scale_a = problem.scale_b = Scales::per_block;
+          if (problem.scale_a == Scales::per_block && n == 257)
+            problem.scale = fx::f8E8M0FNU;
+          for (std::int64_t m = 0; m < 20000; m += m < 70 ? 1 : 331)
+            if (const auto fits = fk::supported(problem, fk::choose(problem, m, target), target);
+                !fits)
+              FAIL(fits.why);
+          for (const GemmConfig &config : fk::configs(problem, 1000, target))
+            if (!fk::supported(problem, config, target))
+              FAIL("a configuration is not supported");
+        }
+  }
+  SUCCEED();
+}
+
+TEST_CASE("the tile of a product grows with the work") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto tile = [&](std::int64_t m, std::int64_t n) {
+    const GemmConfig config = fk::choose(GemmProblem{.n = n, .k = 4096}, m, target);
+    return std::pair(config.tile_m, config.tile_n);
+  };
+  const auto split = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return fk::choose(GemmProblem{.n = n, .k = k}, m, target).split_k;
+  };
+  CHECK(split(32, 2048, 8192) == 8);  // 64 tiles on 304 units, 32 steps
+  CHECK(split(32, 4096, 8192) == 4);  // 128 tiles
+  CHECK(split(32, 2048, 5120) == 4);  // 20 steps have no parts of 8
+  CHECK(split(17, 2048, 14336) == 8); // the smallest that is enough
+  CHECK(split(64, 1024, 4096) == 4);  // more would write too many sums
+  CHECK(split(4096, 4096, 4096) == 1);
+  CHECK(tile(64, 14336) == std::pair(32, 64)); // 448 tiles; 64 x 64 are 224 of 304 units
+  CHECK(tile(4096, 4096) == std::pair(128, 256));
+  CHECK(tile(1024, 4096) == std::pair(64, 128));
+  // Few rows: waves share K, and blocks are as narrow as it takes to have work for all units.
+  const auto few = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const GemmConfig config = fk::choose(GemmProblem{.n = n, .k = k}, m, target);
+    CHECK(config.loop == fk::GemmLoop::registers);
+    CHECK(config.tile_m == 16);
+    return std::array{config.tile_n, config.waves_k, config.split_k};
+  };
+  CHECK(few(1, 4096, 4096) == std::array{16, 8, 1});   // 256 tiles
+  CHECK(few(16, 4096, 14336) == std::array{16, 8, 2}); // and 56 steps
+  CHECK(few(16, 32000, 4096) == std::array{64, 4, 1}); // 500 tiles of 64
+  CHECK(few(4, 14336, 4096) == std::array{32, 4, 1});
+  CHECK(fk::choose(GemmProblem{.n = 4096, .k = 4096}, 17, target).loop == fk::GemmLoop::ring);
+}

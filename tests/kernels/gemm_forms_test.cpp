@@ -1,0 +1,159 @@
+// Forms of products: scales of blocks, gated pairs, few rows.
+#include "support/product.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+/// A problem with scales of blocks in the target's 8-bit float.
+GemmProblem blockScaled(fx::DType scale, std::int64_t n, std::int64_t k) {
+  return {.a = float8(),
+          .b = float8(),
+          .c = fx::f32,
+          .n = n,
+          .k = k,
+          .scale_a = Scales::per_block,
+          .scale_b = Scales::per_block,
+          .scale = scale};
+}
+/// A tile whose steps are one or two blocks of K of 128 bytes.
+GemmConfig steps(int tileM, int tileN, int tileK = 128) {
+  return {.tile_m = tileM,
+          .tile_n = tileN,
+          .tile_k = tileK,
+          .threads = tileN > 128 ? 256 : 4 * here().wave_size()};
+}
+/// A block of `waves` waves that share K.
+GemmConfig fewRows(const GemmProblem &problem, int tileN, int bytesK, int waves) {
+  return {.tile_m = 16,
+          .tile_n = tileN,
+          .tile_k = bytesK / problem.a.bytes(),
+          .threads = waves * here().wave_size(),
+          .loop = fk::GemmLoop::registers,
+          .waves_k = waves};
+}
+bool hasFloat8() { return float8() != fx::DType(); }
+
+} // namespace
+
+TEST_CASE("products with scales of blocks", "[run]") {
+  if (!hasFloat8())
+    return;
+  for (fx::DType scale : {fx::f32, fx::f8E8M0FNU}) {
+    for (std::int64_t k : {16, 128, 208, 640, 1040}) // part of a block, one, the loop, a tail
+      expectProduct(blockScaled(scale, 72, k), steps(32, 64), 19);
+    expectProduct(blockScaled(scale, 300, 384), steps(32, 256), 33, {.scalesByBlock = true});
+    expectProduct(blockScaled(scale, 200, 768), steps(16, 128, 256), 20, {.a = 16});
+    expectProduct(blockScaled(scale, 130, 256), 70);
+    GemmConfig split = steps(32, 64);
+    split.split_k = 3;
+    expectProduct(blockScaled(scale, 70, 768), split, 21, {.scalesByBlock = true});
+  }
+  GemmProblem problem = blockScaled(fx::f32, 64, 256);
+  problem.bias = true;
+  problem.activation = Activation::silu;
+  expectProduct(problem, steps(32, 64), 5);
+}
+
+TEST_CASE("scales of blocks that are powers of two give exact sums of integers", "[run]") {
+  if (!hasFloat8())
+    return;
+  const GemmProblem problem = blockScaled(fx::f8E8M0FNU, 140, 400);
+  const std::int64_t m = 40;
+  Values values = Values::random(problem, m);
+  values.a = integers(m * problem.k, 5, -3, 3);
+  values.b = integers(problem.n * problem.k, 6, -3, 3);
+  const std::vector<double> expected = reference(problem, m, values).c;
+  CHECK(product(problem, steps(32, 128), m, values) == expected);
+  CHECK(product(problem, steps(32, 128), m, values, {.scalesByBlock = true}) == expected);
+  // The largest and the smallest exponents, whose products are still in f32's range.
+  for (double &scale : values.scale_a)
+    scale = 0x1p127;
+  for (double &scale : values.scale_b)
+    scale = 0x1p-127;
+  CHECK(product(problem, steps(32, 128), m, values) == reference(problem, m, values).c);
+}
+
+TEST_CASE("gated pairs", "[run]") {
+  for (GemmProblem problem : typed()) {
+    problem.n = 80;
+    problem.k = 400 / problem.a.bytes();
+    problem.gated = true;
+    for (Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+      problem.activation = activation;
+      problem.bias = activation == Activation::gelu_tanh;
+      problem.scale_a = problem.scale_b = problem.a.bytes() == 1 ? Scales::per_row : Scales::none;
+      GemmConfig config = small(problem);
+      config.tile_n = 128;
+      expectProduct(problem, config, 37, {.c = 4});
+      expectProduct(problem, 5);
+    }
+    problem.k = 512 / problem.a.bytes();
+    GemmConfig config = small(problem);
+    config.tile_n = 128;
+    config.split_k = 2;
+    expectProduct(problem, config, 20);
+  }
+  if (!hasFloat8())
+    return;
+  GemmProblem problem = blockScaled(fx::f32, 256, 272);
+  problem.gated = true;
+  problem.activation = Activation::silu;
+  expectProduct(problem, steps(32, 256), 20);
+  expectProduct(problem, 3);
+}
+
+TEST_CASE("products of few rows, whose operands stay out of shared memory", "[run]") {
+  for (GemmProblem problem : typed()) {
+    problem.n = 72;
+    problem.scale_b = Scales::per_row;
+    problem.bias = true;
+    // No whole round, one, several in a loop; the last steps end anywhere.
+    for (std::int64_t bytes : {16, 128, 272, 1024, 2064, 4096, 4656}) {
+      problem.k = bytes / problem.a.bytes();
+      expectProduct(problem, fewRows(problem, 32, 128, 4), bytes % 3 == 0 ? 16 : 3);
+    }
+    problem.k = 1040 / problem.a.bytes();
+    expectProduct(problem, fewRows(problem, 16, 128, 8), 1);
+    expectProduct(problem, fewRows(problem, 16, 128, 1), 7, {.a = 16, .c = 4});
+    problem.k = 1024 / problem.a.bytes();
+    GemmConfig config = fewRows(problem, 16, 128, 2);
+    config.split_k = 2;
+    expectProduct(problem, config, 9);
+    config = fewRows(problem, 32, 128, 4);
+    config.waves_k = 2; // two waves side by side
+    expectProduct(problem, config, 16);
+    // Rows past those of a tile are those of another block.
+    expectProduct(problem, fewRows(problem, 16, 128, 4), 35);
+  }
+  if (hasFloat8())
+    for (fx::DType scale : {fx::f32, fx::f8E8M0FNU})
+      for (std::int64_t k : {128, 208, 1424}) {
+        const GemmProblem problem = blockScaled(scale, 72, k);
+        expectProduct(problem, fewRows(problem, 16, 128, 4), 5, {.scalesByBlock = k == 208});
+      }
+  const GemmProblem problem{.n = 96, .k = 520};
+  expectStructure(problem, fewRows(problem, 32, 128, 4), 13);
+}
+
+TEST_CASE("a product of few rows reads the weights once", "[run]") {
+  for (GemmProblem problem : typed()) {
+    problem.n = 128;
+    problem.k = 2048 / problem.a.bytes();
+    for (std::int64_t m : {1, 16}) {
+      const GemmConfig config = fewRows(problem, 32, 128, 4);
+      const auto counters = countersOf(problem, config, m);
+      REQUIRE(counters.size() == 1);
+      INFO(fx::to_config(problem).str() << "\n" << counters[0].str());
+      CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+      const std::int64_t a = m * problem.k * problem.a.bytes(),
+                         b = problem.n * problem.k * problem.b.bytes(),
+                         c = m * problem.n * problem.c.bytes(), blocks = problem.n / 32;
+      // RDNA3's halves of a wave hold the same operands, and both read them.
+      const std::int64_t copies = here().family() == fx::Family::rdna3 ? 2 : 1;
+      CHECK(std::int64_t(counters[0]["globalBytesRead"]) == (a * blocks + b) * copies);
+      CHECK(std::int64_t(counters[0]["globalBytesWritten"]) == c);
+      CHECK(std::int64_t(counters[0]["globalBytesTouched"]) == a + b + c);
+    }
+  }
+}

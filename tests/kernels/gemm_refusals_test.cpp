@@ -1,0 +1,213 @@
+// What products refuse, and with which words.
+#include "support/product.h"
+
+using namespace kernel_tests;
+
+TEST_CASE("products say what they do not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](const GemmProblem &problem) { return fk::supported(problem, target).why; };
+  CHECK(why({.n = 0, .k = 64}) == "n is 0; it is 1 to 268435456");
+  CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
+  CHECK(why({.n = 64, .k = 0}) == "k is 0; it is 1 to 2097152");
+  CHECK(why({.c = fx::i8, .n = 64, .k = 64}) == "c is of type i8; f32, f16 and bf16 are supported");
+  CHECK(
+      why({.b = fx::bf16, .n = 64, .k = 64}) ==
+      "a is of type f16 and b of type bf16; gfx942 has products where both are f16, or both bf16, "
+      "or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+  CHECK(why({.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64}) ==
+        "a is of type f8E4M3FN and b of type f8E4M3FN; gfx942 has products where both are f16, or "
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+  CHECK(fk::supported(GemmProblem{.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64},
+                      fx::Target::parse("gfx1100"))
+            .why == "a is of type f8E4M3FN and b of type f8E4M3FN; gfx1100 has products where both "
+                    "are f16, or both bf16, or both i8");
+  CHECK(fk::supported(GemmProblem{.n = 64, .k = 64}, fx::Target::parse("gfx1250")).why ==
+        "products have no configurations for this target");
+
+  const GemmProblem blocks{.a = fx::f8E4M3FNUZ,
+                           .b = fx::f8E4M3FNUZ,
+                           .n = 256,
+                           .k = 256,
+                           .scale_a = Scales::per_block,
+                           .scale_b = Scales::per_block};
+  const auto changed = [&](const auto &change) {
+    GemmProblem problem = blocks;
+    change(problem);
+    return why(problem);
+  };
+  CHECK(changed([](auto &p) { p.scale_b = Scales::none; }) ==
+        "one operand has scales of blocks; both have them, or none");
+  CHECK(changed([](auto &p) { p.scale = fx::f16; }) ==
+        "scales are of type f16; f32 is supported, and f8E8M0FNU for scales of blocks");
+  CHECK(changed([](auto &p) {
+          p.scale_a = p.scale_b = Scales::per_row;
+          p.scale = fx::f8E8M0FNU;
+        }) == "scales are of type f8E8M0FNU; f32 is supported, and f8E8M0FNU for scales of blocks");
+  CHECK(changed([](auto &p) { p.a = p.b = fx::i8; }) ==
+        "scales of blocks belong to 8-bit floats; a is of type i8");
+  CHECK(changed([](auto &p) { p.gated = true, p.n = 144; }) ==
+        "n is 144; in gated pairs it is a multiple of 128, the rows of a scale");
+  CHECK(why({.n = 72, .k = 64, .gated = true}) ==
+        "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
+  const auto blocksWhyNot = [&](const GemmConfig &config) {
+    return fk::supported(blocks, config, target).why;
+  };
+  CHECK(blocksWhyNot({.tile_m = 64, .tile_n = 64, .tile_k = 64}) ==
+        "tile 64x64x64 of 256 threads: scales of blocks need a tile_k of a multiple of 128");
+  CHECK(blocksWhyNot({.tile_m = 32, .tile_n = 192, .tile_k = 128}) ==
+        "tile 32x192x128 of 256 threads: scales of blocks need columns of c in a tile, here 192, "
+        "that divide 128 or that 128 divides");
+  CHECK(blocksWhyNot({.tile_m = 48, .tile_n = 384, .tile_k = 128, .threads = 192}) ==
+        "tile 48x384x128 of 192 threads: scales of blocks need 1, 2, 4 or 8 waves side by side");
+
+  const GemmProblem good{.n = 64, .k = 64};
+  const auto whyNot = [&](const GemmConfig &config) {
+    return fk::supported(good, config, target).why;
+  };
+  CHECK(whyNot({.tile_m = 24, .tile_n = 64, .tile_k = 64}) ==
+        "tile 24x64x64 of 256 threads: tile_m is a multiple of 16, up to 256");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 96, .tile_k = 64}) ==
+        "tile 32x96x64 of 256 threads: tile_n is a multiple of 16 for each wave, up to 512");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 48}) ==
+        "tile 32x64x48 of 256 threads: a row of tile_k elements is a power of two of bytes, from "
+        "64 to "
+        "1024");
+  CHECK(whyNot({.tile_m = 16, .tile_n = 64, .tile_k = 64}) ==
+        "tile 16x64x64 of 256 threads: the tile of a, 16 rows of 128 bytes, is no multiple of the "
+        "4096 "
+        "bytes that the block loads at a time");
+  CHECK(
+      whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
+      "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS, of which there are "
+      "65536");
+  CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
+        "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane, of which 464 "
+        "are "
+        "free");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 96}) ==
+        "tile 32x64x64 of 96 threads: a block is a number of waves of 64, up to 1024 threads");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2}) ==
+        "tile 32x64x64 of 256 threads: k is 64, no multiple of split_k * tile_k, 128");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 0}) ==
+        "tile 32x64x64 of 256 threads: split_k is 1 to 64");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_k = 2}) ==
+        "tile 32x64x64 of 256 threads: waves_k is 2; waves share k if operands come straight to "
+        "registers, GemmLoop::registers");
+  CHECK(whyNot({.tile_m = 16,
+                .tile_n = 64,
+                .tile_k = 64,
+                .loop = fk::GemmLoop::registers,
+                .waves_k = 3}) ==
+        "tile 16x64x64 of 256 threads: waves_k is 3; it divides the waves of a block, 4");
+  CHECK(
+      whyNot({.tile_m = 16,
+              .tile_n = 512,
+              .tile_k = 64,
+              .threads = 512,
+              .loop = fk::GemmLoop::registers,
+              .waves_k = 8}) ==
+      "tile 16x512x64 of 512 threads: the sums of the waves that share k take 229376 bytes of LDS, "
+      "of which there are 65536");
+  CHECK(fk::supported(GemmProblem{.n = 64, .k = 64, .gated = true},
+                      {.tile_m = 32, .tile_n = 64, .tile_k = 64}, target)
+            .why ==
+        "tile 32x64x64 of 256 threads: tile_n is a multiple of 32 for each wave, 16 gates "
+        "and 16 ups, up to 512");
+  CHECK(whyNot({.order = {.group = 0}}) ==
+        "order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
+  CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f4E2M1FN, .n = 16, .k = 64}); })
+            .find("weight: elements are of type f4E2M1FN; types of one, two and four bytes are "
+                  "supported") != std::string::npos);
+}
+
+TEST_CASE("products refuse arguments that do not fit") {
+  const GemmProblem problem{.n = 64, .k = 64, .bias = true};
+  const fk::GemmPlan plan(problem, {.tile_m = 32, .tile_n = 64, .tile_k = 64});
+  const Operand a = Operand::input(fx::f16, 4, 64, std::vector<double>(256)),
+                b = prepared(problem, std::vector<double>(64 * 64)),
+                c = Operand::output(fx::f16, 4, 64),
+                bias = Operand::input(fx::f16, 1, 64, std::vector<double>(64));
+  const fk::GemmArgs good{.a = a.tensor(), .b = b.vector(), .c = c.tensor(), .bias = bias.vector()};
+  const auto expect = [&](const auto &change, const char *part) {
+    fk::GemmArgs args = good;
+    change(args);
+    const std::string text = messageOf([&] { plan(args); });
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+    CHECK(text.find("gemm_refusals_test.cpp") != std::string::npos);
+  };
+  void *data = a.tensor().data();
+  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {3, 64}); },
+         "gemm: c has the shape (3, 64); (4, 64) is expected");
+  expect([&](auto &args) { args.b = fx::tensor(data, fx::f16, {64, 64}); },
+         "gemm: b has the shape (64, 64); (4096) is expected");
+  expect([&](auto &args) { args.bias = std::nullopt; },
+         "gemm: bias is missing; the problem has it");
+  expect([&](auto &args) { args.scale_a = args.bias; },
+         "gemm: scale_a is given, and the problem does not have it");
+  expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {68, 1}); },
+         "gemm: a has rows 68 elements apart, which is no multiple of 8; 16 bytes are loaded at a "
+         "time");
+  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {66, 1}); },
+         "gemm: c has rows 66 elements apart, which is no multiple of 4; as many of n are moved at "
+         "a time");
+  expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {1 << 24, 1}); },
+         "gemm: a has rows 16777216 elements apart; the 32 rows of a tile span less than 1 GiB");
+  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {32, 1}); },
+         "gemm: c has rows 32 elements apart, which overlap");
+  expect([&](auto &args) { args.workspace = args.bias; },
+         "gemm: workspace is given, and the problem does not have it");
+
+  const fk::GemmPlan split({.n = 64, .k = 128},
+                           {.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2});
+  const Operand a2 = Operand::input(fx::f16, 4, 128, std::vector<double>(512)),
+                b2 = prepared({.n = 64, .k = 128}, std::vector<double>(64 * 128));
+  fk::GemmArgs args{.a = a2.tensor(), .b = b2.vector(), .c = c.tensor()};
+  CHECK(messageOf([&] { split(args); }).find("gemm: workspace is missing; the problem has it") !=
+        std::string::npos);
+  args.workspace = fx::tensor(data, fx::u8, {2047});
+  CHECK(messageOf([&] { split(args); })
+            .find("gemm: workspace has the shape (2047); a vector of at least 2048 bytes is "
+                  "expected") != std::string::npos);
+}
+
+TEST_CASE("products refuse scales of blocks that do not fit") {
+  const GemmProblem problem{.a = fx::f8E4M3FNUZ,
+                            .b = fx::f8E4M3FNUZ,
+                            .n = 64,
+                            .k = 272,
+                            .scale_a = Scales::per_block,
+                            .scale_b = Scales::per_block};
+  const fk::GemmPlan plan(problem, {.tile_m = 32, .tile_n = 64, .tile_k = 128});
+  const Operand a = Operand::input(problem.a, 4, 272, std::vector<double>(4 * 272)),
+                b = prepared(problem, std::vector<double>(64 * 272)),
+                c = Operand::output(fx::f16, 4, 64),
+                scaleA = Operand::input(fx::f32, 4, 3, std::vector<double>(12)),
+                scaleB = Operand::input(fx::f32, 1, 3, std::vector<double>(3));
+  const fk::GemmArgs good{.a = a.tensor(),
+                          .b = b.vector(),
+                          .c = c.tensor(),
+                          .scale_a = scaleA.tensor(),
+                          .scale_b = scaleB.tensor()};
+  const auto expect = [&](const auto &change, const char *part) {
+    fk::GemmArgs args = good;
+    change(args);
+    const std::string text = messageOf([&] { plan(args); });
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  void *data = scaleA.tensor().data();
+  expect([&](auto &args) { args.scale_a = std::nullopt; },
+         "gemm: scale_a is missing; the problem has it");
+  expect([&](auto &args) { args.scale_b = std::nullopt; },
+         "gemm: scale_b is missing; the problem has it");
+  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 2}); },
+         "gemm: scale_a has the shape (4, 2); (4, 3) is expected");
+  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f8E8M0FNU, {4, 3}); },
+         "gemm: scale_a is of type f8E8M0FNU");
+  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 3}, {1 << 24, 1}); },
+         "gemm: scale_a has rows 16777216 and blocks of k 1 elements apart; those of a tile span "
+         "less than 1 GiB");
+  expect([&](auto &args) { args.scale_b = fx::tensor(data, fx::f32, {3, 1}); },
+         "gemm: scale_b has the shape (3, 1); (1, 3) is expected");
+}
