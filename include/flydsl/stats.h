@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -26,6 +27,11 @@ struct Stats {
   double load_milliseconds = 0;
 };
 FLYDSL_API Stats stats();
+
+/// The counters as Prometheus reads them (text exposition format, version 0.0.4): one counter each,
+/// `flydsl_..._total`, times in seconds. An engine's /metrics page adds it to its own:
+/// `page += fx::prometheus_text(fx::stats())`.
+FLYDSL_API std::string prometheus_text(const Stats &stats);
 
 /// An activity that took time. The texts live until the callback returns.
 struct EventInfo {

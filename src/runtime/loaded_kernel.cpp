@@ -4,6 +4,8 @@
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 #include "runtime/ktrace/recording.h"
+#include "runtime/profiler_range.h"
+#include "support/env_variables.h"
 #include "support/exiting.h"
 #include "support/fork.h"
 #include "target/processors.h"
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -70,7 +73,8 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
   const DeviceInfo &info = deviceInfo(device);
   launch_ = used.launch;
   endOfArguments_ = used.endOfArguments;
-  hasDetour_ = used.deviceCount > 1 || !facts.eventNames.empty();
+  hasRange_ = support::env::kRoctxLaunches.get();
+  hasDetour_ = used.deviceCount > 1 || !facts.eventNames.empty() || hasRange_;
   if (!runsOn(facts.target, info.archFull))
     throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target + ", device " +
                            std::to_string(device) + " is " + info.archFull,
@@ -131,6 +135,9 @@ void KernelReload::load(const SourceLocation &where) const {
 void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
                                   const std::source_location &where) const {
   DeviceScope scope(device_);
+  std::optional<ProfilerRange> range;
+  if (hasRange_)
+    range.emplace("flydsl launch", facts_.name);
   if (facts_.eventNames.empty())
     launchHere(config, pack.bytes(), pack.byteCount(), where);
   else

@@ -101,7 +101,8 @@ private:
   std::size_t dynamicRange_ = 0; // from the least dynamic LDS to the most
   void *module_ = nullptr;
   int device_;
-  bool hasDetour_; ///< the device must be made current, or the launch records events
+  bool hasDetour_; ///< the device must be made current, or one of the two below
+  bool hasRange_;  ///< the launch is a range in a profiler's timeline
   LaunchFacts facts_;
   std::span<const std::uint8_t> image_;
   std::shared_ptr<const void>

@@ -9,7 +9,7 @@ const std::vector<EnvSection> &environment() {
       {"Compiling", {&kCompileOnly, &kOptLevel, &kBackend, &kCompileTimeout, &kCompileThreads}},
       {"Runtime and cache",
        {&kRuntimeKind, &kEnableCache, &kCacheDir, &kCacheReadOnlyDirs, &kCacheGroup, &kCacheSize,
-        &kRunOnly}},
+        &kRunOnly, &kRoctxLaunches}},
       {"Dumps, log, debugging", {&kDumpIr, &kDumpDir, &kLogLevel, &kDebugInfo, &kVerifier}},
       {"Timelines of kernels",
        {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},

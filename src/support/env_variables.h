@@ -57,6 +57,9 @@ inline constexpr Env<ByteSize> kCacheSize{
     "limit of the cache in bytes; K, M, G and T may follow; 0: no limit (2G)"};
 inline constexpr Env<bool> kRunOnly{"FLYDSL_RUNTIME_RUN_ONLY", false,
                                     "1: a kernel that no cache has is an error"};
+inline constexpr Env<bool> kRoctxLaunches{
+    "FLYDSL_RUNTIME_ROCTX_LAUNCHES", false,
+    "1: each launch is a range in a profiler's timeline, where roctx is installed"};
 
 //===-- dumps, log, debugging ---------------------------------------------===//
 

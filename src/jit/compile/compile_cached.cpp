@@ -41,8 +41,10 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
     disk_.store(key, {encodeMetadata(*result.object), result.object->bytes});
   }
   result.hashMs = hashMs;
-  support::log().debug("kernel {} {}: {} in {:.3f} ms, hashed in {:.3f} ms", kernel, key.hex(),
-                       tierName(result.tier), result.fetchMs, result.hashMs);
+  support::log().debug("event=fetch kernel={} target={} key={} tier={} ms={:.3f} hash_ms={:.3f} "
+                       "bytes={}",
+                       kernel, options.target.id(), key.hex(), tierName(result.tier),
+                       result.fetchMs, result.hashMs, result.object->bytes.size());
   return result;
 }
 

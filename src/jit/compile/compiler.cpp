@@ -224,8 +224,8 @@ std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
   if (outcome.kind != GuardOutcome::finished || !compile->done)
     fail(*compile, module, outcome);
   const CompileTimes &times = compile->object.times;
-  support::log().debug("compiled {} for {}: passes {:.2f} ms, translation {:.2f}, LLVM {:.2f}, "
-                       "code generation {:.2f}, link {:.2f}",
+  support::log().debug("event=compile kernel={} target={} passes_ms={:.2f} translation_ms={:.2f} "
+                       "llvm_ms={:.2f} codegen_ms={:.2f} link_ms={:.2f}",
                        compile->kernel, options.target.id(), times.passes, times.translate,
                        times.optimize, times.codegen, times.link);
   return std::make_shared<const CodeObject>(std::move(compile->object));

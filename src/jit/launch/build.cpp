@@ -135,6 +135,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   state->traceMilliseconds = support::millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;
   report(event);
+  support::log().debug("event=trace kernel={} target={} ms={:.3f}", spec.name, event.target,
+                       state->traceMilliseconds);
   if (keepIr)
     state->ir = print(*traced.module);
 
@@ -153,9 +155,6 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   checkArgumentLayout(*state->kernel, types, traced.recordsEvents);
   state->block = block;
   reportCompiled(event, *state);
-  support::log().debug("kernel {}: traced in {:.3f} ms, {} in {:.3f} ms, key {}", spec.name,
-                       state->traceMilliseconds, tierName(state->tier), state->compileMilliseconds,
-                       state->irHash);
   return state;
 }
 

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,4 +68,27 @@ TEST_CASE("the emulator counts a kernel's launches and estimates their cycles") 
   CHECK(launches[0].estimate.waves_per_simd > 0);
   CHECK_THAT(launches[0].str(), Catch::Contains("estimate: ") && Catch::Contains("SQ_WAVES"));
   CHECK_THROWS_AS(launches[0]["SQ_NOTHING"], fx::RuntimeError);
+}
+
+TEST_CASE("The counters are text that Prometheus reads") {
+  fx::Stats stats;
+  stats.compiles = 3;
+  stats.bytes_from_disk = 12345678901234567890u;
+  stats.compile_milliseconds = 1250.5;
+  const std::string text = fx::prometheus_text(stats);
+  // https://prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
+  const std::regex line("(# HELP [a-z_]+ [^\\n]+|# TYPE [a-z_]+ counter|[a-z_]+_total [0-9.e+-]+)");
+  std::istringstream lines(text);
+  int samples = 0;
+  for (std::string one; std::getline(lines, one);) {
+    CHECK(std::regex_match(one, line));
+    samples += one[0] != '#';
+  }
+  CHECK(samples == 12);
+  CHECK(text.back() == '\n');
+  using Catch::Contains;
+  CHECK_THAT(text, Contains("\nflydsl_compiles_total 3\n") &&
+                       Contains("\nflydsl_disk_read_bytes_total 12345678901234567890\n") &&
+                       Contains("\nflydsl_compile_seconds_total 1.2505\n") &&
+                       Contains("# TYPE flydsl_compiles_total counter\n"));
 }
