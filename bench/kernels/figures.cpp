@@ -1,4 +1,4 @@
-// Figures of the row families' kernels, as rows of the table in bench/kernels/README.md: registers,
+// Figures of the kernels of rows and heads, as rows of the table in bench/kernels/README.md: registers,
 // waves a SIMD, instructions of a wave by class, bytes over the least that must be moved, and the
 // emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
 #include <flydsl/flydsl.h>
@@ -8,13 +8,16 @@
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/operands.h>
 #include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <vector>
 
 namespace fx = flydsl;
 namespace fk = flydsl::kernels;
@@ -32,6 +35,13 @@ public:
       const std::int64_t size = elements * dtype.memory_bits() / 8;
       memory_.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{size}));
       memory_.back()->fill(0);
+      if (role == fk::Role::index) {
+        std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
+        for (std::int64_t i = 0; i < elements; ++i)
+          std::memcpy(&bytes[static_cast<std::size_t>(i * dtype.bytes())], &i,
+                      static_cast<std::size_t>(dtype.bytes()));
+        memory_.back()->copy_from(bytes);
+      }
       if (role != fk::Role::workspace)
         bytes += static_cast<std::uint64_t>(size);
       return fx::tensor(static_cast<void *>(memory_.back()->data()), dtype, shape);
@@ -72,18 +82,19 @@ template <class P> void row(const char *what, const P &problem, std::int64_t m) 
     resident = launch.estimate.waves_per_simd;
   }
   const auto each = [&](std::uint64_t count) { return double(count) / double(waves); };
-  std::printf("| %s | %u | %.0f | %.0f | %.0f | %.1f | %.1f | %.3f | %.1f | %.0f |\n", what,
-              registers, resident, each(vector), each(scalar), each(memory), each(lds),
-              double(touched) / double(operands.bytes), estimate, milliseconds);
+  std::printf("| %s | %llu | %u | %.0f | %.0f | %.0f | %.1f | %.1f | %.3f | %.1f | %.0f |\n", what,
+              static_cast<unsigned long long>(waves), registers, resident, each(vector),
+              each(scalar), each(memory), each(lds), double(touched) / double(operands.bytes),
+              estimate, milliseconds);
 }
 
 } // namespace
 
 int main() {
   std::printf("%s\n\n", fx::Device::current().str().c_str());
-  std::printf(
-      "| kernel | registers | waves a SIMD | vector | scalar | memory | LDS | bytes / least "
-      "| us | trace and compile, ms |\n|---|---|---|---|---|---|---|---|---|---|\n");
+  std::printf("| kernel | waves | registers | waves a SIMD | vector | scalar | memory | LDS | "
+              "bytes / least "
+              "| us | trace and compile, ms |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   const std::int64_t m = 512;
   using fx::bf16, fx::f32, fx::i8;
   row("softmax bf16, n = 4096", fk::SoftmaxProblem{.x = bf16, .y = bf16, .n = 4096}, m);
@@ -107,8 +118,21 @@ int main() {
       m);
   row("quantise bf16 to MX f8E4M3FN, n = 4096",
       fk::QuantiseProblem{.x = bf16, .q = fx::f8E4M3FN, .n = 4096, .scale = fk::ScaleOf::block}, m);
+  norm.kind = fk::NormKind::rms;
+  norm.n = 4096;
+  norm.bias = norm.residual = norm.smooth = false;
+  row("RMS norm bf16 to i8 by row, n = 4096", norm, m);
   row("MoE reduce bf16, topk = 8, n = 7168",
       fk::MoeReduceProblem{.x = bf16, .y = bf16, .n = 7168, .topk = 8}, m / 8);
   row("top-k gating bf16, 8 of 256",
       fk::TopkGatingProblem{.logits = bf16, .experts = 256, .topk = 8}, m);
+  const fk::RopeProblem heads{.x = bf16,
+                              .y = bf16,
+                              .table = bf16,
+                              .q_heads = 32,
+                              .kv_heads = 8,
+                              .head = 128,
+                              .cache = fk::KvCache::pages,
+                              .cached = bf16};
+  row("rotary embedding bf16, 32 + 8 heads of 128, into pages", heads, m);
 }

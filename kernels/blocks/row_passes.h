@@ -3,6 +3,8 @@
 
 #include "blocks/row.h"
 
+#include <span>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -13,6 +15,8 @@ public:
   /// Makes the f32 values of one access of what was read from each source. It is called once for
   /// each access, and may store.
   using Make = std::function<Vector(const Cursor &, const std::vector<Vector> &)>;
+
+  using Map = std::function<Vector(const Cursor &, const Vector &)>;
 
   /// `sources` are read once. Values that do not stay in registers are read from `again` in all
   /// passes but the first, which `make` has written if it is none of the sources.
@@ -33,10 +37,21 @@ public:
     });
   }
 
+  /// Replaces all values by f of them, once if they stay in registers and in each later pass if they
+  /// do not.
+  void map(Map f) {
+    if (!resident_) {
+      maps_.push_back(std::move(f));
+      return;
+    }
+    RowValues mapped;
+    thread_.visit([&](const Cursor &at) { mapped.push_back(f(at, values_[at.slot()])); });
+    values_ = std::move(mapped);
+  }
+
   /// Combines f of all values of the row: f gives a vector of the size of its argument, whose
   /// elements past the row are `neutral`.
-  Numeric reduce(Reduction op, const std::function<Vector(const Cursor &, const Vector &)> &f,
-                 DType dtype = f32) {
+  Numeric reduce(Reduction op, const Map &f, DType dtype = f32) {
     if (resident_) {
       RowValues results;
       thread_.visit([&](const Cursor &at) { results.push_back(f(at, values_[at.slot()])); });
@@ -62,13 +77,16 @@ private:
   void pass(const std::function<void(const Cursor &, const Vector &)> &f) {
     const bool first = std::exchange(first_, false);
     thread_.stream([&](const Cursor &at) {
-      if (!first)
-        return f(at, at.load(again_, 0).to(f32));
       std::vector<Vector> parts;
-      for (const RowMemory &source : sources_)
-        parts.push_back(at.load(source, 0));
-      f(at, make_(at, parts));
+      if (first)
+        for (const RowMemory &source : sources_)
+          parts.push_back(at.load(source, 0));
+      f(at, mapped(at, first ? make_(at, parts) : at.load(again_, 0).to(f32), maps_));
     });
+  }
+  /// The values after all maps.
+  static Vector mapped(const Cursor &at, const Vector &values, std::span<const Map> maps) {
+    return maps.empty() ? values : mapped(at, maps[0](at, values), maps.subspan(1));
   }
 
   const RowThread &thread_;
@@ -78,6 +96,7 @@ private:
   RowMemory again_;
   Make make_;
   RowValues values_;
+  std::vector<Map> maps_;
 };
 
 } // namespace kernels::impl

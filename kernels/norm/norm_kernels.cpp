@@ -86,11 +86,10 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
   const Numeric mean =
       centred ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * one
               : Numeric(Float32(0.0f));
-  const auto centre = [&](const Vector &v) { return centred ? v - mean : v; };
-  const Numeric squares = row.reduce(Reduction::add, [&](const Cursor &at, const Vector &v) {
-    const Vector d = centred ? at.keep(centre(v), 0) : v;
-    return d * d;
-  });
+  if (centred)
+    row.map([&](const Cursor &at, const Vector &v) { return at.keep(v - mean, 0); });
+  const Numeric squares =
+      row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v * v; });
   const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
   if (problem.statistics)
     thread.once([&] {
@@ -98,28 +97,21 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
       if (centred)
         rowNumber(operands.mean, thread).store(mean);
     });
-  const auto result = [&](const Cursor &at, const Vector &v) {
-    return affine(at, centre(v) * rstd);
-  };
+  row.map([&](const Cursor &at, const Vector &v) { return affine(at, v * rstd); });
 
   if (problem.quantise == Quantisation::none) {
-    row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, result(at, v)); });
+    row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, v); });
     return;
   }
   const bool fixed = problem.quantise == Quantisation::fixed;
+  const auto largest = [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); };
   const Numeric scale = fixed ? Pointer::from_address(operands.scale, f32).load()
-                              : scaleOf(row.reduce(
-                                            Reduction::max,
-                                            [&](const Cursor &at, const Vector &v) {
-                                              return at.keep(magnitudes(result(at, v)), 0);
-                                            },
-                                            u32),
-                                        problem.y);
+                              : scaleOf(row.reduce(Reduction::max, largest, u32), problem.y);
   if (!fixed)
     thread.once([&] { rowNumber(operands.scale, thread).store(scale); });
   const Numeric inverse = 1.0f / scale;
   row.each([&](const Cursor &at, const Vector &v) {
-    at.store(operands.y, quantised(result(at, v), inverse, problem.y, fixed));
+    at.store(operands.y, quantised(v, inverse, problem.y, fixed));
   });
 }
 
