@@ -83,6 +83,19 @@ inline Support firstRefusal(std::initializer_list<Support> answers) {
   return {};
 }
 
+/// "head is 3"
+inline std::string is(const char *name, std::int64_t value) {
+  return std::string(name) + " is " + std::to_string(value);
+}
+/// Whether blocks may have so many threads: a number of waves.
+inline Support blockSupported(int block, const Target &target) {
+  const int wave = target.wave_size(), most = target.max_block_size();
+  if (block >= wave && block % wave == 0 && block <= most)
+    return {};
+  return Support::no(is("block", block) + "; it is a multiple of " + std::to_string(wave) +
+                     " up to " + std::to_string(most));
+}
+
 /// An operand that `sampler` makes if the problem has it.
 inline std::optional<TensorArg> sampleIf(bool has, const Sampler &sampler, const char *name,
                                          DType dtype, const Extents &shape,

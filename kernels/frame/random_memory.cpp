@@ -12,11 +12,8 @@ TensorArg RandomMemory::make(DType dtype, TensorArg::Dims shape, Role role) {
   const std::int64_t size = (elements * dtype.memory_bits() + 7) / 8;
   arrays_.push_back(std::make_unique<DeviceArray<std::uint8_t>>(Extents{size}));
   DeviceArray<std::uint8_t> &array = *arrays_.back();
-  if (role == Role::input || role == Role::index) {
-    array.copy_from(host::encode(dtype, role == Role::index
-                                            ? host::shuffled(elements, arrays_.size())
-                                            : host::randomValues(dtype, elements, arrays_.size())));
-  }
+  if (role.read())
+    array.copy_from(host::encode(dtype, host::valuesFor(role, dtype, elements, arrays_.size())));
   return tensor(static_cast<void *>(array.data()), dtype, shape);
 }
 

@@ -26,11 +26,6 @@ constexpr std::int64_t kMost = 0x7fffffff;
 
 bool power(int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(x)); }
 
-/// "head is 3"
-std::string is(const char *name, std::int64_t value) {
-  return std::string(name) + " is " + std::to_string(value);
-}
-
 Support headsSupported(const RopeProblem &problem) {
   if (problem.q_heads < 0 || problem.kv_heads < 0 || problem.q_heads > kMostHeads ||
       problem.kv_heads > kMostHeads || problem.q_heads + problem.kv_heads == 0)

@@ -42,9 +42,9 @@ private:
       elements *= extent;
     auto memory = std::make_shared<fx::DeviceArray<std::uint8_t>>(
         fx::Extents{(elements * dtype.memory_bits() + 7) / 8});
-    if (role == fk::Role::input) {
+    if (role.read()) {
       const auto bytes =
-          fk::host::encode(dtype, fk::host::randomValues(dtype, elements, outputs_.size() + 1));
+          fk::host::encode(dtype, fk::host::valuesFor(role, dtype, elements, outputs_.size() + 1));
       memory->copy_from(bytes);
       inputs_[name] = fk::host::decode(dtype, bytes);
     } else {

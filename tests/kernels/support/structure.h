@@ -28,31 +28,36 @@ public:
   const fk::ArgsOf<P> &args() const { return args_; }
   /// New inputs for a seed, and outputs that hold nothing.
   void fill(std::uint64_t seed) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      inputs_[i].set(indices_[i] ? shuffled(counts_[i], seed + i)
-                     : inputs_[i].dtype().is_float()
-                         ? uniform(inputs_[i].dtype(), counts_[i], seed + i)
-                         : integers(counts_[i], seed + i, 0, 3));
-    for (Operand &output : outputs_)
-      output.clear();
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      Made &made = all_[i];
+      const bool free = made.role == fk::Role::input || made.role == fk::Role::both;
+      const fx::DType dtype = made.operand.dtype();
+      if (free)
+        made.operand.set(dtype.is_float() ? uniform(dtype, made.count, seed + i)
+                                          : integers(made.count, seed + i, 0, 3));
+      else if (made.role.read())
+        made.operand.set(valuesFor(made.role, dtype, made.count, seed + i));
+      else
+        made.operand.clear();
+    }
   }
   /// The bytes of all outputs, around which nothing was written.
   std::vector<std::uint8_t> results() const {
     std::vector<std::uint8_t> all;
-    for (const Operand &output : outputs_) {
-      output.expectUntouched();
-      const std::vector<std::uint8_t> bytes = output.bytes();
-      all.insert(all.end(), bytes.begin(), bytes.end());
-    }
+    for (const Made &made : all_)
+      if (written(made.role)) {
+        made.operand.expectUntouched();
+        const std::vector<std::uint8_t> bytes = made.operand.bytes();
+        all.insert(all.end(), bytes.begin(), bytes.end());
+      }
     return all;
   }
   /// The bytes of all inputs and outputs: each has to be moved once.
   std::size_t bytes() const {
     std::size_t sum = 0;
-    for (const Operand &input : inputs_)
-      sum += input.bytes().size();
-    for (const Operand &output : outputs_)
-      sum += output.bytes().size();
+    for (const Made &made : all_)
+      sum += made.operand.bytes().size() *
+             ((made.role.read() ? 1u : 0u) + (written(made.role) ? 1u : 0u));
     return sum;
   }
 
@@ -68,27 +73,23 @@ private:
     std::int64_t m = 1;
     for (std::int64_t extent : shape.first(shape.size() - 1))
       m *= extent;
-    const bool read = role == fk::Role::input || role == fk::Role::index;
-    Operand operand =
-        read ? Operand::input(stored, m, n, std::vector<double>(static_cast<std::size_t>(m * n)))
-             : Operand::output(stored, m, n);
-    if (read) {
-      if (shape.size() == 1)
-        sharedBytes_ += operand.bytes().size();
-      inputs_.push_back(operand);
-      counts_.push_back(m * n);
-      indices_.push_back(role == fk::Role::index);
-    } else if (role == fk::Role::output) {
-      outputs_.push_back(operand);
-    } else {
-      workspaces_.push_back(operand);
-    }
+    const std::vector<double> zeros(static_cast<std::size_t>(m * n));
+    Operand operand = role == fk::Role::both ? Operand::both(stored, m, n, zeros)
+                      : role.read()          ? Operand::input(stored, m, n, zeros)
+                                             : Operand::output(stored, m, n);
+    if (role.read() && shape.size() == 1)
+      sharedBytes_ += operand.bytes().size();
+    all_.push_back({operand, role, m * n});
     return fx::TensorArg(operand.tensor().data(), dtype, shape);
   }
+  struct Made {
+    Operand operand;
+    fk::Role role;
+    std::int64_t count;
+  };
+  static bool written(fk::Role role) { return role == fk::Role::output || role == fk::Role::both; }
   std::size_t sharedBytes_ = 0;
-  std::vector<Operand> inputs_, outputs_, workspaces_;
-  std::vector<std::int64_t> counts_;
-  std::vector<bool> indices_;
+  std::vector<Made> all_;
   fk::ArgsOf<P> args_;
 };
 

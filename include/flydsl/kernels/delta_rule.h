@@ -1,0 +1,69 @@
+// The gated delta rule: linear attention with a state instead of a cache (Yang, Kautz and
+// Hatamizadeh, "Gated Delta Networks", arXiv 2412.06464).
+#pragma once
+
+#include <flydsl/kernels/plan.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// For each sequence and each head of v, the tokens t of the sequence in their order, with the state
+/// S (key, value) of the head in f32:
+///
+///   S = exp(g[t]) S                                    the decay; g is at most 0
+///   d = beta[t] (v[t] - transposed(S) k[t])            what the state does not know of v
+///   S = S + k[t] transposed(d)
+///   y[t] = scale transposed(S) q[t]
+///
+/// Head h of v has head h / (v_heads / heads) of q and k. All of it is computed in f32, and
+/// y is rounded once.
+struct FLYDSL_API DeltaRuleProblem {
+  DType x = bf16;         ///< of q, k and v: f32, f16 or bf16
+  DType y = bf16;         ///< f32, f16 or bf16
+  DType gate = f32;       ///< of g and beta: f32, f16 or bf16
+  int heads = 1;          ///< of q and k
+  int v_heads = 1;        ///< of v, g, beta, the state and y: a multiple of `heads`
+  int key = 128;          ///< elements of a head of q and k: 16, 32, ... 128, 160, ... 256
+  int value = 128;        ///< elements of a head of v: a multiple of 16, 16 to 512
+  bool normalise = false; ///< q and k are x / sqrt(sum(x^2) + 1e-6), by head
+  double scale = 0;       ///< 0: 1 / sqrt(key)
+  bool fresh = false;     ///< there is the argument `fresh`
+  friend bool operator==(const DeltaRuleProblem &, const DeltaRuleProblem &) = default;
+};
+
+/// How a head's state is shared among threads: `key_lanes` lanes lie along its rows, and
+/// block / key_lanes along its columns, of which each has 4.
+struct FLYDSL_API DeltaRuleConfig {
+  int key_lanes = 8; ///< a power of two up to the wave, which divides `key`
+  int block = 256;   ///< threads of a block, a multiple of the wave
+  friend bool operator==(const DeltaRuleConfig &, const DeltaRuleConfig &) = default;
+};
+
+/// The tensors of a call with m tokens of n sequences. Tokens and heads may lie at any distance; the
+/// elements of a head are contiguous.
+struct FLYDSL_API DeltaRuleArgs {
+  TensorArg q, k;    ///< (m, heads, key)
+  TensorArg v;       ///< (m, v_heads, value)
+  TensorArg g, beta; ///< (m, v_heads), `gate`, contiguous rows
+  /// (n + 1), i32, contiguous: sequence i has the tokens from starts[i] to below starts[i + 1].
+  TensorArg starts;
+  /// (slots, v_heads, key, value), f32, read and written; slots and heads at any distance.
+  TensorArg state;
+  /// (n), i32, contiguous: the slot of each sequence. A sequence whose slot is negative or past the
+  /// state is left out: nothing is read or written for it. No two have the same slot.
+  TensorArg state_slots;
+  /// (n), u8, contiguous: a sequence whose number is not 0 starts with a state of zeros, and the
+  /// memory of its state is not read.
+  std::optional<TensorArg> fresh = {};
+  TensorArg y; ///< (m, v_heads, value)
+};
+
+template <> struct FamilyOf<DeltaRuleProblem> {
+  using Config = DeltaRuleConfig;
+  using Args = DeltaRuleArgs;
+  static constexpr std::string_view name = "delta_rule";
+};
+using DeltaRulePlan = Plan<DeltaRuleProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,96 @@
+// Products of 16 x 16 elements by one wave, whose lanes load the operands themselves.
+//
+// A lane holds, of the row `row()` of either operand, pieces of neighbouring elements of K: piece i
+// starts at `element(i)`. Any order of K is right if both operands have the same one. Of the result
+// a lane has the column `row()`, and the rows `sumRow(v)`.
+#pragma once
+
+#include "blocks/operand.h"
+
+#include <flydsl/flydsl.h>
+
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The lane of a wave as products of 16 x 16 see it.
+class ProductLane {
+public:
+  /// `piece`: elements of a piece, a multiple of what a lane has for an instruction.
+  ProductLane(const MatrixForm &form, int piece)
+      : form_(form), piece_(piece), lane_(thread_idx().x % form.lanes), row_(lane_ % 16),
+        group_(lane_ / 16) {}
+
+  const MatrixForm &form() const { return form_; }
+  /// The row of each operand that the lane holds, and its column of the result.
+  const Int32 &row() const { return row_; }
+  /// The lane's number among those of its row.
+  const Int32 &group() const { return group_; }
+  /// Lanes of a row.
+  int groups() const { return form_.lanes / 16; }
+
+  /// The elements of a piece.
+  int piece() const { return piece_; }
+  /// The pieces that a lane holds of a row of so many elements.
+  int pieces(int elements) const { return elements / (piece_ * form_.across); }
+  /// The first element of a piece.
+  Int32 element(int i) const {
+    const Int32 start = form_.across == 1 ? Int32(0) : Int32(group_ * piece_);
+    return start + i * piece_ * form_.across;
+  }
+
+  /// Values of the result that a lane has.
+  int sums() const { return form_.sums(); }
+  /// Whether they lie in neighbouring rows.
+  bool neighbours() const { return form_.across > 1; }
+  /// The row of the result to which the lane's value v belongs.
+  Int32 sumRow(int v) const {
+    return neighbours() ? Int32(group_ * sums() + v) : Int32(group_ + 2 * v);
+  }
+  /// Combines the values of the lanes that share a column of the result; all of them get it.
+  template <class F> Numeric overGroups(const Numeric &own, F combine) const {
+    const Var<Numeric> all(own);
+    for (int apart = 16; apart < form_.lanes; apart *= 2)
+      all = combine(all.get(), gpu::shuffle_xor(all.get(), apart));
+    return all.get();
+  }
+
+private:
+  MatrixForm form_;
+  int piece_;
+  Int32 lane_, row_, group_;
+};
+
+/// Adds products of 16 x 16 to sums.
+class WaveProduct {
+public:
+  explicit WaveProduct(const MatrixForm &form) : form_(form), atom_(matrixAtom(form)) {}
+
+  /// Registers for the sums of 16 x 16, which are 0.
+  Tensor zeros() const {
+    const Tensor sums = make_rmem_tensor(IntTuple(form_.sums()), form_.acc);
+    sums.fill(0);
+    return sums;
+  }
+  /// sums += first second^T over the elements of a piece, of which each vector has a lane's. `first`
+  /// has the type form.b, `second` form.a.
+  void add(const Tensor &sums, const Vector &first, const Vector &second) const {
+    const Tensor a = held(first), b = held(second);
+    for (int i = 0; i < first.size() / form_.perLane(); ++i)
+      mma_atom_call(atom_, sums, a(_, i), b(_, i), sums);
+  }
+
+private:
+  Tensor held(const Vector &values) const {
+    const Tensor registers = make_rmem_tensor(
+        IntTuple({form_.perLane(), values.size() / form_.perLane()}), values.dtype());
+    registers.store(values);
+    return registers;
+  }
+  MatrixForm form_;
+  MmaAtom atom_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

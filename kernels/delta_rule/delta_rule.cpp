@@ -1,0 +1,165 @@
+#include "delta_rule/delta_rule_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+#include <bit>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Delta = Family<DeltaRuleProblem>;
+
+constexpr int kLargestKey = 256, kLargestValue = 512, kMostHeads = 65535;
+/// The most rows of a state that a lane holds: 128 registers, beside which k and q have room.
+constexpr int kMostRowsOfLane = 32;
+
+Support sizeSupported(const char *name, int size, int most) {
+  if (size >= 16 && size <= most && size % 16 == 0)
+    return {};
+  return Support::no(is(name, size) + "; it is a multiple of 16 from 16 to " +
+                     std::to_string(most));
+}
+
+/// The operands of a call, checked and in the kernel's order.
+class Operands {
+public:
+  explicit Operands(const Call<DeltaRuleProblem> &call)
+      : arguments_(FamilyOf<DeltaRuleProblem>::name, call.where) {
+    const DeltaRuleProblem &problem = call.problem;
+    const DeltaRuleArgs &args = call.args;
+    const std::int64_t m = leading(args.q, "q"), heads = problem.heads, ofV = problem.v_heads;
+    put(kDeltaQ, args.q, {"q", problem.x, 4, kPieces}, {m, heads, problem.key}, 2);
+    put(kDeltaK, args.k, {"k", problem.x, 4, kPieces}, {m, heads, problem.key}, 2);
+    put(kDeltaV, args.v, {"v", problem.x, 4, kPieces}, {m, ofV, problem.value}, 2);
+    put(kDeltaY, args.y, {"y", problem.y, 4, kPieces}, {m, ofV, problem.value}, 2);
+    put(kDeltaG, args.g, {"g", problem.gate, 1}, {m, ofV}, 1);
+    put(kDeltaBeta, args.beta, {"beta", problem.gate, 1}, {m, ofV}, 1);
+    numbers[kDeltaSlots] = leading(args.state, "state");
+    put(kDeltaState, args.state, {"state", f32, kDeltaColumns, kPieces},
+        {numbers[kDeltaSlots], ofV, problem.key, problem.value}, 2);
+    sequences_ = leading(args.state_slots, "state_slots");
+    put(kDeltaStateSlots, args.state_slots, {"state_slots", i32, 1}, {sequences_}, 0);
+    put(kDeltaStarts, args.starts, {"starts", i32, 1}, {sequences_ + 1}, 0);
+    if (arguments_.given(args.fresh, "fresh", problem.fresh))
+      put(kDeltaFresh, *args.fresh, {"fresh", u8, 1}, {sequences_}, 0);
+  }
+  std::int64_t sequences() const { return sequences_; }
+
+  DeltaNumbers numbers{};
+
+private:
+  static constexpr const char *kPieces = "a lane loads four neighbours at a time";
+  /// The extent of the first mode, which a 32-bit index must reach.
+  std::int64_t leading(const TensorArg &tensor, const char *name) const {
+    const std::int64_t extent = tensor.shape()[0];
+    if (extent > 0x7fffffff)
+      arguments_.fail(is(name, extent) + " long; 2147483647 is the most");
+    return extent;
+  }
+  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
+  void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
+           int free) {
+    arguments_.tensor(tensor, expected, shape, free);
+    numbers[at++] = address(tensor);
+    for (int mode = 0; mode < free; ++mode)
+      numbers[at++] = Arguments::distance(tensor, mode);
+  }
+
+  Arguments arguments_;
+  std::int64_t sequences_ = 0;
+};
+
+} // namespace
+
+Support Delta::supported(const DeltaRuleProblem &problem, const Target &) {
+  const Support basic = firstRefusal(
+      {floatSupported("x", problem.x), floatSupported("y", problem.y),
+       floatSupported("gate", problem.gate), sizeSupported("key", problem.key, kLargestKey),
+       sizeSupported("value", problem.value, kLargestValue)});
+  if (!basic)
+    return basic;
+  if (problem.key > kMostRowsOfLane * 4 && problem.key % 32)
+    return Support::no(is("key", problem.key) + "; above " + std::to_string(kMostRowsOfLane * 4) +
+                       " it is a multiple of 32");
+  if (problem.heads < 1 || problem.v_heads < problem.heads || problem.v_heads % problem.heads ||
+      problem.v_heads > kMostHeads)
+    return Support::no(is("heads", problem.heads) + " and " + is("v_heads", problem.v_heads) +
+                       "; v_heads is a multiple of heads, up to " + std::to_string(kMostHeads));
+  return {};
+}
+
+Support Delta::supported(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
+                         const Target &target) {
+  const int wave = target.wave_size();
+  if (config.key_lanes < 1 || config.key_lanes > wave ||
+      !std::has_single_bit(static_cast<unsigned>(config.key_lanes)) ||
+      problem.key % config.key_lanes || problem.key / config.key_lanes > kMostRowsOfLane ||
+      problem.key / config.key_lanes % 4)
+    return Support::no(is("key_lanes", config.key_lanes) + "; it is a power of two up to " +
+                       std::to_string(wave) + ", and each lane has a multiple of 4 of the " +
+                       std::to_string(problem.key) + " rows, at most " +
+                       std::to_string(kMostRowsOfLane));
+  if (const Support fits = blockSupported(config.block, target); !fits)
+    return fits;
+  return {};
+}
+
+DeltaRuleConfig Delta::choose(const DeltaRuleProblem &problem, std::int64_t, const Target &target) {
+  // Rows of a state in whole lines of 128 bytes, if the registers hold what a lane then has.
+  int lanes = std::max(4, target.wave_size() / 8);
+  while (problem.key / lanes > kMostRowsOfLane / 2)
+    lanes *= 2;
+  while (problem.key % lanes || problem.key / lanes % 4)
+    lanes /= 2;
+  // As many waves as have columns, up to four.
+  const int wave = target.wave_size(), columns = wave / lanes * kDeltaColumns,
+            waves = std::clamp((problem.value + columns - 1) / columns, 1, 4);
+  return {.key_lanes = lanes, .block = waves * wave};
+}
+
+std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &, std::int64_t,
+                                               const Target &target) {
+  std::vector<DeltaRuleConfig> all;
+  for (int lanes : {4, 8, 16})
+    for (int waves : {1, 2, 4})
+      all.push_back({.key_lanes = lanes, .block = waves * target.wave_size()});
+  return all;
+}
+
+void Delta::launch(const Call<DeltaRuleProblem> &call) {
+  const Operands operands(call);
+  if (operands.sequences() == 0)
+    return;
+  const Dim3 grid(blocksOfHead(call.problem, call.config), call.problem.v_heads,
+                  operands.sequences());
+  call.launches.at(0, kDeltaRule)(call.on(grid, call.config.block), call.where, operands.numbers);
+}
+
+DeltaRuleArgs Delta::args(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,
+                          const Sampler &sampler) {
+  // A step of m sequences, each of which has one token.
+  const Extents ofQ{m, problem.heads, problem.key}, ofV{m, problem.v_heads, problem.value},
+      gates{m, problem.v_heads}, state{m, problem.v_heads, problem.key, problem.value},
+      sequences{m}, starts{m + 1};
+  return {
+      .q = sampler("q", problem.x, ofQ, Role::input),
+      .k = sampler("k", problem.x, ofQ, Role::input),
+      .v = sampler("v", problem.x, ofV, Role::input),
+      .g = sampler("g", problem.gate, gates, Role::input),
+      .beta = sampler("beta", problem.gate, gates, Role::input),
+      .starts = sampler("starts", i32, starts, Role::offsets),
+      .state = sampler("state", f32, state, Role::both),
+      .state_slots = sampler("state_slots", i32, sequences, Role::index),
+      .fresh = sampleIf(problem.fresh, sampler, "fresh", u8, sequences, Role::equal(0)),
+      .y = sampler("y", problem.y, ofV, Role::output),
+  };
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(DeltaRuleProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

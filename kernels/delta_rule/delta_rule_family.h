@@ -1,0 +1,54 @@
+// The gated delta rule, between its host file and its kernels.
+#pragma once
+
+#include "frame/family.h"
+
+#include <flydsl/kernels/delta_rule.h>
+
+#include <array>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The numbers that the kernels take.
+enum DeltaNumber : std::size_t {
+  // For each tensor of heads its address, and the distances of tokens and of heads.
+  kDeltaQ,
+  kDeltaK = kDeltaQ + 3,
+  kDeltaV = kDeltaK + 3,
+  kDeltaY = kDeltaV + 3,
+  // The address, and the distance of tokens.
+  kDeltaG = kDeltaY + 3,
+  kDeltaBeta = kDeltaG + 2,
+  // The address, and the distances of slots and of heads.
+  kDeltaState = kDeltaBeta + 2,
+  kDeltaSlots = kDeltaState + 3, ///< of the state
+  kDeltaStarts,
+  kDeltaStateSlots,
+  kDeltaFresh,
+  kDeltaNumbers,
+};
+using DeltaNumbers = std::array<std::int64_t, kDeltaNumbers>;
+inline constexpr KernelName<DeltaNumbers> kDeltaRule{"delta_rule"};
+
+/// Columns of a state that a lane holds: 16 bytes of them.
+inline constexpr int kDeltaColumns = 4;
+/// The blocks of a head of a sequence.
+inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &config) {
+  const int columns = config.block / config.key_lanes * kDeltaColumns;
+  return (problem.value + columns - 1) / columns;
+}
+
+template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &DeltaRuleArgs::q> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &, const C &) { return {&kDeltaRule}; }
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

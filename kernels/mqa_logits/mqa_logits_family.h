@@ -1,0 +1,42 @@
+// Logits of many query heads and one key head, between the host file and the kernel.
+#pragma once
+
+#include "blocks/matrix_form.h"
+#include "frame/family.h"
+
+#include <flydsl/kernels/mqa_logits.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// q, k, scales, weights, first, last, logits; the distances of q's tokens and heads, and of the
+/// rows of k, weights and logits; m, n.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int64_t, std::int32_t, std::int32_t>
+    kMqaLogits{"mqa_logits"};
+
+/// The matrix instruction for a head; none if the target has none for the type.
+inline std::optional<MatrixForm> logitsForm(const MqaLogitsProblem &problem, const Target &target) {
+  return matrixForm(target, problem.x, problem.x, problem.head, problem.head);
+}
+
+/// Tiles of 16 keys of a wave; 0 if the waves of a block do not share its keys evenly.
+inline int tilesOfWave(const MqaLogitsConfig &config, const Target &target) {
+  const int waves = config.block / target.wave_size();
+  return waves > 0 && config.keys % (16 * waves) == 0 ? config.keys / (16 * waves) : 0;
+}
+
+template <> struct Family<MqaLogitsProblem> : FamilyDefaults<MqaLogitsProblem, &MqaLogitsArgs::q> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &, const C &) { return {&kMqaLogits}; }
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
