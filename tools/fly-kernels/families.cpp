@@ -2,7 +2,10 @@
 
 #include "host/values.h"
 
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/weight.h>
 
 #include <algorithm>
@@ -149,11 +152,12 @@ std::vector<std::unique_ptr<Family>> families() {
   const auto add = [&]<class... P>(std::type_identity<P>...) {
     (..., all.push_back(std::make_unique<FamilyOf<P>>()));
   };
-  add(std::type_identity<fk::GemmProblem>(), std::type_identity<fk::MoeReduceProblem>(),
-      std::type_identity<fk::NormProblem>(), std::type_identity<fk::NormBackwardProblem>(),
-      std::type_identity<fk::QuantiseProblem>(), std::type_identity<fk::SoftmaxProblem>(),
-      std::type_identity<fk::SoftmaxBackwardProblem>(), std::type_identity<fk::TopkGatingProblem>(),
-      std::type_identity<fk::WeightProblem>());
+  add(std::type_identity<fk::DecodeProblem>(), std::type_identity<fk::DeltaRuleProblem>(),
+      std::type_identity<fk::GemmProblem>(), std::type_identity<fk::MoeReduceProblem>(),
+      std::type_identity<fk::MqaLogitsProblem>(), std::type_identity<fk::NormProblem>(),
+      std::type_identity<fk::NormBackwardProblem>(), std::type_identity<fk::QuantiseProblem>(),
+      std::type_identity<fk::SoftmaxProblem>(), std::type_identity<fk::SoftmaxBackwardProblem>(),
+      std::type_identity<fk::TopkGatingProblem>(), std::type_identity<fk::WeightProblem>());
   return all;
 }
 

@@ -1,0 +1,73 @@
+// Examples of docs/kernels/decode.md.
+#include "example.h"
+
+#include <flydsl/kernels/decode.h>
+
+#include <cmath>
+
+namespace fk = flydsl::kernels;
+
+TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
+  const std::int64_t sequences = 2, blocks = 6, page = 16;
+  // region: problem
+  // A layer with 16 heads of q and 2 of k and v; the cache is the one that rope fills.
+  const fk::DecodeProblem problem{.q = fx::bf16,
+                                  .kv = fx::bf16,
+                                  .y = fx::bf16,
+                                  .q_heads = 16,
+                                  .kv_heads = 2,
+                                  .head = 128,
+                                  .cache = fk::KvCache::pages,
+                                  .page = 16,
+                                  .context = 512}; // about so many tokens a sequence
+  const fk::DecodeConfig config = fk::choose(problem, sequences);
+  const fk::DecodePlan plan(problem, config); // once, for any number of sequences and any contexts
+  // endregion
+
+  const auto q = fx::DeviceArray<fx::bfloat16_t>::random({sequences, 16, 128}, 1),
+             keys = fx::DeviceArray<fx::bfloat16_t>::random({blocks, page, 2, 128}, 2),
+             values = fx::DeviceArray<fx::bfloat16_t>::random({blocks, page, 2, 128}, 3);
+  fx::DeviceArray<fx::bfloat16_t> y({sequences, 16, 128});
+  fx::DeviceArray<int> tables({sequences, 3}), contexts({sequences});
+  const std::vector<int> numbers{4, 1, 3, 5, -1, -1}, tokens{40, 7};
+  tables.copy_from(numbers);
+  contexts.copy_from(tokens);
+  const fx::Stream stream;
+
+  // region: call
+  fx::DeviceArray<std::uint8_t> workspace(
+      {std::int64_t(fk::workspace_bytes(problem, config, sequences))});
+  plan({.q = q,
+        .k_cache = keys,
+        .v_cache = values,
+        .tables = tables,     // (sequences, 3): numbers of blocks
+        .contexts = contexts, // tokens of each sequence, its query among them
+        .workspace = config.splits > 1 ? std::optional(fx::TensorArg(workspace)) : std::nullopt,
+        .y = y},
+       stream);
+  // endregion
+  stream.synchronize();
+
+  const auto hostQ = q.to_host(), hostK = keys.to_host(), hostV = values.to_host(),
+             got = y.to_host();
+  for (std::size_t s = 0; s < 2; ++s)
+    for (std::size_t head : {0u, 7u, 8u, 15u}) {
+      const auto at = [&](std::size_t token, std::size_t element) {
+        const std::size_t block = std::size_t(numbers[s * 3 + token / 16]);
+        return ((block * 16 + token % 16) * 2 + head / 8) * 128 + element;
+      };
+      std::vector<double> sums(128);
+      double total = 0;
+      for (std::size_t t = 0; t < std::size_t(tokens[s]); ++t) {
+        double score = 0;
+        for (std::size_t e = 0; e < 128; ++e)
+          score += double(float(hostQ[(s * 16 + head) * 128 + e])) * double(float(hostK[at(t, e)]));
+        const double weight = std::exp(score / std::sqrt(128.0));
+        total += weight;
+        for (std::size_t e = 0; e < 128; ++e)
+          sums[e] += weight * double(float(hostV[at(t, e)]));
+      }
+      for (std::size_t e = 0; e < 128; ++e)
+        CHECK(std::fabs(double(float(got[(s * 16 + head) * 128 + e])) - sums[e] / total) < 0.02);
+    }
+}

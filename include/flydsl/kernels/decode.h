@@ -1,0 +1,76 @@
+// Attention of the newest tokens of sequences over their keys and values in a paged cache.
+#pragma once
+
+#include <flydsl/kernels/kv_cache.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// What a quantised cache's numbers are multiplied by.
+enum class KvScales : std::uint8_t {
+  none,
+  tensor, ///< one number for all keys, and one for all values
+  token,  ///< a number for each key and each value of a head
+};
+
+/// Query i of a sequence's `queries`, which are its last tokens, stands at token
+/// p = context - queries + i and sees the tokens j from max(0, p - before) to p:
+///
+///   y = sum over j of w[j] v[j] / sum over j of w[j],   w[j] = e^(scale q . k[j])
+///
+/// Head h of q has head h / (q_heads / kv_heads) of k and v. A query that sees nothing gets 0.
+struct FLYDSL_API DecodeProblem {
+  DType q = bf16;  ///< f16 or bf16
+  DType kv = bf16; ///< as q, or a float of 8 bits, which becomes q's type: nothing is lost
+  DType y = bf16;  ///< f32, f16 or bf16
+  int q_heads = 8;
+  int kv_heads = 1; ///< divides q_heads
+  int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256
+  KvCache cache = KvCache::pages;
+  int page = 16;       ///< tokens of a block of the cache, 1 to 65536
+  int pack = 8;        ///< KvCache::packed: elements of k that lie together, a power of two from 8
+  int v_pack = 0;      ///< KvCache::packed: tokens of v that lie together, a multiple of 8; 0: page
+  int queries = 1;     ///< of a sequence, 1 to 4
+  double scale = 0;    ///< 0: 1 / sqrt(head)
+  bool window = false; ///< there is the argument `before`; otherwise a query sees all before it
+  KvScales scales = KvScales::none; ///< of a cache of 8 bits
+  bool lse = false;                 ///< the logarithm of the sum of w is written
+  /// Tokens of a sequence, about: for `choose`, `configs` and `tune`. The code is right for any.
+  int context = 4096;
+  friend bool operator==(const DecodeProblem &, const DecodeProblem &) = default;
+};
+
+/// How the work is shared: a block has some rows, which are queries of heads that have the same keys,
+/// and a part of the keys, of which each wave takes its own.
+struct FLYDSL_API DecodeConfig {
+  int block = 256; ///< threads of a block
+  int rows = 16;   ///< of a block: 16, 32, 48 or 64
+  int splits = 1;  ///< parts of a sequence, whose results a second kernel combines
+  friend bool operator==(const DecodeConfig &, const DecodeConfig &) = default;
+};
+
+/// The tensors of a call with n sequences of `queries` tokens each, m = n * queries tokens, side by
+/// side by sequence.
+struct FLYDSL_API DecodeArgs {
+  TensorArg q; ///< (m, q_heads, head); tokens and heads at any distance
+  /// See KvCache; blocks, places and heads at any distance.
+  TensorArg k_cache, v_cache;
+  TensorArg tables;   ///< (n, blocks of a sequence), i32: numbers of blocks; rows at any distance
+  TensorArg contexts; ///< (n), i32: tokens of each sequence in the cache, its queries among them
+  std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
+  /// f32. KvScales::tensor: (1). KvScales::token: (blocks, page, kv_heads), at any distance.
+  std::optional<TensorArg> k_scale = {}, v_scale = {};
+  std::optional<TensorArg> workspace = {}; ///< u8; with more than one split
+  TensorArg y;                             ///< (m, q_heads, head); tokens and heads at any distance
+  std::optional<TensorArg> lse = {}; ///< (m, q_heads), f32, contiguous; -infinity: nothing is seen
+};
+
+template <> struct FamilyOf<DecodeProblem> {
+  using Config = DecodeConfig;
+  using Args = DecodeArgs;
+  static constexpr std::string_view name = "decode";
+};
+using DecodePlan = Plan<DecodeProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

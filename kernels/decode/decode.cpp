@@ -1,0 +1,298 @@
+#include "decode/decode_family.h"
+
+#include "blocks/quant_rules.h"
+#include "frame/arguments.h"
+
+#include <bit>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Decode = Family<DecodeProblem>;
+
+constexpr int kLargestHead = 256, kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64,
+              kMostSplits = 1024;
+/// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
+/// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
+constexpr int kSumBytes = 512;
+/// Bytes of shared memory for what the waves of a block found of 16 rows.
+constexpr std::int64_t kPartBytes = 48 * 1024;
+/// The fewest keys of a part that are worth a result of its own.
+constexpr int kKeysOfPart = 256;
+/// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
+constexpr std::int64_t kMostTokens = 0x7fffffff;
+
+/// How many blocks a target runs at a time, for the choice of splits: the compute units of its
+/// largest GPU, from AMD's data sheets (MI250X's die, MI300X, MI355X, RX 7900 XTX, RX 9070 XT).
+struct Units {
+  flydsl::Family family;
+  int units;
+};
+constexpr Units kUnits[] = {{flydsl::Family::cdna2, 110},
+                            {flydsl::Family::cdna3, 304},
+                            {flydsl::Family::cdna4, 256},
+                            {flydsl::Family::rdna3, 96},
+                            {flydsl::Family::rdna4, 64}};
+int unitsOf(const Target &target) {
+  for (const Units &row : kUnits)
+    if (row.family == target.family())
+      return row.units;
+  return 64;
+}
+
+Support cacheSupported(const DecodeProblem &problem) {
+  if (problem.page < 1 || problem.page > kLargestPage)
+    return Support::no(is("page", problem.page) + "; it is 1 to " + std::to_string(kLargestPage));
+  if (problem.cache == KvCache::none)
+    return Support::no("cache is KvCache::none; keys are read from a cache, KvCache::pages or "
+                       "KvCache::packed");
+  if (problem.cache == KvCache::pages)
+    return {};
+  if (problem.pack < 8 || !std::has_single_bit(static_cast<unsigned>(problem.pack)) ||
+      problem.head % problem.pack)
+    return Support::no(is("pack", problem.pack) + "; it is a power of two from 8 that divides " +
+                       is("head", problem.head));
+  if (const int y = vPackOf(problem); y < 8 || y % 8 || problem.page % y)
+    return Support::no(is("v_pack", y) + "; it is a multiple of 8 that divides " +
+                       is("page", problem.page));
+  return {};
+}
+
+/// The bytes of a lane's sums: 16 x 16 of them are 4 registers on CDNA, 8 on RDNA.
+int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
+  return rows / 16 * (problem.head / 16) * form.sums() * 4;
+}
+std::int64_t partBytes(const DecodeProblem &problem, int waves) {
+  return std::int64_t(waves) * 16 * (problem.head + 8) * 4;
+}
+
+/// The operands of a call, checked and in the kernels' order.
+class Operands {
+public:
+  explicit Operands(const Call<DecodeProblem> &call)
+      : problem_(call.problem), args_(call.args),
+        arguments_(FamilyOf<DecodeProblem>::name, call.where) {
+    m_ = args_.q.shape()[0];
+    n_ = args_.contexts.shape()[0];
+    if (m_ != n_ * problem_.queries)
+      arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
+                      " sequences; each sequence has " + std::to_string(problem_.queries));
+    const Extents heads{m_, problem_.q_heads, problem_.head};
+    put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / 2, kPieces}, heads, 2);
+    put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces}, heads, 2);
+    caches();
+    arguments_.vector(args_.contexts, {"contexts", i32, 1}, n_);
+    numbers[kDecodeContexts] = address(args_.contexts);
+    const std::int64_t blocks = args_.tables.rank() == 2 ? args_.tables.shape()[1] : 0;
+    numbers[kDecodeTables] = address(args_.tables);
+    numbers[kDecodeTables + 1] = arguments_.matrix(args_.tables, {"tables", i32, 1}, n_, blocks);
+    arguments_.compactIf(problem_.lse, args_.lse, {"lse", f32, 1}, m_, problem_.q_heads);
+    numbers[kDecodeLse] = address(args_.lse);
+    if (!problem_.window && args_.before != -1)
+      arguments_.fail("before is given, and the problem has no window");
+    numbers[kDecodeBefore] = args_.before;
+    const std::size_t bytes = Decode::workspaceBytes(problem_, call.config, m_);
+    if (arguments_.given(args_.workspace, "workspace", bytes > 0 && m_ > 0)) {
+      arguments_.workspace(*args_.workspace, bytes);
+      numbers[kDecodePartValues] = address(args_.workspace);
+      numbers[kDecodePartLse] = numbers[kDecodePartValues] +
+                                m_ * problem_.q_heads * call.config.splits * problem_.head * 4;
+    }
+    numbers[kDecodeTokens] = m_;
+  }
+  std::int64_t m() const { return m_; }
+  std::int64_t sequences() const { return n_; }
+
+  DecodeNumbers numbers{};
+
+private:
+  static constexpr const char *kPieces = "rows are moved in pieces of 16 bytes";
+
+  void caches() {
+    const std::int64_t blocks = args_.k_cache.shape()[0], page = problem_.page,
+                       kv = problem_.kv_heads, head = problem_.head, x = problem_.pack,
+                       y = vPackOf(problem_), align = kPieceBytes / problem_.kv.bytes();
+    if (blocks > kMostTokens / page)
+      arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
+                      std::to_string(page) + " tokens; a cache has at most " +
+                      std::to_string(kMostTokens) + " tokens");
+    const auto cache = [&](std::size_t at, const TensorArg &tensor, const char *name,
+                           const Extents &packed, std::int64_t packedAlign) {
+      if (problem_.cache == KvCache::pages)
+        return put(at, tensor, {name, problem_.kv, align, kPieces}, {blocks, page, kv, head}, 3);
+      arguments_.tensor(tensor, {name, problem_.kv, packedAlign, kPieces}, packed, 2);
+      numbers[at] = address(tensor);
+      numbers[at + 1] = Arguments::distance(tensor, 0);
+      numbers[at + 3] = Arguments::distance(tensor, 1);
+    };
+    cache(kDecodeK, args_.k_cache, "k_cache", {blocks, kv, head / x, page, x}, 8);
+    cache(kDecodeV, args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 8);
+    const auto scale = [&](std::size_t at, const std::optional<TensorArg> &tensor,
+                           const char *name) {
+      if (!arguments_.given(tensor, name, problem_.scales != KvScales::none))
+        return;
+      if (problem_.scales == KvScales::tensor)
+        put(at, *tensor, {name, f32, 1}, {1}, 0);
+      else
+        put(at, *tensor, {name, f32, 1}, {blocks, page, kv}, 3);
+    };
+    scale(kDecodeKScale, args_.k_scale, "k_scale");
+    scale(kDecodeVScale, args_.v_scale, "v_scale");
+  }
+  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
+  void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
+           int free) {
+    arguments_.tensor(tensor, expected, shape, free);
+    numbers[at++] = address(tensor);
+    for (int mode = 0; mode < free; ++mode)
+      numbers[at++] = Arguments::distance(tensor, mode);
+  }
+
+  const DecodeProblem &problem_;
+  const DecodeArgs &args_;
+  Arguments arguments_;
+  std::int64_t m_ = 0, n_ = 0;
+};
+
+} // namespace
+
+Support Decode::supported(const DecodeProblem &problem, const Target &target) {
+  const auto form = decodeForm(problem, target);
+  if (!form || (problem.q != f16 && problem.q != bf16))
+    return Support::no("q is of type " + std::string(problem.q.name()) +
+                       "; f16 and bf16 are supported");
+  const bool quantised = problem.kv.bits() == 8 && problem.kv.is_float() && largestOf(problem.kv);
+  if (problem.kv != problem.q && !quantised)
+    return Support::no("kv is of type " + std::string(problem.kv.name()) +
+                       "; it has the type of q, or is a float of 8 bits");
+  if (!quantised && problem.scales != KvScales::none)
+    return Support::no("scales belong to a cache of 8 bits; kv is of type " +
+                       std::string(problem.kv.name()));
+  if (problem.kv_heads < 1 || problem.q_heads < problem.kv_heads ||
+      problem.q_heads % problem.kv_heads || problem.q_heads > 65535)
+    return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
+                       "; q_heads is a multiple of kv_heads, up to 65535");
+  if (problem.head < 32 || problem.head > kLargestHead || problem.head % 32)
+    return Support::no(is("head", problem.head) + "; it is a multiple of 32 from 32 to " +
+                       std::to_string(kLargestHead));
+  if (problem.queries < 1 || problem.queries > kMostQueries)
+    return Support::no(is("queries", problem.queries) + "; a sequence has 1 to " +
+                       std::to_string(kMostQueries));
+  if (!(problem.scale >= 0) || !std::isfinite(problem.scale))
+    return Support::no("scale is " + std::to_string(problem.scale) + "; it is not negative");
+  if (problem.context < 1)
+    return Support::no(is("context", problem.context) + "; a sequence has tokens");
+  return firstRefusal({floatSupported("y", problem.y), cacheSupported(problem)});
+}
+
+Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &config,
+                          const Target &target) {
+  if (const Support fits = blockSupported(config.block, target); !fits)
+    return fits;
+  if (config.rows < 16 || config.rows % 16 || config.rows > kMostRowsOfBlock)
+    return Support::no(is("rows", config.rows) + "; it is 16, 32, 48 or 64");
+  const MatrixForm form = *decodeForm(problem, target);
+  if (config.rows > 16 && sumBytes(problem, config.rows, form) > kSumBytes)
+    return Support::no(is("rows", config.rows) + "; the sums of so many rows of " +
+                       std::to_string(problem.head) + " do not fit the registers");
+  if (config.splits < 1 || config.splits > kMostSplits)
+    return Support::no(is("splits", config.splits) + "; a sequence has 1 to " +
+                       std::to_string(kMostSplits));
+  const int waves = config.block / target.wave_size();
+  if (partBytes(problem, waves) > kPartBytes)
+    return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
+                       " waves find of 16 rows of " + std::to_string(problem.head) +
+                       " does not fit shared memory");
+  return {};
+}
+
+DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const Target &target) {
+  const MatrixForm form = *decodeForm(problem, target);
+  int rows = 16;
+  while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
+         sumBytes(problem, rows + 16, form) <= kSumBytes)
+    rows += 16;
+  int waves = 4;
+  while (partBytes(problem, waves) > kPartBytes)
+    waves /= 2;
+  DecodeConfig config{.block = waves * target.wave_size(), .rows = rows};
+  // Twice as many blocks as there are compute units, of parts that are not too short.
+  const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
+                              rowBlocks(problem, config),
+                     wanted = (2 * unitsOf(target) + blocks - 1) / blocks,
+                     most = std::max(1, problem.context / kKeysOfPart);
+  config.splits =
+      static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min(most, std::int64_t(64))));
+  return config;
+}
+
+std::vector<DecodeConfig> Decode::candidates(const DecodeProblem &problem, std::int64_t m,
+                                             const Target &target) {
+  const DecodeConfig chosen = choose(problem, m, target);
+  std::vector<DecodeConfig> all;
+  for (int waves : {1, 2, 4, 8})
+    for (int splits : {chosen.splits / 2, chosen.splits, chosen.splits * 2})
+      all.push_back({.block = waves * target.wave_size(), .rows = chosen.rows, .splits = splits});
+  return all;
+}
+
+std::size_t Decode::workspaceBytes(const DecodeProblem &problem, const DecodeConfig &config,
+                                   std::int64_t m) {
+  if (config.splits == 1)
+    return 0;
+  return static_cast<std::size_t>(m * problem.q_heads * config.splits * (problem.head + 1) * 4);
+}
+
+void Decode::launch(const Call<DecodeProblem> &call) {
+  const Operands operands(call);
+  if (operands.m() == 0)
+    return;
+  const DecodeProblem &problem = call.problem;
+  const DecodeConfig &config = call.config;
+  const Dim3 grid(config.splits, problem.kv_heads * rowBlocks(problem, config),
+                  operands.sequences());
+  call.launches.at(0, kDecode)(call.on(grid, config.block), call.where, operands.numbers);
+  if (config.splits > 1)
+    call.launches.at(1, kDecodeCombine)(
+        call.over(operands.m() * problem.q_heads * (problem.head / kCombineElements),
+                  kCombineThreads, kCombineThreads),
+        call.where, operands.numbers);
+}
+
+DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t m,
+                        const Sampler &sampler) {
+  const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries),
+                     tokens = n * problem.queries, page = problem.page,
+                     each = (problem.context + page - 1) / page, blocks = n * each,
+                     kv = problem.kv_heads, head = problem.head, x = problem.pack,
+                     y = vPackOf(problem);
+  const bool packed = problem.cache == KvCache::packed,
+             perToken = problem.scales == KvScales::token;
+  const Extents heads{tokens, problem.q_heads, head}, pages{blocks, page, kv, head},
+      packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y},
+      tables{n, each}, sequences{n}, one{1}, scales{blocks, page, kv},
+      bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))},
+      lse{tokens, problem.q_heads};
+  const bool scaled = problem.scales != KvScales::none;
+  DecodeArgs args{
+      .q = sampler("q", problem.q, heads, Role::input),
+      .k_cache = sampler("k_cache", problem.kv, packed ? packedK : pages, Role::input),
+      .v_cache = sampler("v_cache", problem.kv, packed ? packedV : pages, Role::input),
+      .tables = sampler("tables", i32, tables, Role::index),
+      .contexts = sampler("contexts", i32, sequences, Role::equal(problem.context)),
+      .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),
+      .v_scale = sampleIf(scaled, sampler, "v_scale", f32, perToken ? scales : one),
+      .workspace = sampleIf(config.splits > 1, sampler, "workspace", u8, bytes, Role::workspace),
+      .y = sampler("y", problem.y, heads, Role::output),
+      .lse = sampleIf(problem.lse, sampler, "lse", f32, lse, Role::output),
+  };
+  return args;
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(DecodeProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

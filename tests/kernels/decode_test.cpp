@@ -1,0 +1,404 @@
+// Attention over a paged cache against softmax in double precision.
+#include "support/paged_cache.h"
+#include "support/structure.h"
+
+#include <flydsl/kernels/decode.h>
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::DecodeConfig, fk::DecodeProblem, fk::KvCache, fk::KvScales;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The inputs of a call.
+struct Inputs {
+  std::vector<int> contexts;
+  int before = -1;
+  std::vector<double> q = {};    ///< [token][q_heads][head]
+  SequenceValues k = {}, v = {}; ///< as the cache holds them
+  SequenceValues kScale, vScale; ///< [token][kv_heads], or one number; empty: 1
+};
+
+Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int before = -1) {
+  Inputs inputs{.contexts = contexts, .before = before, .kScale = {}, .vScale = {}};
+  const std::int64_t m = std::ssize(contexts) * problem.queries;
+  inputs.q = uniform(problem.q, m * problem.q_heads * problem.head, 1, 2);
+  std::uint64_t seed = 2;
+  for (int context : contexts) {
+    const std::int64_t count = std::int64_t(context) * problem.kv_heads * problem.head;
+    inputs.k.push_back(uniform(problem.kv, count, seed++, 2));
+    inputs.v.push_back(uniform(problem.kv, count, seed++, 2));
+    if (problem.scales == KvScales::token) {
+      inputs.kScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
+      inputs.vScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
+    }
+  }
+  if (problem.scales == KvScales::tensor) {
+    inputs.kScale.push_back({0.75});
+    inputs.vScale.push_back({-1.5});
+  }
+  return inputs;
+}
+
+/// What must come out, and how far a kernel may be from it. The score of a key, in f32, is off by
+///
+///   e = (head + 6) 2^-23 sum |q k| scale,      each product of K and its scaling rounds,
+///
+/// so that its power is off by e + 2^-22 of itself. It is rounded to q's type, by u of itself; the
+/// sum is that of the rounded ones. Weights thus are off by 2 e + 2^-21 + 2 u, or 3 u where values
+/// have scales of their own. A power below the type's smallest number is lost, relative to the
+/// largest, which is 1 at least. Sums over n keys and their parts round by (n + 32) 2^-23 of the
+/// magnitudes. The logarithm is off by e + u + 2^-20.
+struct Expected {
+  std::vector<double> y, yBound, lse, lseBound;
+};
+Expected reference(const DecodeProblem &problem, const Inputs &inputs) {
+  Expected expected;
+  const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(problem.head));
+  const std::int64_t head = problem.head, kv = problem.kv_heads,
+                     group = problem.q_heads / problem.kv_heads;
+  const auto factor = [&](const SequenceValues &scales, std::size_t sequence, std::int64_t j,
+                          std::int64_t h) {
+    return scales.empty()                      ? 1
+           : problem.scales == KvScales::token ? scales[sequence][std::size_t(j * kv + h)]
+                                               : scales[0][0];
+  };
+  for (std::size_t s = 0; s < inputs.contexts.size(); ++s)
+    for (int i = 0; i < problem.queries; ++i)
+      for (std::int64_t h = 0; h < problem.q_heads; ++h) {
+        const std::int64_t at = inputs.contexts[s] - problem.queries + i, kvHead = h / group,
+                           first = inputs.before < 0
+                                       ? 0
+                                       : std::max<std::int64_t>(0, at - inputs.before);
+        const double *q = &inputs.q[std::size_t(
+            ((std::int64_t(s) * problem.queries + i) * problem.q_heads + h) * head)];
+        std::vector<double> scores;
+        double error = 0, largest = -kInfinity;
+        for (std::int64_t j = first; j <= at; ++j) {
+          double sum = 0, size = 0;
+          for (std::int64_t e = 0; e < head; ++e) {
+            const double term = q[e] * inputs.k[s][std::size_t((j * kv + kvHead) * head + e)];
+            sum += term;
+            size += std::fabs(term);
+          }
+          const double by = scale * factor(inputs.kScale, s, j, kvHead);
+          scores.push_back(sum * by);
+          error = std::max(error, size * std::fabs(by) * (double(head) + 6) * 0x1p-23);
+          largest = std::max(largest, scores.back());
+        }
+        double total = 0;
+        for (double score : scores)
+          total += std::exp(score - largest);
+        const double u = unit(problem.q), n = double(scores.size());
+        expected.lse.push_back(largest + std::log(total));
+        expected.lseBound.push_back(error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
+        for (std::int64_t e = 0; e < head; ++e) {
+          double sum = 0, size = 0, most = 0;
+          for (std::size_t j = 0; j < scores.size(); ++j) {
+            const std::int64_t token = first + std::int64_t(j);
+            const double by = factor(inputs.vScale, s, token, kvHead),
+                         raw = inputs.v[s][std::size_t((token * kv + kvHead) * head + e)],
+                         term = std::exp(scores[j] - largest) / total * raw * by;
+            sum += term;
+            size += std::fabs(term);
+            most = std::max(most, std::fabs(raw) * std::max(1.0, std::fabs(by)));
+          }
+          const double relative = 2 * error + 0x1p-21 + 3 * u + (n + 32) * 0x1p-23;
+          expected.y.push_back(sum);
+          expected.yBound.push_back(relative * size + 2 * n * underflow(problem.q) * most +
+                                    unit(problem.y) * std::fabs(sum) + underflow(problem.y));
+        }
+      }
+  return expected;
+}
+
+void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
+                  std::optional<DecodeConfig> given = {}, bool exact = false) {
+  const std::int64_t n = std::ssize(inputs.contexts), m = n * problem.queries,
+                     heads = problem.q_heads;
+  const DecodeConfig config = given ? *given : fk::choose(problem, m);
+  INFO(fx::to_config(problem).str() << " n=" << n << " " << fx::to_config(config).str());
+  const BlockTables tables(inputs.contexts, problem.page);
+  const CacheShape shape{.layout = problem.cache,
+                         .dtype = problem.kv,
+                         .page = problem.page,
+                         .heads = problem.kv_heads,
+                         .head = problem.head,
+                         .pack = problem.pack,
+                         .vPack = problem.v_pack ? problem.v_pack : problem.page};
+  const PagedCache k(shape, tables, inputs.k, true), v(shape, tables, inputs.v, false);
+  CacheShape ofScales{.dtype = fx::f32, .page = problem.page, .heads = problem.kv_heads, .head = 1};
+  const bool perToken = problem.scales == KvScales::token,
+             scaled = problem.scales != KvScales::none;
+  const SequenceValues none;
+  const PagedCache kScales(ofScales, tables, perToken ? inputs.kScale : none, true),
+      vScales(ofScales, tables, perToken ? inputs.vScale : none, true);
+  const std::vector<double> one{0};
+  const Operand kScale =
+                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.kScale[0] : one),
+                vScale =
+                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.vScale[0] : one);
+  const auto three = [](const fx::TensorArg &scales) { // without the mode of elements
+    const auto extents = scales.shape(), strides = scales.strides();
+    return fx::tensor(scales.data(), fx::f32, {extents[0], extents[1], extents[2]},
+                      {strides[0], strides[1], strides[2]});
+  };
+  const Operand table = tables.operand(),
+                contexts = Operand::input(
+                    fx::i32, 1, n,
+                    std::vector<double>(inputs.contexts.begin(), inputs.contexts.end())),
+                q = Operand::input(problem.q, m * heads, problem.head, inputs.q, 8),
+                y = Operand::output(problem.y, m * heads, problem.head, 8),
+                lse = Operand::output(fx::f32, m, heads),
+                workspace = Operand::output(fx::u8, 1,
+                                            std::int64_t(fk::workspace_bytes(problem, config, m)));
+  const std::int64_t row = problem.head + 8;
+  const auto headed = [&](const Operand &operand) {
+    return fx::tensor(operand.tensor().data(), operand.dtype(), {m, heads, problem.head},
+                      {heads * row, row, 1});
+  };
+  fk::DecodeArgs args{.q = headed(q),
+                      .k_cache = k.tensor(true),
+                      .v_cache = v.tensor(false),
+                      .tables = table.tensor(),
+                      .contexts = contexts.vector(),
+                      .before = inputs.before,
+                      .y = headed(y)};
+  if (scaled) {
+    args.k_scale = perToken ? three(kScales.tensor(true)) : kScale.vector();
+    args.v_scale = perToken ? three(vScales.tensor(true)) : vScale.vector();
+  }
+  if (config.splits > 1)
+    args.workspace = workspace.vector();
+  if (problem.lse)
+    args.lse = lse.tensor();
+  const fx::Stream stream;
+  fk::DecodePlan(problem, config)(args, stream);
+  stream.synchronize();
+  workspace.expectUntouched();
+
+  Expected expected = reference(problem, inputs);
+  if (exact)
+    std::fill(expected.yBound.begin(), expected.yBound.end(), 0);
+  expectWithin(y.values(), expected.y, expected.yBound);
+  if (problem.lse)
+    expectWithin(lse.values(), expected.lse, expected.lseBound);
+}
+
+int wave() { return fx::Device::current().target().wave_size(); }
+
+} // namespace
+
+TEST_CASE("decoding over pages of 16 tokens", "[run]") {
+  for (fx::DType type : {fx::bf16, fx::f16}) {
+    const DecodeProblem problem{
+        .q = type, .kv = type, .y = type, .q_heads = 4, .kv_heads = 2, .head = 64, .lse = true};
+    expectDecode(problem, random(problem, {1, 15, 16, 17, 33, 100}));
+  }
+  const DecodeProblem wide{.y = fx::f32, .q_heads = 16, .kv_heads = 1, .head = 128};
+  expectDecode(wide, random(wide, {259}));
+}
+
+TEST_CASE("decoding in parts gives the same, also where parts are empty", "[run]") {
+  const DecodeProblem problem{.q_heads = 3, .kv_heads = 1, .head = 64, .lse = true};
+  // A sequence without tokens sees nothing: its results are 0, its logarithms -infinity.
+  for (int splits : {1, 2, 7})
+    expectDecode(problem, random(problem, {0, 1, 40, 150}),
+                 DecodeConfig{.block = 2 * wave(), .rows = 16, .splits = splits});
+}
+
+TEST_CASE("decoding of several queries, which see one another", "[run]") {
+  for (int queries : {2, 3, 4}) {
+    const DecodeProblem problem{
+        .q_heads = 8, .kv_heads = 1, .head = 64, .queries = queries, .lse = true};
+    expectDecode(problem, random(problem, {queries, 20, 65}));
+  }
+  // Rows in several blocks, and in one.
+  const DecodeProblem problem{.q_heads = 16, .kv_heads = 1, .head = 32, .queries = 4};
+  for (int rows : {16, 32, 64})
+    expectDecode(problem, random(problem, {37}), DecodeConfig{.block = 2 * wave(), .rows = rows});
+}
+
+TEST_CASE("decoding of windows", "[run]") {
+  for (int before : {-1, 0, 1, 30, 63, 64, 1000}) {
+    const DecodeProblem problem{
+        .q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .window = true, .lse = true};
+    expectDecode(problem, random(problem, {2, 64, 131}, before),
+                 DecodeConfig{.block = 2 * wave(), .splits = before % 2 ? 1 : 2});
+  }
+}
+
+TEST_CASE("decoding over pages of all sizes", "[run]") {
+  for (int page : {1, 3, 8, 64, 1024}) {
+    const DecodeProblem problem{.q_heads = 2, .kv_heads = 2, .head = 32, .page = page};
+    expectDecode(problem, random(problem, {5, 77}));
+  }
+}
+
+TEST_CASE("decoding of heads of all sizes", "[run]") {
+  for (int head : {32, 96, 192, 256}) {
+    const DecodeProblem problem{.y = fx::f16, .q_heads = 2, .kv_heads = 1, .head = head};
+    expectDecode(problem, random(problem, {45}));
+  }
+}
+
+TEST_CASE("decoding over packed caches", "[run]") {
+  for (int vPack : {0, 8}) {
+    const DecodeProblem problem{.q_heads = 4,
+                                .kv_heads = 2,
+                                .head = 64,
+                                .cache = KvCache::packed,
+                                .page = 16,
+                                .pack = 8,
+                                .v_pack = vPack};
+    expectDecode(problem, random(problem, {1, 16, 45}));
+  }
+}
+
+TEST_CASE("decoding over caches of 8 bits", "[run]") {
+  for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2})
+    for (KvScales scales : {KvScales::none, KvScales::tensor, KvScales::token}) {
+      const DecodeProblem problem{
+          .kv = kv, .q_heads = 4, .kv_heads = 2, .head = 64, .scales = scales, .lse = true};
+      expectDecode(problem, random(problem, {17, 40}));
+    }
+  const DecodeProblem packed{.q = fx::f16,
+                             .kv = fx::f8E4M3FNUZ,
+                             .y = fx::f16,
+                             .q_heads = 2,
+                             .kv_heads = 1,
+                             .head = 128,
+                             .cache = KvCache::packed,
+                             .pack = 16,
+                             .scales = KvScales::tensor};
+  expectDecode(packed, random(packed, {50}));
+  const DecodeProblem single{.kv = fx::f8E4M3FN,
+                             .q_heads = 2,
+                             .kv_heads = 1,
+                             .head = 32,
+                             .page = 1,
+                             .scales = KvScales::token};
+  expectDecode(single, random(single, {50}));
+}
+
+TEST_CASE("decoding picks keys exactly", "[run]") {
+  // Key j is 100 e_j: query i, which is e_i and scaled by 10, sees a score of 1000 there and 0
+  // elsewhere, of which nothing is left.
+  const DecodeProblem problem{.y = fx::f32, .q_heads = 16, .kv_heads = 1, .head = 64, .scale = 10};
+  Inputs inputs = random(problem, {64});
+  inputs.v[0] = integers(64 * 64, 9, -100, 100);
+  std::fill(inputs.q.begin(), inputs.q.end(), 0);
+  std::fill(inputs.k[0].begin(), inputs.k[0].end(), 0);
+  for (std::size_t i = 0; i < 64; ++i)
+    inputs.k[0][i * 64 + i] = 100;
+  for (std::size_t h = 0; h < 16; ++h)
+    inputs.q[h * 64 + (h * 11) % 64] = 1;
+  expectDecode(problem, inputs, DecodeConfig{.block = 2 * wave()}, true);
+  expectDecode(problem, inputs, DecodeConfig{.block = wave(), .splits = 2}, true);
+}
+
+TEST_CASE("decoding of adversarial scores", "[run]") {
+  const DecodeProblem problem{
+      .y = fx::f32, .q_heads = 1, .kv_heads = 1, .head = 32, .scale = 1, .lse = true};
+  const auto scores = [&](auto score) {
+    Inputs inputs = random(problem, {200});
+    std::fill(inputs.q.begin(), inputs.q.end(), 0);
+    std::fill(inputs.k[0].begin(), inputs.k[0].end(), 0);
+    inputs.q[0] = 1;
+    for (int j = 0; j < 200; ++j)
+      inputs.k[0][std::size_t(j * 32)] = score(j);
+    inputs.k[0] = decode(problem.kv, encode(problem.kv, inputs.k[0]));
+    for (int splits : {1, 3})
+      expectDecode(problem, inputs, DecodeConfig{.block = 2 * wave(), .splits = splits});
+  };
+  scores([](int j) { return j == 199 ? 60.0 : 0.0; });   // the largest comes last
+  scores([](int) { return 3.0; });                       // all are equal
+  scores([](int j) { return j == 0 ? 10000.0 : 1.0; });  // a huge one comes first
+  scores([](int j) { return double(j); });               // each is larger than the one before
+  scores([](int j) { return -100.0 * (j % 2) - 4000; }); // all powers but the largest's are 0
+}
+
+TEST_CASE("decode: another run, a graph, a file", "[run]") {
+  const DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 64, .lse = true, .context = 70};
+  expectStructure(problem, {.block = 2 * wave(), .rows = 16, .splits = 2}, 3);
+}
+
+TEST_CASE("decode reads keys and values once for a group of heads", "[run]") {
+  const DecodeProblem problem{.q_heads = 8, .kv_heads = 1, .head = 64, .context = 512};
+  const auto counters = countersOf(problem, {.block = 4 * wave()}, 2).at(0);
+  INFO(counters.str());
+  const std::uint64_t cache = 2 * 2 * 512 * 64 * 2, heads = 2 * 8 * 64 * 2;
+  CHECK(double(counters["globalBytesTouched"]) <= 1.05 * double(cache + 2 * heads + 512));
+  CHECK(counters["globalBytesWritten"] == heads);
+  // Lanes of RDNA3's halves of a wave want the same elements; others want each once.
+  const bool once = fx::Device::current().target().family() != fx::Family::rdna3;
+  CHECK(counters["globalBytesRead"] <=
+        (once ? 1u : 2u) * (cache + 4 * heads) + 2 * 512 / 8 * 2 * 16 * 4 + 8192);
+}
+
+TEST_CASE("decode has a configuration for every problem that it supports") {
+  std::vector<DecodeProblem> problems;
+  for (int head = 32; head <= 256; head += 32)
+    for (int group : {1, 3, 8, 16, 64})
+      for (int queries : {1, 4})
+        problems.push_back({.q_heads = 2 * group, .kv_heads = 2, .head = head, .queries = queries});
+  for (int context : {1, 300, 100000})
+    problems.push_back({.kv = fx::f8E5M2, .scales = KvScales::token, .context = context});
+  expectTotal(problems);
+}
+
+TEST_CASE("decode spills none") {
+  expectNoSpills<DecodeProblem>({{.q_heads = 8, .kv_heads = 1, .head = 128},
+                                 {.q_heads = 8, .kv_heads = 1, .head = 64, .queries = 4}});
+}
+
+TEST_CASE("decode says what it does not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](const DecodeProblem &problem) { return fk::supported(problem, target).why; };
+  CHECK(why({.q = fx::f32}) == "q is of type f32; f16 and bf16 are supported");
+  CHECK(why({.kv = fx::f16}) == "kv is of type f16; it has the type of q, or is a float of 8 bits");
+  CHECK(why({.kv = fx::i8}) == "kv is of type i8; it has the type of q, or is a float of 8 bits");
+  CHECK(why({.scales = KvScales::token}) ==
+        "scales belong to a cache of 8 bits; kv is of type bf16");
+  CHECK(why({.q_heads = 6, .kv_heads = 4}) ==
+        "q_heads is 6 and kv_heads is 4; q_heads is a multiple of kv_heads, up to 65535");
+  CHECK(why({.head = 80}) == "head is 80; it is a multiple of 32 from 32 to 256");
+  CHECK(why({.queries = 5}) == "queries is 5; a sequence has 1 to 4");
+  CHECK(why({.cache = KvCache::none}).find("keys are read from a cache") != std::string::npos);
+  CHECK(why({.page = 0}) == "page is 0; it is 1 to 65536");
+  CHECK(why({.cache = KvCache::packed, .pack = 4}) ==
+        "pack is 4; it is a power of two from 8 that divides head is 128");
+  CHECK(why({.cache = KvCache::packed, .v_pack = 6}) ==
+        "v_pack is 6; it is a multiple of 8 that divides page is 16");
+  CHECK(why({.scale = -1}).find("it is not negative") != std::string::npos);
+  const auto config = [&](const DecodeConfig &config) {
+    return fk::supported(DecodeProblem{.head = 256}, config, target).why;
+  };
+  CHECK(config({.rows = 24}) == "rows is 24; it is 16, 32, 48 or 64");
+  CHECK(config({.rows = 64}).find("do not fit the registers") != std::string::npos);
+  CHECK(config({.splits = 0}) == "splits is 0; a sequence has 1 to 1024");
+  CHECK(config({.block = 512}).find("does not fit shared memory") != std::string::npos);
+
+  const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .context = 8};
+  const fk::DecodePlan plan(problem, {.block = 64, .splits = 2});
+  const Operands<DecodeProblem> operands(problem, plan.config(), 4);
+  const auto message = [&](auto change) {
+    fk::DecodeArgs args = operands.args();
+    change(args);
+    return messageOf([&] { plan(args); });
+  };
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.workspace.reset();
+        }).find("workspace is missing; the problem has it") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.before = 3;
+        }).find("before is given, and the problem has no window") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.contexts = args.tables;
+        }).find("contexts has the shape (2, 1)") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.q = fx::tensor(args.q.data(), args.q.dtype(), {3, 2, 32});
+        }).find("q has 3 tokens and contexts 2 sequences; each sequence has 2") !=
+        std::string::npos);
+}
