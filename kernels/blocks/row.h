@@ -126,14 +126,15 @@ private:
   Numeric rowStart(const RowMemory &memory) const {
     return memory.address + row_.to(i64) * bytesOf(memory.distance, memory.dtype);
   }
-  /// The part of an address that is the same for the block stands first, so that it is added by the
-  /// scalar unit, and the instruction adds the thread's offset.
+  /// The part of an address that is the same for the block is a pointer of its own, which the scalar
+  /// unit computes; the instruction adds the thread's offset. As one sum of integers, LLVM adds the
+  /// offset first and each slot's distance to that, in vector instructions.
   Pointer place(const Slot &slot, DType dtype, const Numeric &start) const {
-    const int bytes = slot.size * dtype.memory_bits() / 8;
-    const Numeric offset = (lane_.to(u32) * UInt32(bytes)).to(u64).to(i64);
-    return Pointer::from_address((start + bytesOf(slot.first, dtype)) + offset,
-                                 dtype.memory_bits() < 8 ? u8 : dtype, AddressSpace::global,
-                                 std::min(16, bytes));
+    const DType stored = dtype.memory_bits() < 8 ? u8 : dtype;
+    const int bytes = slot.size * dtype.memory_bits() / 8, elements = bytes / stored.bytes();
+    const Pointer block = Pointer::from_address(start + bytesOf(slot.first, dtype), stored,
+                                                AddressSpace::global, std::min(16, bytes));
+    return block + IntTuple(lane_) * elements;
   }
   Vector loadSlot(const Slot &slot, const RowMemory &from, const Numeric &start,
                   double fill) const {
