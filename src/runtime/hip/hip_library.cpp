@@ -2,11 +2,13 @@
 #include "runtime/hip/hip_functions.h"
 
 #include "support/env_variables.h"
+#include "support/log.h"
 #include "support/text.h"
 
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace flydsl::runtime {
@@ -19,6 +21,27 @@ constexpr const char *kEmulatorName = "libflydsl_emulator.so";
 std::string fileOf(void *address) {
   Dl_info info;
   return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+bool isEmulator(const std::filesystem::path &library) {
+  return library.filename().string().starts_with("libflydsl_emulator");
+}
+
+/// The HIP library that the program has by itself, linked or loaded; empty where it has none, or the
+/// emulator's. It is looked for once, before this file loads any. The driver's lock guards it.
+std::optional<std::string> hipOfProgram;
+
+void lookForHipOfProgram() {
+  if (hipOfProgram)
+    return;
+  void *function = dlsym(RTLD_DEFAULT, "hipModuleLaunchKernel");
+  for (const char *name : kHipNames)
+    if (void *library = function ? nullptr : dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {
+      function = dlsym(library, "hipModuleLaunchKernel");
+      dlclose(library);
+    }
+  const std::string path = function ? fileOf(function) : "";
+  hipOfProgram = isEmulator(path) ? "" : path;
 }
 
 template <class Function> void bindAs(void *library, const char *name, Function &into) {
@@ -62,8 +85,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
   }
   bindAs(library, "hipStreamGetDevice", table->streamGetDevice);
   table->path = fileOf(reinterpret_cast<void *>(table->hipModuleLaunchKernel));
-  table->isEmulator =
-      std::filesystem::path(table->path).filename().string().starts_with("libflydsl_emulator");
+  table->isEmulator = isEmulator(table->path);
 
   int count = 0;
   hipError_t code = table->hipGetDeviceCount(&count);
@@ -89,20 +111,7 @@ std::unique_ptr<HipFunctions> open(const std::string &path, Attempts &attempts) 
   return table; // a library in use is never unloaded
 }
 
-} // namespace
-
-std::unique_ptr<HipFunctions> openHip(Attempts &attempts) {
-  // A program that links HIP, or runs on the emulator by LD_PRELOAD, has its library already.
-  if (dlsym(RTLD_DEFAULT, "hipModuleLaunchKernel"))
-    if (auto table = bind(RTLD_DEFAULT, "the HIP functions of this process", attempts))
-      return table;
-  for (const char *name : kHipNames)
-    if (auto table = open(name, attempts))
-      return table;
-  return nullptr;
-}
-
-std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
+std::unique_ptr<HipFunctions> findEmulator(Attempts &attempts) {
   if (auto path = support::env::kEmulatorLibrary.get())
     return open(*path, attempts);
   // Beside the library (or the program) that this code is in; in a build tree and an installation
@@ -119,6 +128,33 @@ std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
       return table;
   }
   return open(kEmulatorName, attempts);
+}
+
+} // namespace
+
+std::unique_ptr<HipFunctions> openHip(Attempts &attempts) {
+  lookForHipOfProgram();
+  // A program that links HIP, or runs on the emulator by LD_PRELOAD, has its library already.
+  if (dlsym(RTLD_DEFAULT, "hipModuleLaunchKernel"))
+    if (auto table = bind(RTLD_DEFAULT, "the HIP functions of this process", attempts))
+      return table;
+  for (const char *name : kHipNames)
+    if (auto table = open(name, attempts))
+      return table;
+  return nullptr;
+}
+
+std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts) {
+  lookForHipOfProgram();
+  std::unique_ptr<HipFunctions> table = findEmulator(attempts);
+  if (table && !hipOfProgram->empty())
+    support::log().warn(
+        "runtime: kernels run on the emulator, but this program has a HIP of its "
+        "own, {}, whose memory, streams and events the emulator does not know. Link "
+        "the program with flydsl::emulated_hip in place of HIP, or start it with "
+        "LD_PRELOAD={} (docs/emulator.md)",
+        *hipOfProgram, table->path);
+  return table;
 }
 
 } // namespace flydsl::runtime
