@@ -29,27 +29,34 @@ struct RunsOfEight {
   Int32 first() const { return gpu::lane_id() / 16 * kRun; }
 };
 
-/// Which rows the instructions of a product compute, so that each lane gets runs of 8.
-inline Tile::Mode rowsInRuns(const MatrixForm &form) {
+/// The rows of an operand in the order in which the instructions of a product take them, so that each
+/// lane gets runs of 8. Rows are `apart` elements from one another, and groups of 8 are `apart8`.
+inline Layout rowsInRuns(const MatrixForm &form, int rows, int apart, int apart8) {
   if (form.lanes == 64) // a lane has 4 neighbours: two instructions make a run
-    return make_layout({4, 4, 2}, {1, 8, 4});
+    return make_layout({4, 4, 2, rows / 32}, {apart, apart8, 4 * apart, 4 * apart8});
   if (form.across == 1) // RDNA3: the halves of a wave have every other row
-    return make_layout({2, 8}, {8, 1});
-  return _;
+    return make_layout({2, 8, rows / 16}, {apart8, apart, 2 * apart8});
+  return make_layout({8, rows / 8}, {apart, apart8});
+}
+/// A tile of rows of `columns` neighbours, as the instructions of a product take the rows.
+inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int apart, int apart8) {
+  const Layout runs = rowsInRuns(form, rows, apart, apart8);
+  return make_layout({runs.shape(), columns}, {runs.stride(), 1});
 }
 
-/// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. A lane takes
-/// pieces of 16 bytes of a key and of a query.
+/// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. The keys are a tile
+/// in runs. A lane takes pieces of 16 bytes of a key and of a query.
 inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
   const int piece = form.piece(), perLane = form.perLane();
   const Tile::Mode elements =
       perLane >= piece
           ? Tile::Mode(_)
           : Tile::Mode(make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane}));
-  return make_tiled_mma(matrixAtom(form), waves, Tile({rowsInRuns(form), Tile::Mode(_), elements}));
+  return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), elements}));
 }
 
-/// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8.
+/// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8. The elements are a tile in
+/// runs too.
 inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
   constexpr int kRun = RunsOfEight::kRun;
   const int perLane = form.perLane();
@@ -60,7 +67,7 @@ inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
       return make_layout({kRun, perLane / kRun, form.across}, {1, kRun * form.across, kRun});
     return _;
   };
-  return make_tiled_mma(matrixAtom(form), waves, Tile({rowsInRuns(form), Tile::Mode(_), keys()}));
+  return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), keys()}));
 }
 
 /// Puts a lane's probabilities of a query, in the order of its scores, into the operand's fragment

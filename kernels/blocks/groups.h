@@ -26,8 +26,10 @@ inline Vector part(const Vector &v, int at, int size) {
     return v.shuffle(v, {at, at + 1});
   case 4:
     return v.shuffle(v, {at, at + 1, at + 2, at + 3});
+  case 8:
+    return v.shuffle(v, {at, at + 1, at + 2, at + 3, at + 4, at + 5, at + 6, at + 7});
   default:
-    throw Error("parts of a vector have 2 or 4 elements");
+    throw Error("parts of a vector have 2, 4 or 8 elements");
   }
 }
 

@@ -31,8 +31,8 @@ struct KvStrides {
 
 /// A token's place.
 struct KvPlace {
-  Numeric block;  ///< of the cache, i64; without a cache it is 0
-  Numeric inside; ///< the token's number in the block, i64
+  Numeric block;  ///< of the cache, i64; without a cache, a token
+  Numeric inside; ///< the token's number in the block, or behind that token
 };
 
 /// The keys and the values of a head in a sequence.
@@ -48,12 +48,19 @@ public:
   /// The place of a token of the sequence, which there is. A cache's table is read for it.
   KvPlace place(const Int32 &token) const {
     if (layout_.cache == KvCache::none)
-      return {Int64(0), token.to(i64)};
+      return {token.to(i64), UInt32(0)};
     const Numeric number = token.to(u32);
     const Numeric page =
         Pointer::from_address(table_ + (number / UInt32(layout_.page)).to(u64).to(i64) * 4, i32)
             .load();
     return {page.to(i64), (number % UInt32(layout_.page)).to(u64).to(i64)};
+  }
+  /// The place of token first + inside, where `first` is the same for the block of threads. Without a
+  /// cache, `inside` tokens span less than 2^32 bytes.
+  KvPlace place(const Int32 &first, const Int32 &inside) const {
+    if (layout_.cache == KvCache::none)
+      return {first.to(i64), inside.to(u32)};
+    return place(Int32(first + inside));
   }
   /// The address of an element of a token's key; those behind it follow, up to a multiple of 16
   /// bytes.
@@ -78,12 +85,15 @@ public:
 
 private:
   Numeric inRow(const KvStrides &strides, const KvPlace &place, const Numeric &element) const {
-    return address(strides, place, place.inside * strides.token + element.to(i64));
+    if (layout_.cache != KvCache::none)
+      return address(strides, place, place.inside * strides.token + element.to(i64));
+    // What is the same for all threads stands first, so that the scalar unit adds it.
+    const Numeric offset =
+        (place.inside * strides.token.to(u32) + element.to(u32)) * UInt32(layout_.bytes);
+    return strides.start + place.block * strides.token * layout_.bytes + offset.to(u64).to(i64);
   }
   Numeric address(const KvStrides &strides, const KvPlace &place, const Numeric &inside) const {
-    const Numeric elements =
-        layout_.cache == KvCache::none ? inside : Numeric(place.block * strides.block + inside);
-    return strides.start + elements * layout_.bytes;
+    return strides.start + (place.block * strides.block + inside) * layout_.bytes;
   }
 
   KvLayout layout_;

@@ -1,6 +1,7 @@
 #include "gemm/gemm_family.h"
 
 #include "blocks/quant_rules.h"
+#include "blocks/tile_order_rules.h"
 #include "frame/arguments.h"
 #include "gemm/gemm_table.h"
 #include "weight/weight_family.h"
@@ -26,12 +27,6 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 
 /// The neighbours of a row of C that are stored together.
 int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
-
-/// The vector registers of a lane. On CDNA the waves of a block share the 512 of each of four SIMDs,
-/// accumulation registers included; an instruction of RDNA names 256.
-int registersOfLane(const Target &target, int waves) {
-  return target.has(Feature::accumulation_registers) ? 512 / ((waves + 3) / 4) : 256;
-}
 
 /// Registers of the sums, of the parts of A and of B on their way, and of what scales of blocks need.
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
@@ -196,11 +191,7 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   const std::int64_t ofParts = static_cast<std::int64_t>(config.split_k) * config.tile_k;
   if (config.split_k > 1 && problem.k % ofParts)
     return no("k is " + text(problem.k) + ", no multiple of split_k * tile_k, " + text(ofParts));
-  const TileOrder &order = config.order;
-  if (order.group < 1 || order.xcds < 1 || order.chunk < 0 || order.group > 4096 ||
-      order.xcds > 64 || order.chunk > 4096)
-    return Support::no("order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
-  return {};
+  return orderSupported(config.order);
 }
 
 GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {

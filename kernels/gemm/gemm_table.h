@@ -7,7 +7,7 @@
 // are as many as the GPU has compute units, otherwise the smallest that fits.
 #pragma once
 
-#include <flydsl/target.h>
+#include "blocks/gpu_size.h"
 
 #include <span>
 
@@ -43,25 +43,6 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, std::int64_t m)
   if (target.has(Feature::mfma))
     return m <= kFewRows ? std::span<const GemmTile>(kCdnaFewRows) : kCdnaTiles;
   return m <= kFewRows ? std::span<const GemmTile>(kRdnaFewRows) : kRdnaTiles;
-}
-
-/// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X,
-/// RX 7900 XTX and RX 9070 XT.
-struct GpuSize {
-  flydsl::Family family;
-  int computeUnits;
-  int xcds; ///< dies with an L2 cache of their own to which blocks are dealt
-};
-inline constexpr GpuSize kGpuSizes[] = {
-    {flydsl::Family::cdna2, 104, 1}, {flydsl::Family::cdna3, 304, 8},
-    {flydsl::Family::cdna4, 256, 8}, {flydsl::Family::rdna3, 96, 1},
-    {flydsl::Family::rdna4, 64, 1},
-};
-inline const GpuSize *gpuSize(const Target &target) {
-  for (const GpuSize &size : kGpuSizes)
-    if (size.family == target.family())
-      return &size;
-  return nullptr;
 }
 
 /// Into how many parts K may be split where there are fewer tiles than compute units.

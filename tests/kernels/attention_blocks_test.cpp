@@ -84,8 +84,11 @@ const fx::Kernel wave{
       OnlineSoftmax softmax(1, spec->rules.factor(), spec->type, overLanes(16));
       const Sight<fx::Int32> sight{spec->rules.causal, false, kQueries, 2 * kKeys - 5, 0, 0};
       for (int tile = 0; tile < 2; ++tile) {
-        read(fx::make_tiled_copy_A(one, scores), fx::flat_divide(gK, {kKeys, kHead})(_, _, tile, 0),
-             rK);
+        const auto tileOf = [&](const fx::Pointer &first, int rows, int columns, int apart) {
+          return fx::make_view(first, tileInRuns(form, rows, columns, apart, 8 * apart));
+        };
+        read(fx::make_tiled_copy_A(one, scores),
+             tileOf(gK.iter() + tile * kKeys * kHead, kKeys, kHead, kHead), rK);
         rS.fill(0);
         fx::gemm(scores, rS, rK, rQ, rS);
         const fx::Tensor row = rS(_, _, 0);
@@ -107,8 +110,8 @@ const fx::Kernel wave{
         } else {
           give(row.load().to(spec->type));
         }
-        read(fx::make_tiled_copy_A(one, values), fx::flat_divide(gV, {kHead, kKeys})(_, _, 0, tile),
-             rV);
+        read(fx::make_tiled_copy_A(one, values),
+             tileOf(gV.iter() + tile * kKeys, kHead, kKeys, 2 * kKeys), rV);
         fx::gemm(values, rO, rV, rP, rO);
       }
       const SoftmaxEnd end = spec->softmax ? softmax.finish(0, fx::Numeric(fx::Float32(1.5f)))

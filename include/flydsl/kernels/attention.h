@@ -1,0 +1,96 @@
+// Attention of many queries: o = softmax(scores of queries and keys) * v for each head.
+#pragma once
+
+#include <flydsl/kernels/kv_cache.h>
+#include <flydsl/kernels/plan.h>
+#include <flydsl/kernels/tile_order.h>
+
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// For query i and key j of a sequence with `queries` and `keys`, and at = i + keys - queries (the
+/// last query stands at the last key):
+///
+///   s[i, j] = scale * sum_d q[i, d] * k[j, d]
+///   s = soft_cap * tanh(s / soft_cap)            if soft_cap is not 0
+///   s = s + bias[i, j] - slope * |at - j|         if there is a bias, and ALiBi's slopes
+///   s = -infinity                                 of keys that the query does not see
+///   o[i] = sum_j exp(s[i, j]) * v[j] / (sum_j exp(s[i, j]) + exp(sink))    exp(sink) if there is one
+///
+/// A query sees the keys up to j = at if `causal`, and from at - window_left to at + window_right if
+/// `window`. A query that sees none has o = 0. Head h of q has the keys of head
+/// h / (q_heads / kv_heads). Sums are in f32; the exponentials are rounded to type x for the second
+/// product. A score below -2^100 counts as -infinity.
+struct FLYDSL_API AttentionProblem {
+  DType x = f16;    ///< of q, k, v and o: f16 or bf16
+  int q_heads = 0;  ///< a multiple of kv_heads
+  int kv_heads = 0; ///< heads of k and v
+  int head = 0;     ///< elements of a head of q and k, a multiple of 32 up to 256
+  int head_v = 0;   ///< of v and o, the same; 0: as many as `head`
+  double scale = 0; ///< positive; 0: 1 / sqrt(head)
+  double soft_cap = 0;
+  bool causal = false, window = false;
+  /// The sequences of q lie one behind another, and those of k and v too unless they are in a cache;
+  /// cu_seqlens_q and cu_seqlens_kv say where. Otherwise all sequences have the same length.
+  bool varlen = false;
+  /// k and v are in a cache: seqlens_kv has the number of keys of each sequence, and block_table
+  /// the blocks. A page has at least a multiple of 8 tokens if it is packed.
+  KvCache cache = KvCache::none;
+  int page = 16;  ///< tokens of a block of the cache
+  int pack = 8;   ///< KvCache::packed: elements of k that lie together, a multiple of 8
+  int v_pack = 0; ///< KvCache::packed: tokens of v that lie together, a multiple of 8; 0: page
+  bool bias = false;
+  DType bias_type = f32; ///< f32, f16 or bf16
+  bool alibi = false;    ///< a slope for each head of q
+  bool sink = false;     ///< a score for each head of q
+  bool lse = false; ///< the logarithm of the sum of exponentials is written, the sink's included
+  friend bool operator==(const AttentionProblem &, const AttentionProblem &) = default;
+};
+
+/// How the work is shared among threads.
+struct FLYDSL_API AttentionConfig {
+  int tile_q = 128;  ///< queries of a block: 16 or 32 for each of its waves
+  int tile_k = 64;   ///< keys that are loaded together: a multiple of 32
+  int threads = 256; ///< of a block
+  /// Blocks that share the keys of a tile of queries. If there are several, their results go through
+  /// a workspace, and a second kernel combines them, always in the same order.
+  int splits = 1;
+  TileOrder order = {}; ///< of (sequence and head) by (tile of queries)
+  friend bool operator==(const AttentionConfig &, const AttentionConfig &) = default;
+};
+
+/// The tensors of a call; those that the problem does not have are left out. The elements of a head
+/// are contiguous; all other modes may lie at any distance of a multiple of 16 bytes. `tokens` are
+/// the queries of all sequences.
+struct FLYDSL_API AttentionArgs {
+  TensorArg q; ///< (batch, queries, q_heads, head); varlen: (tokens, q_heads, head)
+  /// (batch, keys, kv_heads, head) and head_v; varlen: (tokens, kv_heads, head) of their own tokens;
+  /// a cache: see KvCache.
+  TensorArg k, v;
+  TensorArg o; ///< as q, with head_v
+  /// Where the sequences start, and the end: (batch + 1), i32.
+  std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
+  std::int64_t max_seqlen_q = 0;                    ///< varlen: queries of a sequence, at most
+  std::optional<TensorArg> seqlens_kv = {};         ///< a cache: (batch), i32
+  std::optional<TensorArg> block_table = {};        ///< a cache: (batch, blocks), i32
+  std::int64_t window_left = -1, window_right = -1; ///< keys on both sides; -1: all
+  /// (batch, q_heads, queries, keys); varlen: (q_heads, tokens, keys). With a cache or varlen it has
+  /// at least as many columns as a sequence has keys. Distances may be 0 where it is the same.
+  std::optional<TensorArg> bias = {};
+  std::optional<TensorArg> alibi_slopes = {}, sink = {}; ///< (q_heads), f32
+  std::optional<TensorArg> lse = {}; ///< (batch, q_heads, queries); varlen: (q_heads, tokens); f32
+  /// At least workspace_bytes(problem, config, tokens) bytes of type u8, if these are not 0.
+  std::optional<TensorArg> workspace = {};
+};
+
+template <> struct FamilyOf<AttentionProblem> {
+  using Config = AttentionConfig;
+  using Args = AttentionArgs;
+  static constexpr std::string_view name = "attention";
+};
+using AttentionPlan = Plan<AttentionProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

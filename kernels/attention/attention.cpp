@@ -1,0 +1,460 @@
+#include "attention/attention_family.h"
+
+#include "blocks/gpu_size.h"
+#include "blocks/quant_rules.h"
+#include "blocks/tile_order_rules.h"
+#include "frame/arguments.h"
+
+#include <limits>
+#include <span>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Attention = Family<AttentionProblem>;
+
+constexpr int kMostHeads = 1 << 16, kLargestPage = 1 << 16, kMostParts = 64;
+/// Lengths of sequences are below this.
+constexpr std::int64_t kMostTokens = 1 << 30;
+/// The keys of a tile span less than this.
+constexpr std::int64_t kMostTileBytes = std::int64_t(1) << 31;
+
+std::string is(const char *name, std::int64_t value) {
+  return std::string(name) + " is " + std::to_string(value);
+}
+
+/// Tiles of queries and keys, from the one that needs the most registers. They follow those of
+/// FlyDSL's flash attention (kernels/attention/flash_attn_interface.py: 128 queries of four waves,
+/// or 64 where there are too few blocks, by 64 keys); large heads take fewer keys at a time, for
+/// which LDS is large enough.
+struct AttentionTile {
+  int q, k, threads;
+};
+constexpr AttentionTile kCdnaTiles[] = {
+    {128, 64, 256}, {64, 64, 256}, {64, 64, 128}, {64, 32, 256}, {32, 32, 128},
+};
+constexpr AttentionTile kRdnaTiles[] = {
+    {128, 64, 128},
+    {64, 64, 128},
+    {64, 32, 128},
+    {32, 32, 64},
+};
+std::span<const AttentionTile> tiles(const Target &target) {
+  if (target.has(Feature::mfma))
+    return kCdnaTiles;
+  return kRdnaTiles;
+}
+AttentionConfig configOf(const AttentionProblem &problem, const AttentionTile &tile,
+                         const Target &target) {
+  // Heads that share keys and values stay on one die, whose cache then has them.
+  const int xcds = gpuSize(target)->xcds;
+  return {.tile_q = tile.q,
+          .tile_k = tile.k,
+          .threads = tile.threads,
+          .order = {.xcds = problem.kv_heads > 1 ? xcds : 1}};
+}
+
+Support headsSupported(const AttentionProblem &problem) {
+  if (problem.kv_heads < 1 || problem.q_heads < 1 || problem.q_heads > kMostHeads ||
+      problem.q_heads % problem.kv_heads)
+    return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
+                       "; q_heads is a multiple of kv_heads, from 1 to " +
+                       std::to_string(kMostHeads));
+  const auto head = [](const char *name, int elements) {
+    if (elements >= 32 && elements <= 256 && elements % 32 == 0)
+      return Support{};
+    return Support::no(is(name, elements) + "; it is a multiple of 32 from 32 to 256");
+  };
+  return firstRefusal({head("head", problem.head), head("head_v", headV(problem))});
+}
+
+Support scoresSupported(const AttentionProblem &problem) {
+  const auto number = [](const char *name, double value) {
+    if (value >= 0 && std::isfinite(value) && value < 0x1p64)
+      return Support{};
+    return Support::no(std::string(name) + " is " + std::to_string(value) +
+                       "; it is a positive number, or 0 for the default");
+  };
+  return firstRefusal({number("scale", problem.scale), number("soft_cap", problem.soft_cap),
+                       problem.bias ? floatSupported("bias_type", problem.bias_type) : Support{}});
+}
+
+Support cacheSupported(const AttentionProblem &problem) {
+  if (problem.cache == KvCache::none)
+    return {};
+  if (problem.page < 1 || problem.page > kLargestPage)
+    return Support::no(is("page", problem.page) + "; a block of the cache has 1 to " +
+                       std::to_string(kLargestPage) + " tokens");
+  if (problem.cache == KvCache::pages)
+    return {};
+  if (problem.pack < 8 || problem.pack % 8 || problem.head % problem.pack)
+    return Support::no(is("pack", problem.pack) + "; it is a multiple of 8 that divides head = " +
+                       std::to_string(problem.head));
+  const int together = valuesPack(problem);
+  if (together < 8 || together % 8 || problem.page % together)
+    return Support::no(is("v_pack", problem.v_pack) + " and " + is("page", problem.page) +
+                       "; v_pack is a multiple of 8 that divides page, or 0 for all of it");
+  return {};
+}
+
+/// The operands of a call, checked and in the kernels' order.
+class Operands {
+public:
+  Operands(const Call<AttentionProblem> &call)
+      : problem_(call.problem), config_(call.config), args_(call.args),
+        arguments_(FamilyOf<AttentionProblem>::name, call.where) {
+    queries();
+    keys();
+    scores();
+    const bool split = config_.splits > 1;
+    if (arguments_.given(args_.workspace, "workspace", split)) {
+      arguments_.workspace(*args_.workspace,
+                           Attention::workspaceBytes(problem_, config_, numbers[kAttentionTokens]));
+      put(kAttentionWorkspace, *args_.workspace, {});
+    }
+  }
+  /// Whether there is anything to do.
+  bool any() const { return numbers[kAttentionTokens] > 0 && numbers[kAttentionQueries] > 0; }
+  /// Tiles of queries of all sequences and heads.
+  std::int64_t tiles() const {
+    const std::int64_t tiles = (numbers[kAttentionQueries] + config_.tile_q - 1) / config_.tile_q;
+    const std::int64_t all = tiles * problem_.q_heads * numbers[kAttentionBatch];
+    if (all * config_.splits > std::numeric_limits<std::int32_t>::max())
+      arguments_.fail(std::to_string(all * config_.splits) +
+                      " blocks, which is more than the 2147483647 of a grid");
+    return all;
+  }
+
+  AttentionNumbers numbers{};
+
+private:
+  static constexpr const char *kPieces = "16 bytes are moved at a time";
+
+  void queries() {
+    const int rank = problem_.varlen ? 3 : 4;
+    if (args_.q.rank() != rank)
+      arguments_.fail("q has " + std::to_string(args_.q.rank()) + " modes; " +
+                      (problem_.varlen ? "it is (tokens, q_heads, head)"
+                                       : "it is (batch, queries, q_heads, head)"));
+    const TensorArg::Dims shape = args_.q.shape();
+    if (problem_.varlen) {
+      starts(args_.cu_seqlens_q, "cu_seqlens_q", true, kAttentionStartsQ);
+      numbers[kAttentionBatch] = args_.cu_seqlens_q->shape()[0] - 1;
+      numbers[kAttentionTokens] = shape[0];
+      numbers[kAttentionQueries] = args_.max_seqlen_q;
+      if (args_.max_seqlen_q < 0 || args_.max_seqlen_q > shape[0])
+        arguments_.fail(is("max_seqlen_q", args_.max_seqlen_q) + "; q has " +
+                        std::to_string(shape[0]) + " tokens");
+    } else {
+      starts(args_.cu_seqlens_q, "cu_seqlens_q", false, kAttentionStartsQ);
+      numbers[kAttentionBatch] = shape[0];
+      numbers[kAttentionQueries] = shape[1];
+      numbers[kAttentionTokens] = shape[0] * shape[1];
+    }
+    if (numbers[kAttentionTokens] >= kMostTokens)
+      arguments_.fail(is("queries of all sequences", numbers[kAttentionTokens]) +
+                      "; there are less than " + std::to_string(kMostTokens));
+    heads(args_.q, "q", problem_.q_heads, problem_.head, tokensOf(shape), kAttentionQ);
+    heads(args_.o, "o", problem_.q_heads, headV(problem_), tokensOf(shape), kAttentionO);
+  }
+  /// The modes before the heads.
+  Extents tokensOf(const TensorArg::Dims &shape) const {
+    return problem_.varlen ? Extents{shape[0]} : Extents{shape[0], shape[1]};
+  }
+  /// Checks a tensor of heads.
+  void heads(const TensorArg &tensor, const char *name, int count, int elements,
+             const Extents &tokens, AttentionNumber at) {
+    const TensorArg::Dims before = tokens;
+    if (problem_.varlen) {
+      arguments_.tensor(tensor, {name, problem_.x, 8, kPieces}, {before[0], count, elements}, 2);
+      put(at, tensor, {-1, 0, 1});
+    } else {
+      arguments_.tensor(tensor, {name, problem_.x, 8, kPieces},
+                        {before[0], before[1], count, elements}, 3);
+      put(at, tensor, {0, 1, 2});
+    }
+  }
+
+  void keys() {
+    const bool cache = problem_.cache != KvCache::none;
+    starts(args_.cu_seqlens_kv, "cu_seqlens_kv", problem_.varlen && !cache, kAttentionStartsKv);
+    const std::int64_t batch = numbers[kAttentionBatch];
+    if (arguments_.given(args_.seqlens_kv, "seqlens_kv", cache)) {
+      arguments_.vector(*args_.seqlens_kv, {"seqlens_kv", i32, 1}, batch);
+      put(kAttentionLengthsKv, *args_.seqlens_kv, {});
+    }
+    if (arguments_.given(args_.block_table, "block_table", cache)) {
+      const std::int64_t blocks =
+          args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
+      arguments_.tensor(*args_.block_table, {"block_table", i32, 1}, {batch, blocks}, 1);
+      put(kAttentionTable, *args_.block_table, {0});
+      if (blocks * problem_.page >= kMostTokens)
+        arguments_.fail("block_table has room for " + std::to_string(blocks * problem_.page) +
+                        " keys of a sequence; there are less than " + std::to_string(kMostTokens));
+    }
+    if (cache)
+      return caches();
+    const int rank = problem_.varlen ? 3 : 4;
+    if (args_.k.rank() != rank)
+      arguments_.fail("k has " + std::to_string(args_.k.rank()) + " modes; " +
+                      (problem_.varlen ? "it is (tokens, kv_heads, head)"
+                                       : "it is (batch, keys, kv_heads, head)"));
+    const TensorArg::Dims shape = args_.k.shape();
+    const std::int64_t keys = problem_.varlen ? shape[0] : shape[1];
+    if (keys >= kMostTokens)
+      arguments_.fail(is("keys", keys) + "; there are less than " + std::to_string(kMostTokens));
+    if (!problem_.varlen && shape[0] != batch)
+      arguments_.fail("k has " + std::to_string(shape[0]) + " sequences, and q has " +
+                      std::to_string(batch));
+    numbers[kAttentionKeys] = keys;
+    const Extents tokens = tokensOf(shape);
+    heads(args_.k, "k", problem_.kv_heads, problem_.head, tokens, kAttentionK);
+    heads(args_.v, "v", problem_.kv_heads, headV(problem_), tokens, kAttentionV);
+    near("k", kAttentionK);
+    near("v", kAttentionV);
+  }
+  /// Requires that the tokens of a tile are near enough for offsets of 32 bits.
+  void near(const char *name, AttentionNumber at) const {
+    const std::int64_t apart = numbers[at + 2];
+    if (apart < 0 || apart * config_.tile_k * problem_.x.bytes() >= kMostTileBytes)
+      arguments_.fail(std::string(name) + " has tokens " + std::to_string(apart) +
+                      " elements apart; the " + std::to_string(config_.tile_k) +
+                      " of a tile span less than 2 GiB, in rising order");
+  }
+  void caches() {
+    const std::int64_t blocks = args_.k.rank() > 0 ? args_.k.shape()[0] : 0, page = problem_.page,
+                       kv = problem_.kv_heads;
+    const std::int64_t x = problem_.pack, y = valuesPack(problem_);
+    const auto cache = [&](const TensorArg &tensor, const char *name, std::int64_t elements,
+                           const Extents &packed, AttentionNumber at) {
+      const Expected expected{name, problem_.x, 8, kPieces};
+      if (problem_.cache == KvCache::pages) {
+        arguments_.tensor(tensor, expected, {blocks, page, kv, elements}, 3);
+        put(at, tensor, {0, 1, 2});
+      } else {
+        arguments_.tensor(tensor, expected, packed, 2);
+        put(at, tensor, {0, -1, 1});
+      }
+    };
+    const std::int64_t head = problem_.head, head_v = headV(problem_);
+    cache(args_.k, "k", head,
+          problem_.cache == KvCache::packed ? Extents{blocks, kv, head / x, page, x}
+                                            : Extents{blocks},
+          kAttentionK);
+    cache(args_.v, "v", head_v,
+          problem_.cache == KvCache::packed ? Extents{blocks, kv, page / y, head_v, y}
+                                            : Extents{blocks},
+          kAttentionV);
+  }
+
+  void scores() {
+    const std::int64_t batch = numbers[kAttentionBatch], heads = problem_.q_heads,
+                       queries = numbers[kAttentionQueries], tokens = numbers[kAttentionTokens];
+    const bool own = problem_.varlen || problem_.cache != KvCache::none;
+    if (arguments_.given(args_.bias, "bias", problem_.bias)) {
+      const TensorArg &bias = *args_.bias;
+      const std::int64_t columns = own && bias.rank() > 0
+                                       ? bias.shape()[static_cast<std::size_t>(bias.rank() - 1)]
+                                       : numbers[kAttentionKeys];
+      const Expected expected{"bias", problem_.bias_type, 1};
+      if (problem_.varlen) {
+        arguments_.tensor(bias, expected, {heads, tokens, columns}, 2);
+        put(kAttentionBias, bias, {-1, 0, 1});
+      } else {
+        arguments_.tensor(bias, expected, {batch, heads, queries, columns}, 3);
+        put(kAttentionBias, bias, {0, 1, 2});
+      }
+      numbers[kAttentionBias + 4] = columns;
+    }
+    if (arguments_.given(args_.lse, "lse", problem_.lse)) {
+      if (problem_.varlen) {
+        arguments_.tensor(*args_.lse, {"lse", f32, 1}, {heads, tokens}, 2);
+        put(kAttentionLse, *args_.lse, {-1, 0, 1});
+      } else {
+        arguments_.tensor(*args_.lse, {"lse", f32, 1}, {batch, heads, queries}, 3);
+        put(kAttentionLse, *args_.lse, {0, 1, 2});
+      }
+    }
+    const auto ofHeads = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
+                             AttentionNumber at) {
+      arguments_.vectorIf(has, tensor, {name, f32, 1}, heads);
+      numbers[at] = address(tensor);
+    };
+    ofHeads(problem_.alibi, args_.alibi_slopes, "alibi_slopes", kAttentionSlopes);
+    ofHeads(problem_.sink, args_.sink, "sink", kAttentionSink);
+    const auto side = [&](std::int64_t keys, const char *name, AttentionNumber at) {
+      if (keys < -1 || keys >= kMostTokens)
+        arguments_.fail(is(name, keys) + "; it is a number of keys, or -1 for all");
+      if (!problem_.window && keys != -1)
+        arguments_.fail(std::string(name) + " is given, and the problem has no window");
+      numbers[at] = keys;
+    };
+    side(args_.window_left, "window_left", kAttentionLeft);
+    side(args_.window_right, "window_right", kAttentionRight);
+  }
+
+  /// Where the sequences start.
+  void starts(const std::optional<TensorArg> &tensor, const char *name, bool needed,
+              AttentionNumber at) {
+    if (!arguments_.given(tensor, name, needed))
+      return;
+    const std::int64_t size = tensor->rank() == 1 ? tensor->shape()[0] : 0;
+    if (size < 1)
+      arguments_.fail(std::string(name) +
+                      " is a vector of the starts of all sequences and the end");
+    if (at == kAttentionStartsKv && size != numbers[kAttentionBatch] + 1)
+      arguments_.fail(std::string(name) + " has " + std::to_string(size) +
+                      " elements, and cu_seqlens_q has " +
+                      std::to_string(numbers[kAttentionBatch] + 1));
+    arguments_.vector(*tensor, {name, i32, 1}, size);
+    put(at, *tensor, {});
+  }
+  /// The address of a tensor, and the distances of its modes; -1 stands for none.
+  void put(std::size_t at, const TensorArg &tensor, std::initializer_list<int> modes) {
+    numbers[at++] = address(tensor);
+    for (int mode : modes)
+      numbers[at++] = mode < 0 ? 0 : Arguments::distance(tensor, mode);
+  }
+
+  const AttentionProblem &problem_;
+  const AttentionConfig &config_;
+  const AttentionArgs &args_;
+  Arguments arguments_;
+};
+
+} // namespace
+
+Support Attention::supported(const AttentionProblem &problem, const Target &target) {
+  if (!gpuSize(target))
+    return Support::no("attention has no configurations for this target");
+  if (problem.x != f16 && problem.x != bf16)
+    return Support::no("x is of type " + std::string(problem.x.name()) +
+                       "; f16 and bf16 are supported");
+  return firstRefusal({headsSupported(problem), scoresSupported(problem), cacheSupported(problem)});
+}
+
+Support Attention::supported(const AttentionProblem &problem, const AttentionConfig &config,
+                             const Target &target) {
+  const int lanes = target.wave_size(), threads = config.threads;
+  const auto no = [&](const std::string &why) {
+    return Support::no("tiles of " + std::to_string(config.tile_q) + " queries and " +
+                       std::to_string(config.tile_k) + " keys with " + std::to_string(threads) +
+                       " threads: " + why);
+  };
+  if (threads < lanes || threads % lanes || threads > target.max_block_size())
+    return no("a block is a number of waves of " + std::to_string(lanes) + ", up to " +
+              std::to_string(target.max_block_size()) + " threads");
+  const AttentionShape shape = *AttentionShape::of(problem, config, target);
+  if (config.tile_q < 1 || config.tile_q % shape.queriesAtOnce() || shape.repeats() > 4)
+    return no("tile_q is 16, 32, 48 or 64 queries for each wave");
+  if (config.tile_k < 32 || config.tile_k > 256 || config.tile_k % 32)
+    return no("tile_k is a multiple of 32 from 32 to 256");
+  if (static_cast<std::size_t>(shape.ldsBytes()) > target.lds_bytes())
+    return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
+              " bytes of LDS, of which there are " +
+              std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
+  if (const int most = registersOfLane(target, shape.waves()); shape.fewestRegisters() > most)
+    return no("the sums take " + std::to_string(shape.fewestRegisters()) +
+              " registers of a lane, of which there are " + std::to_string(most));
+  if (config.splits < 1 || config.splits > kMostParts)
+    return no("splits is 1 to " + std::to_string(kMostParts));
+  return orderSupported(config.order);
+}
+
+AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t m,
+                                  const Target &target) {
+  std::optional<AttentionConfig> chosen;
+  for (const AttentionTile &tile : tiles(target)) {
+    const AttentionConfig config = configOf(problem, tile, target);
+    if (!supported(problem, config, target))
+      continue;
+    const AttentionShape shape = *AttentionShape::of(problem, config, target);
+    const bool fits = shape.keepsQueries(registersOfLane(target, shape.waves()));
+    // Smaller tiles where registers would not hold the queries, or compute units would be idle.
+    const std::int64_t blocks = (m + tile.q - 1) / tile.q * problem.q_heads;
+    chosen = config;
+    if (fits && blocks >= gpuSize(target)->computeUnits)
+      break;
+  }
+  return *chosen;
+}
+
+std::vector<AttentionConfig> Attention::candidates(const AttentionProblem &problem, std::int64_t,
+                                                   const Target &target) {
+  std::vector<AttentionConfig> all;
+  for (const AttentionTile &tile : tiles(target))
+    for (int splits : {1, 2, 4, 8}) {
+      all.push_back(configOf(problem, tile, target));
+      all.back().splits = splits;
+    }
+  return all;
+}
+
+std::int64_t Attention::rows(const AttentionArgs &args) {
+  const TensorArg::Dims shape = args.q.shape();
+  return shape.empty()       ? 0
+         : args.cu_seqlens_q ? shape[0]
+                             : shape[0] * (shape.size() > 1 ? shape[1] : 1);
+}
+
+void Attention::launch(const Call<AttentionProblem> &call) {
+  const Operands operands(call);
+  if (!operands.any())
+    return;
+  const std::int64_t tiles = operands.tiles();
+  const int threads = call.config.threads;
+  if (call.config.splits > 1) {
+    call.launches.at(0, kAttentionParts)(call.on(tiles * call.config.splits, threads), call.where,
+                                         operands.numbers);
+    call.launches.at(1, kAttentionCombine)(call.on(tiles, threads), call.where, operands.numbers);
+  } else {
+    call.launches.at(0, kAttention)(call.on(tiles, threads), call.where, operands.numbers);
+  }
+}
+
+AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionConfig &config,
+                              std::int64_t m, const Sampler &sampler) {
+  const bool cache = problem.cache != KvCache::none, packed = problem.cache == KvCache::packed;
+  const std::int64_t heads = problem.q_heads, kv = problem.kv_heads, head = problem.head,
+                     head_v = headV(problem), page = cache ? problem.page : 1,
+                     blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
+                     y = packed ? valuesPack(problem) : 1;
+  const auto ofTokens = [&](std::int64_t count, std::int64_t elements) {
+    return problem.varlen ? Extents{m, count, elements} : Extents{1, m, count, elements};
+  };
+  const auto keys = [&](const char *name, std::int64_t elements, const Extents &inPacks) {
+    if (!cache)
+      return sampler(name, problem.x, ofTokens(kv, elements), Role::input);
+    return sampler(name, problem.x, packed ? inPacks : Extents{blocks, page, kv, elements},
+                   Role::input);
+  };
+  const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape,
+                         Role role = Role::input) {
+    return sampleIf(has, sampler, name, dtype, shape, role);
+  };
+  const std::size_t workspace = workspaceBytes(problem, config, m);
+  return {.q = sampler("q", problem.x, ofTokens(heads, head), Role::input),
+          .k = keys("k", head, {blocks, kv, head / x, page, x}),
+          .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
+          .o = sampler("o", problem.x, ofTokens(heads, head_v), Role::output),
+          .cu_seqlens_q = maybe(problem.varlen, "cu_seqlens_q", i32, {2}, Role::index),
+          .cu_seqlens_kv = maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::index),
+          .max_seqlen_q = m,
+          .seqlens_kv = maybe(cache, "seqlens_kv", i32, {1}, Role::index),
+          .block_table = maybe(cache, "block_table", i32, {1, blocks}, Role::index),
+          .bias = maybe(problem.bias, "bias", problem.bias_type,
+                        problem.varlen ? Extents{heads, m, m} : Extents{1, heads, m, m}),
+          .alibi_slopes = maybe(problem.alibi, "alibi_slopes", f32, {heads}),
+          .sink = maybe(problem.sink, "sink", f32, {heads}),
+          .lse = maybe(problem.lse, "lse", f32,
+                       problem.varlen ? Extents{heads, m} : Extents{1, heads, m}, Role::output),
+          .workspace = maybe(workspace > 0, "workspace", u8, {workspace}, Role::workspace)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(AttentionProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,90 @@
+// What a problem and a configuration of attention mean for its kernels, for the host and the
+// kernel.
+#pragma once
+
+#include "blocks/matrix_form.h"
+
+#include <flydsl/kernels/attention.h>
+
+#include <cmath>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+inline int headV(const AttentionProblem &problem) {
+  return problem.head_v ? problem.head_v : problem.head;
+}
+/// Tokens of v that lie together in a packed cache.
+inline int valuesPack(const AttentionProblem &problem) {
+  return problem.v_pack ? problem.v_pack : problem.page;
+}
+inline double scaleOf(const AttentionProblem &problem) {
+  return problem.scale != 0 ? problem.scale : 1 / std::sqrt(static_cast<double>(problem.head));
+}
+
+/// A block's tiles, and the memory that they take.
+struct AttentionShape {
+  MatrixForm form;
+  int head, headV; ///< elements of a key and of a value
+  int tileQ, tileK, threads;
+
+  static std::optional<AttentionShape> of(const AttentionProblem &problem,
+                                          const AttentionConfig &config, const Target &target) {
+    const auto form = matrixForm(target, problem.x, problem.x, problem.head, problem.head);
+    if (!form)
+      return std::nullopt;
+    return AttentionShape{*form,         problem.head,  impl::headV(problem),
+                          config.tile_q, config.tile_k, config.threads};
+  }
+
+  int waves() const { return threads / form.lanes; }
+  /// Queries that all waves take at once, 16 each, and how often they do.
+  int queriesAtOnce() const { return 16 * waves(); }
+  int repeats() const { return tileQ / queriesAtOnce(); }
+
+  // Tiles in LDS: keys as rows, and values transposed, elements of values as rows. Rows are 16 bytes
+  // further apart than they are long, so that neighbouring rows begin in different banks; so do
+  // groups of 8 rows of values, which are written at a time.
+  static constexpr int kGap = 8; ///< elements
+  int keyRow() const { return head + kGap; }
+  int valueRow() const { return tileK + kGap; }
+  int valueRows8() const { return 8 * valueRow() + kGap; }
+  int ldsBytes() const { return form.bytes() * (tileK * keyRow() + headV / 8 * valueRows8()); }
+
+  // The vector registers of a lane.
+  /// Of the scores and of the results: 16 rows take `sums()` for each 16 queries.
+  int accumulators() const { return repeats() * (tileK + headV) / 16 * form.sums(); }
+  /// Of the queries: an element of a lane's row is with `across` lanes.
+  int queryRegisters() const { return repeats() * head / form.across * form.bytes() / 4; }
+  /// Of a tile of keys and values on its way to LDS.
+  int fetchRegisters() const { return tileK * (head + headV) * form.bytes() / 4 / threads; }
+  /// Of what else is there at the same time: probabilities, operands and addresses.
+  int otherRegisters() const { return repeats() * tileK / 16 * form.sums() / 2 + 48; }
+  int fewestRegisters() const { return accumulators() + otherRegisters(); }
+  /// Whether the queries stay in registers; otherwise each tile of keys reads them again.
+  bool keepsQueries(int registers) const {
+    return fewestRegisters() + queryRegisters() <= registers;
+  }
+  /// Whether a tile is loaded while the one before is worked on.
+  bool fetchesAhead(int registers) const {
+    return fewestRegisters() + queryRegisters() + fetchRegisters() <= registers;
+  }
+};
+
+/// The workspace of keys that are shared among blocks: for each part and row (a token and a head of
+/// q) the result in f32, and behind all of them the logarithms.
+struct PartialRows {
+  int parts;
+  std::int64_t heads, headV;
+
+  std::int64_t rows(std::int64_t tokens) const { return tokens * heads; }
+  std::size_t bytes(std::int64_t tokens) const {
+    return parts > 1 ? static_cast<std::size_t>(parts * rows(tokens) * (headV + 1) * 4) : 0;
+  }
+};
+inline PartialRows partialRows(const AttentionProblem &problem, const AttentionConfig &config) {
+  return {config.splits, problem.q_heads, headV(problem)};
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
