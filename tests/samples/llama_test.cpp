@@ -1,0 +1,144 @@
+// The host's parts of samples/llama: files from outside, tokens, and the choice of tokens.
+#include "make_model.h"
+#include "model.h"
+#include "sampling.h"
+#include "tokenizer.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace llama;
+namespace fk = flydsl::kernels;
+
+namespace {
+
+std::vector<std::uint8_t> madeModel(fk::GgmlFormat format) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("flydsl-llama-" + std::to_string(getpid()) + ".gguf");
+  makeModel(path.string(), format);
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(path);
+  return bytes;
+}
+/// "right", or why the file is refused. Anything else than FileError fails the test.
+std::string answer(std::vector<std::uint8_t> bytes) {
+  try {
+    const Gguf file(std::move(bytes));
+    const Model model(file);
+    const Tokenizer tokenizer(file);
+    return "right";
+  } catch (const FileError &error) {
+    return error.what();
+  }
+}
+/// The place of a text in a file.
+std::size_t placeOf(const std::vector<std::uint8_t> &bytes, const std::string &text) {
+  const auto found = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
+  REQUIRE(found != bytes.end());
+  return std::size_t(found - bytes.begin());
+}
+
+} // namespace
+
+TEST_CASE("a made model of each format is read") {
+  for (std::uint32_t type = 0; type < 64; ++type)
+    if (const auto format = fk::ggml_format(type)) {
+      INFO(fk::ggml_block(*format).name);
+      CHECK(answer(madeModel(*format)) == "right");
+    }
+}
+
+TEST_CASE("a file that is cut anywhere is refused") {
+  const std::vector<std::uint8_t> bytes = madeModel(fk::GgmlFormat::q8_0);
+  const std::size_t header = placeOf(bytes, "blk.1.ffn_down.weight") + 64;
+  for (std::size_t size = 0; size < bytes.size(); size += size < header ? 1 : 4099) {
+    INFO("cut at " << size);
+    if (answer({bytes.begin(), bytes.begin() + std::ptrdiff_t(size)}) == "right")
+      FAIL("a file that is cut is taken for a model");
+  }
+  SUCCEED();
+}
+
+TEST_CASE("a file with any changed byte is refused or read, and nothing else happens") {
+  const std::vector<std::uint8_t> bytes = madeModel(fk::GgmlFormat::q8_0);
+  const std::size_t header = placeOf(bytes, "blk.1.ffn_down.weight") + 64;
+  int refused = 0;
+  for (std::size_t i = 0; i < header; ++i)
+    for (std::uint8_t change : {0x01, 0x80, 0xff}) {
+      std::vector<std::uint8_t> changed = bytes;
+      changed[i] ^= change;
+      refused += answer(std::move(changed)) != "right";
+      i += i > 400 ? 6 : 0; // lengths and kinds of every key and tensor come by
+    }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("what is wrong with a file is said") {
+  const std::vector<std::uint8_t> bytes = madeModel(fk::GgmlFormat::q4_0);
+  const auto with = [&](std::size_t at, auto value) {
+    std::vector<std::uint8_t> changed = bytes;
+    std::memcpy(&changed[at], &value, sizeof value);
+    return answer(std::move(changed));
+  };
+  CHECK(with(0, 'X') == "at byte 0: this is no GGUF file: it does not begin with GGUF");
+  CHECK(with(4, std::uint32_t(1)) == "at byte 8: version 1; versions 2 and 3 are read");
+  CHECK(with(8, std::uint64_t(1) << 60).find("1152921504606846976 tensors, for which") !=
+        std::string::npos);
+  CHECK(with(24, ~std::uint64_t(0)).find("a text of 18446744073709551615 bytes") !=
+        std::string::npos);
+  const std::size_t key = placeOf(bytes, "llama.block_count");
+  CHECK(with(key, 'x') == "the file has no key llama.block_count");
+  CHECK(with(key + 21, std::uint32_t(0)) ==
+        "the key llama.block_count is 0; 1 to 1000 is expected");
+  CHECK(with(key + 21, std::uint32_t(3)) == "the file has no tensor blk.2.attn_norm.weight");
+  const std::size_t tensor = placeOf(bytes, "blk.0.attn_q.weight") + 19;
+  CHECK(with(tensor, std::uint32_t(9)).find("has 9 extents; 1 to 4") != std::string::npos);
+  CHECK(with(tensor + 4, std::int64_t(-32)).find("has an extent of -32") != std::string::npos);
+  CHECK(with(tensor + 20, std::uint32_t(7)).find("is of ggml's type 7; this program reads F32") !=
+        std::string::npos);
+  CHECK(with(tensor + 24, std::uint64_t(1) << 63).find("which is outside of the file") !=
+        std::string::npos);
+  CHECK(with(placeOf(bytes, "smollm"), 'x') ==
+        "the tokenizer cuts words as xmollm; this program has smollm and gpt-2");
+}
+
+TEST_CASE("a text becomes tokens as the tables say") {
+  const Gguf file(madeModel(fk::GgmlFormat::q8_0));
+  const Tokenizer tokenizer(file);
+  // Texts, and what Hugging Face's package tokenizers 0.23.3 makes of them with the same tables:
+  // BPE after Digits(individual_digits) and ByteLevel(add_prefix_space = false).
+  const std::vector<std::pair<std::string, std::vector<int>>> texts = {
+#include "llama_tokens.inc"
+  };
+  for (const auto &[text, tokens] : texts) {
+    INFO(text);
+    CHECK(tokenizer.encode(text) == tokens);
+    std::string back;
+    for (int token : tokens)
+      back += tokenizer.bytes(token);
+    CHECK(back == text);
+  }
+  CHECK(tokenizer.encode("a<|end|>b") == std::vector{97, 263, 98});
+  CHECK(tokenizer.end() == 263);
+}
+
+TEST_CASE("tokens are chosen as likely as they are") {
+  const std::vector<float> logits{0, 1, 3, 2, -5};
+  CHECK(choose({}, logits, 1) == 2);
+  std::vector<int> counts(5);
+  for (std::uint64_t draw = 0; draw < 4000; ++draw)
+    ++counts[std::size_t(choose({.temperature = 1, .topK = 2, .topP = 1}, logits, draw))];
+  CHECK(counts[0] + counts[1] + counts[4] == 0);
+  // e / (1 + e) of 4000, with a deviation of 28
+  CHECK(std::abs(counts[2] - 2924) < 140);
+  for (std::uint64_t draw = 0; draw < 100; ++draw)
+    CHECK(choose({.temperature = 1, .topP = 0.5}, logits, draw) == 2);
+  CHECK(choose({.temperature = 1, .seed = 7}, logits, 3) ==
+        choose({.temperature = 1, .seed = 7}, logits, 3));
+}
