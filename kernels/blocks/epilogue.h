@@ -23,15 +23,16 @@ namespace kernels::impl {
 /// A block's tile of C and a thread's place in it.
 class TileOfC {
 public:
-  /// The waves of the block lie side by side, `lanes` lanes each.
+  /// The waves of the block have `lanes` lanes each and lie side by side, in `wavesM` rows.
   /// The tile starts at (row, column) of a matrix of rows of n elements; `rows` rows of the tile
   /// exist. n and its tiles are known while tracing.
   TileOfC(int lanes, int tileM, int tileN, int threads, std::int64_t n, const Int32 &row,
-          const Int32 &column, const Int32 &rows)
-      : group_(16 * 16 / lanes), waves_(threads / lanes), tilesM_(tileM / 16),
-        tilesN_(tileN / 16 / waves_), n_(n), ragged_(n % tileN != 0), firstRow_(row),
-        firstColumn_(column), rows_(rows), lane_(thread_idx().x % lanes),
-        wave_(thread_idx().x / lanes) {}
+          const Int32 &column, const Int32 &rows, int wavesM = 1)
+      : group_(16 * 16 / lanes), waves_(threads / lanes / wavesM), wavesM_(wavesM),
+        tilesM_(tileM / 16 / wavesM), tilesN_(tileN / 16 / waves_), n_(n), ragged_(n % tileN != 0),
+        firstRow_(row), firstColumn_(column), rows_(rows), lane_(thread_idx().x % lanes),
+        wave_(wavesM == 1 ? Int32(thread_idx().x / lanes) : Int32(thread_idx().x / lanes % waves_)),
+        waveM_(wavesM == 1 ? Int32(0) : Int32(thread_idx().x / lanes / waves_)) {}
 
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
@@ -42,7 +43,7 @@ public:
   const Int32 &firstColumn() const { return firstColumn_; }
   const Int32 &rows() const { return rows_; }
   /// A thread's row in tile i, counted from the start of the block's tile.
-  Int32 row(int i) const { return lane_ % 16 + 16 * i; }
+  Int32 row(int i) const { return lane_ % 16 + 16 * (waveM_ + wavesM_ * i); }
   /// The first column of a thread's group in tile j, counted likewise.
   Int32 column(int j) const { return wave_ * 16 + lane_ / 16 * group_ + 16 * waves_ * j; }
   /// The columns of C from the start of the tile on.
@@ -81,10 +82,10 @@ public:
 private:
   static constexpr int kPastTheEnd = 1 << 30;
 
-  int group_, waves_, tilesM_, tilesN_;
+  int group_, waves_, wavesM_, tilesM_, tilesN_;
   std::int64_t n_;
   bool ragged_;
-  Int32 firstRow_, firstColumn_, rows_, lane_, wave_;
+  Int32 firstRow_, firstColumn_, rows_, lane_, wave_, waveM_;
 };
 
 /// A step of an epilogue: the group of tile (i, j), in f32.

@@ -19,10 +19,14 @@ struct LoopShape {
   std::int64_t k; ///< columns of A
   /// 2: a tile has columns from two halves of B, tileN / 2 of each, which belong together.
   int halves = 1;
-  int wavesK = 1; ///< that share K: each takes every wavesK-th step
+  int wavesM = 1;     ///< rows of waves, along M
+  int wavesK = 1;     ///< that share K: each takes every wavesK-th step
+  int stages = 2;     ///< tiles of the ring, an even number
+  bool dma = false;   ///< tiles of the ring are loaded by LDS's own loads
+  bool ringB = false; ///< B goes through the ring, too
 
   /// Threads of the waves that multiply the same step.
-  int threads() const { return waves * form.lanes; }
+  int threads() const { return waves * wavesM * form.lanes; }
   /// Columns of a tile in a half of B.
   int tileOfHalf() const { return tileN / halves; }
   int steps() const { return static_cast<int>((k + tileK - 1) / tileK); }
@@ -34,17 +38,18 @@ struct LoopShape {
   }
   /// Bytes of a row of A's tile, and of the ring.
   int rowBytes() const { return tileK * form.bytes(); }
-  int ringBytes() const { return 2 * tileM * rowBytes(); }
+  int ringBytes() const { return stages * (tileM + (ringB ? tileN : 0)) * rowBytes(); }
   /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
-  int slicesBytes() const { return (wavesK - 1) * tileM * tileN * 4; }
-  /// Loads of 16 bytes a thread for a tile of A, and for a part of a tile of B.
-  int loadsA() const { return tileM * rowBytes() / kPieceBytes / threads(); }
+  int slicesBytes() const { return (wavesK - 1) * tileM * tileN * form.acc.bytes(); }
+  /// Loads of 16 bytes a thread for a tile of so many rows, and for a part of a tile of B: of LDS, if
+  /// it goes through the ring.
+  int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / threads(); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.
-  int reads() const { return tileM / 16 * form.part() / form.granule(); }
-  int products() const { return tileM / 16 * (tileN / waves / 16) * form.products(); }
+  int reads() const { return tilesM() * form.part() / form.granule(); }
+  int products() const { return tilesM() * (tileN / waves / 16) * form.products(); }
   /// Tiles of 16 x 16 of a wave: rows of them, and columns in a half of B.
-  int tilesM() const { return tileM / 16; }
+  int tilesM() const { return tileM / 16 / wavesM; }
   int tilesOfHalf() const { return tileOfHalf() / waves / 16; }
 
   /// Parts of a block of K with a scale of its own, and such blocks of so many parts.

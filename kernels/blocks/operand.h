@@ -21,10 +21,11 @@ inline MmaAtom matrixAtom(const MatrixForm &form) {
                                    : rocdl::MFMA(16, 16, form.k, form.b, form.a, form.acc));
 }
 
-/// The product of `waves` waves side by side along N. Its tile is (16 waves, 16, part): in K, each
-/// lane takes pieces of 16 bytes, each of which serves several instructions if they are short.
-inline TiledMma weightsFirst(const MatrixForm &form, int waves) {
-  const Layout sideBySide = make_layout({waves, 1, 1}, {1, 0, 0});
+/// The product of `waves` waves side by side along N, and `wavesM` rows of them along M. Its tile is
+/// (16 waves, 16 wavesM, part): in K, each lane takes pieces of 16 bytes, each of which serves several
+/// instructions if they are short.
+inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1) {
+  const Layout sideBySide = make_layout({waves, wavesM, 1}, {1, wavesM > 1 ? waves : 0, 0});
   const int piece = form.piece(), perLane = form.perLane();
   if (perLane >= piece)
     return make_tiled_mma(matrixAtom(form), sideBySide);

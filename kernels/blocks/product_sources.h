@@ -33,71 +33,24 @@ inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma,
   return fragments;
 }
 
-/// Rows of A in global memory: tileM of them, of which `rows` exist, `distance` elements apart.
-inline Tensor rowsOfA(const LoopShape &shape, const Int64 &first, const Int64 &distance,
-                      const Int32 &rows) {
-  const int bytes = shape.form.bytes();
-  const Pointer start =
-      Pointer::from_address(first, shape.form.a, AddressSpace::global, kPieceBytes);
-  const Layout layout = make_layout({shape.tileM, shape.tileK}, {Int32(distance.to(i32)), 1});
-  const Int64 end = ((rows - 1).to(i64) * distance + shape.k) * bytes;
+/// Rows of an operand in global memory: `size` of them, of which `exist` do, `distance` elements apart.
+inline Tensor rowsOf(DType dtype, int size, const LoopShape &shape, const Int64 &first,
+                     const Int64 &distance, const Int32 &exist) {
+  const Pointer start = Pointer::from_address(first, dtype, AddressSpace::global, kPieceBytes);
+  const Layout layout = make_layout({size, shape.tileK}, {Int32(distance.to(i32)), 1});
+  const Int64 end = ((min(exist, size) - 1).to(i64) * distance + shape.k) * shape.form.bytes();
   return rocdl::make_buffer_tensor(make_view(start, layout),
-                                   {.num_records_bytes = end}); // (tileM, tileK)
+                                   {.num_records_bytes = end}); // (size, tileK)
 }
 
-/// A tile of rows of A in global memory, seen by the threads that copy it to shared memory.
-class RowsOfA {
-public:
-  /// The rows start at `first` and are `distance` elements apart; `rows` of them exist.
-  RowsOfA(const LoopShape &shape, const Int64 &first, const Int64 &distance, const Int32 &rows)
-      : shape_(shape), copy_(tiledCopy(shape)), slice_(copy_.get_slice(thread_idx().x)),
-        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.a)),
-        tile_(slice_.partition_S(rowsOfA(shape, first, distance, rows))) {}
-
-  const TiledCopy &tiledCopy() const { return copy_; }
-  /// Loads the tile of a step: rows and columns that do not exist are zeros.
-  void fetch(const Int32 &step, const Tensor &into) const {
-    copy(atom_, tile_, into, {.soffset = step * shape_.tileK});
-  }
-  /// The same for the last step, whose columns may end inside of the tile.
-  void fetchLast(const Tensor &into) const {
-    const int last = shape_.steps() - 1;
-    const std::int64_t columns = shape_.k - static_cast<std::int64_t>(last) * shape_.tileK;
-    if (columns >= shape_.tileK)
-      return fetch(last, into);
-    // A thread's pieces lie in one column of pieces, which is past the end or is not.
-    const Numeric column = thread_idx().x % piecesAcross(shape_) * shape_.form.piece();
-    const Int32 away = select(column < columns, 0, kPastTheEnd / shape_.form.bytes());
-    copy(atom_, make_view(tile_.iter() + away, tile_.layout()), into,
-         {.soffset = Int32(last * shape_.tileK)});
-  }
-
-private:
-  static int piecesAcross(const LoopShape &shape) { return shape.rowBytes() / kPieceBytes; }
-  /// A row is copied by neighbouring threads.
-  static TiledCopy tiledCopy(const LoopShape &shape) {
-    const int across = piecesAcross(shape), down = shape.threads() / across,
-              piece = shape.form.piece();
-    return make_tiled_copy(
-        make_copy_atom(UniversalCopy128b(), shape.form.a),
-        make_layout({{across, down}, {1, piece}}, {{down * piece, 1}, {1, down}}),
-        make_tile(down, shape.tileK));
-  }
-
-  LoopShape shape_;
-  TiledCopy copy_;
-  ThrCopy slice_;
-  CopyAtom atom_;
-  Tensor tile_; // (V, m, k)
-};
-
-/// The same, seen by lanes that load them straight into the registers of their instructions.
+/// Rows of A, seen by lanes that load them straight into the registers of their instructions.
 class RowsInRegisters {
 public:
   /// `lane` is that of the wave.
   RowsInRegisters(const LoopShape &shape, const Int32 &lane, const Int64 &first,
                   const Int64 &distance, const Int32 &rows)
-      : shape_(shape), buffer_(rowsOfA(shape, first, distance, rows).iter()),
+      : shape_(shape),
+        buffer_(rowsOf(shape.form.a, shape.tileM, shape, first, distance, rows).iter()),
         column_(lane / 16 % shape.form.across * shape.form.piece()) {
     const Int32 apart(distance.to(i32));
     for (int i = 0; i < shape.tilesM(); ++i)

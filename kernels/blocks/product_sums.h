@@ -81,9 +81,11 @@ public:
         bufferA_(buffer(scales.a, (scales.rows - 1).to(i64) * scales.rowsApart +
                                       scales.blocksApart * (blocks() - 1) + 1)),
         blocksApart_((scales.blocksApart * bytes_).to(i32)) {
-    const Int32 apart((scales.rowsApart * bytes_).to(i32)), lane = thread_idx().x % 16;
+    const Int32 apart((scales.rowsApart * bytes_).to(i32));
+    const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
+                row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
-      rows_.push_back(Int32(min(lane + 16 * i, scales.rows - 1) * apart));
+      rows_.push_back(Int32(min(row + 16 * shape.wavesM * i, scales.rows - 1) * apart));
     for (int half = 0; half < shape.halves; ++half) {
       buffersB_.push_back(
           buffer(scales.b[at(half)],

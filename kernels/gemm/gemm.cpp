@@ -1,5 +1,6 @@
 #include "gemm/gemm_family.h"
 
+#include "blocks/lds_layout.h"
 #include "blocks/quant_rules.h"
 #include "blocks/tile_order_rules.h"
 #include "frame/arguments.h"
@@ -32,8 +33,13 @@ int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
   const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
   const bool ring = config.loop == GemmLoop::ring;
-  const int ofA = ring ? 2 * shape.reads() + shape.loadsA() : 2 * shape.parts() * shape.reads();
-  const int operands = 4 * (ofA + 2 * shape.parts() * shape.loadsB());
+  const auto staged = [&](int rows, int reads) {
+    return 2 * reads + (shape.dma ? 0 : shape.loadsOf(rows));
+  };
+  const int ofA = ring ? staged(shape.tileM, shape.reads()) : 2 * shape.parts() * shape.reads();
+  const int ofB =
+      shape.ringB ? staged(shape.tileN, shape.loadsB()) : 2 * shape.parts() * shape.loadsB();
+  const int operands = 4 * (ofA + ofB);
   if (!hasBlockScales(problem))
     return sums + operands;
   return 2 * sums + operands +
@@ -61,6 +67,7 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
           .threads = tile.threads,
           .loop = tile.wavesK ? GemmLoop::registers : GemmLoop::ring,
           .waves_k = std::max(tile.wavesK, 1),
+          .waves_m = tile.wavesM,
           .order = order};
 }
 /// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
@@ -99,6 +106,29 @@ std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmPr
   return apart;
 }
 
+/// Checks an operand (rows, k) that is not prepared, and gives the distance of its rows or columns.
+/// By columns, it is checked as its transpose.
+std::int64_t unprepared(const Arguments &arguments, const TensorArg &matrix,
+                        const Expected &expected, OperandLayout layout, std::int64_t rows,
+                        std::int64_t k) {
+  if (layout == OperandLayout::rows) {
+    const std::int64_t apart = arguments.matrix(matrix, expected, rows, k);
+    return rows > 1 ? apart : k;
+  }
+  if (matrix.rank() != 2) [[unlikely]]
+    arguments.fail(std::string(expected.name) + " is no matrix");
+  if (rows % expected.align) [[unlikely]]
+    arguments.fail(std::string(expected.name) + " has " + text(rows) +
+                   " rows; by columns it has a multiple of " + text(expected.align) + ", because " +
+                   expected.reason);
+  const std::string name = "the transpose of " + std::string(expected.name);
+  const TensorArg turned =
+      tensor(matrix.data(), matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]},
+             {matrix.strides()[1], matrix.strides()[0]});
+  return arguments.matrix(turned, {name.c_str(), expected.dtype, expected.align, expected.reason},
+                          k, rows);
+}
+
 GemmConfig splitOf(const GemmConfig &config, int parts) {
   GemmConfig split = config;
   split.split_k = parts;
@@ -125,6 +155,18 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!matrixForm(target, problem.a, problem.b, k, k))
     return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
                        std::string(problem.b.name()) + "; " + productTypes(target));
+  if (problem.a_layout == OperandLayout::prepared)
+    return Support::no("a is never prepared; it lies by rows or by columns");
+  for (const auto &[name, layout] :
+       {std::pair("a", problem.a_layout), std::pair("b", problem.b_layout)})
+    if (layout == OperandLayout::columns && problem.a.memory_bits() != 16)
+      return Support::no(std::string(name) + " lies by columns and is of type " +
+                         std::string(problem.a.name()) + "; f16 and bf16 may do so");
+  if (problem.b_layout == OperandLayout::columns && problem.n % 8)
+    return Support::no("n is " + text(problem.n) +
+                       "; it is a multiple of 8 where b lies by columns");
+  if (problem.gated && problem.b_layout != OperandLayout::prepared)
+    return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
     return Support::no("one operand has scales of blocks; both have them, or none");
   if (problem.scale != f32 && !(hasBlockScales(problem) && problem.scale == f8E8M0FNU))
@@ -159,26 +201,65 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (ring && config.waves_k > 1)
     return no("waves_k is " + text(config.waves_k) +
               "; waves share k if operands come straight to registers, GemmLoop::registers");
-  const int sideBySide = waves / config.waves_k, halves = problem.gated ? 2 : 1;
+  if (config.waves_m < 1 || waves / config.waves_k % config.waves_m)
+    return no("waves_m is " + text(config.waves_m) + "; it divides the waves of a block, " +
+              text(waves));
+  if (!ring && (config.waves_m > 1 || config.dma || config.stages != 2))
+    return no("waves_m, stages and dma are of GemmLoop::ring");
+  if (!ring &&
+      (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::prepared))
+    return no("GemmLoop::registers takes rows of a and prepared weights");
+  if (config.stages != 2 && !(config.dma && config.stages == 4))
+    return no("stages is 2, or 4 with dma");
+  if (config.dma && !target.has(Feature::buffer_to_lds_wide))
+    return no("dma: " + target.name() + " has no loads of 16 bytes to LDS");
+  if (config.dma &&
+      (problem.a_layout == OperandLayout::columns || problem.b_layout == OperandLayout::columns))
+    return no("dma takes operands that lie by rows");
+  const int sideBySide = waves / config.waves_k / config.waves_m, halves = problem.gated ? 2 : 1;
   if (config.split_k < 1 || config.split_k > kMostParts)
     return no("split_k is 1 to " + text(kMostParts));
-  if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
-    return no("tile_m is a multiple of 16, up to 256");
+  if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % (16 * config.waves_m))
+    return no("tile_m is a multiple of 16" +
+              std::string(config.waves_m > 1 ? " for each row of waves" : "") + ", up to 256");
   if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * sideBySide * halves))
     return no("tile_n is a multiple of " + text(16 * halves) + " for each wave" +
               (problem.gated ? ", 16 gates and 16 ups" : "") + ", up to 512");
   const int rowBytes = config.tile_k * bytes;
   if (rowBytes < 64 || rowBytes > 1024 || !std::has_single_bit(static_cast<unsigned>(rowBytes)))
     return no("a row of tile_k elements is a power of two of bytes, from 64 to 1024");
-  if (ring &&
-      (rowBytes / kPieceBytes > threads || config.tile_m * rowBytes % (threads * kPieceBytes)))
-    return no("the tile of a, " + text(config.tile_m) + " rows of " + text(rowBytes) +
-              " bytes, is no multiple of the " + text(threads * kPieceBytes) +
+  const auto loadsWhole = [&](const char *name, int rows) {
+    if (rowBytes / kPieceBytes <= threads && rows * rowBytes % (threads * kPieceBytes) == 0)
+      return Support();
+    return no("the tile of " + std::string(name) + ", " + text(rows) + " rows of " +
+              text(rowBytes) + " bytes, is no multiple of the " + text(threads * kPieceBytes) +
               " bytes that the block loads at a time");
+  };
+  if (const Support answer = loadsWhole("a", config.tile_m); ring && !answer)
+    return answer;
+  if (const Support answer = loadsWhole("b", config.tile_n);
+      problem.b_layout != OperandLayout::prepared && !answer)
+    return answer;
+  // Whole passes of turned blocks, and rows that cover all banks.
+  for (const auto &[layout, rows] :
+       {std::pair(problem.a_layout, config.tile_m), std::pair(problem.b_layout, config.tile_n)})
+    if (layout == OperandLayout::columns) {
+      const int loads = rows * rowBytes / threads / kPieceBytes;
+      if (loads > 8 ? loads % 8 : !std::has_single_bit(static_cast<unsigned>(loads)))
+        return no("an operand that lies by columns is loaded by 1, 2, 4 or a multiple of 8 times "
+                  "16 bytes a thread, here " +
+                  text(loads));
+      if (rowBytes < 4 * ldsBanks(target))
+        return no("an operand that lies by columns needs rows of " + text(4 * ldsBanks(target)) +
+                  " bytes, as many as LDS has banks for");
+    }
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
   const int lds = ring ? shape.ringBytes() : shape.slicesBytes();
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
-    return no((ring ? "two tiles of a" : "the sums of the waves that share k") +
+    return no((!ring               ? "the sums of the waves that share k"
+               : shape.ringB       ? "the tiles of a and b"
+               : shape.stages == 2 ? "two tiles of a"
+                                   : "four tiles of a") +
               std::string(" take ") + text(lds) + " bytes of LDS, of which there are " +
               text(static_cast<std::int64_t>(target.lds_bytes())));
   if (const Support answer = scalesFit(problem, config, shape); !answer)
@@ -198,7 +279,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
   std::int64_t tiles = 0;
-  for (const GemmTile &tile : gemmTiles(target, rows)) {
+  for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
     if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
     last = &tile;
@@ -219,7 +300,7 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
                                          const Target &target) {
   std::vector<GemmConfig> all;
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
-  for (const GemmTile &tile : gemmTiles(target, rows))
+  for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows))
       for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
                                      TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
@@ -244,13 +325,18 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const auto apart = [m](std::int64_t distance, std::int64_t columns) {
     return m > 1 ? distance : columns;
   };
-  const std::int64_t apartA =
-      apart(arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, problem.k), problem.k);
+  const std::int64_t apartA = unprepared(arguments, args.a, {"a", problem.a, piece, kPieces},
+                                         problem.a_layout, m, problem.k);
+  std::int64_t apartB = 0;
+  if (problem.b_layout == OperandLayout::prepared)
+    arguments.vector(args.b, {"b", problem.b, piece, kPieces}, weightsOf(problem).size());
+  else
+    apartB = unprepared(arguments, args.b, {"b", problem.b, piece, kPieces}, problem.b_layout, n,
+                        problem.k);
   const std::int64_t apartC =
       apart(arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n), n);
   if (apartC < n) [[unlikely]]
     arguments.fail("c has rows " + text(apartC) + " elements apart, which overlap");
-  arguments.vector(args.b, {"b", problem.b, piece, kPieces}, weightsOf(problem).size());
   const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
                           std::int64_t size, bool needed) {
     if (arguments.given(tensor, expected.name, needed))
@@ -267,13 +353,19 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, problem.columns(), problem.bias);
   if (arguments.given(args.workspace, "workspace", config.split_k > 1))
     arguments.workspace(*args.workspace, workspaceBytes(problem, config, m));
-  const auto near = [&](const char *name, std::int64_t apart, DType dtype) {
-    if (apart * config.tile_m * dtype.bytes() >= kMostBufferBytes) [[unlikely]]
-      arguments.fail(std::string(name) + " has rows " + text(apart) + " elements apart; the " +
-                     text(config.tile_m) + " rows of a tile span less than 1 GiB");
+  // Inside of a tile's buffer offsets have 32 bits.
+  const auto near = [&](const char *name, std::int64_t apart, int tile, OperandLayout layout,
+                        DType dtype) {
+    const bool columns = layout == OperandLayout::columns;
+    const std::int64_t lines = columns ? problem.k / config.split_k + config.tile_k : tile;
+    if (apart * lines * dtype.bytes() >= kMostBufferBytes) [[unlikely]]
+      arguments.fail(std::string(name) + " has " + (columns ? "columns " : "rows ") + text(apart) +
+                     " elements apart; the " + text(lines) + (columns ? " columns" : " rows") +
+                     " of a tile span less than 1 GiB");
   };
-  near("a", apartA, problem.a);
-  near("c", apartC, problem.c);
+  near("a", apartA, config.tile_m, problem.a_layout, problem.a);
+  near("b", apartB, config.tile_n, problem.b_layout, problem.b);
+  near("c", apartC, config.tile_m, OperandLayout::rows, problem.c);
   if (m == 0)
     return;
   const auto grid = [&](std::int64_t tiles) {
@@ -288,7 +380,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
                                     address(args.b), address(args.scale_a), address(args.scale_b),
-                                    address(args.workspace), apartA, apartScales, rows);
+                                    address(args.workspace), apartA, apartB, apartScales, rows);
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
         call.where, address(args.workspace), address(args.c), address(args.scale_a),
@@ -296,8 +388,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
                                address(args.b), address(args.c), address(args.scale_a),
-                               address(args.scale_b), address(args.bias), apartA, apartC,
-                               apartScales, rows);
+                               address(args.scale_b), address(args.bias), apartA, apartB, apartC, apartScales, rows);
   }
 }
 
@@ -314,8 +405,16 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
       return std::nullopt;
     return sampler(name, dtype, shape, role);
   };
-  return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
-          .b = sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input),
+  const auto matrix = [&](const char *name, DType dtype, OperandLayout layout, std::int64_t size) {
+    if (layout == OperandLayout::rows)
+      return sampler(name, dtype, Extents{size, problem.k}, Role::input);
+    const TensorArg turned = sampler(name, dtype, Extents{problem.k, size}, Role::input);
+    return tensor(turned.data(), dtype, {size, problem.k}, {1, size});
+  };
+  return {.a = matrix("a", problem.a, problem.a_layout, m),
+          .b = problem.b_layout == OperandLayout::prepared
+                   ? sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input)
+                   : matrix("b", problem.b, problem.b_layout, problem.n),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
           .scale_a = maybe(problem.scale_a != Scales::none, "scale_a", problem.scale, scalesA),
           .scale_b = maybe(problem.scale_b != Scales::none, "scale_b", problem.scale, scalesB),

@@ -1,7 +1,7 @@
 // The kernel of products with preshuffled weights.
 #include "blocks/epilogue.h"
 #include "blocks/registers_ab.h"
-#include "blocks/ring_a_regs_b.h"
+#include "blocks/ring.h"
 #include "blocks/slice_k.h"
 #include "blocks/split_k.h"
 #include "blocks/tile_order.h"
@@ -33,10 +33,10 @@ struct Place {
   }
 };
 
-/// The addresses of what the loop reads, and distances in elements: of the rows of a, and of the
-/// rows and the blocks of K of scale_a.
+/// The addresses of what the loop reads, and distances in elements: of the rows, or columns, of a and
+/// of b if it is not prepared, and of the rows and the blocks of K of scale_a.
 struct Operands {
-  Int64 a, b, scaleA, scaleB, apartA;
+  Int64 a, b, scaleA, scaleB, apartA, apartB;
   std::array<Int64, 2> apartScales;
 };
 
@@ -78,29 +78,47 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   const Preshuffled weights = weightsOf(problem);
   const int bytes = shape.form.bytes(), blocksOfTile = shape.tileOfHalf() / Preshuffled::kRows;
-  const Int64 part = place.part.to(i64) * (shape.k * bytes);
-  const TiledMma mma = weightsFirst(shape.form, shape.waves);
+  const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM);
   const Int32 thread =
       shape.wavesK == 1 ? Int32(thread_idx().x) : Int32(thread_idx().x % shape.threads());
-  const Int64 firstA = operands.a + place.row.to(i64) * operands.apartA * bytes + part;
+  const Int64 part = place.part.to(i64) * shape.k;
+  // The start of a tile of an operand that is not prepared, at a row and the block's part of K.
+  const auto tileAt = [&](DType dtype, int size, OperandLayout layout, const Int64 &address,
+                          const Int64 &apart, const Int32 &row, const Int32 &exist) {
+    const bool rows = layout == OperandLayout::rows;
+    const Int64 inner = rows ? part : Int64(row.to(i64)), outer = rows ? Int64(row.to(i64)) : part;
+    return OperandTile{dtype, size,  address + (outer * apart + inner) * bytes,
+                       apart, exist, layout};
+  };
+  const OperandTile tileA = tileAt(problem.a, config.tile_m, problem.a_layout, operands.a,
+                                   operands.apartA, place.row, place.rows);
+  const std::unique_ptr<Sums> sums = sumsOf(problem, shape, mma, place, operands);
+  if (shape.ringB) {
+    const OperandTile tileB =
+        tileAt(problem.b, config.tile_n, problem.b_layout, operands.b, operands.apartB,
+               place.column, min(Int32(problem.n) - place.column, config.tile_n));
+    const auto a = ringOperandA(shape, mma, tileA), b = ringOperandB(shape, mma, tileB);
+    Ring(shape, mma, *a, b.get(), nullptr, *sums).run();
+    return finish(*sums);
+  }
   std::vector<Int64> firstB;
   for (int half = 0; half < shape.halves; ++half) {
     const Int64 block =
         place.tileN.to(i64) * blocksOfTile + half * (problem.n / Preshuffled::kRows);
     firstB.push_back(operands.b + block * (weights.rowOfBlocks() * bytes) +
-                     part * Preshuffled::kRows);
+                     part * (Preshuffled::kRows * bytes));
   }
   const ColumnsOfB columns(shape, weights, mma, thread, firstB,
                            Int32(weights.blocksN() / shape.halves) - place.tileN * blocksOfTile);
-  const std::unique_ptr<Sums> sums = sumsOf(problem, shape, mma, place, operands);
   if (config.loop == GemmLoop::ring) {
-    const RowsOfA rows(shape, firstA, operands.apartA, place.rows);
-    RingARegsB(shape, mma, rows, columns, *sums).run();
+    const auto a = ringOperandA(shape, mma, tileA);
+    Ring(shape, mma, *a, nullptr, &columns, *sums).run();
     return finish(*sums);
   }
   // The compiler must see that a wave's lanes agree on their step.
   const Int32 wave(rocdl::readfirstlane(thread_idx().x / shape.threads()));
-  const RowsInRegisters rows(shape, thread % shape.form.lanes, firstA, operands.apartA, place.rows);
+  const RowsInRegisters rows(shape, thread % shape.form.lanes, tileA.first, tileA.distance,
+                             tileA.exist);
   RegistersAB(shape, mma, wave, rows, columns, *sums).run();
   withTotal(shape, *sums, wave, thread, [&] { finish(*sums); });
 }
@@ -148,16 +166,17 @@ TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64
           n,
           place.row,
           place.column,
-          place.rows};
+          place.rows,
+          config.waves_m};
 }
 
 const Kernel gemmKernel{
-    kGemm.name(),
-    [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias, Int64 apartA,
-       Int64 apartC, std::array<Int64, 2> apartScales, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+    kGemm.name(), [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
+                     Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
+                     Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
-      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartScales},
+      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
                [&, &problem = problem, &config = config](const Sums &sums) {
                  finishTile(
                      problem, tileOfC(problem, config, problem.n, place), {scaleA, scaleB, bias},
@@ -170,12 +189,12 @@ const Kernel gemmKernel{
 
 const Kernel gemmParts{
     kGemmParts.name(),
-    [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace, Int64 apartA,
+    [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace, Int64 apartA, Int64 apartB,
        std::array<Int64, 2> apartScales, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
       const PartsShape parts = partsShape(problem, config);
-      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartScales},
+      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
                [&, &problem = problem, &config = config](const Sums &sums) {
                  const TileOfC tile =
                      tileOfC(problem, config, problem.gated ? problem.n : parts.columns(), place);

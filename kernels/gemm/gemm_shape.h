@@ -26,10 +26,14 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .tileM = config.tile_m,
           .tileN = config.tile_n,
           .tileK = config.tile_k,
-          .waves = config.threads / form.lanes / config.waves_k,
+          .waves = config.threads / form.lanes / config.waves_k / config.waves_m,
           .k = problem.k / config.split_k,
           .halves = problem.gated ? 2 : 1,
-          .wavesK = config.waves_k};
+          .wavesM = config.waves_m,
+          .wavesK = config.waves_k,
+          .stages = config.stages,
+          .dma = config.dma,
+          .ringB = problem.b_layout != OperandLayout::prepared};
 }
 inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;

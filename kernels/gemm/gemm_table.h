@@ -9,15 +9,17 @@
 
 #include "blocks/gpu_size.h"
 
+#include <flydsl/kernels/gemm.h>
+
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// A tile of C, the bytes of a row of A that a step loads, the threads that share it, and how many
-/// of their waves share K; 0: a tile of the ring.
+/// of their waves share K; 0: a tile of the ring, of which wavesM rows of waves take their part.
 struct GemmTile {
-  int m, n, bytesK, threads, wavesK = 0;
+  int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
 };
 /// From the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
@@ -38,11 +40,30 @@ inline constexpr GemmTile kCdnaFewRows[] = {
     {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4}, {16, 32, 256, 512, 8}, {16, 16, 512, 512, 8}};
 inline constexpr GemmTile kRdnaFewRows[] = {
     {16, 64, 128, 128, 4}, {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
+/// Tiles of which both operands go through the ring. Rows of 256 bytes are for columns on gfx950,
+/// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
+/// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
+inline constexpr GemmTile kCdnaUnprepared[] = {
+    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {128, 128, 256, 256, 0, 2},
+    {64, 128, 128, 256, 0, 2},  {64, 128, 256, 256, 0, 2},  {64, 64, 128, 256, 0, 2},
+    {64, 64, 256, 256, 0, 2},   {32, 64, 256, 256, 0, 1},   {32, 64, 128, 256, 0, 1},
+    {16, 64, 256, 256, 0, 1}};
+inline constexpr GemmTile kRdnaUnprepared[] = {
+    {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},
+    {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},
+    {32, 32, 128, 32, 0, 1},   {16, 64, 128, 128, 0, 1}};
 /// The tiles for m rows of A, from the largest to the smallest.
-inline std::span<const GemmTile> gemmTiles(const Target &target, std::int64_t m) {
+inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
+                                           std::int64_t m) {
+  const bool few = m <= kFewRows && problem.a_layout == OperandLayout::rows;
+  using Tiles = std::span<const GemmTile>;
   if (target.has(Feature::mfma))
-    return m <= kFewRows ? std::span<const GemmTile>(kCdnaFewRows) : kCdnaTiles;
-  return m <= kFewRows ? std::span<const GemmTile>(kRdnaFewRows) : kRdnaTiles;
+    return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
+           : few                                       ? Tiles(kCdnaFewRows)
+                                                       : Tiles(kCdnaTiles);
+  return problem.b_layout != OperandLayout::prepared ? Tiles(kRdnaUnprepared)
+         : few                                       ? Tiles(kRdnaFewRows)
+                                                     : Tiles(kRdnaTiles);
 }
 
 /// Into how many parts K may be split where there are fewer tiles than compute units.

@@ -20,8 +20,15 @@ enum class Scales : std::uint8_t {
   per_block,
 };
 
+/// How an operand's rows along k lie in memory.
+enum class OperandLayout : std::uint8_t {
+  prepared, ///< b alone: see WeightProblem
+  rows,     ///< row after row, each contiguous
+  columns,  ///< column after column, each contiguous: the matrix (k, m) or (k, n) row after row
+};
+
 /// c[i, j] = act(scale_a[i] * scale_b[j] * sum_k a[i, k] * b[j, k] + bias[j]), summed in f32, or
-/// exactly in i32 if a and b are i8. The weights b are prepared; see WeightProblem.
+/// exactly in i32 if a and b are i8. The weights b are prepared, see WeightProblem, or as they are.
 ///
 /// Scales of blocks are inside of the sum: sum_k scale_a[i, k / 128] * scale_b[j / 128, k / 128] *
 /// a[i, k] * b[j, k].
@@ -31,6 +38,8 @@ enum class Scales : std::uint8_t {
 struct FLYDSL_API GemmProblem {
   DType a = f16, b = f16; ///< f16, bf16, i8, or the target's 8-bit floats, which may be mixed
   DType c = f16;          ///< f32, f16 or bf16
+  OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
+  OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
   std::int64_t n = 0;     ///< columns of c; rows of b, of which gated pairs have twice as many
   std::int64_t k = 0;     ///< columns of a and b; a row of them is a multiple of 16 bytes
   Scales scale_a = Scales::none, scale_b = Scales::none;
@@ -40,7 +49,7 @@ struct FLYDSL_API GemmProblem {
   bool gated = false; ///< n is a multiple of 16; of 128 with scales of blocks
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
-  /// The weights b.
+  /// The weights b, if they are prepared.
   WeightProblem weight() const { return {b, columns(), k}; }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
 };
@@ -57,8 +66,14 @@ struct FLYDSL_API GemmConfig {
   int tile_k = 64;                ///< elements of k that a wave loads together
   int threads = 256;              ///< of a block
   GemmLoop loop = GemmLoop::ring;
-  /// Waves of a block that share k, with GemmLoop::registers; the others lie side by side along n.
+  /// Waves of a block that share k, with GemmLoop::registers.
   int waves_k = 1;
+  /// Rows of waves along m, with GemmLoop::ring. The other waves lie side by side along n.
+  int waves_m = 1;
+  int stages = 2; ///< tiles of the ring: 2, or 4 with dma
+  /// Tiles of the ring are loaded by LDS's own loads, without a way through registers; on gfx950,
+  /// of operands that lie by rows.
+  bool dma = false;
   /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, and a
   /// second kernel adds them, always in the same order. K is a multiple of split_k * tile_k then.
   int split_k = 1;
@@ -70,8 +85,8 @@ struct FLYDSL_API GemmConfig {
 /// multiples of 16 bytes; rows of c at multiples of 4 elements, or of 2 or 1 if no more divide n.
 /// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n.
 struct FLYDSL_API GemmArgs {
-  TensorArg a;                                         ///< (m, k), contiguous rows
-  TensorArg b;                                         ///< prepared weights, as a vector
+  TensorArg a; ///< (m, k), contiguous rows or columns as a_layout says
+  TensorArg b; ///< prepared weights, as a vector; otherwise (n, k), as b_layout says
   TensorArg c;                                         ///< (m, n), contiguous rows
   /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
   /// with contiguous rows; quotients are rounded up.

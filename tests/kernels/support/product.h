@@ -160,9 +160,32 @@ inline Operand prepared(const GemmProblem &problem, std::span<const double> b) {
                         decode(problem.b, out));
 }
 
+using fk::OperandLayout;
+
+/// A matrix (rows, k) as a kernel takes it.
+struct LaidOperand {
+  Operand memory;
+  fx::TensorArg argument;
+
+  /// `gap` elements lie between its rows, or between its columns.
+  static LaidOperand of(fx::DType dtype, OperandLayout layout, std::int64_t rows, std::int64_t k,
+                        const std::vector<double> &values, std::int64_t gap) {
+    if (layout == OperandLayout::rows) {
+      const Operand memory = Operand::input(dtype, rows, k, values, gap);
+      return {memory, memory.tensor()};
+    }
+    std::vector<double> turned;
+    for (std::int64_t at = 0; at < rows * k; ++at)
+      turned.push_back(values[std::size_t(at % rows * k + at / rows)]);
+    const Operand memory = Operand::input(dtype, k, rows, turned, gap);
+    return {memory, fx::tensor(memory.tensor().data(), dtype, {rows, k}, {1, rows + gap})};
+  }
+};
+
 struct Gaps {
   std::int64_t a = 0, c = 0;  // elements between the rows
   bool scalesByBlock = false; // scales of blocks of A lie block after block, not row after row
+  std::int64_t b = 0; // elements between the rows or columns of weights that are not prepared
 };
 
 /// Scales as a kernel takes them.
@@ -200,10 +223,17 @@ private:
 /// Runs a problem and gives c.
 inline std::vector<double> product(const GemmProblem &problem, const GemmConfig &config,
                                    std::int64_t m, const Values &values, Gaps gaps = {}) {
-  const Operand a = Operand::input(problem.a, m, problem.k, values.a, gaps.a),
-                b = prepared(problem, values.b),
-                c = Operand::output(problem.c, m, problem.n, gaps.c);
-  fk::GemmArgs args{.a = a.tensor(), .b = b.vector(), .c = c.tensor()};
+  const auto weights = [&]() -> LaidOperand {
+    if (problem.b_layout != OperandLayout::prepared)
+      return LaidOperand::of(problem.b, problem.b_layout, problem.n, problem.k, values.b, gaps.b);
+    const Operand memory = prepared(problem, values.b);
+    return {memory, memory.vector()};
+  };
+  const LaidOperand a = LaidOperand::of(problem.a, problem.a_layout, m, problem.k, values.a,
+                                        gaps.a),
+                    b = weights();
+  const Operand c = Operand::output(problem.c, m, problem.n, gaps.c);
+  fk::GemmArgs args{.a = a.argument, .b = b.argument, .c = c.tensor()};
   std::vector<ScalesOperand> scales;
   const auto scale = [&](Scales kind, std::int64_t rows, const std::vector<double> &data,
                          bool turned) -> std::optional<fx::TensorArg> {

@@ -1,0 +1,189 @@
+// The main loop of products whose tiles go through a ring in shared memory, from which all waves read
+// them: those of A, and those of B unless it is prepared. Of prepared weights each wave loads its own
+// columns straight into registers.
+//
+// A step multiplies a tile of `tileK` columns, in parts. Prepared weights are fetched one step ahead.
+// Tiles of the ring are fetched two steps ahead; those that come by registers spend the second step
+// there until their place in the ring is free, those that are loaded by LDS's own loads are on their
+// way for as many steps as the ring has stages less one. The fragments of a part are read from shared
+// memory during the multiplications of the part before it, so that nothing waits for them. The
+// barrier stands before the last part, so that it has multiplications on both sides.
+//
+// The number of steps is known while tracing. The last step may be shorter than the others: parts
+// past the end of K are left out.
+#pragma once
+
+#include "blocks/product_sums.h"
+#include "blocks/ring_operand.h"
+#include "blocks/schedule.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Runs the loop. Exactly one of `ringB` and `weights` is there.
+class Ring {
+public:
+  Ring(const LoopShape &shape, const TiledMma &mma, const RingOperand &a, const RingOperand *ringB,
+       const ColumnsOfB *weights, const Sums &sums)
+      : shape_(shape), operands_{&a}, weights_(weights), sums_(sums) {
+    if (ringB)
+      operands_.push_back(ringB);
+    else
+      fragmentsB_ = partsOfB(shape, mma, 2 * shape.parts());
+  }
+
+  /// Adds all products to the sums.
+  void run() const {
+    const int steps = shape_.steps();
+    // By registers, one tile is on its way; otherwise one for each stage but the one that is read.
+    for (int step = 0; step < (shape_.dma ? std::min(shape_.stages, steps) : 1); ++step)
+      fetchTile(step, step);
+    rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
+    fetchB(0, 0, shape_.partsOf(0));
+    sums_.start();
+    write(0);
+    if (!shape_.dma && steps > 1)
+      fetchTile(1, 1);
+    meet((std::min(shape_.stages, steps) - 1) * ringLoads() + otherLoads(shape_.partsOf(0)));
+    read(0, 0);
+    // The loop runs rounds of steps that fetch whole tiles; the remaining steps follow.
+    const int unrolled = shape_.stages, ahead = shape_.stages;
+    const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - ahead;
+    const int looped = whole >= unrolled ? whole / unrolled * unrolled : 0;
+    if (looped)
+      for (Int32 first : range(0, looped, unrolled))
+        for (int i = 0; i < unrolled; ++i)
+          step(first + i, i, i % 2, shape_.parts(), shape_.parts(), underWay(i, ahead - 2),
+               [&] { fetchTile(first + (i + ahead), i); });
+    for (int k = looped; k < steps; ++k) {
+      const int following = k + 1 < steps ? shape_.partsOf(k + 1) : 0, stage = k % shape_.stages;
+      std::function<void()> fetch;
+      if (k + ahead < steps)
+        fetch = [&] { fetchTile(k + ahead, stage); };
+      step(k, stage, k % 2, shape_.partsOf(k), following,
+           underWay(k, std::max(std::min(k + ahead, steps) - k - 2, 0)) -
+               otherLoads(shape_.parts()) + otherLoads(following),
+           fetch);
+    }
+  }
+
+private:
+  const Tensor &fragmentB(int stage, int part, int half) const {
+    return weights_ ? fragmentsB_[static_cast<std::size_t>(
+                          (stage % 2 * shape_.parts() + part) * shape_.halves + half)]
+                    : operands_[1]->fragment(stage, part);
+  }
+  void fetchTile(const Int32 &step, int stage) const {
+    for (const RingOperand *operand : operands_)
+      operand->fetch(step, stage);
+  }
+  void fetchTile(int step, int stage) const {
+    for (const RingOperand *operand : operands_)
+      if (step == shape_.steps() - 1)
+        operand->fetchLast(stage);
+      else
+        operand->fetch(step, stage);
+  }
+  void write(int stage) const {
+    for (const RingOperand *operand : operands_)
+      operand->write(stage);
+  }
+  void fetchB(const Int32 &step, int set, int parts) const {
+    if (weights_)
+      for (int part = 0; part < parts; ++part)
+        for (int half = 0; half < shape_.halves; ++half)
+          weights_->fetch(step, part, half, fragmentB(set, part, half));
+    sums_.fetch(step, set, parts, false);
+  }
+  /// Loads of a thread for the ring, and for what is fetched straight into registers.
+  int ringLoads() const {
+    int sum = 0;
+    for (const RingOperand *operand : operands_)
+      sum += operand->loads();
+    return sum;
+  }
+  int otherLoads(int parts) const {
+    return (weights_ ? parts * shape_.loadsB() : 0) + sums_.loads(parts);
+  }
+  int reads() const { return shape_.reads() + (weights_ ? 0 : shape_.loadsB()); }
+  void read(int stage, int part) const {
+    for (const RingOperand *operand : operands_)
+      operand->read(stage, part);
+  }
+  void multiply(int stage, int set, int part, int parts) const {
+    for (int half = 0; half < shape_.halves; ++half)
+      sums_.add(half, set, part, parts, fragmentB(weights_ ? set : stage, part, half),
+                operands_[0]->fragment(stage, part));
+  }
+  /// The loads of a thread that follow those of the tile of step k + 1, when step k ends: of `tiles`
+  /// later tiles of the ring, and of what each step since has fetched straight into registers. Before
+  /// the first steps less was fetched.
+  int underWay(int k, int tiles) const {
+    return tiles * ringLoads() + std::min(shape_.stages - 1, k + 2) * otherLoads(shape_.parts());
+  }
+  /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
+  /// that write LDS end in their order, so that `underWay` later ones need not be over.
+  void meet(int underWay) const {
+    if (!shape_.dma)
+      return gpu::barrier();
+    constexpr int kMostCount = 63; // of s_waitcnt's field
+    rocdl::s_waitcnt({.vmcnt = std::min(underWay, kMostCount), .lgkmcnt = 0});
+    rocdl::s_barrier();
+  }
+
+  /// One step of `parts` parts, of which `stage` holds the tiles and `set` says which registers hold
+  /// what was fetched straight there. The step after it has `following` parts, or 0 if there is none.
+  /// `ahead` fetches the tiles of the step that takes the next free stage, if there is one.
+  void step(const Int32 &k, int stage, int set, int parts, int following, int underWay,
+            const std::function<void()> &ahead) const {
+    using Kind = Interleave::Kind;
+    const int next = (stage + 1) % shape_.stages;
+    std::vector<Interleave> orders;
+    if (following)
+      fetchB(k + 1, set ^ 1, following);
+    for (int part = 0; part < parts; ++part) {
+      Interleave order;
+      if (part == 0 && following)
+        order.add(Kind::vectorMemory, otherLoads(following));
+      if (part + 1 < parts) {
+        read(stage, part + 1);
+        order.add(Kind::ldsRead, reads());
+      } else if (following) {
+        // Registers are free for the next tile once they are written; LDS is once all have met.
+        write(next);
+        if (shape_.dma)
+          meet(underWay);
+        else
+          order.add(Kind::ldsWrite, ringLoads());
+        if (ahead) {
+          ahead();
+          order.add(Kind::vectorMemory, ringLoads());
+        }
+        if (!shape_.dma)
+          meet(underWay);
+        read(next, 0);
+        order.then().add(Kind::ldsRead, reads());
+      }
+      multiply(stage, set, part, parts);
+      orders.push_back(order);
+    }
+    for (const Interleave &order : orders)
+      order.say(shape_.products());
+    rocdl::sched_barrier(0); // It keeps the order of loads, too.
+  }
+
+  LoopShape shape_;
+  std::vector<const RingOperand *> operands_;
+  const ColumnsOfB *weights_;
+  const Sums &sums_;
+  std::vector<Tensor> fragmentsB_; // of prepared weights
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

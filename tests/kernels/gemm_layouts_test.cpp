@@ -1,0 +1,138 @@
+// Products of operands that are not prepared, in all layouts, and loads of LDS's own.
+#include "support/product.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+const OperandLayout kLayouts[] = {OperandLayout::rows, OperandLayout::columns};
+
+/// A tile of two rows of two waves, with steps of as many bytes as the LDS has banks for.
+GemmConfig twoByTwo(const GemmProblem &problem, int tileM = 64, int tileN = 64) {
+  const int banks = here().family() == fx::Family::cdna4 ? 64 : 32;
+  return {.tile_m = tileM,
+          .tile_n = tileN,
+          .tile_k = 4 * banks / problem.a.bytes(),
+          .threads = 4 * here().wave_size(),
+          .waves_m = 2};
+}
+GemmProblem plain(fx::DType type, OperandLayout a, OperandLayout b, std::int64_t n,
+                  std::int64_t k) {
+  return {.a = type, .b = type, .c = type, .a_layout = a, .b_layout = b, .n = n, .k = k};
+}
+
+} // namespace
+
+TEST_CASE("products of operands in all layouts", "[run]") {
+  for (OperandLayout a : kLayouts)
+    for (OperandLayout b : kLayouts) {
+      for (std::int64_t k : {8, 72, 256, 520, 712}) { // part of a step, tails, the loop
+        GemmProblem problem = plain(k % 3 ? fx::f16 : fx::bf16, a, b, 72, k);
+        expectProduct(problem, twoByTwo(problem), 40, {.a = 8, .b = 16});
+      }
+      GemmProblem problem = plain(fx::bf16, a, b, 200, 136);
+      problem.bias = true;
+      problem.activation = Activation::relu;
+      expectProduct(problem, 136, {.c = 4});
+      problem.k = 1024;
+      problem.n = 64;
+      GemmConfig split = twoByTwo(problem);
+      split.split_k = 2;
+      expectProduct(problem, split, 72, {.a = 8});
+    }
+  // Columns of a with prepared weights; rows of other types; one row of waves.
+  GemmProblem problem = plain(fx::f16, OperandLayout::columns, OperandLayout::prepared, 70, 328);
+  expectProduct(problem, twoByTwo(problem, 32, 64), 24);
+  expectProduct(problem, 8);
+  for (GemmProblem typedProblem : typed()) {
+    typedProblem.b_layout = OperandLayout::rows;
+    typedProblem.n = 50;
+    typedProblem.k = 400 / typedProblem.a.bytes();
+    GemmConfig config = twoByTwo(typedProblem);
+    expectProduct(typedProblem, config, 37, {.a = 16, .b = 16});
+    config.waves_m = 1;
+    expectProduct(typedProblem, config, 70);
+    expectProduct(typedProblem, 3);
+  }
+}
+
+TEST_CASE("products of operands in all layouts: exact sums, no conflicts, no more traffic",
+          "[run]") {
+  for (OperandLayout a : kLayouts)
+    for (OperandLayout b : kLayouts) {
+      GemmProblem problem = plain(fx::f16, a, b, 128, 256);
+      problem.c = fx::f32;
+      const std::int64_t m = 128;
+      Values values;
+      values.a = integers(m * problem.k, 5, -3, 3);
+      values.b = integers(problem.n * problem.k, 6, -3, 3);
+      const GemmConfig config = twoByTwo(problem);
+      INFO(fx::to_config(problem).str());
+      CHECK(product(problem, config, m, values) == reference(problem, m, values).c);
+      const auto counters = countersOf(problem, config, m);
+      REQUIRE(counters.size() == 1);
+      INFO(counters[0].str());
+      CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+      // Two tiles by two: each operand is read twice.
+      CHECK(std::int64_t(counters[0]["globalBytesRead"]) == 2 * 2 * (m + problem.n) * problem.k);
+      CHECK(std::int64_t(counters[0]["globalBytesTouched"]) ==
+            2 * (m + problem.n) * problem.k + 4 * m * problem.n);
+    }
+  expectStructure(plain(fx::bf16, OperandLayout::columns, OperandLayout::rows, 64, 144),
+                  twoByTwo({}), 48);
+}
+
+TEST_CASE("infinite and missing numbers stay in their row and column in all layouts", "[run]") {
+  for (OperandLayout a : kLayouts)
+    for (OperandLayout b : kLayouts) {
+      GemmProblem problem = plain(fx::f16, a, b, 48, 72);
+      problem.c = fx::f32;
+      const std::int64_t m = 24;
+      Values values = Values::random(problem, m);
+      values.a[std::size_t(3 * problem.k + 71)] = std::nan("");
+      values.b[std::size_t(20 * problem.k + 71)] = std::numeric_limits<double>::infinity();
+      const std::vector<double> c =
+          product(problem, twoByTwo(problem), m, values, {.a = 8, .b = 8});
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < problem.n; ++j)
+          REQUIRE(std::isfinite(c[std::size_t(i * problem.n + j)]) == (i != 3 && j != 20));
+    }
+}
+
+TEST_CASE("products whose tiles are loaded by LDS's own loads", "[run]") {
+  if (!here().has(fx::feature::buffer_to_lds_wide))
+    return;
+  for (GemmProblem problem : typed())
+    for (OperandLayout b : {OperandLayout::prepared, OperandLayout::rows})
+      for (int stages : {2, 4}) {
+        problem.b_layout = b;
+        problem.n = 72;
+        for (std::int64_t bytes : {16, 128, 272, 512, 656, 1280, 1424}) {
+          problem.k = bytes / problem.a.bytes();
+          GemmConfig config = small(problem);
+          config.dma = true;
+          config.stages = stages;
+          expectProduct(problem, config, 40, {.a = 16});
+        }
+      }
+  GemmProblem problem{.n = 128, .k = 1024};
+  GemmConfig config = small(problem);
+  config.dma = true;
+  config.stages = 4;
+  const auto counters = countersOf(problem, config, 64);
+  INFO(counters[0].str());
+  CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+  expectStructure(problem, config, 33);
+  if (float8() == fx::DType())
+    return;
+  problem = {.a = float8(),
+             .b = float8(),
+             .c = fx::f32,
+             .n = 72,
+             .k = 1040,
+             .scale_a = Scales::per_block,
+             .scale_b = Scales::per_block};
+  config = small(problem);
+  config.dma = true;
+  expectProduct(problem, config, 20);
+}
