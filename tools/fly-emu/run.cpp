@@ -1,6 +1,8 @@
 #include "run.h"
 
 #include "emulator/core/dispatch.h"
+#include "emulator/core/program.h"
+#include "emulator/core/weak_memory.h"
 #include "emulator/hip/device/memory.h"
 #include "emulator/hip/launch/launch_services.h"
 #include "emulator/hip/report/estimate.h"
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 
 namespace flyemu::tool {
@@ -171,7 +174,9 @@ int run(const RunOptions &options) {
   how.checks = options.checks;
   how.landLate = options.landLate.value_or(options.checks & kCheckWait);
   how.fastMatrix = options.fastMatrix;
-  how.weakMemory = options.weakMemory;
+  std::optional<WeakMemory> caches;
+  if (options.weakMemory)
+    how.weakMemory = &caches.emplace(*ready.program->target);
   how.timelineGroups = options.timeline.empty() ? 0 : options.timelineBlocks;
   how.order = options.order;
   how.slice = options.slice;

@@ -3,6 +3,7 @@
 #include "emulator/core/group.h"
 #include "emulator/core/program.h"
 #include "emulator/core/wave_setup.h"
+#include "emulator/core/weak_memory.h"
 #include "emulator/core/worker.h"
 
 #include <algorithm>
@@ -133,7 +134,7 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   launch.resident = d.residentGroups ? d.residentGroups : kDefaultResidentGroups;
 
   if (options.weakMemory)
-    launch.weak.emplace(program);
+    options.weakMemory->begin();
 
   unsigned threads =
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -146,8 +147,8 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   runWorker(launch);
   for (std::thread &t : pool)
     t.join();
-  if (launch.weak)
-    launch.weak->end();
+  if (options.weakMemory)
+    options.weakMemory->end();
   return std::move(launch.result);
 }
 

@@ -79,9 +79,9 @@ struct Options {
   bool landLate = false;
   bool counters = false;
   uint64_t timelineGroups = 0; ///< of so many workgroups, from the first on, the timeline is kept
-  /// Global memory behind caches that keep what they have read and written (WeakMemory); forces one
-  /// thread.
-  bool weakMemory = false;
+  /// The caches before global memory, which keep what they have read and written; launches of one
+  /// device share them. They force one thread. Null: memory is coherent.
+  WeakMemory *weakMemory = nullptr;
   /// Matrix products by fused multiply-adds in f32, within rounding of the exact ones
   /// (matrix::Precision).
   bool fastMatrix = false;

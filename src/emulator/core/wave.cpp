@@ -1,8 +1,17 @@
 #include "emulator/core/wave.h"
 
+#include "emulator/core/program.h"
 #include "emulator/core/weak_memory.h"
 
 namespace flyemu {
+
+bool Wave::findRange(uint64_t address) {
+  MemoryRange found;
+  if (weak || !memory->find(address, found))
+    return false;
+  ranges[nextRange++ % 4] = found;
+  return true;
+}
 
 uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane) {
   MemoryRange found;
@@ -14,7 +23,7 @@ uint8_t *Wave::globalSlow(uint64_t address, uint32_t bytes, bool write, int lane
   if (write && !found.writable)
     throw WaveFault{"write to read-only memory", lane, address, FaultKind::Address};
   if (weak) // every access goes through here
-    return weak->place(cache, found, address, bytes, write, *current);
+    return weak->place(cache, found, address, bytes, write, *current, program->isAtomic(*current));
   ranges[nextRange++ % 4] = found;
   return reinterpret_cast<uint8_t *>(address);
 }

@@ -15,6 +15,7 @@ namespace flyemu {
 
 struct Group;
 struct KernelDescriptor;
+class Program;
 class WeakMemory;
 
 /// What kind of mistake ends a launch.
@@ -77,6 +78,7 @@ struct alignas(64) Wave {
   uint32_t nextRange = 0;
   uint32_t cache = 0;         ///< its number in `weak`
   WeakMemory *weak = nullptr; ///< caches between the wave and memory, if the launch has them
+  const Program *program = nullptr;
   const Inst *codeBegin = nullptr, *codeEnd = nullptr;
   uint64_t codeAddress = 0;
   const Inst *current = nullptr; ///< for fault messages; the runner keeps it
@@ -120,6 +122,9 @@ struct alignas(64) Wave {
         return reinterpret_cast<uint8_t *>(address);
     return globalSlow(address, bytes, write, lane);
   }
+  /// Makes the range that holds an address one of `ranges`. Returns whether there is one; there is
+  /// none where caches stand before memory, so that every access asks them.
+  bool findRange(uint64_t address);
   uint8_t *globalSlow(uint64_t address, uint32_t bytes, bool write, int lane);
   /// Moves the program counter to a code address; throws WaveFault if it is outside the program.
   void jump(uint64_t address);

@@ -9,7 +9,7 @@
 
 namespace flyemu {
 
-WeakMemory::Copy::Copy(const MemoryRange &range) : of(range) {
+WeakCache::Copy::Copy(const MemoryRange &range) : of(range) {
   void *p = mmap(nullptr, range.size, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
@@ -17,54 +17,47 @@ WeakMemory::Copy::Copy(const MemoryRange &range) : of(range) {
                     " bytes"};
   bytes = static_cast<uint8_t *>(p);
 }
-WeakMemory::Copy::~Copy() { munmap(bytes, of.size); }
+WeakCache::Copy::~Copy() { munmap(bytes, of.size); }
 
-WeakMemory::WeakMemory(const Program &program)
-    : program_(program), keepsWrites_(program.target->dies > 1),
-      scoped_(program.target->encoding == Encoding::Gfx12 ||
-              (program.target->encoding == Encoding::Gfx9 &&
-               program.target->processor->family != flydsl::Family::cdna2)) {}
-WeakMemory::~WeakMemory() = default;
+/// The same bytes behind this cache.
+uint8_t *WeakCache::next(const MemoryRange &range, uint64_t address, uint64_t bytes, bool write) {
+  return behind_ ? behind_->place(range, address, bytes, write)
+                 : reinterpret_cast<uint8_t *>(address);
+}
 
-void WeakMemory::writeBack(uint64_t address, Line &line) {
+void WeakCache::writeBack(uint64_t address, Line &line) {
   if (!line.isDirty)
     return;
   const MemoryRange &of = line.copy->of;
-  for (uint64_t k = 0; k < kLine; ++k)
-    if (line.dirty[k])
-      *reinterpret_cast<uint8_t *>(address + k) = line.copy->bytes[address + k - of.base];
+  const auto end = line.dirty.end();
+  for (auto from = std::find(line.dirty.begin(), end, true); from != end;) {
+    const auto to = std::find(from, end, false);
+    const uint64_t at = address + static_cast<uint64_t>(from - line.dirty.begin());
+    const auto bytes = static_cast<uint64_t>(to - from);
+    std::memcpy(next(of, at, bytes, true), line.copy->bytes + (at - of.base), bytes);
+    from = std::find(to, end, true);
+  }
   line.dirty = {};
   line.isDirty = false;
 }
 
 /// Reads the bytes of a line that nobody has written in the cache.
-void WeakMemory::fetch(uint64_t address, const Line &line) {
+void WeakCache::fetch(uint64_t address, const Line &line) {
   const MemoryRange &of = line.copy->of;
-  for (uint64_t at = std::max(address, of.base); at < std::min(address + kLine, of.base + of.size);
-       ++at)
+  const uint64_t from = std::max(address, of.base),
+                 to = std::min(address + kLine, of.base + of.size);
+  const uint8_t *source = next(of, from, to - from, false);
+  for (uint64_t at = from; at < to; ++at)
     if (!line.dirty[at - address])
-      line.copy->bytes[at - of.base] = *reinterpret_cast<const uint8_t *>(at);
+      line.copy->bytes[at - of.base] = source[at - from];
 }
 
-uint8_t *WeakMemory::place(unsigned number, const MemoryRange &range, uint64_t address,
-                           uint32_t bytes, bool write, const Inst &inst) {
-  Cache &cache = caches_[number];
-  const bool direct = inst.enc == Enc::Smem || inst.flags & kWideScope || program_.isAtomic(inst) ||
-                      (write && !keepsWrites_);
-  const uint64_t first = address / kLine * kLine;
-  if (direct) {
-    for (uint64_t at = first; at < address + bytes; at += kLine)
-      if (auto line = cache.lines.find(at); line != cache.lines.end()) {
-        writeBack(at, line->second);
-        cache.lines.erase(line);
-      }
-    return reinterpret_cast<uint8_t *>(address);
-  }
-  std::unique_ptr<Copy> &copy = cache.copies[range.base];
+uint8_t *WeakCache::place(const MemoryRange &range, uint64_t address, uint64_t bytes, bool write) {
+  std::unique_ptr<Copy> &copy = copies_[range.base];
   if (!copy)
     copy = std::make_unique<Copy>(range);
-  for (uint64_t at = first; at < address + bytes; at += kLine) {
-    auto [line, fresh] = cache.lines.try_emplace(at, Line{copy.get()});
+  for (uint64_t at = address / kLine * kLine; at < address + bytes; at += kLine) {
+    auto [line, fresh] = lines_.try_emplace(at, Line{copy.get()});
     if (fresh)
       fetch(at, line->second);
     if (!write)
@@ -76,25 +69,111 @@ uint8_t *WeakMemory::place(unsigned number, const MemoryRange &range, uint64_t a
   return copy->bytes + (address - range.base);
 }
 
-void WeakMemory::control(unsigned number, const Inst &inst) {
-  if (scoped_ && !(inst.flags & kWideScope))
-    return; // it reaches no further than the workgroup
-  Cache &cache = caches_[number];
-  if (inst.op->has(kWritesBack))
-    for (auto &[address, line] : cache.lines)
-      writeBack(address, line);
-  if (inst.op->has(kInvalidates))
-    for (auto line = cache.lines.begin(); line != cache.lines.end();) {
-      if (line->second.isDirty)
-        fetch(line->first, line->second);
-      line = line->second.isDirty ? std::next(line) : cache.lines.erase(line);
+void WeakCache::writeBack() {
+  for (auto &[address, line] : lines_)
+    writeBack(address, line);
+}
+
+void WeakCache::forget() {
+  for (auto line = lines_.begin(); line != lines_.end();) {
+    if (line->second.isDirty)
+      fetch(line->first, line->second);
+    line = line->second.isDirty ? std::next(line) : lines_.erase(line);
+  }
+}
+
+void WeakCache::drop(uint64_t address, uint64_t bytes) {
+  for (uint64_t at = address / kLine * kLine; at < address + bytes; at += kLine)
+    if (auto line = lines_.find(at); line != lines_.end()) {
+      writeBack(at, line->second);
+      lines_.erase(line);
     }
 }
 
+void WeakCache::clear() {
+  writeBack();
+  lines_.clear();
+  copies_.clear();
+}
+
+WeakMemory::Turn::Turn(WeakMemory &memory) : memory_(memory) {
+  std::unique_lock lock(memory_.mutex_);
+  const uint64_t own = memory_.waiting_++;
+  memory_.next_.wait(lock, [&] { return memory_.served_ == own; });
+}
+WeakMemory::Turn::~Turn() {
+  {
+    std::lock_guard lock(memory_.mutex_);
+    ++memory_.served_;
+  }
+  memory_.next_.notify_all();
+}
+
+namespace {
+/// Whether system scope is told apart from device scope by the instructions.
+bool hasSystemScope(const Machine &machine) {
+  return machine.encoding == Encoding::Gfx12 ||
+         (machine.encoding == Encoding::Gfx9 && machine.processor->family != flydsl::Family::cdna2);
+}
+} // namespace
+
+WeakMemory::WeakMemory(const Machine &machine)
+    : keepsWrites_(machine.dies > 1), scoped_(hasSystemScope(machine)),
+      atomicScopeInWide_(machine.encoding == Encoding::Gfx9) {
+  first_.reserve(kCaches);
+  for (unsigned i = 0; i < kCaches; ++i)
+    first_.emplace_back(scoped_ ? &device_ : nullptr);
+}
+
+WeakMemory::Scope WeakMemory::scopeOf(const Inst &inst, bool atomic) const {
+  if (inst.enc == Enc::Smem || (!scoped_ && (atomic || inst.flags & kWideScope)))
+    return Scope::System;
+  if (inst.flags & kSystemScope || (atomic && atomicScopeInWide_ && inst.flags & kWideScope))
+    return Scope::System;
+  return atomic || inst.flags & kWideScope ? Scope::Device : Scope::Workgroup;
+}
+
+uint8_t *WeakMemory::place(unsigned number, const MemoryRange &range, uint64_t address,
+                           uint32_t bytes, bool write, const Inst &inst, bool atomic) {
+  const Scope scope = scopeOf(inst, atomic);
+  WeakCache &cache = first_[number];
+  if (scope == Scope::Workgroup && (!write || keepsWrites_))
+    return cache.place(range, address, bytes, write);
+  cache.drop(address, bytes);
+  if (scoped_ && scope != Scope::System)
+    return device_.place(range, address, bytes, write);
+  device_.drop(address, bytes);
+  return reinterpret_cast<uint8_t *>(address);
+}
+
+void WeakMemory::control(unsigned number, const Inst &inst) {
+  if (scoped_ && !(inst.flags & kWideScope))
+    return; // it reaches no further than the workgroup
+  const bool system = inst.flags & kSystemScope;
+  if (inst.op->has(kWritesBack)) {
+    first_[number].writeBack();
+    if (system)
+      device_.writeBack();
+  }
+  if (inst.op->has(kInvalidates)) {
+    if (system)
+      device_.forget();
+    first_[number].forget();
+  }
+}
+
+void WeakMemory::begin() {
+  const Turn turn(*this);
+  device_.forget();
+  for (WeakCache &cache : first_)
+    cache.forget();
+}
+
 void WeakMemory::end() {
-  for (Cache &cache : caches_)
-    for (auto &[address, line] : cache.lines)
-      writeBack(address, line);
+  const Turn turn(*this);
+  for (WeakCache &cache : first_)
+    cache.clear();
+  device_.clear();
 }
 
 } // namespace flyemu

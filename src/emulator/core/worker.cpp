@@ -4,10 +4,12 @@
 #include "emulator/core/observer.h"
 #include "emulator/core/program.h"
 #include "emulator/core/wave_setup.h"
+#include "emulator/core/weak_memory.h"
 #include "emulator/isa/op.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -227,13 +229,12 @@ private:
     w.target = p.target;
     w.memory = &launch_.memory;
     w.group = &slot.group;
-    if (launch_.weak) {
-      w.weak = &*launch_.weak;
-      w.cache = launch_.weak->cacheOf(slot.group.number);
-    }
+    if ((w.weak = launch_.options.weakMemory))
+      w.cache = w.weak->cacheOf(slot.group.number);
     w.fastMatrix = launch_.options.fastMatrix;
     w.index = index;
     w.lanes = launch_.lanes;
+    w.program = &p;
     w.codeBegin = p.insts.data();
     w.codeEnd = p.insts.data() + p.insts.size() - 1;
     w.codeAddress = p.address;
@@ -351,6 +352,9 @@ private:
       return fail(std::move(fault));
     }
     const Options &options = launch_.options;
+    std::optional<WeakMemory::Turn> caches;
+    if (options.weakMemory)
+      caches.emplace(*options.weakMemory);
     const int64_t slice = slot.waiting ? std::min<int64_t>(kWaitingSlice, options.slice)
                                        : static_cast<int64_t>(options.slice);
     options.order.waves(order_, launch_.wavesOfGroup, slot.group.number, slot.turns++);

@@ -5,13 +5,11 @@
 #include "emulator/core/dispatch.h"
 #include "emulator/core/group.h"
 #include "emulator/core/observer.h"
-#include "emulator/core/weak_memory.h"
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 namespace flyemu {
 
@@ -37,7 +35,6 @@ struct Launch {
   std::atomic<bool> noticed{false}; ///< somebody has told that the launch takes long
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   GridBarrier grid;
-  std::optional<WeakMemory> weak; ///< Options::weakMemory
   std::mutex mutex;
   DispatchResult result;
 };

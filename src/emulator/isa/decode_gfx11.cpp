@@ -7,7 +7,12 @@ namespace flyemu {
 
 namespace {
 /// gfx12's scopes: a compute unit, its shader engine, the device, the system.
-constexpr unsigned kScopeDevice = 2;
+constexpr unsigned kScopeDevice = 2, kScopeSystem = 3;
+/// The flags of gfx12's field SCOPE.
+uint16_t scopeFlags(unsigned scope) {
+  return static_cast<uint16_t>((scope >= kScopeDevice ? kWideScope : 0) |
+                               (scope == kScopeSystem ? kSystemScope : 0));
+}
 constexpr unsigned kDpp8Code = 233, kDpp8FiCode = 234, kDppCode = 250;
 
 bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
@@ -145,8 +150,7 @@ void flat12(const Machine &target, const uint32_t *words, Inst &inst, unsigned s
   inst.offset = static_cast<int32_t>(w2) >> 8;
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
-  if (bitField(w1, 18, 2) >= kScopeDevice)
-    inst.flags |= kWideScope;
+  inst.flags |= scopeFlags(bitField(w1, 18, 2));
 }
 
 void buffer11(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -172,8 +176,7 @@ void buffer12(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.src[3] = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
   inst.offset = static_cast<int32_t>(w2 >> 8);
   inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
-                (bitField(w1, 20, 1) ? kGlc : 0) |
-                (bitField(w1, 18, 2) >= kScopeDevice ? kWideScope : 0);
+                (bitField(w1, 20, 1) ? kGlc : 0) | scopeFlags(bitField(w1, 18, 2));
 }
 
 void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {

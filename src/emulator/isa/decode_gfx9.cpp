@@ -13,7 +13,13 @@ constexpr unsigned kFirstVop3Only = 0x1c0;
 
 /// CDNA3's memory instructions have two bits of scope, of which SC1 is set for the device and the
 /// system. Before, GLC is what reaches beyond the workgroup.
-bool hasScopes(const Machine &target) { return target.processor->family != flydsl::Family::cdna2; }
+/// The flags of a vector memory instruction's scope. From CDNA3 on SC1 says device scope, and SC0
+/// beside it system scope; before, GLC says both.
+uint16_t scopeFlags(const Machine &target, bool sc0OrGlc, bool sc1) {
+  if (target.processor->family == flydsl::Family::cdna2)
+    return sc0OrGlc ? kWideScope : 0;
+  return static_cast<uint16_t>((sc1 ? kWideScope : 0) | (sc1 && sc0OrGlc ? kSystemScope : 0));
+}
 
 /// SDWA's selector of a part; the reserved one is the whole dword too.
 uint8_t part(unsigned selector) {
@@ -243,8 +249,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       inst.offset = static_cast<int32_t>(w << 19) >> 19;
     if (bitField(w, 16, 1))
       inst.flags |= kGlc;
-    if (bitField(w, hasScopes(target) ? 25 : 16, 1))
-      inst.flags |= kWideScope;
+    inst.flags |= scopeFlags(target, bitField(w, 16, 1), bitField(w, 25, 1));
     if (!addressBit && bitField(w, 13, 1))
       inst.flags |= kToLds;
     return nullptr;
@@ -261,7 +266,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
     inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
                   (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
-                  (bitField(w, hasScopes(target) ? 15 : 14, 1) ? kWideScope : 0);
+                  scopeFlags(target, bitField(w, 14, 1), bitField(w, 15, 1));
     if (typed)
       inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
     return nullptr;

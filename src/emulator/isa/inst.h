@@ -73,7 +73,8 @@ enum InstFlag : uint16_t {
   kSaddr = 64,  ///< flat family: src[2] is the scalar address
   kVaddr = 128, ///< scratch: src[0] is used
   kGds = 256,
-  kWideScope = 512, ///< memory: what it does is seen beyond the workgroup
+  kWideScope = 512,    ///< memory: what it does is seen beyond the workgroup
+  kSystemScope = 1024, ///< memory, of targets that say so: and beyond the device
 };
 
 /// Dpp, Dpp8 and Sdwa: how the lanes or parts of the first operands are rearranged before the base

@@ -93,6 +93,26 @@ KERNEL phases(GLOBAL int *arrived, GLOBAL int *words, GLOBAL int *out, int fence
   out[group()] = sum;
 }
 
+// Between devices a fence has system scope. Bit 0 says that there is a release, bit 1 an acquire, bit 2 that either has the
+// scope of the device alone, which is too little.
+#define SYSTEM_FENCE(BITS, BIT, ORDER)                                                                                 \
+  do {                                                                                                                 \
+    __asm__ volatile("" ::: "memory");                                                                                 \
+    if ((BITS & BIT) && (BITS & 4))                                                                                    \
+      __builtin_amdgcn_fence(ORDER, "agent");                                                                          \
+    else if (BITS & BIT)                                                                                               \
+      __builtin_amdgcn_fence(ORDER, "");                                                                               \
+    __asm__ volatile("" ::: "memory");                                                                                 \
+  } while (0)
+// Says that this device has come to `turn`, and waits for the other one.
+static inline void tell(GLOBAL int *own_flag, int turn) {
+  __scoped_atomic_store_n(own_flag, turn, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+}
+static inline void hear(GLOBAL int *other_flag, int turn) {
+  while (__scoped_atomic_load_n(other_flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) < turn)
+    __builtin_amdgcn_s_sleep(1);
+}
+
 // The same across devices, by one workgroup on each of two, at system scope: each writes its word
 // and its flag, waits for the other's flag and adds the other's word, three times.
 KERNEL all_reduce(GLOBAL int *own, GLOBAL int *other, GLOBAL int *own_flag, GLOBAL int *other_flag, GLOBAL int *out,
@@ -107,15 +127,50 @@ KERNEL all_reduce(GLOBAL int *own, GLOBAL int *other, GLOBAL int *own_flag, GLOB
       own[0] = turn * value;
     else
       sum += own[0] + other[0];
-    __asm__ volatile("" ::: "memory");
-    if (fences & 1)
-      __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
-    __scoped_atomic_store_n(own_flag, turn, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
-    while (__scoped_atomic_load_n(other_flag, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM) < turn)
-      __builtin_amdgcn_s_sleep(1);
-    if (fences & 2)
-      __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
-    __asm__ volatile("" ::: "memory");
+    SYSTEM_FENCE(fences, 1, __ATOMIC_RELEASE);
+    tell(own_flag, turn);
+    hear(other_flag, turn);
+    SYSTEM_FENCE(fences, 2, __ATOMIC_ACQUIRE);
   }
   out[0] = sum;
+}
+
+// Both kinds together: the workgroups of a device write a part each; the one that comes last adds
+// them up, tells the other device and adds what that has. Bits 0 and 1 of `fences` are those within
+// the device, bits 2 to 4 those of SYSTEM_FENCE between the devices. Before that, the caches of a
+// device get to know all parts and the other's word.
+KERNEL all_reduce_parts(GLOBAL int *own, GLOBAL int *other, GLOBAL int *own_flag, GLOBAL int *other_flag, GLOBAL int *out,
+                        int fences, int value, GLOBAL int *parts, GLOBAL int *arrived, int groups) {
+  if (id())
+    return;
+  own += zero();
+  other += zero();
+  parts += zero();
+  for (int i = 0; i < groups; ++i)
+    __asm__ volatile("" ::"v"(parts[i * kLine]));
+  if (group() == 0) {
+    __asm__ volatile("" ::"v"(other[0]));
+    tell(own_flag, 1);
+    hear(other_flag, 1);
+  }
+  add(arrived + kLine);
+  await(arrived + kLine, groups);
+  parts[group() * kLine] = value * (group() + 1);
+  RELEASE();
+  if (add(arrived) != groups - 1)
+    return;
+  ACQUIRE();
+  int sum = 0;
+  for (int i = 0; i < groups; ++i)
+    sum += parts[i * kLine];
+  own[0] = sum;
+  SYSTEM_FENCE((fences >> 2), 1, __ATOMIC_RELEASE);
+  tell(own_flag, 2);
+  hear(other_flag, 2);
+  SYSTEM_FENCE((fences >> 2), 2, __ATOMIC_ACQUIRE);
+  out[0] = own[0] + other[0];
+  // The end of a launch writes everything back, which would do for a fence.
+  __asm__ volatile("" ::: "memory");
+  tell(own_flag, 3);
+  hear(other_flag, 3);
 }

@@ -123,7 +123,11 @@ Configuration Configuration::fromEnvironment() {
 }
 
 Device::Device(int index, const Configuration &configuration, AddressSpace &space)
-    : heap(space, index), index_(index), configuration_(configuration), space_(space),
+    : heap(space, index),
+      caches(configuration.weakMemory
+                 ? std::make_unique<WeakMemory>(*findMachine(configuration.processor))
+                 : nullptr),
+      index_(index), configuration_(configuration), space_(space),
       target_(loader::deviceTarget(configuration.processor)),
       defaultStream_(std::make_shared<Stream>(*this, hipStreamDefault, 0)) {}
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/dispatch.h"
+#include "emulator/core/weak_memory.h"
 #include "emulator/hip/device/device_figures.h"
 #include "emulator/hip/device/device_heap.h"
 #include "emulator/hip/device/memory.h"
@@ -85,6 +86,8 @@ public:
   std::atomic<unsigned long long> dispatches{0};
   LaunchHistory history;
   DeviceHeap heap; ///< of malloc in kernels
+  /// The caches before its memory; null where that is coherent.
+  const std::unique_ptr<WeakMemory> caches;
 
 private:
   int index_;

@@ -46,7 +46,7 @@ public:
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
     options.fastMatrix = configuration.fastMatrix;
-    options.weakMemory = configuration.weakMemory;
+    options.weakMemory = device_.caches.get();
     options.timelineGroups = configuration.trace.empty() ? 0 : configuration.traceBlocks;
     options.order = configuration.order;
     options.slice = configuration.slice;
