@@ -87,7 +87,11 @@ uint16_t findEffects(const llvm::MCInstrDesc &d, const llvm::MCRegisterInfo &reg
                                            {"VCC", kReadsVcc, kWritesVcc},
                                            {"EXEC", kReadsExec, kWritesExec},
                                            {"M0", kReadsM0, kWritesM0}};
-  unsigned effects = (d.mayLoad() ? kLoads : 0u) | (d.mayStore() ? kStores : 0u);
+  // LLVM's SIDefines.h, which it does not install: "High bits - other information".
+  constexpr unsigned kVmCntBit = 32, kLgkmCntBit = 34;
+  unsigned effects = (d.mayLoad() ? kLoads : 0u) | (d.mayStore() ? kStores : 0u) |
+                     (d.TSFlags >> kVmCntBit & 1 ? kCountsVm : 0u) |
+                     (d.TSFlags >> kLgkmCntBit & 1 ? kCountsLgkm : 0u);
   for (const Implicit &i : kImplicit) {
     for (llvm::MCPhysReg r : d.implicit_uses())
       if (llvm::StringRef(registers.getName(r)).starts_with(i.name))

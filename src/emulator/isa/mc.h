@@ -36,6 +36,9 @@ enum McEffect : uint16_t {
   kWritesScalar = 1024,     ///< a scalar register
   kReadsDestination = 2048, ///< the scalar register that is written is read too
   kWritesTwoVectors = 4096, ///< two vector registers change places
+  // LLVM's flags of what waits count (SIInstrFlags::VM_CNT, LGKM_CNT):
+  kCountsVm = 8192,
+  kCountsLgkm = 16384,
 };
 
 /// What LLVM's disassembler says of the bytes at one place.

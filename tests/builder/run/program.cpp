@@ -1,5 +1,5 @@
-// A user's program with a printf in a kernel, a missing barrier, and a tile that is too large for a
-// buffer.
+// A user's program with a printf in a kernel, a missing barrier, a missing wait, and a tile that is too
+// large for a buffer.
 #include <flydsl/flydsl.h>
 
 #include <cstdio>
@@ -62,6 +62,37 @@ static void overlay(bool hasBarrier) {
   std::puts("done");
 }
 
+/// Two loads by inline assembly, which the compiler puts no wait behind. The wait of the author lets
+/// `pending` of them be under way; he forgets it if that is negative.
+static void assemblyLoads(int pending) {
+  const fx::Kernel loads{"loads", [pending](fx::Tensor out, fx::Tensor in) {
+                           auto tid = fx::thread_idx().x;
+                           auto load = [&](const fx::Pointer &from) {
+                             return fx::rocdl::inline_asm("global_load_dword $0, $1, off", "=v,v",
+                                                          fx::f32, {from}, true);
+                           };
+                           auto a = load(in.iter() + tid);
+                           auto b = load(in.iter() + (tid + 64));
+                           if (pending < 0) {
+                             out(tid) = a + b;
+                             return;
+                           }
+                           const std::string wait =
+                               "s_waitcnt vmcnt(" + std::to_string(pending) + ")";
+                           auto landed = fx::rocdl::inline_asm_struct(
+                               wait.c_str(), "=v,=v,0,1", {fx::f32, fx::f32}, {a, b}, true);
+                           out(tid) = landed[0] + landed[1];
+                         }};
+  auto in = fx::DeviceArray<float>::random({128}, /*seed=*/1);
+  fx::DeviceArray<float> out({64});
+  loads(out, in).launch({.grid = 1, .block = 64});
+  const auto x = in.to_host(), sums = out.to_host();
+  bool right = true;
+  for (std::size_t i = 0; i < 64; ++i)
+    right &= sums[i] == x[i] + x[i + 64];
+  std::puts(right ? "right" : "wrong");
+}
+
 static void largeTile() {
   const fx::Kernel part{"part", [](fx::Tensor a) {
                           auto tile = fx::flat_divide(a, fx::make_tile(4, 64))(fx::_, fx::_, 0, 0);
@@ -81,6 +112,8 @@ int main(int argc, char **argv) {
       race();
     else if (what == "overlay" || what == "overlay-race")
       overlay(what == "overlay");
+    else if (what == "assembly")
+      assemblyLoads(std::stoi(argv[2]));
     else if (what == "large")
       largeTile();
     else
