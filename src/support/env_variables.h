@@ -158,7 +158,7 @@ inline constexpr Env<bool> kEmulatorCounters{"FLYDSL_EMULATOR_COUNTERS", false,
                                              "1: count instructions and transactions"};
 inline constexpr Env<std::string> kEmulatorTrace{
     "FLYDSL_EMULATOR_TRACE", "a file for the timelines of launches, as Chrome and Perfetto open "
-                             "them"};
+                             "them; FILE.svg: the last one as a picture"};
 inline constexpr Env<std::uint64_t> kEmulatorTraceBlocks{
     "FLYDSL_EMULATOR_TRACE_BLOCKS", 1, 1, 1000,
     "workgroups of each launch, from the first on, that FLYDSL_EMULATOR_TRACE has (1)"};

@@ -49,12 +49,17 @@ std::vector<std::string> original(const Block &block) {
   return region(readLines(sourceOf(block.rest.substr(0, hash))), block.rest.substr(hash + 1));
 }
 
-/// What fly-layout draws of an expression.
-std::vector<std::string> draw(const std::string &expression) {
+/// A picture by its text: what fly-layout draws of an expression, or, of "timeline of PROGRAM ...", what
+/// the emulator draws of the program's last launch.
+std::vector<std::string> draw(const std::string &text) {
   const fs::path file = fs::path(FLYDSL_SCRATCH_DIR) / "picture.svg";
   fs::create_directories(file.parent_path());
-  const std::string command = std::string(FLYDSL_BUILD_DIR) + "/bin/fly-layout --svg '" +
-                              expression + "' > '" + file.string() + "'";
+  const std::string build = FLYDSL_BUILD_DIR, timeline = "timeline of ";
+  const std::string command =
+      text.starts_with(timeline)
+          ? "FLYDSL_RUNTIME_KIND=emulator FLYDSL_EMULATOR_ARCH=gfx942 FLYDSL_EMULATOR_TRACE='" +
+                file.string() + "' " + build + "/" + text.substr(timeline.size()) + " > /dev/null"
+          : build + "/bin/fly-layout --svg '" + text + "' > '" + file.string() + "'";
   return std::system(command.c_str()) == 0 ? readLines(file) : std::vector<std::string>{};
 }
 
@@ -160,7 +165,7 @@ TEST_CASE("the index of the guides has all of them", "[docs]") {
   }
 }
 
-TEST_CASE("a picture is what fly-layout draws of the expression in its text", "[.commands]") {
+TEST_CASE("a picture is what is drawn of its text", "[.commands]") {
   std::size_t drawn = 0;
   for (const Page &page : pages())
     for (const Link &link : page.links) {

@@ -14,6 +14,7 @@ enum class Activity : uint8_t {
   Lds,            ///< an LDS instruction issues
   Wait,           ///< at a wait instruction, for operations under way
   Barrier,        ///< for the other waves of the workgroup
+  Contention,     ///< for the SIMD, which another wave uses
   MemoryUnderWay, ///< from the issue of a memory operation to its end, beside what the wave does
   LdsUnderWay
 };

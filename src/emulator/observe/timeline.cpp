@@ -14,10 +14,9 @@ struct Look {
 };
 /// By Activity.
 constexpr Look kLooks[] = {
-    {"vector", "#4e79a7"},        {"matrix", "#e15759"},
-    {"scalar", "#bab0ac"},        {"memory", "#59a14f"},
-    {"LDS", "#f28e2b"},           {"wait", "#eeeeee"},
-    {"barrier", "#cfcfcf"},       {"memory under way", "#59a14f"},
+    {"vector", "#4e79a7"},        {"matrix", "#e15759"},      {"scalar", "#bab0ac"},
+    {"memory", "#59a14f"},        {"LDS", "#f28e2b"},         {"wait", "#eeeeee"},
+    {"barrier", "#cfcfcf"},       {"SIMD in use", "#f7c6c7"}, {"memory under way", "#59a14f"},
     {"LDS under way", "#f28e2b"},
 };
 const Look &lookOf(Activity a) { return kLooks[static_cast<size_t>(a)]; }
@@ -134,7 +133,7 @@ std::string timelineSvg(const std::vector<TimelineEvent> &events, const KernelCo
   out += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"4\" y=\"14\">" +
          escaped(kernel.name) + ", " + std::to_string(end) + " cycles</text>\n";
   double legend = kLeft;
-  for (size_t k = 0; k <= static_cast<size_t>(Activity::Barrier); ++k, legend += 90)
+  for (size_t k = 0; k <= static_cast<size_t>(Activity::Contention); ++k, legend += 90)
     put("<rect x=\"%.0f\" y=\"22\" width=\"10\" height=\"10\" fill=\"%s\" stroke=\"#999\" "
         "stroke-width=\"0.4\"/><text x=\"%.0f\" y=\"31\">%s</text>\n",
         legend, kLooks[k].colour, legend + 14, kLooks[k].name);

@@ -57,6 +57,37 @@ Activity activityOf(Pace pace) {
 }
 } // namespace
 
+uint64_t ServingUnit::reserve(uint64_t from, uint64_t cycles) {
+  if (!cycles)
+    return from;
+  auto after = last_ && (*last_)->first <= from ? *last_ : busy_.upper_bound(from);
+  while (after != busy_.end() && after->first <= from)
+    ++after;
+  if (after != busy_.begin())
+    from = std::max(from, std::prev(after)->second);
+  for (; after != busy_.end() && after->first < from + cycles; ++after)
+    from = after->second;
+  uint64_t end = from + cycles;
+  if (after != busy_.end() && after->first == end) {
+    end = after->second;
+    after = busy_.erase(after);
+  }
+  if (after != busy_.begin() && std::prev(after)->second == from) {
+    last_ = std::prev(after);
+    (*last_)->second = end;
+  } else {
+    last_ = busy_.emplace_hint(after, from, end);
+  }
+  return from;
+}
+
+void ServingUnit::forgetBefore(uint64_t time) {
+  last_.reset();
+  auto first = busy_.begin();
+  while (first != busy_.end() && first->second <= time)
+    first = busy_.erase(first);
+}
+
 void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) {
   timeline_ = timeline;
   group_ = group.number;
@@ -64,6 +95,8 @@ void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) 
     return;
   figures_ = timingFigures(*group.waves[0].target, group.waves[0].lanes);
   clocks_.assign(group.waves.size(), {});
+  simds_ = {};
+  lds_ = memoryPath_ = {};
   for (size_t i = 0; i < group.waves.size(); ++i)
     group.waves[i].cycles = &clocks_[i].now;
 }
@@ -111,6 +144,15 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   const Cost &cost = costOf(wave, inst);
   Clock &clock = clocks_[wave.index];
   clock.inst = static_cast<uint32_t>(&inst - program_.insts.data());
+  Simd &simd = simds_[wave.index % kSimds];
+  const bool alone = clocks_.size() <= kSimds;
+  const uint64_t free = alone                       ? clock.now
+                        : cost.pace == Pace::Vector ? simd.vector.reserve(clock.now, cost.cycles)
+                        : cost.pace == Pace::Matrix ? simd.matrix.reserve(clock.now, cost.cycles)
+                                                    : clock.now;
+  if (free > clock.now)
+    note(clock, Activity::Contention, clock.now, free);
+  clock.now = free;
   note(clock, activityOf(cost.pace), clock.now, clock.now + cost.cycles);
   clock.now += cost.cycles;
   clock.last = nullptr;
@@ -181,7 +223,11 @@ void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles) {
   Clock &clock = clocks_[wave.index];
   if (!clock.last || clock.last->empty())
     return;
-  clock.last->back() += lines * figures_.lineCycles + ldsCycles;
+  // Until the path is free, and as long as it takes.
+  auto spent = [&](ServingUnit &path, uint64_t cycles) {
+    return path.reserve(clock.now, cycles) - clock.now + cycles;
+  };
+  clock.last->back() += spent(memoryPath_, lines * figures_.lineCycles) + spent(lds_, ldsCycles);
   if (timeline_)
     (*timeline_)[clock.lastEvent].end = clock.last->back();
 }
@@ -195,6 +241,12 @@ void GroupClock::barrier() {
       note(c, Activity::Barrier, c.now, latest);
     c.now = latest;
   }
+  for (Simd &simd : simds_) {
+    simd.vector.forgetBefore(latest);
+    simd.matrix.forgetBefore(latest);
+  }
+  lds_.forgetBefore(latest);
+  memoryPath_.forgetBefore(latest);
 }
 
 void GroupClock::endGroup() {

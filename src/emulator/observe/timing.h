@@ -1,6 +1,6 @@
-// The clock of the cycle estimate: how long instructions issue, and how long a wave waits for
-// memory when it has its unit for itself. A model of a few figures, no simulation: it knows no
-// caches, no contention and no pipeline hazards.
+// The clock of the cycle estimate: how long instructions issue, how long a wave waits for memory, and
+// for the other waves of its workgroup that use the same SIMD, LDS or path to memory. A model of a
+// few figures, no simulation: it knows no caches, no other workgroups and no pipeline hazards.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -8,7 +8,10 @@
 #include "emulator/core/program.h"
 #include "emulator/core/timeline_event.h"
 
+#include <array>
 #include <deque>
+#include <map>
+#include <optional>
 #include <vector>
 
 namespace flyemu {
@@ -31,6 +34,24 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes);
 
 /// How an instruction moves its wave's clock.
 enum class Pace : uint8_t { Unknown, Vector, Matrix, Scalar, Load, Store, Lds, ScalarLoad, Wait };
+
+/// Something that serves one instruction at a time. Waves ask for it in the order in which the
+/// emulator runs them, not in the order of their clocks, so a later one may get a gap that others
+/// have left before.
+class ServingUnit {
+public:
+  /// Takes the unit for so many cycles, from `from` or as soon after it as it is free for as long.
+  /// Returns when that is.
+  uint64_t reserve(uint64_t from, uint64_t cycles);
+  /// Nobody will ask for a time before `time` any more.
+  void forgetBefore(uint64_t time);
+
+private:
+  using Busy = std::map<uint64_t, uint64_t>;
+  Busy busy_; ///< the ends by the beginnings; no two touch each other
+  std::optional<Busy::iterator>
+      last_; ///< what was reserved last, near which the next is looked for
+};
 
 /// The clocks of the waves of one workgroup at a time; sums into a Timing.
 class GroupClock {
@@ -64,6 +85,12 @@ private:
     uint32_t inst = 0;              ///< the last instruction
   };
 
+  /// The units of a SIMD. Waves are dealt to SIMDs in turns.
+  struct Simd {
+    ServingUnit vector, matrix;
+  };
+  static constexpr unsigned kSimds = 4; ///< of a compute unit; RDNA: of a work-group processor
+
   const Cost &costOf(const Wave &wave, const Inst &inst);
   void wait(Clock &clock, const Inst &inst);
 
@@ -74,6 +101,8 @@ private:
   uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;
   TimingFigures figures_ = {};
+  std::array<Simd, kSimds> simds_;
+  ServingUnit lds_, memoryPath_;
   std::vector<Clock> clocks_;
   Timing timing_;
 };

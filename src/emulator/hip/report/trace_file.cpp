@@ -24,6 +24,15 @@ std::string addToTraceFile(const std::string &path, const DispatchResult &result
     return {};
   std::fstream file;
   errno = 0;
+  const auto unwritable = [&] {
+    return "FLYDSL_EMULATOR_TRACE=" + path + " cannot be written: " + std::strerror(errno);
+  };
+  if (path.ends_with(".svg")) {
+    file.open(path, std::ios::out | std::ios::trunc);
+    file << timelineSvg(result.timeline, kernel);
+    file.flush();
+    return file ? std::string() : unwritable();
+  }
   if (!begun)
     file.open(path, std::ios::out | std::ios::trunc);
   else
@@ -33,7 +42,7 @@ std::string addToTraceFile(const std::string &path, const DispatchResult &result
   file << (begun ? ",\n" : "[\n") << chromeTrace(result.timeline, kernel, processes) << "]\n";
   file.flush();
   if (!file)
-    return "FLYDSL_EMULATOR_TRACE=" + path + " cannot be written: " + std::strerror(errno);
+    return unwritable();
   begun = true;
   processes += kMostGroups;
   return {};
