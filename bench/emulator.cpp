@@ -17,18 +17,22 @@ using namespace flyemu;
 namespace {
 constexpr unsigned kUnroll = 32, kLoops = 2000;
 
-/// A kernel that runs `text` kUnroll * kLoops times; v1 contains 16 * lane, s[2:3] contains the
+/// A kernel that runs `text` kUnroll * kLoops times; v1 contains 16 * lane, v8 4 * lane, s[2:3] contains the
 /// address of `memory`.
 struct Looped {
   std::vector<uint32_t> words;
-  std::vector<uint8_t> memory = std::vector<uint8_t>(1 << 16);
+  struct alignas(4096) Page { // device memory begins on a page
+    uint8_t bytes[4096];
+  };
+  std::vector<Page> memory = std::vector<Page>(16);
   KernelCode kernel;
   test::TestMemory map;
   Dispatch launch;
 
   explicit Looped(const std::string &text) {
     std::string code =
-        "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, 1.0\nv_mov_b32 v3, 2.0\n"
+        "v_and_b32 v1, 63, v0\nv_lshlrev_b32 v8, 2, v1\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, "
+        "1.0\nv_mov_b32 v3, 2.0\n"
         "ds_write_b128 v1, v[0:3]\ns_mov_b32 s22, 1\n" // every register that is read has a value
         "s_movk_i32 s20, " +
         std::to_string(kLoops) + "\nagain:\n";
@@ -45,7 +49,7 @@ struct Looped {
     d.rsrc2 = 4 << 1;
     d.rsrc1 = 0xf0 << 12;
     d.rsrc3 = 63;
-    map.add(memory.data(), memory.size());
+    map.add(memory.data()->bytes, memory.size() * sizeof(Page));
     launch.kernel = &kernel;
     launch.block = {64, 1, 1};
     launch.kernarg = reinterpret_cast<uint64_t>(memory.data());
@@ -91,6 +95,9 @@ BENCHMARK_CAPTURE(run, ds_read_b128, "ds_read_b128 v[4:7], v1");
 BENCHMARK_CAPTURE(run, ds_write_b64, "ds_write_b64 v1, v[2:3]");
 BENCHMARK_CAPTURE(run, global_load_dwordx4, "global_load_dwordx4 v[4:7], v1, s[2:3]");
 BENCHMARK_CAPTURE(run, global_store_dword, "global_store_dword v1, v2, s[2:3]");
+BENCHMARK_CAPTURE(run, global_store_dwordx4, "global_store_dwordx4 v1, v[0:3], s[2:3]");
+BENCHMARK_CAPTURE(run, global_load_dword_dense, "global_load_dword v4, v8, s[2:3]");
+BENCHMARK_CAPTURE(run, global_store_dword_dense, "global_store_dword v8, v2, s[2:3]");
 BENCHMARK_CAPTURE(run, mfma_32x32x8_f16,
                   "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]");
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
@@ -110,6 +117,11 @@ BENCHMARK_CAPTURE(run, ds_read_b128_counted, "ds_read_b128 v[4:7], v1", true);
 BENCHMARK_CAPTURE(run, ds_read_b128_checked, "ds_read_b128 v[4:7], v1", false, kAll);
 BENCHMARK_CAPTURE(run, global_load_dwordx4_counted, "global_load_dwordx4 v[4:7], v1, s[2:3]", true);
 BENCHMARK_CAPTURE(run, global_load_dwordx4_checked, "global_load_dwordx4 v[4:7], v1, s[2:3]", false,
+                  kAll);
+BENCHMARK_CAPTURE(run, ds_write_b64_checked, "ds_write_b64 v1, v[2:3]", false, kAll);
+BENCHMARK_CAPTURE(run, global_store_dwordx4_checked, "global_store_dwordx4 v1, v[0:3], s[2:3]",
+                  false, kAll);
+BENCHMARK_CAPTURE(run, global_load_dword_dense_checked, "global_load_dword v4, v8, s[2:3]", false,
                   kAll);
 BENCHMARK_CAPTURE(run, ds_read_b128_waits, "ds_read_b128 v[4:7], v1", false, kCheckWait);
 BENCHMARK_CAPTURE(run, global_load_dwordx4_waits, "global_load_dwordx4 v[4:7], v1, s[2:3]", false,

@@ -2,6 +2,7 @@
 // well-predicted branch for each memory instruction.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace flyemu {
@@ -17,6 +18,15 @@ struct Probe {
   /// offset in Lds and Scratch.
   virtual void access(Wave &, const Inst &, unsigned lane, Space, uint64_t address, unsigned bytes,
                       bool write, bool atomic) = 0;
+  /// Reports a load or store, none that is atomic, of all lanes of `lanes` at once; the address of
+  /// each is at[lane] - origin.
+  virtual void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
+                           uint64_t origin, unsigned bytes, bool write) {
+    for (; lanes; lanes &= lanes - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+      access(w, i, lane, space, at[lane] - origin, bytes, write, false);
+    }
+  }
   /// All lanes of the current instruction have been reported.
   virtual void accessesDone(Wave &, const Inst &) = 0;
 };

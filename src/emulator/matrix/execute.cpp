@@ -74,6 +74,18 @@ unsigned blgpLane(unsigned blgp, unsigned lane) {
   }
 }
 
+/// Whether one of 16 lanes is special or has no finite number. It has no branches, so that it
+/// becomes vector code.
+bool anyExceptional(const int32_t *special, const float *start, const float *result) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t any = 0;
+  for (unsigned lane = 0; lane < 16; ++lane)
+    any |= static_cast<uint32_t>(special[lane]) |
+           uint32_t((std::bit_cast<uint32_t>(start[lane]) & kExponent) == kExponent) |
+           uint32_t((std::bit_cast<uint32_t>(result[lane]) & kExponent) == kExponent);
+  return any;
+}
+
 class Execution {
 public:
   Execution(const MatrixOp &op, const OperandMaps &maps, const Modifiers &modifiers,
@@ -117,13 +129,40 @@ public:
       }
     }
     if (!direct)
-      for (const StripPlace &place : strips.d) {
-        const size_t at = place.reg * registers_.laneStride + place.lane;
-        std::memcpy(registers_.d + at, d + at, 16 * sizeof(float));
+      for (const StripPlace &place : strips.d)
+        std::memcpy(registers_.d + wordOf(place), d + wordOf(place), 16 * sizeof(float));
+  }
+
+  /// The product by one rounding of each exact sum, of one block whose operands are strips.
+  void runDots(const FloatStrips &strips) {
+    const unsigned rowStrips = op_.m / 16, columnStrips = op_.n / 16;
+    readFloats(op_.a, registers_.a, strips.a.data(), op_.k * rowStrips, space_.floatsA);
+    readFloats(op_.b, registers_.b, strips.b.data(), op_.k * columnStrips, space_.floatsB);
+    alignas(64) double a[128], b[128 * 16], sums[16];
+    for (unsigned column = 0; column < columnStrips; ++column) {
+      for (unsigned k = 0; k < op_.k; ++k)
+        std::copy_n(space_.floatsB + k * op_.n + 16 * column, 16, b + 16 * k);
+      for (unsigned row = 0; row < op_.m; ++row) {
+        const size_t at = row * columnStrips + column;
+        for (unsigned k = 0; k < op_.k; ++k)
+          a[k] = space_.floatsA[k * op_.m + row];
+        float c[16];
+        std::memcpy(c, registers_.c + wordOf(strips.d[at]), sizeof c);
+        std::copy_n(c, 16, sums);
+        kernels().dot(a, b, op_.k, sums);
+        std::copy_n(sums, 16, space_.results + 16 * at);
       }
+    }
+    for (size_t at = 0; at < strips.d.size(); ++at)
+      std::memcpy(registers_.d + wordOf(strips.d[at]), space_.results + 16 * at,
+                  16 * sizeof(float));
   }
 
 private:
+  size_t wordOf(const StripPlace &place) const {
+    return place.reg * registers_.laneStride + place.lane;
+  }
+
   void readFloats(Elem elem, const uint32_t *base, const StripPlace *places, unsigned count,
                   float *to) {
     kernels().floats({base, registers_.laneStride, places, count},
@@ -224,11 +263,12 @@ private:
                            fractionBits(op_.a) + fractionBits(op_.b),
                            bitsOf(op_.a) == 8};
           kernels().groupTruncate(strip, acc);
-          bool largeProducts = a.largest + b.largest >= 120;
-          for (unsigned lane = 0; lane < 16; ++lane)
-            if (a.special[stripA][row % 16] || b.special[stripB][lane] || largeProducts ||
-                !std::isfinite(start[lane]) || !std::isfinite(acc[lane]))
-              acc[lane] = exceptionalLane(block, row, column + lane, start[lane]);
+          const bool allExceptional = a.special[stripA][row % 16] || a.largest + b.largest >= 120;
+          if (allExceptional || anyExceptional(b.special[stripB], start, acc))
+            for (unsigned lane = 0; lane < 16; ++lane)
+              if (allExceptional || b.special[stripB][lane] || !std::isfinite(start[lane]) ||
+                  !std::isfinite(acc[lane]))
+                acc[lane] = exceptionalLane(block, row, column + lane, start[lane]);
           std::memcpy(space_.results + at, acc, sizeof(acc));
         }
     }
@@ -550,6 +590,8 @@ void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
                      !modifiers.negHi && !modifiers.clamp;
   if (precision == Precision::Fast && strips_ && plain)
     execution.runFast(*strips_);
+  else if (op_.arithmetic == Arithmetic::SingleRounding && op_.blocks == 1 && strips_ && plain)
+    execution.runDots(*strips_);
   else
     execution.run();
 }

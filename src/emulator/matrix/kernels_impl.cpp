@@ -151,16 +151,22 @@ struct Aligned {
   Int sum, exponent;
 };
 
-inline Aligned alignedSum(const GroupStrip &strip, unsigned k0, unsigned k1, unsigned step) {
+/// The sum of `kCount` products, `kStep` apart.
+template <unsigned kCount, unsigned kStep>
+inline Aligned alignedSum(const GroupStrip &strip, unsigned first) {
+  Int exponents[kCount];
   Int largest = Int{} + (-(1 << 21));
-  for (unsigned k = k0; k < k1; k += step)
-    largest = maximum(largest, load<Int>(strip.exponentB + 16 * k) + strip.exponentA[k]);
+  for (unsigned i = 0; i < kCount; ++i) {
+    const unsigned k = first + i * kStep;
+    exponents[i] = load<Int>(strip.exponentB + 16 * k) + strip.exponentA[k];
+    largest = maximum(largest, exponents[i]);
+  }
   Int sum = {};
   int up = 24 - static_cast<int>(strip.fractionBits);
-  for (unsigned k = k0; k < k1; k += step) {
+  for (unsigned i = 0; i < kCount; ++i) {
+    const unsigned k = first + i * kStep;
     Int product = load<Int>(strip.significandB + 16 * k) * strip.significandA[k];
-    Int exponent = load<Int>(strip.exponentB + 16 * k) + strip.exponentA[k];
-    Int shift = minimum(largest - exponent, Int{} + 31);
+    Int shift = minimum(largest - exponents[i], Int{} + 31);
     Int sign = product >> 31;
     Int magnitude = (((product ^ sign) - sign) << up) >> shift;
     sum += (magnitude ^ sign) - sign;
@@ -168,19 +174,21 @@ inline Aligned alignedSum(const GroupStrip &strip, unsigned k0, unsigned k1, uns
   return {sum, largest};
 }
 
-void groupTruncate(const GroupStrip &strip, float *acc) {
+/// Of groups of kGroup products; interleaved ones are summed apart by even and odd k.
+template <unsigned kGroup, bool kInterleaved>
+void groupsTruncate(const GroupStrip &strip, float *acc) {
   Float c = load<Float>(acc);
-  for (unsigned k = 0; k < strip.k; k += strip.group) {
-    unsigned end = k + strip.group;
+  for (unsigned k = 0; k < strip.k; k += kGroup) {
     Aligned sum;
-    if (strip.interleaved) {
-      Aligned even = alignedSum(strip, k, end, 2), odd = alignedSum(strip, k + 1, end, 2);
+    if constexpr (kInterleaved) {
+      Aligned even = alignedSum<kGroup / 2, 2>(strip, k),
+              odd = alignedSum<kGroup / 2, 2>(strip, k + 1);
       sum.exponent = maximum(even.exponent, odd.exponent);
       // Arithmetic shifts round toward minus infinity, as the model's second alignment does.
       sum.sum = (even.sum >> minimum(sum.exponent - even.exponent, Int{} + 31)) +
                 (odd.sum >> minimum(sum.exponent - odd.exponent, Int{} + 31));
     } else {
-      sum = alignedSum(strip, k, end, 1);
+      sum = alignedSum<kGroup, 1>(strip, k);
     }
 
     Int bits;
@@ -198,7 +206,7 @@ void groupTruncate(const GroupStrip &strip, float *acc) {
         __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
     Long wideC =
         __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
-    if (strip.interleaved) {
+    if constexpr (kInterleaved) {
       Long tooFar = __builtin_convertvector(downC, Long) > 25;
       wideC = select(tooFar, Long{}, wideC);
     }
@@ -209,6 +217,21 @@ void groupTruncate(const GroupStrip &strip, float *acc) {
     c = __builtin_convertvector(__builtin_convertvector(total, Double) * scale, Float);
   }
   store(acc, c);
+}
+
+void groupTruncate(const GroupStrip &strip, float *acc) {
+  if (strip.interleaved)
+    return groupsTruncate<16, true>(strip, acc);
+  switch (strip.group) { // of XF32 and the wider formats, which may have fewer k than eight
+  case 2:
+    return groupsTruncate<2, false>(strip, acc);
+  case 4:
+    return groupsTruncate<4, false>(strip, acc);
+  case 8:
+    return groupsTruncate<8, false>(strip, acc);
+  default:
+    __builtin_trap(); // chooseArithmetic makes no other groups
+  }
 }
 
 void fmaChainF32(const float *a, const float *b, unsigned k, float *acc) {

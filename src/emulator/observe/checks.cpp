@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -90,7 +91,24 @@ public:
       waits_->access(w, i, lane, address, bytes, write, std::ref(report));
     }
     if (checks_ & kAnyRace)
-      checkRace(w, i, lane, space, address, bytes, write, atomic);
+      checkRace(w, i, {lane, 1, bytes}, space, address, write, atomic);
+  }
+  void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
+                   uint64_t origin, unsigned bytes, bool write) override {
+    if (waits_ && space == Space::Lds && waits_->followsLds())
+      return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
+    // Neighbouring lanes that access neighbouring bytes are looked at together.
+    const bool together = std::has_single_bit(bytes);
+    while (lanes) {
+      Run run{static_cast<unsigned>(std::countr_zero(lanes)), 0, bytes};
+      do
+        ++run.lanes;
+      while (together && run.first + run.lanes < w.lanes && lanes >> (run.first + run.lanes) & 1 &&
+             at[run.first + run.lanes] == at[run.first] + uint64_t(run.lanes) * bytes);
+      lanes &= ~run.mask();
+      if (!accessRun(w, i, run, space, at[run.first] - origin, write))
+        Probe::accessLanes(w, i, run.mask(), space, at, origin, bytes, write);
+    }
   }
   void accessesDone(Wave &, const Inst &) override { flush(); }
 
@@ -134,6 +152,40 @@ public:
   }
 
 private:
+  /// Lanes one after another that access bytes one behind the other.
+  struct Run {
+    unsigned first, lanes, laneBytes;
+    uint64_t bytes() const { return uint64_t(lanes) * laneBytes; }
+    /// As Touch has it; several lanes have as many bytes as a power of two.
+    unsigned laneShift() const {
+      return lanes > 1 ? static_cast<unsigned>(std::countr_zero(laneBytes)) : Touch::kOneLane;
+    }
+    /// The lanes, as bits, from one of the run to another.
+    uint64_t part(uint64_t from, uint64_t to) const {
+      return (~uint64_t(0) >> (63 - (to - from))) << (first + from);
+    }
+    uint64_t mask() const { return part(0, lanes - 1); }
+  };
+
+  /// Returns false, and has done nothing, if the lanes must be looked at one by one.
+  bool accessRun(Wave &w, const Inst &i, const Run &run, Space space, uint64_t address,
+                 bool write) {
+    const uint64_t bytes = run.bytes();
+    if (checks_ & kCheckInit && space == Space::Global) {
+      if (!known_ || !known_->contains(address))
+        known_ = state_.memory.written(address);
+      if (known_ && !write && !known_->all(address, bytes))
+        return false;
+      if (known_ && write)
+        known_->mark(address, bytes);
+    } else if (checks_ & kCheckInit && !init_.accessLds(address, bytes, write)) {
+      return false;
+    }
+    if (checks_ & kAnyRace)
+      checkRace(w, i, run, space, address, write, false);
+    return true;
+  }
+
   // Reports are passed by reference (std::ref): what is called for each lane must not allocate.
 
   /// Collects the lanes of one instruction that have the same finding.
@@ -207,53 +259,53 @@ private:
       known_->mark(address, bytes);
   }
 
-  void checkRace(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
-                 unsigned bytes, bool write, bool atomic) {
-    const uint64_t bit = uint64_t(1) << lane;
+  void checkRace(Wave &w, const Inst &i, const Run &run, Space space, uint64_t address, bool write,
+                 bool atomic) {
+    const uint64_t bytes = run.bytes();
     Touch now;
     now.inst = static_cast<uint32_t>(&i - program_.insts.data());
     now.group = group_;
-    now.wave = static_cast<uint8_t>(w.index);
-    now.lane = static_cast<uint8_t>(lane);
-    auto tell = [&](const Touch &other, bool wrote, const std::string &where, const uint8_t *place,
-                    uint64_t rest) {
+    auto tell = [&](const Touch &other, bool wrote, const std::string &where, uint64_t at,
+                    const uint8_t *place, uint64_t size) {
       const std::string what = std::string(wrote ? "write" : "read") + " and " +
                                (write ? "write" : "read") + " of " + where +
                                " are not ordered: the other is " + state_.findings.who(other);
+      const uint64_t before = at - address;
+      const uint64_t those = run.part(before >> now.shift(), (before + size - 1) >> now.shift());
       if (wrote && write && place)
-        suspect(what, w, i, bit, place, rest);
+        suspect(what, w, i, those, place, size);
       else if (checks_ & kCheckRace)
-        pend(kCheckRace, what, w, i, bit);
+        pend(kCheckRace, what, w, i, those);
     };
     if (space == Space::Global) {
       if (state_.exchange.contains(address, bytes))
         return;
       order_.touched = true;
       now.time = state_.races.now();
-      now.atomic = atomic || synchronizes(i);
-      auto report = [&](const Touch &other, bool wrote, uint64_t at) {
+      now.who = Touch::of(w.index, run.first, atomic || synchronizes(i), run.laneShift());
+      auto report = [&](const Touch &other, bool wrote, uint64_t at, uint64_t size) {
         // The access is reported before its address is checked, so the address may be invalid.
         MemoryRange range;
-        const uint64_t rest = address + bytes - at;
-        const bool mapped = w.memory->find(at, range) && range.contains(at, rest);
-        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")",
-             mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, rest);
+        const bool mapped = w.memory->find(at, range) && range.contains(at, size);
+        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", at,
+             mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, size);
       };
       state_.races.access(now, order_, address, bytes, write, std::ref(report));
     } else if (space == Space::Lds && address + bytes <= lds_.size()) {
       // Other waves of the workgroup, between two barriers.
       now.time = epoch_;
-      now.atomic = atomic;
-      lds_.each(address, address + bytes, [&](History &h, uint64_t at) {
+      now.who = Touch::of(w.index, run.first, atomic, run.laneShift());
+      lds_.each(address, address + bytes, [&](History &h, uint64_t place, uint64_t size) {
+        const uint64_t at = std::max(place, address);
         // Reads come first: a write after them is a race whatever it writes.
         for (const Touch *t : {&h.read, &h.otherRead, &h.write})
           if ((write || t == &h.write) && t->group == group_ && t->time == epoch_ &&
-              t->wave != w.index && races(*t, t == &h.write, now, write)) {
-            tell(*t, t == &h.write, "LDS byte " + std::to_string(at), w.lds + at,
-                 address + bytes - at);
+              t->wave() != w.index && races(*t, t == &h.write, now, write)) {
+            tell(*t, t == &h.write, "LDS byte " + std::to_string(at), at, w.lds + at,
+                 std::min(place + size, address + bytes) - at);
             break;
           }
-        h.note(now, write, h.read.group == group_ && h.read.wave == w.index);
+        h.note(now, at - address, write, h.read.group == group_ && h.read.wave() == w.index);
       });
     }
   }
@@ -287,7 +339,7 @@ private:
   struct Suspect {
     Pending found;
     const uint8_t *place;
-    std::array<uint8_t, 16> old;
+    std::array<uint8_t, Histories::kLine> old;
     unsigned bytes;
   };
   CheckState &state_;

@@ -56,8 +56,8 @@ std::string Findings::who(const Touch &touch) const {
     std::lock_guard lock(mutex_);
     group = idText(groups_[touch.group - 1]);
   }
-  return group + ", wave " + std::to_string(touch.wave) + ", lane " + std::to_string(touch.lane) +
-         ", at " + place(touch.inst);
+  return group + ", wave " + std::to_string(touch.wave()) + ", lane " +
+         std::to_string(touch.lane()) + ", at " + place(touch.inst);
 }
 
 void Findings::add(Check check, const std::string &what, const Wave &wave, const Inst &inst,

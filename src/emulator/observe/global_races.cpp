@@ -25,42 +25,45 @@ bool GlobalRaces::ordered(const Touch &before, const GroupOrder &now) const {
   return first != it->second.end() && *first < now.last;
 }
 
+const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const GroupOrder &order,
+                                     bool write) const {
+  // A read and a write are a race whatever is written; two writes may write the same value.
+  for (const Touch *t : {&h.read, &h.otherRead, &h.write})
+    if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
+        !ordered(*t, order))
+      return t;
+  return nullptr;
+}
+
 void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t address,
-                         unsigned bytes, bool write, const Report &report) {
+                         uint64_t bytes, bool write, const Report &report) {
+  struct Conflict {
+    Touch before;
+    bool wrote;
+    uint64_t address, bytes;
+  };
+  std::vector<Conflict> conflicts;
   for (uint64_t at = address, end = address + bytes; at < end;) {
     const uint64_t page = at / kPage, stop = at + std::min(end - at, kPage - at % kPage);
     Shard &shard = shards_[page % kShards];
-    // The report is made outside of the lock because it may take long.
-    Touch other;
-    bool wrote = false;
-    uint64_t where = 0;
-    {
-      std::lock_guard lock(shard.mutex);
-      const uint64_t base = page * kPage;
-      auto known = shard.pages.find(page);
-      Histories &places =
-          (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
-      places.each(at - base, stop - base, [&](History &h, uint64_t offset) {
-        // A read and a write are a race whatever is written; two writes may write the same value.
-        if (!other.group || (wrote && write)) {
-          for (const Touch *t : {&h.read, &h.otherRead, &h.write})
-            if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
-                !ordered(*t, order)) {
-              if (other.group && t == &h.write)
-                break; // known already
-              other = *t;
-              wrote = t == &h.write;
-              where = base + offset;
-              break;
-            }
-        }
-        h.note(touch, write, h.read.group == touch.group);
-      });
-      at = stop;
-    }
-    if (other.group)
-      report(other, wrote, where);
+    std::lock_guard lock(shard.mutex);
+    const uint64_t base = page * kPage;
+    auto known = shard.pages.find(page);
+    Histories &places =
+        (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
+    places.each(at - base, stop - base, [&](History &h, uint64_t offset, uint64_t size) {
+      const uint64_t here = std::max(base + offset, address);
+      if (h.isForeign(touch.group))
+        if (const Touch *t = conflictOf(h, touch, order, write))
+          conflicts.push_back(
+              {*t, t == &h.write, here, std::min(base + offset + size, end) - here});
+      h.note(touch, here - address, write, h.read.group == touch.group);
+    });
+    at = stop;
   }
+  // The reports are made outside of the locks because they may take long.
+  for (const Conflict &c : conflicts)
+    report(c.before, c.wrote, c.address, c.bytes);
 }
 
 } // namespace flyemu

@@ -22,8 +22,9 @@ namespace flyemu {
 
 class GlobalRaces {
 public:
-  /// Called for a conflict: the access made before, whether it wrote, and the byte.
-  using Report = std::function<void(const Touch &before, bool wrote, uint64_t address)>;
+  /// Called for each place of a conflict: the access made before, whether it wrote, and the bytes.
+  using Report =
+      std::function<void(const Touch &before, bool wrote, uint64_t address, uint64_t bytes)>;
 
   /// A workgroup's part in the order of synchronizations; of the thread that runs it.
   struct GroupOrder {
@@ -35,7 +36,7 @@ public:
   void synchronize(uint32_t group, GroupOrder &order);
 
   /// Notes an access of [address, address + bytes).
-  void access(const Touch &touch, const GroupOrder &order, uint64_t address, unsigned bytes,
+  void access(const Touch &touch, const GroupOrder &order, uint64_t address, uint64_t bytes,
               bool write, const Report &report);
 
 private:
@@ -46,6 +47,9 @@ private:
     std::unordered_map<uint64_t, Histories> pages;
   };
 
+  /// What of a place's history an access races with; null if nothing.
+  const Touch *conflictOf(const History &history, const Touch &touch, const GroupOrder &order,
+                          bool write) const;
   bool ordered(const Touch &before, const GroupOrder &now) const;
 
   std::atomic<uint32_t> time_{0};

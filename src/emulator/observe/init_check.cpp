@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace flyemu {
 
@@ -199,6 +200,15 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   // The lanes of a load from scratch are set in access().
   if (i.rows.result)
     define(u, i.dst.index, i.rows.result, exec, 0);
+}
+
+bool InitCheck::accessLds(uint64_t address, uint64_t bytes, bool write) {
+  if (address + bytes > lds_.size())
+    return false;
+  if (!write)
+    return !std::memchr(lds_.data() + address, 0, bytes);
+  std::memset(lds_.data() + address, 1, bytes);
+  return true;
 }
 
 void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,

@@ -25,6 +25,8 @@ public:
   void beginGroup(const Group &group);
   /// Before the instruction runs.
   void before(const Wave &wave, const Inst &inst, const Report &report);
+  /// Whether an access to LDS [address, address + bytes) needs no report; notes it if so.
+  bool accessLds(uint64_t address, uint64_t bytes, bool write);
   /// One lane's access, before it happens.
   void access(const Wave &wave, const Inst &inst, unsigned lane, Space space, uint64_t address,
               unsigned bytes, bool write, bool atomic, const Report &report);

@@ -8,23 +8,47 @@
 
 namespace flyemu {
 
-/// One access, in 16 bytes.
+/// One access, in 16 bytes: of a lane, or of several lanes to bytes behind one another.
 struct Touch {
   uint32_t inst = 0;  ///< index into the program
   uint32_t group = 0; ///< number of the workgroup, from 1; 0: nobody
   uint32_t time =
       0; ///< LDS: barriers passed; global memory: the launch's count of synchronizations
-  uint8_t wave = 0, lane = 0;
-  bool atomic = false;
+  /// Bits: the wave 0-7, the lane that touched the place's first byte 8-15, whether it is atomic 16,
+  /// and from 24 on the shift: each lane has touched 1 << shift bytes, one behind the other.
+  uint32_t who = 0;
+  static constexpr unsigned kOneLane = 63;
+
+  static uint32_t of(unsigned wave, unsigned lane, bool atomic, unsigned shift) {
+    return wave | lane << 8 | uint32_t(atomic) << 16 | shift << 24;
+  }
+  unsigned wave() const { return who & 0xff; }
+  unsigned lane() const { return who >> 8 & 0xff; }
+  bool atomic() const { return who >> 16 & 1; }
+  unsigned shift() const { return who >> 24; }
+
+  /// Becomes the access `t`, of the place that begins so many bytes later. (Field by field, because
+  /// a copy in one piece waits until fields that were just written are in the cache.)
+  void set(const Touch &t, uint64_t bytes) {
+    inst = t.inst;
+    group = t.group;
+    time = t.time;
+    who = t.who + (static_cast<uint32_t>(bytes >> t.shift()) << 8);
+  }
+  Touch later(uint64_t bytes) const {
+    Touch t;
+    t.set(*this, bytes);
+    return t;
+  }
 };
 
 /// Returns true if two unordered accesses are a race. Two writes are one unless both are atomic; a
 /// write and a read are one unless the write is atomic. (Compilers begin compare-and-swap loops
 /// with a plain read.)
 inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes) {
-  return wrote && writes ? !(before.atomic && now.atomic)
-         : wrote         ? !before.atomic
-                         : writes && !now.atomic;
+  return wrote && writes ? !(before.atomic() && now.atomic())
+         : wrote         ? !before.atomic()
+                         : writes && !now.atomic();
 }
 
 /// The last write, and the last reads of two different owners (waves for LDS, workgroups for global
@@ -32,44 +56,73 @@ inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes
 struct History {
   Touch write, read, otherRead;
 
-  void note(const Touch &now, bool writes, bool sameOwner) {
+  /// Whether anybody but the workgroup has touched the place.
+  bool isForeign(uint32_t group) const {
+    return (write.group && write.group != group) || (read.group && read.group != group) ||
+           (otherRead.group && otherRead.group != group);
+  }
+  /// Notes an access whose first byte is so many bytes before the place.
+  void note(const Touch &now, uint64_t before, bool writes, bool sameOwner) {
     if (writes) {
-      write = now;
+      write.set(now, before);
     } else {
       if (read.group && !sameOwner)
         otherRead = read;
-      read = now;
+      read.set(now, before);
     }
   }
 };
 
-/// The histories of a piece of memory: of its dwords, or of its bytes once somebody has touched a
-/// part of a dword.
+/// The histories of a piece of memory: of its lines as long as accesses cover them wholly, else of a
+/// line's dwords, or of its bytes once somebody has touched a part of a dword.
 class Histories {
 public:
-  explicit Histories(uint64_t bytes = 0) : places_((bytes + 3) / 4), bytes_(bytes) {}
+  static constexpr uint64_t kLine = 128; ///< bytes
+
+  explicit Histories(uint64_t bytes = 0) : lines_((bytes + kLine - 1) / kLine), bytes_(bytes) {}
 
   uint64_t size() const { return bytes_; }
-  /// Calls visit(history, offset) for each place that overlaps [from, to).
+  /// Calls visit(history, offset, bytes) for each place that overlaps [from, to).
   template <class F> void each(uint64_t from, uint64_t to, F visit) {
-    if (unit_ == 4 && (from % 4 || to % 4))
-      split();
-    for (uint64_t at = from; at < to; at += unit_)
-      visit(places_[at / unit_], at);
+    for (uint64_t start = from / kLine * kLine; start < to; start += kLine) {
+      Line &line = lines_[start / kLine];
+      const uint64_t first = from > start ? from - start : 0,
+                     last = to < start + kLine ? to - start : kLine;
+      if (line.parts.empty() && first == 0 && last == kLine) {
+        visit(line.whole, start, kLine);
+        continue;
+      }
+      if (first % 4 || last % 4)
+        split(line, 1);
+      else if (line.parts.empty())
+        split(line, 4);
+      const unsigned shift = line.parts.size() == kLine ? 0 : 2;
+      for (uint64_t part = first >> shift; part << shift < last; ++part)
+        visit(line.parts[part], start + (part << shift), uint64_t(1) << shift);
+    }
   }
 
 private:
-  void split() {
-    std::vector<History> bytes(places_.size() * 4);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      bytes[i] = places_[i / 4];
-    places_ = std::move(bytes);
-    unit_ = 1;
+  struct Line {
+    History whole;
+    std::vector<History> parts; ///< empty as long as `whole` is that of each of them
+  };
+
+  static void split(Line &line, uint64_t unit) {
+    const uint64_t before = line.parts.empty() ? kLine : kLine / line.parts.size();
+    if (before <= unit)
+      return;
+    std::vector<History> parts(kLine / unit);
+    for (uint64_t at = 0; at < kLine; at += unit) {
+      const History &h = line.parts.empty() ? line.whole : line.parts[at / before];
+      const uint64_t inside = at % before;
+      parts[at / unit] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside)};
+    }
+    line.parts = std::move(parts);
   }
 
-  std::vector<History> places_;
+  std::vector<Line> lines_;
   uint64_t bytes_;
-  unsigned unit_ = 4;
 };
 
 } // namespace flyemu

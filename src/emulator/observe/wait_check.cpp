@@ -98,9 +98,16 @@ void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
   operation.open = rule.counters;
   operation.ordered = rule.ordered;
   operation.exec = wave.exec();
+  for (uint8_t counter : kCounters)
+    state.open[counter] += bool(rule.counters & counter);
+  state.unordered += rule.counters != rule.ordered;
   if (!spare_.empty()) {
     operation.lds = std::move(spare_.back());
     spare_.pop_back();
+  }
+  if (!spareValues_.empty()) {
+    operation.values = std::move(spareValues_.back());
+    spareValues_.pop_back();
   }
   if (rule.toLds) {
     loads_.push_back({&inst, wave.index});
@@ -118,18 +125,17 @@ std::string WaitCheck::remedy(const WaveState &state, const Operation &operation
     if (!(operation.open & counter))
       continue;
     // As many as have been issued since may be left where the counter ends them in order.
-    auto after = state.operations.begin() + (&operation - state.operations.data()) + 1;
-    const auto later = std::count_if(after, state.operations.end(), [&](const Operation &o) {
-      return o.open & o.ordered & counter;
-    });
+    unsigned later = 0;
+    for (auto o = state.operations.rbegin(); &*o != &operation; ++o)
+      later += bool(o->open & o->ordered & counter);
     text += (text.empty() ? "" : " and ") + counterName(*program_.target, counter) + "(" +
             std::to_string(operation.ordered & counter ? later : 0) + ")";
   }
   return text;
 }
 
-void WaitCheck::checkRegisters(const WaveState &state, const Inst &inst, const WaitRule &rule,
-                               const Report &report) const {
+void WaitCheck::checkRegisters(WaveState &state, const Inst &inst, const WaitRule &rule,
+                               const Report &report) {
   auto find = [&](const RegisterRange &wanted, bool reads) {
     if (!anyOf(state.busy, wanted))
       return false;
@@ -149,6 +155,14 @@ void WaitCheck::checkRegisters(const WaveState &state, const Inst &inst, const W
           return true;
         }
     }
+    // Busy is made anew when it has cost as much as that costs.
+    if (++state.misses > state.operations.size()) {
+      state.misses = 0;
+      state.busy = {};
+      for (const Operation &o : state.operations)
+        for (const RegisterRange &r : ruleOf(*o.inst).writes)
+          setAll(state.busy, r);
+    }
     return false;
   };
   for (const RegisterRange &r : rule.reads)
@@ -163,38 +177,52 @@ void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
   // Of the operations that end in order, those have ended behind which at least `left` others have
   // been issued: if one of them were under way, so were all of these. The others have ended if
   // nothing is left.
-  unsigned later = 0;
-  bool ended = false;
-  for (auto o = state.operations.rbegin(); o != state.operations.rend(); ++o) {
-    if (!(o->open & counter))
-      continue;
-    const bool over = o->ordered & counter ? later++ >= left : left == 0;
-    if (over)
-      o->open &= static_cast<uint8_t>(~counter);
-    ended |= !o->open;
+  size_t ended = 0;
+  auto close = [&](Operation &o) {
+    o.open &= static_cast<uint8_t>(~counter);
+    --state.open[counter];
+    ended += !o.open;
+  };
+  if (!state.unordered) {
+    for (auto o = state.operations.begin(); state.open[counter] > left; ++o)
+      if (o->open & counter)
+        close(*o);
+  } else {
+    unsigned later = 0;
+    for (auto o = state.operations.rbegin(); o != state.operations.rend(); ++o)
+      if (o->open & counter && (o->ordered & counter ? later++ >= left : left == 0))
+        close(*o);
   }
   // Unordered ones that no code waits for do not pile up.
   if (state.operations.size() > 4 * most(*program_.target, counter)) {
-    state.operations.front().open = 0;
-    ended = true;
+    Operation &oldest = state.operations.front();
+    ended += bool(oldest.open);
+    for (uint8_t c : kCounters)
+      state.open[c] -= bool(oldest.open & c);
+    oldest.open = 0;
   }
   if (ended)
-    forget(state);
+    forget(state, ended);
 }
 
-void WaitCheck::forget(WaveState &state) {
-  state.busy = {};
-  for (Operation &o : state.operations) {
-    if (!o.open)
-      end(state, o);
-    else
-      for (const RegisterRange &r : ruleOf(*o.inst).writes)
-        setAll(state.busy, r);
+void WaitCheck::forget(WaveState &state, size_t ended) {
+  auto &operations = state.operations;
+  for (; !operations.empty() && !operations.front().open; operations.pop_front()) {
+    end(state, operations.front());
+    --ended;
   }
-  std::erase_if(state.operations, [](const Operation &o) { return !o.open; });
+  if (ended) {
+    for (Operation &o : operations)
+      if (!o.open)
+        end(state, o);
+    std::erase_if(operations, [](const Operation &o) { return !o.open; });
+  }
+  if (state.operations.empty())
+    state.busy = {};
 }
 
 void WaitCheck::end(WaveState &state, Operation &o) {
+  state.unordered -= ruleOf(*o.inst).counters != o.ordered;
   if (late_)
     land(*state.wave, o);
   if (o.load) {
@@ -208,10 +236,12 @@ void WaitCheck::end(WaveState &state, Operation &o) {
     }
   o.lds.clear();
   spare_.push_back(std::move(o.lds));
+  o.values.clear();
+  spareValues_.push_back(std::move(o.values));
 }
 
-template <class Visit>
-void WaitCheck::eachValue(Wave &wave, const Operation &o, Visit visit) const {
+template <class Rows, class Visit>
+void WaitCheck::eachValue(Wave &wave, const Operation &o, Rows rows, Visit visit) const {
   const WaitRule &rule = rules_[static_cast<size_t>(o.inst - program_.insts.data())];
   if (rule.toLds) {
     for (const Bytes &b : o.lds)
@@ -223,6 +253,10 @@ void WaitCheck::eachValue(Wave &wave, const Operation &o, Visit visit) const {
     for (unsigned row = r.first; row < r.first + r.count; ++row) {
       if (row >= kScalarRows) {
         visit(&wave.s[row - kScalarRows], ~0u);
+        continue;
+      }
+      if (o.exec == wave.fullMask() && r.halves == RegisterRange::kBoth) {
+        rows(wave.row(row));
         continue;
       }
       for (uint64_t lanes = o.exec; lanes; lanes &= lanes - 1)
@@ -241,9 +275,16 @@ void replace(void *place, uint32_t mask, uint32_t value) {
 } // namespace
 
 void WaitCheck::land(Wave &wave, const Operation &o) {
+  if (o.values.empty())
+    return;
   size_t next = 0;
-  if (!o.values.empty())
-    eachValue(wave, o, [&](void *place, uint32_t mask) { replace(place, mask, o.values[next++]); });
+  eachValue(
+      wave, o,
+      [&](uint32_t *row) {
+        std::copy_n(o.values.data() + next, wave.lanes, row);
+        next += wave.lanes;
+      },
+      [&](void *place, uint32_t mask) { replace(place, mask, o.values[next++]); });
 }
 
 void WaitCheck::settle() {
@@ -254,12 +295,18 @@ void WaitCheck::settle() {
   if (!late_)
     return;
   Operation &o = state.operations.back();
-  eachValue(*state.wave, o, [&](void *place, uint32_t mask) {
-    uint32_t value;
-    std::memcpy(&value, place, 4);
-    o.values.push_back(value);
-    replace(place, mask, kPoison);
-  });
+  eachValue(
+      *state.wave, o,
+      [&](uint32_t *row) {
+        o.values.insert(o.values.end(), row, row + state.wave->lanes);
+        std::fill_n(row, state.wave->lanes, kPoison);
+      },
+      [&](void *place, uint32_t mask) {
+        uint32_t value;
+        std::memcpy(&value, place, 4);
+        o.values.push_back(value);
+        replace(place, mask, kPoison);
+      });
 }
 
 void WaitCheck::barrier() {

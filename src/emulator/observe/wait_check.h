@@ -10,6 +10,7 @@
 #include "emulator/observe/wait_rule.h"
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ public:
   WaitCheck(const Program &program, bool late, Place place);
 
   void beginGroup(Group &group);
+  /// Whether it wants to know of accesses to LDS.
+  bool followsLds() const { return hasLoads_; }
   /// Before the instruction runs.
   void before(Wave &wave, const Inst &inst, const Report &report);
   /// One lane's access to LDS, before it happens.
@@ -67,9 +70,13 @@ private:
   };
   struct WaveState {
     Wave *wave = nullptr;
-    std::vector<Operation> operations; ///< in the order of issue
-    /// Registers that they will write, two bits each.
+    std::deque<Operation> operations;  ///< in the order of issue
+    std::array<unsigned, 5> open = {}; ///< how many of them are open, by WaitCounter
+    unsigned unordered = 0;            ///< how many end out of the order of some counter
+    /// Registers that they will write, two bits each, and some that they do not: those of
+    /// operations that have ended stay until busy is made anew.
     std::array<uint64_t, kAllRows / 32> busy = {};
+    size_t misses = 0; ///< since then, registers in busy that no operation was found to write
   };
   /// A load to LDS.
   struct Load {
@@ -98,14 +105,17 @@ private:
   };
 
   const WaitRule &ruleOf(const Inst &inst);
-  void checkRegisters(const WaveState &state, const Inst &inst, const WaitRule &rule,
-                      const Report &report) const;
+  void checkRegisters(WaveState &state, const Inst &inst, const WaitRule &rule,
+                      const Report &report);
   void retire(WaveState &state, uint8_t counter, unsigned left);
   void end(WaveState &state, Operation &operation);
-  void forget(WaveState &state);
+  /// Removes the operations that have ended, of which there are `ended`.
+  void forget(WaveState &state, size_t ended);
   void land(Wave &wave, const Operation &operation);
-  /// Calls visit(place, mask) for each register's lane, or dword of LDS, that a load writes.
-  template <class Visit> void eachValue(Wave &wave, const Operation &operation, Visit visit) const;
+  /// Calls rows(place) for each register of which a load writes all lanes wholly, and visit(place,
+  /// mask) for each other register's lane, or dword of LDS, that it writes.
+  template <class Rows, class Visit>
+  void eachValue(Wave &wave, const Operation &operation, Rows rows, Visit visit) const;
   std::string remedy(const WaveState &state, const Operation &operation) const;
   void checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint32_t to,
                     const Report &report) const;
@@ -124,8 +134,10 @@ private:
   std::vector<Dword> lds_;
   std::vector<Crossed> crossed_;
   uint32_t crossings_ = 0;
-  uint32_t passed_ = 1;                   ///< the time: barriers that all have passed, plus one
-  std::vector<std::vector<Bytes>> spare_; ///< storage of operations that have ended
+  uint32_t passed_ = 1; ///< the time: barriers that all have passed, plus one
+  /// Storage of operations that have ended.
+  std::vector<std::vector<Bytes>> spare_;
+  std::vector<std::vector<uint32_t>> spareValues_;
 };
 
 } // namespace flyemu

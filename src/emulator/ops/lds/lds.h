@@ -3,6 +3,8 @@
 
 #include "emulator/ops/memory/memory_ops.h"
 
+#include <algorithm>
+
 namespace flyemu {
 
 /// The place of an access, or null beyond the workgroup's allocation (reads give 0, writes vanish).
@@ -22,13 +24,16 @@ inline bool ldsBulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t of
     return false;
   const uint64_t base = reinterpret_cast<uint64_t>(w.lds);
   const uint32_t last = w.ldsSize - bytes;
-  bool inside = true;
-  for (unsigned lane = 0; lane < w.lanes; ++lane) {
-    uint32_t x = address[lane] + offset;
-    inside &= x <= last || !(exec >> lane & 1);
-    at[lane] = base + x;
-  }
-  return inside;
+  for (unsigned lane = 0; lane < w.lanes; ++lane)
+    at[lane] = base + (address[lane] + offset);
+  uint32_t highest = 0;
+  if (exec == w.fullMask())
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      highest = std::max(highest, address[lane] + offset);
+  else
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      highest = std::max(highest, exec >> lane & 1 ? address[lane] + offset : 0);
+  return highest <= last;
 }
 inline void ldsReport(Wave &w, const Inst &i, const uint64_t *at, uint32_t bytes, bool write) {
   reportLanes(w, i, Space::Lds, at, reinterpret_cast<uint64_t>(w.lds), bytes, write);

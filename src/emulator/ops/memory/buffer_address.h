@@ -4,6 +4,7 @@
 #include "emulator/core/scratch_buffer.h"
 #include "emulator/ops/memory/memory_ops.h"
 
+#include <algorithm>
 #include <string>
 
 namespace flyemu {
@@ -45,12 +46,17 @@ struct BufferAddress {
     if (swizzle || stride || addTid || i.flags & kIdxen || scratch)
       return false;
     const uint64_t fixed = static_cast<uint32_t>(i.offset);
-    uint64_t most = 0;
-    for (unsigned lane = 0; lane < w.lanes; ++lane) {
-      uint64_t offset = fixed + (i.flags & kOffen ? first[lane] : 0);
-      most = exec >> lane & 1 && offset > most ? offset : most;
-      at[lane] = (base + soffset + offset) & ~uint64_t(3);
-    }
+    const bool offen = i.flags & kOffen;
+    uint32_t highest = 0;
+    if (offen && exec == w.fullMask())
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        highest = std::max(highest, first[lane]);
+    else if (offen)
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        highest = std::max(highest, exec >> lane & 1 ? first[lane] : 0);
+    const uint64_t most = fixed + highest;
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      at[lane] = (base + soffset + fixed + (offen ? first[lane] : 0)) & ~uint64_t(3);
     return most + bytes + soffset <= records && inOneRange(w, exec, at, bytes, write);
   }
 

@@ -8,8 +8,10 @@
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 namespace flyemu {
@@ -61,15 +63,28 @@ inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
 /// Inactive lanes' entries are replaced by an active one's.
 inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, bool write) {
   const uint64_t some = at[std::countr_zero(exec)];
-  uint64_t low = ~uint64_t(0), high = 0;
-  for (unsigned lane = 0; lane < w.lanes; ++lane) {
-    at[lane] = exec >> lane & 1 ? at[lane] : some;
-    low = at[lane] < low ? at[lane] : low;
-    high = at[lane] > high ? at[lane] : high;
-  }
-  for (const MemoryRange &r : w.ranges)
-    if (r.contains(low, bytes) && r.contains(high, bytes) && (!write || r.writable))
+  if (exec != w.fullMask())
+    for (unsigned lane = 0; lane < w.lanes; ++lane)
+      at[lane] = exec >> lane & 1 ? at[lane] : some;
+  auto isFit = [&](const MemoryRange &r) {
+    return r.contains(some, bytes) && (!write || r.writable);
+  };
+  if (std::none_of(std::begin(w.ranges), std::end(w.ranges), isFit) && !w.findRange(some))
+    return false;
+  for (const MemoryRange &r : w.ranges) {
+    if (!isFit(r))
+      continue;
+    // A lane is beyond the range where its distance from the base, or the distance from it to the
+    // last place, is negative. Signs are gathered, for which all hosts have vector instructions.
+    const uint64_t last = r.size - bytes;
+    uint64_t signs = 0;
+    for (unsigned lane = 0; lane < w.lanes; ++lane) {
+      const uint64_t distance = at[lane] - r.base;
+      signs |= distance | (last - distance);
+    }
+    if (!(signs >> 63))
       return true;
+  }
   return false;
 }
 
@@ -78,9 +93,7 @@ inline void reportLanes(Wave &w, const Inst &i, Space space, const uint64_t *at,
                         uint32_t bytes, bool write) {
   if (__builtin_expect(w.probe == nullptr, 1))
     return;
-  forLanes(w.exec(), [&](unsigned lane) {
-    w.probe->access(w, i, lane, space, at[lane] - origin, bytes, write, false);
-  });
+  w.probe->accessLanes(w, i, w.exec(), space, at, origin, bytes, write);
   w.probe->accessesDone(w, i);
 }
 
@@ -92,6 +105,14 @@ inline void transpose4(__m128i &a, __m128i &b, __m128i &c, __m128i &d) {
   b = _mm_unpackhi_epi64(ab, cd);
   c = _mm_unpacklo_epi64(abHigh, cdHigh);
   d = _mm_unpackhi_epi64(abHigh, cdHigh);
+}
+
+/// Whether each lane's dword stands behind the one of the lane before it.
+inline bool areNeighbours(const uint64_t *at, unsigned lanes) {
+  uint64_t different = 0;
+  for (unsigned lane = 0; lane < lanes; ++lane)
+    different |= at[lane] ^ (at[0] + 4 * lane);
+  return !different;
 }
 
 /// row[d][lane] = the dword d at at[lane]
@@ -122,6 +143,8 @@ inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *r
       _mm_store_si128(reinterpret_cast<__m128i *>(row + lane), _mm_unpacklo_epi64(a, b));
       _mm_store_si128(reinterpret_cast<__m128i *>(row + kLanes + lane), _mm_unpackhi_epi64(a, b));
     }
+  } else if (dwords == 1 && areNeighbours(at, w.lanes)) {
+    std::memcpy(row, from(0), w.lanes * sizeof(uint32_t));
   } else {
     for (unsigned d = 0; d < dwords; ++d)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
@@ -154,6 +177,10 @@ inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint
       _mm_storel_epi64(to(lane + 2), high);
       _mm_storel_epi64(to(lane + 3), _mm_unpackhi_epi64(high, high));
     }
+    return;
+  }
+  if (dwords == 1 && exec == w.fullMask() && areNeighbours(at, w.lanes)) {
+    std::memcpy(reinterpret_cast<uint8_t *>(at[0]), row, w.lanes * sizeof(uint32_t));
     return;
   }
   if (dwords == 1 && exec == w.fullMask()) {
