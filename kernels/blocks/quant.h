@@ -39,7 +39,7 @@ struct BlockExponent {
 /// The scale of values whose largest magnitude has these bits. Exponents are biased by 127 in f32
 /// and in the scale alike.
 inline BlockExponent blockExponent(const Numeric &largestBits, DType type, BlockScale rule) {
-  const detail::FloatFormat &format = *blockFormat(type);
+  const detail::FloatFormat &format = *detail::smallFloatFormat(type);
   const float most = format.toFloat(format.largest());
   const auto exponentOf = [](const Numeric &bits) { return (bits >> 23).to(i32); };
   const bool up = rule == BlockScale::ceil;
@@ -67,7 +67,7 @@ inline Vector packed(const Vector &values, DType type) {
 
 /// The values of a block over its scale, elements of 4 bits as bytes.
 inline Vector blockValues(const Vector &values, const BlockExponent &exponent, DType type) {
-  const detail::FloatFormat &format = *blockFormat(type);
+  const detail::FloatFormat &format = *detail::smallFloatFormat(type);
   const float most = format.toFloat(format.largest());
   const Vector limited = min(max(values * exponent.inverse, -most), most);
   return type.bits() < 8 ? packed(limited, type) : limited.to(type);

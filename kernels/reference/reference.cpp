@@ -4,6 +4,7 @@
 
 #include "blocks/quant_rules.h"
 #include "host/values.h"
+#include "reference/heads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -216,6 +217,97 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &, std::int64_t
   return {{"q", q}, {"scale", scales}};
 }
 
+namespace {
+
+/// q_out or k_out, and its scales if the kernel writes them.
+void addHeads(Outputs &outputs, const RopeProblem &problem, const Inputs &inputs, const char *name,
+              const char *scaleName, const Heads &heads) {
+  const bool given = problem.quantise == Quantisation::fixed;
+  Expected out, scales;
+  if (problem.quantise == Quantisation::row && problem.scale != f32)
+    return;
+  const auto group = static_cast<std::size_t>(problem.group ? problem.group : problem.head);
+  for (std::size_t at = 0; at < heads.values.size(); at += group) {
+    const Row values = Row(heads.values).subspan(at, group),
+              error = Row(heads.error).subspan(at, group);
+    if (problem.quantise == Quantisation::none) {
+      for (std::size_t e = 0; e < group; ++e)
+        add(out, problem.y, values[e], error[e]);
+      continue;
+    }
+    const double scale = given ? inputs.at(scaleName)[0] : scaleOf(values, problem.y),
+                 worst = *std::max_element(error.begin(), error.end()),
+                 most = impl::largestOf(problem.y);
+    scales.values.push_back(scale);
+    scales.bound.push_back(worst / most + scale * u);
+    for (std::size_t e = 0; e < group; ++e)
+      addQuantised(out, problem.y, given, values[e],
+                   error[e] + (given ? 0 : std::fabs(values[e]) * worst / (scale * most)), scale);
+  }
+  outputs[name] = out;
+  if (problem.quantise == Quantisation::row)
+    outputs[scaleName] = scales;
+}
+
+/// k_cache or v_cache: the heads of each token where its slot is.
+Expected cacheOf(const RopeProblem &problem, std::int64_t m, const Inputs &inputs,
+                 const char *scaleName, const Heads &heads, bool isV) {
+  const std::int64_t kv = problem.kv_heads, head = problem.head,
+                     blocks = (m + problem.page - 1) / problem.page;
+  const auto size = static_cast<std::size_t>(blocks * problem.page * kv * head);
+  Expected cache{std::vector<double>(size), std::vector<double>(size, HUGE_VAL)};
+  const bool quantised = impl::largestOf(problem.cached) != 0;
+  for (std::int64_t t = 0; t < m; ++t)
+    for (std::int64_t h = 0; h < kv; ++h)
+      for (std::int64_t e = 0; e < head; ++e) {
+        const auto from = static_cast<std::size_t>((t * kv + h) * head + e);
+        const auto slot =
+            static_cast<std::int64_t>(inputs.at("slots")[static_cast<std::size_t>(t)]);
+        const std::size_t place = cachePlace(problem, slot, h, e, isV);
+        Expected one;
+        if (quantised)
+          addQuantised(one, problem.cached, true, heads.values[from], heads.error[from],
+                       inputs.at(scaleName)[0]);
+        else
+          add(one, problem.cached, heads.values[from], heads.error[from]);
+        cache.values[place] = one.values[0];
+        cache.bound[place] = one.bound[0];
+      }
+  return cache;
+}
+
+} // namespace
+
+Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  Outputs outputs;
+  const auto valuesOf = [&](const char *name) {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? Row() : Row(found->second);
+  };
+  const auto heads = [&](const char *name, HeadNorm norm, const char *weight, int count) {
+    return rotated(problem, normed(problem, valuesOf(name), norm, valuesOf(weight), config.lanes),
+                   count, valuesOf("positions"), valuesOf("cos"), valuesOf("sin"));
+  };
+  if (problem.q_heads)
+    addHeads(outputs, problem, inputs, "q_out", "q_scale",
+             heads("q", problem.q_norm, "q_weight", problem.q_heads));
+  if (problem.kv_heads == 0)
+    return outputs;
+  const Heads k = heads("k", problem.k_norm, "k_weight", problem.kv_heads);
+  if (problem.k_out)
+    addHeads(outputs, problem, inputs, "k_out", "k_scale", k);
+  if (problem.cache == KvCache::none)
+    return outputs;
+  outputs["k_cache"] = cacheOf(problem, m, inputs, "k_cache_scale", k, false);
+  if (problem.v_cached) {
+    const Row v = valuesOf("v");
+    outputs["v_cache"] = cacheOf(problem, m, inputs, "v_cache_scale",
+                                 {{v.begin(), v.end()}, std::vector<double>(v.size())}, true);
+  }
+  return outputs;
+}
+
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_t m,
                  const Inputs &inputs) {
   Expected y;
@@ -269,6 +361,95 @@ Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std:
   if (problem.source_rows)
     outputs["source_rows"] = rows;
   return outputs;
+}
+
+namespace {
+
+/// Where a weight lies among prepared ones, by the definition of WeightProblem.
+std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, std::int64_t k) {
+  const std::int64_t bytes = problem.dtype.memory_bits() / 8, at = k * bytes,
+                     across = (problem.k * bytes + 63) / 64;
+  return std::size_t((((n / 16 * across + at / 64) * 4 + at % 64 / 16) * 16 + n % 16) *
+                         (16 / bytes) +
+                     at % 16 / bytes);
+}
+double activated(Activation activation, double x) {
+  switch (activation) {
+  case Activation::none:
+    return x;
+  case Activation::relu:
+    return std::max(x, 0.0);
+  case Activation::silu:
+    return x / (1 + std::exp(-x));
+  case Activation::gelu_tanh:
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  throw Error("an activation that is none");
+}
+
+} // namespace
+
+Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_t,
+                 const Inputs &inputs) {
+  const auto size = static_cast<std::size_t>(prepared_size(problem));
+  Expected out{std::vector<double>(size), std::vector<double>(size)};
+  for (std::int64_t n = 0; n < problem.n; ++n)
+    for (std::int64_t k = 0; k < problem.k; ++k)
+      out.values[preparedPlace(problem, n, k)] =
+          inputs.at("raw")[static_cast<std::size_t>(n * problem.k + k)];
+  return {{"out", out}};
+}
+
+Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const std::int64_t n = problem.n, k = problem.k, across = (k + 127) / 128;
+  const bool blocks = problem.scale_a == Scales::per_block;
+  // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
+  const double roundings = problem.a == i8 ? 4 : 2 * (double(k) / 16 + 4 + config.split_k + across);
+  struct Sum {
+    double value, error;
+  };
+  const auto sumOf = [&](std::int64_t row, std::int64_t column) {
+    const Row a = rowOf(inputs, "a", row, k);
+    double value = 0, magnitude = 0;
+    for (std::int64_t i = 0; i < k; ++i) {
+      double product = a[static_cast<std::size_t>(i)] *
+                       inputs.at("b")[preparedPlace(problem.weight(), column, i)];
+      if (blocks)
+        product *=
+            rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *
+            rowOf(inputs, "scale_b", column / 128, across)[static_cast<std::size_t>(i / 128)];
+      value += product;
+      magnitude += std::fabs(product);
+    }
+    const auto factor = [&](Scales scales, const char *name, std::int64_t at) {
+      return scales == Scales::per_row ? inputs.at(name)[static_cast<std::size_t>(at)] : 1.0;
+    };
+    const double scale =
+        factor(problem.scale_a, "scale_a", row) * factor(problem.scale_b, "scale_b", column);
+    const double bias = problem.bias ? inputs.at("bias")[static_cast<std::size_t>(column)] : 0.0;
+    return Sum{value * scale + bias, u * (roundings * magnitude * std::fabs(scale) +
+                                          4 * std::fabs(value * scale) + std::fabs(bias))};
+  };
+  Expected c;
+  for (std::int64_t row = 0; row < m; ++row)
+    for (std::int64_t column = 0; column < n; ++column) {
+      const Sum gate = sumOf(row, column);
+      // The slopes of the activations are at most 1.13.
+      const double value = activated(problem.activation, gate.value),
+                   error = problem.activation == Activation::none
+                               ? gate.error
+                               : 1.13 * gate.error + 8 * u * std::fabs(value);
+      if (!problem.gated) {
+        add(c, problem.c, value, error);
+        continue;
+      }
+      const Sum up = sumOf(row, n + column);
+      add(c, problem.c, value * up.value,
+          error * std::fabs(up.value) + up.error * std::fabs(value) +
+              u * std::fabs(value * up.value));
+    }
+  return {{"c", c}};
 }
 
 } // namespace kernels::reference

@@ -1,14 +1,17 @@
-// What the row families must give, in double precision on the host, and how far a kernel may be from
+// What the families of rows, heads and products must give, in double precision on the host, and how far a kernel may be from
 // it. `fly-kernels run` checks by it.
 #pragma once
 
+#include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
+#include <flydsl/kernels/weight.h>
 
 #include <map>
 #include <string>
@@ -19,7 +22,8 @@ namespace kernels::reference {
 
 /// The values of each input, by the name of its field in Args.
 using Inputs = std::map<std::string, std::vector<double>>;
-/// The values of an output, and how far a kernel may be from each.
+/// The values of an output, and how far a kernel may be from each: infinitely far from what it does
+/// not write.
 struct Expected {
   std::vector<double> values, bound;
 };
@@ -36,9 +40,16 @@ Outputs expected(const NormBackwardProblem &problem, const NormBackwardConfig &c
 /// Blocks give nothing: their scales and 4-bit numbers are bits, not values.
 Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
+/// Outputs whose scales are powers of two are left out, as the blocks above.
+Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
+                 const Inputs &inputs);
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const WeightProblem &problem, const WeightConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs);
 
 } // namespace kernels::reference

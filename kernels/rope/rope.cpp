@@ -93,9 +93,9 @@ Support quantisationSupported(const RopeProblem &problem) {
   if (problem.scale != f32 && problem.scale != f8E8M0FNU)
     return Support::no("scale is of type " + std::string(problem.scale.name()) +
                        "; f32 and f8E8M0FNU are supported");
-  if (problem.scale == f8E8M0FNU && problem.y != f8E4M3FN && problem.y != f8E5M2)
+  if (problem.scale == f8E8M0FNU && !problem.y.is_float())
     return Support::no("y is of type " + std::string(problem.y.name()) +
-                       "; with scales of f8E8M0FNU, f8E4M3FN and f8E5M2 are supported");
+                       "; with scales of f8E8M0FNU, floats of 8 bits are supported");
   return {};
 }
 

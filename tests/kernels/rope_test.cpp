@@ -111,10 +111,12 @@ TEST_CASE("heads quantised by groups", "[run]") {
   RopeCase(problem, 1).expect();
   problem.style = RopeStyle::gptj;
   // Scales that are powers of two.
-  problem.y = fx::f8E4M3FN;
   problem.scale = fx::f8E8M0FNU;
   problem.group = 32;
-  RopeCase(problem, 2).expect();
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2, fx::f8E5M2FNUZ}) {
+    problem.y = type;
+    RopeCase(problem, 2).expect();
+  }
   // Integers, a scale for each head, and a cache of another type.
   RopeProblem integer = small();
   integer.y = fx::i8;
@@ -239,4 +241,9 @@ TEST_CASE("rope has a configuration for every problem that it supports") {
                                 .tail = head == 512,
                                 .cache = q == 32 ? KvCache::pages : KvCache::none});
   expectTotal(problems);
+  RopeProblem quantised = fused();
+  quantised.y = fx::f8E4M3FN;
+  quantised.scale = fx::f8E8M0FNU;
+  expectNoSpills<RopeProblem>(
+      {{.q_heads = 32, .kv_heads = 8, .head = 128, .cache = KvCache::pages}, quantised});
 }

@@ -55,7 +55,7 @@ struct FLYDSL_API RopeProblem {
   Quantisation quantise = Quantisation::none;
   int group = 0; ///< Quantisation::row: elements of a group, a power of two; 0: all of a head
   /// Quantisation::row: f32; or f8E8M0FNU, whose scales are powers of two: BlockScale::ceil of
-  /// QuantiseProblem. y is then f8E4M3FN or f8E5M2.
+  /// QuantiseProblem. y is then a float of 8 bits.
   DType scale = f32;
   /// A power of two: every head of all operands, of the cache too, starts at a multiple of so many
   /// elements, up to 16 bytes. 0: the largest up to 16 that divides `head`.

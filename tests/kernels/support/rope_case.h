@@ -1,6 +1,7 @@
 // A call of rotary position embedding, with what it must give by a reference in double precision.
 #pragma once
 
+#include "reference/heads.h"
 #include "support/quantised.h"
 #include "support/structure.h"
 
@@ -16,11 +17,7 @@ using fk::Quantisation;
 using fk::RopeProblem;
 using fk::RopeStyle;
 
-/// What must come out, and how far from it.
-struct RotatedHeads {
-  std::vector<double> values,
-      error; ///< the error of the f32 arithmetic, before rounding
-};
+using RotatedHeads = fk::reference::Heads;
 
 /// The operands of a call, and what they hold. Tensors of heads have gaps between their tokens, and
 /// the cache between its blocks.
@@ -118,56 +115,12 @@ struct RopeCase {
       expectCache(cacheV, {v, std::vector<double>(v.size())}, kScaleV, true, headsFirst);
   }
 
-  /// The heads of all tokens over their root mean squares. A sum of squares, which are positive,
-  /// errs by as many roundings as a lane has numbers, and one for each step among the lanes; the
-  /// root, the quotient and the products by six more.
   RotatedHeads normed(const std::vector<double> &x, HeadNorm norm,
                       const std::vector<double> &weight, int lanes) const {
-    RotatedHeads result{x, std::vector<double>(x.size())};
-    if (norm == HeadNorm::none)
-      return result;
-    const auto head = static_cast<std::size_t>(problem.head);
-    const double steps = double(head) / lanes + std::log2(double(head)) + 6;
-    for (std::size_t at = 0; at < x.size(); at += head) {
-      double squares = 0;
-      for (std::size_t e = 0; e < head; ++e)
-        squares += x[at + e] * x[at + e] / double(head);
-      const double rstd = 1 / std::sqrt(squares + double(float(problem.eps)));
-      for (std::size_t e = 0; e < head; ++e) {
-        result.values[at + e] *= rstd * (norm == HeadNorm::weighted ? weight[e] : 1);
-        result.error[at + e] = steps * 0x1p-23 * std::fabs(result.values[at + e]);
-      }
-    }
-    return result;
+    return fk::reference::normed(problem, x, norm, weight, lanes);
   }
-
-  /// The same, rotated. Two products and their difference err by four roundings at most; what does
-  /// not rotate stays as it is.
   RotatedHeads rotated(const RotatedHeads &x, int heads) const {
-    RotatedHeads result = x;
-    const std::int64_t half = rotary / 2, start = problem.tail ? problem.head - rotary : 0;
-    for (std::int64_t t = 0; t < m; ++t)
-      for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t i = 0; i < half; ++i) {
-          const bool neox = problem.style == RopeStyle::neox;
-          const std::int64_t first = (t * heads + h) * problem.head + start;
-          const auto at = static_cast<std::size_t>(first + (neox ? i : 2 * i)),
-                     other = static_cast<std::size_t>(first + (neox ? i + half : 2 * i + 1));
-          const double position = positions[static_cast<std::size_t>(t)];
-          const bool known = position >= 0 && position < double(rows);
-          const auto angle =
-              static_cast<std::size_t>(known ? std::int64_t(position) * half + i : 0);
-          const double a = x.values[at], b = x.values[other], none = std::nan(""),
-                       c = known ? cos[angle] : none, s = known ? sin[angle] : none,
-                       ea = x.error[at], eb = x.error[other];
-          result.values[at] = a * c - b * s;
-          result.values[other] = b * c + a * s;
-          result.error[at] = 0x1p-22 * (std::fabs(a * c) + std::fabs(b * s)) + ea * std::fabs(c) +
-                             eb * std::fabs(s);
-          result.error[other] = 0x1p-22 * (std::fabs(b * c) + std::fabs(a * s)) +
-                                eb * std::fabs(c) + ea * std::fabs(s);
-        }
-    return result;
+    return fk::reference::rotated(problem, x, heads, positions, cos, sin);
   }
 
   RopeProblem problem;
@@ -241,18 +194,13 @@ private:
     return fx::tensor(data, problem.cached, {blocks, kv, head / x, page, x},
                       {apart, page * head, page * x, x, 1});
   }
-  /// Where an element is in a cache without gaps: the definition of the layouts.
   std::size_t placeOf(std::int64_t slot, std::int64_t h, std::int64_t e, bool isV,
                       bool headsFirst) const {
-    const std::int64_t kv = problem.kv_heads, head = problem.head, page = problem.page,
-                       b = slot / page, p = slot % page, x = problem.pack, y = vPack();
+    const std::int64_t page = problem.page;
     if (problem.cache == KvCache::pages && headsFirst)
-      return std::size_t(((b * kv + h) * page + p) * head + e);
-    if (problem.cache == KvCache::pages)
-      return std::size_t(((b * page + p) * kv + h) * head + e);
-    if (isV)
-      return std::size_t((((b * kv + h) * (page / y) + p / y) * head + e) * y + p % y);
-    return std::size_t((((b * kv + h) * (head / x) + e / x) * page + p) * x + e % x);
+      return std::size_t(
+          ((slot / page * problem.kv_heads + h) * page + slot % page) * problem.head + e);
+    return fk::reference::cachePlace(problem, slot, h, e, isV);
   }
 
   static void expectRounded(const std::vector<double> &got, const RotatedHeads &expected,
