@@ -4,7 +4,7 @@
 #include "reference/reference.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/export.h>
 #include <flydsl/kernels/operands.h>
 
 #include <memory>
@@ -39,8 +39,8 @@ public:
                         std::int64_t m) const = 0;
   virtual fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                                   const fx::AutotuneOptions &options) const = 0;
-  virtual void write(const fx::Config &problem, const fx::Config &config, const std::string &path,
-                     const std::string &arch, bool append) const = 0;
+  /// Adds a problem to a list, for about m rows.
+  virtual void add(fk::ExportList &list, const fx::Config &problem, std::int64_t m) const = 0;
 };
 
 /// All families of the library, by name.

@@ -165,7 +165,7 @@ int exportList(const std::vector<std::unique_ptr<Family>> &all, const Options &o
   std::ifstream file(options.words[0]);
   if (!file)
     throw fx::Error("can't read " + options.words[0]);
-  std::vector<Request> requests;
+  fk::ExportList plans;
   std::string line;
   for (int at = 1; std::getline(file, line); ++at) {
     std::istringstream parts(line.substr(0, line.find('#')));
@@ -175,35 +175,28 @@ int exportList(const std::vector<std::unique_ptr<Family>> &all, const Options &o
     if (words.empty())
       continue;
     try {
-      requests.push_back(parse(all, words));
+      const Request request = parse(all, words);
+      request.family->add(plans, request.problem, options.m);
     } catch (const fx::Error &error) {
       throw fx::Error(options.words[0] + ":" + std::to_string(at) + ": " + error.what());
     }
   }
-  if (requests.empty())
-    throw fx::Error(options.words[0] + " has no problems");
   flydsl::tools::ProgressLine progress(flydsl::tools::ProgressLine::Elsewhere::nothing);
-  std::size_t done = 0, written = 0;
-  const std::size_t total = requests.size() * options.archs.size();
-  for (const Request &request : requests)
-    for (const std::string &arch : options.archs) {
-      progress.show(std::to_string(done++) + " of " + std::to_string(total) + ": " +
-                    request.family->name() + " for " + arch);
-      const fx::Target target = fx::Target::parse(arch);
-      if (const fk::Support answer = request.family->supported(request.problem, target); !answer) {
+  const std::size_t written =
+      plans.write(options.words[1], {.archs = options.archs}, [&](const fk::ExportStep &step) {
+        const std::string family(step.family), target = step.target->name();
+        if (step.support) {
+          progress.show(std::to_string(step.done) + " of " + std::to_string(step.total) + ": " +
+                        family + " for " + target);
+          return;
+        }
         progress.clear();
-        std::fprintf(stderr, "%s %s is left out for %s: %s\n", request.family->name().c_str(),
-                     request.problem.str().c_str(), arch.c_str(), answer.why.c_str());
-        continue;
-      }
-      request.family->write(request.problem,
-                            request.family->configs(request.problem, options.m, target)[0],
-                            options.words[1], arch, written > 0);
-      ++written;
-    }
+        std::fprintf(stderr, "%s %s is left out for %s: %s\n", family.c_str(), step.problem.c_str(),
+                     target.c_str(), step.support.why.c_str());
+      });
   progress.clear();
   std::printf("%s: %zu plans\n", options.words[1].c_str(), written);
-  return written ? 0 : 1;
+  return 0;
 }
 
 int perform(int argc, char **argv) {

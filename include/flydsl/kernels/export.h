@@ -1,0 +1,99 @@
+// Plans for a list of problems, compiled ahead of time into one file.
+#pragma once
+
+#include <flydsl/kernels/compile.h>
+
+#include <algorithm>
+#include <functional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// One plan of a list: what it is, and how far the list is done.
+struct ExportStep {
+  std::string_view family;
+  std::string problem;     ///< its fields, as fx::Config::str writes them
+  const Target *target;    ///< that the plan is for
+  std::size_t done, total; ///< plans of the list that are done, this one not yet; all of them
+  const Support &support;  ///< no: the target does not support the problem, which is left out
+};
+
+/// Problems of any families. For each target a problem's plans are those that `choose` gives for the
+/// numbers of rows that a model meets, each once:
+///
+///   fk::ExportList list;
+///   list.add(norm, {1, 64, 4096}).add(product, {1, 64, 4096});
+///   list.write("kernels.flyaot", {.archs = {"gfx942", "gfx950"}});
+///
+/// Plan::load(file, problem, choose(problem, m)) finds them again.
+class ExportList {
+public:
+  using Progress = std::function<void(const ExportStep &)>;
+
+  /// Adds a problem, for about each of these numbers of rows.
+  template <Problem P> ExportList &add(const P &problem, std::vector<std::int64_t> rows) {
+    entries_.push_back({FamilyOf<P>::name, to_config(problem).str(),
+                        [problem](const Target &target) { return supported(problem, target); },
+                        [problem, rows = std::move(rows)](const std::string &path, AotConfig aot,
+                                                          const Target &target,
+                                                          const std::source_location &where) {
+                          std::vector<ConfigOf<P>> written;
+                          for (std::int64_t m : rows) {
+                            const ConfigOf<P> config = choose(problem, m, target);
+                            if (std::find(written.begin(), written.end(), config) != written.end())
+                              continue;
+                            export_aot(problem, config, path, aot, where);
+                            aot.append = true;
+                            written.push_back(config);
+                          }
+                          return written.size();
+                        }});
+    return *this;
+  }
+  /// Compiles the plans for each target of `aot.archs`, or for the current device's if there are none,
+  /// and writes them to the file, or adds them with `aot.append`. `progress` is called before each
+  /// problem and target. Returns the number of plans. Throws Error if it is 0, and what export_aot
+  /// throws.
+  std::size_t write(const std::string &path, const AotConfig &aot = {},
+                    const Progress &progress = {},
+                    std::source_location where = std::source_location::current()) const {
+    std::vector<std::string> archs = aot.archs;
+    if (archs.empty())
+      archs.push_back(Device::current(where).target().id());
+    AotConfig each = aot;
+    std::size_t done = 0, plans = 0;
+    for (const Entry &entry : entries_)
+      for (const std::string &arch : archs) {
+        const Target target = Target::parse(arch);
+        const Support support = entry.supported(target);
+        if (progress)
+          progress({entry.family, entry.problem, &target, done, entries_.size() * archs.size(),
+                    support});
+        ++done;
+        if (!support)
+          continue;
+        each.archs = {arch};
+        plans += entry.write(path, each, target, where);
+        each.append = true;
+      }
+    if (plans == 0)
+      throw Error("kernels::ExportList: " + path + " would have no plans; " +
+                  (entries_.empty() ? "the list is empty"
+                                    : "no target supports one of the list's problems"));
+    return plans;
+  }
+
+private:
+  struct Entry {
+    std::string_view family;
+    std::string problem;
+    std::function<Support(const Target &)> supported;
+    std::function<std::size_t(const std::string &, AotConfig, const Target &,
+                              const std::source_location &)>
+        write;
+  };
+  std::vector<Entry> entries_;
+};
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END
