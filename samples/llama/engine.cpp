@@ -16,6 +16,7 @@ enum Section { kTokens, kPositions, kPlaces, kLengths, kTables };
 fk::GgmlWeight weightOf(const Matrix &matrix, std::int64_t rows) {
   return {matrix.format, fk::GgmlLayout::planes, rows, matrix.columns};
 }
+// region: problems
 fk::RopeProblem ropeProblem(const Model &model) {
   return {.x = fx::f32,
           .y = fx::f16,
@@ -36,6 +37,7 @@ fk::NormProblem normProblem(const Model &model, bool residual) {
           .eps = model.eps,
           .residual = residual};
 }
+// endregion
 
 } // namespace
 
@@ -68,12 +70,15 @@ Engine::Product Engine::product(Plans &plans, std::span<const Matrix *const> mat
     rows += matrix->rows;
     raw.insert(raw.end(), matrix->data, matrix->data + matrix->bytes);
   }
+  // region: weights
   const fk::GgmlWeight weight = weightOf(*matrices[0], rows);
   const auto prepare = [&](const std::uint8_t *bytes) {
     prepared.resize(fk::weight_bytes(weight));
     fk::prepare_weight(weight, bytes, prepared.data());
     return upload<std::uint8_t>(prepared);
   };
+  // endregion
+  // region: product
   const fk::GgmlGemmProblem problem{.format = weight.format,
                                     .layout = weight.layout,
                                     .a = a,
@@ -87,6 +92,7 @@ Engine::Product Engine::product(Plans &plans, std::span<const Matrix *const> mat
           plans.make(problem, options_.prompt),
           plans.make(problem, options_.batch),
           column};
+  // endregion
 }
 
 Engine::Engine(const Model &model, Plans &plans, const EngineOptions &options)
@@ -171,6 +177,7 @@ Engine::Engine(const Model &model, Plans &plans, const EngineOptions &options)
   inputs_.resize(std::size_t(3 * rows_ + batch + batch * pagesOfSequence_));
   deviceInputs_.emplace(room<std::int32_t>({inputs_.size()}));
 
+  // region: graph
   // Warm-up: each kernel is loaded by a step of no sequence, and the step is captured.
   std::fill_n(input(kPlaces), rows_, -1);
   deviceInputs_->copy_from(inputs_);
@@ -179,6 +186,7 @@ Engine::Engine(const Model &model, Plans &plans, const EngineOptions &options)
   stream_.synchronize();
   step_.emplace(fx::Graph::capture(
       stream_, [&](const fx::Stream &) { forward(/*prompt=*/false, 0, batch, 0, 0); }));
+  // endregion
 }
 
 std::int32_t *Engine::input(int section, std::int64_t at) {
@@ -202,6 +210,7 @@ void Engine::multiply(const Product &product, bool prompt, const fx::TensorArg &
 void Engine::attend(const DeviceLayer &layer, bool prompt, int sequence, std::int64_t m) {
   const std::int64_t heads = model_.heads, head = model_.head;
   const auto workspace = workspace_ ? std::optional(workspace_->tensor()) : std::nullopt;
+  // region: attend
   if (prompt)
     (*attention_)(
         {.q = fx::tensor(q_->data(), {1, m, heads, head}),
@@ -221,6 +230,7 @@ void Engine::attend(const DeviceLayer &layer, bool prompt, int sequence, std::in
                 .workspace = decode_->config().splits > 1 ? workspace : std::nullopt,
                 .y = fx::tensor(attended_->data(), {m, heads, head})},
                stream_);
+  // endregion
 }
 
 void Engine::forward(bool prompt, int sequence, std::int64_t m, std::int64_t from,
@@ -257,6 +267,7 @@ void Engine::forward(bool prompt, int sequence, std::int64_t m, std::int64_t fro
     first = false;
   };
   for (std::int64_t i = 0; i < model_.layers; ++i) {
+    // region: layer
     const DeviceLayer &layer = layers_[std::size_t(i)];
     normalise(layer.attentionNorm, 0);
     for (const Product &part : layer.qkv)
@@ -278,6 +289,7 @@ void Engine::forward(bool prompt, int sequence, std::int64_t m, std::int64_t fro
     normalise(layer.mlpNorm, 0);
     multiply(layer.gateUp, prompt, rows(y_, width), rows(inner_, model_.inner));
     multiply(layer.down, prompt, rows(inner_, model_.inner), rows(delta_, width));
+    // endregion
     if (prompt && afterLayer)
       readLayer(i, m);
   }
@@ -298,6 +310,7 @@ void Engine::readLayer(std::int64_t layer, std::int64_t m) {
 
 //===-- Sequences -----------------------------------------------------------===//
 
+// region: grow
 void Engine::grow(Sequence &sequence, int tokens) {
   sequence.length += tokens;
   while (std::int64_t(sequence.pages.size()) * kPage < sequence.length) {
@@ -305,6 +318,7 @@ void Engine::grow(Sequence &sequence, int tokens) {
     freePages_.pop_back();
   }
 }
+// endregion
 
 int Engine::begin(std::span<const int> tokens) {
   int number = 0;
@@ -365,12 +379,14 @@ void Engine::step(std::span<const int> tokens) {
     *input(kLengths, i) = sequence.length;
     std::copy(sequence.pages.begin(), sequence.pages.end(), input(kTables, i * pagesOfSequence_));
   }
+  // region: step
   deviceInputs_->copy_from(inputs_);
   const auto start = std::chrono::steady_clock::now();
   step_->launch(stream_);
   hostSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   stream_.synchronize();
   hostLogits_ = logits_->to_host();
+  // endregion
 }
 
 std::span<const float> Engine::logits(int sequence) const {

@@ -19,6 +19,7 @@ const bool Plans::compiles = true;
 Plans::Plans(const std::string &file) : source_(new Source{file, {}}) {}
 Plans::~Plans() = default;
 
+// region: make
 template <fk::Problem P> fk::Plan<P> Plans::make(const P &problem, std::int64_t m) {
   const auto config = fk::choose(problem, m);
   const std::string name = std::string(fk::FamilyOf<P>::name) + fx::to_config(problem).str() +
@@ -28,6 +29,7 @@ template <fk::Problem P> fk::Plan<P> Plans::make(const P &problem, std::int64_t 
   ++count_;
   return fk::Plan<P>(problem, config); // from the cache, where it was compiled before
 }
+// endregion
 
 #define LLAMA_PLAN(P) template fk::Plan<fk::P> Plans::make(const fk::P &, std::int64_t);
 LLAMA_PLANS(LLAMA_PLAN)
