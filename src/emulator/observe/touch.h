@@ -1,6 +1,7 @@
 // Who touched a place, and when: what the race checks remember.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -73,8 +74,8 @@ struct History {
   }
 };
 
-/// The histories of a piece of memory: of its lines as long as accesses cover them wholly, else of a
-/// line's dwords, or of its bytes once somebody has touched a part of a dword.
+/// The histories of a piece of memory: of its lines as long as accesses cover them wholly, else of
+/// parts of a line, of 16 bytes or as many fewer as accesses have asked for.
 class Histories {
 public:
   static constexpr uint64_t kLine = 128; ///< bytes
@@ -92,33 +93,33 @@ public:
         visit(line.whole, start, kLine);
         continue;
       }
-      if (first % 4 || last % 4)
-        split(line, 1);
-      else if (line.parts.empty())
-        split(line, 4);
-      const unsigned shift = line.parts.size() == kLine ? 0 : 2;
-      for (uint64_t part = first >> shift; part << shift < last; ++part)
-        visit(line.parts[part], start + (part << shift), uint64_t(1) << shift);
+      // The largest parts that end where the access does. Of a dword, bytes are noted.
+      const auto ends = static_cast<unsigned>(std::countr_zero(first | last | 16));
+      split(line, ends < 2 ? 0 : ends);
+      for (uint64_t part = first >> line.shift; part << line.shift < last; ++part)
+        visit(line.parts[part], start + (part << line.shift), uint64_t(1) << line.shift);
     }
   }
 
 private:
+  static constexpr unsigned kLineShift = std::countr_zero(kLine);
   struct Line {
     History whole;
-    std::vector<History> parts; ///< empty as long as `whole` is that of each of them
+    std::vector<History> parts;  ///< empty as long as `whole` is that of each of them
+    unsigned shift = kLineShift; ///< the parts have 1 << shift bytes
   };
 
-  static void split(Line &line, uint64_t unit) {
-    const uint64_t before = line.parts.empty() ? kLine : kLine / line.parts.size();
-    if (before <= unit)
+  static void split(Line &line, unsigned shift) {
+    if (line.shift <= shift)
       return;
-    std::vector<History> parts(kLine / unit);
-    for (uint64_t at = 0; at < kLine; at += unit) {
-      const History &h = line.parts.empty() ? line.whole : line.parts[at / before];
-      const uint64_t inside = at % before;
-      parts[at / unit] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside)};
+    std::vector<History> parts(kLine >> shift);
+    for (uint64_t at = 0; at < kLine; at += uint64_t(1) << shift) {
+      const History &h = line.parts.empty() ? line.whole : line.parts[at >> line.shift];
+      const uint64_t inside = at & ((uint64_t(1) << line.shift) - 1);
+      parts[at >> shift] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside)};
     }
     line.parts = std::move(parts);
+    line.shift = shift;
   }
 
   std::vector<Line> lines_;

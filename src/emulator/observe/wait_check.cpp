@@ -207,15 +207,11 @@ void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
 
 void WaitCheck::forget(WaveState &state, size_t ended) {
   auto &operations = state.operations;
-  for (; !operations.empty() && !operations.front().open; operations.pop_front()) {
-    end(state, operations.front());
-    --ended;
-  }
-  if (ended) {
-    for (Operation &o : operations)
-      if (!o.open)
-        end(state, o);
-    std::erase_if(operations, [](const Operation &o) { return !o.open; });
+  for (; ended; --ended) { // the oldest, as a rule, which a deque forgets at little cost
+    const auto o = std::find_if(operations.begin(), operations.end(),
+                                [](const Operation &x) { return !x.open; });
+    end(state, *o);
+    operations.erase(o);
   }
   if (state.operations.empty())
     state.busy = {};
