@@ -6,6 +6,7 @@
 #include <flydsl/flydsl.h>
 
 #include <string>
+#include <vector>
 
 namespace fx = flydsl;
 using fx::_;
@@ -18,6 +19,14 @@ void expectOutput(const std::string &name, std::string text);
 
 /// A path for this process alone, in the system's directory for temporary files.
 std::string scratchPath(const std::string &name);
+
+/// Numbers of [-1, 1) in bf16.
+inline std::vector<fx::bfloat16_t> numbers(std::size_t count, unsigned seed) {
+  std::vector<fx::bfloat16_t> all(count);
+  for (std::size_t i = 0; i < count; ++i)
+    all[i] = fx::bfloat16_t(float((i * 2654435761u + seed * 40503u) % 65536) / 32768 - 1);
+  return all;
+}
 
 /// The message of the error of type E that `body` throws.
 template <class E, class Body> std::string messageOf(Body body) {

@@ -7,17 +7,7 @@
 
 namespace fk = flydsl::kernels;
 
-namespace {
-
-/// Numbers of [-1, 1) in bf16.
-std::vector<fx::bfloat16_t> numbers(std::size_t count, unsigned seed) {
-  std::vector<fx::bfloat16_t> all(count);
-  for (std::size_t i = 0; i < count; ++i)
-    all[i] = fx::bfloat16_t(float((i * 2654435761u + seed * 40503u) % 65536) / 32768 - 1);
-  return all;
-}
-
-} // namespace
+using example::numbers;
 
 TEST_CASE("a step of a decoder layer: heads are normed and rotated, and go into the cache") {
   // region: problem

@@ -12,6 +12,7 @@
 #include <flydsl/flydsl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -34,6 +35,7 @@ public:
         wave_(wavesM == 1 ? Int32(thread_idx().x / lanes) : Int32(thread_idx().x / lanes % waves_)),
         waveM_(wavesM == 1 ? Int32(0) : Int32(thread_idx().x / lanes / waves_)) {}
 
+  std::int64_t n() const { return n_; }
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
   /// Neighbours along N that a lane holds.
@@ -132,6 +134,22 @@ inline EpilogueStage addToColumns(const TileOfC &tile, const Int64 &address, DTy
 }
 inline EpilogueStage applyActivation(Activation activation) {
   return [activation](const Vector &values, int, int) { return activate(activation, values); };
+}
+
+/// Rounds to a type as random bits say: element (i, j) of C by word j % 4 of the draw with the offset
+/// i * ceil(n / 4) + j / 4.
+inline EpilogueStage roundStochastically(const TileOfC &tile, DType type, const Int64 &seed) {
+  return [tile, type, seed](const Vector &values, int i, int j) {
+    const std::int64_t across = (tile.n() + 3) / 4;
+    const auto rounded = [&](int quad) {
+      const Int64 offset = (tile.firstRow() + tile.row(i)).to(i64) * across +
+                           ((tile.firstColumn() + tile.column(j)) / 4 + quad).to(i64);
+      const std::array words = random::randint4x(seed, offset);
+      return random::round_stochastic(part(values, 4 * quad, 4),
+                                      Vector::of({words[0], words[1], words[2], words[3]}), type);
+    };
+    return tile.group() == 4 ? rounded(0) : joined(rounded(0), rounded(1));
+  };
 }
 
 /// The values in a type; none is converted that has it.

@@ -12,11 +12,15 @@ struct GpuSize {
   flydsl::Family family;
   int computeUnits;
   int xcds; ///< dies with an L2 cache of their own to which blocks are dealt
+  /// Rows of tiles in a group of a product's order, of which the blocks that a die runs at a time
+  /// read the fewest bytes: about sqrt(2 units of a die), because tiles are up to twice as wide as
+  /// high. Tests compute the bytes.
+  int group;
 };
 inline constexpr GpuSize kGpuSizes[] = {
-    {flydsl::Family::cdna2, 104, 1}, {flydsl::Family::cdna3, 304, 8},
-    {flydsl::Family::cdna4, 256, 8}, {flydsl::Family::rdna3, 96, 1},
-    {flydsl::Family::rdna4, 64, 1},
+    {flydsl::Family::cdna2, 104, 1, 16}, {flydsl::Family::cdna3, 304, 8, 8},
+    {flydsl::Family::cdna4, 256, 8, 8},  {flydsl::Family::rdna3, 96, 1, 16},
+    {flydsl::Family::rdna4, 64, 1, 8},
 };
 inline const GpuSize *gpuSize(const Target &target) {
   for (const GpuSize &size : kGpuSizes)

@@ -75,7 +75,8 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
 TileOrder orderOf(const GemmTile &tile, const Target &target) {
   if (tile.m < 64)
     return {};
-  return {.group = 4, .xcds = gpuSize(target)->xcds};
+  const GpuSize &size = *gpuSize(target);
+  return {.group = size.group, .xcds = size.xcds};
 }
 /// True for a tile that is not mostly past the end of C.
 bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
@@ -165,6 +166,9 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (problem.b_layout == OperandLayout::columns && problem.n % 8)
     return Support::no("n is " + text(problem.n) +
                        "; it is a multiple of 8 where b lies by columns");
+  if (problem.rounding == Rounding::stochastic && problem.c == f32)
+    return Support::no("c is of type f32, which is not rounded; stochastic rounding is for f16 and "
+                       "bf16");
   if (problem.gated && problem.b_layout != OperandLayout::prepared)
     return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
@@ -299,11 +303,12 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
                                          const Target &target) {
   std::vector<GemmConfig> all;
+  const GpuSize &size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows))
-      for (const TileOrder &order : {TileOrder{}, TileOrder{.group = 4},
-                                     TileOrder{.group = 4, .xcds = gpuSize(target)->xcds}})
+      for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
+                                     TileOrder{.group = size.group, .xcds = size.xcds}})
         all.push_back(configOf(problem, tile, order));
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
     for (int split : kSplits)
@@ -384,11 +389,12 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
         call.where, address(args.workspace), address(args.c), address(args.scale_a),
-        address(args.scale_b), address(args.bias), apartC, rows);
+        address(args.scale_b), address(args.bias), apartC, args.seed, rows);
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
                                address(args.b), address(args.c), address(args.scale_a),
-                               address(args.scale_b), address(args.bias), apartA, apartB, apartC, apartScales, rows);
+                               address(args.scale_b), address(args.bias), apartA, apartB, apartC,
+                               apartScales, args.seed, rows);
   }
 }
 

@@ -10,19 +10,19 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// a, b, c, scale_a, scale_b, bias; the distances of the rows of a, b and c, and of the rows and
-/// blocks of scale_a; m.
+/// blocks of scale_a; the seed; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::array<std::int64_t, 2>, std::int32_t>
+                            std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
     kGemm{"gemm"};
 /// The sums of parts of K: a, b, scale_a, scale_b, workspace; the distances of the rows of a and b, and
 /// of the rows and blocks of scale_a; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::array<std::int64_t, 2>, std::int32_t>
     kGemmParts{"gemm_parts"};
-/// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; m.
+/// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; the seed; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int32_t>
+                            std::int64_t, std::int64_t, std::int32_t>
     kGemmSum{"gemm_sum"};
 
 template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::a> {

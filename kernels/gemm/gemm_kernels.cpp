@@ -126,6 +126,7 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
 /// The addresses of operands of an epilogue; those that the problem does not have are 0.
 struct Factors {
   Int64 scaleA, scaleB, bias;
+  Int64 seed; ///< of stochastic rounding
 };
 /// What follows the sums of a half of B, but for the activation.
 std::vector<EpilogueStage> stagesOf(const GemmProblem &problem, const TileOfC &tile,
@@ -143,14 +144,17 @@ std::vector<EpilogueStage> stagesOf(const GemmProblem &problem, const TileOfC &t
 /// Finishes a tile of C, given the groups of each half of B.
 void finishTile(const GemmProblem &problem, const TileOfC &tile, const Factors &factors,
                 const std::function<GroupSums(int)> &ofHalf, const TileMemory &c) {
-  std::vector<EpilogueStage> stages = stagesOf(problem, tile, factors, 0);
+  std::vector<EpilogueStage> stages = stagesOf(problem, tile, factors, 0), last;
+  if (problem.rounding == Rounding::stochastic)
+    last.push_back(roundStochastically(tile, problem.c, factors.seed));
   if (problem.gated)
     return finish(tile,
                   gatedPairs(problem.activation, {ofHalf(0), stages},
                              {ofHalf(1), stagesOf(problem, tile, factors, 1)}),
-                  {}, c);
+                  last, c);
   if (problem.activation != Activation::none)
     stages.push_back(applyActivation(problem.activation));
+  stages.insert(stages.end(), last.begin(), last.end());
   finish(tile, ofHalf(0), stages, c);
 }
 TileMemory tileInC(const GemmProblem &problem, const Int64 &c, const Int64 &apartC,
@@ -173,13 +177,14 @@ TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64
 const Kernel gemmKernel{
     kGemm.name(), [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
                      Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
-                     Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+                     Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
       multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
                [&, &problem = problem, &config = config](const Sums &sums) {
                  finishTile(
-                     problem, tileOfC(problem, config, problem.n, place), {scaleA, scaleB, bias},
+                     problem, tileOfC(problem, config, problem.n, place),
+                     {scaleA, scaleB, bias, seed},
                      [&](int half) {
                        return groupsOf(*gemmForm(problem, config, target()), sums.of(half));
                      },
@@ -208,7 +213,7 @@ const Kernel gemmParts{
 
 const Kernel gemmSum{
     kGemmSum.name(), [](Int64 workspace, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
-                        Int64 apartC, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+                        Int64 apartC, Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const std::int64_t across = sumTilesAcross(problem);
       const Int32 row = block_idx().x / across * kSumTileM,
@@ -222,7 +227,7 @@ const Kernel gemmSum{
       const PartSums sums(parts, workspace, m);
       const TileOfC inParts = tileOver(problem.gated ? problem.n : parts.columns());
       finishTile(
-          problem, tileOver(problem.n), {scaleA, scaleB, bias},
+          problem, tileOver(problem.n), {scaleA, scaleB, bias, seed},
           [&, &problem = problem](int half) { return sums.total(inParts, half * problem.n); },
           tileInC(problem, c, apartC, row, column));
     }};

@@ -2,6 +2,8 @@
 #include "support/hot_loop.h"
 #include "support/product.h"
 
+#include "gemm/gemm_table.h"
+
 using namespace kernel_tests;
 
 TEST_CASE("the hot loop of a product has the instructions that it needs") {
@@ -63,6 +65,62 @@ TEST_CASE("the hot loop of a product has the instructions that it needs") {
     CHECK(loop.vector == 0);
     CHECK(loop.scalar <= 9); // two of them are the first halves of RDNA4's barriers
     CHECK(loop.by.count("v_mfma_scale_f32_16x16x128_f8f6f4") == 0);
+  }
+}
+
+TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instructions or fewer") {
+  // FlyDSL 0.4.2's preshuffle_gemm for the same tiles (bench/kernels/README.md) has as many matrix
+  // instructions, reads and writes of LDS, loads and barriers, by the formulas below, and 6 to 24
+  // other vector instructions.
+  struct Case {
+    const char *target;
+    fx::DType type;
+    int k; // of the instruction
+  };
+  for (const Case &c : std::initializer_list<Case>{{"gfx942", fx::f16, 16},
+                                                   {"gfx942", fx::f8E4M3FNUZ, 32},
+                                                   {"gfx950", fx::bf16, 32},
+                                                   {"gfx950", fx::f8E4M3FN, 128}})
+    for (const fk::impl::GemmTile &tile : fk::impl::kCdnaTiles) {
+      const int bytes = tile.bytesK;
+      const GemmConfig config{.tile_m = tile.m,
+                              .tile_n = tile.n,
+                              .tile_k = bytes / c.type.bytes(),
+                              .threads = tile.threads};
+      const GemmProblem problem{.a = c.type, .b = c.type, .c = fx::bf16, .n = 2048, .k = 4096};
+      const fx::Executable code =
+          fk::GemmPlan(problem, config, fx::Target::parse(c.target)).executables().at(0);
+      const HotLoop loop = hotLoop(code);
+      INFO(code.name() << " for " << c.target << "\n" << code.summary() << loop.str());
+      CHECK(code.spills() == 0);
+      CHECK(code.scratch_bytes() == 0);
+      const int waves = tile.threads / 64;
+      CHECK(loop.matrix == 2 * (config.tile_k / c.k) * (tile.m / 16) * (tile.n / 16 / waves));
+      CHECK(loop.ldsReads == 2 * tile.m * bytes / 1024);
+      CHECK(loop.ldsWrites == 2 * tile.m * bytes / 16 / tile.threads);
+      CHECK(loop.loads == 2 * (tile.m * bytes / 16 / tile.threads + tile.n / waves * bytes / 1024));
+      CHECK(loop.barriers == 2);
+      CHECK(loop.vector <= 6);
+    }
+}
+
+TEST_CASE("the hot loop of a product with tiles by LDS's own loads") {
+  // The tile of A takes no registers and no writes; nothing waits for loads that may be under way.
+  const GemmProblem problem{.a = fx::bf16, .b = fx::bf16, .c = fx::bf16, .n = 2048, .k = 4096};
+  for (int stages : {2, 4}) {
+    const GemmConfig config{
+        .tile_m = 128, .tile_n = 128, .tile_k = 64, .stages = stages, .dma = true};
+    const fx::Executable code =
+        fk::GemmPlan(problem, config, fx::Target::parse("gfx950")).executables().at(0);
+    const HotLoop loop = hotLoop(code);
+    INFO(code.summary() << loop.str());
+    CHECK(code.spills() == 0);
+    CHECK(loop.matrix == stages * 32);
+    CHECK(loop.ldsReads == stages * 16);
+    CHECK(loop.ldsWrites == 0);
+    CHECK(loop.loads == stages * (4 + 4));
+    CHECK(loop.barriers == stages);
+    CHECK(loop.vector == 0);
   }
 }
 
@@ -141,6 +199,10 @@ TEST_CASE("a product has a configuration for every problem that it supports") {
             continue;
           }
           problem.gated = n % 128 == 0 && n < 20000;
+          if (n % 8 == 0 && !problem.gated && type.bits() == 16) {
+            problem.a_layout = k % 3 ? OperandLayout::columns : OperandLayout::rows;
+            problem.b_layout = k % 5 ? OperandLayout::columns : OperandLayout::rows;
+          }
           if (type.bits() == 8 && type.is_float() && k != 1024)
             problem.scale_a = problem.scale_b = Scales::per_block;
           if (problem.scale_a == Scales::per_block && n == 257)
@@ -187,4 +249,22 @@ TEST_CASE("the tile of a product grows with the work") {
   CHECK(few(16, 32000, 4096) == std::array{64, 4, 1}); // 500 tiles of 64
   CHECK(few(4, 14336, 4096) == std::array{32, 4, 1});
   CHECK(fk::choose(GemmProblem{.n = 4096, .k = 4096}, 17, target).loop == fk::GemmLoop::ring);
+}
+
+TEST_CASE("a group of tiles is as high as the caches of a die want it") {
+  // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group. They
+  // read the group's rows and these columns. No other power of two reads fewer bytes by more than an
+  // eighth, for the largest tiles.
+  for (const fk::impl::GpuSize &size : fk::impl::kGpuSizes) {
+    const double units = double(size.computeUnits) / size.xcds;
+    for (auto [m, n] : {std::pair(128, 256), std::pair(64, 128)}) {
+      const auto bytes = [&](int group) { return group * m + units / group * n; };
+      for (int other : {1, 2, 4, 8, 16, 32})
+        CHECK(bytes(size.group) <= 1.125 * bytes(other));
+    }
+  }
+  const fx::Target target = fx::Target::parse("gfx942");
+  const fk::TileOrder large = fk::choose(GemmProblem{.n = 8192, .k = 4096}, 8192, target).order;
+  CHECK(large == fk::TileOrder{.group = 8, .xcds = 8});
+  CHECK(fk::choose(GemmProblem{.n = 4096, .k = 4096}, 32, target).order == fk::TileOrder{});
 }

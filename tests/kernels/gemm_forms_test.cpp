@@ -103,6 +103,38 @@ TEST_CASE("gated pairs", "[run]") {
   expectProduct(problem, 3);
 }
 
+TEST_CASE("products rounded stochastically have the bits that the host draws", "[run]") {
+  for (fx::DType type : {fx::f16, fx::bf16})
+    for (std::int64_t n : {64, 70}) {
+      GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = n, .k = 1024};
+      const std::int64_t m = 21, seed = 0x123456789abcdef;
+      Values values;
+      values.a = integers(m * problem.k, 5, -31, 31);
+      values.b = integers(problem.n * problem.k, 6, -31, 31);
+      const std::vector<double> exact = reference(problem, m, values).c; // sums of many digits
+      problem.c = type;
+      problem.rounding = fk::Rounding::stochastic;
+      std::vector<double> expected;
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const auto bits = fx::random::randint4x(
+              seed, std::int64_t(i * ((n + 3) / 4) + j / 4))[std::size_t(j % 4)];
+          const float value = float(exact[std::size_t(i * n + j)]);
+          expected.push_back(
+              type == fx::f16
+                  ? double(float(fx::random::round_stochastic<fx::half_t>(value, bits)))
+                  : double(float(fx::random::round_stochastic<fx::bfloat16_t>(value, bits))));
+        }
+      INFO(fx::to_config(problem).str());
+      CHECK(product(problem, small(problem), m, values, {}, seed) == expected);
+      GemmConfig split = small(problem);
+      split.split_k = 4;
+      CHECK(product(problem, split, m, values, {}, seed) == expected);
+      CHECK(product(problem, fewRows(problem, 32, 128, 4), m, values, {}, seed) == expected);
+      CHECK(product(problem, small(problem), m, values, {}, seed + 1) != expected);
+    }
+}
+
 TEST_CASE("products of few rows, whose operands stay out of shared memory", "[run]") {
   for (GemmProblem problem : typed()) {
     problem.n = 72;

@@ -49,6 +49,17 @@ TEST_CASE("products say what they do not support") {
         "n is 144; in gated pairs it is a multiple of 128, the rows of a scale");
   CHECK(why({.n = 72, .k = 64, .gated = true}) ==
         "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
+  using enum fk::OperandLayout;
+  CHECK(why({.a_layout = prepared, .n = 64, .k = 64}) ==
+        "a is never prepared; it lies by rows or by columns");
+  CHECK(why({.a = fx::i8, .b = fx::i8, .b_layout = columns, .n = 64, .k = 64}) ==
+        "b lies by columns and is of type i8; f16 and bf16 may do so");
+  CHECK(why({.b_layout = columns, .n = 100, .k = 64}) ==
+        "n is 100; it is a multiple of 8 where b lies by columns");
+  CHECK(why({.b_layout = rows, .n = 64, .k = 64, .gated = true}) ==
+        "gated pairs take prepared weights");
+  CHECK(why({.c = fx::f32, .n = 64, .k = 64, .rounding = fk::Rounding::stochastic}) ==
+        "c is of type f32, which is not rounded; stochastic rounding is for f16 and bf16");
   const auto blocksWhyNot = [&](const GemmConfig &config) {
     return fk::supported(blocks, config, target).why;
   };
@@ -108,6 +119,45 @@ TEST_CASE("products say what they do not support") {
               .waves_k = 8}) ==
       "tile 16x512x64 of 512 threads: the sums of the waves that share k take 229376 bytes of LDS, "
       "of which there are 65536");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_m = 3}) ==
+        "tile 32x64x64 of 256 threads: waves_m is 3; it divides the waves of a block, 4");
+  CHECK(
+      whyNot({.tile_m = 48, .tile_n = 64, .tile_k = 128, .waves_m = 2}) ==
+      "tile 48x64x128 of 256 threads: tile_m is a multiple of 16 for each row of waves, up to 256");
+  CHECK(whyNot({.tile_m = 16,
+                .tile_n = 64,
+                .tile_k = 64,
+                .loop = fk::GemmLoop::registers,
+                .waves_m = 2}) ==
+        "tile 16x64x64 of 256 threads: waves_m, stages and dma are of GemmLoop::ring");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .stages = 4}) ==
+        "tile 32x64x64 of 256 threads: stages is 2, or 4 with dma");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .dma = true}) ==
+        "tile 32x64x64 of 256 threads: dma: gfx942 has no loads of 16 bytes to LDS");
+  const auto layoutsWhyNot = [&](OperandLayout a, OperandLayout b, const GemmConfig &config,
+                                 const char *name = "gfx950") {
+    return fk::supported(GemmProblem{.a_layout = a, .b_layout = b, .n = 64, .k = 64}, config,
+                         fx::Target::parse(name))
+        .why;
+  };
+  CHECK(
+      layoutsWhyNot(columns, prepared, {.tile_m = 32, .tile_n = 64, .tile_k = 128, .dma = true}) ==
+      "tile 32x64x128 of 256 threads: dma takes operands that lie by rows");
+  CHECK(
+      layoutsWhyNot(rows, rows,
+                    {.tile_m = 16, .tile_n = 64, .tile_k = 64, .loop = fk::GemmLoop::registers}) ==
+      "tile 16x64x64 of 256 threads: GemmLoop::registers takes rows of a and prepared weights");
+  CHECK(layoutsWhyNot(columns, prepared, {.tile_m = 32, .tile_n = 64, .tile_k = 64}) ==
+        "tile 32x64x64 of 256 threads: an operand that lies by columns needs rows of 256 bytes, as "
+        "many as LDS has banks for");
+  CHECK(layoutsWhyNot(columns, prepared, {.tile_m = 96, .tile_n = 64, .tile_k = 64}, "gfx942") ==
+        "tile 96x64x64 of 256 threads: an operand that lies by columns is loaded by 1, 2, 4 or a "
+        "multiple of 8 times 16 bytes a thread, here 3");
+  CHECK(layoutsWhyNot(rows, rows,
+                      {.tile_m = 256, .tile_n = 256, .tile_k = 64, .threads = 512, .waves_m = 2},
+                      "gfx942") == "tile 256x256x64 of 512 threads: the tiles of a and b take "
+                                   "131072 bytes of LDS, of which there "
+                                   "are 65536");
   CHECK(fk::supported(GemmProblem{.n = 64, .k = 64, .gated = true},
                       {.tile_m = 32, .tile_n = 64, .tile_k = 64}, target)
             .why ==
@@ -210,4 +260,38 @@ TEST_CASE("products refuse scales of blocks that do not fit") {
          "less than 1 GiB");
   expect([&](auto &args) { args.scale_b = fx::tensor(data, fx::f32, {3, 1}); },
          "gemm: scale_b has the shape (3, 1); (1, 3) is expected");
+}
+
+TEST_CASE("products refuse operands that lie otherwise than the problem says") {
+  const GemmProblem problem{
+      .a_layout = OperandLayout::columns, .b_layout = OperandLayout::columns, .n = 64, .k = 72};
+  const fk::GemmPlan plan(problem, {.tile_m = 32, .tile_n = 64, .tile_k = 64});
+  const Operand a = Operand::input(fx::f16, 72, 16, std::vector<double>(72 * 16)),
+                b = Operand::input(fx::f16, 72, 64, std::vector<double>(72 * 64)),
+                c = Operand::output(fx::f16, 16, 64);
+  void *dataA = a.tensor().data(), *dataB = b.tensor().data();
+  const fk::GemmArgs good{.a = fx::tensor(dataA, fx::f16, {16, 72}, {1, 16}),
+                          .b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 64}),
+                          .c = c.tensor()};
+  const auto expect = [&](const auto &change, const char *part) {
+    fk::GemmArgs args = good;
+    change(args);
+    const std::string text = messageOf([&] { plan(args); });
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  CHECK(messageOf([&] { plan(good); }) == "no error");
+  expect([&](auto &args) { args.a = fx::tensor(dataA, fx::f16, {16, 72}, {72, 1}); },
+         "gemm: the transpose of a has ");
+  expect([&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 68}); },
+         "gemm: the transpose of b has rows 68 elements apart, which is no multiple of 8");
+  expect([&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {72, 64}, {1, 72}); },
+         "gemm: the transpose of b has the shape (64, 72); (72, 64) is expected");
+  expect(
+      [&](auto &args) {
+        args.a = fx::tensor(dataA, fx::f16, {12, 72}, {1, 16});
+        args.c = fx::tensor(c.tensor().data(), fx::f16, {12, 64});
+      },
+      "gemm: a has 12 rows; by columns it has a multiple of 8, because 16 bytes are loaded at a "
+      "time");
 }

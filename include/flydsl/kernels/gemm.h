@@ -27,6 +27,15 @@ enum class OperandLayout : std::uint8_t {
   columns,  ///< column after column, each contiguous: the matrix (k, m) or (k, n) row after row
 };
 
+/// How c is rounded to its type.
+enum class Rounding : std::uint8_t {
+  nearest,
+  /// Up or down as random bits say, so that the mean over many seeds is exact; see
+  /// random::round_stochastic. The bits of c[i, j] are word j % 4 of
+  /// random::randint4x(seed, i * ceil(n / 4) + j / 4), whatever the configuration.
+  stochastic,
+};
+
 /// c[i, j] = act(scale_a[i] * scale_b[j] * sum_k a[i, k] * b[j, k] + bias[j]), summed in f32, or
 /// exactly in i32 if a and b are i8. The weights b are prepared, see WeightProblem, or as they are.
 ///
@@ -47,6 +56,7 @@ struct FLYDSL_API GemmProblem {
   bool bias = false; ///< a vector of elements of type c, one for each row of b, is added
   Activation activation = Activation::none;
   bool gated = false; ///< n is a multiple of 16; of 128 with scales of blocks
+  Rounding rounding = Rounding::nearest; ///< stochastic: c is f16 or bf16
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
   /// The weights b, if they are prepared.
@@ -92,6 +102,7 @@ struct FLYDSL_API GemmArgs {
   /// with contiguous rows; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   std::optional<TensorArg> bias = {}; ///< (n)
+  std::int64_t seed = 0; ///< of Rounding::stochastic
   /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0.
   std::optional<TensorArg> workspace = {};
 };

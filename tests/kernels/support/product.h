@@ -222,7 +222,8 @@ private:
 
 /// Runs a problem and gives c.
 inline std::vector<double> product(const GemmProblem &problem, const GemmConfig &config,
-                                   std::int64_t m, const Values &values, Gaps gaps = {}) {
+                                   std::int64_t m, const Values &values, Gaps gaps = {},
+                                   std::int64_t seed = 0) {
   const auto weights = [&]() -> LaidOperand {
     if (problem.b_layout != OperandLayout::prepared)
       return LaidOperand::of(problem.b, problem.b_layout, problem.n, problem.k, values.b, gaps.b);
@@ -233,7 +234,7 @@ inline std::vector<double> product(const GemmProblem &problem, const GemmConfig 
                                         gaps.a),
                     b = weights();
   const Operand c = Operand::output(problem.c, m, problem.n, gaps.c);
-  fk::GemmArgs args{.a = a.argument, .b = b.argument, .c = c.tensor()};
+  fk::GemmArgs args{.a = a.argument, .b = b.argument, .c = c.tensor(), .seed = seed};
   std::vector<ScalesOperand> scales;
   const auto scale = [&](Scales kind, std::int64_t rows, const std::vector<double> &data,
                          bool turned) -> std::optional<fx::TensorArg> {
