@@ -1,9 +1,10 @@
 // Examples of docs/kernels.md.
 #include "example.h"
 
-#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/export.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/softmax.h>
 
 #include <cmath>
 #include <filesystem>
@@ -76,6 +77,25 @@ TEST_CASE("plans ahead of time") {
   const auto plan = fk::NormPlan::load(fx::load_aot(path), problem, config);
   // endregion
   CHECK(plan.problem() == problem);
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".lock");
+}
+
+TEST_CASE("a list of plans ahead of time") {
+  const std::string path = example::scratchPath("model.flyaot");
+  std::string shown;
+  // region: list
+  fk::ExportList list;
+  list.add(fk::NormProblem{.n = 256}, {1, 64, 4096}) // for about so many rows
+      .add(fk::SoftmaxProblem{.n = 256}, {64});
+  const std::size_t plans = list.write(
+      path, {.archs = {"gfx942", "gfx1201"}}, [&](const fk::ExportStep &step) {
+        shown += std::to_string(step.done) + " of " + std::to_string(step.total) + ": " +
+                 std::string(step.family) + " for " + step.target->name() + "\n";
+      });
+  // endregion
+  CHECK(plans == 4); // the norm's configuration is one for all these numbers
+  CHECK(shown.find("3 of 4: softmax for gfx1201\n") != std::string::npos);
   std::filesystem::remove(path);
   std::filesystem::remove(path + ".lock");
 }

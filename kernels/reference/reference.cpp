@@ -4,6 +4,7 @@
 
 #include "blocks/quant_rules.h"
 #include "host/values.h"
+#include "reference/activation.h"
 #include "reference/heads.h"
 
 #include <algorithm>
@@ -372,19 +373,6 @@ std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, std::int
   return std::size_t((((n / 16 * across + at / 64) * 4 + at % 64 / 16) * 16 + n % 16) *
                          (16 / bytes) +
                      at % 16 / bytes);
-}
-double activated(Activation activation, double x) {
-  switch (activation) {
-  case Activation::none:
-    return x;
-  case Activation::relu:
-    return std::max(x, 0.0);
-  case Activation::silu:
-    return x / (1 + std::exp(-x));
-  case Activation::gelu_tanh:
-    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-  }
-  throw Error("an activation that is none");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Products against a reference in double precision.
 #pragma once
 
+#include "reference/activation.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/gemm.h>
@@ -8,6 +9,7 @@
 namespace kernel_tests {
 
 using fk::Activation, fk::GemmConfig, fk::GemmProblem, fk::Scales;
+using fk::reference::activated;
 
 inline fx::Target here() { return fx::Device::current().target(); }
 /// The 8-bit float of the target's instructions; none on gfx90a.
@@ -15,20 +17,6 @@ inline fx::DType float8() {
   return here().has(fx::feature::ocp_fp8)    ? fx::f8E4M3FN
          : here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ
                                              : fx::DType();
-}
-
-inline double activated(Activation activation, double x) {
-  switch (activation) {
-  case Activation::none:
-    return x;
-  case Activation::relu:
-    return std::max(x, 0.0);
-  case Activation::silu:
-    return x / (1 + std::exp(-x));
-  case Activation::gelu_tanh:
-    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-  }
-  throw fx::Error("an activation of no kind");
 }
 
 /// Rows and elements of K of B that share a scale.

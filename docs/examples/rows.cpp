@@ -1,0 +1,148 @@
+// Examples of the pages docs/kernels/{softmax,norm,norm-backward,quantise,moe}.md.
+#include "example.h"
+
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/softmax_backward.h>
+#include <flydsl/kernels/topk_gating.h>
+
+#include <cmath>
+
+namespace fk = flydsl::kernels;
+
+namespace {
+constexpr std::int64_t m = 3, n = 64;
+}
+
+TEST_CASE("softmax and its gradient") {
+  auto x = fx::DeviceArray<float>::random({m, n}, /*seed=*/1),
+       dy = fx::DeviceArray<float>::random({m, n}, 2);
+  fx::DeviceArray<float> y({m, n}), dx({m, n});
+  const fx::Stream stream;
+  // region: softmax
+  const fk::SoftmaxProblem forward{.x = fx::f32, .y = fx::f32, .n = 64};
+  const fk::SoftmaxBackwardProblem backward{.y = fx::f32, .dy = fx::f32, .dx = fx::f32, .n = 64};
+  const fk::SoftmaxPlan softmax(forward, fk::choose(forward, m));
+  const fk::SoftmaxBackwardPlan gradient(backward, fk::choose(backward, m));
+
+  softmax({.x = x, .y = y}, stream);
+  gradient({.y = y, .dy = dy, .dx = dx}, stream);
+  // endregion
+  stream.synchronize();
+  double sum = 0, change = 0;
+  const auto probabilities = y.to_host(), changes = dx.to_host();
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += double(probabilities[i]);
+    change += double(changes[i]);
+  }
+  CHECK(std::fabs(sum - 1) < 1e-6);
+  CHECK(std::fabs(change) < 1e-6); // the sum of a softmax does not change
+}
+
+TEST_CASE("a norm that quantises, and a layer norm with its gradient") {
+  fx::DeviceArray<fx::half_t> x({m, n}), residual({m, n}), weight({n}), bias({n}), y({m, n}),
+      dweight({n}), dbias({n});
+  fx::DeviceArray<std::int8_t> q({m, n});
+  fx::DeviceArray<float> scale({m}), rstd({m}), mean({m});
+  std::vector<fx::half_t> numbers;
+  for (int i = 0; i < m * n; ++i)
+    numbers.push_back(fx::half_t(float(i % 7 - 3)));
+  x.copy_from(numbers);
+  residual.fill(fx::half_t(0.5f));
+  weight.fill(fx::half_t(2));
+  bias.fill(fx::half_t(1));
+  const fx::Stream stream;
+  // region: norm
+  // RMS norm of x + residual into i8, with a scale for each row.
+  const fk::NormProblem quantising{
+      .y = fx::i8, .n = 64, .residual = true, .quantise = fk::Quantisation::row};
+  const fk::NormPlan norm(quantising, fk::choose(quantising, m));
+  norm({.x = x,
+        .weight = weight,
+        .residual = residual,
+        .y = q,
+        .residual_out = residual,
+        .scale = scale},
+       stream);
+  // endregion
+  stream.synchronize();
+  CHECK(float(residual.to_host()[0]) == -2.5f); // -3 + 0.5
+  int largest = 0;
+  for (int i = 0; i < n; ++i)
+    largest = std::max(largest, std::abs(int(q.to_host()[std::size_t(i)])));
+  CHECK(largest == 127);
+
+  // region: backward
+  const fk::NormProblem forward{
+      .kind = fk::NormKind::layer, .n = 64, .bias = true, .statistics = true};
+  const fk::NormBackwardProblem backward{.kind = fk::NormKind::layer, .n = 64, .bias = true};
+  const auto config = fk::choose(backward, m);
+  const fk::NormPlan layerNorm(forward, fk::choose(forward, m));
+  const fk::NormBackwardPlan gradient(backward, config);
+  fx::DeviceArray<std::uint8_t> workspace({fk::workspace_bytes(backward, config, m)});
+
+  layerNorm({.x = x, .weight = weight, .bias = bias, .y = y, .rstd = rstd, .mean = mean}, stream);
+  fx::DeviceArray<fx::half_t> &dy = residual, &dx = y; // dx may take the place of any of them
+  gradient({.x = x,
+            .weight = weight,
+            .dy = dy,
+            .rstd = rstd,
+            .mean = mean,
+            .dx = dx,
+            .dweight = dweight,
+            .dbias = dbias,
+            .workspace = workspace},
+           stream);
+  // endregion
+  stream.synchronize();
+  double sum = 0;
+  for (int row = 0; row < m; ++row)
+    sum += double(float(residual.to_host()[std::size_t(row * n)]));
+  CHECK(std::fabs(double(float(dbias.to_host()[0])) - sum) < 1e-2);
+}
+
+TEST_CASE("blocks of the microscaling formats") {
+  fx::DeviceArray<fx::half_t> x({m, n});
+  fx::DeviceArray<std::uint8_t> q({m, n}), scale({m, n / 32});
+  x.fill(fx::half_t(3));
+  const fx::Stream stream;
+  // region: quantise
+  const fk::QuantiseProblem problem{.q = fx::f8E4M3FN, .n = 64, .scale = fk::ScaleOf::block};
+  const fk::QuantisePlan quantise(problem, fk::choose(problem, m));
+  quantise({.x = x,
+            .q = fx::tensor(static_cast<void *>(q.data()), fx::f8E4M3FN, {m, n}),
+            .scale = fx::tensor(static_cast<void *>(scale.data()), fx::f8E8M0FNU, {m, n / 32})},
+           stream);
+  // endregion
+  stream.synchronize();
+  // 3 = 1.5 * 2^1, and 448, the largest number, is 1.75 * 2^8: the scale is 2^(1 - 8).
+  CHECK(scale.to_host()[0] == 127 + 1 - 8);
+  CHECK(q.to_host()[0] == 0x7c); // 3 * 2^7 = 384 = 1.5 * 2^8
+}
+
+TEST_CASE("the experts of a token, and the sum of their results") {
+  constexpr int experts = 8, topk = 2;
+  auto logits = fx::DeviceArray<float>::random({m, experts}, 3);
+  fx::DeviceArray<float> weights({m, topk});
+  fx::DeviceArray<int> ids({m, topk});
+  fx::DeviceArray<fx::half_t> results({m, topk, n}), y({m, n});
+  results.fill(fx::half_t(2));
+  const fx::Stream stream;
+  // region: moe
+  const fk::TopkGatingProblem gating{.experts = 8, .topk = 2, .renormalise = true};
+  const fk::MoeReduceProblem reduction{.n = 64, .topk = 2, .weights = true};
+  const fk::TopkGatingPlan choose(gating, fk::choose(gating, m));
+  const fk::MoeReducePlan reduce(reduction, fk::choose(reduction, m));
+
+  choose({.logits = logits, .weights = weights, .ids = ids}, stream);
+  // ... the experts' products, into results (m, topk, n) ...
+  reduce({.x = results, .weights = weights, .y = y}, stream);
+  // endregion
+  stream.synchronize();
+  CHECK(std::fabs(float(y.to_host()[0]) - 2) < 2e-3f); // the weights of a token sum up to 1
+  CHECK(ids.to_host()[0] != ids.to_host()[1]);
+}
