@@ -375,6 +375,20 @@ std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, std::int
                      at % 16 / bytes);
 }
 
+/// Where element (row, k) of one of `rows` rows of an operand lies.
+std::size_t operandPlace(OperandLayout layout, const WeightProblem &prepared, std::int64_t rows,
+                         std::int64_t row, std::int64_t k) {
+  switch (layout) {
+  case OperandLayout::prepared:
+    return preparedPlace(prepared, row, k);
+  case OperandLayout::rows:
+    return std::size_t(row * prepared.k + k);
+  case OperandLayout::columns:
+    return std::size_t(k * rows + row);
+  }
+  throw Error("a layout of no kind");
+}
+
 } // namespace
 
 Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_t,
@@ -398,11 +412,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
     double value, error;
   };
   const auto sumOf = [&](std::int64_t row, std::int64_t column) {
-    const Row a = rowOf(inputs, "a", row, k);
+    const Row a = inputs.at("a"), b = inputs.at("b");
     double value = 0, magnitude = 0;
     for (std::int64_t i = 0; i < k; ++i) {
-      double product = a[static_cast<std::size_t>(i)] *
-                       inputs.at("b")[preparedPlace(problem.weight(), column, i)];
+      double product =
+          a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] *
+          b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), column, i)];
       if (blocks)
         product *=
             rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *
