@@ -34,6 +34,18 @@ static inline int zero(void) {
   return x;
 }
 
+// Words of all workgroups: their sum, and reading them so that the caches of the device have them.
+static inline int sum_of(GLOBAL int *words, int groups) {
+  int sum = 0;
+  for (int i = 0; i < groups; ++i)
+    sum += words[i * kLine];
+  return sum;
+}
+static inline void look_at(GLOBAL int *words, int groups) {
+  for (int i = 0; i < groups; ++i)
+    __asm__ volatile("" ::"v"(words[i * kLine]));
+}
+
 // Workgroup 0 reads the data, waits for the flag and reads the data again, which is out[0];
 // workgroup 1 writes the data and sets the flag.
 KERNEL message(GLOBAL int *flag, GLOBAL int *data, GLOBAL int *out, int fences) {
@@ -58,8 +70,7 @@ KERNEL split(GLOBAL int *arrived, GLOBAL int *parts, GLOBAL int *out, int fences
   if (id())
     return;
   parts += zero();
-  for (int i = 0; i < groups; ++i)
-    __asm__ volatile("" ::"v"(parts[i * kLine]));
+  look_at(parts, groups);
   add(arrived + kLine);
   await(arrived + kLine, groups);
   parts[group() * kLine] = group() + 1;
@@ -67,10 +78,7 @@ KERNEL split(GLOBAL int *arrived, GLOBAL int *parts, GLOBAL int *out, int fences
   if (add(arrived) != groups - 1)
     return;
   ACQUIRE();
-  int sum = 0;
-  for (int i = 0; i < groups; ++i)
-    sum += parts[i * kLine];
-  out[0] = sum;
+  out[0] = sum_of(parts, groups);
 }
 
 // All workgroups write a word and read all words, three times, with barriers of the grid between.
@@ -83,8 +91,7 @@ KERNEL phases(GLOBAL int *arrived, GLOBAL int *words, GLOBAL int *out, int fence
     if (turn % 2)
       words[group() * kLine] = turn * (group() + 1);
     else
-      for (int i = 0; i < groups; ++i)
-        sum += words[i * kLine];
+      sum += sum_of(words, groups);
     RELEASE();
     add(arrived);
     await(arrived, groups * turn);
@@ -146,8 +153,7 @@ KERNEL all_reduce_parts(GLOBAL int *own, GLOBAL int *other, GLOBAL int *own_flag
   own += zero();
   other += zero();
   parts += zero();
-  for (int i = 0; i < groups; ++i)
-    __asm__ volatile("" ::"v"(parts[i * kLine]));
+  look_at(parts, groups);
   if (group() == 0) {
     __asm__ volatile("" ::"v"(other[0]));
     tell(own_flag, 1);
@@ -160,10 +166,7 @@ KERNEL all_reduce_parts(GLOBAL int *own, GLOBAL int *other, GLOBAL int *own_flag
   if (add(arrived) != groups - 1)
     return;
   ACQUIRE();
-  int sum = 0;
-  for (int i = 0; i < groups; ++i)
-    sum += parts[i * kLine];
-  own[0] = sum;
+  own[0] = sum_of(parts, groups);
   SYSTEM_FENCE((fences >> 2), 1, __ATOMIC_RELEASE);
   tell(own_flag, 2);
   hear(other_flag, 2);
