@@ -40,6 +40,8 @@ constexpr AttentionTile kRdnaTiles[] = {
     {64, 32, 128},
     {32, 32, 64},
 };
+/// For heads whose queries do not stay in registers: many threads, which move little each.
+constexpr AttentionTile kLargeHeads = {128, 32, 256};
 std::span<const AttentionTile> tiles(const Target &target) {
   if (target.has(Feature::mfma))
     return kCdnaTiles;
@@ -129,7 +131,7 @@ public:
   AttentionNumbers numbers{};
 
 private:
-  static constexpr const char *kPieces = "16 bytes are moved at a time";
+  static constexpr const char *kPieces = "8 elements are moved at a time";
 
   void queries() {
     const int rank = problem_.varlen ? 3 : 4;
@@ -155,23 +157,25 @@ private:
     if (numbers[kAttentionTokens] >= kMostTokens)
       arguments_.fail(is("queries of all sequences", numbers[kAttentionTokens]) +
                       "; there are less than " + std::to_string(kMostTokens));
-    heads(args_.q, "q", problem_.q_heads, problem_.head, tokensOf(shape), kAttentionQ);
-    heads(args_.o, "o", problem_.q_heads, headV(problem_), tokensOf(shape), kAttentionO);
+    const int count = problem_.q_heads;
+    heads(args_.q, "q", problem_.q, count, problem_.head, tokensOf(shape), kAttentionQ);
+    heads(args_.o, "o", problem_.y, count, headV(problem_), tokensOf(shape), kAttentionO);
+    descale(args_.q_descale, "q_descale", problem_.q, kAttentionQDescale);
   }
   /// The modes before the heads.
   Extents tokensOf(const TensorArg::Dims &shape) const {
     return problem_.varlen ? Extents{shape[0]} : Extents{shape[0], shape[1]};
   }
   /// Checks a tensor of heads.
-  void heads(const TensorArg &tensor, const char *name, int count, int elements,
+  void heads(const TensorArg &tensor, const char *name, DType type, int count, int elements,
              const Extents &tokens, AttentionNumber at) {
+    const Expected expected{name, type, 8, kPieces};
     const TensorArg::Dims before = tokens;
     if (problem_.varlen) {
-      arguments_.tensor(tensor, {name, problem_.x, 8, kPieces}, {before[0], count, elements}, 2);
+      arguments_.tensor(tensor, expected, {before[0], count, elements}, 2);
       put(at, tensor, {-1, 0, 1});
     } else {
-      arguments_.tensor(tensor, {name, problem_.x, 8, kPieces},
-                        {before[0], before[1], count, elements}, 3);
+      arguments_.tensor(tensor, expected, {before[0], before[1], count, elements}, 3);
       put(at, tensor, {0, 1, 2});
     }
   }
@@ -193,6 +197,8 @@ private:
         arguments_.fail("block_table has room for " + std::to_string(blocks * problem_.page) +
                         " keys of a sequence; there are less than " + std::to_string(kMostTokens));
     }
+    descale(args_.k_descale, "k_descale", problem_.kv, kAttentionKDescale);
+    descale(args_.v_descale, "v_descale", problem_.kv, kAttentionVDescale);
     if (cache)
       return caches();
     const int rank = problem_.varlen ? 3 : 4;
@@ -209,15 +215,22 @@ private:
                       std::to_string(batch));
     numbers[kAttentionKeys] = keys;
     const Extents tokens = tokensOf(shape);
-    heads(args_.k, "k", problem_.kv_heads, problem_.head, tokens, kAttentionK);
-    heads(args_.v, "v", problem_.kv_heads, headV(problem_), tokens, kAttentionV);
+    const int count = problem_.kv_heads;
+    heads(args_.k, "k", problem_.kv, count, problem_.head, tokens, kAttentionK);
+    heads(args_.v, "v", problem_.kv, count, headV(problem_), tokens, kAttentionV);
     near("k", kAttentionK);
     near("v", kAttentionV);
+  }
+  /// Checks the factor of an operand, which there is if the operand has 8 bits.
+  void descale(const std::optional<TensorArg> &tensor, const char *name, DType type,
+               AttentionNumber at) {
+    arguments_.vectorIf(isFloat8(type), tensor, {name, f32, 1}, 1);
+    numbers[at] = address(tensor);
   }
   /// Requires that the tokens of a tile are near enough for offsets of 32 bits.
   void near(const char *name, AttentionNumber at) const {
     const std::int64_t apart = numbers[at + 2];
-    if (apart < 0 || apart * config_.tile_k * problem_.x.bytes() >= kMostTileBytes)
+    if (apart < 0 || apart * config_.tile_k * problem_.kv.bytes() >= kMostTileBytes)
       arguments_.fail(std::string(name) + " has tokens " + std::to_string(apart) +
                       " elements apart; the " + std::to_string(config_.tile_k) +
                       " of a tile span less than 2 GiB, in rising order");
@@ -228,7 +241,7 @@ private:
     const std::int64_t x = problem_.pack, y = valuesPack(problem_);
     const auto cache = [&](const TensorArg &tensor, const char *name, std::int64_t elements,
                            const Extents &packed, AttentionNumber at) {
-      const Expected expected{name, problem_.x, 8, kPieces};
+      const Expected expected{name, problem_.kv, 8, kPieces};
       if (problem_.cache == KvCache::pages) {
         arguments_.tensor(tensor, expected, {blocks, page, kv, elements}, 3);
         put(at, tensor, {0, 1, 2});
@@ -328,10 +341,18 @@ private:
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("attention has no configurations for this target");
-  if (problem.x != f16 && problem.x != bf16)
-    return Support::no("x is of type " + std::string(problem.x.name()) +
+  if (problem.y != f16 && problem.y != bf16)
+    return Support::no("y is of type " + std::string(problem.y.name()) +
                        "; f16 and bf16 are supported");
-  return firstRefusal({headsSupported(problem), scoresSupported(problem), cacheSupported(problem)});
+  const auto operand = [&](const char *name, DType type) {
+    if (type == problem.y || isFloat8(type))
+      return Support{};
+    return Support::no(std::string(name) + " is of type " + std::string(type.name()) +
+                       "; y, which is " + std::string(problem.y.name()) +
+                       ", and floats of 8 bits are supported");
+  };
+  return firstRefusal({operand("q", problem.q), operand("kv", problem.kv), headsSupported(problem),
+                       scoresSupported(problem), cacheSupported(problem)});
 }
 
 Support Attention::supported(const AttentionProblem &problem, const AttentionConfig &config,
@@ -354,7 +375,8 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
     return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
               " bytes of LDS, of which there are " +
               std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
-  if (const int most = registersOfLane(target, shape.waves()); shape.fewestRegisters() > most)
+  const int most = std::min(registersOfLane(target, shape.waves()), AttentionShape::kRegisters);
+  if (shape.fewestRegisters() > most)
     return no("the sums take " + std::to_string(shape.fewestRegisters()) +
               " registers of a lane, of which there are " + std::to_string(most));
   if (config.splits < 1 || config.splits > kMostParts)
@@ -364,20 +386,19 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
 
 AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t m,
                                   const Target &target) {
-  std::optional<AttentionConfig> chosen;
+  AttentionConfig chosen = configOf(problem, kLargeHeads, target);
   for (const AttentionTile &tile : tiles(target)) {
     const AttentionConfig config = configOf(problem, tile, target);
-    if (!supported(problem, config, target))
+    if (!supported(problem, config, target) ||
+        !AttentionShape::of(problem, config, target)->keepsQueries())
       continue;
-    const AttentionShape shape = *AttentionShape::of(problem, config, target);
-    const bool fits = shape.keepsQueries(registersOfLane(target, shape.waves()));
-    // Smaller tiles where registers would not hold the queries, or compute units would be idle.
-    const std::int64_t blocks = (m + tile.q - 1) / tile.q * problem.q_heads;
     chosen = config;
-    if (fits && blocks >= gpuSize(target)->computeUnits)
+    // Smaller tiles where compute units would be idle.
+    const std::int64_t blocks = (m + tile.q - 1) / tile.q * problem.q_heads;
+    if (blocks >= gpuSize(target)->computeUnits)
       break;
   }
-  return *chosen;
+  return chosen;
 }
 
 std::vector<AttentionConfig> Attention::candidates(const AttentionProblem &problem, std::int64_t,
@@ -425,8 +446,8 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   };
   const auto keys = [&](const char *name, std::int64_t elements, const Extents &inPacks) {
     if (!cache)
-      return sampler(name, problem.x, ofTokens(kv, elements), Role::input);
-    return sampler(name, problem.x, packed ? inPacks : Extents{blocks, page, kv, elements},
+      return sampler(name, problem.kv, ofTokens(kv, elements), Role::input);
+    return sampler(name, problem.kv, packed ? inPacks : Extents{blocks, page, kv, elements},
                    Role::input);
   };
   const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape,
@@ -434,10 +455,13 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
     return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const std::size_t workspace = workspaceBytes(problem, config, m);
-  return {.q = sampler("q", problem.x, ofTokens(heads, head), Role::input),
+  return {.q = sampler("q", problem.q, ofTokens(heads, head), Role::input),
           .k = keys("k", head, {blocks, kv, head / x, page, x}),
           .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
-          .o = sampler("o", problem.x, ofTokens(heads, head_v), Role::output),
+          .o = sampler("o", problem.y, ofTokens(heads, head_v), Role::output),
+          .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}),
+          .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}),
+          .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}),
           .cu_seqlens_q = maybe(problem.varlen, "cu_seqlens_q", i32, {2}, Role::index),
           .cu_seqlens_kv = maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::index),
           .max_seqlen_q = m,

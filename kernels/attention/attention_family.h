@@ -27,6 +27,9 @@ enum AttentionNumber : std::size_t {
   kAttentionTable,                       ///< the address, and the distance of rows
   kAttentionSlopes = kAttentionTable + 2,
   kAttentionSink,
+  kAttentionQDescale,
+  kAttentionKDescale,
+  kAttentionVDescale,
   kAttentionWorkspace,
   kAttentionQueries, ///< of a sequence; varlen: the largest number
   kAttentionKeys,    ///< of a sequence, where all have the same

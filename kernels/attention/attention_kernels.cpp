@@ -4,7 +4,7 @@
 #include "attention/kv_tile.h"
 #include "blocks/attention_products.h"
 #include "blocks/combine.h"
-#include "blocks/gpu_size.h"
+
 #include "blocks/groups.h"
 #include "blocks/tile_order.h"
 #include "frame/compile.h"
@@ -66,12 +66,12 @@ public:
                 const Numbers &numbers, const BlockPlace &place)
       : problem_(problem), config_(config), numbers_(numbers), place_(place) {}
 
-  /// The address of a query's head in q or o.
-  Numeric row(AttentionNumber at, const Int32 &query) const {
+  /// The address of a query's head in q or o, whose type is given.
+  Numeric row(AttentionNumber at, DType type, const Int32 &query) const {
     return numbers_[at] +
            (place_.sequence.to(i64) * numbers_[at + 1] + token(query) * numbers_[at + 2] +
             place_.head.to(i64) * numbers_[at + 3]) *
-               problem_.x.bytes();
+               type.bytes();
   }
   /// Writes what was found of a row.
   void storeLse(const Int32 &query, const Numeric &base2) const {
@@ -87,6 +87,18 @@ public:
     if (!problem_.sink)
       return std::nullopt;
     return Numeric(ofHead(kAttentionSink) * static_cast<float>(kLog2E));
+  }
+  /// The factor of an operand, if it has one.
+  std::optional<Numeric> descale(AttentionNumber at, DType type) const {
+    if (!isFloat8(type))
+      return std::nullopt;
+    return rocdl::s_load(Pointer::from_address(numbers_[at], f32), f32);
+  }
+  /// The factor of the products.
+  std::optional<Numeric> scoreDescale() const {
+    const auto q = descale(kAttentionQDescale, problem_.q),
+               k = descale(kAttentionKDescale, problem_.kv);
+    return q && k ? std::optional<Numeric>(*q * *k) : q ? q : k;
   }
   Numeric ofHead(AttentionNumber at) const {
     return rocdl::s_load(Pointer::from_address(numbers_[at] + place_.head.to(i64) * 4, f32), f32);
@@ -109,7 +121,7 @@ public:
 
   /// The keys and values of the head.
   KvSource source() const {
-    const int group = problem_.q_heads / problem_.kv_heads, bytes = problem_.x.bytes();
+    const int group = problem_.q_heads / problem_.kv_heads, bytes = problem_.kv.bytes();
     const Numeric head = (place_.head / group).to(i64);
     const bool cache = problem_.cache != KvCache::none;
     const auto strides = [&](AttentionNumber at) -> KvStrides {
@@ -162,8 +174,13 @@ public:
                  const AttentionShape &shape, const BlockPlace &place, const AttentionRows &rows,
                  const Numbers &numbers)
       : problem_(problem), config_(config), shape_(shape), place_(place), rows_(rows),
-        rules_{scaleOf(problem), problem.soft_cap, problem.bias,
-               problem.alibi,    problem.causal,   problem.window},
+        rules_{.scale = scaleOf(problem),
+               .soft_cap = problem.soft_cap,
+               .bias = problem.bias,
+               .alibi = problem.alibi,
+               .descaled = isFloat8(problem.q) || isFloat8(problem.kv),
+               .causal = problem.causal,
+               .window = problem.window},
         sight_{problem.causal,
                problem.window,
                place.queries,
@@ -173,15 +190,13 @@ public:
         runs_(RunsOfEight::of(shape.form)), tile_(shape, rows.source()),
         scoresMma_(keysByQueries(shape.form, sideBySide())),
         valuesMma_(valuesByQueries(shape.form, sideBySide())),
-        softmax_(shape.repeats(), rules_.factor(), problem.x, overLanes(16)),
+        softmax_(shape.repeats(), rules_.factor(), problem.y, overLanes(16)),
         scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),
         results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})),
-        atom_(make_copy_atom(UniversalCopy128b(), problem.x)),
+        atom_(make_copy_atom(UniversalCopy128b(), problem.y)),
         readKeys_(make_tiled_copy_A(atom_, scoresMma_).get_slice(thread_idx().x)),
         readValues_(make_tiled_copy_A(atom_, valuesMma_).get_slice(thread_idx().x)) {
-    const int registers = registersOfLane(target(), shape.waves());
-    keepsQueries_ = shape.keepsQueries(registers);
-    fetchesAhead_ = shape.fetchesAhead(registers);
+
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() +
                          thread_idx().x / shape.form.lanes * 16 + thread_idx().x % 16);
@@ -199,19 +214,21 @@ public:
                     parts ? Int32(min(tiles.first + place_.part * each, tiles.end)) : tiles.first,
                 end = parts ? Int32(min(begin + each, tiles.end)) : tiles.end;
     results_.fill(0);
-    if (keepsQueries_)
+    if (shape_.keepsQueries())
       for (std::size_t part = 0; part < operandQ_.size(); ++part)
         loadQueries(part);
-    if (fetchesAhead_)
-      if_(begin < end, [&] { fetch(begin); });
+    const bool ahead = shape_.fetchesAhead();
+    if (ahead)
+      if_(begin < end, [&] { tile_.fetch(begin * config_.tile_k, place_.keys); });
     for (Int32 tile : range(begin, end)) {
-      if (!fetchesAhead_)
-        fetch(tile);
       gpu::barrier(); // all waves are done with the tile before
-      tile_.store();
+      if (ahead)
+        tile_.store();
+      else
+        tile_.move(tile * config_.tile_k, place_.keys);
       gpu::barrier();
-      if (fetchesAhead_)
-        if_(tile + 1 < end, [&] { fetch(Int32(tile + 1)); });
+      if (ahead)
+        if_(tile + 1 < end, [&] { tile_.fetch((tile + 1) * config_.tile_k, place_.keys); });
       multiplyKeys();
       multiplyValues(weights(tile, tiles));
     }
@@ -221,11 +238,11 @@ public:
   void store() const {
     forRows(
         [&](const Int32 &query, const SoftmaxEnd &end, const Vector &values) {
-          const Numeric row = rows_.row(kAttentionO, query);
-          eachRun(values * end.inverse, [&](const Vector &run, const Int32 &element) {
-            Pointer::from_address(row + element.to(i64) * problem_.x.bytes(), problem_.x,
+          const Numeric row = rows_.row(kAttentionO, problem_.y, query);
+          eachRun(values, [&](const Vector &run, const Int32 &element) {
+            Pointer::from_address(row + element.to(i64) * problem_.y.bytes(), problem_.y,
                                   AddressSpace::global, 16)
-                .store(run.to(problem_.x));
+                .store(run.to(problem_.y));
           });
           if (problem_.lse)
             if_(isFirst(), [&] { rows_.storeLse(query, end.lse); });
@@ -237,7 +254,7 @@ public:
     forRows(
         [&](const Int32 &query, const SoftmaxEnd &end, const Vector &values) {
           const Numeric row = rows_.partRow(place_.part, query), start = rows_.partValues(row);
-          eachRun(values * end.inverse, [&](const Vector &run, const Int32 &element) {
+          eachRun(values, [&](const Vector &run, const Int32 &element) {
             for (int half = 0; half < 2; ++half)
               Pointer::from_address(start + (element + 4 * half).to(i64) * 4, f32,
                                     AddressSpace::global, 16)
@@ -250,7 +267,7 @@ public:
 
 private:
   Layout sideBySide() const { return make_layout({1, shape_.waves(), 1}, {0, 1, 0}); }
-  void fetch(const Int32 &tile) const { tile_.fetch(tile * config_.tile_k, place_.keys); }
+
   /// Whether the lane is the first of those that share its queries.
   Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
 
@@ -260,14 +277,17 @@ private:
     const MatrixForm &form = shape_.form;
     const int piece = form.piece(), lanes = form.across;
     for (int r = 0; r < shape_.repeats(); ++r) {
-      const Numeric row = rows_.row(kAttentionQ, min(queries_[std::size_t(r)], place_.queries - 1));
+      const Int32 query = min(queries_[std::size_t(r)], place_.queries - 1);
+      const Numeric row = rows_.row(kAttentionQ, problem_.q, query);
       const Tensor operand = operandQ_[part](_, r, _);
       for (int i = 0; i < size(operand).value(); i += piece) {
         const Int32 element = gpu::lane_id() / 16 % lanes * piece +
                               (static_cast<int>(part) * form.part() + i * lanes);
-        const Vector values = Pointer::from_address(row + element.to(i64) * form.bytes(), form.a,
-                                                    AddressSpace::global, kPieceBytes)
+        const int bytes = problem_.q.bytes();
+        const Vector loaded = Pointer::from_address(row + element.to(i64) * bytes, problem_.q,
+                                                    AddressSpace::global, piece * bytes)
                                   .load(piece);
+        const Vector values = loaded.dtype() == form.a ? loaded : loaded.to(form.a);
         for (int k = 0; k < piece; ++k)
           operand(i + k) = values.at(k);
       }
@@ -281,7 +301,7 @@ private:
         operand = scoresMma_.make_fragment_A(make_layout({shape_.tileK, width}, {width, 1}));
     scores_.fill(0);
     for (std::size_t part = 0; part < operandQ_.size(); ++part) {
-      if (!keepsQueries_)
+      if (!shape_.keepsQueries())
         loadQueries(part);
       copy(atom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
       gemm(scoresMma_, scores_, operand, operandQ_[part], scores_);
@@ -300,6 +320,7 @@ private:
             rules_, rows.back(), keys,
             {.bias = problem_.bias ? rows_.bias(query) : nullptr,
              .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes)) : std::nullopt,
+             .descale = rows_.scoreDescale(),
              .at = query + (place_.keys - place_.queries)});
     }
     if_(needsMask(tiles, tile), [&] {
@@ -329,10 +350,12 @@ private:
 
   /// Calls `body` with each query that there is, the end of its softmax, and its results.
   template <class Body> void forRows(Body body, const std::optional<Numeric> &sink) const {
+    const std::optional<Numeric> descale = rows_.descale(kAttentionVDescale, problem_.kv);
     for (int r = 0; r < shape_.repeats(); ++r) {
       const SoftmaxEnd end = softmax_.finish(r, sink);
+      const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       const Int32 &query = queries_[std::size_t(r)];
-      if_(query < place_.queries, [&] { body(query, end, results_(_, _, r).load()); });
+      if_(query < place_.queries, [&] { body(query, end, results_(_, _, r).load() * factor); });
     }
   }
   /// Calls `body` with each run of 8 elements of a result, and the first one's number.
@@ -357,7 +380,7 @@ private:
   Tensor results_; // (V, elements, queries)
   CopyAtom atom_;
   ThrCopy readKeys_, readValues_;
-  bool keepsQueries_ = true, fetchesAhead_ = true;
+
   std::vector<Int32> queries_;   // of the lane, for each repeat
   std::vector<Tensor> operandQ_; // for each part of the elements (V, queries, k)
 };
@@ -377,14 +400,19 @@ void attend(const Numbers &numbers, const Spec<AttentionProblem> &spec, bool par
     block.store();
 }
 
+/// Registers for two waves of a SIMD, see AttentionShape::kRegisters.
+const KernelHints kHints{.waves_per_eu = 2};
+
 const Kernel attention{kAttention.name(),
                        [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
                          attend(numbers, spec.value(), false);
-                       }};
+                       },
+                       kHints};
 const Kernel attentionParts{kAttentionParts.name(),
                             [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
                               attend(numbers, spec.value(), true);
-                            }};
+                            },
+                            kHints};
 
 /// Four neighbours of a row for each thread.
 const Kernel attentionCombine{
@@ -410,9 +438,10 @@ const Kernel attentionCombine{
                    .load(kEach);
              }},
             kEach, sink);
-        Pointer::from_address(rows.row(kAttentionO, query) + element.to(i64) * problem.x.bytes(),
-                              problem.x, AddressSpace::global, 8)
-            .store(row.values.to(problem.x));
+        Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
+                                  element.to(i64) * problem.y.bytes(),
+                              problem.y, AddressSpace::global, 8)
+            .store(row.values.to(problem.y));
         if (problem.lse)
           if_(element == 0, [&] { rows.storeLse(query, row.lse); });
       }

@@ -2,6 +2,7 @@
 // kernel.
 #pragma once
 
+#include "blocks/lds_layout.h"
 #include "blocks/matrix_form.h"
 
 #include <flydsl/kernels/attention.h>
@@ -14,6 +15,8 @@ namespace kernels::impl {
 inline int headV(const AttentionProblem &problem) {
   return problem.head_v ? problem.head_v : problem.head;
 }
+/// Whether an operand of a type has a descale.
+inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
 /// Tokens of v that lie together in a packed cache.
 inline int valuesPack(const AttentionProblem &problem) {
   return problem.v_pack ? problem.v_pack : problem.page;
@@ -25,16 +28,18 @@ inline double scaleOf(const AttentionProblem &problem) {
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
   MatrixForm form;
+  DType kv;        ///< of keys and values in memory
   int head, headV; ///< elements of a key and of a value
   int tileQ, tileK, threads;
+  int banks; ///< of LDS
 
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
                                           const AttentionConfig &config, const Target &target) {
-    const auto form = matrixForm(target, problem.x, problem.x, problem.head, problem.head);
+    const auto form = matrixForm(target, problem.y, problem.y, problem.head, problem.head);
     if (!form)
       return std::nullopt;
-    return AttentionShape{*form,         problem.head,  impl::headV(problem),
-                          config.tile_q, config.tile_k, config.threads};
+    return AttentionShape{*form,         problem.kv,    problem.head,   impl::headV(problem),
+                          config.tile_q, config.tile_k, config.threads, ldsBanks(target)};
   }
 
   int waves() const { return threads / form.lanes; }
@@ -42,14 +47,24 @@ struct AttentionShape {
   int queriesAtOnce() const { return 16 * waves(); }
   int repeats() const { return tileQ / queriesAtOnce(); }
 
-  // Tiles in LDS: keys as rows, and values transposed, elements of values as rows. Rows are 16 bytes
-  // further apart than they are long, so that neighbouring rows begin in different banks; so do
-  // groups of 8 rows of values, which are written at a time.
-  static constexpr int kGap = 8; ///< elements
-  int keyRow() const { return head + kGap; }
-  int valueRow() const { return tileK + kGap; }
-  int valueRows8() const { return 8 * valueRow() + kGap; }
-  int ldsBytes() const { return form.bytes() * (tileK * keyRow() + headV / 8 * valueRows8()); }
+  // Tiles in LDS: keys as rows, and values transposed, elements of values as rows. LDS serves 8 lanes
+  // of 16 bytes at a time, of 64 banks 16 lanes. Of rows in runs of 8, these are 4 rows each of 2 or 4
+  // neighbouring groups of 8 rows: rows begin 2 or 4 pieces of 16 bytes apart among the banks, and
+  // groups one piece. RDNA4 has the rows in order: there a row is one piece longer.
+  static constexpr int kPiece = 8; ///< elements
+  int rowOf(int elements) const {
+    const int pieces = elements / kPiece; // a multiple of 4
+    if (form.lanes == 32 && form.across == 2)
+      return elements + kPiece;
+    return elements + kPiece * (banks == 64 ? (pieces + 4) % 8 : 2);
+  }
+  int keyRow() const { return rowOf(head); }
+  int keyRows8() const { return 8 * keyRow() + kPiece; }
+  int valueRow() const { return rowOf(tileK); }
+  int valueRows8() const { return 8 * valueRow() + kPiece; }
+  int ldsBytes() const {
+    return form.bytes() * (tileK / 8 * keyRows8() + headV / 8 * valueRows8());
+  }
 
   // The vector registers of a lane.
   /// Of the scores and of the results: 16 rows take `sums()` for each 16 queries.
@@ -57,17 +72,18 @@ struct AttentionShape {
   /// Of the queries: an element of a lane's row is with `across` lanes.
   int queryRegisters() const { return repeats() * head / form.across * form.bytes() / 4; }
   /// Of a tile of keys and values on its way to LDS.
-  int fetchRegisters() const { return tileK * (head + headV) * form.bytes() / 4 / threads; }
+  int fetchRegisters() const { return tileK * (head + headV) * kv.bytes() / 4 / threads; }
   /// Of what else is there at the same time: probabilities, operands and addresses.
   int otherRegisters() const { return repeats() * tileK / 16 * form.sums() / 2 + 48; }
   int fewestRegisters() const { return accumulators() + otherRegisters(); }
+  /// The registers that kernels are made for: two waves of a SIMD of CDNA share 512, accumulation
+  /// registers included; an instruction of RDNA names 256.
+  static constexpr int kRegisters = 256;
   /// Whether the queries stay in registers; otherwise each tile of keys reads them again.
-  bool keepsQueries(int registers) const {
-    return fewestRegisters() + queryRegisters() <= registers;
-  }
+  bool keepsQueries() const { return fewestRegisters() + queryRegisters() <= kRegisters; }
   /// Whether a tile is loaded while the one before is worked on.
-  bool fetchesAhead(int registers) const {
-    return fewestRegisters() + queryRegisters() + fetchRegisters() <= registers;
+  bool fetchesAhead() const {
+    return fewestRegisters() + queryRegisters() + fetchRegisters() <= kRegisters;
   }
 };
 

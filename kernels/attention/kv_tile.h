@@ -19,21 +19,17 @@ class DealtPieces {
 public:
   DealtPieces(int count, int threads) : count_(count), threads_(threads) {}
   int rounds() const { return (count_ + threads_ - 1) / threads_; }
-  /// The thread's piece of a round; threads that have none in the last round repeat the last one.
-  Int32 piece(int round) const {
-    const Int32 own = thread_idx().x + round * threads_;
-    return whole(round) ? own : Int32(min(own, count_ - 1));
-  }
+  /// The thread's piece of a round.
+  Int32 piece(int round) const { return thread_idx().x + round * threads_; }
   /// Runs `body` where the thread has a piece in the round.
   void where(int round, const std::function<void()> &body) const {
-    if (whole(round))
+    if ((round + 1) * threads_ <= count_)
       body();
     else
-      if_(thread_idx().x + round * threads_ < count_, body);
+      if_(piece(round) < count_, body);
   }
 
 private:
-  bool whole(int round) const { return (round + 1) * threads_ <= count_; }
   int count_, threads_;
 };
 
@@ -42,7 +38,7 @@ public:
   KvTile(const AttentionShape &shape, const KvSource &source)
       : shape_(shape), source_(source),
         keys_(shared_.tensor(shape.form.a, tileInRuns(shape.form, shape.tileK, shape.head,
-                                                      shape.keyRow(), 8 * shape.keyRow()))),
+                                                      shape.keyRow(), shape.keyRows8()))),
         values_(shared_.tensor(shape.form.a, tileInRuns(shape.form, shape.headV, shape.tileK,
                                                         shape.valueRow(), shape.valueRows8()))),
         dealtKeys_(shape.tileK * shape.head / kPiece, shape.threads),
@@ -50,7 +46,7 @@ public:
                      shape.threads) {
     const auto make = [&](std::vector<Var<Vector>> &all, int count, int size) {
       for (int i = 0; i < count; ++i)
-        all.emplace_back(Vector::splat(0.0f, size, shape.form.a));
+        all.emplace_back(Vector::splat(0.0f, size, shape.kv));
     };
     make(fetchedKeys_, dealtKeys_.rounds(), kPiece);
     make(fetchedValues_, dealtValues_.rounds() * (inRows() ? kQuad : 1),
@@ -64,31 +60,18 @@ public:
   /// Loads the tile that starts at key `first` of `count`; keys behind the last one are as the last
   /// one.
   void fetch(const Int32 &first, const Int32 &count) const {
-    const Int32 last = count - 1 - first;
-    for (int round = 0; round < dealtKeys_.rounds(); ++round) {
-      const Key key = keyOf(round);
-      const KvPlace place = source_.place(first, min(key.row, last));
-      fetchedKeys_[std::size_t(round)] = load(source_.key(place, key.element), kPiece);
-    }
-    if (inRows())
-      fetchRows(first, last);
-    else
-      fetchColumns(first, last);
+    each([&](bool keys, int round) { fetch(keys, round, first, count); });
   }
   /// Writes what was loaded to LDS.
   void store() const {
-    for (int round = 0; round < dealtKeys_.rounds(); ++round)
-      dealtKeys_.where(round, [&] {
-        const Key key = keyOf(round);
-        put(keys_, key.row * shape_.keyRow() + key.element, fetchedKeys_[std::size_t(round)]);
-      });
-    for (int round = 0; round < dealtValues_.rounds(); ++round)
-      dealtValues_.where(round, [&] {
-        if (inRows())
-          storeQuad(round);
-        else
-          storeRun(round);
-      });
+    each([&](bool keys, int round) { store(keys, round); });
+  }
+  /// Does both at once, a piece at a time.
+  void move(const Int32 &first, const Int32 &count) const {
+    each([&](bool keys, int round) {
+      fetch(keys, round, first, count);
+      store(keys, round);
+    });
   }
 
 private:
@@ -102,6 +85,35 @@ private:
     return shape_.tileK / kQuad * (shape_.headV / kPiece) >= shape_.threads ? kPiece : kPiece / 2;
   }
 
+  /// Calls `body` with the rounds of the keys, then with those of the values.
+  template <class Body> void each(Body body) const {
+    for (int round = 0; round < dealtKeys_.rounds(); ++round)
+      body(true, round);
+    for (int round = 0; round < dealtValues_.rounds(); ++round)
+      body(false, round);
+  }
+  void fetch(bool keys, int round, const Int32 &first, const Int32 &count) const {
+    const Int32 last = count - 1 - first;
+    (keys ? dealtKeys_ : dealtValues_).where(round, [&] {
+      if (keys)
+        fetchKey(round, first, last);
+      else if (inRows())
+        fetchQuad(round, first, last);
+      else
+        fetchRun(round, first, last);
+    });
+  }
+  void store(bool keys, int round) const {
+    (keys ? dealtKeys_ : dealtValues_).where(round, [&] {
+      if (keys)
+        storeKey(round);
+      else if (inRows())
+        storeQuad(round);
+      else
+        storeRun(round);
+    });
+  }
+
   struct Key {
     Int32 row, element;
   };
@@ -111,25 +123,35 @@ private:
     return {piece / pieces, piece % pieces * kPiece};
   }
 
-  /// The place of a thread's values: neighbouring threads have neighbouring elements, eight of them
-  /// in different banks of LDS, then neighbouring keys.
+  void fetchKey(int round, const Int32 &first, const Int32 &last) const {
+    const Key key = keyOf(round);
+    const KvPlace place = source_.place(first, min(key.row, last));
+    fetchedKeys_[std::size_t(round)] = load(source_.key(place, key.element), kPiece);
+  }
+  void storeKey(int round) const {
+    const Key key = keyOf(round);
+    put(keys_, key.row / 8 * shape_.keyRows8() + key.row % 8 * shape_.keyRow() + key.element,
+        fetchedKeys_[std::size_t(round)]);
+  }
+
+  /// The place of a thread's values: neighbouring threads have elements of neighbouring groups of 8,
+  /// which are in different banks of LDS, then neighbouring keys.
   struct Values {
     Int32 key, element;
   };
   Values quadOf(int round) const {
-    const int pieces = shape_.headV / piece(), together = std::gcd(pieces, 8),
-              quads = shape_.tileK / kQuad;
-    const Int32 at = dealtValues_.piece(round), of = at / together;
-    return {of % quads * kQuad, (of / quads * together + at % together) * piece()};
+    const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
+              quads = shape_.tileK / kQuad, parts = 8 / piece();
+    const Int32 at = dealtValues_.piece(round), of = at / together, rest = of / quads;
+    return {of % quads * kQuad,
+            (rest / parts * together + at % together) * 8 + rest % parts * piece()};
   }
-  void fetchRows(const Int32 &first, const Int32 &last) const {
-    for (int round = 0; round < dealtValues_.rounds(); ++round) {
-      const Values values = quadOf(round);
-      for (int k = 0; k < kQuad; ++k) {
-        const KvPlace place = source_.place(first, min(values.key + k, last));
-        fetchedValues_[std::size_t(round * kQuad + k)] =
-            load(source_.value(place, values.element), piece());
-      }
+  void fetchQuad(int round, const Int32 &first, const Int32 &last) const {
+    const Values values = quadOf(round);
+    for (int k = 0; k < kQuad; ++k) {
+      const KvPlace place = source_.place(first, min(values.key + k, last));
+      fetchedValues_[std::size_t(round * kQuad + k)] =
+          load(source_.value(place, values.element), piece());
     }
   }
   void storeQuad(int round) const {
@@ -150,21 +172,18 @@ private:
     const Int32 at = dealtValues_.piece(round), of = at / together;
     return {(of / shape_.headV * together + at % together) * kPiece, of % shape_.headV};
   }
-  void fetchColumns(const Int32 &first, const Int32 &last) const {
-    for (int round = 0; round < dealtValues_.rounds(); ++round) {
-      const Values values = runOf(round);
-      const KvPlace place = source_.place(first, min(values.key, last / kPiece * kPiece));
-      fetchedValues_[std::size_t(round)] = load(source_.value(place, values.element), kPiece);
-    }
+  void fetchRun(int round, const Int32 &first, const Int32 &last) const {
+    const Values values = runOf(round);
+    const KvPlace place = source_.place(first, min(values.key, last / kPiece * kPiece));
+    const Var<Vector> &run = fetchedValues_[std::size_t(round)];
+    run = load(source_.value(place, values.element), kPiece);
     // Tokens behind the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
-      for (int round = 0; round < dealtValues_.rounds(); ++round) {
-        const Int32 left = last - runOf(round).key;
-        const Var<Vector> &values = fetchedValues_[std::size_t(round)];
-        const auto kept = [&](int k) { return select(left >= k, values.get().at(k), 0); };
-        values =
-            Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)});
-      }
+      const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
+      const auto kept = [&](int k) {
+        return select(last - values.key >= k, run.get().at(k), zero);
+      };
+      run = Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)});
     });
   }
   void storeRun(int round) const {
@@ -176,15 +195,16 @@ private:
   }
 
   Vector load(const Numeric &address, int size) const {
-    return Pointer::from_address(address, shape_.form.a, AddressSpace::global,
-                                 size * shape_.form.bytes())
+    return Pointer::from_address(address, shape_.kv, AddressSpace::global, size * shape_.kv.bytes())
         .load(size);
   }
+  /// Writes elements to LDS in the type of the products.
   void put(const Tensor &tile, const Numeric &element, const Vector &values) const {
-    const int bytes = shape_.form.bytes(), size = static_cast<int>(values.size());
-    Pointer::from_address(tile.iter().address() + element * bytes, shape_.form.a,
-                          AddressSpace::shared, size * bytes)
-        .store(values);
+    const DType type = shape_.form.a;
+    const int size = static_cast<int>(values.size());
+    Pointer::from_address(tile.iter().address() + element * type.bytes(), type,
+                          AddressSpace::shared, size * type.bytes())
+        .store(values.dtype() == type ? values : values.to(type));
   }
 
   AttentionShape shape_;

@@ -31,11 +31,12 @@ struct ScoreRules {
   double scale = 1;    ///< positive
   double soft_cap = 0; ///< 0: none
   bool bias = false, alibi = false;
-  bool causal = false; ///< a query sees no key behind the one that it stands at
-  bool window = false; ///< a query sees so many keys before that key, and so many behind it
+  bool descaled = false; ///< products have a factor that the code does not know
+  bool causal = false;   ///< a query sees no key behind the one that it stands at
+  bool window = false;   ///< a query sees so many keys before that key, and so many behind it
 
   /// True if a score is more than a factor times the product.
-  bool changed() const { return soft_cap > 0 || bias || alibi; }
+  bool changed() const { return soft_cap > 0 || bias || alibi || descaled; }
   /// The factor from a score, as it is compared and kept, to its power of 2.
   float factor() const { return changed() ? 1.0f : static_cast<float>(scale * kLog2E); }
 };
@@ -110,8 +111,9 @@ inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<I
 struct ScoreTerms {
   /// The bias of a key, in f32; keys behind the last one are asked for too.
   std::function<Numeric(const Int32 &key)> bias = nullptr;
-  std::optional<Numeric> slope = {}; ///< of ALiBi, in f32
-  Int32 at;                          ///< the key that the query stands at
+  std::optional<Numeric> slope = {};   ///< of ALiBi, in f32
+  std::optional<Numeric> descale = {}; ///< of the products, in f32
+  Int32 at;                            ///< the key that the query stands at
 };
 
 /// Makes of products what the rules say of scores, times log2(e). If the rules change nothing, the
@@ -121,14 +123,19 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
   if (!rules.changed())
     return;
   const FastMathScope fast(FastMath::afn | FastMath::contract);
+  const auto times = [&](double factor) -> Numeric {
+    const Float32 known(static_cast<float>(factor));
+    return rules.descaled ? Numeric(*terms.descale * known) : Numeric(known);
+  };
+  const bool capped = rules.soft_cap > 0;
+  const Numeric factor =
+      times(capped ? 2 * kLog2E * rules.scale / rules.soft_cap : rules.scale * kLog2E);
   const auto scaled = [&](const Numeric &product) -> Numeric {
-    if (rules.soft_cap <= 0)
-      return product * static_cast<float>(rules.scale * kLog2E);
+    if (!capped)
+      return product * factor;
     // tanh(x) = 1 - 2 / (e^2x + 1), where e^2x may become 0 or infinite.
     const float cap = static_cast<float>(rules.soft_cap * kLog2E);
-    const Numeric power =
-        math::exp2(product * static_cast<float>(2 * kLog2E * rules.scale / rules.soft_cap));
-    return cap - 2 * cap * rocdl::rcp(power + 1.0f);
+    return cap - 2 * cap * rocdl::rcp(math::exp2(product * factor) + 1.0f);
   };
   for (int i = 0; i < size(scores).value(); ++i) {
     const Int32 key = keys.base + keys.offset(i);

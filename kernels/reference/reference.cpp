@@ -5,6 +5,7 @@
 #include "blocks/quant_rules.h"
 #include "host/values.h"
 #include "reference/activation.h"
+#include "reference/attention.h"
 #include "reference/heads.h"
 
 #include <algorithm>
@@ -48,6 +49,26 @@ double scaleOf(Row values, DType dtype) {
 }
 
 } // namespace
+
+Outputs expected(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  if (problem.varlen || problem.cache != KvCache::none)
+    return {};
+  const std::vector<std::int64_t> length{m};
+  const auto values = [&](const char *name) -> std::vector<double> {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? std::vector<double>() : found->second;
+  };
+  const std::vector<double> bias = values("bias"), slopes = values("alibi_slopes"),
+                            sink = values("sink");
+  const Attended result = attended(
+      problem, config,
+      {length, length, -1, -1, inputs.at("q"), inputs.at("k"), inputs.at("v"), bias, slopes, sink});
+  Outputs outputs{{"o", result.o}};
+  if (problem.lse)
+    outputs.emplace("lse", result.lse);
+  return outputs;
+}
 
 Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs) {

@@ -1,7 +1,10 @@
-// What the families of rows, heads and products must give, in double precision on the host, and how far a kernel may be from
-// it. `fly-kernels run` checks by it.
+// What the families of attention, rows, heads and products must give, in double precision on the
+// host, and how far a kernel may be from it. `fly-kernels run` checks by it.
 #pragma once
 
+#include "reference/expected.h"
+
+#include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/norm.h>
@@ -22,13 +25,11 @@ namespace kernels::reference {
 
 /// The values of each input, by the name of its field in Args.
 using Inputs = std::map<std::string, std::vector<double>>;
-/// The values of an output, and how far a kernel may be from each: infinitely far from what it does
-/// not write.
-struct Expected {
-  std::vector<double> values, bound;
-};
 using Outputs = std::map<std::string, Expected>;
 
+/// One sequence of m queries and keys; other problems give nothing.
+Outputs expected(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
+                 const Inputs &inputs);
 Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardConfig &config,

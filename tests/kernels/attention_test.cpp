@@ -7,11 +7,13 @@ namespace {
 
 /// A problem of a type with two heads of q for one of k and v.
 AttentionProblem grouped(fx::DType x, int head) {
-  return {.x = x, .q_heads = 2, .kv_heads = 1, .head = head, .lse = true};
+  return {.q = x, .kv = x, .y = x, .q_heads = 2, .kv_heads = 1, .head = head, .lse = true};
 }
 /// One head, and all that the scores can have.
 AttentionProblem everything(fx::DType x) {
-  return {.x = x,
+  return {.q = x,
+          .kv = x,
+          .y = x,
           .q_heads = 2,
           .kv_heads = 2,
           .head = 64,
@@ -144,6 +146,25 @@ TEST_CASE("keys and values in pages of a cache", "[run]") {
   }
 }
 
+TEST_CASE("operands of 8 bits with descales", "[run]") {
+  for (fx::DType x : {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E5M2FNUZ)})
+    for (fx::DType y : {fx::DType(fx::f16), fx::DType(fx::bf16)}) {
+      AttentionProblem problem = grouped(y, 64);
+      problem.kv = x;
+      problem.causal = true;
+      AttentionCase(problem, {33}, {70}).expect(small());
+      problem.q = x;
+      problem.soft_cap = 2;
+      AttentionCase(problem, {33}, {70}).expect(small(2));
+      problem.varlen = true;
+      for (KvCache cache : {KvCache::pages, KvCache::packed}) {
+        problem.cache = cache;
+        problem.pack = 16;
+        AttentionCase(problem, {20, 13}, {33, 44}).expect(small());
+      }
+    }
+}
+
 TEST_CASE("keys that are shared among blocks", "[run]") {
   for (int splits : {2, 3, 7}) {
     AttentionProblem problem = grouped(fx::f16, 64);
@@ -161,7 +182,8 @@ TEST_CASE("keys that are shared among blocks", "[run]") {
 TEST_CASE("a query that picks one key gives its value exactly", "[run]") {
   // Key j is 128 times the unit vector j; query i is 128 times that of key (7 i + 3) % 64.
   for (fx::DType x : {fx::DType(fx::f16), fx::DType(fx::bf16)}) {
-    AttentionCase pick({.x = x, .q_heads = 1, .kv_heads = 1, .head = 64}, {40}, {64});
+    AttentionCase pick({.q = x, .kv = x, .y = x, .q_heads = 1, .kv_heads = 1, .head = 64}, {40},
+                       {64});
     std::fill(pick.q.begin(), pick.q.end(), 0);
     std::fill(pick.k.begin(), pick.k.end(), 0);
     std::vector<double> expected;
@@ -173,13 +195,15 @@ TEST_CASE("a query that picks one key gives its value exactly", "[run]") {
       expected.insert(expected.end(), pick.v.begin() + std::ptrdiff_t(key * 64),
                       pick.v.begin() + std::ptrdiff_t(key * 64 + 64));
     }
-    CHECK(pick.run(small()).o == expected);
-    CHECK(pick.run(small(2)).o == expected);
+    CHECK(pick.run(small()).o.values == expected);
+    CHECK(pick.run(small(2)).o.values == expected);
   }
 }
 
 TEST_CASE("equal scores give the mean of integers exactly", "[run]") {
-  AttentionCase mean({.x = fx::f16, .q_heads = 1, .kv_heads = 1, .head = 32}, {20}, {128});
+  AttentionCase mean(
+      {.q = fx::f16, .kv = fx::f16, .y = fx::f16, .q_heads = 1, .kv_heads = 1, .head = 32}, {20},
+      {128});
   std::fill(mean.q.begin(), mean.q.end(), 0);
   mean.v = integers(128 * 32, 5, -8, 8);
   std::vector<double> sums(32);
@@ -188,7 +212,7 @@ TEST_CASE("equal scores give the mean of integers exactly", "[run]") {
   std::vector<double> expected;
   for (int i = 0; i < 20; ++i)
     expected.insert(expected.end(), sums.begin(), sums.end());
-  CHECK(mean.run(small()).o == decode(fx::f16, encode(fx::f16, expected)));
+  CHECK(mean.run(small()).o.values == decode(fx::f16, encode(fx::f16, expected)));
 }
 
 TEST_CASE("scores that rise, fall, and underflow", "[run]") {
@@ -216,12 +240,15 @@ TEST_CASE("scores that rise, fall, and underflow", "[run]") {
 TEST_CASE("the sum of probabilities is of those that are used: there is no bias") {
   // Positive values; a sum of unrounded probabilities beside truncated ones would be off by 0.28 %
   // in bf16.
-  AttentionCase attention({.x = fx::bf16, .q_heads = 1, .kv_heads = 1, .head = 64}, {64}, {96});
+  AttentionCase attention(
+      {.q = fx::bf16, .kv = fx::bf16, .y = fx::bf16, .q_heads = 1, .kv_heads = 1, .head = 64}, {64},
+      {96});
   for (double &v : attention.v)
     v = 1 + std::fabs(v);
   attention.v = decode(fx::bf16, encode(fx::bf16, attention.v));
   const AttentionConfig config = small();
-  const std::vector<double> got = attention.run(config).o, expected = attention.reference(config).o;
+  const std::vector<double> got = attention.run(config).o.values,
+                            expected = attention.reference(config).o.values;
   double mean = 0;
   for (std::size_t i = 0; i < got.size(); ++i)
     mean += (got[i] - expected[i]) / expected[i] / double(got.size());
@@ -233,7 +260,7 @@ TEST_CASE("values that are infinite or no numbers reach the queries that see the
   problem.q_heads = 1;
   AttentionCase attention(problem, {8}, {40});
   attention.q[3 * 32] = std::nan("");
-  const std::vector<double> o = attention.run(small()).o;
+  const std::vector<double> o = attention.run(small()).o.values;
   for (std::size_t i = 0; i < o.size(); ++i)
     if (std::isnan(o[i]) != (i / 32 == 3))
       FAIL("element " << i << " is " << o[i]);

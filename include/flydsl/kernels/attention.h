@@ -21,10 +21,13 @@ namespace kernels {
 ///
 /// A query sees the keys up to j = at if `causal`, and from at - window_left to at + window_right if
 /// `window`. A query that sees none has o = 0. Head h of q has the keys of head
-/// h / (q_heads / kv_heads). Sums are in f32; the exponentials are rounded to type x for the second
-/// product. A score below -2^100 counts as -infinity.
+/// h / (q_heads / kv_heads). Sums are in f32; the exponentials are rounded to type y for the second
+/// product. A score below -2^100 counts as -infinity. Operands of 8 bits are multiplied by their
+/// descales; products are of their numbers in type y, which holds them exactly.
 struct FLYDSL_API AttentionProblem {
-  DType x = f16;    ///< of q, k, v and o: f16 or bf16
+  DType q = f16;    ///< of q: y, or a float of 8 bits
+  DType kv = f16;   ///< of k and v: y, or a float of 8 bits
+  DType y = f16;    ///< of o, and of the products: f16 or bf16
   int q_heads = 0;  ///< a multiple of kv_heads
   int kv_heads = 0; ///< heads of k and v
   int head = 0;     ///< elements of a head of q and k, a multiple of 32 up to 256
@@ -62,14 +65,16 @@ struct FLYDSL_API AttentionConfig {
 };
 
 /// The tensors of a call; those that the problem does not have are left out. The elements of a head
-/// are contiguous; all other modes may lie at any distance of a multiple of 16 bytes. `tokens` are
+/// are contiguous; all other modes may lie at any distance of a multiple of 8 elements. `tokens` are
 /// the queries of all sequences.
 struct FLYDSL_API AttentionArgs {
   TensorArg q; ///< (batch, queries, q_heads, head); varlen: (tokens, q_heads, head)
   /// (batch, keys, kv_heads, head) and head_v; varlen: (tokens, kv_heads, head) of their own tokens;
   /// a cache: see KvCache.
   TensorArg k, v;
-  TensorArg o; ///< as q, with head_v
+  TensorArg o;                                             ///< as q, with head_v
+  std::optional<TensorArg> q_descale = {};                 ///< q of 8 bits: (1), f32
+  std::optional<TensorArg> k_descale = {}, v_descale = {}; ///< kv of 8 bits: (1), f32
   /// Where the sequences start, and the end: (batch + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
   std::int64_t max_seqlen_q = 0;                    ///< varlen: queries of a sequence, at most

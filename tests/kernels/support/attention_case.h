@@ -1,6 +1,7 @@
 // A call of attention, with what it must give by a reference in double precision.
 #pragma once
 
+#include "reference/attention.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/attention.h>
@@ -13,13 +14,9 @@ namespace kernel_tests {
 using fk::AttentionConfig;
 using fk::AttentionProblem;
 using fk::KvCache;
+using fk::reference::Attended;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// What must come out, and how far from it.
-struct Attended {
-  std::vector<double> o, oBound, lse, lseBound;
-};
 
 /// The operands of a call, and what they hold. Tokens have gaps between them. In a cache, the blocks
 /// of the sequences lie in random order, and places that no sequence uses hold NaNs.
@@ -31,9 +28,9 @@ struct AttentionCase {
       : problem(problem), headV(problem.head_v ? problem.head_v : problem.head),
         queries(std::move(queries)), keys(std::move(keys)), tokens(sum(this->queries)),
         keyTokens(sum(this->keys)),
-        q(uniform(problem.x, tokens * problem.q_heads * problem.head, seed)),
-        k(uniform(problem.x, keyTokens * problem.kv_heads * problem.head, seed + 1)),
-        v(uniform(problem.x, keyTokens * problem.kv_heads * headV, seed + 2)),
+        q(uniform(problem.q, tokens * problem.q_heads * problem.head, seed)),
+        k(uniform(problem.kv, keyTokens * problem.kv_heads * problem.head, seed + 1)),
+        v(uniform(problem.kv, keyTokens * problem.kv_heads * headV, seed + 2)),
         bias(uniform(problem.bias_type, problem.bias ? problem.q_heads * tokens * columns() : 0,
                      seed + 3, 2)),
         slopes(uniform(fx::f32, problem.q_heads, seed + 4, 0.25)),
@@ -54,9 +51,10 @@ struct AttentionCase {
   Attended run(const AttentionConfig &config) const {
     const bool cached = problem.cache != KvCache::none, varlen = problem.varlen;
     const std::int64_t H = problem.q_heads, D = problem.head, kv = problem.kv_heads;
-    const Operand Q = rows(tokens, H * D, q),
-                  O = Operand::output(problem.x, tokens, H * headV, kGap),
-                  K = rows(keyTokens, kv * D, k), V = rows(keyTokens, kv * headV, v);
+    const Operand Q = rows(problem.q, tokens, H * D, q),
+                  O = Operand::output(problem.y, tokens, H * headV, kGap),
+                  K = rows(problem.kv, keyTokens, kv * D, k),
+                  V = rows(problem.kv, keyTokens, kv * headV, v);
     const Cache cacheK = cached ? cacheOf(k, D, true) : Cache(),
                 cacheV = cached ? cacheOf(v, headV, false) : Cache();
     const Operand startsQ = Operand::input(fx::i32, 1, batch() + 1, starts(queries)),
@@ -67,7 +65,8 @@ struct AttentionCase {
                   biasOf = Operand::input(problem.bias_type, 1, std::int64_t(bias.size()), bias),
                   slopesOf = Operand::input(fx::f32, 1, H, slopes),
                   sinkOf = Operand::input(fx::f32, 1, H, sink),
-                  lse = Operand::output(fx::f32, 1, H * tokens);
+                  lse = Operand::output(fx::f32, 1, H * tokens),
+                  factors = Operand::input(fx::f32, 1, 3, descales);
     const std::size_t bytes = fk::workspace_bytes(problem, config, tokens);
     const Operand workspace = Operand::output(fx::u8, 1, std::int64_t(bytes));
     const auto maybe = [](bool has, const fx::TensorArg &tensor) {
@@ -77,10 +76,13 @@ struct AttentionCase {
                            std::int64_t elements) {
       const std::int64_t apart = count * elements + kGap;
       void *data = operand.tensor().data();
-      return varlen ? fx::tensor(data, problem.x, {operandTokens(operand), count, elements},
+      return varlen ? fx::tensor(data, operand.dtype(), {operandTokens(operand), count, elements},
                                  {apart, elements, 1})
-                    : fx::tensor(data, problem.x, {batch(), length, count, elements},
+                    : fx::tensor(data, operand.dtype(), {batch(), length, count, elements},
                                  {length * apart, apart, elements, 1});
+    };
+    const auto factor = [&](int i) {
+      return fx::tensor(static_cast<float *>(factors.tensor().data()) + i, {1});
     };
     const std::int64_t Sq = most(queries), Sk = columns();
     fk::AttentionArgs args{
@@ -88,6 +90,9 @@ struct AttentionCase {
         .k = cached ? cacheK.tensor : heads(K, most(keys), kv, D),
         .v = cached ? cacheV.tensor : heads(V, most(keys), kv, headV),
         .o = heads(O, Sq, H, headV),
+        .q_descale = maybe(problem.q.bits() == 8, factor(0)),
+        .k_descale = maybe(problem.kv.bits() == 8, factor(1)),
+        .v_descale = maybe(problem.kv.bits() == 8, factor(2)),
         .cu_seqlens_q = maybe(varlen, startsQ.vector()),
         .cu_seqlens_kv = maybe(varlen && !cached, startsK.vector()),
         .max_seqlen_q = varlen ? Sq : 0,
@@ -109,7 +114,7 @@ struct AttentionCase {
     const fx::Stream stream;
     fk::AttentionPlan(problem, config)(args, stream);
     stream.synchronize();
-    return {O.values(), {}, problem.lse ? lse.values() : std::vector<double>(), {}};
+    return {{O.values(), {}}, {problem.lse ? lse.values() : std::vector<double>(), {}}};
   }
 
   /// Runs the problem and compares.
@@ -118,93 +123,23 @@ struct AttentionCase {
     INFO(fx::to_config(problem).str() << " " << fx::to_config(chosen).str());
     INFO(text(queries) << " queries, " << text(keys) << " keys, window " << left << " " << right);
     const Attended got = run(chosen), expected = reference(chosen);
-    expectWithin(got.o, expected.o, expected.oBound);
+    expectWithin(got.o.values, expected.o.values, expected.o.bound);
     if (problem.lse)
-      expectWithin(got.lse, expected.lse, expected.lseBound);
+      expectWithin(got.lse.values, expected.lse.values, expected.lse.bound);
   }
 
-  /// The reference, of the rounded operands. An error d of a score is a relative error of its
-  /// exponential, twice, because the sum has it too; rounding an exponential to x counts twice
-  /// likewise. Each tile rounds the sums, and parts of the keys do once more.
+  /// What must come out.
   Attended reference(const AttentionConfig &config) const {
-    const double scale = problem.scale != 0 ? problem.scale : 1 / std::sqrt(double(problem.head));
-    const std::int64_t H = problem.q_heads, D = problem.head, group = H / problem.kv_heads;
-    Attended result;
-    result.o.resize(std::size_t(tokens * H * headV));
-    result.oBound.resize(result.o.size());
-    result.lse.resize(std::size_t(problem.lse ? H * tokens : 0));
-    result.lseBound.resize(result.lse.size());
-    std::int64_t token = 0, firstKey = 0;
-    for (std::size_t s = 0; s < queries.size(); firstKey += keys[s], ++s)
-      for (std::int64_t i = 0; i < queries[s]; ++i, ++token)
-        for (std::int64_t h = 0; h < H; ++h) {
-          const std::int64_t S = keys[s], at = i + S - queries[s], kvHead = h / group;
-          std::vector<double> score(std::size_t(S), -kInfinity);
-          double largest = problem.sink ? sink[std::size_t(h)] : -kInfinity, error = 0;
-          for (std::int64_t j = 0; j < S; ++j) {
-            if (!sees(at, j))
-              continue;
-            double dot = 0, size = 0;
-            for (std::int64_t d = 0; d < D; ++d) {
-              const double product =
-                  q[std::size_t((token * H + h) * D + d)] *
-                  k[std::size_t(((firstKey + j) * problem.kv_heads + kvHead) * D + d)];
-              dot += product;
-              size += std::fabs(product);
-            }
-            double x = dot * scale, magnitude = size * scale;
-            if (problem.soft_cap > 0) {
-              x = problem.soft_cap * std::tanh(x / problem.soft_cap);
-              magnitude += 8 * problem.soft_cap;
-            }
-            if (problem.bias) {
-              const double b = bias[std::size_t((h * tokens + token) * columns() + j)];
-              x += b;
-              magnitude += std::fabs(b);
-            }
-            if (problem.alibi) {
-              const double b = slopes[std::size_t(h)] * double(std::llabs(at - j));
-              x -= b;
-              magnitude += std::fabs(b);
-            }
-            score[std::size_t(j)] = x;
-            largest = std::max(largest, x);
-            error = std::max(error, (double(D) / 16 + 8) * 0x1p-23 * magnitude + 0x1p-22);
-          }
-          double total = problem.sink ? std::exp(sink[std::size_t(h)] - largest) : 0;
-          for (double x : score)
-            total += std::isfinite(x) ? std::exp(x - largest) : 0;
-          const double u = unit(problem.x), tiles = double(S) / config.tile_k + 8 + config.splits;
-          const double relative = 2 * error + 2 * u + 2 * 0x1p-23 * tiles;
-          // What is lost of small exponentials in f16, which are relative to one of at least 1.
-          const double lost = problem.x == fx::f16 ? 0x1p-25 : 0x1p-126;
-          for (std::int64_t d = 0; d < headV; ++d) {
-            double value = 0, size = 0, all = 0;
-            for (std::int64_t j = 0; j < S; ++j) {
-              if (score[std::size_t(j)] == -kInfinity)
-                continue;
-              const double element =
-                  v[std::size_t(((firstKey + j) * problem.kv_heads + kvHead) * headV + d)];
-              const double term = std::exp(score[std::size_t(j)] - largest) / total * element;
-              value += term;
-              size += std::fabs(term);
-              all += std::fabs(element);
-            }
-            const std::size_t to = std::size_t((token * H + h) * headV + d);
-            result.o[to] = value;
-            result.oBound[to] =
-                relative * size + 2 * lost * all + u * std::fabs(value) + underflow(problem.x);
-          }
-          if (problem.lse) {
-            const std::size_t to = std::size_t(h * tokens + token);
-            const bool none = total == 0;
-            result.lse[to] = none ? -kInfinity : largest + std::log(total);
-            result.lseBound[to] = none ? 0
-                                       : relative + lost * double(S) + 4 * 0x1p-23 +
-                                             0x1p-22 * std::fabs(result.lse[to]);
-          }
-        }
-    return result;
+    const auto scaled = [&](const std::vector<double> &values, fx::DType type, std::size_t i) {
+      std::vector<double> all = values;
+      for (double &value : all)
+        value *= type.bits() == 8 ? descales[i] : 1;
+      return all;
+    };
+    const std::vector<double> ofQ = scaled(q, problem.q, 0), ofK = scaled(k, problem.kv, 1),
+                              ofV = scaled(v, problem.kv, 2);
+    return fk::reference::attended(problem, config,
+                                   {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink});
   }
 
   AttentionProblem problem;
@@ -215,13 +150,10 @@ struct AttentionCase {
   std::vector<double> q, k, v; ///< (token, head, element), the sequences one behind another
   std::vector<double> bias;    ///< (head, token, key)
   std::vector<double> slopes, sink;
+  /// Of q, k and v, for those of 8 bits.
+  std::vector<double> descales{0.75, 1.5, 0.375};
 
 private:
-  bool sees(std::int64_t at, std::int64_t j) const {
-    if (problem.causal && j > at)
-      return false;
-    return !problem.window || ((left < 0 || j >= at - left) && (right < 0 || j <= at + right));
-  }
   static std::string text(const std::vector<std::int64_t> &numbers) {
     std::string all;
     for (std::int64_t number : numbers)
@@ -234,8 +166,9 @@ private:
       all.push_back(all.back() + double(count));
     return all;
   }
-  Operand rows(std::int64_t m, std::int64_t n, const std::vector<double> &values) const {
-    return Operand::input(problem.x, m, n, values, kGap);
+  static Operand rows(fx::DType type, std::int64_t m, std::int64_t n,
+                      const std::vector<double> &values) {
+    return Operand::input(type, m, n, values, kGap);
   }
   std::int64_t operandTokens(const Operand &operand) const { return operand.tensor().shape()[0]; }
 
@@ -266,15 +199,15 @@ private:
             all[std::size_t(block * size + inside)] =
                 values[std::size_t((token * kv + h) * elements + d)];
           }
-    Cache cache{std::make_shared<Operand>(Operand::input(problem.x, blocks, size, all, kGap))};
+    Cache cache{std::make_shared<Operand>(Operand::input(problem.kv, blocks, size, all, kGap))};
     const std::int64_t apart = size + kGap, ofHead = page * elements;
     void *data = cache.memory->tensor().data();
     cache.tensor = problem.cache == KvCache::pages
-                       ? fx::tensor(data, problem.x, {blocks, page, kv, elements},
+                       ? fx::tensor(data, problem.kv, {blocks, page, kv, elements},
                                     {apart, kv * elements, elements, 1})
-                   : ofKeys ? fx::tensor(data, problem.x, {blocks, kv, elements / x, page, x},
+                   : ofKeys ? fx::tensor(data, problem.kv, {blocks, kv, elements / x, page, x},
                                          {apart, ofHead, page * x, x, 1})
-                            : fx::tensor(data, problem.x, {blocks, kv, page / y, elements, y},
+                            : fx::tensor(data, problem.kv, {blocks, kv, page / y, elements, y},
                                          {apart, ofHead, elements * y, y, 1});
     return cache;
   }
