@@ -88,7 +88,7 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
     t.shared.reachDynamic(offset + bytes, loc);
     return sharedDynamic(offset, alignment, type, loc);
   }
-  t.shared.growStatic(account_, offset + bytes, loc);
+  t.shared.growStatic(account_, offset + bytes, alignment, loc);
   return placeBehind(t, base_, offset, alignment, type, loc);
 }
 
@@ -104,7 +104,7 @@ void SharedArena::beginOverlay(SharedArena &owner, std::int64_t alignment, Loc l
   alignment_ = alignment;
   if (!static_ || base_)
     return;
-  base_ = t.wrap(makeVariable(t, 1, alignment, loc), u8, loc);
+  base_ = t.wrap(makeVariable(t, 0, alignment, loc), u8, loc);
   account_ = t.shared.addStatic(1, alignment, loc);
   origin_ = 0;
 }

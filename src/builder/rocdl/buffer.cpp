@@ -160,8 +160,8 @@ static DType movedType(DType type, Loc loc) {
 /// LLVM takes the process down over a vector of one element.
 static void expectSeveral(const char *what, std::int64_t elements, Loc loc) {
   if (elements < 2)
-    throw TraceError(std::string(what) + " of a vector of " + std::to_string(elements) + " element" +
-                         (elements == 1 ? "" : "s") +
+    throw TraceError(std::string(what) + " of a vector of " + std::to_string(elements) +
+                         " element" + (elements == 1 ? "" : "s") +
                          "; a vector has at least 2, and one element is a scalar (" + what +
                          " without a size, or of a Numeric)",
                      loc);
@@ -179,15 +179,14 @@ namespace impl {
 Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
                const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_load", loc);
-  const DType moved = movedType(result.type, loc);
-  mlir::Type type = builder::elementType(moved, t.context());
-  if (result.size) {
-    expectSeveral("raw_buffer_load", result.size, loc);
-    type = mlir::VectorType::get(result.size, type);
-  }
-  mlir::Value v = t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(type),
-                                                      places(t, buffer, offset, options, loc));
-  return detail::bitcast(t.wrap(v, moved, loc), result.type, loc);
+  ResultType moved = result;
+  moved.type = movedType(result.type, loc);
+  if (result.size)
+    expectSeveral("raw_buffer_load", *result.size, loc);
+  mlir::Value v =
+      t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(builder::typeOf(t, moved, loc)),
+                                          places(t, buffer, offset, options, loc));
+  return detail::bitcast(t.wrap(v, moved.type, loc), result.type, loc);
 }
 
 void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
