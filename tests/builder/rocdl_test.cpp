@@ -196,6 +196,27 @@ TEST_CASE("operands that an instruction does not take") {
         rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n, fx::f32, 0);
       },
       "raw_buffer_load of a vector of 0 elements; a vector has at least 2");
+  for (auto [type, size, bits] : {std::tuple(fx::f32, 5, "160"), std::tuple(fx::f16, 3, "48"),
+                                  std::tuple(fx::f64, 4, "256")}) {
+    const std::string part = std::string(bits) + " bits together; an instruction moves 8, 16, 32";
+    refuses(
+        [type = type, size = size](auto a, auto, auto n) {
+          rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n, type, size);
+        },
+        part.c_str());
+    refuses(
+        [type = type, size = size](auto a, auto, auto n) {
+          rocdl::raw_buffer_store(splat(type, size), rocdl::make_buffer_tensor(a).iter(), n);
+        },
+        part.c_str());
+  }
+  refuses(
+      [](auto a, auto, auto n) {
+        rocdl::raw_buffer_atomic(fx::AtomicOp::add, n.to(fx::i8),
+                                 rocdl::make_buffer_tensor(a).iter(), n);
+      },
+      "raw_buffer_atomic of i8; it works on 32 and 64 bits");
+  refuses([](auto, auto, auto n) { rocdl::readlane(n, 64); }, "readlane of lane 64 in a wave of 64");
   refuses(
       [](auto a, auto, auto n) {
         rocdl::raw_buffer_store(splat(fx::f32, 1), rocdl::make_buffer_tensor(a).iter(), n);

@@ -197,3 +197,36 @@ TEST_CASE("views, loads and stores end where their allocation of shared memory e
   CHECK(errorOf([] { (fx::get_dyn_shared(fx::f32) + 400).load(4); }) == "no error");
   CHECK(of64([](fx::Pointer p) { (p + fx::thread_idx().x).load(4); }) == "no error");
 }
+
+TEST_CASE("what a tensor of shared memory cannot have, and what a phase may not do, is refused") {
+  CHECK_THAT(errorOf([] { fx::SharedAllocator().tensor(fx::f32, fx::make_layout(4, -1)); }),
+             Catch::Contains("the layout 4:-1 of a tensor of shared memory has strides that are "
+                             "negative or along coordinates"));
+  CHECK_THAT(
+      errorOf([] { fx::SharedAllocator().tensor(fx::f32, fx::make_identity_layout({4, 4})); }),
+      Catch::Contains("negative or along coordinates"));
+  const auto phases = [](bool fromOwner) {
+    return errorOf([fromOwner] {
+      for (fx::SharedPlacement placement :
+           {fx::SharedPlacement::static_, fx::SharedPlacement::dynamic}) {
+        fx::SharedAllocator s(placement);
+        s.overlay(
+            [&](fx::SharedAllocator &p) {
+              return (fromOwner ? s : p).tensor(fx::f32, line(4));
+            },
+            [](fx::SharedAllocator &p) { return p.tensor(fx::f32, line(64)); });
+        s.tensor(fx::f32, line(4));
+      }
+    });
+  };
+  CHECK(phases(false) == "no error");
+  CHECK_THAT(phases(true), Catch::Contains("a phase of an overlay allocates from the overlay's "
+                                           "owner; it allocates from the allocator that it is "
+                                           "called with"));
+  // After an overlay that failed, its owner is free again.
+  CHECK(errorOf([] {
+          fx::SharedAllocator s;
+          CHECK_THROWS_AS(s.overlay({{fx::f32, line(20000)}, {fx::f32, line(4)}}), fx::TraceError);
+          s.tensor(fx::f32, line(4));
+        }) == "no error");
+}

@@ -13,6 +13,7 @@ class SharedTile {
 public:
   SharedTile(int threads, int items) : threads_(threads), items_(items) {}
 
+  int threads() const { return threads_; }
   /// Places that the tile takes, some of which keep threads off one another's banks.
   std::int64_t places() const;
   /// The number in the sequence of a thread's item `item`.

@@ -66,7 +66,7 @@ WarpTile::WarpTile(const char *what, DType type, int items, WarpTransfer transfe
 }
 
 void WarpTile::expectTile(const Tensor &tile, const IntTuple *valid, Loc loc) const {
-  TileAccess(what_, type_, width_, items_, transfer_).expect(tile, loc);
+  TileAccess(what_, type_, width_, items_, transfer_).expect(tile, valid, loc);
   if (valid)
     expectValid(*valid, 0, std::int64_t(width_) * items_, loc);
 }
