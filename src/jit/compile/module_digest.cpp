@@ -5,6 +5,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -79,39 +80,34 @@ public:
   }
 
 private:
-  static cache::Key textKey(const std::string &text) {
-    return cache::digest(text.data(), text.size());
-  }
-  cache::Key text(mlir::Attribute attribute) {
-    auto [at, isNew] = texts_.try_emplace(attribute.getAsOpaquePointer());
+  /// The hash of what `print` writes of an object that the context keeps once.
+  template <class Print> cache::Key textOf(const void *object, Print print) {
+    auto [at, isNew] = texts_.try_emplace(object);
     if (isNew) {
       std::string text;
       llvm::raw_string_ostream stream(text);
+      print(stream);
+      at->second = cache::digest(text.data(), text.size());
+    }
+    return at->second;
+  }
+  cache::Key text(mlir::Attribute attribute) {
+    return textOf(attribute.getAsOpaquePointer(), [&](llvm::raw_ostream &stream) {
       attribute.print(stream);
       // The text of a resource is its name alone.
       attribute.walk([&](mlir::DenseResourceElementsAttr resource) {
         if (auto *blob = resource.getRawHandle().getBlob())
           stream.write(blob->getData().data(), blob->getData().size());
       });
-      at->second = textKey(text);
-    }
-    return at->second;
+    });
   }
   cache::Key text(mlir::Type type) {
-    auto [at, isNew] = texts_.try_emplace(type.getAsOpaquePointer());
-    if (isNew) {
-      std::string text;
-      llvm::raw_string_ostream stream(text);
-      type.print(stream);
-      at->second = textKey(text);
-    }
-    return at->second;
+    return textOf(type.getAsOpaquePointer(),
+                  [&](llvm::raw_ostream &stream) { type.print(stream); });
   }
   cache::Key text(mlir::OperationName name) {
-    auto [at, isNew] = texts_.try_emplace(name.getAsOpaquePointer());
-    if (isNew)
-      at->second = textKey(name.getStringRef().str());
-    return at->second;
+    return textOf(name.getAsOpaquePointer(),
+                  [&](llvm::raw_ostream &stream) { stream << name.getStringRef(); });
   }
 
   cache::Key attributesOf(mlir::Operation &op) {
