@@ -226,6 +226,75 @@ TEST_CASE("a tile that reaches past shared memory or registers is refused") {
             {tensorArg(fx::f32, {fix(10), fix(10)}, {fix(10), fix(1)})}) == "no error");
 }
 
+TEST_CASE("a tiler that is a layout covers shared memory and registers in whole tiles") {
+  auto divided = [](const fx::IntTuple &shape, const fx::Tiler &tiler) {
+    return errorOf([&] { fx::logical_divide(fx::make_rmem_tensor(shape, fx::f32), tiler); });
+  };
+  CHECK(divided(8, fx::make_layout(2, 4)) == "no error");
+  CHECK(divided(8, fx::make_layout(4, 1)) == "no error");
+  CHECK_THAT(divided(10, fx::make_layout(4, 1)),
+             Contains("logical_divide of ") && Contains("by tiles of 4:1: it has 10 elements, and "
+                                                        "the last tile of 4:1 reaches element 11"));
+  CHECK_THAT(divided(12, fx::make_layout(2, 4)),
+             Contains("the last tile of 2:4 reaches element 15"));
+  const fx::Tile byRows = fx::make_tile(fx::make_layout(2, 2), 4);
+  CHECK(divided({8, 8}, byRows) == "no error");
+  CHECK_THAT(divided({6, 8}, byRows), Contains("mode 0 has 6 elements, and the last tile of 2:2 "
+                                               "reaches element 7"));
+  CHECK_THAT(divided({8, 6}, byRows), Contains("mode 1 has 6 elements, no whole number of 4"));
+}
+
+TEST_CASE("views, loads and stores of a part of a fragment end in the fragment") {
+  auto of8 = [](const std::function<void(fx::Tensor)> &use) {
+    return errorOf([&] { use(fx::make_rmem_tensor({2, 4}, fx::f32)); });
+  };
+  auto view = [](const fx::Pointer &from, const fx::Layout &layout) { fx::make_view(from, layout); };
+  CHECK(of8([&](fx::Tensor r) { view(r.iter() + 4, fx::make_layout(4)); }) == "no error");
+  CHECK_THAT(of8([&](fx::Tensor r) { view(r.iter() + 4, fx::make_layout(8)); }),
+             Contains("the layout 8:1, from element 4 on, reaches 12 elements of registers, the "
+                      "fragment has 8"));
+  CHECK_THAT(of8([&](fx::Tensor r) { view(r(_, 3).iter(), fx::make_layout(3)); }),
+             Contains("from element 6 on, reaches 9 elements"));
+  CHECK_THAT(of8([&](fx::Tensor r) {
+               view(fx::logical_divide(r, fx::make_tile(2, 2))(_, fx::make_coord(0, 1)).iter(),
+                    fx::make_layout({2, 2}, {1, 4}));
+             }),
+             Contains("from element 4 on, reaches 10 elements"));
+  CHECK_THAT(of8([&](fx::Tensor r) { (r(_, 2).iter() + 2).load(4); }),
+             Contains("a load of 4 elements, from element 6 on, reaches 10 elements of registers"));
+  CHECK_THAT(of8([&](fx::Tensor r) { (r.iter() + 8).store(fx::Float32(1.0f)); }),
+             Contains("a store of an element, from element 8 on, reaches 9 elements"));
+  CHECK(of8([&](fx::Tensor r) { r(_, 2).iter().load(4); }) == "no error");
+}
+
+TEST_CASE("parts of a byte have no address in memory") {
+  auto with = [](const std::function<void(fx::Tensor, fx::Int32)> &use) {
+    return errorOf([&](fx::Tensor a, fx::Int32 n) { use(a, n); },
+                   {arrayArg(fx::f4E2M1FN, 64), scalarArg(fx::i32)});
+  };
+  CHECK(with([](fx::Tensor a, fx::Int32 n) { (a.iter() + n * 8).load(8); }) == "no error");
+  CHECK(with([](fx::Tensor a, fx::Int32) { (a.iter() + 2).load(2); }) == "no error");
+  CHECK_THAT(with([](fx::Tensor a, fx::Int32 n) { fx::Numeric x = a(n); }),
+             Contains("an element of f4E2M1FN in memory has 4 bits, and no address for parts of a "
+                      "byte") &&
+                 Contains("loads and stores 2 of them or a multiple at once") &&
+                 Contains("recast(fx::u8)"));
+  CHECK_THAT(with([](fx::Tensor a, fx::Int32) { a.iter().load(); }), Contains("an element of f4"));
+  CHECK_THAT(with([](fx::Tensor a, fx::Int32) { a.iter().load(3); }),
+             Contains("a load of 3 elements of f4E2M1FN in memory has 12 bits"));
+  CHECK_THAT(with([](fx::Tensor a, fx::Int32) { (a.iter() + 3).load(2); }),
+             Contains("moved by 3 elements, which are not known to be whole bytes") &&
+                 Contains("n * 2"));
+  CHECK_THAT(with([](fx::Tensor a, fx::Int32 n) { (a.iter() + n).load(2); }),
+             Contains("not known to be whole bytes"));
+  // Registers have no addresses.
+  CHECK(with([](fx::Tensor a, fx::Int32) {
+          auto r = fx::make_rmem_tensor(8, fx::f4E2M1FN);
+          r.store(a.iter().load(8));
+          fx::Numeric x = r(3);
+        }) == "no error");
+}
+
 TEST_CASE("threads and values of a tiled copy make whole calls of its atom, and a whole tile") {
   auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32);
   auto tv = [&](const fx::Layout &threads, const fx::Layout &values) {

@@ -63,6 +63,26 @@ TEST_CASE("the algebra works on the host") {
   CHECK(fx::tile_to_shape(fx::make_layout({2, 2}, {1, 2}), {4, 4}, {0, 1})(2, 0) == 4);
 }
 
+TEST_CASE("an order has a number for each mode, which no other mode has") {
+  CHECK(fx::make_ordered_layout({4, 1, 8}, {1, 1, 0}).str() == "(4,1,8):(8,8,1)");
+  CHECK_THROWS_WITH(fx::make_ordered_layout({4, 2, 8}, {1, 0, 1}),
+                    Catch::Contains("make_ordered_layout of the shape (4,2,8): two modes have the "
+                                    "number 1 in the order (1,0,1)") &&
+                        Catch::Contains("share places"));
+  CHECK_THROWS_WITH(fx::make_ordered_layout({4, {2, 8}}, {0, {1, 0}}),
+                    Catch::Contains("the number 0 in the order (0,(1,0))"));
+  CHECK_THROWS_WITH(fx::tile_to_shape(fx::make_layout({2, 2}), {4, 4}, {0, 0}),
+                    Catch::Contains("tile_to_shape of the shape (4,4)"));
+}
+
+TEST_CASE("a layout is counted in smaller elements along its mode of stride 1") {
+  CHECK(fx::recast_layout(fx::make_layout({8, 4}, {4, 1}), 32, 16).str() == "(8,8):(8,1)");
+  CHECK(fx::recast_layout(fx::make_layout(4, 2), 16, 32).str() == "4:1");
+  CHECK_THROWS_WITH(fx::recast_layout(fx::make_layout(4, 2), 32, 16),
+                    Catch::Contains("no mode of 4:2 is known to have stride 1") &&
+                        Catch::Contains("mark_layout_dynamic(leading_dim)"));
+}
+
 TEST_CASE("tiles and atoms are made on the host") {
   fx::Tile tile = fx::make_tile(8, 64);
   CHECK(tile.str() == "[8|64]");

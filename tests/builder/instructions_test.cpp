@@ -95,6 +95,29 @@ TEST_CASE("instructions that are called wrongly are refused") {
              Contains("result 2 of 2"));
 }
 
+TEST_CASE("a result with a size is a vector of at least one element") {
+  for (int size : {0, -2}) {
+    const std::string message = "a result of " + std::to_string(size) + " elements of i32";
+    CHECK_THAT(
+        errorOf(
+            [&](fx::Int32 n) { rocdl::intrinsic("llvm.amdgcn.readfirstlane", fx::i32, size, {n}); },
+            {scalarArg(fx::i32)}),
+        Catch::Contains(message) && Catch::Contains("without a size is a scalar"));
+    CHECK_THAT(
+        errorOf(
+            [&](fx::Int32 n) { rocdl::inline_asm("v_mov_b32 $0, $1", "=v,v", fx::i32, size, {n}); },
+            {scalarArg(fx::i32)}),
+        Catch::Contains(message));
+    CHECK_THAT(errorOf(
+                   [&](fx::Int32 n) {
+                     rocdl::inline_asm_struct("v_mov_b32 $0, $2", "=v,=v,v",
+                                              {fx::i32, {fx::i32, size}}, {n});
+                   },
+                   {scalarArg(fx::i32)}),
+               Catch::Contains(message));
+  }
+}
+
 TEST_CASE("values that no rows are swapped of are refused") {
   CHECK_THAT(refusal([](fx::Tensor a, fx::Int32 n) { rocdl::permlane32_swap(n, a(0)); }, "gfx950"),
              Contains("permlane32_swap takes two values of one type of 32 bits, not i32 and f32"));

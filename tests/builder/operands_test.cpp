@@ -215,7 +215,26 @@ TEST_CASE("wrong copies are refused at the call, with what was found and expecte
          fx::copy(copyOf(32, fx::f32), view(a, fx::make_layout({1, 4})),
                   fx::make_rmem_tensor({1, 4}, fx::f32), {.pred = fragment(3, fx::boolean)});
        },
-       {"has 3 values for the 4 parts"}},
+       {"the predicate 3:1 has 3 values for the 4 parts", "its shape is (1,4)",
+        "the first mode may be left out"}},
+      // ((values of a call, calls), repeats) of a partition
+      {[&](const fx::Tensor &a) {
+         fx::copy(copyOf(128, fx::f32), view(a, fx::make_layout({{4, 2}, 3})),
+                  fx::make_rmem_tensor({{4, 2}, 3}, fx::f32), {.pred = fragment(6, fx::boolean)});
+       },
+       {"the predicate 6:1 has 6 values for the 3 parts", "its shape is ((1,2),3)"}},
+      {[&](const fx::Tensor &a) {
+         fx::copy(copyOf(128, fx::f32), view(a, fx::make_layout({{4, 2}, 3})),
+                  fx::make_rmem_tensor({{4, 2}, 3}, fx::f32),
+                  {.pred = fx::make_rmem_tensor({4, 2, 3}, fx::boolean)});
+       },
+       {"the predicate (4,2,3):(1,4,8) has neither as many modes as the source", "((1,2),3)"}},
+      {[&](const fx::Tensor &a) {
+         fx::copy(copyOf(128, fx::f32), view(a, fx::make_layout({{4, 2}, 3})),
+                  fx::make_rmem_tensor({{4, 2}, 3}, fx::f32),
+                  {.pred = fx::make_rmem_tensor({{4, 2}, 3}, fx::boolean)});
+       },
+       {"4 values for 1 call of an atom", "((1,2),3)"}},
       {[&](const fx::Tensor &a) {
          fx::copy_atom_call(copyOf(64, fx::f32), view(a, fx::make_layout(2, 1)), fragment(2),
                             {.pred = fragment(2, fx::boolean)});

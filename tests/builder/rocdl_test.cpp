@@ -62,8 +62,7 @@ const Case cases[] = {
      [](auto, auto, auto) { rocdl::s_wait_loadcnt(3); }},
     {"gfx1250", "rocdl.s.wait.storecnt 0", "gfx1100",
      [](auto, auto, auto) { rocdl::s_wait_storecnt(0); }},
-    {"gfx1201", "rocdl.s.wait.dscnt 1", "gfx950",
-     [](auto, auto, auto) { rocdl::s_wait_dscnt(1); }},
+    {"gfx1201", "rocdl.s.wait.dscnt 1", "gfx950", [](auto, auto, auto) { rocdl::s_wait_dscnt(1); }},
     {"gfx942", "rocdl.s.nop 7", nullptr, [](auto, auto, auto) { rocdl::s_nop(8); }},
     {"gfx1201", "llvm.amdgcn.wave.id", "gfx942", [](auto, auto, auto) { rocdl::wave_id(); }},
     {"gfx1250", "llvm.amdgcn.cluster.workgroup.id.y", "gfx1201",
@@ -194,6 +193,32 @@ TEST_CASE("operands that an instruction does not take") {
       "raw_buffer_load of a vector of 1 element; a vector has at least 2");
   refuses(
       [](auto a, auto, auto n) {
+        rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n, fx::f32, 0);
+      },
+      "raw_buffer_load of a vector of 0 elements; a vector has at least 2");
+  for (auto [type, size, bits] : {std::tuple(fx::f32, 5, "160"), std::tuple(fx::f16, 3, "48"),
+                                  std::tuple(fx::f64, 4, "256")}) {
+    const std::string part = std::string(bits) + " bits together; an instruction moves 8, 16, 32";
+    refuses(
+        [type = type, size = size](auto a, auto, auto n) {
+          rocdl::raw_buffer_load(rocdl::make_buffer_tensor(a).iter(), n, type, size);
+        },
+        part.c_str());
+    refuses(
+        [type = type, size = size](auto a, auto, auto n) {
+          rocdl::raw_buffer_store(splat(type, size), rocdl::make_buffer_tensor(a).iter(), n);
+        },
+        part.c_str());
+  }
+  refuses(
+      [](auto a, auto, auto n) {
+        rocdl::raw_buffer_atomic(fx::AtomicOp::add, n.to(fx::i8),
+                                 rocdl::make_buffer_tensor(a).iter(), n);
+      },
+      "raw_buffer_atomic of i8; it works on 32 and 64 bits");
+  refuses([](auto, auto, auto n) { rocdl::readlane(n, 64); }, "readlane of lane 64 in a wave of 64");
+  refuses(
+      [](auto a, auto, auto n) {
         rocdl::raw_buffer_store(splat(fx::f32, 1), rocdl::make_buffer_tensor(a).iter(), n);
       },
       "raw_buffer_store of a vector of 1 element");
@@ -269,9 +294,11 @@ TEST_CASE("printf takes a value for each place") {
 TEST_CASE("raw WMMA offers what the target's atoms have") {
   auto offered = [](const char *target) -> std::string {
     try {
-      trace([](auto, auto, auto) {
-        rocdl::wmma("f32_1x1x1_f16", splat(fx::f16, 8), splat(fx::f16, 8), splat(fx::f32, 8));
-      }, target);
+      trace(
+          [](auto, auto, auto) {
+            rocdl::wmma("f32_1x1x1_f16", splat(fx::f16, 8), splat(fx::f16, 8), splat(fx::f32, 8));
+          },
+          target);
     } catch (const fx::TraceError &e) {
       return e.what();
     }
@@ -281,18 +308,21 @@ TEST_CASE("raw WMMA offers what the target's atoms have") {
              Catch::Contains("f32_16x16x4_f32") && Catch::Contains("f16_16x16x32_f16") &&
                  Catch::Contains("bf16_16x16x32_bf16") && Catch::Contains("i32_16x16x64_iu8") &&
                  Catch::Contains("f16_16x16x128_bf8_fp8"));
-  CHECK_THAT(offered("gfx1100"), Catch::Contains("f16_16x16x16_f16") &&
-                                     !Catch::Contains("fp8"));
+  CHECK_THAT(offered("gfx1100"), Catch::Contains("f16_16x16x16_f16") && !Catch::Contains("fp8"));
   CHECK_THAT(offered("gfx1201"), Catch::Contains("f32_16x16x16_bf8_fp8"));
-  CHECK_THROWS_WITH(trace([](auto, auto, auto) {
-                      rocdl::wmma("f32_16x16x16_f16", splat(fx::f16, 8), splat(fx::f16, 8),
-                                  splat(fx::f32, 8));
-                    }, "gfx1250"),
+  CHECK_THROWS_WITH(trace(
+                        [](auto, auto, auto) {
+                          rocdl::wmma("f32_16x16x16_f16", splat(fx::f16, 8), splat(fx::f16, 8),
+                                      splat(fx::f32, 8));
+                        },
+                        "gfx1250"),
                     Catch::Contains("gfx1100, gfx1200, gfx1201 have it; gfx1250 has"));
-  CHECK_THROWS_WITH(trace([](auto, auto, auto) {
-                      rocdl::wmma("f32_16x16x32_f16", splat(fx::f16, 16), splat(fx::f16, 16),
-                                  splat(fx::f32, 8), {.clamp = true});
-                    }, "gfx1250"),
+  CHECK_THROWS_WITH(trace(
+                        [](auto, auto, auto) {
+                          rocdl::wmma("f32_16x16x32_f16", splat(fx::f16, 16), splat(fx::f16, 16),
+                                      splat(fx::f32, 8), {.clamp = true});
+                        },
+                        "gfx1250"),
                     Catch::Contains("sign_a, sign_b and clamp are of integers"));
 }
 
@@ -308,8 +338,8 @@ TEST_CASE("atomic accesses carry their order and scope") {
       },
       {arrayArg(fx::i32, 8), arrayArg(fx::bf16, 8), scalarArg(fx::i32)});
   CHECK_IR(ir, "llvm.load %", "atomic syncscope(\"agent\") acquire {alignment = 4",
-           "atomic syncscope(\"workgroup\") monotonic", "atomic seq_cst",
-           "llvm.store", "atomic syncscope(\"agent\") release", "llvm.store", "atomic monotonic",
+           "atomic syncscope(\"workgroup\") monotonic", "atomic seq_cst", "llvm.store",
+           "atomic syncscope(\"agent\") release", "llvm.store", "atomic monotonic",
            "acquire {alignment = 2", "-> i16", "i16 to bf16", "bf16 to i16", "llvm.store");
   auto refuses = [](auto body, const char *what) {
     CHECK_THROWS_WITH(traceText(body, {arrayArg(fx::i32, 8), arrayArg(fx::f8E4M3FN, 8)}),

@@ -229,3 +229,23 @@ TEST_CASE("The size of block and grid needs no device library") {
     CHECK(compileText(kernel("grid_dim z", known), options)->kernel().kernargBytes > 8);
   }
 }
+
+TEST_CASE("Vectors are loaded from memrefs in shared memory, under either name of it") {
+  for (const char *space : {"#gpu.address_space<workgroup>", "3"}) {
+    const std::string memory = "memref<256xf32, " + std::string(space) + ">";
+    const std::string text = "gpu.module @kernels { memref.global @lds : " + memory +
+                             " {alignment = 16 : i64}\ngpu.func @f(%p: !llvm.ptr<1>) kernel {\n"
+                             "%t = gpu.thread_id x\n%m = memref.get_global @lds : " +
+                             memory + "\n%v = vector.load %m[%t] : " + memory +
+                             ", vector<2xf32>\nvector.store %v, %m[%t] : " + memory +
+                             ", vector<2xf32>\nllvm.store %v, %p : vector<2xf32>, "
+                             "!llvm.ptr<1>\ngpu.return } }";
+    for (const char *target : {"gfx942", "gfx1201"}) {
+      CAPTURE(space, target);
+      auto object = compileText(text, forTarget(target));
+      CHECK(object->kernel().ldsBytes == 1024);
+      CHECK_THAT(disassemble(*object),
+                 Catch::Contains("ds_read2_b32") || Catch::Contains("ds_load_2addr_b32"));
+    }
+  }
+}

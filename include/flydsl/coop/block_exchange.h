@@ -8,22 +8,11 @@ FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
 /// Rearranges the items of a block through shared memory; one barrier.
-class FLYDSL_API BlockExchange : public BlockCollective {
+class FLYDSL_API BlockExchange : public BlockCollective, public impl::ExchangeCalls<BlockExchange> {
 public:
   BlockExchange(ValueType type, int threads, int items_per_thread, Loc loc = Loc::current());
 
-  /// From one arrangement to another. Warp-striped: a wave has a blocked part of the sequence, and
-  /// its lanes have that striped.
-  template <class C>
-  impl::ResultOf<C> blocked_to_striped(const C &items, const Storage &storage,
-                                       Loc loc = Loc::current()) const {
-    return move(items, impl::Order::blocked, impl::Order::striped, storage, loc);
-  }
-  template <class C>
-  impl::ResultOf<C> striped_to_blocked(const C &items, const Storage &storage,
-                                       Loc loc = Loc::current()) const {
-    return move(items, impl::Order::striped, impl::Order::blocked, storage, loc);
-  }
+  /// Warp-striped: a wave has a blocked part of the sequence, and its lanes have that striped.
   template <class C>
   impl::ResultOf<C> blocked_to_warp_striped(const C &items, const Storage &storage,
                                             Loc loc = Loc::current()) const {
@@ -35,24 +24,6 @@ public:
     return move(items, impl::Order::warp_striped, impl::Order::blocked, storage, loc);
   }
 
-  /// Each item goes to the place of the sequence that its rank says (Int32, each from 0 to
-  /// threads * items - 1 once), and the sequence is given out blocked or striped.
-  template <class C, class R>
-  impl::ResultOf<C> scatter_to_blocked(const C &items, const R &ranks, const Storage &storage,
-                                       Loc loc = Loc::current()) const {
-    return impl::makeItems<impl::ResultOf<C>>(scatter(impl::takeItems(items, loc),
-                                                      impl::takeItems(ranks, loc),
-                                                      impl::Order::blocked, storage, loc),
-                                              loc);
-  }
-  template <class C, class R>
-  impl::ResultOf<C> scatter_to_striped(const C &items, const R &ranks, const Storage &storage,
-                                       Loc loc = Loc::current()) const {
-    return impl::makeItems<impl::ResultOf<C>>(scatter(impl::takeItems(items, loc),
-                                                      impl::takeItems(ranks, loc),
-                                                      impl::Order::striped, storage, loc),
-                                              loc);
-  }
   /// The items whose flags (Boolean) hold go to the places that their ranks say: each from 0 to
   /// `count` - 1 once. The sequence is given out striped, with `fill` from place `count` on.
   template <class C, class R, class F>
@@ -79,12 +50,7 @@ public:
   }
 
 private:
-  template <class C>
-  impl::ResultOf<C> move(const C &items, impl::Order from, impl::Order to, const Storage &storage,
-                         Loc loc) const {
-    return impl::makeItems<impl::ResultOf<C>>(
-        exchange(impl::takeItems(items, loc), from, to, storage, loc), loc);
-  }
+  friend class impl::ExchangeCalls<BlockExchange>;
   impl::Items exchange(const impl::Items &items, impl::Order from, impl::Order to,
                        const Storage &storage, Loc loc) const;
   impl::Items scatter(const impl::Items &items, const impl::Items &ranks, impl::Order to,

@@ -26,48 +26,25 @@ protected:
 };
 
 /// Loads a tile, threads * items elements from the start of a tensor of one mode.
-class FLYDSL_API BlockLoad : public BlockTile {
+class FLYDSL_API BlockLoad : public BlockTile, public impl::LoadCalls<BlockLoad> {
 public:
   BlockLoad(DType type, int threads, int items_per_thread,
             BlockTransfer transfer = BlockTransfer::direct, Loc loc = Loc::current());
 
-  /// A thread's items. The transposes need storage.
-  Vector operator()(const Tensor &tile, const Storage &storage = Storage(),
-                    Loc loc = Loc::current()) const {
-    return load(tile, nullptr, nullptr, storage, loc);
-  }
-  /// The first `valid` elements alone, 0 to all of them: the other items are `fill`, and their
-  /// places are not read.
-  Vector partial(const Tensor &tile, const IntTuple &valid, const Numeric::Arg &fill,
-                 const Storage &storage = Storage(), Loc loc = Loc::current()) const {
-    return load(tile, &valid, &fill.handle, storage, loc);
-  }
-
 private:
+  friend class impl::LoadCalls<BlockLoad>;
   Vector load(const Tensor &tile, const IntTuple *valid, const detail::Handle *fill,
               const Storage &storage, Loc loc) const;
 };
 
 /// Stores a tile.
-class FLYDSL_API BlockStore : public BlockTile {
+class FLYDSL_API BlockStore : public BlockTile, public impl::StoreCalls<BlockStore> {
 public:
   BlockStore(DType type, int threads, int items_per_thread,
              BlockTransfer transfer = BlockTransfer::direct, Loc loc = Loc::current());
 
-  /// Writes a thread's items: a Vector, or a std::vector or std::array of numbers.
-  template <class C>
-  void operator()(const Tensor &tile, const C &items, const Storage &storage = Storage(),
-                  Loc loc = Loc::current()) const {
-    store(tile, nullptr, impl::takeItems(items, loc), storage, loc);
-  }
-  /// Writes the first `valid` elements alone, 0 to all of them.
-  template <class C>
-  void partial(const Tensor &tile, const IntTuple &valid, const C &items,
-               const Storage &storage = Storage(), Loc loc = Loc::current()) const {
-    store(tile, &valid, impl::takeItems(items, loc), storage, loc);
-  }
-
 private:
+  friend class impl::StoreCalls<BlockStore>;
   void store(const Tensor &tile, const IntTuple *valid, const impl::Items &items,
              const Storage &storage, Loc loc) const;
 };

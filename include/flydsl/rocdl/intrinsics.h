@@ -6,6 +6,7 @@
 #include <flydsl/gpu.h>
 #include <flydsl/rocdl/atoms.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -108,11 +109,13 @@ FLYDSL_API Int32 cvt_scalef32_pk_fp4_f32(const Int32 &old, const Float32 &a, con
 //===-- Anything else -----------------------------------------------------===//
 
 /// The type of an instruction's result: an element type and, for a vector, the number of elements.
+/// A vector of fewer than one element is a TraceError.
 struct ResultType {
   DType type = {};
-  std::int64_t size = 0;
+  std::optional<std::int64_t> size = {};
   ResultType() = default;
-  ResultType(DType type, std::int64_t size = 0) : type(type), size(size) {}
+  ResultType(DType type) : type(type) {}
+  ResultType(DType type, std::int64_t size) : type(type), size(size) {}
 };
 /// An argument of an intrinsic or of inline assembly. A pointer to global or shared memory is the
 /// address; for that of a buffer, `buffer_descriptor` gives the descriptor.

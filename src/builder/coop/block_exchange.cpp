@@ -22,9 +22,9 @@ Items BlockExchange::exchange(const Items &items, Order from, Order to, const St
                               Loc loc) const {
   expectItems(items, loc);
   expectStorage(storage, loc);
-  return rearrange(SharedTile(threads_, items_),
-                   planOf(type_, threads_, items_).in(storage, 0, loc), from, to, Thread(loc),
-                   items, waitForBlock, loc);
+  const SharedValues shared = planOf(type_, threads_, items_).in(storage, 0, loc);
+  return rearrange(SharedTile(threads_, items_), shared, from, to, Thread(loc), items, waitForBlock,
+                   loc);
 }
 
 Items BlockExchange::scatter(const Items &items, const Items &ranks, Order to,
@@ -32,10 +32,9 @@ Items BlockExchange::scatter(const Items &items, const Items &ranks, Order to,
   expectItems(items, loc);
   expectBeside(what_, "ranks", ranks, items.size(), i32, loc);
   expectStorage(storage, loc);
-  const SharedTile tile(threads_, items_);
   const SharedValues shared = planOf(type_, threads_, items_).in(storage, 0, loc);
-  scatterItems(tile, shared, items, ranks, nullptr, waitForBlock, loc);
-  return tile.load(shared, to, Thread(loc));
+  return rearrangeByRank(SharedTile(threads_, items_), shared, ranks, to, Thread(loc), items,
+                         waitForBlock, loc);
 }
 
 Items BlockExchange::scatterFlagged(const Items &items, const Items &ranks, const Items *flags,

@@ -37,7 +37,7 @@ BlockTile::BlockTile(const char *what, DType type, int threads, int items, Block
 }
 
 void BlockTile::expectTile(const Tensor &tile, const IntTuple *valid, Loc loc) const {
-  TileAccess(what_, type_, threads_, items_, transfer_).expect(tile, loc);
+  TileAccess(what_, type_, threads_, items_, transfer_).expect(tile, valid, loc);
   if (valid)
     expectValid(*valid, 0, std::int64_t(threads_) * items_, loc);
 }

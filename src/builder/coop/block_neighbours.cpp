@@ -36,6 +36,19 @@ static Items itemsAfter(const Items &items, const SharedValues &firsts, const Fi
   return after;
 }
 
+/// The item of the block that has no neighbour on one side: its first or its last.
+struct OuterItem {
+  std::size_t index; ///< among the items of its thread
+  Expr isMine;       ///< whether the thread has it
+};
+static OuterItem outerItem(bool isFirst, std::size_t items, int threads, const Thread &thread) {
+  return {isFirst ? 0 : items - 1, thread.number() == (isFirst ? 0 : threads - 1)};
+}
+/// The number of a thread's item in the block's sequence.
+static Expr numberOfItem(std::size_t index, std::size_t items, const Thread &thread) {
+  return thread.number() * static_cast<int>(items) + static_cast<int>(index);
+}
+
 Items BlockNeighbours::before(const Items &items, const Fields *predecessor, const Storage &storage,
                               Loc loc) const {
   expectItems(items, loc);
@@ -83,24 +96,23 @@ BlockDiscontinuity::BlockDiscontinuity(ValueType type, int threads, Loc loc)
 Items BlockDiscontinuity::flags(const Items &items, const Relation &differs, bool heads,
                                 const Fields *edge, const Storage &storage, Loc loc,
                                 const IntTuple *valid) const {
-  const int n = static_cast<int>(items.size());
+  const std::size_t n = items.size();
   if (valid)
-    expectValid(*valid, 1, std::int64_t(threads_) * n, loc);
+    expectValid(*valid, 1, std::int64_t(threads_) * static_cast<int>(n), loc);
   const Items beside = heads ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
   Items flags;
-  for (std::size_t i = 0; i < items.size(); ++i)
+  for (std::size_t i = 0; i < n; ++i)
     flags.push_back({heads ? differs(beside[i], items[i]) : differs(items[i], beside[i])});
-  if (!edge) {
-    const Thread thread(loc);
-    Fields &outer = heads ? flags.front() : flags.back();
-    const Expr isOuter = thread.number() == (heads ? 0 : threads_ - 1);
-    outer = {(isOuter | Expr(outer.front(), loc)).handle};
-    for (int i = 0; valid && i < n; ++i) {
-      Fields &flag = flags[static_cast<std::size_t>(i)];
-      flag = {(Expr(flag.front(), loc) | (thread.number() * n + i == numberOf(*valid, loc) - 1))
-                  .handle};
-    }
-  }
+  if (edge)
+    return flags;
+  const Thread thread(loc);
+  auto alsoWhere = [&](std::size_t i, const Expr &condition) {
+    flags[i] = {(condition | Expr(flags[i].front(), loc)).handle};
+  };
+  const OuterItem outer = outerItem(heads, n, threads_, thread);
+  alsoWhere(outer.index, outer.isMine);
+  for (std::size_t i = 0; valid && i < n; ++i)
+    alsoWhere(i, numberOfItem(i, n, thread) == numberOf(*valid, loc) - 1);
   return flags;
 }
 
@@ -124,25 +136,22 @@ BlockAdjacentDifference::BlockAdjacentDifference(ValueType type, int threads, Lo
 Items BlockAdjacentDifference::difference(const Items &items, const Operator &f, bool left,
                                           const Fields *edge, const Storage &storage, Loc loc,
                                           const IntTuple *valid) const {
-  const int n = static_cast<int>(items.size());
+  const std::size_t n = items.size();
   if (valid)
-    expectValid(*valid, 0, std::int64_t(threads_) * n, loc);
+    expectValid(*valid, 0, std::int64_t(threads_) * static_cast<int>(n), loc);
   const Items beside = left ? before(items, edge, storage, loc) : after(items, edge, storage, loc);
   Items differences;
-  for (std::size_t i = 0; i < items.size(); ++i)
+  for (std::size_t i = 0; i < n; ++i)
     differences.push_back(combine(f, items[i], beside[i], loc));
-  if (!edge) {
-    const Thread thread(loc);
-    const std::size_t outer = left ? 0 : items.size() - 1;
-    const Expr isOuter = thread.number() == (left ? 0 : threads_ - 1);
-    differences[outer] = select(isOuter, items[outer], differences[outer]);
-    // Both the item and its neighbour are there.
-    for (int i = 0; valid && i < n; ++i) {
-      const Expr further = thread.number() * n + i + (left ? 0 : 1);
-      Fields &difference = differences[static_cast<std::size_t>(i)];
-      difference =
-          select(further < numberOf(*valid, loc), difference, items[static_cast<std::size_t>(i)]);
-    }
+  if (edge)
+    return differences;
+  const Thread thread(loc);
+  const OuterItem outer = outerItem(left, n, threads_, thread);
+  differences[outer.index] = select(outer.isMine, items[outer.index], differences[outer.index]);
+  // Both the item and its neighbour are there.
+  for (std::size_t i = 0; valid && i < n; ++i) {
+    const Expr further = numberOfItem(left ? i : i + 1, n, thread);
+    differences[i] = select(further < numberOf(*valid, loc), differences[i], items[i]);
   }
   return differences;
 }

@@ -60,10 +60,27 @@ Items SharedTile::load(const SharedValues &shared, Order order, const Thread &th
   return items;
 }
 
+GroupPlan::GroupPlan(const ValueType &type, int width, std::int64_t places, Loc loc)
+    : width_(width), places_(places) {
+  if (places)
+    plan_.add(type, blockThreads(loc) / width * places);
+}
+
+SharedValues GroupPlan::in(const Storage &storage, Loc loc) const {
+  const SharedValues all = plan_.in(storage, 0, loc);
+  return all.from(groupOfThread(width_, loc) * static_cast<int>(places_));
+}
+
 Items rearrange(const SharedTile &tile, const SharedValues &shared, Order from, Order to,
                 const Thread &thread, const Items &items, Wait wait, Loc loc) {
   tile.store(shared, from, thread, items);
   wait(loc);
+  return tile.load(shared, to, thread);
+}
+
+Items rearrangeByRank(const SharedTile &tile, const SharedValues &shared, const Items &ranks,
+                      Order to, const Thread &thread, const Items &items, Wait wait, Loc loc) {
+  scatterItems(tile, shared, items, ranks, nullptr, wait, loc);
   return tile.load(shared, to, thread);
 }
 

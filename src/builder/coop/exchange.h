@@ -13,6 +13,7 @@ class SharedTile {
 public:
   SharedTile(int threads, int items) : threads_(threads), items_(items) {}
 
+  int threads() const { return threads_; }
   /// Places that the tile takes, some of which keep threads off one another's banks.
   std::int64_t places() const;
   /// The number in the sequence of a thread's item `item`.
@@ -37,9 +38,28 @@ private:
   int threads_, items_;
 };
 
+/// The storage of a collective of the groups of `width` lanes: each group of the block has places of
+/// its own.
+class GroupPlan {
+public:
+  GroupPlan(const ValueType &type, int width, std::int64_t places, Loc loc);
+  StorageSize size() const { return plan_.size(); }
+  /// The places of the thread's group.
+  SharedValues in(const Storage &storage, Loc loc) const;
+
+private:
+  Plan plan_;
+  int width_;
+  std::int64_t places_;
+};
+
 /// A thread's items, from one order to another: all threads write, wait and read.
 Items rearrange(const SharedTile &tile, const SharedValues &shared, Order from, Order to,
                 const Thread &thread, const Items &items, Wait wait, Loc loc);
+/// Each item goes to the place of the sequence that its rank says, and a thread gets its items in an
+/// order: all threads write, wait and read.
+Items rearrangeByRank(const SharedTile &tile, const SharedValues &shared, const Items &ranks,
+                      Order to, const Thread &thread, const Items &items, Wait wait, Loc loc);
 /// Each item goes to the place of the sequence that its rank says; where there are `flags`, only those
 /// whose flag holds. Then all wait.
 void scatterItems(const SharedTile &tile, const SharedValues &shared, const Items &items,

@@ -51,13 +51,32 @@ Plan planOf(const ValueType &item, std::int64_t places) {
   return plan;
 }
 
+Items withValues(const Items &keys, const Items *values) {
+  Items all = keys;
+  if (values)
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].insert(all[i].end(), (*values)[i].begin(), (*values)[i].end());
+  return all;
+}
+
+Sorted apart(const Items &all, std::size_t keyFields, bool values) {
+  Sorted sorted;
+  for (const Fields &item : all) {
+    const auto end = item.begin() + static_cast<std::ptrdiff_t>(keyFields);
+    sorted.keys.emplace_back(item.begin(), end);
+    if (values)
+      sorted.values.emplace_back(end, item.end());
+  }
+  return sorted;
+}
+
 /// The sort of one call.
 struct Merge {
   const SharedTile &tile;
   const SharedValues &shared;
   const Relation &less;
   std::size_t keyFields;
-  int items, count;
+  int items;
   Loc loc;
 
   Expr number(int n) const { return Expr(i32, n, loc); }
@@ -87,7 +106,7 @@ struct Merge {
   /// A thread's part of two neighbouring sorted runs merged, each of the items of `run` threads (a
   /// power of two), of which none are past place `end` of the tile: the items from the thread's own place
   /// on. What is past the end is any value.
-  Items merged(const Thread &thread, const Expr &run, const Expr &end) const {
+  Items merged(const Thread &thread, const Expr &run, const Expr &end, int count) const {
     const Expr first = (thread.number() & ~(run * 2 - 1)) * items;
     // Behind the end, runs are empty, and no other thread's places are looked at.
     const Expr middle = max(min(first + run * items, end), first);
@@ -132,7 +151,7 @@ struct Merge {
   /// Merges runs of the items of `from` threads until they are of `to` threads. All threads that share
   /// a run take part, and wait for each other by `wait`.
   void mergeRuns(const std::vector<Slots> &slots, int from, int to, const Thread &thread,
-                 const Expr &end, Wait wait) const {
+                 const Expr &end, int count, Wait wait) const {
     if (from >= to)
       return;
     const Slots run({number(from).handle}, loc);
@@ -145,7 +164,7 @@ struct Merge {
              tile.store(shared, Order::blocked, thread, own);
              wait(loc);
              const Expr size(run.get().front(), loc);
-             const Items taken = merged(thread, size, end);
+             const Items taken = merged(thread, size, end, count);
              for (std::size_t i = 0; i < slots.size(); ++i)
                slots[i].set(taken[i]);
              run.set({(size * 2).handle});
@@ -153,40 +172,28 @@ struct Merge {
            loc);
   }
 
-  /// The whole sort of the items of `threads` threads, of which each `lanes` are lanes of a wave.
-  Items sorted(Items all, const Thread &thread, int lanes, int threads, const Expr *end) const {
-    withinThread(all, thread.number() * items, end);
+  /// The whole sort of the items of `threads` threads, of which each `lanes` are lanes of a wave, or of
+  /// the first `valid` of them.
+  Sorted sorted(const Items &keys, const Items *values, const IntTuple *valid, const Thread &thread,
+                int lanes, int threads) const {
+    const int count = threads * items;
+    std::optional<Expr> end;
+    if (valid)
+      end = numberOf(*valid, loc);
+    Items all = withValues(keys, values);
+    withinThread(all, thread.number() * items, end ? &*end : nullptr);
     std::vector<Slots> slots;
     for (const Fields &item : all)
       slots.emplace_back(item, loc);
     const Expr last = end ? *end : number(count);
-    mergeRuns(slots, 1, lanes, thread, last, waitForWave);
-    mergeRuns(slots, lanes, threads, thread, last, waitForBlock);
+    mergeRuns(slots, 1, lanes, thread, last, count, waitForWave);
+    mergeRuns(slots, lanes, threads, thread, last, count, waitForBlock);
     Items result;
     for (const Slots &slot : slots)
       result.push_back(slot.get());
-    return result;
+    return apart(result, keyFields, values != nullptr);
   }
 };
-
-Items withValues(const Items &keys, const Items *values) {
-  Items all = keys;
-  if (values)
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i].insert(all[i].end(), (*values)[i].begin(), (*values)[i].end());
-  return all;
-}
-
-Sorted apart(const Items &all, std::size_t keyFields, bool values) {
-  Sorted sorted;
-  for (const Fields &item : all) {
-    const auto end = item.begin() + static_cast<std::ptrdiff_t>(keyFields);
-    sorted.keys.emplace_back(item.begin(), end);
-    if (values)
-      sorted.values.emplace_back(end, item.end());
-  }
-  return sorted;
-}
 
 } // namespace
 
@@ -208,28 +215,20 @@ Sorted BlockMergeSort::sort(const Items &keys, const Items *values, const Relati
   expectItems(keys, loc);
   expectPayload(what_, value_, values, keys.size(), loc);
   expectStorage(storage, loc);
-  const int count = threads_ * items_;
-  std::optional<Expr> end;
-  if (valid) {
-    expectValid(*valid, 0, count, loc);
-    end = numberOf(*valid, loc);
-  }
+  if (valid)
+    expectValid(*valid, 0, threads_ * items_, loc);
   const Thread thread(loc);
   const SharedTile tile(threads_, items_);
   const SharedValues shared = planOf(itemType(type_, value_), tile.places()).in(storage, 0, loc);
-  const std::size_t keyFields = type_.fields().size();
-  const Merge merge{tile, shared, less, keyFields, items_, count, loc};
-  return apart(merge.sorted(withValues(keys, values), thread, thread.lanes(), threads_,
-                            end ? &*end : nullptr),
-               keyFields, values != nullptr);
+  const Merge merge{tile, shared, less, type_.fields().size(), items_, loc};
+  return merge.sorted(keys, values, valid, thread, thread.lanes(), threads_);
 }
 
 WarpMergeSort::WarpMergeSort(ValueType key, std::optional<ValueType> value, int items, int width,
                              Loc loc)
     : WarpCollective("WarpMergeSort", std::move(key), items, width, loc), value_(std::move(value)) {
-  storage_ = planOf(itemType(type_, value_),
-                    blockThreads(loc) / width_ * SharedTile(width_, items).places())
-                 .size();
+  const std::int64_t places = SharedTile(width_, items).places();
+  storage_ = GroupPlan(itemType(type_, value_), width_, places, loc).size();
 }
 WarpMergeSort::WarpMergeSort(ValueType key, int items_per_lane, int width, Loc loc)
     : WarpMergeSort(std::move(key), std::optional<ValueType>(), items_per_lane, width, loc) {}
@@ -242,23 +241,13 @@ Sorted WarpMergeSort::sort(const Items &keys, const Items *values, const Relatio
   expectItems(keys, loc);
   expectPayload(what_, value_, values, keys.size(), loc);
   expectStorage(storage, loc);
-  const int count = width_ * items_;
-  std::optional<Expr> end;
-  if (valid) {
-    expectValid(*valid, 0, count, loc);
-    end = numberOf(*valid, loc);
-  }
+  if (valid)
+    expectValid(*valid, 0, width_ * items_, loc);
   const SharedTile tile(width_, items_);
-  const ValueType item = itemType(type_, value_);
   const SharedValues shared =
-      planOf(item, blockThreads(loc) / width_ * tile.places())
-          .in(storage, 0, loc)
-          .from(groupOfThread(width_, loc) * static_cast<int>(tile.places()));
-  const std::size_t keyFields = type_.fields().size();
-  const Merge merge{tile, shared, less, keyFields, items_, count, loc};
-  return apart(merge.sorted(withValues(keys, values), Thread::inGroup(width_, loc), width_, width_,
-                            end ? &*end : nullptr),
-               keyFields, values != nullptr);
+      GroupPlan(itemType(type_, value_), width_, tile.places(), loc).in(storage, loc);
+  const Merge merge{tile, shared, less, type_.fields().size(), items_, loc};
+  return merge.sorted(keys, values, valid, Thread::inGroup(width_, loc), width_, width_);
 }
 
 } // namespace coop

@@ -5,13 +5,21 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
 
-void TileAccess::expect(const Tensor &tile, Loc loc) const {
+void TileAccess::expect(const Tensor &tile, const IntTuple *valid, Loc loc) const {
   const std::string name = what_;
   if (const ValueType given(tile.dtype(loc)); given != type_)
     throw TraceError(name + " of " + type_.str() + " is given a tensor of " + given.str(), loc);
   if (tile.rank(loc) != 1)
     throw TraceError(name + " is given a tensor of " + std::to_string(tile.rank(loc)) +
                          " modes; a tile is a sequence, of one mode",
+                     loc);
+  const std::optional<std::int64_t> has = onlyNumber(tile.shape(loc), loc),
+                                    needs = valid ? onlyNumber(*valid, loc)
+                                                  : std::int64_t(places_.threads()) * items_;
+  if (has && needs && *has < *needs)
+    throw TraceError(name + " of " + std::to_string(*needs) + " elements is given a tensor of " +
+                         std::to_string(*has) +
+                         (valid ? "" : "; .partial takes how many of a tile are there"),
                      loc);
   if (transfer_.asVector && onlyNumber(tile.stride(loc), loc) != 1)
     throw TraceError(name + " by vectors of a tensor " + tile.layout(loc).str() +

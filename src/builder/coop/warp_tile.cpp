@@ -11,20 +11,10 @@ using namespace impl;
 
 namespace {
 
-/// Room for `places` values of each group of the block.
-Plan planOf(const ValueType &type, int width, std::int64_t places, Loc loc) {
-  Plan plan;
-  if (places)
-    plan.add(type, blockThreads(loc) / width * places);
-  return plan;
-}
-
-/// A group's own part of it.
-SharedValues ownPart(const ValueType &type, int width, std::int64_t places, const Storage &storage,
-                     Loc loc) {
-  return planOf(type, width, places, loc)
-      .in(storage, 0, loc)
-      .from(groupOfThread(width, loc) * static_cast<int>(places));
+/// A group's own part of the storage, when the reads of it by the call before are over.
+SharedValues ownPart(const GroupPlan &plan, const Storage &storage, Loc loc) {
+  waitForWave(loc);
+  return plan.in(storage, loc);
 }
 
 Transfer transferOf(WarpTransfer transfer) {
@@ -45,7 +35,7 @@ Transfer transferOf(WarpTransfer transfer) {
 
 WarpExchange::WarpExchange(ValueType type, int items_per_lane, int width, Loc loc)
     : WarpCollective("WarpExchange", std::move(type), items_per_lane, width, loc) {
-  storage_ = planOf(type_, width_, SharedTile(width_, items_).places(), loc).size();
+  storage_ = GroupPlan(type_, width_, SharedTile(width_, items_).places(), loc).size();
 }
 
 Items WarpExchange::exchange(const Items &items, Order from, Order to, const Storage &storage,
@@ -53,9 +43,8 @@ Items WarpExchange::exchange(const Items &items, Order from, Order to, const Sto
   expectItems(items, loc);
   expectStorage(storage, loc);
   const SharedTile tile(width_, items_);
-  waitForWave(loc); // for reads by the call before
-  return rearrange(tile, ownPart(type_, width_, tile.places(), storage, loc), from, to,
-                   Thread::inGroup(width_, loc), items, waitForWave, loc);
+  const SharedValues shared = ownPart({type_, width_, tile.places(), loc}, storage, loc);
+  return rearrange(tile, shared, from, to, Thread::inGroup(width_, loc), items, waitForWave, loc);
 }
 
 Items WarpExchange::scatter(const Items &items, const Items &ranks, Order to,
@@ -64,55 +53,47 @@ Items WarpExchange::scatter(const Items &items, const Items &ranks, Order to,
   expectBeside(what_, "ranks", ranks, items.size(), i32, loc);
   expectStorage(storage, loc);
   const SharedTile tile(width_, items_);
-  const SharedValues shared = ownPart(type_, width_, tile.places(), storage, loc);
-  waitForWave(loc); // for reads by the call before
-  scatterItems(tile, shared, items, ranks, nullptr, waitForWave, loc);
-  return tile.load(shared, to, Thread::inGroup(width_, loc));
+  const SharedValues shared = ownPart({type_, width_, tile.places(), loc}, storage, loc);
+  return rearrangeByRank(tile, shared, ranks, to, Thread::inGroup(width_, loc), items, waitForWave,
+                         loc);
+}
+
+WarpTile::WarpTile(const char *what, DType type, int items, WarpTransfer transfer, int width,
+                   Loc loc)
+    : WarpCollective(what, type, items, width, loc), transfer_(transferOf(transfer)) {
+  const TileAccess access(what_, type_, width_, items_, transfer_);
+  storage_ = GroupPlan(type_, width_, access.places(), loc).size();
+}
+
+void WarpTile::expectTile(const Tensor &tile, const IntTuple *valid, Loc loc) const {
+  TileAccess(what_, type_, width_, items_, transfer_).expect(tile, valid, loc);
+  if (valid)
+    expectValid(*valid, 0, std::int64_t(width_) * items_, loc);
 }
 
 WarpLoad::WarpLoad(DType type, int items_per_lane, WarpTransfer transfer, int width, Loc loc)
-    : WarpCollective("WarpLoad", type, items_per_lane, width, loc),
-      transfer_(transferOf(transfer)) {
-  storage_ =
-      planOf(type_, width_, TileAccess(what_, type_, width_, items_, transfer_).places(), loc)
-          .size();
-}
+    : WarpTile("WarpLoad", type, items_per_lane, transfer, width, loc) {}
 
 Vector WarpLoad::load(const Tensor &tile, const IntTuple *valid, const Handle *fill,
                       const Storage &storage, Loc loc) const {
-  const TileAccess access(what_, type_, width_, items_, transfer_);
-  access.expect(tile, loc);
-  if (valid)
-    expectValid(*valid, 0, std::int64_t(width_) * items_, loc);
+  expectTile(tile, valid, loc);
   expectStorage(storage, loc);
-  auto shared = [&] {
-    waitForWave(loc); // for reads by the call before
-    return ownPart(type_, width_, access.places(), storage, loc);
-  };
-  return vectorOfItems(
-      access.load(tile, valid, fill, Thread::inGroup(width_, loc), shared, waitForWave, loc), loc);
+  const TileAccess access(what_, type_, width_, items_, transfer_);
+  auto shared = [&] { return ownPart({type_, width_, access.places(), loc}, storage, loc); };
+  const Thread thread = Thread::inGroup(width_, loc);
+  return vectorOfItems(access.load(tile, valid, fill, thread, shared, waitForWave, loc), loc);
 }
 
 WarpStore::WarpStore(DType type, int items_per_lane, WarpTransfer transfer, int width, Loc loc)
-    : WarpCollective("WarpStore", type, items_per_lane, width, loc),
-      transfer_(transferOf(transfer)) {
-  storage_ =
-      planOf(type_, width_, TileAccess(what_, type_, width_, items_, transfer_).places(), loc)
-          .size();
-}
+    : WarpTile("WarpStore", type, items_per_lane, transfer, width, loc) {}
 
 void WarpStore::store(const Tensor &tile, const IntTuple *valid, const Items &items,
                       const Storage &storage, Loc loc) const {
-  const TileAccess access(what_, type_, width_, items_, transfer_);
   expectItems(items, loc);
-  access.expect(tile, loc);
-  if (valid)
-    expectValid(*valid, 0, std::int64_t(width_) * items_, loc);
+  expectTile(tile, valid, loc);
   expectStorage(storage, loc);
-  auto shared = [&] {
-    waitForWave(loc); // for reads by the call before
-    return ownPart(type_, width_, access.places(), storage, loc);
-  };
+  const TileAccess access(what_, type_, width_, items_, transfer_);
+  auto shared = [&] { return ownPart({type_, width_, access.places(), loc}, storage, loc); };
   access.store(tile, valid, items, Thread::inGroup(width_, loc), shared, waitForWave, loc);
 }
 

@@ -2,6 +2,7 @@
 #include <flydsl/layout.h>
 
 #include "builder/layout/algebra_ops.h"
+#include "builder/layout/own_places.h"
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
@@ -150,8 +151,35 @@ static void expectInBounds(const layout::Operation &operation,
   case layout::Bounds::tile:
     if (auto *tile = hostAs<layout::Tile>(second))
       builder::expectDivides(running(), std::string(operation.name), first, *tile, loc);
+    else if (auto *whole = hostAs<layout::Layout>(second))
+      builder::expectDivides(running(), std::string(operation.name), first, *whole, loc);
     return;
   }
+}
+
+/// A layout as its type has it: what is dynamic is anonymous. Nothing where the handle is no plain
+/// layout.
+static std::optional<layout::Layout> layoutOf(const Handle &handle, Loc loc) {
+  if (auto *plain = hostAs<layout::Layout>(handle))
+    return *plain;
+  if (isTraced(handle))
+    if (auto type = mlir::dyn_cast<mlir::fly::LayoutType>(detail::tracedType(handle, loc)))
+      return type.getValue();
+  return std::nullopt;
+}
+
+/// Each element of the result has a place of its own, and all of each element is in it.
+static void expectOwnPlaces(AlgebraOp op, std::initializer_list<const Handle *> operands,
+                            llvm::ArrayRef<int> numbers, Loc loc) {
+  if (op == AlgebraOp::make_ordered_layout || op == AlgebraOp::tile_to_shape) {
+    const Handle &order = **(operands.end() - 1), &shape = **(operands.end() - 2);
+    const auto extents = tupleOf(shape, loc), places = tupleOf(order, loc);
+    if (extents && places)
+      builder::expectDistinctOrder(builder::userName(builder::rowOf(op).irName), *extents, *places);
+  }
+  if (op == AlgebraOp::recast_layout)
+    if (const auto plain = layoutOf(**operands.begin(), loc))
+      builder::expectContiguousMode(*plain, /*oldBits=*/numbers[1], /*newBits=*/numbers[0]);
 }
 
 Handle algebra(AlgebraOp op, std::initializer_list<const Handle *> operands, Loc loc,
@@ -161,6 +189,7 @@ Handle algebra(AlgebraOp op, std::initializer_list<const Handle *> operands, Loc
   try {
     if (row.operation) {
       expectInBounds(*row.operation, operands, loc);
+      expectOwnPlaces(op, operands, ints, loc);
       if (std::optional<Handle> answer = computed(*row.operation, operands, ints, loc))
         return *answer;
     }

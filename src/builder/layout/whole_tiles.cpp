@@ -2,7 +2,7 @@
 
 #include "builder/trace/tracer.h"
 #include "dialect/Fly/IR/FlyTypes.h"
-#include "layout/coord.h"
+#include "layout/algebra.h"
 
 #include <algorithm>
 
@@ -34,6 +34,23 @@ static void expectMultiple(const Tracer *running, const std::string &op,
                      loc);
 }
 
+/// A tiler that is a layout, and its repetitions, reach no element behind the extent.
+static void expectCovered(const Tracer *running, const std::string &op,
+                          const detail::Handle &tensor, const std::string &tile,
+                          const std::string &mode, const layout::Int &extent,
+                          const layout::Layout &tiler, Loc loc) {
+  if (!extent.isStatic() || !tiler.isStatic())
+    return;
+  const layout::Layout repeated = layout::concat({tiler, layout::complement(tiler, extent)});
+  const layout::Int reach = layout::cosize(repeated);
+  if (reach.isStatic() && reach.value() > extent.value())
+    throw TraceError(op + " of " + describe(running, tensor) + " by tiles of " + tile + ": " +
+                         mode + " has " + extent.str() + " elements, and the last tile of " +
+                         tiler.str() + " reaches element " + std::to_string(reach.value() - 1) +
+                         "; make the tensor as large as whole tiles are",
+                     loc);
+}
+
 void expectTilesFit(const Tracer *running, const std::string &op, const detail::Handle &tensor,
                     const layout::IntTuple &tile, Loc loc) {
   fly::MemRefType type = boundedMemory(running, tensor, loc);
@@ -59,11 +76,17 @@ void expectDivides(const Tracer *running, const std::string &op, const detail::H
     return;
   }
   if (tile.isLayout())
-    return;
-  for (int i = 0; i < std::min(shape.rank(), tile.rank()); ++i)
-    if (tile.at(i).isInt() && !tile.at(i).isWildcard())
-      expectMultiple(running, op, tensor, tile.str(), "mode " + std::to_string(i),
-                     layout::product(shape.at(i)), tile.at(i).asInt(), loc);
+    return expectCovered(running, op, tensor, tile.str(), "it", layout::product(shape),
+                         tile.asLayout(), loc);
+  for (int i = 0; i < std::min(shape.rank(), tile.rank()); ++i) {
+    const layout::Tile &part = tile.at(i);
+    const std::string mode = "mode " + std::to_string(i);
+    const layout::Int extent = layout::product(shape.at(i));
+    if (part.isLayout())
+      expectCovered(running, op, tensor, tile.str(), mode, extent, part.asLayout(), loc);
+    else if (part.isInt() && !part.isWildcard())
+      expectMultiple(running, op, tensor, tile.str(), mode, extent, part.asInt(), loc);
+  }
 }
 
 } // namespace flydsl::builder

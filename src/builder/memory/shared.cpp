@@ -14,6 +14,8 @@ namespace fly = mlir::fly;
 namespace detail {
 
 static thread_local SharedArena *filling = nullptr;
+/// The allocators whose overlays are being made, the innermost last.
+static thread_local llvm::SmallVector<const SharedArena *, 2> overlaid;
 
 static fly::PointerType sharedPointer(Tracer &t, DType type, std::int64_t alignment) {
   return fly::PointerType::get(builder::elementType(type, t.context()),
@@ -69,6 +71,11 @@ static void expectPlace(std::int64_t bytes, std::int64_t alignment, Loc loc) {
 
 Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type, Loc loc) {
   expectPlace(bytes, alignment, loc);
+  if (llvm::is_contained(overlaid, this))
+    throw TraceError(
+        "a phase of an overlay allocates from the overlay's owner; it allocates from the "
+        "allocator that it is called with",
+        loc);
   // No target comes near it, and no sum below wraps.
   constexpr std::int64_t most = std::int64_t(1) << 32;
   if (bytes > most || alignment > most || used_ > most)
@@ -88,7 +95,7 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
     t.shared.reachDynamic(offset + bytes, loc);
     return sharedDynamic(offset, alignment, type, loc);
   }
-  t.shared.growStatic(account_, offset + bytes, loc);
+  t.shared.growStatic(account_, offset + bytes, alignment, loc);
   return placeBehind(t, base_, offset, alignment, type, loc);
 }
 
@@ -102,11 +109,12 @@ void SharedArena::beginOverlay(SharedArena &owner, std::int64_t alignment, Loc l
   origin_ = alignedTo(alignment, owner.origin_ + owner.used_);
   most_ = used_ = 0;
   alignment_ = alignment;
-  if (!static_ || base_)
-    return;
-  base_ = t.wrap(makeVariable(t, 1, alignment, loc), u8, loc);
-  account_ = t.shared.addStatic(1, alignment, loc);
-  origin_ = 0;
+  if (static_ && !base_) {
+    base_ = t.wrap(makeVariable(t, 0, alignment, loc), u8, loc);
+    account_ = t.shared.addStatic(1, alignment, loc);
+    origin_ = 0;
+  }
+  overlaid.push_back(&owner);
 }
 
 void SharedArena::beginPhase() {
@@ -115,6 +123,7 @@ void SharedArena::beginPhase() {
 }
 
 void SharedArena::endOverlay(SharedArena &owner) noexcept {
+  overlaid.pop_back();
   beginPhase();
   if (base_ && !owner.base_) {
     auto variable = base_.node()->traced()->value.getDefiningOp<fly::MakePtrOp>();
@@ -149,7 +158,22 @@ void expectWithin(const Handle &layout, std::int64_t count, Loc loc) {
                      loc);
 }
 
+/// Whether a layout gives numbers of elements: no coordinates, and no numbers before the first.
+static bool givesPlaces(const Handle &layout, Loc loc) {
+  HostValue stride = detail::hostView(algebra(AlgebraOp::get_stride, {&layout}, loc), loc);
+  auto *strides = std::get_if<layout::IntTuple>(&stride);
+  return !strides || llvm::all_of(strides->leaves(), [](const layout::Int &d) {
+    return !d.hasBasis() && !(d.isStatic() && d.value() < 0);
+  });
+}
+
 std::int64_t reachOf(const Handle &layout, Loc loc) {
+  const auto *composed = hostAs<layout::ComposedLayout>(layout);
+  if (!composed && !givesPlaces(layout, loc))
+    throw TraceError("the layout " + detail::describe(layout) +
+                         " of a tensor of shared memory has strides that are negative or along "
+                         "coordinates; they are numbers of elements from the first one on",
+                     loc);
   if (const std::optional<std::int64_t> reach = staticReach(layout, loc))
     return *reach;
   throw TraceError("a tensor of shared memory has a static layout, not " +

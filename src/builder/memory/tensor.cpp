@@ -1,14 +1,18 @@
 // Tensors, pointers and their elements.
 #include <flydsl/tensor.h>
 
+#include "builder/memory/reach.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/IntegerFacts.h"
 #include "layout/coord.h"
 #include "layout/error.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+
+#include <numeric>
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -42,6 +46,22 @@ fly::PointerType pointerType(const Handle &handle, Loc loc) {
   throw TraceError("expected memory, got " + builder::typeText(type), loc);
 }
 
+/// Elements of less than a byte have no address of their own in memory; in registers they need none.
+void expectWholeBytes(const std::string &what, const Handle &memory, std::int64_t elements,
+                      Loc loc) {
+  const DType type = memory.node()->dtype;
+  if (!type || type.memory_bits() * elements % 8 == 0 ||
+      pointerType(memory, loc).isIn(fly::AddressSpace::Register))
+    return;
+  throw TraceError(what + " of " + std::string(type.name()) + " in memory has " +
+                       std::to_string(type.memory_bits() * elements) +
+                       " bits, and no address for parts of a byte; a pointer loads and stores " +
+                       std::to_string(8 / std::gcd(type.memory_bits(), 8)) +
+                       " of them or a multiple at once, recast(fx::u8) makes bytes of them, and "
+                       "fx::copy moves them to registers",
+                   loc);
+}
+
 } // namespace
 
 /// A coordinate has as many modes as the tensor, or is one number that counts through it; what is
@@ -64,6 +84,7 @@ static void expectCoordinate(Tracer &t, const Handle &tensor, const Handle &coor
 Handle loadElement(const Handle &tensor, const Handle &coord, Loc loc) {
   Tracer &t = Tracer::require("an element of a tensor", loc);
   expectCoordinate(t, tensor, coord, loc);
+  expectWholeBytes("an element", tensor, 1, loc);
   mlir::Value memory = t.use(tensor, loc), index = t.use(coord, loc);
   mlir::Value v = t.emit<fly::MemRefLoadOp>(loc, {memory, index});
   return t.wrap(v, tensor.node()->dtype, loc);
@@ -135,6 +156,8 @@ int alignmentOf(const Handle &handle, Loc loc) {
 Handle pointerLoad(const Handle &pointer, Loc loc) {
   Tracer &t = Tracer::require("a pointer's load", loc);
   fly::PointerType type = pointerType(pointer, loc);
+  expectWholeBytes("an element", pointer, 1, loc);
+  builder::expectReach(&t, pointer, 1, "a load of an element", loc);
   return t.wrap(t.create<fly::PtrLoadOp>(loc, type.getElemTy(), t.use(pointer, loc)),
                 pointer.node()->dtype, loc);
 }
@@ -144,6 +167,9 @@ Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc) {
   fly::PointerType type = pointerType(pointer, loc);
   if (size < 1)
     throw TraceError("a vector has 1 element or more, not " + std::to_string(size), loc);
+  const std::string what = "a load of " + std::to_string(size) + " elements";
+  expectWholeBytes(what, pointer, size, loc);
+  builder::expectReach(&t, pointer, size, what, loc);
   auto vector = mlir::VectorType::get(size, type.getElemTy());
   return t.wrap(t.create<fly::PtrLoadOp>(loc, vector, t.use(pointer, loc)), pointer.node()->dtype,
                 loc);
@@ -152,10 +178,40 @@ Handle pointerLoadVector(const Handle &pointer, std::int64_t size, Loc loc) {
 void pointerStore(const Handle &pointer, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("a pointer's store", loc);
   mlir::Value number = elementValue(t, value, dtypeOf(pointer, loc), "memory", loc);
+  auto vector = mlir::dyn_cast<mlir::VectorType>(number.getType());
+  const std::int64_t count = vector ? vector.getNumElements() : 1;
+  const std::string what =
+      vector ? "a store of " + std::to_string(count) + " elements" : "a store of an element";
+  expectWholeBytes(what, pointer, count, loc);
+  builder::expectReach(&t, pointer, count, what, loc);
   t.create<fly::PtrStoreOp>(loc, number, t.use(pointer, loc));
 }
 
+/// Moves by whole bytes alone: an address has no room for the rest. Of an offset that only the launch
+/// knows, the powers of two that its arithmetic shows to divide it count.
+static void expectByteOffset(const Handle &pointer, const Handle &offset, Loc loc) {
+  const DType type = pointer.node()->dtype;
+  if (!type || type.memory_bits() % 8 == 0 ||
+      pointerType(pointer, loc).isIn(fly::AddressSpace::Register))
+    return;
+  Tracer &t = Tracer::require("a pointer", loc);
+  const int whole = 8 / std::gcd(type.memory_bits(), 8);
+  auto by = mlir::dyn_cast<fly::IntTupleType>(t.values.typeOf(offset, loc));
+  if (!by || !by.getValue().isLeaf() || by.getValue().leaf().isDivisibleBy(whole))
+    return;
+  if (by.getValue().leaf().isDynamic() &&
+      (1 << fly::knownTrailingZeros(t.use(scalarOfTuple(offset, loc), loc))) % whole == 0)
+    return;
+  const std::string number = std::to_string(whole);
+  throw TraceError("a pointer to " + std::string(type.name()) + " is moved by " +
+                       by.getValue().str() +
+                       " elements, which are not known to be whole bytes; n * " + number +
+                       " is a multiple of " + number + ", and recast(fx::u8) counts in bytes",
+                   loc);
+}
+
 Handle pointerAdd(const Handle &pointer, const Handle &offset, bool negative, Loc loc) {
+  expectByteOffset(pointer, offset, loc);
   Handle zero = staticLeaf(0);
   Handle by = negative ? tupleBinary(TupleOp::sub, zero, offset, loc) : offset;
   return algebra(AlgebraOp::add_offset, {&pointer, &by}, loc);
@@ -199,40 +255,22 @@ void Tensor::fill(const Numeric::Arg &value) const {
                       value.loc);
 }
 
-/// A view from where a fragment begins ends in the fragment: there is nothing behind registers.
-static void expectInFragment(const Pointer &iter, const Value &layout, Loc loc) {
-  const detail::TracedContent *traced = iter.handle().node()->traced();
-  if (!traced)
-    return;
-  auto type = mlir::dyn_cast<fly::PointerType>(detail::tracedType(iter.handle(), loc));
-  mlir::Operation *begin = traced->value.getDefiningOp();
-  auto made = mlir::dyn_cast_or_null<fly::GetIterOp>(begin);
-  if (!type || !type.isIn(fly::AddressSpace::Register) || !made)
-    return;
-  mlir::Value source = made->getOperand(0);
-  auto fragment = mlir::dyn_cast<fly::MemRefType>(source.getType());
-  if (!fragment ||
-      !mlir::isa_and_nonnull<fly::MemRefAllocaOp, fly::MakeFragmentLikeOp, fly::MmaMakeFragmentOp>(
-          source.getDefiningOp()))
-    return;
-  builder::layoutErrorsAt(loc, [&] {
-    detail::HostValue reach =
-        detail::hostView(algebra(AlgebraOp::cosize, {&layout.handle()}, loc), loc);
-    auto *needed = std::get_if<layout::IntTuple>(&reach);
-    const layout::Int has = layout::cosize(layout::outermost(fragment.getLayout()));
-    if (needed && needed->isLeaf() && needed->leaf().isStatic() && has.isStatic() &&
-        needed->leaf().value() > has.value())
-      throw TraceError("the layout " + layout.str() + " reaches " + needed->str() +
-                           " elements of registers, the fragment has " + has.str(),
-                       loc);
-  });
+/// A view ends in the memory that its pointer belongs to, as far as that is known.
+static void expectInside(const Pointer &iter, const Value &layout, Loc loc) {
+  const detail::HostValue reach =
+      detail::hostView(algebra(AlgebraOp::cosize, {&layout.handle()}, loc), loc);
+  const auto *needed = std::get_if<layout::IntTuple>(&reach);
+  if (needed && needed->isLeaf() && needed->leaf().isStatic())
+    builder::expectReach(detail::running(), iter.handle(), needed->leaf().value(),
+                         "the layout " + layout.str(), loc);
 }
 
 Tensor make_view(const Pointer &iter, const Layout &layout, Loc loc) {
-  expectInFragment(iter, layout, loc);
+  expectInside(iter, layout, loc);
   return Tensor(algebra(AlgebraOp::make_view, {&iter.handle(), &layout.handle()}, loc));
 }
 Tensor make_view(const Pointer &iter, const ComposedLayout &layout, Loc loc) {
+  expectInside(iter, layout, loc);
   return Tensor(algebra(AlgebraOp::make_view, {&iter.handle(), &layout.handle()}, loc));
 }
 Tensor make_view(const IntTuple &offset, const Layout &layout, Loc loc) {

@@ -160,10 +160,22 @@ static DType movedType(DType type, Loc loc) {
 /// LLVM takes the process down over a vector of one element.
 static void expectSeveral(const char *what, std::int64_t elements, Loc loc) {
   if (elements < 2)
-    throw TraceError(std::string(what) + " of a vector of " + std::to_string(elements) + " element" +
-                         (elements == 1 ? "" : "s") +
+    throw TraceError(std::string(what) + " of a vector of " + std::to_string(elements) +
+                         " element" + (elements == 1 ? "" : "s") +
                          "; a vector has at least 2, and one element is a scalar (" + what +
                          " without a size, or of a Numeric)",
+                     loc);
+}
+
+/// The instructions have forms of a byte, two, and 1 to 4 words ("Vector Memory Buffer Instructions" in
+/// the ISA documents of CDNA and RDNA).
+static void expectWidth(const char *what, DType type, std::int64_t elements, Loc loc) {
+  const std::int64_t bits = type.memory_bits() * elements;
+  if (bits != 8 && bits != 16 && (bits % 32 || bits > 128))
+    throw TraceError(std::string(what) + " of " +
+                         (elements > 1 ? std::to_string(elements) + " x " : std::string()) +
+                         std::string(type.name()) + ", " + std::to_string(bits) +
+                         " bits together; an instruction moves 8, 16, 32, 64, 96 or 128",
                      loc);
 }
 
@@ -179,15 +191,15 @@ namespace impl {
 Handle rawLoad(const Pointer &buffer, const Numeric &offset, ResultType result,
                const RawBuffer &options, Loc loc) {
   Tracer &t = Tracer::require("raw_buffer_load", loc);
-  const DType moved = movedType(result.type, loc);
-  mlir::Type type = builder::elementType(moved, t.context());
-  if (result.size) {
-    expectSeveral("raw_buffer_load", result.size, loc);
-    type = mlir::VectorType::get(result.size, type);
-  }
-  mlir::Value v = t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(type),
-                                                      places(t, buffer, offset, options, loc));
-  return detail::bitcast(t.wrap(v, moved, loc), result.type, loc);
+  ResultType moved = result;
+  moved.type = movedType(result.type, loc);
+  if (result.size)
+    expectSeveral("raw_buffer_load", *result.size, loc);
+  expectWidth("raw_buffer_load", result.type, result.size.value_or(1), loc);
+  mlir::Value v =
+      t.create<ROCDL::RawPtrBufferLoadOp>(loc, mlir::TypeRange(builder::typeOf(t, moved, loc)),
+                                          places(t, buffer, offset, options, loc));
+  return detail::bitcast(t.wrap(v, moved.type, loc), result.type, loc);
 }
 
 void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
@@ -196,8 +208,10 @@ void rawStore(const Handle &value, const Pointer &buffer, const Numeric &offset,
   DType type = detail::dtypeOf(value, loc);
   Handle moved = detail::bitcast(value, movedType(type, loc), loc);
   llvm::SmallVector<mlir::Value, 5> operands{detail::operand(t, moved, loc).value};
-  if (auto vector = mlir::dyn_cast<mlir::VectorType>(operands.front().getType()))
+  auto vector = mlir::dyn_cast<mlir::VectorType>(operands.front().getType());
+  if (vector)
     expectSeveral("raw_buffer_store", vector.getNumElements(), loc);
+  expectWidth("raw_buffer_store", type, vector ? vector.getNumElements() : 1, loc);
   llvm::append_range(operands, places(t, buffer, offset, options, loc));
   t.create<ROCDL::RawPtrBufferStoreOp>(loc, mlir::TypeRange(), operands);
 }
@@ -235,6 +249,10 @@ Numeric raw_buffer_atomic(AtomicOp op, const Numeric &value, const Pointer &buff
   Tracer &t = Tracer::require("raw_buffer_atomic", loc);
   const DType type = value.dtype(loc);
   const char *name = intrinsicSuffix(op, type);
+  if (type.bits() != 32 && type.bits() != 64)
+    throw TraceError("raw_buffer_atomic of " + std::string(type.name()) +
+                         "; it works on 32 and 64 bits, and fx::atomic adds pairs of 16 bits",
+                     loc);
   if (!name)
     throw TraceError("there is no raw_buffer_atomic " + std::string(builder::atomicUserName(op)) +
                          " of " + std::string(type.name()) +

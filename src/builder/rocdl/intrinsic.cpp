@@ -5,14 +5,24 @@
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 
-#include <flydsl/rocdl/intrinsics.h>
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace flydsl::builder {
+
+mlir::Type typeOf(Tracer &t, const rocdl::ResultType &result, Loc loc) {
+  mlir::Type element = elementType(result.type, t.context());
+  if (!result.size)
+    return element;
+  if (*result.size < 1)
+    throw TraceError("a result of " + std::to_string(*result.size) + " elements of " +
+                         std::string(result.type.name()) +
+                         "; a vector has at least one, and a result without a size is a scalar",
+                     loc);
+  return mlir::VectorType::get(*result.size, element);
+}
 
 mlir::Value callIntrinsic(Tracer &t, llvm::StringRef name, mlir::ValueRange operands,
                           mlir::Type type, Loc loc) {
@@ -35,24 +45,19 @@ namespace LLVM = mlir::LLVM;
 using ResultTypes = std::initializer_list<ResultType>;
 using Arguments = std::initializer_list<IntrinsicArg>;
 
-static mlir::Type typeOf(Tracer &t, ResultType result) {
-  mlir::Type element = builder::elementType(result.type, t.context());
-  return result.size ? mlir::VectorType::get(result.size, element) : element;
-}
-
 /// The type of a call's result: none, the type of the one, or a struct of several.
-static mlir::Type typeOf(Tracer &t, ResultTypes results) {
+static mlir::Type typeOfAll(Tracer &t, ResultTypes results, Loc loc) {
   if (results.size() == 0)
     return {};
   if (results.size() == 1)
-    return typeOf(t, *results.begin());
+    return builder::typeOf(t, *results.begin(), loc);
   llvm::SmallVector<mlir::Type, 4> types;
   for (const ResultType &result : results)
-    types.push_back(typeOf(t, result));
+    types.push_back(builder::typeOf(t, result, loc));
   return LLVM::LLVMStructType::getLiteral(t.context(), types);
 }
 
-/// The results of a call whose result has the type that `typeOf` gives.
+/// The results of a call whose result has the type that `typeOfAll` gives.
 static std::vector<Handle> partsOf(Tracer &t, mlir::Value call, ResultTypes results, Loc loc) {
   std::vector<Handle> parts;
   if (results.size() == 1) {
@@ -94,7 +99,7 @@ static std::vector<Handle> callOf(const char *name, ResultTypes results, Argumen
   if (llvm::Intrinsic::lookupIntrinsicID(name) == llvm::Intrinsic::not_intrinsic)
     throw TraceError("LLVM " LLVM_VERSION_STRING " has no intrinsic " + std::string(name), loc);
   mlir::Value v =
-      builder::callIntrinsic(t, name, valuesOf(t, arguments, loc), typeOf(t, results), loc);
+      builder::callIntrinsic(t, name, valuesOf(t, arguments, loc), typeOfAll(t, results, loc), loc);
   return v ? partsOf(t, v, results, loc) : std::vector<Handle>();
 }
 
@@ -129,7 +134,7 @@ static std::vector<Handle> assemblyOf(const char *text, const char *constraints,
                                       Loc loc) {
   Tracer &t = Tracer::require("inline_asm", loc);
   expectConstraints(t, constraints, results.size(), arguments.size(), loc);
-  mlir::Type type = typeOf(t, results);
+  mlir::Type type = typeOfAll(t, results, loc);
   auto op =
       t.create<LLVM::InlineAsmOp>(loc, type ? mlir::TypeRange(type) : mlir::TypeRange(),
                                   valuesOf(t, arguments, loc), text, constraints, sideEffects,

@@ -3,7 +3,12 @@
 
 #include "builder/trace/tracer.h"
 
+#include <flydsl/rocdl/intrinsics.h>
+
 namespace flydsl::builder {
+
+/// The IR's type of a result. Throws TraceError for a vector of fewer than one element.
+mlir::Type typeOf(Tracer &tracer, const rocdl::ResultType &result, Loc loc);
 
 /// The result; null where `type` is.
 mlir::Value callIntrinsic(Tracer &tracer, llvm::StringRef name, mlir::ValueRange operands,

@@ -29,6 +29,12 @@ Numeric readfirstlane(const Numeric &x, Loc loc) {
 Numeric readlane(const Numeric &x, const Numeric::Arg &lane) {
   Loc loc = lane.loc;
   Tracer &t = Tracer::require("readlane", loc);
+  const int lanes = t.kernel.targetFor("readlane", loc).wave_size();
+  if (auto *known = detail::hostAs<detail::HostNumber>(lane.handle);
+      known && (known->integer < 0 || known->integer >= lanes))
+    throw TraceError("readlane of lane " + std::to_string(known->integer) + " in a wave of " +
+                         std::to_string(lanes),
+                     loc);
   mlir::Value v = value(t, x.handle(), loc);
   mlir::Value from = t.use(detail::convert(lane.handle, i32, loc), loc);
   return Numeric(t.wrap(t.create<ROCDL::ReadlaneOp>(loc, v.getType(), v, from), x.dtype(loc), loc));

@@ -21,7 +21,7 @@ namespace LLVM = mlir::LLVM;
 /// The words that a load moves: s_load and s_buffer_load have forms of 1, 2, 4, 8 and 16 dwords on
 /// every target ("Scalar Memory" in the ISA documents of CDNA and RDNA).
 static std::int64_t wordsOf(const char *what, ResultType result, Loc loc) {
-  const std::int64_t bits = result.type.bits() * std::max<std::int64_t>(result.size, 1);
+  const std::int64_t bits = result.type.bits() * result.size.value_or(1);
   const bool whole = result.type && result.type.bits() % 8 == 0 && result.type != boolean;
   const bool fits = result.size
                         ? bits == 32 || bits == 64 || bits == 128 || bits == 256 || bits == 512
@@ -29,7 +29,7 @@ static std::int64_t wordsOf(const char *what, ResultType result, Loc loc) {
   if (!whole || !fits)
     throw TraceError(
         std::string(what) + " of " +
-            (result.size ? std::to_string(result.size) + " x " : std::string()) +
+            (result.size ? std::to_string(*result.size) + " x " : std::string()) +
             std::string(result.type.name()) +
             "; it moves values of 32 or 64 bits, or elements of 32, 64, 128, 256 or 512 "
             "bits together",
@@ -45,9 +45,9 @@ static mlir::Type wordsType(Tracer &t, std::int64_t words) {
 /// Words as what the caller asked for; floats of 8 bits are integers until the end.
 static Handle elementsOf(Tracer &t, mlir::Value words, ResultType result, Loc loc) {
   const DType held = result.type.is_float() && result.type.bits() == 8 ? u8 : result.type;
-  mlir::Type type = builder::elementType(held, t.context());
-  if (result.size)
-    type = mlir::VectorType::get(result.size, type);
+  ResultType wanted = result;
+  wanted.type = held;
+  const mlir::Type type = builder::typeOf(t, wanted, loc);
   if (type != words.getType())
     words = t.create<LLVM::BitcastOp>(loc, type, words);
   return detail::bitcast(t.wrap(words, held, loc), result.type, loc);

@@ -1,5 +1,8 @@
 #include "builder/trace/shared_bytes.h"
 
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/OptimizedStructLayout.h"
+
 #include <algorithm>
 
 namespace flydsl::builder {
@@ -7,16 +10,18 @@ namespace flydsl::builder {
 std::size_t SharedBytes::addStatic(std::int64_t bytes, std::int64_t alignment, Loc loc) {
   static_ = (static_ + alignment - 1) / alignment * alignment + bytes;
   uses_.push_back({static_cast<std::uint64_t>(bytes), loc});
+  alignments_.push_back(alignment);
   expectRoom(loc);
   return uses_.size() - 1;
 }
 
-void SharedBytes::growStatic(std::size_t entry, std::int64_t bytes, Loc loc) {
-  const auto more = bytes - static_cast<std::int64_t>(uses_[entry].bytes);
-  if (more <= 0)
-    return;
-  static_ += more;
-  uses_[entry].bytes = static_cast<std::uint64_t>(bytes);
+void SharedBytes::growStatic(std::size_t entry, std::int64_t bytes, std::int64_t alignment,
+                             Loc loc) {
+  alignments_[entry] = std::max(alignments_[entry], alignment);
+  if (const auto more = bytes - static_cast<std::int64_t>(uses_[entry].bytes); more > 0) {
+    static_ += more;
+    uses_[entry].bytes = static_cast<std::uint64_t>(bytes);
+  }
   expectRoom(loc);
 }
 
@@ -27,19 +32,36 @@ void SharedBytes::reachDynamic(std::int64_t end, Loc loc) {
   expectRoom(loc);
 }
 
-/// The compiler places static allocations in an order of its own, so that gaps for alignment do not
-/// count here; it refuses what does not fit because of them.
+/// LLVM's AMDGPU backend (AMDGPULowerModuleLDSPass.cpp) makes one struct of them, in the order that
+/// its performOptimizedStructLayout chooses, after it aligned each for accesses as wide as itself, up to
+/// 16 bytes.
+std::uint64_t SharedBytes::placedBytes() const {
+  llvm::SmallVector<llvm::OptimizedStructLayoutField, 8> fields;
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const std::uint64_t bytes = uses_[i].bytes;
+    const std::uint64_t wide = bytes > 8 ? 16 : bytes > 4 ? 8 : bytes > 2 ? 4 : bytes > 1 ? 2 : 1;
+    if (bytes)
+      fields.emplace_back(&uses_[i], bytes,
+                          llvm::Align(std::max(wide, static_cast<std::uint64_t>(alignments_[i]))));
+  }
+  return fields.empty() ? 0 : llvm::performOptimizedStructLayout(fields).first;
+}
+
 void SharedBytes::expectRoom(Loc loc) const {
   if (!kernel_.target)
     return;
   const std::uint64_t limit = kernel_.target->lds_bytes(),
                       dynamic = static_cast<std::uint64_t>(dynamic_);
-  std::uint64_t total = dynamic;
+  std::uint64_t asked = 0;
   for (const support::SharedUse &use : uses_)
-    total += use.bytes;
+    asked += use.bytes;
+  const std::uint64_t placed = placedBytes(), total = placed + dynamic;
   if (total <= limit)
     return;
   std::string text = support::overSharedLimit(support::byLine(uses_), total, limit);
+  if (placed > asked)
+    text +=
+        ", and " + std::to_string(placed - asked) + " bytes of gaps that their alignment leaves";
   if (dynamic)
     text += (uses_.empty() ? ": " : ", and ") + std::to_string(dynamic) +
             " bytes of dynamic shared memory";

@@ -15,8 +15,9 @@ public:
   /// and has less than all allocations together.
   /// Returns the allocation's entry.
   std::size_t addStatic(std::int64_t bytes, std::int64_t alignment, Loc loc);
-  /// The same for an allocation whose entry has fewer bytes so far. The others come before it.
-  void growStatic(std::size_t entry, std::int64_t bytes, Loc loc);
+  /// The same for an allocation whose entry has fewer bytes, or a smaller alignment, so far. The others
+  /// come before it.
+  void growStatic(std::size_t entry, std::int64_t bytes, std::int64_t alignment, Loc loc);
   /// The launch's dynamic shared memory reaches at least to `end`. Throws TraceError as above.
   void reachDynamic(std::int64_t end, Loc loc);
 
@@ -25,10 +26,14 @@ public:
 
 private:
   void expectRoom(Loc loc) const;
+  /// The bytes of all static allocations as the compiler places them.
+  std::uint64_t placedBytes() const;
 
   const KernelFacts &kernel_;
   std::int64_t static_ = 0, dynamic_ = 0;
-  std::vector<support::SharedUse> uses_; ///< of static allocations, in their order
+  // Of static allocations, in their order.
+  std::vector<support::SharedUse> uses_;
+  std::vector<std::int64_t> alignments_;
 };
 
 } // namespace flydsl::builder

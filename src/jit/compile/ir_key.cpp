@@ -1,9 +1,10 @@
-// The module is copied, stripped of what does not change the code, and hashed as bytecode.
+// A module counts by what it means; where line tables are asked for, by its bytecode.
 #include "jit/compile/ir_key.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "jit/compile/build_id.h"
 #include "jit/compile/module/linked_bitcode.h"
+#include "jit/compile/module_digest.h"
 #include "jit/compile/options/options.h"
 
 #include <flydsl/error.h>
@@ -26,38 +27,32 @@ static void dropHostFunctions(mlir::ModuleOp module) {
       op.erase();
 }
 
-static void dropLocations(mlir::ModuleOp module) {
-  auto unknown = mlir::UnknownLoc::get(module.getContext());
-  module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
-    op->setLoc(unknown);
-    for (mlir::Region &region : op->getRegions())
-      for (mlir::Block &block : region)
-        for (mlir::BlockArgument argument : block.getArguments())
-          argument.setLoc(unknown);
-  });
-}
-
 /// Linked bitcode is part of the key by its content; its path is not.
 static void dropBitcodePaths(mlir::ModuleOp module) {
   for (auto device : module.getOps<mlir::gpu::GPUModuleOp>())
     device->removeAttr(mlir::fly::kLinkLibsAttribute);
 }
 
-cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
+/// The device part as bytecode, with its locations.
+static std::string bytecodeOf(mlir::ModuleOp module) {
   mlir::OwningOpRef<mlir::ModuleOp> device = module.clone();
   dropHostFunctions(*device);
   dropBitcodePaths(*device);
-  if (!options.lineTables)
-    dropLocations(*device);
   std::string bytecode;
   llvm::raw_string_ostream stream(bytecode);
   // The producer string is left out: the key has the builds by themselves.
   mlir::BytecodeWriterConfig config("");
   if (mlir::failed(mlir::writeBytecodeToFile(*device, stream, config)))
     throw CompileError("the kernel's IR can't be written as bytecode");
+  return bytecode;
+}
 
+cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   cache::KeyBuilder key;
-  key.add("ir", bytecode);
+  if (options.lineTables)
+    key.add("ir with lines", bytecodeOf(module));
+  else
+    key.add("ir", moduleDigest(module).hex());
   key.add("target", options.target.id());
   key.add("opt", options.optLevel);
   key.add("waves", options.wavesPerEu);

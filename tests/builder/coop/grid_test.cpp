@@ -278,8 +278,12 @@ void expectSequences(const Point &p) {
 
 /// Whether a block's shared memory has room for a tile, with the places that are left out in it.
 bool fitsMoves(const Point &p) { return p.tile() * p.dtype().bytes() <= 62 * 1024; }
-/// Whether a block's shared memory has room for the sorts: eight bytes and their number, padded.
-bool fitsSorts(const Point &p) { return p.tile() * (p.dtype().bytes() + 4) < 48 * 1024; }
+/// Whether a block's shared memory has room for the sorts: keys, their numbers, padding, and counters of
+/// the 256 digits of each wave.
+bool fitsSorts(const Point &p) {
+  const int tile = p.tile() * (p.dtype().bytes() + 4), counters = 1024 * p.threads / waveSize();
+  return tile < 48 * 1024 && tile + tile / 32 + counters <= 63 * 1024;
+}
 
 } // namespace
 
@@ -309,17 +313,17 @@ TEST_CASE("Sequences of a block: each type, each number of items, the sizes in t
   }
 }
 
-TEST_CASE("Collectives of a block over the whole grid", "[.grid]") {
-  for (int threads : kThreads)
-    for (int items = 1; items <= 9; ++items)
-      for (int type = 0; type < 12; ++type)
-        for (int way = 0; way < 4; ++way) {
-          const Point p{threads, items, type, way % 2 == 1, way / 2 == 1};
-          if (fitsMoves(p))
-            expectMoves(p);
-          if (fitsSorts(p)) {
-            expectSorts(p);
-            expectSequences(p);
-          }
+TEMPLATE_TEST_CASE_SIG("Collectives of a block over the whole grid", "[.grid]",
+                       ((int Threads), Threads), 64, 128, 192, 256, 512, 1024) {
+  for (int items = 1; items <= 9; ++items)
+    for (int type = 0; type < 12; ++type)
+      for (int way = 0; way < 4; ++way) {
+        const Point p{Threads, items, type, way % 2 == 1, way / 2 == 1};
+        if (fitsMoves(p))
+          expectMoves(p);
+        if (fitsSorts(p)) {
+          expectSorts(p);
+          expectSequences(p);
         }
+      }
 }

@@ -8,8 +8,6 @@ namespace fx = flydsl;
 namespace rocdl = flydsl::rocdl;
 
 namespace {
-bool has(fx::Feature feature) { return fx::Device::current().target().has(feature); }
-
 /// The machine code of a kernel with one tensor and one number.
 template <class Body> std::string isaOf(const char *target, Body body) {
   const fx::Kernel kernel{"instruction", body};
@@ -65,7 +63,7 @@ TEST_CASE("the parts of an intrinsic's struct") {
 }
 
 TEST_CASE("rows and halves of a wave change places") {
-  if (!has(fx::feature::permlane_swap))
+  if (!run::has(fx::feature::permlane_swap))
     return;
   auto h = run::values<int>("swaps", 64, 4, [](fx::Tensor out, fx::Int32 tid) {
     auto [a, b] = rocdl::permlane16_swap(tid, tid + 100);
@@ -100,7 +98,7 @@ TEST_CASE("inline assembly with several results") {
 }
 
 TEST_CASE("inline assembly with addresses, descriptors and vectors") {
-  if (!has(fx::feature::s_waitcnt) || run::waveSize() != 64)
+  if (!run::has(fx::feature::s_waitcnt) || run::waveSize() != 64)
     return; // the text is CDNA's
   const fx::Kernel kernel{
       "asm_loads", [](fx::Tensor x, fx::Tensor y) {
@@ -132,9 +130,12 @@ TEST_CASE("a product that is kept in accumulation registers by inline assembly")
         name, [byAssembly](fx::Tensor x, fx::Tensor y, fx::Int32 rounds) {
           auto tid = fx::thread_idx().x;
           fx::Vector a = (x.iter() + tid * 4).load(4), zero = fx::Vector::splat(0.0f, 4, fx::f32);
+          // LLVM's assembler knows the instruction by another name from gfx942 on.
+          const char *text = fx::target().has(fx::feature::fp8_conversions)
+                                 ? "v_mfma_f32_16x16x16_f16 $0, $1, $2, $3"
+                                 : "v_mfma_f32_16x16x16f16 $0, $1, $2, $3";
           auto times = [&](const fx::Vector &c) {
-            return byAssembly ? rocdl::inline_asm("v_mfma_f32_16x16x16_f16 $0, $1, $2, $3",
-                                                  "=a,v,v,0", fx::f32, 4, {a, a, c})
+            return byAssembly ? rocdl::inline_asm(text, "=a,v,v,0", fx::f32, 4, {a, a, c})
                               : rocdl::mfma_f32_16x16x16f16(a, a, c);
           };
           auto sum = fx::for_(0, rounds, 1, fx::carry(zero), [&](fx::Int32, fx::Vector c) {
@@ -157,7 +158,7 @@ TEST_CASE("a product that is kept in accumulation registers by inline assembly")
   REQUIRE(first != std::string::npos);
   const std::string loop = isa.substr(first, end - first);
   CHECK_THAT(loop, !Catch::Contains("v_accvgpr_read") && !Catch::Contains("v_accvgpr_write"));
-  if (!has(fx::feature::mfma))
+  if (!run::has(fx::feature::mfma))
     return;
   auto x = fx::DeviceArray<fx::half_t>::random({256}, 3);
   fx::DeviceArray<float> y({256}), expected({256});
@@ -168,7 +169,7 @@ TEST_CASE("a product that is kept in accumulation registers by inline assembly")
 }
 
 TEST_CASE("the halves of a barrier hold the block together") {
-  if (!has(fx::feature::split_barriers))
+  if (!run::has(fx::feature::split_barriers))
     return;
   const fx::Kernel kernel{"halves", [](fx::Tensor y) {
                             auto tid = fx::thread_idx().x;

@@ -9,18 +9,24 @@
 namespace fx = flydsl;
 
 TEST_CASE("shuffles move values between lanes") {
-  auto h = run::values<int>("shuffles", 64, 5, [](fx::Tensor out, fx::Int32 tid) {
+  auto h = run::values<int>("shuffles", 64, 7, [](fx::Tensor out, fx::Int32 tid) {
     out(tid, 0) = fx::gpu::shuffle_xor(tid, 5);
     out(tid, 1) = fx::gpu::shuffle_up(tid, 3, 16);
     out(tid, 2) = fx::gpu::shuffle_down(tid, 2, 8);
     out(tid, 3) = fx::gpu::shuffle_idx(tid, tid % 4);
     out(tid, 4) = fx::gpu::lane_id();
+    out(tid, 5) = fx::gpu::shuffle_idx(tid, 11, 8);
+    out(tid, 6) = fx::gpu::shuffle_idx(tid, fx::gpu::lane_id() / 8 * 8 + 3, 8);
   });
   int wrong = 0;
   for (int t = 0; t < 64; ++t) {
-    auto at = [&](int i) { return h[std::size_t(t) * 5 + std::size_t(i)]; };
+    auto at = [&](int i) { return h[std::size_t(t) * 7 + std::size_t(i)]; };
+    const int wave = t / run::waveSize() * run::waveSize();
+    // Lane 11 of the wave is behind the end of the group of the lanes 0 to 7, and of no other.
+    wrong += at(5) != (t - wave < 8 ? t : wave + 11) || at(6) != t / 8 * 8 + 3;
+    wrong += t % 8 >= 6 && at(2) != t;
     wrong += at(0) != (t ^ 5) || (t % 16 >= 3 && at(1) != t - 3) || (t % 8 < 6 && at(2) != t + 2) ||
-             at(3) != t / run::waveSize() * run::waveSize() + t % 4 || at(4) != t % run::waveSize();
+             at(3) != wave + t % 4 || at(4) != t % run::waveSize();
   }
   CHECK(wrong == 0);
 }

@@ -246,3 +246,27 @@ TEST_CASE("lanes that a predicate leaves out change no other lane's place in LDS
     CHECK(y.to_host() == expected);
   }
 }
+
+TEST_CASE("destinations of lanes that are not one behind the other are refused") {
+  const auto errorOf = [](int pitch) -> std::string {
+    const fx::Kernel kernel{
+        "padded", [pitch](fx::Tensor x) {
+          auto tid = fx::thread_idx().x;
+          auto s = fx::SharedAllocator().tensor(fx::f32, fx::make_layout({1, 64}, {1, pitch}));
+          auto from =
+              fx::make_view(fx::rocdl::make_buffer_tensor(x).iter() + tid, fx::make_layout(1));
+          fx::copy(fx::make_copy_atom(fx::rocdl::BufferCopyLDS(32), fx::f32), from, s(_, tid));
+        }};
+    try {
+      kernel(fx::tensor(static_cast<float *>(nullptr), {64}))
+          .compile({.block = 64, .arch = "gfx942"});
+    } catch (const fx::CompileError &error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK(errorOf(1) == "no error");
+  CHECK_THAT(errorOf(2), Catch::Contains("lds_dma_test.cpp:") &&
+                             Catch::Contains("those of lane 1 lie 4 bytes behind those of lane 0; "
+                                             "its destination is 8 bytes behind"));
+}

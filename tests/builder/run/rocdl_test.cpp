@@ -3,48 +3,68 @@
 
 #include <catch2/catch.hpp>
 
+#include <functional>
+
 namespace fx = flydsl;
 
-TEST_CASE("approximations and packed conversions give the instructions' results") {
-  auto h = run::values<float>("packs", 64, 10, [](fx::Tensor out, fx::Int32 tid) {
-    fx::Numeric x = (tid + 1).to(fx::f32) * 0.25f;
-    int i = 0;
-    out(tid, i++) = fx::rocdl::rcp(x);
-    out(tid, i++) = fx::rocdl::rsq(x);
-    out(tid, i++) = fx::rocdl::exp2(x);
-    out(tid, i++) = fx::rocdl::log2(x);
-    out(tid, i++) = fx::rocdl::cvt_pk_bf16_f32(x, x + 1).to(fx::f32)[1];
-    out(tid, i++) = fx::rocdl::cvt_pkrtz(x, x + 1).to(fx::f32)[0];
-    out(tid, i++) = fx::rocdl::cvt_off_f32_i4(tid % 16);
-    auto pair = fx::rocdl::cvt_pk_fp8_f32(x, -x, 0, false);
-    out(tid, i++) =
-        fx::rocdl::cvt_pk_f32_fp8(fx::rocdl::cvt_pk_fp8_f32(1.5f, 2.0f, pair, true), false)[1];
-    out(tid, i++) = fx::rocdl::cvt_f32_bf8(fx::rocdl::cvt_pk_bf8_f32(2.0f, 3.0f, 0, false), 1);
-    // Stochastic rounding of what the format holds is exact whatever the seed.
-    out(tid, i++) = fx::rocdl::cvt_f32_fp8(fx::rocdl::cvt_sr_fp8_f32(1.25f, tid * 77777, 0, 2), 2);
-  });
+namespace {
+/// A column of results: the value that a thread expects, and the relative error that is allowed.
+struct Column {
+  std::function<double(int)> expected;
+  double allowed;
+};
+/// Counts the results of 64 threads that are not as the columns say.
+int wrongIn(const std::vector<float> &results, const std::vector<Column> &columns) {
   int wrong = 0;
-  for (int t = 0; t < 64; ++t) {
-    const float x = float(t + 1) * 0.25f;
-    const double expected[] = {1 / x,
-                               1 / std::sqrt(x),
-                               std::exp2(double(x)),
-                               std::log2(double(x)),
-                               x + 1,
-                               x,
-                               ((t % 16 ^ 8) - 8) / 16.0,
-                               -x,
-                               3,
-                               1.25};
-    const double allowed[] = {1e-6, 1e-6, 1e-6, 2e-6, 4e-3, 1e-3, 0, 0.0625, 0, 0};
-    for (int i = 0; i < 10; ++i)
-      if (!(std::fabs(h[std::size_t(t * 10 + i)] - expected[i]) <=
-            allowed[i] * std::max(1.0, std::fabs(expected[i]))) &&
+  for (int t = 0; t < 64; ++t)
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const double expected = columns[i].expected(t);
+      const float result = results[std::size_t(t) * columns.size() + i];
+      if (!(std::fabs(result - expected) <=
+            columns[i].allowed * std::max(1.0, std::fabs(expected))) &&
           ++wrong < 5)
-        WARN("thread " << t << " column " << i << ": " << h[std::size_t(t * 10 + i)]
-                       << ", expected " << expected[i]);
-  }
-  CHECK(wrong == 0);
+        WARN("thread " << t << " column " << i << ": " << result << ", expected " << expected);
+    }
+  return wrong;
+}
+float quarters(int thread) { return float(thread + 1) * 0.25f; }
+} // namespace
+
+TEST_CASE("approximations and packed conversions give the instructions' results") {
+  auto h = run::values<float>("packs", 64, 7, [](fx::Tensor out, fx::Int32 tid) {
+    fx::Numeric x = (tid + 1).to(fx::f32) * 0.25f;
+    out(tid, 0) = fx::rocdl::rcp(x);
+    out(tid, 1) = fx::rocdl::rsq(x);
+    out(tid, 2) = fx::rocdl::exp2(x);
+    out(tid, 3) = fx::rocdl::log2(x);
+    out(tid, 4) = fx::rocdl::cvt_pk_bf16_f32(x, x + 1).to(fx::f32)[1];
+    out(tid, 5) = fx::rocdl::cvt_pkrtz(x, x + 1).to(fx::f32)[0];
+    out(tid, 6) = fx::rocdl::cvt_off_f32_i4(tid % 16);
+  });
+  CHECK(wrongIn(h, {{[](int t) { return 1 / quarters(t); }, 1e-6},
+                    {[](int t) { return 1 / std::sqrt(quarters(t)); }, 1e-6},
+                    {[](int t) { return std::exp2(double(quarters(t))); }, 1e-6},
+                    {[](int t) { return std::log2(double(quarters(t))); }, 2e-6},
+                    {[](int t) { return quarters(t) + 1; }, 4e-3},
+                    {[](int t) { return quarters(t); }, 1e-3},
+                    {[](int t) { return ((t % 16 ^ 8) - 8) / 16.0; }, 0}}) == 0);
+}
+
+TEST_CASE("conversions to 8-bit floats and back give the instructions' results") {
+  if (!run::has(fx::feature::fp8_conversions))
+    return;
+  auto h = run::values<float>("fp8", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
+    namespace rocdl = fx::rocdl;
+    fx::Numeric x = (tid + 1).to(fx::f32) * 0.25f;
+    auto pair = rocdl::cvt_pk_fp8_f32(x, -x, 0, false);
+    out(tid, 0) = rocdl::cvt_pk_f32_fp8(rocdl::cvt_pk_fp8_f32(1.5f, 2.0f, pair, true), false)[1];
+    out(tid, 1) = rocdl::cvt_f32_bf8(rocdl::cvt_pk_bf8_f32(2.0f, 3.0f, 0, false), 1);
+    // Stochastic rounding of what the format holds is exact whatever the seed.
+    out(tid, 2) = rocdl::cvt_f32_fp8(rocdl::cvt_sr_fp8_f32(1.25f, tid * 77777, 0, 2), 2);
+  });
+  CHECK(wrongIn(h, {{[](int t) { return -quarters(t); }, 0.0625},
+                    {[](int) { return 3; }, 0},
+                    {[](int) { return 1.25; }, 0}}) == 0);
 }
 
 TEST_CASE("gfx950's conversions give the instructions' results") {
@@ -108,8 +128,11 @@ TEST_CASE("raw matrix instructions multiply") {
                   2;
     auto bf = fx::Vector::splat(2.0f, 4, fx::bf16);
     out(tid, 2) = rocdl::mfma_f32_32x32x8bf16_1k(bf, bf * 3, zero(16))[3];
-    auto ones = fx::Vector::splat(2, 8, fx::i8);
-    auto d = rocdl::mfma_i32_16x16x32_i8(ones, ones, fx::Vector::splat(-32, 4, fx::i32));
+    // From gfx942 on the instruction takes twice as many values of 8 bits.
+    const bool wide = fx::target().has(fx::feature::fp8_conversions);
+    auto twos = fx::Vector::splat(2, wide ? 8 : 4, fx::i8);
+    auto sums = fx::Vector::splat(wide ? -32 : 32, 4, fx::i32);
+    auto d = rocdl::mfma(wide ? "i32_16x16x32_i8" : "i32_16x16x16i8", twos, twos, sums);
     out(tid, 3) = d[2].to(fx::f32);
   });
   int wrong = 0;

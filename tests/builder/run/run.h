@@ -21,6 +21,8 @@ inline const std::string &target() {
   }();
   return name;
 }
+/// Whether that target has a feature.
+inline bool has(fx::Feature feature) { return fx::Device::current().target().has(feature); }
 inline int waveSize() { return target().starts_with("gfx9") ? 64 : 32; }
 
 /// `threads` threads, each writing `columns` values of `type`: what the kernel's body gave.

@@ -38,7 +38,7 @@ func.func @different_sizes(%src: !fly.memref<f32, global, (4,2):(1,4)>, %dst: !f
 
 func.func @predicate_does_not_fit(%src: !fly.memref<f32, global, (4,2,2):(1,4,8)>, %dst: !fly.memref<f32, register, (4,2,2):(1,4,8)>, %pred: !fly.memref<i1, register, 4:1>) {
   %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
-  // expected-error@+1 {{the predicate 4:1 fits neither the modes of the source (4,2,2):(1,4,8) nor those past the first}}
+  // expected-error@+1 {{the predicate 4:1 has neither as many modes as the source (4,2,2):(1,4,8) nor as those past the first; it has one value a call, so its shape is (1,2,2); the first mode may be left out}}
   fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, (4,2,2):(1,4,8)>, !fly.memref<f32, register, (4,2,2):(1,4,8)>, !fly.memref<i1, register, 4:1>) -> ()
   return
 }
@@ -124,7 +124,7 @@ func.func @registers_too_large() -> !fly.memref<f32, register, 1048576:1> {
 
 func.func @predicate_of_elements(%src: !fly.memref<f32, global, 8:1>, %dst: !fly.memref<f32, register, 8:1>, %pred: !fly.memref<i1, register, 8:1>) {
   %atom = fly.make_copy_atom {valBits = 32 : i32} : !fly.copy_atom<!fly.universal_copy<128>, 32>
-  // expected-error@+1 {{the predicate 8:1 has 8 values for 2 calls of an atom that copies 4 elements at once; it has one value a call}}
+  // expected-error@+1 {{the predicate 8:1 has 8 values for 2 calls of an atom that copies 4 elements at once; it has one value a call, so its shape is 2}}
   fly.copy(%atom, %src, %dst, %pred) : (!fly.copy_atom<!fly.universal_copy<128>, 32>, !fly.memref<f32, global, 8:1>, !fly.memref<f32, register, 8:1>, !fly.memref<i1, register, 8:1>) -> ()
   return
 }

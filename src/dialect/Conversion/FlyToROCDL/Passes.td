@@ -87,4 +87,13 @@ def LowerLaterIntrinsicsPass : Pass<"fly-lower-later-intrinsics"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
+def LowerMemorySpacesPass : Pass<"fly-lower-memory-spaces"> {
+  let summary = "Give memrefs in address spaces of the gpu dialect the target's numbers of these spaces";
+  let description = [{
+    `memref<16xf32, #gpu.address_space<workgroup>>` becomes `memref<16xf32, 3>`. Only then does convert-vector-to-llvm take its loads
+    and stores.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES

@@ -12,10 +12,12 @@
 //===----------------------------------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/Conversion/FlyToROCDL/LanePlaces.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -75,15 +77,41 @@ private:
   llvm::DenseMap<Value, Value> values_;
 };
 
+/// The hardware writes each lane's bytes behind those of the lane before. An error where the lanes of a
+/// wave are known to ask for other places, which would stay as they were.
+LogicalResult expectLanesInTurn(Operation *load, Value address, std::optional<int64_t> bytes) {
+  // The lanes of a wave differ in x alone if its rows are whole waves.
+  auto kernel = load->getParentOfType<gpu::GPUFuncOp>();
+  const auto block = kernel ? kernel.getKnownBlockSize() : std::nullopt;
+  if (!bytes || !block || block->front() % 64)
+    return success();
+  const std::optional<MisplacedLane> misplaced = misplacedLane(address, *bytes);
+  if (!misplaced)
+    return success();
+  return load->emitError("a load into LDS writes each lane's ")
+         << *bytes << " bytes behind those of the lane before, so those of lane " << misplaced->lane
+         << " lie " << misplaced->lane * *bytes
+         << " bytes behind those of lane 0; its destination is " << misplaced->bytes
+         << " bytes behind. The lanes' destinations have no gaps and stand in the order of the "
+            "threads";
+}
+
 struct ScalarLdsAddresses : impl::ScalarLdsAddressesPassBase<ScalarLdsAddresses> {
   void runOnOperation() override {
     FirstThread first;
-    getOperation()->walk([&](Operation *op) {
-      if (auto load = dyn_cast<ROCDL::RawPtrBufferLoadLdsOp>(op))
+    const WalkResult done = getOperation()->walk([&](Operation *op) -> WalkResult {
+      LogicalResult inTurn = success();
+      if (auto load = dyn_cast<ROCDL::RawPtrBufferLoadLdsOp>(op)) {
+        inTurn = expectLanesInTurn(op, load.getLdsPtr(), getConstantIntValue(load.getSize()));
         load.getLdsPtrMutable().assign(first.valueOf(load.getLdsPtr()));
-      else if (auto load = dyn_cast<ROCDL::GlobalLoadLDSOp>(op))
+      } else if (auto load = dyn_cast<ROCDL::GlobalLoadLDSOp>(op)) {
+        inTurn = expectLanesInTurn(op, load.getLdsPtr(), load.getSize());
         load.getLdsPtrMutable().assign(first.valueOf(load.getLdsPtr()));
+      }
+      return inTurn;
     });
+    if (done.wasInterrupted())
+      signalPassFailure();
   }
 };
 

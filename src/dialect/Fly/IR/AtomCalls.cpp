@@ -64,8 +64,8 @@ public:
     if (pred && linearOf(*pred).rank() == from.rank() - 1)
       pred = withLinear(*pred, prepend(linearOf(*pred), Layout(1, 0)));
     if (pred && linearOf(*pred).rank() != from.rank())
-      fail("the predicate ", linearOf(*pred), " fits neither the modes of the source ", from,
-           " nor those past the first");
+      fail("the predicate ", linearOf(*whole_.pred), " has neither as many modes as the source ",
+           from, " nor as those past the first; ", onePerCall());
     if (from.rank() == 1) {
       if (from.isLeaf() && to.isLeaf())
         return call(src, dst, pred);
@@ -81,8 +81,8 @@ public:
     if (pred)
       if (int64_t given = staticSize(take(linearOf(*pred).shape(), 1, from.rank()), "a predicate");
           given != rest && given != 1)
-        fail("the predicate ", linearOf(*pred), " has ", given, " values for the ", rest,
-             " parts of the source ", from);
+        fail("the predicate ", linearOf(*whole_.pred), " has ", given, " values for the ", rest,
+             " parts of the source ", from, "; ", onePerCall());
     count(rest);
     for (int64_t i = 0; i < rest; ++i)
       if (failed(run(partAt(src, i), partAt(dst, i),
@@ -97,6 +97,27 @@ private:
     if (calls > kMostCalls)
       fail("a copy becomes at most ", kMostCalls, " atom calls; copy ", linearOf(whole_.src),
            " in a loop over tiles");
+  }
+
+  /// How a predicate fits the whole copy, for messages.
+  std::string onePerCall() const {
+    const int64_t perCall = elementsPerCall(atom_, whole_.src.iterator.type.getElemTy());
+    const IntTuple calls = callsOf(linearOf(whole_.src).shape(), perCall);
+    return "it has one value a call, so its shape is " + calls.str() +
+           (calls.isLeaf() ? "" : "; the first mode may be left out");
+  }
+
+  /// A shape whose first leaves, those of one call, are 1.
+  static IntTuple callsOf(const IntTuple &shape, int64_t perCall) {
+    const Int elements = product(shape);
+    if (elements.isStatic() && elements.value() <= perCall)
+      return Int(1);
+    if (shape.isLeaf())
+      return ceilDiv(shape.leaf(), Int(perCall));
+    std::vector<IntTuple> modes{callsOf(shape.at(0), perCall)};
+    for (int i = 1; i < shape.rank(); ++i)
+      modes.push_back(shape.at(i));
+    return IntTuple::tuple(std::move(modes));
   }
 
   /// One side has nested modes where the other has a single one: as functions of the index they are
@@ -129,9 +150,9 @@ private:
     if (pred)
       if (int64_t given = staticSize(linearOf(*pred).shape(), "a predicate");
           given != 1 && given != calls)
-        fail("the predicate ", linearOf(*pred), " has ", given, " values for ", calls,
+        fail("the predicate ", linearOf(*whole_.pred), " has ", given, " values for ", calls,
              calls == 1 ? " call" : " calls", " of an atom that copies ", perCall,
-             " elements at once; it has one value a call");
+             " elements at once; ", onePerCall());
     if (calls == 1)
       return callOnce(src, dst, pred, perCall);
     // If the swizzle moves all calls alike, it is applied once for all of them, else once for each.

@@ -5,63 +5,47 @@
 // hidden from the fold.
 #include "jit/compile/rocm/rocm_codegen.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 
 namespace flydsl::jit {
 
+// What is selected as instructions without a 64-bit operand when its values have 32 bits.
+static constexpr unsigned kNarrow[] = {
+    llvm::Instruction::Add,  llvm::Instruction::Sub,   llvm::Instruction::And,
+    llvm::Instruction::Or,   llvm::Instruction::Xor,   llvm::Instruction::FAdd,
+    llvm::Instruction::FSub, llvm::Instruction::FMul,  llvm::Instruction::ICmp,
+    llvm::Instruction::FCmp, llvm::Instruction::Select};
+static constexpr llvm::Intrinsic::ID kNarrowIntrinsics[] = {llvm::Intrinsic::smin,
+                                                            llvm::Intrinsic::smax,
+                                                            llvm::Intrinsic::umin,
+                                                            llvm::Intrinsic::umax,
+                                                            llvm::Intrinsic::minnum,
+                                                            llvm::Intrinsic::maxnum,
+                                                            llvm::Intrinsic::minimum,
+                                                            llvm::Intrinsic::maximum,
+                                                            llvm::Intrinsic::minimumnum,
+                                                            llvm::Intrinsic::maximumnum,
+                                                            llvm::Intrinsic::amdgcn_readlane,
+                                                            llvm::Intrinsic::amdgcn_readfirstlane};
+
 /// True if no user of a 32-bit value is selected as an instruction with a 64-bit operand.
 static bool usersStayNarrow(const llvm::Value &value) {
-  for (const llvm::User *user : value.users()) {
+  return llvm::all_of(value.users(), [](const llvm::User *user) {
     const auto *instruction = llvm::dyn_cast<llvm::Instruction>(user);
     if (!instruction)
       return false;
-    switch (instruction->getOpcode()) {
-    case llvm::Instruction::BitCast:
-    case llvm::Instruction::Trunc:
-      if (!usersStayNarrow(*instruction))
-        return false;
-      continue;
-    case llvm::Instruction::Add:
-    case llvm::Instruction::Sub:
-    case llvm::Instruction::And:
-    case llvm::Instruction::Or:
-    case llvm::Instruction::Xor:
-    case llvm::Instruction::FAdd:
-    case llvm::Instruction::FSub:
-    case llvm::Instruction::FMul:
-    case llvm::Instruction::ICmp:
-    case llvm::Instruction::FCmp:
-    case llvm::Instruction::Select:
-      continue;
-    default:
-      break;
-    }
-    const auto *intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(instruction);
-    if (!intrinsic)
-      return false;
-    switch (intrinsic->getIntrinsicID()) {
-    case llvm::Intrinsic::smin:
-    case llvm::Intrinsic::smax:
-    case llvm::Intrinsic::umin:
-    case llvm::Intrinsic::umax:
-    case llvm::Intrinsic::minnum:
-    case llvm::Intrinsic::maxnum:
-    case llvm::Intrinsic::minimum:
-    case llvm::Intrinsic::maximum:
-    case llvm::Intrinsic::minimumnum:
-    case llvm::Intrinsic::maximumnum:
-    case llvm::Intrinsic::amdgcn_readlane:
-    case llvm::Intrinsic::amdgcn_readfirstlane:
-      continue;
-    default:
-      return false;
-    }
-  }
-  return true;
+    if (llvm::isa<llvm::BitCastInst, llvm::TruncInst>(instruction))
+      return usersStayNarrow(*instruction);
+    if (const auto *intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(instruction))
+      return llvm::is_contained(kNarrowIntrinsics, intrinsic->getIntrinsicID());
+    return llvm::is_contained(kNarrow, instruction->getOpcode());
+  });
 }
 
 void hideDppFromWideOperands(llvm::Module &module) {

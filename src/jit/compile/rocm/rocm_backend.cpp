@@ -90,7 +90,7 @@ public:
         "fly-convert-narrow-floats{chipset=" +
         options.target.name() +
         "},fly-convert-native-math,fly-lower-later-intrinsics{chipset=" + options.target.name() +
-        "},cse,"
+        "},cse,fly-lower-memory-spaces,"
         "convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +
         options.target.name() +
