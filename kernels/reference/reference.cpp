@@ -458,6 +458,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   Expected c;
   for (std::int64_t row = 0; row < m; ++row)
     for (std::int64_t column = 0; column < n; ++column) {
+      const auto put = [&](double value, double error) {
+        // Stochastic rounding takes either neighbour.
+        if (problem.rounding == Rounding::stochastic)
+          error += std::fabs(value) * host::unit(problem.c) + host::underflow(problem.c);
+        add(c, problem.c, value, error);
+      };
       const Sum gate = sumOf(row, column);
       // The slopes of the activations are at most 1.13.
       const double value = activated(problem.activation, gate.value),
@@ -465,13 +471,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
                                ? gate.error
                                : 1.13 * gate.error + 8 * u * std::fabs(value);
       if (!problem.gated) {
-        add(c, problem.c, value, error);
+        put(value, error);
         continue;
       }
       const Sum up = sumOf(row, n + column);
-      add(c, problem.c, value * up.value,
-          error * std::fabs(up.value) + up.error * std::fabs(value) +
-              u * std::fabs(value * up.value));
+      put(value * up.value, error * std::fabs(up.value) + up.error * std::fabs(value) +
+                                u * std::fabs(value * up.value));
     }
   return {{"c", c}};
 }
