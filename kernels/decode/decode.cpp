@@ -80,10 +80,11 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
       static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
   return config;
 }
-/// As many rows as there are, up to 128; of waves that share rows, each has 128 elements at least.
+/// As many rows as there are, up to 64, beside which a wave's registers have room for half of the
+/// elements of values; of waves that share rows, each has 128 elements at least.
 DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Target &target) {
   int rows = 16;
-  while (rows < rowsOf(problem) && rows < kMostLatentRows)
+  while (rows < rowsOf(problem) && rows < 64)
     rows *= 2;
   int shares = 1;
   while (rows / 16 * shares < 8 && problem.latent % (256 * shares) == 0)

@@ -3,10 +3,10 @@
 #include "reference/reference.h"
 
 #include "blocks/quant_rules.h"
-#include "host/values.h"
 #include "reference/activation.h"
 #include "reference/attention.h"
 #include "reference/heads.h"
+#include "reference/rounded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,11 +24,6 @@ double steps(std::int64_t n, int threads) { return double(n) / threads + std::lo
 Row rowOf(const Inputs &inputs, const char *name, std::int64_t row, std::int64_t n) {
   return Row(inputs.at(name))
       .subspan(static_cast<std::size_t>(row * n), static_cast<std::size_t>(n));
-}
-/// Adds a value with the error of its arithmetic and that of its rounding.
-void add(Expected &to, DType dtype, double value, double error) {
-  to.values.push_back(value);
-  to.bound.push_back(error + std::fabs(value) * host::unit(dtype) + host::underflow(dtype));
 }
 /// Adds a value that is quantised with a scale, and whose arithmetic may err.
 void addQuantised(Expected &to, DType dtype, bool given, double value, double error, double scale) {
