@@ -176,13 +176,9 @@ private:
     scale(kDecodeKScale, args_.k_scale, "k_scale", true);
     scale(kDecodeVScale, args_.v_scale, "v_scale", !problem_.latent);
   }
-  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
   void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
            int free) {
-    arguments_.tensor(tensor, expected, shape, free);
-    numbers[at++] = address(tensor);
-    for (int mode = 0; mode < free; ++mode)
-      numbers[at++] = Arguments::distance(tensor, mode);
+    arguments_.place(numbers, at, tensor, expected, shape, free);
   }
 
   const DecodeProblem &problem_;

@@ -74,13 +74,9 @@ private:
       arguments_.fail(is(name, extent) + " long; 2147483647 is the most");
     return extent;
   }
-  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
   void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
            int free) {
-    arguments_.tensor(tensor, expected, shape, free);
-    numbers[at++] = address(tensor);
-    for (int mode = 0; mode < free; ++mode)
-      numbers[at++] = Arguments::distance(tensor, mode);
+    arguments_.place(numbers, at, tensor, expected, shape, free);
   }
 
   Arguments arguments_;

@@ -316,7 +316,8 @@ TEST_CASE("delta_rule: another run, a graph, a file", "[run]") {
   expectStructure<DeltaRuleProblem>({.heads = 1, .v_heads = 2, .key = 64, .value = 32},
                                     {.key_lanes = 8, .block = 64}, 3);
   const fx::Target target = fx::Device::current().target();
-  if (target.family() != fx::Family::rdna3)
+  // RDNA3 has no chunks; gfx90a spills two scalars of them into lanes of a vector register.
+  if (target.family() != fx::Family::rdna3 && target.family() != fx::Family::cdna2)
     expectStructure<DeltaRuleProblem>(
         {.heads = 1, .v_heads = 1, .key = 128, .value = 32, .normalise = true, .prefill = true},
         {.key_lanes = target.wave_size(), .block = 2 * target.wave_size(), .chunks = true}, 40);
