@@ -3,7 +3,10 @@
 // emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/operands.h>
@@ -35,11 +38,15 @@ public:
       const std::int64_t size = elements * dtype.memory_bits() / 8;
       memory_.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{size}));
       memory_.back()->fill(0);
-      if (role == fk::Role::index) {
+      if (role.read() && role != fk::Role::input && role != fk::Role::both) {
         std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-        for (std::int64_t i = 0; i < elements; ++i)
-          std::memcpy(&bytes[static_cast<std::size_t>(i * dtype.bytes())], &i,
+        for (std::int64_t i = 0; i < elements; ++i) {
+          const std::int64_t number = role.kind == fk::Role::Kind::equal     ? role.number
+                                      : role.kind == fk::Role::Kind::offsets ? i * role.number
+                                                                             : i;
+          std::memcpy(&bytes[static_cast<std::size_t>(i * dtype.bytes())], &number,
                       static_cast<std::size_t>(dtype.bytes()));
+        }
         memory_.back()->copy_from(bytes);
       }
       if (role != fk::Role::workspace)
@@ -86,6 +93,29 @@ template <class P> void row(const char *what, const P &problem, std::int64_t m) 
               static_cast<unsigned long long>(waves), registers, resident, each(vector),
               each(scalar), each(memory), each(lds), double(touched) / double(operands.bytes),
               estimate, milliseconds);
+}
+
+/// Steps of decoding of 4 sequences with 1024 tokens, and what other models decode with.
+void decoding() {
+  const auto has = [](const auto &problem) {
+    return bool(fk::supported(problem, fx::Device::current().target()));
+  };
+  fk::DecodeProblem decode{.q_heads = 32, .kv_heads = 8, .head = 128, .context = 1024};
+  row("decode bf16, 4 x 1024 tokens, 32 heads over 8 of 128", decode, 4);
+  decode.kv = fx::f8E4M3FN;
+  decode.scales = fk::KvScales::tensor;
+  row("decode, the same of f8E4M3FN", decode, 4);
+  const fk::DecodeProblem latent{
+      .q_heads = 64, .head = 576, .page = 64, .latent = 512, .context = 1024};
+  if (has(latent))
+    row("latent decode bf16, 4 x 1024 tokens, 64 heads of 576 and 512", latent, 4);
+  row("MQA logits bf16, 128 x 128 tokens, 64 heads of 128",
+      fk::MqaLogitsProblem{.x = fx::bf16, .heads = 64, .head = 128}, 128);
+  fk::DeltaRuleProblem delta{.heads = 16, .v_heads = 32, .normalise = true};
+  row("delta rule bf16, a token of 4 sequences, 32 heads of 128", delta, 4);
+  delta.v_heads = 16;
+  delta.prefill = true;
+  row("delta rule bf16, 256 tokens of one, 16 heads of 128", delta, 256);
 }
 
 } // namespace
@@ -135,4 +165,5 @@ int main() {
                               .cache = fk::KvCache::pages,
                               .cached = bf16};
   row("rotary embedding bf16, 32 + 8 heads of 128, into pages", heads, m);
+  decoding();
 }

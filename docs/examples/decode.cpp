@@ -48,6 +48,41 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // endregion
   stream.synchronize();
 
+  const auto hostY = y.to_host();
+  // region: worklist
+  const fk::DecodeConfig shared{.block = 256, .rows = 16, .workers = 8, .unit = 32};
+  const fk::WorklistProblem lists = fk::worklist_of(problem, shared);
+  const fk::WorklistPlan makeList(lists, fk::choose(lists, sequences));
+  fx::DeviceArray<int> worklist({sequences + 1 + shared.workers});
+  makeList({.contexts = contexts, .worklist = worklist}, stream); // once a step
+  // endregion
+  CHECK(worklist.to_host() == fk::make_worklist(lists, tokens));
+  fx::DeviceArray<std::uint8_t> parts(
+      {std::int64_t(fk::workspace_bytes(problem, shared, sequences))});
+  fk::DecodePlan(problem, shared)({.q = q,
+                                   .k_cache = keys,
+                                   .v_cache = values,
+                                   .tables = tables,
+                                   .contexts = contexts,
+                                   .worklist = worklist,
+                                   .workspace = parts,
+                                   .y = y},
+                                  stream);
+  stream.synchronize();
+  const auto byWorkers = y.to_host();
+  for (std::size_t i = 0; i < hostY.size(); ++i)
+    CHECK(std::fabs(float(hostY[i]) - float(byWorkers[i])) < 0.01f);
+
+  // region: latent
+  const fk::DecodeProblem latent{.q_heads = 16,
+                                 .kv_heads = 1,
+                                 .head = 576,
+                                 .page = 64,
+                                 .scale = 1 / std::sqrt(192.0), // of the heads before absorption
+                                 .latent = 512};
+  // endregion
+  CHECK(fk::supported(latent, fx::Target::parse("gfx942")));
+
   const auto hostQ = q.to_host(), hostK = keys.to_host(), hostV = values.to_host(),
              got = y.to_host();
   for (std::size_t s = 0; s < 2; ++s)

@@ -64,24 +64,20 @@ private:
   int headV_, width_ = 1;
 };
 
-/// The keys of a step: for each tile of 16 and each piece the lane's elements.
-using KeyOperands = std::vector<std::vector<Vector>>;
 /// The values of a step: for each tile of 16 elements the lane's keys.
 using ValueOperands = std::vector<Vector>;
 
-/// The values of a step from memory in which the elements of a value are neighbours:
-/// `load(i, element)` gives `width` elements of the value of the lane's key i.
-inline ValueOperands valuesOfRows(const DecodeLane &lane,
+/// `width()` tiles of values from `tile` on, from memory in which the elements of a value are
+/// neighbours: `load(i, element)` gives `width()` elements of the value of the lane's key i.
+inline ValueOperands valuesOfRows(const DecodeLane &lane, int tile,
                                   const std::function<Vector(int i, const Int32 &element)> &load) {
   const int width = lane.width(), keys = lane.valueKeys();
+  const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b);
+  for (int i = 0; i < keys; ++i)
+    block(_, i).store(load(i, lane.element(tile, lane.product().row())));
   ValueOperands tiles;
-  for (int tile = 0; tile < lane.valueTiles(); tile += width) {
-    const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b);
-    for (int i = 0; i < keys; ++i)
-      block(_, i).store(load(i, lane.element(tile, lane.product().row())));
-    for (int e = 0; e < width; ++e)
-      tiles.push_back(block(e, _).load());
-  }
+  for (int e = 0; e < width; ++e)
+    tiles.push_back(block(e, _).load());
   return tiles;
 }
 
@@ -102,31 +98,37 @@ public:
 
   int rowTiles() const { return static_cast<int>(queries_.size()); }
 
-  /// Takes a step of keys. `finish` makes scores of the products of a tile of rows, masked where a
-  /// row does not see a key. `weigh` may change the probabilities before they meet the values.
-  template <class Finish, class Weigh>
-  void step(const KeyOperands &keys, const ValueOperands &values, Finish finish, Weigh weigh) {
+  /// Takes a step of keys. `key(tile, piece)` gives the lane's elements of the keys of a tile,
+  /// `values(tile)` those of `width()` tiles of values. `finish` makes scores of the products of a
+  /// tile of rows, masked where a row does not see a key. `weigh` may change the probabilities
+  /// before they meet the values.
+  template <class Key, class Values, class Finish, class Weigh>
+  void step(Key key, Values values, Finish finish, Weigh weigh) {
     std::vector<Tensor> scores;
     for (int tile = 0; tile < rowTiles(); ++tile) {
-      const Tensor products =
-          make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}), f32);
-      products.fill(0);
-      for (std::size_t t = 0; t < keys.size(); ++t)
-        for (std::size_t piece = 0; piece < keys[t].size(); ++piece)
-          product_.add(products(_, static_cast<int>(t)), keys[t][piece],
-                       queries_[static_cast<std::size_t>(tile)][piece]);
-      finish(tile, products);
-      scores.push_back(products);
+      scores.push_back(make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}), f32));
+      scores.back().fill(0);
     }
-    const std::vector<Vector> probabilities =
-        softmax_.add(scores, [&](int row, const Numeric &factor) {
-          for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
-            sum.store(sum.load() * factor);
-        });
-    for (std::size_t tile = 0; tile < scores.size(); ++tile) {
-      const Vector weights = operand(weigh(probabilities[tile]));
-      for (std::size_t i = 0; i < values.size(); ++i)
-        product_.add(sums_[tile][i], values[i], weights);
+    const int pieces = static_cast<int>(queries_[0].size());
+    for (int piece = 0; piece < pieces; ++piece)
+      for (int t = 0; t < lane_.keyTiles(); ++t) {
+        const Vector own = key(t, piece);
+        for (std::size_t tile = 0; tile < scores.size(); ++tile)
+          product_.add(scores[tile](_, t), own, queries_[tile][static_cast<std::size_t>(piece)]);
+      }
+    for (int tile = 0; tile < rowTiles(); ++tile)
+      finish(tile, scores[static_cast<std::size_t>(tile)]);
+    std::vector<Vector> weights;
+    for (const Vector &probabilities : softmax_.add(scores, [&](int row, const Numeric &factor) {
+           for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
+             sum.store(sum.load() * factor);
+         }))
+      weights.push_back(operand(weigh(probabilities)));
+    for (int first = 0; first < lane_.valueTiles(); first += lane_.width()) {
+      const ValueOperands some = values(first);
+      for (std::size_t tile = 0; tile < scores.size(); ++tile)
+        for (std::size_t i = 0; i < some.size(); ++i)
+          product_.add(sums_[tile][static_cast<std::size_t>(first) + i], some[i], weights[tile]);
     }
   }
 

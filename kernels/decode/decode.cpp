@@ -1,7 +1,9 @@
 #include "decode/decode_family.h"
 
+#include "blocks/gpu_size.h"
 #include "blocks/quant_rules.h"
 #include "frame/arguments.h"
+#include "worklist/worklist_family.h"
 
 #include <bit>
 
@@ -11,8 +13,8 @@ namespace {
 
 using Decode = Family<DecodeProblem>;
 
-constexpr int kLargestHead = 256, kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64,
-              kMostSplits = 1024;
+constexpr int kLargestHead = 256, kLargestLatentHead = 640, kMostLatentRows = 128,
+              kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64, kMostSplits = 1024;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
 /// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
 constexpr int kSumBytes = 512;
@@ -22,24 +24,6 @@ constexpr std::int64_t kPartBytes = 48 * 1024;
 constexpr int kKeysOfPart = 256;
 /// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
 constexpr std::int64_t kMostTokens = 0x7fffffff;
-
-/// How many blocks a target runs at a time, for the choice of splits: the compute units of its
-/// largest GPU, from AMD's data sheets (MI250X's die, MI300X, MI355X, RX 7900 XTX, RX 9070 XT).
-struct Units {
-  flydsl::Family family;
-  int units;
-};
-constexpr Units kUnits[] = {{flydsl::Family::cdna2, 110},
-                            {flydsl::Family::cdna3, 304},
-                            {flydsl::Family::cdna4, 256},
-                            {flydsl::Family::rdna3, 96},
-                            {flydsl::Family::rdna4, 64}};
-int unitsOf(const Target &target) {
-  for (const Units &row : kUnits)
-    if (row.family == target.family())
-      return row.units;
-  return 64;
-}
 
 Support cacheSupported(const DecodeProblem &problem) {
   if (problem.page < 1 || problem.page > kLargestPage)
@@ -59,12 +43,54 @@ Support cacheSupported(const DecodeProblem &problem) {
   return {};
 }
 
+Support latentSupported(const DecodeProblem &problem, const MatrixForm &form) {
+  if (form.lanes != 64)
+    return Support::no(is("latent", problem.latent) +
+                       "; keys of such heads fit the registers of waves of 64 alone");
+  if (problem.kv_heads != 1 || problem.cache != KvCache::pages || problem.scales == KvScales::token)
+    return Support::no(is("latent", problem.latent) +
+                       "; kv_heads is 1 then, the cache KvCache::pages, and a cache of 8 bits has "
+                       "one scale or none");
+  if (problem.latent < 128 || problem.latent % 128 || problem.latent > problem.head)
+    return Support::no(is("latent", problem.latent) +
+                       "; it is a multiple of 128 that is not above " + is("head", problem.head));
+  if (problem.head > kLargestLatentHead || problem.head % 64)
+    return Support::no(is("head", problem.head) + "; with latent it is a multiple of 64 up to " +
+                       std::to_string(kLargestLatentHead));
+  return {};
+}
+
 /// The bytes of a lane's sums: 16 x 16 of them are 4 registers on CDNA, 8 on RDNA.
 int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return rows / 16 * (problem.head / 16) * form.sums() * 4;
 }
 std::int64_t partBytes(const DecodeProblem &problem, int waves) {
   return std::int64_t(waves) * 16 * (problem.head + 8) * 4;
+}
+
+/// As many splits as make twice as many blocks as there are compute units, of parts that are not too
+/// short.
+DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::int64_t m,
+                        const Target &target) {
+  const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
+                              rowBlocks(problem, config),
+                     wanted = (2 * gpuSize(target)->computeUnits + blocks - 1) / blocks,
+                     most = std::max(1, problem.context / kKeysOfPart);
+  config.splits =
+      static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
+  return config;
+}
+/// As many rows as there are, up to 64, beside which a wave's registers have room for half of the
+/// elements of values; of waves that share rows, each has 128 elements at least.
+DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Target &target) {
+  int rows = 16;
+  while (rows < rowsOf(problem) && rows < 64)
+    rows *= 2;
+  int shares = 1;
+  while (rows / 16 * shares < 8 && problem.latent % (256 * shares) == 0)
+    shares *= 2;
+  return withSplits({.block = rows / 16 * shares * target.wave_size(), .rows = rows}, problem, m,
+                    target);
 }
 
 /// The operands of a call, checked and in the kernels' order.
@@ -80,7 +106,8 @@ public:
                       " sequences; each sequence has " + std::to_string(problem_.queries));
     const Extents heads{m_, problem_.q_heads, problem_.head};
     put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / 2, kPieces}, heads, 2);
-    put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces}, heads, 2);
+    put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces},
+        {m_, problem_.q_heads, valueOf(problem_)}, 2);
     caches();
     arguments_.vector(args_.contexts, {"contexts", i32, 1}, n_);
     numbers[kDecodeContexts] = address(args_.contexts);
@@ -92,12 +119,20 @@ public:
     if (!problem_.window && args_.before != -1)
       arguments_.fail("before is given, and the problem has no window");
     numbers[kDecodeBefore] = args_.before;
-    const std::size_t bytes = Decode::workspaceBytes(problem_, call.config, m_);
-    if (arguments_.given(args_.workspace, "workspace", bytes > 0 && m_ > 0)) {
-      arguments_.workspace(*args_.workspace, bytes);
+    const DecodeConfig &config = call.config;
+    const std::int64_t list = n_ + 1 + config.workers;
+    if (args_.worklist) {
+      if (!config.workers)
+        arguments_.fail("worklist is given, and the configuration has no workers");
+      arguments_.vector(*args_.worklist, {"worklist", i32, 1}, list);
+    }
+    if (arguments_.given(args_.workspace, "workspace", hasParts(config) && m_ > 0)) {
+      arguments_.workspace(*args_.workspace, Decode::workspaceBytes(problem_, config, m_));
+      const std::int64_t parts = partsOf(problem_, config, m_);
       numbers[kDecodePartValues] = address(args_.workspace);
-      numbers[kDecodePartLse] = numbers[kDecodePartValues] +
-                                m_ * problem_.q_heads * call.config.splits * problem_.head * 4;
+      numbers[kDecodePartLse] = numbers[kDecodePartValues] + parts * valueOf(problem_) * 4;
+      numbers[kDecodeWorklist] =
+          args_.worklist ? address(args_.worklist) : numbers[kDecodePartLse] + parts * 4;
     }
     numbers[kDecodeTokens] = m_;
   }
@@ -127,26 +162,23 @@ private:
       numbers[at + 3] = Arguments::distance(tensor, 1);
     };
     cache(kDecodeK, args_.k_cache, "k_cache", {blocks, kv, head / x, page, x}, 8);
-    cache(kDecodeV, args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 8);
-    const auto scale = [&](std::size_t at, const std::optional<TensorArg> &tensor,
-                           const char *name) {
-      if (!arguments_.given(tensor, name, problem_.scales != KvScales::none))
+    if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
+      cache(kDecodeV, *args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 8);
+    const auto scale = [&](std::size_t at, const std::optional<TensorArg> &tensor, const char *name,
+                           bool has) {
+      if (!arguments_.given(tensor, name, has && problem_.scales != KvScales::none))
         return;
       if (problem_.scales == KvScales::tensor)
         put(at, *tensor, {name, f32, 1}, {1}, 0);
       else
         put(at, *tensor, {name, f32, 1}, {blocks, page, kv}, 3);
     };
-    scale(kDecodeKScale, args_.k_scale, "k_scale");
-    scale(kDecodeVScale, args_.v_scale, "v_scale");
+    scale(kDecodeKScale, args_.k_scale, "k_scale", true);
+    scale(kDecodeVScale, args_.v_scale, "v_scale", !problem_.latent);
   }
-  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
   void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
            int free) {
-    arguments_.tensor(tensor, expected, shape, free);
-    numbers[at++] = address(tensor);
-    for (int mode = 0; mode < free; ++mode)
-      numbers[at++] = Arguments::distance(tensor, mode);
+    arguments_.place(numbers, at, tensor, expected, shape, free);
   }
 
   const DecodeProblem &problem_;
@@ -173,7 +205,10 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
       problem.q_heads % problem.kv_heads || problem.q_heads > 65535)
     return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
                        "; q_heads is a multiple of kv_heads, up to 65535");
-  if (problem.head < 32 || problem.head > kLargestHead || problem.head % 32)
+  if (problem.latent) {
+    if (const Support fits = latentSupported(problem, *form); !fits)
+      return fits;
+  } else if (problem.head < 32 || problem.head > kLargestHead || problem.head % 32)
     return Support::no(is("head", problem.head) + "; it is a multiple of 32 from 32 to " +
                        std::to_string(kLargestHead));
   if (problem.queries < 1 || problem.queries > kMostQueries)
@@ -190,17 +225,32 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
                           const Target &target) {
   if (const Support fits = blockSupported(config.block, target); !fits)
     return fits;
-  if (config.rows < 16 || config.rows % 16 || config.rows > kMostRowsOfBlock)
+  const int waves = config.block / target.wave_size();
+  if (problem.latent) {
+    const bool shared = config.rows >= 16 && config.rows <= kMostLatentRows &&
+                        config.rows % 16 == 0 && waves % (config.rows / 16) == 0;
+    if (!shared || problem.latent % (128 * valueShares(config, target.wave_size())))
+      return Support::no(is("rows", config.rows) + " and " + is("block", config.block) +
+                         "; each wave has 16 rows, and of waves that have the same ones each has "
+                         "128, 256 or all elements of values");
+  } else if (config.rows < 16 || config.rows % 16 || config.rows > kMostRowsOfBlock)
     return Support::no(is("rows", config.rows) + "; it is 16, 32, 48 or 64");
   const MatrixForm form = *decodeForm(problem, target);
-  if (config.rows > 16 && sumBytes(problem, config.rows, form) > kSumBytes)
+  if (!problem.latent && config.rows > 16 && sumBytes(problem, config.rows, form) > kSumBytes)
     return Support::no(is("rows", config.rows) + "; the sums of so many rows of " +
                        std::to_string(problem.head) + " do not fit the registers");
   if (config.splits < 1 || config.splits > kMostSplits)
     return Support::no(is("splits", config.splits) + "; a sequence has 1 to " +
                        std::to_string(kMostSplits));
-  const int waves = config.block / target.wave_size();
-  if (partBytes(problem, waves) > kPartBytes)
+  if (config.workers) {
+    if (config.splits > 1)
+      return Support::no(is("workers", config.workers) + " and " + is("splits", config.splits) +
+                         "; a worklist makes the parts, and splits is 1");
+    const Support list = Family<WorklistProblem>::supported(worklist_of(problem, config), target);
+    if (!list)
+      return list;
+  }
+  if (!problem.latent && partBytes(problem, waves) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
                        " waves find of 16 rows of " + std::to_string(problem.head) +
                        " does not fit shared memory");
@@ -209,6 +259,8 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
 
 DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const Target &target) {
   const MatrixForm form = *decodeForm(problem, target);
+  if (problem.latent)
+    return chooseLatent(problem, m, target);
   int rows = 16;
   while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
          sumBytes(problem, rows + 16, form) <= kSumBytes)
@@ -216,32 +268,32 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   int waves = 4;
   while (partBytes(problem, waves) > kPartBytes)
     waves /= 2;
-  DecodeConfig config{.block = waves * target.wave_size(), .rows = rows};
-  // Twice as many blocks as there are compute units, of parts that are not too short.
-  const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
-                              rowBlocks(problem, config),
-                     wanted = (2 * unitsOf(target) + blocks - 1) / blocks,
-                     most = std::max(1, problem.context / kKeysOfPart);
-  config.splits =
-      static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min(most, std::int64_t(64))));
-  return config;
+  return withSplits({.block = waves * target.wave_size(), .rows = rows}, problem, m, target);
 }
 
 std::vector<DecodeConfig> Decode::candidates(const DecodeProblem &problem, std::int64_t m,
                                              const Target &target) {
   const DecodeConfig chosen = choose(problem, m, target);
   std::vector<DecodeConfig> all;
-  for (int waves : {1, 2, 4, 8})
+  for (int waves : {1, 2, 4, 8, 16})
     for (int splits : {chosen.splits / 2, chosen.splits, chosen.splits * 2})
       all.push_back({.block = waves * target.wave_size(), .rows = chosen.rows, .splits = splits});
+  // As many workers as the GPU runs at a time, once, twice and three times.
+  const int heads = problem.kv_heads * rowBlocks(problem, chosen);
+  for (int times : {1, 2, 3})
+    all.push_back({.block = chosen.block,
+                   .rows = chosen.rows,
+                   .workers = std::max(1, times * gpuSize(target)->computeUnits / heads)});
   return all;
 }
 
 std::size_t Decode::workspaceBytes(const DecodeProblem &problem, const DecodeConfig &config,
                                    std::int64_t m) {
-  if (config.splits == 1)
+  if (!hasParts(config))
     return 0;
-  return static_cast<std::size_t>(m * problem.q_heads * config.splits * (problem.head + 1) * 4);
+  const std::int64_t list = config.workers ? m / problem.queries + 1 + config.workers : 0;
+  return static_cast<std::size_t>((partsOf(problem, config, m) * (valueOf(problem) + 1) + list) *
+                                  4);
 }
 
 void Decode::launch(const Call<DecodeProblem> &call) {
@@ -250,14 +302,18 @@ void Decode::launch(const Call<DecodeProblem> &call) {
     return;
   const DecodeProblem &problem = call.problem;
   const DecodeConfig &config = call.config;
-  const Dim3 grid(config.splits, problem.kv_heads * rowBlocks(problem, config),
-                  operands.sequences());
-  call.launches.at(0, kDecode)(call.on(grid, config.block), call.where, operands.numbers);
-  if (config.splits > 1)
+  const DecodeNumbers &numbers = operands.numbers;
+  const std::int64_t heads = problem.kv_heads * rowBlocks(problem, config);
+  if (config.workers && !call.args.worklist)
+    call.launches.at(2, kDecodeWorklistKernel)(call.on(1, kWorklistThreads), call.where, numbers);
+  const Dim3 grid = config.workers ? Dim3(config.workers, heads)
+                                   : Dim3(config.splits, heads, operands.sequences());
+  call.launches.at(0, kDecode)(call.on(grid, config.block), call.where, numbers);
+  if (hasParts(config))
     call.launches.at(1, kDecodeCombine)(
-        call.over(operands.m() * problem.q_heads * (problem.head / kCombineElements),
+        call.over(operands.m() * problem.q_heads * (valueOf(problem) / kCombineElements),
                   kCombineThreads, kCombineThreads),
-        call.where, operands.numbers);
+        call.where, numbers);
 }
 
 DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t m,
@@ -269,7 +325,8 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
                      y = vPackOf(problem);
   const bool packed = problem.cache == KvCache::packed,
              perToken = problem.scales == KvScales::token;
-  const Extents heads{tokens, problem.q_heads, head}, pages{blocks, page, kv, head},
+  const Extents heads{tokens, problem.q_heads, head},
+      results{tokens, problem.q_heads, valueOf(problem)}, pages{blocks, page, kv, head},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y},
       tables{n, each}, sequences{n}, one{1}, scales{blocks, page, kv},
       bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))},
@@ -278,13 +335,15 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
   DecodeArgs args{
       .q = sampler("q", problem.q, heads, Role::input),
       .k_cache = sampler("k_cache", problem.kv, packed ? packedK : pages, Role::input),
-      .v_cache = sampler("v_cache", problem.kv, packed ? packedV : pages, Role::input),
+      .v_cache =
+          sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pages),
       .tables = sampler("tables", i32, tables, Role::index),
       .contexts = sampler("contexts", i32, sequences, Role::equal(problem.context)),
       .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),
-      .v_scale = sampleIf(scaled, sampler, "v_scale", f32, perToken ? scales : one),
-      .workspace = sampleIf(config.splits > 1, sampler, "workspace", u8, bytes, Role::workspace),
-      .y = sampler("y", problem.y, heads, Role::output),
+      .v_scale =
+          sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, perToken ? scales : one),
+      .workspace = sampleIf(hasParts(config), sampler, "workspace", u8, bytes, Role::workspace),
+      .y = sampler("y", problem.y, results, Role::output),
       .lse = sampleIf(problem.lse, sampler, "lse", f32, lse, Role::output),
   };
   return args;

@@ -29,22 +29,42 @@ enum DecodeNumber : std::size_t {
   kDecodeLse,
   kDecodePartValues, ///< of the workspace
   kDecodePartLse,
+  kDecodeWorklist,
   kDecodeTokens, ///< m
   kDecodeNumbers,
 };
 using DecodeNumbers = std::array<std::int64_t, kDecodeNumbers>;
-inline constexpr KernelName<DecodeNumbers> kDecode{"decode"}, kDecodeCombine{"decode_combine"};
+inline constexpr KernelName<DecodeNumbers> kDecodeWorklistKernel{"decode_worklist"},
+    kDecode{"decode"}, kDecodeCombine{"decode_combine"};
 
 /// The threads of a block that combines parts, and the elements that each takes.
 inline constexpr int kCombineThreads = 256, kCombineElements = 4;
+/// The threads of the block that makes a worklist.
+inline constexpr int kWorklistThreads = 256;
 
 /// Rows of a sequence that share keys: the queries of a group of heads. Row r is query
 /// r / group, head r % group.
 inline int groupOf(const DecodeProblem &problem) { return problem.q_heads / problem.kv_heads; }
 inline int rowsOf(const DecodeProblem &problem) { return groupOf(problem) * problem.queries; }
+/// Elements of a value.
+inline int valueOf(const DecodeProblem &problem) {
+  return problem.latent ? problem.latent : problem.head;
+}
+/// Latent attention: waves that have the same rows, and elements of the values each.
+inline int valueShares(const DecodeConfig &config, int wave) {
+  return config.block / wave / (config.rows / 16);
+}
 /// Blocks that share the rows of a group of heads.
 inline int rowBlocks(const DecodeProblem &problem, const DecodeConfig &config) {
   return (rowsOf(problem) + config.rows - 1) / config.rows;
+}
+/// Whether blocks leave parts in the workspace; and how many, of m tokens.
+inline bool hasParts(const DecodeConfig &config) { return config.splits > 1 || config.workers; }
+inline std::int64_t partsOf(const DecodeProblem &problem, const DecodeConfig &config,
+                            std::int64_t m) {
+  if (config.workers)
+    return std::int64_t(2) * config.workers * problem.kv_heads * rowsOf(problem);
+  return m * problem.q_heads * config.splits;
 }
 inline double scaleOf(const DecodeProblem &problem) {
   return problem.scale ? problem.scale : 1 / std::sqrt(double(problem.head));
@@ -74,6 +94,8 @@ template <> struct Family<DecodeProblem> : FamilyDefaults<DecodeProblem, &Decode
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
   static KernelNames kernels(const P &, const C &config) {
+    if (config.workers)
+      return {&kDecode, &kDecodeCombine, &kDecodeWorklistKernel};
     return config.splits > 1 ? KernelNames{&kDecode, &kDecodeCombine} : KernelNames{&kDecode};
   }
   static void launch(const Call<P> &call);

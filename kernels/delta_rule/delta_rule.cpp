@@ -22,6 +22,22 @@ Support sizeSupported(const char *name, int size, int most) {
                      std::to_string(most));
 }
 
+Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
+                        const Target &target) {
+  const auto form = problem.x == f32 ? std::nullopt : chunkForm(problem, target);
+  if (!form || problem.key % 128)
+    return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
+                       "; chunks take keys of 128 or 256 elements of f16 or bf16, on " +
+                       "gfx90a, gfx942, gfx950 and gfx1201");
+  // 8 elements of a token at a time; all threads have as many.
+  const int wave = target.wave_size(), pieces = form->lanes / 16 * 8 * problem.key / 8;
+  if (config.key_lanes != wave || pieces % config.block)
+    return Support::no(is("key_lanes", config.key_lanes) + " and " + is("block", config.block) +
+                       "; in chunks key_lanes is " + std::to_string(wave) + ", and block divides " +
+                       std::to_string(pieces));
+  return {};
+}
+
 /// The operands of a call, checked and in the kernel's order.
 class Operands {
 public:
@@ -58,13 +74,9 @@ private:
       arguments_.fail(is(name, extent) + " long; 2147483647 is the most");
     return extent;
   }
-  /// The address of a tensor, and the distances of its first modes, which may lie anywhere.
   void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
            int free) {
-    arguments_.tensor(tensor, expected, shape, free);
-    numbers[at++] = address(tensor);
-    for (int mode = 0; mode < free; ++mode)
-      numbers[at++] = Arguments::distance(tensor, mode);
+    arguments_.place(numbers, at, tensor, expected, shape, free);
   }
 
   Arguments arguments_;
@@ -92,6 +104,10 @@ Support Delta::supported(const DeltaRuleProblem &problem, const Target &) {
 
 Support Delta::supported(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
                          const Target &target) {
+  if (const Support fits = blockSupported(config.block, target); !fits)
+    return fits;
+  if (config.chunks)
+    return chunksSupported(problem, config, target);
   const int wave = target.wave_size();
   if (config.key_lanes < 1 || config.key_lanes > wave ||
       !std::has_single_bit(static_cast<unsigned>(config.key_lanes)) ||
@@ -101,12 +117,14 @@ Support Delta::supported(const DeltaRuleProblem &problem, const DeltaRuleConfig 
                        std::to_string(wave) + ", and each lane has a multiple of 4 of the " +
                        std::to_string(problem.key) + " rows, at most " +
                        std::to_string(kMostRowsOfLane));
-  if (const Support fits = blockSupported(config.block, target); !fits)
-    return fits;
   return {};
 }
 
 DeltaRuleConfig Delta::choose(const DeltaRuleProblem &problem, std::int64_t, const Target &target) {
+  const DeltaRuleConfig chunked{
+      .key_lanes = target.wave_size(), .block = 4 * target.wave_size(), .chunks = true};
+  if (problem.prefill && supported(problem, chunked, target))
+    return chunked;
   // Rows of a state in whole lines of 128 bytes, if the registers hold what a lane then has.
   int lanes = std::max(4, target.wave_size() / 8);
   while (problem.key / lanes > kMostRowsOfLane / 2)
@@ -125,6 +143,9 @@ std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &, std::in
   for (int lanes : {4, 8, 16})
     for (int waves : {1, 2, 4})
       all.push_back({.key_lanes = lanes, .block = waves * target.wave_size()});
+  for (int waves : {1, 2, 4, 8})
+    all.push_back(
+        {.key_lanes = target.wave_size(), .block = waves * target.wave_size(), .chunks = true});
   return all;
 }
 
@@ -139,17 +160,18 @@ void Delta::launch(const Call<DeltaRuleProblem> &call) {
 
 DeltaRuleArgs Delta::args(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,
                           const Sampler &sampler) {
-  // A step of m sequences, each of which has one token.
+  // A step of m sequences, each of which has one token; or one sequence of m tokens.
+  const std::int64_t n = problem.prefill ? 1 : m;
   const Extents ofQ{m, problem.heads, problem.key}, ofV{m, problem.v_heads, problem.value},
-      gates{m, problem.v_heads}, state{m, problem.v_heads, problem.key, problem.value},
-      sequences{m}, starts{m + 1};
+      gates{m, problem.v_heads}, state{n, problem.v_heads, problem.key, problem.value},
+      sequences{n}, starts{n + 1};
   return {
       .q = sampler("q", problem.x, ofQ, Role::input),
       .k = sampler("k", problem.x, ofQ, Role::input),
       .v = sampler("v", problem.x, ofV, Role::input),
       .g = sampler("g", problem.gate, gates, Role::input),
       .beta = sampler("beta", problem.gate, gates, Role::input),
-      .starts = sampler("starts", i32, starts, Role::offsets),
+      .starts = sampler("starts", i32, starts, Role::steps(problem.prefill ? m : 1)),
       .state = sampler("state", f32, state, Role::both),
       .state_slots = sampler("state_slots", i32, sequences, Role::index),
       .fresh = sampleIf(problem.fresh, sampler, "fresh", u8, sequences, Role::equal(0)),

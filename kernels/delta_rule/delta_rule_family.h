@@ -1,11 +1,13 @@
 // The gated delta rule, between its host file and its kernels.
 #pragma once
 
+#include "blocks/matrix_form.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/delta_rule.h>
 
 #include <array>
+#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -35,8 +37,19 @@ inline constexpr KernelName<DeltaNumbers> kDeltaRule{"delta_rule"};
 inline constexpr int kDeltaColumns = 4;
 /// The blocks of a head of a sequence.
 inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &config) {
-  const int columns = config.block / config.key_lanes * kDeltaColumns;
+  // In chunks, each wave has 16 columns and key_lanes is the wave.
+  const int columns = config.chunks ? config.block / config.key_lanes * 16
+                                    : config.block / config.key_lanes * kDeltaColumns;
   return (problem.value + columns - 1) / columns;
+}
+inline double scaleOf(const DeltaRuleProblem &problem) {
+  return problem.scale ? problem.scale : 1 / std::sqrt(double(problem.key));
+}
+/// The instruction of the chunked form; none if the target has none that it can use. The results of
+/// RDNA3's are not the operands of the next one.
+inline std::optional<MatrixForm> chunkForm(const DeltaRuleProblem &problem, const Target &target) {
+  const auto form = matrixForm(target, problem.x, problem.x, 32, 32);
+  return form && form->across > 1 ? form : std::nullopt;
 }
 
 template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &DeltaRuleArgs::q> {

@@ -5,6 +5,7 @@
 #include <flydsl/host_tensor.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -101,6 +102,16 @@ public:
         failCompact(tensor, expected, free);
       compact *= found[static_cast<std::size_t>(mode)];
     }
+  }
+  /// The same, and puts the tensor's address and the distances of its free modes into `numbers`, from
+  /// `at` on.
+  template <std::size_t N>
+  void place(std::array<std::int64_t, N> &numbers, std::size_t at, const TensorArg &tensor,
+             const Expected &expected, const Extents &shape, int free) const {
+    this->tensor(tensor, expected, shape, free);
+    numbers[at++] = address(tensor);
+    for (int mode = 0; mode < free; ++mode)
+      numbers[at++] = distance(tensor, mode);
   }
   /// The distance of a mode in elements; 0 if it has no second element.
   static std::int64_t distance(const TensorArg &tensor, int mode) {

@@ -114,6 +114,8 @@ inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
   case Role::Kind::offsets: {
     std::vector<double> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), 0.0);
+    for (double &number : numbers)
+      number *= static_cast<double>(role.number);
     return numbers;
   }
   case Role::Kind::equal:

@@ -3,10 +3,10 @@
 #include "reference/reference.h"
 
 #include "blocks/quant_rules.h"
-#include "host/values.h"
 #include "reference/activation.h"
 #include "reference/attention.h"
 #include "reference/heads.h"
+#include "reference/rounded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,11 +24,6 @@ double steps(std::int64_t n, int threads) { return double(n) / threads + std::lo
 Row rowOf(const Inputs &inputs, const char *name, std::int64_t row, std::int64_t n) {
   return Row(inputs.at(name))
       .subspan(static_cast<std::size_t>(row * n), static_cast<std::size_t>(n));
-}
-/// Adds a value with the error of its arithmetic and that of its rounding.
-void add(Expected &to, DType dtype, double value, double error) {
-  to.values.push_back(value);
-  to.bound.push_back(error + std::fabs(value) * host::unit(dtype) + host::underflow(dtype));
 }
 /// Adds a value that is quantised with a scale, and whose arithmetic may err.
 void addQuantised(Expected &to, DType dtype, bool given, double value, double error, double scale) {
@@ -458,6 +453,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   Expected c;
   for (std::int64_t row = 0; row < m; ++row)
     for (std::int64_t column = 0; column < n; ++column) {
+      const auto put = [&](double value, double error) {
+        // Stochastic rounding takes either neighbour.
+        if (problem.rounding == Rounding::stochastic)
+          error += std::fabs(value) * host::unit(problem.c) + host::underflow(problem.c);
+        add(c, problem.c, value, error);
+      };
       const Sum gate = sumOf(row, column);
       // The slopes of the activations are at most 1.13.
       const double value = activated(problem.activation, gate.value),
@@ -465,13 +466,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
                                ? gate.error
                                : 1.13 * gate.error + 8 * u * std::fabs(value);
       if (!problem.gated) {
-        add(c, problem.c, value, error);
+        put(value, error);
         continue;
       }
       const Sum up = sumOf(row, n + column);
-      add(c, problem.c, value * up.value,
-          error * std::fabs(up.value) + up.error * std::fabs(value) +
-              u * std::fabs(value * up.value));
+      put(value * up.value, error * std::fabs(up.value) + up.error * std::fabs(value) +
+                                u * std::fabs(value * up.value));
     }
   return {{"c", c}};
 }

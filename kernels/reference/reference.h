@@ -1,12 +1,15 @@
-// What the families of attention, rows, heads and products must give, in double precision on the
-// host, and how far a kernel may be from it. `fly-kernels run` checks by it.
+// What families must give, in double precision on the host, and how far a kernel may be from it.
+// `fly-kernels run` checks by it.
 #pragma once
 
 #include "reference/expected.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
@@ -15,6 +18,7 @@
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
 #include <flydsl/kernels/weight.h>
+#include <flydsl/kernels/worklist.h>
 
 #include <map>
 #include <string>
@@ -51,6 +55,16 @@ Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std:
 Outputs expected(const WeightProblem &problem, const WeightConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+/// Each sequence has one token; of prefill it has many, which gives nothing.
+Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const MqaLogitsProblem &problem, const MqaLogitsConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+/// Caches of pages; packed ones give nothing.
+Outputs expected(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const WorklistProblem &problem, const WorklistConfig &config, std::int64_t m,
                  const Inputs &inputs);
 
 } // namespace kernels::reference

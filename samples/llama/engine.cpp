@@ -132,7 +132,9 @@ Engine::Engine(const Model &model, Plans &plans, const EngineOptions &options)
   }
   ofPrompt_.emplace(model, embedding, plans, options.prompt);
   ofStep_.emplace(model, embedding, plans, batch);
-  attention_.emplace(plans.make(fk::AttentionProblem{.x = fx::f16,
+  attention_.emplace(plans.make(fk::AttentionProblem{.q = fx::f16,
+                                                     .kv = fx::f16,
+                                                     .y = fx::f16,
                                                      .q_heads = int(model.heads),
                                                      .kv_heads = int(model.kvHeads),
                                                      .head = int(model.head),

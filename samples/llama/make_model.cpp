@@ -172,7 +172,7 @@ void makeModel(const std::string &path, fk::GgmlFormat format) {
   file.bytes = "GGUF";
   file.number(std::uint32_t(3));
   file.number(std::uint64_t(tensors.size()));
-  file.number(std::uint64_t(14));
+  file.number(std::uint64_t(15));
   file.words("general.architecture", "llama");
   file.whole("llama.block_count", kLayers);
   file.whole("llama.context_length", 512);
@@ -181,6 +181,7 @@ void makeModel(const std::string &path, fk::GgmlFormat format) {
   file.whole("llama.attention.head_count", kHeads);
   file.whole("llama.attention.head_count_kv", kKvHeads);
   file.real("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  file.words("llama.rope.scaling.type", "none");
   file.words("tokenizer.ggml.model", "gpt2");
   file.words("tokenizer.ggml.pre", "smollm");
   file.list("tokenizer.ggml.tokens", tokens);

@@ -41,8 +41,15 @@ Model::Model(const Gguf &file) {
     throw FileError("the model has " + std::to_string(heads) + " heads, " +
                     std::to_string(kvHeads) + " heads of keys, and a width of " +
                     std::to_string(width) + ", which don't divide each other");
-  if (file.get<std::int64_t>("llama.rope.dimension_count", head) != head)
-    throw FileError("the model rotates a part of each head; this program rotates all of it");
+  for (const char *key :
+       {"llama.rope.dimension_count", "llama.attention.key_length", "llama.attention.value_length"})
+    if (file.get<std::int64_t>(key, head) != head)
+      throw FileError(std::string("the key ") + key + " is not the width of a head, " +
+                      std::to_string(head) + "; this program rotates all of each head");
+  if (const auto scaling = file.get<std::string>("llama.rope.scaling.type", "none");
+      scaling != "none" || file.has("rope_freqs.weight"))
+    throw FileError("the model's rotation is scaled (" + scaling +
+                    "); this program has no scaling");
   eps = file.get<double>("llama.attention.layer_norm_rms_epsilon");
   ropeBase = file.get<double>("llama.rope.freq_base", 10000.0);
   if (!(eps >= 0 && eps < 1) || !(ropeBase > 1 && std::isfinite(ropeBase)))

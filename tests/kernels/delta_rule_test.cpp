@@ -54,11 +54,19 @@ Inputs random(const DeltaRuleProblem &problem, std::vector<int> lengths, std::ve
 ///   E'' = |I - beta k k^T| E' + beta |k| ((c 2^-24 + 2 n) |s| |k| + (3 2^-24 + 2 n)(|v| + |s k|))
 ///         + 2^-24 |s''|
 ///   y   : scale |q| (E'' + (c 2^-24 + n) |s''|), and the rounding of y.
+///
+/// In chunks, operands are rounded to x, each by u of itself: k, q and the state before the chunk in
+/// their products, at most as large as the state ever was, S; a token's change d, of which later
+/// tokens see the decayed sum D = sum |k| |d|; and what is between q and d. That adds
+///
+///   E'' : u |k| (4 beta |k| S + 4 |d|)          y: u scale |q| (4 S + 4 D).
 class Reference {
 public:
   Reference(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, const Inputs &inputs)
       : problem_(problem), inputs_(inputs), state(inputs.state), stateBound(inputs.state.size()) {
-    const double lanes = config.key_lanes;
+    const double lanes = config.chunks ? 4 : config.key_lanes;
+    if (config.chunks)
+      rounding_ = unit(problem.x);
     steps_ = (problem.key / lanes + std::log2(lanes) + 2) * 0x1p-24;
     norm_ = problem.normalise ? steps_ + 6 * 0x1p-24 : 0;
     const std::size_t elements = std::size_t(inputs.tokens() * problem.v_heads * problem.value);
@@ -76,7 +84,7 @@ public:
 private:
   const DeltaRuleProblem &problem_;
   const Inputs &inputs_;
-  double steps_, norm_;
+  double steps_, norm_, rounding_ = 0;
 
   std::vector<double> headOf(const std::vector<double> &x, std::int64_t t, int head,
                              double scale) const {
@@ -105,7 +113,7 @@ private:
     std::vector<double> s;
     for (std::int64_t r = 0; r < key; ++r)
       s.push_back(fresh ? 0 : inputs_.state[place(r)]);
-    double error = 0;
+    double error = 0, largest = std::sqrt(dot(s, s)), changes = 0;
     const int keyHead = head / (problem_.v_heads / problem_.heads);
     const double scale = problem_.scale ? problem_.scale : 1 / std::sqrt(double(key));
     for (std::int64_t t = begin; t < end; ++t) {
@@ -121,16 +129,20 @@ private:
                    lengthS = std::sqrt(dot(s, s));
       for (std::size_t r = 0; r < s.size(); ++r)
         s[r] += k[r] * beta * (v - known);
+      const double change = std::fabs(beta * (v - known));
+      changes = std::exp(g) * changes + lengthK * change;
       const double now = std::sqrt(dot(s, s)), lengthQ = std::sqrt(dot(q, q));
       error = std::max(1.0, std::fabs(1 - beta * lengthK * lengthK)) * error +
               beta * lengthK *
                   ((steps_ + 2 * norm_) * lengthS * lengthK +
                    (3 * 0x1p-24 + 2 * norm_) * (std::fabs(v) + std::fabs(known))) +
-              0x1p-24 * now;
+              0x1p-24 * now + rounding_ * lengthK * 4 * (beta * lengthK * largest + change);
+      largest = std::max(largest, now);
       const double exact = dot(s, q);
       const std::size_t at = gate * std::size_t(value) + std::size_t(column);
       y[at] = exact;
-      yBound[at] = lengthQ * (error + (steps_ + norm_ + 0x1p-23) * now) +
+      yBound[at] = lengthQ * (error + (steps_ + norm_ + 0x1p-23) * now +
+                              4 * rounding_ * (largest + changes)) +
                    unit(problem_.y) * std::fabs(exact) + underflow(problem_.y);
     }
     for (std::int64_t r = 0; r < key; ++r) {
@@ -230,6 +242,30 @@ TEST_CASE("the gated delta rule, sequences of several tokens and of none", "[run
   expectDelta(problem, random(problem, {2}, {0}, 1), DeltaRuleConfig{.key_lanes = 4, .block = 128});
 }
 
+TEST_CASE("the gated delta rule in chunks", "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  const int wave = target.wave_size();
+  DeltaRuleProblem problem{
+      .heads = 1, .v_heads = 2, .key = 128, .value = 48, .normalise = true, .prefill = true};
+  const auto chunks = [&](int waves) {
+    return DeltaRuleConfig{.key_lanes = wave, .block = waves * wave, .chunks = true};
+  };
+  if (target.family() == fx::Family::rdna3) {
+    CHECK(!fk::supported(problem, chunks(4)));
+    CHECK(!fk::choose(problem, 100).chunks);
+    return;
+  }
+  CHECK(fk::choose(problem, 100).chunks);
+  expectDelta(problem, random(problem, {40, 0, 1, 70, 32}, {1, 2, 0, 3, -1}, 4), chunks(4));
+  problem.x = fx::f16;
+  problem.y = fx::f32;
+  problem.normalise = false;
+  problem.fresh = true;
+  expectDelta(problem, random(problem, {33, 17}, {0, 1}, 2), chunks(2));
+  problem = {.y = fx::f32, .heads = 2, .v_heads = 2, .key = 256, .value = 16, .scale = 0.25};
+  expectDelta(problem, random(problem, {37}, {0}, 1), chunks(1));
+}
+
 TEST_CASE("the gated delta rule of integers is exact", "[run]") {
   // Keys are unit vectors, nothing decays: a token replaces a row of the state by v where beta is 1,
   // keeps it where beta is 0, and reflects it where beta is 2.
@@ -244,6 +280,24 @@ TEST_CASE("the gated delta rule of integers is exact", "[run]") {
   for (std::size_t t = 0; t < 9; ++t)
     inputs.k[t * 32 + (t * 5) % 32] = 1;
   expectDelta(problem, inputs, {}, true);
+  // In chunks too: products of such keys are small integers.
+  const fx::Target target = fx::Device::current().target();
+  if (target.family() == fx::Family::rdna3)
+    return;
+  const DeltaRuleProblem wide{.y = fx::f32, .heads = 1, .key = 128, .value = 32, .scale = 1};
+  Inputs many{.lengths = {45}, .slots = {0}, .states = 1};
+  many.q = integers(45 * 128, 1, -3, 3);
+  many.v = integers(45 * 32, 2, -9, 9);
+  many.state = integers(128 * 32, 3, -9, 9);
+  many.beta = integers(45, 4, 0, 1);
+  many.g.assign(45, 0);
+  many.k.assign(45 * 128, 0);
+  for (std::size_t t = 0; t < 45; ++t)
+    many.k[t * 128 + (t * 5) % 16] = 1;
+  expectDelta(wide, many,
+              DeltaRuleConfig{
+                  .key_lanes = target.wave_size(), .block = 2 * target.wave_size(), .chunks = true},
+              true);
 }
 
 TEST_CASE("the gated delta rule forgets, and keeps", "[run]") {
@@ -261,6 +315,12 @@ TEST_CASE("the gated delta rule forgets, and keeps", "[run]") {
 TEST_CASE("delta_rule: another run, a graph, a file", "[run]") {
   expectStructure<DeltaRuleProblem>({.heads = 1, .v_heads = 2, .key = 64, .value = 32},
                                     {.key_lanes = 8, .block = 64}, 3);
+  const fx::Target target = fx::Device::current().target();
+  // RDNA3 has no chunks; gfx90a spills two scalars of them into lanes of a vector register.
+  if (target.family() != fx::Family::rdna3 && target.family() != fx::Family::cdna2)
+    expectStructure<DeltaRuleProblem>(
+        {.heads = 1, .v_heads = 1, .key = 128, .value = 32, .normalise = true, .prefill = true},
+        {.key_lanes = target.wave_size(), .block = 2 * target.wave_size(), .chunks = true}, 40);
 }
 
 TEST_CASE("delta_rule reads and writes a state once", "[run]") {
@@ -278,7 +338,9 @@ TEST_CASE("delta_rule has a configuration for every problem that it supports") {
   std::vector<DeltaRuleProblem> problems;
   for (int key = 16; key <= 256; key += key < 128 ? 16 : 32)
     for (int value : {16, 48, 64, 128, 512})
-      problems.push_back({.heads = 2, .v_heads = 4, .key = key, .value = value});
+      for (bool prefill : {false, true})
+        problems.push_back(
+            {.heads = 2, .v_heads = 4, .key = key, .value = value, .prefill = prefill});
   expectTotal(problems);
 }
 
@@ -301,6 +363,18 @@ TEST_CASE("delta_rule says what it does not support") {
   CHECK(fk::supported(DeltaRuleProblem{.key = 64}, {.key_lanes = 32, .block = 64}, target).why ==
         "key_lanes is 32; it is a power of two up to 64, and each lane has a multiple of 4 of the "
         "64 rows, at most 32");
+  const auto chunks = [&](const DeltaRuleProblem &problem, const char *name, int block) {
+    const fx::Target on = fx::Target::parse(name);
+    return fk::supported(problem, {.key_lanes = on.wave_size(), .block = block, .chunks = true}, on)
+        .why;
+  };
+  CHECK(chunks({.key = 64}, "gfx942", 256) ==
+        "key is 64 and x of type bf16; chunks take keys of 128 or 256 elements of f16 or bf16, on "
+        "gfx90a, gfx942, gfx950 and gfx1201");
+  CHECK(chunks({.x = fx::f32}, "gfx942", 256).find("chunks take keys") != std::string::npos);
+  CHECK(chunks({}, "gfx1100", 128).find("chunks take keys") != std::string::npos);
+  CHECK(chunks({}, "gfx942", 192) ==
+        "key_lanes is 64 and block is 192; in chunks key_lanes is 64, and block divides 512");
   CHECK(fk::supported(DeltaRuleProblem{}, {.key_lanes = 8, .block = 96}, target).why ==
         "block is 96; it is a multiple of 64 up to 1024");
 

@@ -104,6 +104,8 @@ TEST_CASE("what is wrong with a file is said") {
         std::string::npos);
   CHECK(with(tensor + 24, std::uint64_t(1) << 63).find("which is outside of the file") !=
         std::string::npos);
+  CHECK(with(placeOf(bytes, "scaling.type") + 24, 'y') ==
+        "the model's rotation is scaled (yone); this program has no scaling");
   CHECK(with(placeOf(bytes, "smollm"), 'x') ==
         "the tokenizer cuts words as xmollm; this program has smollm and gpt-2");
 }

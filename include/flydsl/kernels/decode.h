@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/kernels/kv_cache.h>
+#include <flydsl/kernels/worklist.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
@@ -25,7 +26,7 @@ struct FLYDSL_API DecodeProblem {
   DType y = bf16;  ///< f32, f16 or bf16
   int q_heads = 8;
   int kv_heads = 1; ///< divides q_heads
-  int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256
+  int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256; with latent to 640
   KvCache cache = KvCache::pages;
   int page = 16;       ///< tokens of a block of the cache, 1 to 65536
   int pack = 8;        ///< KvCache::packed: elements of k that lie together, a power of two from 8
@@ -34,7 +35,10 @@ struct FLYDSL_API DecodeProblem {
   double scale = 0;    ///< 0: 1 / sqrt(head)
   bool window = false; ///< there is the argument `before`; otherwise a query sees all before it
   KvScales scales = KvScales::none; ///< of a cache of 8 bits
-  bool lse = false;                 ///< the logarithm of the sum of w is written
+  /// Not 0: multi-head latent attention (MLA). A value is the first so many elements of its key, such
+  /// as 512 of head = 576; there is no v_cache, kv_heads is 1, and y has heads of this size.
+  int latent = 0;
+  bool lse = false; ///< the logarithm of the sum of w is written
   /// Tokens of a sequence, about: for `choose`, `configs` and `tune`. The code is right for any.
   int context = 4096;
   friend bool operator==(const DecodeProblem &, const DecodeProblem &) = default;
@@ -44,24 +48,37 @@ struct FLYDSL_API DecodeProblem {
 /// and a part of the keys, of which each wave takes its own.
 struct FLYDSL_API DecodeConfig {
   int block = 256; ///< threads of a block
-  int rows = 16;   ///< of a block: 16, 32, 48 or 64
+  int rows = 16;   ///< of a block: 16, 32, 48 or 64; with latent up to 16 for each wave
   int splits = 1;  ///< parts of a sequence, whose results a second kernel combines
+  /// Not 0: a worklist deals the keys of all sequences to so many blocks, and `splits` is 1.
+  int workers = 0;
+  int unit = 256; ///< keys of a unit of the worklist: a multiple of 32
   friend bool operator==(const DecodeConfig &, const DecodeConfig &) = default;
 };
+/// The worklist that a plan with workers takes.
+inline WorklistProblem worklist_of(const DecodeProblem &problem, const DecodeConfig &config) {
+  return {.workers = config.workers,
+          .unit = config.unit,
+          .queries = problem.queries,
+          .window = problem.window};
+}
 
 /// The tensors of a call with n sequences of `queries` tokens each, m = n * queries tokens, side by
 /// side by sequence.
 struct FLYDSL_API DecodeArgs {
   TensorArg q; ///< (m, q_heads, head); tokens and heads at any distance
   /// See KvCache; blocks, places and heads at any distance.
-  TensorArg k_cache, v_cache;
+  TensorArg k_cache;
+  std::optional<TensorArg> v_cache = {}; ///< missing with latent
   TensorArg tables;   ///< (n, blocks of a sequence), i32: numbers of blocks; rows at any distance
   TensorArg contexts; ///< (n), i32: tokens of each sequence in the cache, its queries among them
   std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
   /// f32. KvScales::tensor: (1). KvScales::token: (blocks, page, kv_heads), at any distance.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
-  std::optional<TensorArg> workspace = {}; ///< u8; with more than one split
-  TensorArg y;                             ///< (m, q_heads, head); tokens and heads at any distance
+  /// With workers: (n + 1 + workers), i32, of worklist_of. Without it, the plan makes its own.
+  std::optional<TensorArg> worklist = {};
+  std::optional<TensorArg> workspace = {}; ///< u8; with splits or workers
+  TensorArg y; ///< (m, q_heads, head or latent); tokens and heads at any distance
   std::optional<TensorArg> lse = {}; ///< (m, q_heads), f32, contiguous; -infinity: nothing is seen
 };
 

@@ -15,8 +15,8 @@ namespace kernels {
 ///   S = S + k[t] transposed(d)
 ///   y[t] = scale transposed(S) q[t]
 ///
-/// Head h of v has head h / (v_heads / heads) of q and k. All of it is computed in f32, and
-/// y is rounded once.
+/// Head h of v has head h / (v_heads / heads) of q and k. The state is f32. In the recurrent form all
+/// of it is computed in f32, and y is rounded once; the chunked form rounds operands of products to x.
 struct FLYDSL_API DeltaRuleProblem {
   DType x = bf16;         ///< of q, k and v: f32, f16 or bf16
   DType y = bf16;         ///< f32, f16 or bf16
@@ -28,14 +28,22 @@ struct FLYDSL_API DeltaRuleProblem {
   bool normalise = false; ///< q and k are x / sqrt(sum(x^2) + 1e-6), by head
   double scale = 0;       ///< 0: 1 / sqrt(key)
   bool fresh = false;     ///< there is the argument `fresh`
+  /// Sequences have many tokens: `choose` takes the chunked form where there is one.
+  bool prefill = false;
   friend bool operator==(const DeltaRuleProblem &, const DeltaRuleProblem &) = default;
 };
 
-/// How a head's state is shared among threads: `key_lanes` lanes lie along its rows, and
+/// How a head's state is shared among threads.
+///
+/// The recurrent form takes a token after another: `key_lanes` lanes lie along the state's rows, and
 /// block / key_lanes along its columns, of which each has 4.
+///
+/// The chunked form takes 32 tokens at a time (16 on RDNA) by matrix instructions; each wave has 16
+/// columns. Targets: all but gfx1100. Types: f16 and bf16. Keys: 128 and 256 elements.
 struct FLYDSL_API DeltaRuleConfig {
-  int key_lanes = 8; ///< a power of two up to the wave, which divides `key`
-  int block = 256;   ///< threads of a block, a multiple of the wave
+  int key_lanes = 8;   ///< a power of two up to the wave, which divides `key`; in chunks the wave
+  int block = 256;     ///< threads of a block, a multiple of the wave
+  bool chunks = false; ///< the chunked form
   friend bool operator==(const DeltaRuleConfig &, const DeltaRuleConfig &) = default;
 };
 

@@ -14,7 +14,7 @@ struct Role {
   enum class Kind : std::uint8_t {
     input,     ///< read; any values
     index,     ///< read; different numbers from 0 to below their count
-    offsets,   ///< read; 0, 1, 2, ...
+    offsets,   ///< read; 0, 1, 2, ..., times `number`
     equal,     ///< read; each element is `number`
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
@@ -24,12 +24,13 @@ struct Role {
   std::int64_t number = 0;
   static const Role input, index, offsets, output, both, workspace;
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
+  static constexpr Role steps(std::int64_t number) { return {Kind::offsets, number}; }
   /// Whether kernels read what the caller put there.
   constexpr bool read() const { return kind != Kind::output && kind != Kind::workspace; }
   friend constexpr bool operator==(const Role &, const Role &) = default;
 };
 inline constexpr Role Role::input{Kind::input}, Role::index{Kind::index},
-    Role::offsets{Kind::offsets}, Role::output{Kind::output}, Role::both{Kind::both},
+    Role::offsets{Kind::offsets, 1}, Role::output{Kind::output}, Role::both{Kind::both},
     Role::workspace{Kind::workspace};
 
 /// Makes an operand: `name` is that of its field in Args, `shape` its extents, row-major.

@@ -1,0 +1,208 @@
+// What the blocks of decoding have in common: which rows and keys are theirs, and where results go.
+#pragma once
+
+#include "blocks/combine.h"
+#include "blocks/kv_source.h"
+#include "blocks/worklist.h"
+#include "decode/decode_family.h"
+
+#include <flydsl/flydsl.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+using DecodeTraced = std::array<Int64, kDecodeNumbers>;
+
+constexpr float kLn2 = 0.693147180559945309f;
+
+/// Where results are: those of the rows of a group of heads of a sequence.
+class DecodeRows {
+public:
+  DecodeRows(const DecodeProblem &problem, const DecodeTraced &numbers, const Int32 &sequence,
+             const Int32 &kvHead)
+      : problem_(problem), numbers_(numbers), firstToken_(sequence * problem.queries),
+        firstHead_(kvHead * groupOf(problem)) {}
+
+  Int32 token(const Int32 &row) const { return firstToken_ + row / groupOf(problem_); }
+  Int32 head(const Int32 &row) const { return firstHead_ + row % groupOf(problem_); }
+  /// The address of an element of q or y.
+  Numeric element(DecodeNumber at, DType dtype, const Int32 &token, const Int32 &head,
+                  const Int32 &element) const {
+    return numbers_[at] +
+           (token.to(i64) * numbers_[at + 1] + head.to(i64) * numbers_[at + 2] + element.to(i64)) *
+               dtype.bytes();
+  }
+  /// Writes elements of a row's result, and with the first of them its logarithm.
+  void store(const Int32 &token, const Int32 &head, const Int32 &first,
+             const CombinedRow &result) const {
+    const Vector values = problem_.y == f32 ? result.values : result.values.to(problem_.y);
+    Pointer::from_address(element(kDecodeY, problem_.y, token, head, first), problem_.y,
+                          AddressSpace::global, kCombineElements * problem_.y.bytes())
+        .store(values);
+    if (problem_.lse)
+      if_(first == 0, [&] {
+        Pointer::from_address(
+            numbers_[kDecodeLse] + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4, f32)
+            .store(result.lse * kLn2);
+      });
+  }
+  /// The number in the workspace of a row's part: of split `split`, or of part `part` of workers.
+  Numeric ofSplit(const Int32 &token, const Int32 &head, int splits, const Int32 &split) const {
+    return (token.to(i64) * problem_.q_heads + head.to(i64)) * splits + split.to(i64);
+  }
+  Numeric ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
+    const Int32 row = token % problem_.queries * problem_.q_heads + head;
+    return part.to(i64) * (problem_.queries * problem_.q_heads) + row.to(i64);
+  }
+  Pointer partValues(const Numeric &part, const Int32 &first) const {
+    return Pointer::from_address(numbers_[kDecodePartValues] +
+                                     (part * valueOf(problem_) + first.to(i64)) * 4,
+                                 f32, AddressSpace::global, 16);
+  }
+  Pointer partLse(const Numeric &part) const {
+    return Pointer::from_address(numbers_[kDecodePartLse] + part * 4, f32);
+  }
+
+private:
+  const DecodeProblem &problem_;
+  const DecodeTraced &numbers_;
+  Int32 firstToken_, firstHead_;
+};
+
+/// What a block does of a sequence.
+struct DecodePart {
+  Int32 sequence;
+  std::optional<Span<Int32>> keys = {}; ///< none: the block's split
+  /// With workers: the part that it leaves, and whether it is the whole sequence instead.
+  std::optional<Int32> part = {};
+  std::optional<Boolean> whole = {};
+};
+
+/// Tokens of a sequence.
+inline Int32 contextOf(const DecodeTraced &numbers, const Int32 &sequence) {
+  return Pointer::from_address(numbers[kDecodeContexts] + sequence.to(i64) * 4, i32)
+      .load()
+      .to<Int32>();
+}
+inline Sight<Int32> sightOf(const DecodeProblem &problem, const DecodeTraced &numbers,
+                            const Int32 &sequence) {
+  return {.causal = true,
+          .window = problem.window,
+          .queries = Int32(problem.queries),
+          .keys = contextOf(numbers, sequence),
+          .before = numbers[kDecodeBefore].to<Int32>(),
+          .behind = Int32(0)};
+}
+
+/// Where a block's results go: to y, or into the workspace.
+class DecodeResults {
+public:
+  DecodeResults(const DecodeConfig &config, const DecodeRows &rows, const DecodePart &part)
+      : config_(config), rows_(rows), part_(part) {}
+
+  /// Writes elements of a row's result from `first` on, and with the first of them its logarithm.
+  void write(const Int32 &row, const Int32 &first, const CombinedRow &result) const {
+    const Int32 token = rows_.token(row), head = rows_.head(row);
+    const auto final = [&] { rows_.store(token, head, first, result); };
+    const auto part = [&] {
+      const Numeric number = part_.part ? rows_.ofWorker(token, head, *part_.part)
+                                        : rows_.ofSplit(token, head, config_.splits, block_idx().x);
+      rows_.partValues(number, first).store(result.values);
+      if_(first == 0, [&] { rows_.partLse(number).store(result.lse); });
+    };
+    if (part_.whole)
+      if_(*part_.whole, final, part);
+    else if (config_.splits > 1)
+      part();
+    else
+      final();
+  }
+
+private:
+  const DecodeConfig &config_;
+  const DecodeRows &rows_;
+  const DecodePart &part_;
+};
+
+/// The keys of a block: those of its part, or its split of all that the sequence's queries see,
+/// which is whole steps of `step` keys.
+inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Sight<Int32> &sight,
+                               const DecodePart &part, int step) {
+  if (part.keys)
+    return *part.keys;
+  const Span<Int32> all = keysOfSequence(sight);
+  if (config.splits == 1)
+    return all;
+  const Int32 each = ceildiv(ceildiv(max(all.end - all.first, 0), step), config.splits) * step,
+              begin = all.first + block_idx().x * each;
+  return {begin, min(begin + each, all.end)};
+}
+
+/// Masks the scores of a row's query, of neighbouring keys from `base` on, of which the block has
+/// those before `end`.
+inline void maskDecode(const Tensor &scores, const Sight<Int32> &sight, const Int32 &query,
+                       const Int32 &base, const Int32 &end) {
+  const Span<Int32> seen = sight.ofQuery(query);
+  maskScores(scores, {.base = base, .offset = [](int i) { return i; }},
+             {seen.first, Int32(min(seen.end, end))});
+}
+/// Whether a row does not see all of the `count` keys from `base` on, of those before `end`.
+inline Boolean masksDecode(const Sight<Int32> &sight, const Int32 &base, int count,
+                           const Int32 &end) {
+  const Int32 lowEnd = min(sight.ofQuery(Int32(0)).end, end),
+              highFirst = sight.ofQuery(Int32(sight.queries - 1)).first;
+  return Boolean((base + count > lowEnd) | (base < highFirst));
+}
+
+/// The worklist of a call.
+class DecodeWorklist {
+public:
+  DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config,
+                 const DecodeTraced &numbers)
+      : address_(numbers[kDecodeWorklist]),
+        sequences_((numbers[kDecodeTokens] / problem.queries).to<Int32>()),
+        deal{number(sequences_), Int32(config.workers)} {}
+
+  /// The units before a sequence.
+  Int32 unitsBefore(const Int32 &sequence) const { return number(sequence); }
+  /// The sequence of a worker's first unit.
+  Int32 firstOf(const Int32 &worker) const { return number(sequences_ + 1 + worker); }
+
+private:
+  Int32 number(const Int32 &at) const {
+    return Pointer::from_address(address_ + at.to(i64) * 4, i32).load().to<Int32>();
+  }
+  Int64 address_;
+  Int32 sequences_;
+
+public:
+  UnitDeal<Int32> deal;
+};
+
+/// What a worker does: its units, sequence by sequence.
+template <class Body>
+void work(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
+          Body body) {
+  const DecodeWorklist list(problem, config, numbers);
+  const Int32 worker = block_idx().x, end = list.deal.begin(worker + 1);
+  const Var<Int32> unit(list.deal.begin(worker)), sequence(list.firstOf(worker));
+  while_([&] { return Boolean(unit < end); },
+         [&] {
+           const Int32 own = sequence, first = list.unitsBefore(own),
+                       last = list.unitsBefore(own + 1), from = unit, to = min(last, end);
+           const Span<Int32> keys = keysOfSequence(sightOf(problem, numbers, own));
+           const Int32 begin = keys.first + (from - first) * config.unit;
+           const Int32 later = min(from - list.deal.begin(worker), 1);
+           body(DecodePart{
+               .sequence = own,
+               .keys = Span<Int32>{begin, Int32(min(begin + (to - from) * config.unit, keys.end))},
+               .part = Int32(worker * 2 + later),
+               .whole = Boolean((from == first) & (to == last))});
+           unit = to;
+           sequence = own + 1;
+           gpu::barrier(); // all threads have read what the waves found
+         });
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

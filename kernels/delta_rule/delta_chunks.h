@@ -1,0 +1,307 @@
+// The chunked form of the gated delta rule, for many tokens of a sequence (Yang, Kautz and
+// Hatamizadeh, arXiv 2412.06464, section 3.3). With the state S before a chunk, G[i] the sum of g up
+// to token i of it, and i, j its tokens:
+//
+//   d[i] = beta[i] (v[i] - e^G[i] transposed(S) k[i]) - sum over j < i of L[i, j] d[j],
+//          L[i, j] = beta[i] e^(G[i] - G[j]) k[i] . k[j]
+//   y[i] = scale (e^G[i] transposed(S) q[i] + sum over j <= i of e^(G[i] - G[j]) (q[i] . k[j]) d[j])
+//   S    = e^G[last] S + sum over j of e^(G[last] - G[j]) k[j] transposed(d[j])
+//
+// A block has a head of a sequence and 16 columns of the state for each of its waves. The state stays
+// in a wave's registers as sums in f32; its rows are dealt to lanes as elements of values are in
+// decode_wave.h, with k in the place of the values and tokens in that of keys. Operands of matrix
+// instructions are rounded to x. The triangular system is solved in f32, each lane a column.
+#pragma once
+
+#include "blocks/decode_wave.h"
+#include "delta_rule/delta_memory.h"
+
+#include <flydsl/flydsl.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What the waves of a block share of a chunk.
+class ChunkMemory {
+public:
+  ChunkMemory(const DeltaRuleProblem &problem, int tokens, int waves)
+      : k(SharedAllocator().tensor(problem.x, rows(tokens, problem.key + 8))),
+        q(SharedAllocator().tensor(problem.x, rows(tokens, problem.key + 8))),
+        scores(SharedAllocator().tensor(problem.x, rows(tokens, tokens + 8))),
+        system(SharedAllocator().tensor(f32, rows(tokens, tokens + 4))),
+        right(SharedAllocator().tensor(f32, rows(waves * tokens, 17))),
+        sums(SharedAllocator().tensor(f32, make_layout(tokens))),
+        beta(SharedAllocator().tensor(f32, make_layout(tokens))) {}
+
+  Tensor k, q;   ///< (tokens, key)
+  Tensor scores; ///< (tokens, tokens): what y takes of each d
+  Tensor system; ///< (tokens, tokens): L
+  Tensor right;  ///< (waves tokens, 16): what L's solution is for
+  Tensor sums;   ///< (tokens): G
+  Tensor beta;   ///< (tokens)
+
+  /// `count` neighbours of a row.
+  static Vector load(const Tensor &matrix, const Int32 &row, const Int32 &column, int count) {
+    return place(matrix, row, column).load(count);
+  }
+  static Pointer place(const Tensor &matrix, const Int32 &row, const Int32 &column) {
+    return matrix.iter() + (row * Int32(matrix.stride()[0]) + column);
+  }
+
+private:
+  static Layout rows(int count, int distance) {
+    return make_layout({count, distance}, {distance, 1});
+  }
+};
+
+class DeltaChunks {
+public:
+  DeltaChunks(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
+              const DeltaTraced &numbers, const MatrixForm &form)
+      : problem_(problem), config_(config), memory_(numbers, problem),
+        lane_(form, kPiece, problem.key, kPiece), product_(form), waves_(config.block / form.lanes),
+        shared_(problem, lane_.keys(), waves_),
+        wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
+        column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
+
+  void run() {
+    if_(memory_.inState(), [&] { sequence(); });
+  }
+
+private:
+  static constexpr int kPiece = 8; ///< elements, 16 bytes
+
+  int tokens() const { return lane_.keys(); }
+  int tiles() const { return lane_.valueTiles(); }
+  int sums() const { return lane_.product().sums(); }
+  Boolean hasColumn() const { return Boolean(column_ < problem_.value); }
+
+  void sequence() {
+    const Int32 begin = memory_.begin(), end = memory_.end();
+    std::vector<Tensor> state;
+    for (int tile = 0; tile < tiles(); ++tile)
+      state.push_back(product_.zeros());
+    const Boolean read =
+        problem_.fresh ? Boolean(hasColumn() & (memory_.fresh() == UInt8(0))) : hasColumn();
+    if_(read, [&] {
+      eachRow([&](int tile, int v, const Pointer &place) { state[at(tile)](v) = place.load(); });
+    });
+    for (Int32 base : range(begin, end, tokens()))
+      chunk(base, end, state);
+    if_(hasColumn(), [&] {
+      eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); });
+    });
+  }
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  /// The lane's places in the state.
+  template <class Body> void eachRow(Body body) const {
+    for (int tile = 0; tile < tiles(); ++tile)
+      for (int v = 0; v < sums(); ++v)
+        body(tile, v, memory_.state(lane_.element(tile, lane_.product().sumRow(v)), column_));
+  }
+
+  void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
+    gpu::barrier(); // all waves are done with the chunk before
+    rowsOf(kDeltaK, base, end, shared_.k);
+    rowsOf(kDeltaQ, base, end, shared_.q);
+    gates(base, end);
+    gpu::barrier();
+    pairs();
+    gpu::barrier();
+    const std::vector<Vector> rounded = operandsOf(state);
+    const std::vector<Tensor> known = products(shared_.k, rounded),
+                              seen = products(shared_.q, rounded);
+    rightSide(base, end, known);
+    gpu::barrier();
+    const Vector delta = solved();
+    results(base, end, seen, delta);
+    change(state, delta);
+  }
+
+  /// Brings rows of q or k into shared memory, normed if the problem says so; rows past the last
+  /// token are 0.
+  void rowsOf(DeltaNumber of, const Int32 &base, const Int32 &end, const Tensor &into) const {
+    const int across = problem_.key / kPiece;
+    for (int first = 0; first < tokens() * across; first += config_.block) {
+      const Int32 number = thread_idx().x + first;
+      const Int32 row = number / across, column = number % across * kPiece;
+      const Int32 token = base + row;
+      const Vector raw = memory_.head(of, min(token, end - 1), column, kPiece);
+      const Vector wide = raw.to(f32);
+      const auto scale = [&]() -> Numeric {
+        if (!problem_.normalise)
+          return Float32(1.0f);
+        return math::rsqrt(
+            gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
+            kNormEps);
+      }();
+      const Vector kept =
+          wide * select(token < end, scale, 0.0f); // a NaN behind the end is not read
+      ChunkMemory::place(into, row, column).store(kept.to(problem_.x));
+    }
+  }
+  /// The sums of g, and beta: 0 past the last token, which then changes nothing.
+  void gates(const Int32 &base, const Int32 &end) const {
+    const Int32 i = thread_idx().x;
+    if_(i < tokens(), [&] {
+      const Int32 token = min(base + i, end - 1);
+      const Boolean inside(base + i < end);
+      const Numeric g = select(inside, memory_.gate(kDeltaG, token), 0.0f),
+                    beta = select(inside, memory_.gate(kDeltaBeta, token), 0.0f);
+      shared_.sums(i) = gpu::warp_inclusive_scan(g, Reduction::add, tokens());
+      shared_.beta(i) = beta;
+    });
+  }
+  static Numeric decayOf(const Numeric &exponent) {
+    return powerOf2(Numeric(exponent * static_cast<float>(kLog2E)));
+  }
+
+  /// The products of the chunk's tokens with one another: the system, and what y takes of each d.
+  /// The waves take tiles of 16 x 16 in turn.
+  void pairs() const {
+    int turn = 0;
+    for (bool ofQ : {false, true})
+      for (int i = 0; i < lane_.keyTiles(); ++i)
+        for (int j = 0; j < lane_.keyTiles(); ++j)
+          if_(wave_ == turn++ % waves_, [&] { pair(ofQ, i, j); });
+  }
+  void pair(bool ofQ, int i, int j) const {
+    const Int32 row = lane_.product().row();
+    const Tensor product = product_.zeros();
+    if (j <= i)
+      for (int piece = 0; piece < lane_.product().pieces(problem_.key); ++piece) {
+        const Int32 element = lane_.product().element(piece);
+        product_.add(product,
+                     ChunkMemory::load(ofQ ? shared_.q : shared_.k, row + 16 * i, element, kPiece),
+                     ChunkMemory::load(shared_.k, row + 16 * j, element, kPiece));
+      }
+    const Int32 second = row + 16 * j;
+    const Numeric after = shared_.sums(second);
+    for (int v = 0; v < sums(); ++v) {
+      const Int32 first = lane_.product().sumRow(v) + 16 * i;
+      const Numeric decayed = product(v) * decayOf(shared_.sums(first) - after);
+      if (ofQ)
+        shared_.scores(first, second) =
+            select(second <= first, decayed * scaleOf(problem_), 0.0f).to(problem_.x);
+      else
+        shared_.system(first, second) = select(second < first, decayed * shared_.beta(first), 0.0f);
+    }
+  }
+
+  /// The state as the second operand of products over its rows: for each block of 8 tiles and each
+  /// value of a lane, the 8 rows that the lane has there.
+  std::vector<Vector> operandsOf(const std::vector<Tensor> &state) const {
+    std::vector<Vector> operands;
+    for (int block = 0; block < tiles(); block += kPiece)
+      for (int v = 0; v < sums(); ++v) {
+        const Tensor rows = make_rmem_tensor(IntTuple(kPiece), problem_.x);
+        for (int e = 0; e < kPiece; ++e)
+          rows(e) = state[at(block + e)](v).to(problem_.x);
+        operands.push_back(rows.load());
+      }
+    return operands;
+  }
+  /// The products of a matrix of tokens with the state: for each tile of tokens.
+  std::vector<Tensor> products(const Tensor &matrix, const std::vector<Vector> &state) const {
+    std::vector<Tensor> results;
+    for (int tile = 0; tile < lane_.keyTiles(); ++tile) {
+      results.push_back(product_.zeros());
+      std::size_t operand = 0;
+      for (int block = 0; block < tiles(); block += kPiece)
+        for (int v = 0; v < sums(); ++v)
+          product_.add(results.back(),
+                       ChunkMemory::load(matrix, lane_.key(tile),
+                                         lane_.element(block, lane_.product().sumRow(v)), kPiece),
+                       state[operand++]);
+    }
+    return results;
+  }
+  /// Calls `body` with each of the lane's tokens of products: tile, value, number in the chunk.
+  template <class Body> void eachToken(Body body) const {
+    for (int tile = 0; tile < lane_.keyTiles(); ++tile)
+      for (int v = 0; v < sums(); ++v)
+        body(tile, v, Int32(lane_.scoreKey() + (tile * sums() + v)));
+  }
+
+  /// beta (v - e^G transposed(S) k).
+  void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
+    const Int32 column = min(column_, problem_.value - 1);
+    eachToken([&](int tile, int v, const Int32 &i) {
+      const Numeric value = memory_.value(min(base + i, end - 1), column);
+      shared_.right(wave_ * tokens() + i, lane_.product().row()) =
+          shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
+    });
+  }
+  /// d of the lane's run of 8 tokens. Each lane solves the system for its column.
+  Vector solved() const {
+    std::vector<Numeric> d;
+    for (int i = 0; i < tokens(); ++i) {
+      std::vector<Numeric> sum{shared_.right(wave_ * tokens() + i, lane_.product().row())};
+      for (int j = 0; j < i; j += 4) {
+        const Vector row = ChunkMemory::load(shared_.system, Int32(i), Int32(j), 4);
+        for (int k = j; k < std::min(i, j + 4); ++k)
+          sum.push_back(sum.back() - row.at(k - j) * d[at(k)]);
+      }
+      d.push_back(sum.back());
+    }
+    const Tensor own = make_rmem_tensor(IntTuple(kPiece), f32);
+    for (int k = 0; k < kPiece; ++k) {
+      std::vector<Numeric> chosen{d[at(k)]};
+      for (int group = 1; group < lane_.product().groups(); ++group)
+        chosen.push_back(
+            select(lane_.product().group() == group, d[at(group * kPiece + k)], chosen.back()));
+      own(k) = chosen.back();
+    }
+    return own.load();
+  }
+
+  void results(const Int32 &base, const Int32 &end, const std::vector<Tensor> &seen,
+               const Vector &delta) const {
+    const Vector operand = delta.to(problem_.x);
+    for (int tile = 0; tile < lane_.keyTiles(); ++tile)
+      for (int v = 0; v < sums(); ++v) {
+        const Int32 i = lane_.scoreKey() + (tile * sums() + v);
+        seen[at(tile)](v) = seen[at(tile)](v) * decayOf(shared_.sums(i)) * scaleOf(problem_);
+      }
+    for (int tile = 0; tile < lane_.keyTiles(); ++tile)
+      product_.add(seen[at(tile)],
+                   ChunkMemory::load(shared_.scores, lane_.key(tile), lane_.scoreKey(), kPiece),
+                   operand);
+    if_(hasColumn(), [&] {
+      eachToken([&](int tile, int v, const Int32 &i) {
+        if_(base + i < end, [&] { memory_.storeY(base + i, column_, seen[at(tile)](v)); });
+      });
+    });
+  }
+  void change(const std::vector<Tensor> &state, const Vector &delta) const {
+    const Numeric last = shared_.sums(tokens() - 1);
+    const Tensor weighed = make_rmem_tensor(IntTuple(kPiece), problem_.x);
+    for (int k = 0; k < kPiece; ++k)
+      weighed(k) =
+          (delta.at(k) * decayOf(last - shared_.sums(lane_.scoreKey() + k))).to(problem_.x);
+    const Vector operand = weighed.load();
+    const Numeric decay = decayOf(last);
+    for (int tile = 0; tile < tiles(); tile += lane_.width()) {
+      const ValueOperands rows = valuesOfRows(lane_, tile, [&](int i, const Int32 &element) {
+        return ChunkMemory::load(shared_.k, lane_.valueKey(i), element, lane_.width());
+      });
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const Tensor &sum = state[at(tile) + i];
+        sum.store(sum.load() * decay);
+        product_.add(sum, rows[i], operand);
+      }
+    }
+  }
+
+  const DeltaRuleProblem &problem_;
+  const DeltaRuleConfig &config_;
+  DeltaMemory memory_;
+  DecodeLane lane_;
+  WaveProduct product_;
+  int waves_;
+  ChunkMemory shared_;
+  Int32 wave_, column_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,167 @@
+// What the families of decoding must give.
+#include "reference/rounded.h"
+
+#include <algorithm>
+#include <cmath>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+namespace {
+
+using host::underflow, host::unit;
+
+const double *at(const Inputs &inputs, const std::string &name, std::int64_t element) {
+  return inputs.at(name).data() + element;
+}
+struct Product {
+  double sum = 0, magnitude = 0;
+};
+Product dot(const double *a, const double *b, std::int64_t n) {
+  Product product;
+  for (std::int64_t i = 0; i < n; ++i) {
+    product.sum += a[i] * b[i];
+    product.magnitude += std::fabs(a[i] * b[i]);
+  }
+  return product;
+}
+
+} // namespace
+
+Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  if (problem.prefill)
+    return {};
+  // A token reads its state once; sums are of `key` terms.
+  const std::int64_t key = problem.key, value = problem.value, heads = problem.v_heads;
+  const double steps = (double(key) + 24) * 0x1p-23;
+  const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(key));
+  Expected y;
+  Expected state{inputs.at("state"), std::vector<double>(inputs.at("state").size())};
+  for (std::int64_t t = 0; t < m; ++t)
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const std::int64_t gate = t * heads + h,
+                         row = (t * problem.heads + h / (heads / problem.heads)) * key;
+      const double *q = at(inputs, "q", row), *k = at(inputs, "k", row);
+      const double overQ = scale / (problem.normalise ? std::sqrt(dot(q, q, key).sum + 1e-6) : 1);
+      const double overK = 1 / (problem.normalise ? std::sqrt(dot(k, k, key).sum + 1e-6) : 1);
+      const double decay = std::exp(*at(inputs, "g", gate)), beta = *at(inputs, "beta", gate);
+      const auto slot = static_cast<std::int64_t>(*at(inputs, "state_slots", t));
+      for (std::int64_t c = 0; c < value; ++c) {
+        const auto element = [&](std::int64_t r) {
+          return static_cast<std::size_t>(((slot * heads + h) * key + r) * value + c);
+        };
+        Product known;
+        for (std::int64_t r = 0; r < key; ++r) {
+          const double term = state.values[element(r)] * decay * k[r] * overK;
+          known.sum += term;
+          known.magnitude += std::fabs(term);
+        }
+        const double v = *at(inputs, "v", gate * value + c), delta = beta * (v - known.sum),
+                     size = std::fabs(beta) * (std::fabs(v) + known.magnitude);
+        double sum = 0, error = 0;
+        for (std::int64_t r = 0; r < key; ++r) {
+          const std::size_t i = element(r);
+          const double before = state.values[i] * decay;
+          state.values[i] = before + k[r] * overK * delta;
+          state.bound[i] =
+              steps * (std::fabs(before) + std::fabs(k[r] * overK) * size) + underflow(f32);
+          sum += state.values[i] * q[r] * overQ;
+          error += (state.bound[i] + steps * std::fabs(state.values[i])) * std::fabs(q[r] * overQ);
+        }
+        add(y, problem.y, sum, error);
+      }
+    }
+  return {{"y", y}, {"state", state}};
+}
+
+Outputs expected(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  Expected logits;
+  const std::int64_t heads = problem.heads, head = problem.head;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < m; ++j) {
+      Product sum;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const Product score =
+            dot(at(inputs, "q", (i * heads + h) * head), at(inputs, "k", j * head), head);
+        const double weight = *at(inputs, "weights", i * heads + h);
+        sum.sum += weight * std::max(0.0, score.sum);
+        sum.magnitude += std::fabs(weight) * score.magnitude;
+      }
+      const double scale = problem.k_scale ? *at(inputs, "k_scale", j) : 1;
+      add(logits, f32, sum.sum * scale,
+          double(head + heads + 4) * 0x1p-23 * sum.magnitude * std::fabs(scale));
+    }
+  return {{"logits", logits}};
+}
+
+Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  if (problem.cache == KvCache::packed)
+    return {};
+  const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries), head = problem.head,
+                     value = problem.latent ? problem.latent : head, kv = problem.kv_heads,
+                     group = problem.q_heads / kv,
+                     columns = std::int64_t(inputs.at("tables").size()) / n;
+  const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(head));
+  Expected y, lse;
+  for (std::int64_t s = 0; s < n; ++s)
+    for (int i = 0; i < problem.queries; ++i)
+      for (std::int64_t h = 0; h < problem.q_heads; ++h) {
+        const std::int64_t last = problem.context - problem.queries + i;
+        const double *q = at(inputs, "q", ((s * problem.queries + i) * problem.q_heads + h) * head);
+        /// The number of a token's row of the cache.
+        const auto place = [&](std::int64_t j) {
+          const auto block =
+              static_cast<std::int64_t>(*at(inputs, "tables", s * columns + j / problem.page));
+          return (block * problem.page + j % problem.page) * kv + h / group;
+        };
+        const auto factor = [&](const char *name, std::int64_t j) {
+          return problem.scales == KvScales::none     ? 1
+                 : problem.scales == KvScales::tensor ? *at(inputs, name, 0)
+                                                      : *at(inputs, name, place(j));
+        };
+        std::vector<double> weights;
+        double largest = -HUGE_VAL, error = 0, total = 0;
+        for (std::int64_t j = 0; j <= last; ++j) {
+          const Product score = dot(q, at(inputs, "k_cache", place(j) * head), head);
+          const double by = scale * factor("k_scale", j);
+          weights.push_back(score.sum * by);
+          largest = std::max(largest, weights.back());
+          error = std::max(error, (double(head) + 6) * 0x1p-23 * score.magnitude * std::fabs(by));
+        }
+        for (double &weight : weights)
+          total += weight = std::exp(weight - largest);
+        const char *values = problem.latent ? "k_cache" : "v_cache";
+        const double relative =
+            2 * error + 3 * unit(problem.q) + (double(last) + 40) * 0x1p-23 + 0x1p-21;
+        for (std::int64_t e = 0; e < value; ++e) {
+          Product sum;
+          for (std::int64_t j = 0; j <= last; ++j) {
+            const double term = weights[static_cast<std::size_t>(j)] / total *
+                                *at(inputs, values, place(j) * head + e) *
+                                factor(problem.latent ? "k_scale" : "v_scale", j);
+            sum.sum += term;
+            sum.magnitude += std::fabs(term);
+          }
+          add(y, problem.y, sum.sum,
+              relative * sum.magnitude + 2 * double(last + 1) * underflow(problem.q));
+        }
+        add(lse, f32, largest + std::log(total), error + unit(problem.q) + 0x1p-20);
+      }
+  Outputs outputs{{"y", y}};
+  if (problem.lse)
+    outputs["lse"] = lse;
+  return outputs;
+}
+
+Outputs expected(const WorklistProblem &problem, const WorklistConfig &, std::int64_t,
+                 const Inputs &inputs) {
+  const std::vector<double> &contexts = inputs.at("contexts");
+  const std::vector<std::int32_t> list =
+      make_worklist(problem, std::vector<std::int32_t>(contexts.begin(), contexts.end()));
+  return {{"worklist", {{list.begin(), list.end()}, std::vector<double>(list.size())}}};
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,97 @@
+#include "worklist/worklist_family.h"
+
+#include "blocks/worklist.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Worklist = Family<WorklistProblem>;
+
+constexpr int kMostWorkers = 65535, kLargestUnit = 65536, kMostQueries = 4;
+
+Support problemSupported(const WorklistProblem &problem) {
+  if (problem.workers < 1 || problem.workers > kMostWorkers)
+    return Support::no(is("workers", problem.workers) + "; there are 1 to " +
+                       std::to_string(kMostWorkers));
+  if (problem.unit < kKeyAlign || problem.unit % kKeyAlign || problem.unit > kLargestUnit)
+    return Support::no(is("unit", problem.unit) + "; it is a multiple of " +
+                       std::to_string(kKeyAlign) + " up to " + std::to_string(kLargestUnit));
+  if (problem.queries < 1 || problem.queries > kMostQueries)
+    return Support::no(is("queries", problem.queries) + "; a sequence has 1 to " +
+                       std::to_string(kMostQueries));
+  return {};
+}
+
+} // namespace
+
+Support Worklist::supported(const WorklistProblem &problem, const Target &) {
+  return problemSupported(problem);
+}
+
+Support Worklist::supported(const WorklistProblem &, const WorklistConfig &config,
+                            const Target &target) {
+  return blockSupported(config.block, target);
+}
+
+WorklistConfig Worklist::choose(const WorklistProblem &, std::int64_t m, const Target &) {
+  return {.block = m > 256 ? 1024 : 256};
+}
+
+std::vector<WorklistConfig> Worklist::candidates(const WorklistProblem &, std::int64_t,
+                                                 const Target &) {
+  return {{.block = 64}, {.block = 256}, {.block = 1024}};
+}
+
+void Worklist::launch(const Call<WorklistProblem> &call) {
+  const WorklistArgs &args = call.args;
+  const Arguments arguments(FamilyOf<WorklistProblem>::name, call.where);
+  const std::int64_t n = args.contexts.shape()[0];
+  if (n > 0xffffff)
+    arguments.fail(is("n", n) + "; 16777215 sequences are the most");
+  arguments.vector(args.contexts, {"contexts", i32, 1}, n);
+  arguments.vector(args.worklist, {"worklist", i32, 1}, n + 1 + call.problem.workers);
+  if (!call.problem.window && args.before != -1)
+    arguments.fail("before is given, and the problem has no window");
+  call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where, address(args.contexts),
+                                 address(args.worklist), static_cast<std::int32_t>(n), args.before);
+}
+
+WorklistArgs Worklist::args(const WorklistProblem &problem, const WorklistConfig &, std::int64_t m,
+                            const Sampler &sampler) {
+  const Extents sequences{m}, worklist{m + 1 + problem.workers};
+  return {.contexts = sampler("contexts", i32, sequences, Role::offsets),
+          .worklist = sampler("worklist", i32, worklist, Role::output)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
+                                        std::span<const std::int32_t> contexts,
+                                        std::int32_t before) {
+  using namespace impl;
+  if (const Support answer = problemSupported(problem); !answer)
+    throw Error("worklist: " + answer.why);
+  std::vector<std::int32_t> list{0};
+  for (std::int32_t context : contexts) {
+    const Sight<std::int64_t> sight{true, problem.window, problem.queries, context, before, 0};
+    list.push_back(list.back() +
+                   static_cast<std::int32_t>(unitsOf(keysOfSequence(sight), problem.unit)));
+  }
+  const std::vector<std::int32_t> starts(list);
+  const UnitDeal<std::int64_t> deal{starts.back(), problem.workers};
+  for (int worker = 0; worker < problem.workers; ++worker) {
+    const std::int64_t begin = deal.begin(worker);
+    const auto after = std::upper_bound(starts.begin(), starts.end(), begin);
+    list.push_back(begin < starts.back() ? static_cast<std::int32_t>(after - starts.begin() - 1)
+                                         : static_cast<std::int32_t>(contexts.size()));
+  }
+  return list;
+}
+
+FLYDSL_KERNEL_FAMILY(WorklistProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,28 @@
+// Worklists, between the host file and the kernel.
+#pragma once
+
+#include "frame/family.h"
+
+#include <flydsl/kernels/worklist.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// contexts, worklist; n, before.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int32_t, std::int32_t> kWorklist{
+    "worklist"};
+
+template <>
+struct Family<WorklistProblem> : FamilyDefaults<WorklistProblem, &WorklistArgs::contexts> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static KernelNames kernels(const P &, const C &) { return {&kWorklist}; }
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
