@@ -36,14 +36,17 @@ class FLYDSL_API Program {
 public:
   /// The name of a function, and the line of the call that names it.
   struct Function {
+    /// Made of the name where a call is written.
     template <class T>
       requires std::convertible_to<const T &, std::string_view>
     Function(const T &name, std::source_location where = std::source_location::current())
         : name(name), where(where) {}
+    /// The name, and the place of the call.
     std::string_view name;
     std::source_location where;
   };
 
+  /// What load_program and parse_program make.
   explicit Program(std::shared_ptr<detail::ProgramState> state);
 
   /// Calls a host function of the module. A memref takes a tensor (a DeviceArray, or fx::tensor of
