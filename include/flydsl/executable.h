@@ -1,18 +1,26 @@
 // A compiled kernel as its user sees it: the properties of its code, and its origin.
 #pragma once
 
+#include <flydsl/any_arg.h>
 #include <flydsl/error.h>
+#include <flydsl/launch.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
+class Executable;
 namespace detail {
 struct ExecutableState;
-}
+FLYDSL_API void launchRead(const Executable &executable, std::span<const AnyArg> arguments,
+                           const LaunchConfig &config, const std::source_location &where);
+} // namespace detail
 
 /// The origin of a compiled kernel.
 enum class CacheTier {
@@ -73,6 +81,31 @@ public:
   std::string isa() const;
   /// A summary in a few lines: registers, LDS, scratch memory, spills, code size and arguments.
   std::string summary() const;
+
+  /// The arguments of one launch.
+  template <std::size_t N> class [[nodiscard]] Call {
+  public:
+    /// Throws TraceError if an argument does not fit its parameter, or the kernel was not read by
+    /// compile_ir; RuntimeError if the driver refuses.
+    void launch(const LaunchConfig &config,
+                const std::source_location &where = std::source_location::current()) && {
+      detail::launchRead(executable_, arguments_, config, where);
+    }
+
+  private:
+    friend class Executable;
+    Call(const Executable &executable, std::array<AnyArg, N> arguments)
+        : executable_(executable), arguments_(std::move(arguments)) {}
+    const Executable &executable_;
+    std::array<AnyArg, N> arguments_;
+  };
+  /// Binds arguments to a kernel that compile_ir has read; nothing else happens until
+  /// `.launch(...)` in the same expression. They are checked by the types of the kernel's parameters
+  /// as those of Program's functions are; parameters whose type says all take none.
+  template <class... Arguments>
+  Call<sizeof...(Arguments)> operator()(const Arguments &...arguments) const {
+    return {*this, {AnyArg(arguments)...}};
+  }
 
 protected:
   std::shared_ptr<const detail::ExecutableState> state_;

@@ -132,32 +132,32 @@ void KernelReload::load(const SourceLocation &where) const {
     kernel->loadModule(where);
 }
 
-void LoadedKernel::launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
+void LoadedKernel::launchOnDevice(const LaunchConfig &config, std::span<const std::byte> arguments,
                                   const std::source_location &where) const {
   DeviceScope scope(device_);
   std::optional<ProfilerRange> range;
   if (hasRange_)
     range.emplace("flydsl launch", facts_.name);
   if (facts_.eventNames.empty())
-    launchHere(config, pack.bytes(), pack.byteCount(), where);
+    launchHere(config, arguments.data(), arguments.size(), where);
   else
-    launchRecording(config, pack, where);
+    launchRecording(config, arguments, where);
 }
 
-void LoadedKernel::launchRecording(const LaunchConfig &config, const detail::ArgPack &pack,
+void LoadedKernel::launchRecording(const LaunchConfig &config, std::span<const std::byte> arguments,
                                    const std::source_location &where) const {
   for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z})
     if (extent < 1) { // a launch of nothing, or a mistake that is said there
-      launchHere(config, pack.bytes(), pack.byteCount(), where);
+      launchHere(config, arguments.data(), arguments.size(), where);
       return;
     }
   Recording recording(facts_, config, device_, where);
-  const std::size_t at = (pack.byteCount() + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-  std::vector<std::byte> arguments(at + sizeof(void *));
-  std::copy_n(pack.bytes(), pack.byteCount(), arguments.begin());
+  const std::size_t at = (arguments.size() + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+  std::vector<std::byte> withBuffer(at + sizeof(void *));
+  std::ranges::copy(arguments, withBuffer.begin());
   void *const buffer = recording.buffer();
-  std::memcpy(arguments.data() + at, &buffer, sizeof buffer);
-  launchHere(config, arguments.data(), arguments.size(), where);
+  std::memcpy(withBuffer.data() + at, &buffer, sizeof buffer);
+  launchHere(config, withBuffer.data(), withBuffer.size(), where);
   recording.finish();
 }
 

@@ -48,10 +48,15 @@ public:
   /// arguments' types, and the workgroup size with `checkBlock`.
   void launch(const LaunchConfig &config, const detail::ArgPack &pack,
               const std::source_location &where) const {
+    launch(config, {pack.bytes(), pack.byteCount()}, where);
+  }
+  /// The same with the bytes of the kernel's arguments.
+  void launch(const LaunchConfig &config, std::span<const std::byte> arguments,
+              const std::source_location &where) const {
     if (hasDetour_) [[unlikely]]
-      launchOnDevice(config, pack, where);
+      launchOnDevice(config, arguments, where);
     else
-      launchHere(config, pack.bytes(), pack.byteCount(), where);
+      launchHere(config, arguments.data(), arguments.size(), where);
   }
 
 private:
@@ -86,9 +91,9 @@ private:
       fail(status, where);
   }
 
-  void launchOnDevice(const LaunchConfig &config, const detail::ArgPack &pack,
+  void launchOnDevice(const LaunchConfig &config, std::span<const std::byte> arguments,
                       const std::source_location &where) const;
-  void launchRecording(const LaunchConfig &config, const detail::ArgPack &pack,
+  void launchRecording(const LaunchConfig &config, std::span<const std::byte> arguments,
                        const std::source_location &where) const;
   /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for.
   bool refuse(const LaunchConfig &config, const std::source_location &where) const;

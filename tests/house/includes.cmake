@@ -91,7 +91,7 @@ endif()
 # Inside a room: which of the room's own folders the files of a folder may include besides those in it; "." is the room's
 # own folder.
 set(jit_folders code_object compile compile/options compile/guard compile/link compile/codegen compile/rocm compile/backends
-    compile/module launch autotune)
+    compile/module binding launch program autotune)
 set(jit_may_code_object     "")
 set(jit_may_compile/options "")
 set(jit_may_compile/guard   "")
@@ -101,7 +101,9 @@ set(jit_may_compile/rocm    compile/codegen compile/link compile/options compile
 set(jit_may_compile/backends compile/rocm compile/codegen)
 set(jit_may_compile/module  compile/backends compile/options compile/guard)
 set(jit_may_compile         compile/module compile/backends compile/codegen compile/options compile/guard code_object)
-set(jit_may_launch          compile compile/module compile/backends compile/options code_object)
+set(jit_may_binding         code_object)
+set(jit_may_launch          binding compile compile/module compile/backends compile/options code_object)
+set(jit_may_program         binding launch compile/module compile/options code_object)
 set(jit_may_autotune        compile)
 set(builder_folders trace values layout memory atoms kernel rocdl coop random)
 set(builder_may_trace  "")

@@ -1,4 +1,5 @@
 // Where a call packs its arguments is compared with where the code object expects them.
+#include "jit/binding/parameter.h"
 #include "jit/launch/build.h"
 
 #include <algorithm>
@@ -6,10 +7,6 @@
 
 namespace flydsl::jit {
 namespace {
-struct Piece {
-  std::size_t offset, size;
-};
-
 /// Where ArgPack puts the pieces of these arguments: each at its natural alignment, a tensor's
 /// packed struct at once behind its pointer.
 std::vector<Piece> packedPieces(std::span<const detail::ArgType> types, bool recordsEvents) {

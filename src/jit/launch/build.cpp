@@ -2,6 +2,7 @@
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
+#include "jit/binding/read_parameters.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
@@ -16,6 +17,7 @@
 
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OperationSupport.h>
+#include <mlir/Interfaces/FunctionInterfaces.h>
 
 #include <llvm/Support/raw_ostream.h>
 
@@ -32,20 +34,6 @@ std::string print(mlir::ModuleOp module) {
   flags.enableDebugInfo();
   module.print(stream, flags);
   return text;
-}
-
-runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
-                             const Target &target) {
-  runtime::LaunchFacts facts;
-  facts.name = kernel.name;
-  facts.target = object.target;
-  facts.sharedBytes = kernel.ldsBytes;
-  facts.maxSharedBytes = target.lds_bytes();
-  if (kernel.maxWorkgroupSize)
-    facts.maxBlock = kernel.maxWorkgroupSize;
-  for (int i = 0; i < 3; ++i)
-    facts.block[static_cast<std::size_t>(i)] = kernel.requiredBlock[i];
-  return facts;
 }
 
 EventInfo::Kind eventOf(CacheTier tier) {
@@ -98,6 +86,20 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
   state.facts = factsOf(*cached.object, *state.kernel, options.target);
   state.irHash = cached.key.hex();
   state.tier = cached.tier;
+}
+
+/// What a call of the kernel takes, by the types of its function.
+std::unique_ptr<detail::ExecutableState::Read> readKernel(mlir::ModuleOp module,
+                                                          const std::string &name) {
+  auto read = std::make_unique<detail::ExecutableState::Read>();
+  module.walk([&](mlir::FunctionOpInterface function) {
+    if (function.getName() != name)
+      return mlir::WalkResult::advance();
+    read->parameters = readParameters(mlir::TypeRange(function.getArgumentTypes()));
+    read->operands = operandsOf(read->parameters);
+    return mlir::WalkResult::interrupt();
+  });
+  return read;
 }
 
 void reportCompiled(EventInfo &event, const detail::ExecutableState &state) {
@@ -173,6 +175,20 @@ static bool linesForFindings() {
   }
 }
 
+runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
+                             const Target &target) {
+  runtime::LaunchFacts facts;
+  facts.name = kernel.name;
+  facts.target = object.target;
+  facts.sharedBytes = kernel.ldsBytes;
+  facts.maxSharedBytes = target.lds_bytes();
+  if (kernel.maxWorkgroupSize)
+    facts.maxBlock = kernel.maxWorkgroupSize;
+  for (int i = 0; i < 3; ++i)
+    facts.block[static_cast<std::size_t>(i)] = kernel.requiredBlock[i];
+  return facts;
+}
+
 CompileOptions optionsFor(const Target &target, const KernelHints &hints) {
   CompileOptions options = CompileOptions::fromEnvironment(target);
   options.wavesPerEu = hints.waves_per_eu;
@@ -213,6 +229,7 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
       runtime::ProfilerRange range("flydsl compile", kernel);
       compileInto(*state, module, options, {}, [](const KernelMetadata &) {});
     }
+    state->read = readKernel(module, state->facts.name);
     reportCompiled(event, *state);
     return state;
   });

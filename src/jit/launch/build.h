@@ -28,6 +28,10 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                                                      std::array<unsigned, 3> block,
                                                      const Target &target, bool keepIr);
 
+/// What a launch must know of a kernel of `object`.
+runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
+                             const Target &target);
+
 /// The executable of the first kernel of `module`. Throws CompileError.
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options);

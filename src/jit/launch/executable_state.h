@@ -1,8 +1,10 @@
 // What an Executable holds.
 #pragma once
 
+#include "jit/binding/kernel_operands.h"
 #include "jit/code_object/code_object.h"
 #include "runtime/loaded_kernel.h"
+#include "runtime/per_device.h"
 
 #include <flydsl/executable.h>
 
@@ -19,12 +21,19 @@ struct ExecutableState {
   runtime::LaunchFacts facts;
   std::array<unsigned, 3> block = {0, 0,
                                    0}; // the workgroup size that it was traced for; zeros: any
-  std::string variant; // the text of the constants that it was traced for
+  std::string variant;                 // the text of the constants that it was traced for
   std::string irHash;
   CacheTier tier = CacheTier::compiled;
   double traceMilliseconds = 0;
   double compileMilliseconds = 0;
   std::string ir;
+  /// Of a kernel that was read from IR: what its call takes, and where that is loaded.
+  struct Read {
+    std::vector<jit::Parameter> parameters;
+    std::vector<jit::KernelOperand> operands;
+    runtime::PerDevice<runtime::LoadedKernel> loaded{runtime::kMaxDevices};
+  };
+  std::unique_ptr<Read> read;
 };
 
 /// Access to an Executable's state for this room.

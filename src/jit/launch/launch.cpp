@@ -1,16 +1,13 @@
 // The way of a call: signature, table, launch; and the slow way in, once per signature and device.
 #include "jit/launch/build.h"
 #include "jit/launch/choose_target.h"
-#include "jit/launch/events.h"
 #include "jit/launch/kernel_state.h"
+#include "jit/launch/load.h"
 #include "runtime/device_info.h"
-#include "runtime/profiler_range.h"
-#include "support/clock.h"
 #include "support/env_variables.h"
 #include "support/exiting.h"
 #include "support/log.h"
 #include "target/from_environment.h"
-
 
 FLYDSL_NAMESPACE_BEGIN
 
@@ -68,22 +65,9 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
   return {static_cast<unsigned>(b.x), static_cast<unsigned>(b.y), static_cast<unsigned>(b.z)};
 }
 
-/// Loads on a device, and reports it.
-std::unique_ptr<LoadedKernel> load(const std::shared_ptr<const ExecutableState> &executable,
-                                   int device, const std::source_location &where) {
-  const auto start = support::Clock::now();
-  ProfilerRange range("flydsl load", executable->facts.name);
-  auto loaded = std::make_unique<LoadedKernel>(executable->object->bytes, executable,
-                                               executable->facts, device, where);
-  EventInfo event;
-  event.kind = EventInfo::Kind::loaded;
-  event.kernel = executable->facts.name;
-  event.target = executable->facts.target;
-  event.milliseconds = support::millisecondsSince(start);
-  event.bytes = executable->object->bytes.size();
-  event.device = device;
-  jit::report(event);
-  return loaded;
+std::unique_ptr<LoadedKernel> load(const ExecutableState &executable, int device,
+                                   const std::source_location &where) {
+  return jit::load(executable.object, executable.facts, device, where);
 }
 
 /// Traces, compiles and loads for a signature that has no kernel on `device` yet.
@@ -96,7 +80,7 @@ const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConf
       jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
   checkBlock(config.block, executable->facts, where);
   return kernel.table.insert(pack, driver().deviceCount)
-      .publish(device, load(executable, device, where));
+      .publish(device, load(*executable, device, where));
 }
 
 } // namespace
@@ -162,7 +146,7 @@ void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &conf
   const int device = deviceOf(config.stream, driver());
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
-    loaded = &bound.entry.publish(device, load(bound.executable, device, where));
+    loaded = &bound.entry.publish(device, load(*bound.executable, device, where));
   loaded->launch(config, pack, where);
 }
 

@@ -2,9 +2,9 @@
 #include "jit/compile/module/read_module.h"
 
 #include "dialect/Fly/IR/ModuleText.h"
-#include "jit/compile/guard/guard.h"
-#include "jit/compile/module/compile_diagnostics.h"
-#include "jit/compile/module/context_pool.h"
+#include "jit/compile/module/guarded_work.h"
+
+#include <flydsl/error.h>
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -68,14 +68,12 @@ static unsigned tooDeepAt(std::string_view text) {
 
 namespace {
 
-/// Shared with the guarded thread.
+/// What the guarded thread reads and makes.
 struct Reading {
   std::string text, name;
-  CompileDiagnostics diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
-  void read(mlir::MLIRContext &context) {
-    CollectMlirDiagnostics collect(&context, diagnostics);
+  bool read(mlir::MLIRContext &context) {
     text = mlir::fly::forThisMlir(text);
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, name), {});
@@ -84,30 +82,9 @@ struct Reading {
     // crash MLIR's writer, because a crash is survived here.
     if (module)
       (void)mlir::writeBytecodeToFile(*module, llvm::nulls());
+    return module.get() != nullptr;
   }
 };
-
-std::string whatWentWrong(const GuardOutcome &outcome, unsigned timeoutSeconds) {
-  switch (outcome.kind) {
-  case GuardOutcome::fatal:
-    return "LLVM gave up while reading it: " + outcome.message;
-  case GuardOutcome::crashed:
-    return "MLIR crashed while reading it (" + outcome.message + "): it is damaged";
-  case GuardOutcome::timedOut:
-    return "reading it took longer than " + std::to_string(timeoutSeconds) + " s and was given up";
-  case GuardOutcome::exiting:
-    return "it is not read: the process exits";
-  case GuardOutcome::threw:
-    try {
-      std::rethrow_exception(outcome.error);
-    } catch (const std::exception &error) {
-      return std::string("reading it failed: ") + error.what();
-    }
-  case GuardOutcome::finished:
-    break;
-  }
-  return {};
-}
 
 } // namespace
 
@@ -120,19 +97,8 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::
   auto reading = std::make_shared<Reading>();
   reading->text = std::string(bytes);
   reading->name = name;
-  GuardOutcome outcome =
-      runGuarded([reading, &context](Guard &) { reading->read(context); }, timeoutSeconds);
-  if (outcome.kind != GuardOutcome::finished) {
-    // The reader stopped in its middle, so its objects are neither used nor destroyed.
-    abandonContext(context);
-    new std::shared_ptr<Reading>(reading);
-    throw CompileError(name + ": " + whatWentWrong(outcome, timeoutSeconds));
-  }
-  const CompileDiagnostics &diagnostics = reading->diagnostics;
-  if (!reading->module)
-    throw CompileError(diagnostics.where.known() ? diagnostics.errors
-                       : diagnostics.failed()    ? name + ": " + diagnostics.errors
-                                                 : name + ": it holds no module");
+  runOnModule(context, name, "reading it", timeoutSeconds,
+              [reading, &context] { return reading->read(context); });
   return std::move(reading->module);
 }
 

@@ -1,0 +1,33 @@
+// Calls of a kernel that was read from IR: its arguments are checked by the types of its parameters.
+#include "jit/launch/executable_state.h"
+#include "jit/launch/load.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+using namespace flydsl::runtime;
+
+void launchRead(const Executable &executable, std::span<const AnyArg> arguments,
+                const LaunchConfig &config, const std::source_location &where) {
+  const ExecutableState &state = *ExecutableAccess::state(executable);
+  if (!state.read)
+    throw TraceError("kernel " + state.facts.name +
+                         ": a kernel of C++ takes its arguments by its fx::Kernel, or by what its "
+                         "compile() returned; only one of compile_ir takes them here",
+                     where);
+  const jit::BoundArguments bound =
+      jit::bind(state.read->parameters, arguments, "kernel " + state.facts.name, where);
+  const LaunchConfig &launch =
+      !givesBlock(config) && state.facts.block[0] ? withBlock(config, state.facts.block) : config;
+  checkBlock(launch.block, state.facts, where);
+  const std::vector<std::byte> packed =
+      jit::packOperands(state.read->operands, bound.bytes, *state.kernel);
+  const int device = deviceOf(launch.stream, driver());
+  const LoadedKernel *loaded = state.read->loaded.find(device);
+  if (!loaded)
+    loaded =
+        &state.read->loaded.publish(device, jit::load(state.object, state.facts, device, where));
+  loaded->launch(launch, packed, where);
+}
+
+} // namespace detail
+FLYDSL_NAMESPACE_END

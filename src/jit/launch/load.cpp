@@ -1,0 +1,27 @@
+#include "jit/launch/load.h"
+
+#include "jit/launch/events.h"
+#include "runtime/profiler_range.h"
+#include "support/clock.h"
+
+namespace flydsl::jit {
+
+std::unique_ptr<runtime::LoadedKernel> load(const std::shared_ptr<const CodeObject> &object,
+                                            const runtime::LaunchFacts &facts, int device,
+                                            const std::source_location &where) {
+  const auto start = support::Clock::now();
+  runtime::ProfilerRange range("flydsl load", facts.name);
+  auto loaded =
+      std::make_unique<runtime::LoadedKernel>(object->bytes, object, facts, device, where);
+  EventInfo event;
+  event.kind = EventInfo::Kind::loaded;
+  event.kernel = facts.name;
+  event.target = facts.target;
+  event.milliseconds = support::millisecondsSince(start);
+  event.bytes = object->bytes.size();
+  event.device = device;
+  report(event);
+  return loaded;
+}
+
+} // namespace flydsl::jit
