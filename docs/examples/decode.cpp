@@ -56,6 +56,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   fx::DeviceArray<int> worklist({sequences + 1 + shared.workers});
   makeList({.contexts = contexts, .worklist = worklist}, stream); // once a step
   // endregion
+  stream.synchronize();
   CHECK(worklist.to_host() == fk::make_worklist(lists, tokens));
   fx::DeviceArray<std::uint8_t> parts(
       {std::int64_t(fk::workspace_bytes(problem, shared, sequences))});
