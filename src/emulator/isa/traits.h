@@ -40,6 +40,7 @@ enum Trait : uint32_t {
   kCountsAsScalar = 1u << 26,     ///< its result comes late, as that of scalar memory
   kWritesBack = 1u << 27,         ///< cache control that writes back what a cache keeps
   kInvalidates = 1u << 28,        ///< cache control that lets a cache forget what it has read
+  kPacksHalves = 1u << 29,        ///< each half of the result is made of one operand alone
 };
 
 /// What an operation costs the vector unit, beside others of its width. Each is a class of LLVM's

@@ -124,6 +124,9 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     for (unsigned k = 0; k < 3; ++k)
       bad |= of(k, std::max(1u, dwordsOf(i.op->src[k])));
   }
+  // Compilers leave one operand of a pair undefined where they want no more than the other half.
+  if (followed && i.op->has(kPacksHalves))
+    bad = of(0, 1) & of(1, 1);
   if (followed && rule.readsVcc && i.op->src[2] != Type::Mask)
     bad |= s.scalars.lanes(w, kVcc) & exec;
   if (i.op->dst == Type::Mask) { // lanes that are off get zeros

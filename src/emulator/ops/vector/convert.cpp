@@ -207,12 +207,15 @@ constexpr OpDef kOps[] = {
                              return (old & ~(255u << shift)) | toU8(a) << shift;
                            }),
     lane<U32, F32, F32>("v_cvt_pkrtz_f16_f32",
-                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
+                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; })
+        .with(kPacksHalves),
     lane<U32, F32, F32>("v_cvt_pk_rtz_f16_f32",
-                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; }),
-    signature<U32, F32, F32>("v_cvt_pk_f16_f32", packHalves),
+                        [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; })
+        .with(kPacksHalves),
+    signature<U32, F32, F32>("v_cvt_pk_f16_f32", packHalves).with(kPacksHalves),
     lane<U32, F32, F32>("v_cvt_pk_bf16_f32",
-                        [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; }),
+                        [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; })
+        .with(kPacksHalves),
     lane<U32, F32, F32>("v_cvt_pknorm_i16_f32",
                         [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
     lane<U32, F32, F32>("v_cvt_pknorm_u16_f32",

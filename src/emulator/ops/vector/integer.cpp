@@ -533,7 +533,8 @@ constexpr OpDef kOps[] = {
     lane<I16, I16, I16, I16>("v_min3_i16", [](i16 a, i16 b, i16 c) { return min2(min2(a, b), c); }),
     lane<U16, U16, U16, U16>("v_med3_u16", [](u16 a, u16 b, u16 c) { return med3(a, b, c); }),
     lane<I16, I16, I16, I16>("v_med3_i16", [](i16 a, i16 b, i16 c) { return med3(a, b, c); }),
-    lane<U32, H16, H16>("v_pack_b32_f16", [](u32 a, u32 b) { return a | b << 16; }),
+    lane<U32, H16, H16>("v_pack_b32_f16", [](u32 a, u32 b) { return a | b << 16; })
+        .with(kPacksHalves),
     lane<U16, U32>("v_sat_pk_u8_i16",
                    [](u32 a) {
                      i32 lo = i16(a), hi = i16(a >> 16);

@@ -184,6 +184,10 @@ TEST_CASE("scalar registers that nobody wrote are reported where they are read")
        "global_store_dword v1, v9, s[2:3]",
        kData},
       {"v_cndmask_b32 v9, v1, v1, s[30:31]\nglobal_store_dword v1, v9, s[2:3]", kData},
+      // A pair of halves has a value where one of them has.
+      {"v_pack_b32_f16 v9, v1, s30\nglobal_store_short v1, v9, s[2:3]", nullptr},
+      {"v_cvt_pkrtz_f16_f32 v9, s30, v1\nglobal_store_dword v1, v9, s[2:3]", nullptr},
+      {"v_pack_b32_f16 v9, s30, s30\nglobal_store_short v1, v9, s[2:3]", kData},
       // Addresses of all kinds.
       {"s_mov_b32 s4, s2\ns_and_b32 s5, s30, 0\ns_or_b32 s5, s5, s3\n"
        "global_load_dword v3, v1, s[4:5]",
