@@ -1,6 +1,6 @@
 // Figures of products by the tiles that CDNA chooses, as rows of the table in bench/kernels/README.md:
 // registers, instructions of a launch in thousands, conflicts of banks, and the emulator's estimate.
-// FLYDSL_EMULATOR_ARCH names the target.
+// FLYDSL_EMULATOR_ARCH names the target; an argument is a part of the names of the rows to print.
 #include "gemm/gemm_table.h"
 
 #include <flydsl/flydsl.h>
@@ -48,7 +48,8 @@ void row(const std::string &what, const fk::GemmProblem &problem, const fk::Gemm
 
 } // namespace
 
-int main() {
+int main(int count, char **arguments) {
+  const std::string part = count > 1 ? arguments[1] : "";
   const fx::Target target = fx::Device::current().target();
   std::printf("%s\n\n", fx::Device::current().str().c_str());
   std::printf("| product | registers | MFMA | LDS | memory | other vector | conflicts | us |\n"
@@ -61,8 +62,11 @@ int main() {
                                   .tile_k = tile.bytesK / type.bytes(),
                                   .threads = tile.threads};
       const fk::Scales scales = type == float8 ? fk::Scales::per_row : fk::Scales::none;
-      row(std::string(type.name()) + " " + std::to_string(tile.m) + "x" + std::to_string(tile.n) +
-              "x" + std::to_string(config.tile_k),
+      const std::string what = std::string(type.name()) + " " + std::to_string(tile.m) + "x" +
+                               std::to_string(tile.n) + "x" + std::to_string(config.tile_k);
+      if (what.find(part) == std::string::npos)
+        continue;
+      row(what,
           {.a = type,
            .b = type,
            .c = fx::bf16,

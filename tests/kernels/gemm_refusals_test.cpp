@@ -3,6 +3,21 @@
 
 using namespace kernel_tests;
 
+namespace {
+
+/// Requires that a call with changed arguments is refused, with the line of this file.
+template <class Change>
+void expectRefused(const fk::GemmPlan &plan, fk::GemmArgs args, const Change &change,
+                   const char *part) {
+  change(args);
+  const std::string text = messageOf([&] { plan(args); });
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+  CHECK(text.find("gemm_refusals_test.cpp") != std::string::npos);
+}
+
+} // namespace
+
 TEST_CASE("products say what they do not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const GemmProblem &problem) { return fk::supported(problem, target).why; };
@@ -179,12 +194,7 @@ TEST_CASE("products refuse arguments that do not fit") {
                 bias = Operand::input(fx::f16, 1, 64, std::vector<double>(64));
   const fk::GemmArgs good{.a = a.tensor(), .b = b.vector(), .c = c.tensor(), .bias = bias.vector()};
   const auto expect = [&](const auto &change, const char *part) {
-    fk::GemmArgs args = good;
-    change(args);
-    const std::string text = messageOf([&] { plan(args); });
-    INFO(text);
-    CHECK(text.find(part) != std::string::npos);
-    CHECK(text.find("gemm_refusals_test.cpp") != std::string::npos);
+    expectRefused(plan, good, change, part);
   };
   void *data = a.tensor().data();
   expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {3, 64}); },
@@ -240,11 +250,7 @@ TEST_CASE("products refuse scales of blocks that do not fit") {
                           .scale_a = scaleA.tensor(),
                           .scale_b = scaleB.tensor()};
   const auto expect = [&](const auto &change, const char *part) {
-    fk::GemmArgs args = good;
-    change(args);
-    const std::string text = messageOf([&] { plan(args); });
-    INFO(text);
-    CHECK(text.find(part) != std::string::npos);
+    expectRefused(plan, good, change, part);
   };
   void *data = scaleA.tensor().data();
   expect([&](auto &args) { args.scale_a = std::nullopt; },
@@ -274,11 +280,7 @@ TEST_CASE("products refuse operands that lie otherwise than the problem says") {
                           .b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 64}),
                           .c = c.tensor()};
   const auto expect = [&](const auto &change, const char *part) {
-    fk::GemmArgs args = good;
-    change(args);
-    const std::string text = messageOf([&] { plan(args); });
-    INFO(text);
-    CHECK(text.find(part) != std::string::npos);
+    expectRefused(plan, good, change, part);
   };
   CHECK(messageOf([&] { plan(good); }) == "no error");
   expect([&](auto &args) { args.a = fx::tensor(dataA, fx::f16, {16, 72}, {72, 1}); },
