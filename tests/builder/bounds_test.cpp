@@ -25,44 +25,18 @@ TEST_CASE("a known coordinate past a known extent is refused") {
       {[&] { fx::slice(tile(), fx::make_coord(_, -2)); }, "-2 of mode 1 is negative"},
       {[&] { identity()(0, 4); }, "4 of mode 1"},
       {[&] { identity()(4, _); }, "4 of mode 0"},
-      {[&] {
-         fx::make_layout({4, 8}, {8, 1})(4, 0);
-       },
-       "4 of mode 0"},
-      {[&] {
-         fx::make_layout({4, 8}, {8, 1})(_, 8);
-       },
-       "8 of mode 1"},
-      {[&] {
-         fx::make_layout({4, 8}, {8, 1})(32);
-       },
-       "32 is not below the extent 32"},
+      {[&] { fx::make_layout({4, 8}, {8, 1})(4, 0); }, "4 of mode 0"},
+      {[&] { fx::make_layout({4, 8}, {8, 1})(_, 8); }, "8 of mode 1"},
+      {[&] { fx::make_layout({4, 8}, {8, 1})(32); }, "32 is not below the extent 32"},
       // a nested mode, as one number and as a tuple
-      {[&] {
-         fx::make_layout({{2, 4}, 8})(8, 0);
-       },
-       "8 of mode 0 is not below the extent 8"},
-      {[&] {
-         fx::make_layout({{2, 4}, 8})(fx::make_coord(2, 0), 0);
-       },
-       "2 of mode 0.0"},
-      {[&] {
-         fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 8}))(8, 0);
-       },
+      {[&] { fx::make_layout({{2, 4}, 8})(8, 0); }, "8 of mode 0 is not below the extent 8"},
+      {[&] { fx::make_layout({{2, 4}, 8})(fx::make_coord(2, 0), 0); }, "2 of mode 0.0"},
+      {[&] { fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 8}))(8, 0); },
        "8 of mode 0"},
-      {[&] {
-         fx::crd2idx(fx::make_coord(0, 9), fx::make_layout({4, 8}));
-       },
-       "9 of mode 1"},
+      {[&] { fx::crd2idx(fx::make_coord(0, 9), fx::make_layout({4, 8})); }, "9 of mode 1"},
       // the other way round
-      {[&] {
-         fx::idx2crd(32, fx::make_layout({4, 8}));
-       },
-       "the index 32 is none of"},
-      {[&] {
-         fx::get_1d_coord(-1, fx::make_layout({4, 8}));
-       },
-       "the index -1 is none of"},
+      {[&] { fx::idx2crd(32, fx::make_layout({4, 8})); }, "the index 32 is none of"},
+      {[&] { fx::get_1d_coord(-1, fx::make_layout({4, 8})); }, "the index -1 is none of"},
       // other memories, and vectors
       {[&] { fx::SharedAllocator().allocate<fx::Array<fx::Float32, 64>>().view()(64) = 1.0f; },
        "64 is not below the extent 64"},
@@ -248,7 +222,9 @@ TEST_CASE("views, loads and stores of a part of a fragment end in the fragment")
   auto of8 = [](const std::function<void(fx::Tensor)> &use) {
     return errorOf([&] { use(fx::make_rmem_tensor({2, 4}, fx::f32)); });
   };
-  auto view = [](const fx::Pointer &from, const fx::Layout &layout) { fx::make_view(from, layout); };
+  auto view = [](const fx::Pointer &from, const fx::Layout &layout) {
+    fx::make_view(from, layout);
+  };
   CHECK(of8([&](fx::Tensor r) { view(r.iter() + 4, fx::make_layout(4)); }) == "no error");
   CHECK_THAT(of8([&](fx::Tensor r) { view(r.iter() + 4, fx::make_layout(8)); }),
              Contains("the layout 8:1, from element 4 on, reaches 12 elements of registers, the "

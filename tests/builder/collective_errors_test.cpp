@@ -154,15 +154,16 @@ TEST_CASE("A tensor that is known to be smaller than its tile is refused") {
                    {arrayArg(fx::f32, 100), scalarArg(fx::i32)}, {.block = {128, 1, 1}});
   };
   auto floats = [](int n) { return fx::Vector::splat(1.0f, n, fx::f32); };
-  CHECK_THAT(with([](fx::Tensor a, fx::Int32) { coop::WarpLoad(fx::f32, 2)(a); }),
-             Catch::Contains("WarpLoad of 128 elements is given a tensor of 100; .partial takes how "
-                             "many of a tile are there"));
-  CHECK_THAT(with([&](fx::Tensor a, fx::Int32) { coop::BlockStore(fx::f32, 128, 1)(a, floats(1)); }),
-             Catch::Contains("BlockStore of 128 elements is given a tensor of 100"));
-  CHECK_THAT(with([](fx::Tensor a, fx::Int32) {
-               coop::BlockLoad(fx::f32, 128, 1).partial(a, 101, 0.0f);
-             }),
-             Catch::Contains("BlockLoad of 101 elements is given a tensor of 100"));
+  CHECK_THAT(
+      with([](fx::Tensor a, fx::Int32) { coop::WarpLoad(fx::f32, 2)(a); }),
+      Catch::Contains("WarpLoad of 128 elements is given a tensor of 100; .partial takes how "
+                      "many of a tile are there"));
+  CHECK_THAT(
+      with([&](fx::Tensor a, fx::Int32) { coop::BlockStore(fx::f32, 128, 1)(a, floats(1)); }),
+      Catch::Contains("BlockStore of 128 elements is given a tensor of 100"));
+  CHECK_THAT(
+      with([](fx::Tensor a, fx::Int32) { coop::BlockLoad(fx::f32, 128, 1).partial(a, 101, 0.0f); }),
+      Catch::Contains("BlockLoad of 101 elements is given a tensor of 100"));
   CHECK(with([](fx::Tensor a, fx::Int32 n) {
           coop::WarpLoad(fx::f32, 1)(a);
           coop::BlockLoad(fx::f32, 128, 1).partial(a, 100, 0.0f);

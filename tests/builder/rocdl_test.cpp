@@ -216,7 +216,8 @@ TEST_CASE("operands that an instruction does not take") {
                                  rocdl::make_buffer_tensor(a).iter(), n);
       },
       "raw_buffer_atomic of i8; it works on 32 and 64 bits");
-  refuses([](auto, auto, auto n) { rocdl::readlane(n, 64); }, "readlane of lane 64 in a wave of 64");
+  refuses([](auto, auto, auto n) { rocdl::readlane(n, 64); },
+          "readlane of lane 64 in a wave of 64");
   refuses(
       [](auto a, auto, auto n) {
         rocdl::raw_buffer_store(splat(fx::f32, 1), rocdl::make_buffer_tensor(a).iter(), n);

@@ -49,13 +49,13 @@ struct FLYDSL_API GemmProblem {
   DType c = f16;          ///< f32, f16 or bf16
   OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
   OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
-  std::int64_t n = 0;     ///< columns of c; rows of b, of which gated pairs have twice as many
-  std::int64_t k = 0;     ///< columns of a and b; a row of them is a multiple of 16 bytes
+  std::int64_t n = 0; ///< columns of c; rows of b, of which gated pairs have twice as many
+  std::int64_t k = 0; ///< columns of a and b; a row of them is a multiple of 16 bytes
   Scales scale_a = Scales::none, scale_b = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
   bool bias = false; ///< a vector of elements of type c, one for each row of b, is added
   Activation activation = Activation::none;
-  bool gated = false; ///< n is a multiple of 16; of 128 with scales of blocks
+  bool gated = false;                    ///< n is a multiple of 16; of 128 with scales of blocks
   Rounding rounding = Rounding::nearest; ///< stochastic: c is f16 or bf16
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
@@ -97,12 +97,12 @@ struct FLYDSL_API GemmConfig {
 struct FLYDSL_API GemmArgs {
   TensorArg a; ///< (m, k), contiguous rows or columns as a_layout says
   TensorArg b; ///< prepared weights, as a vector; otherwise (n, k), as b_layout says
-  TensorArg c;                                         ///< (m, n), contiguous rows
+  TensorArg c; ///< (m, n), contiguous rows
   /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
   /// with contiguous rows; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   std::optional<TensorArg> bias = {}; ///< (n)
-  std::int64_t seed = 0; ///< of Rounding::stochastic
+  std::int64_t seed = 0;              ///< of Rounding::stochastic
   /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0.
   std::optional<TensorArg> workspace = {};
 };

@@ -108,7 +108,8 @@ TEST_CASE("code that does not fold is refused with its operation and line") {
     %t = )" + launch("%grid", "%x", "%n"));
   CHECK_THAT(error(loads),
              Catch::Contains("text.mlir:15") && Catch::Contains("'f'") && Catch::Contains("load"));
-  const std::string calls = module("func.call @other() : () -> ()\n%t = " + launch("%c1", "%x", "%n"));
+  const std::string calls =
+      module("func.call @other() : () -> ()\n%t = " + launch("%c1", "%x", "%n"));
   CHECK_THAT(error(calls.substr(0, calls.rfind('}')) + "func.func private @other()\n}"),
              Catch::Contains("text.mlir:13") && Catch::Contains("'func.call' does not fold"));
   const std::string empty =

@@ -156,8 +156,7 @@ TEST_CASE("effects: instructions count where LLVM says that waits look") {
       const bool vm = c.effects() & kCountsVm, lgkm = c.effects() & kCountsLgkm;
       // Nothing of a wave depends on what only stores, where it has a counter of its own, nor on
       // cache control; LLVM's pass counts neither, but for invalidations on gfx12.
-      const bool storesApart =
-          storesCountApart && i.op->cls == Class::VmemWrite && !i.rows.result;
+      const bool storesApart = storesCountApart && i.op->cls == Class::VmemWrite && !i.rows.result;
       const bool control = i.op->cls == Class::Other && !i.op->has(kCountsAsLoad);
       const bool isLds = i.enc == Enc::Ds || i.enc == Enc::Flat;
       CHECK(bool(rule.counters & kCountVector) == (vm && !storesApart && !control));
