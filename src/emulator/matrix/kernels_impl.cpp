@@ -151,20 +151,20 @@ struct Aligned {
   Int sum, exponent;
 };
 
-/// The sum of `kCount` products, `kStep` apart.
-template <unsigned kCount, unsigned kStep>
+/// The sum of `Count` products, `Step` apart.
+template <unsigned Count, unsigned Step>
 inline Aligned alignedSum(const GroupStrip &strip, unsigned first) {
-  Int exponents[kCount];
+  Int exponents[Count];
   Int largest = Int{} + (-(1 << 21));
-  for (unsigned i = 0; i < kCount; ++i) {
-    const unsigned k = first + i * kStep;
+  for (unsigned i = 0; i < Count; ++i) {
+    const unsigned k = first + i * Step;
     exponents[i] = load<Int>(strip.exponentB + 16 * k) + strip.exponentA[k];
     largest = maximum(largest, exponents[i]);
   }
   Int sum = {};
   int up = 24 - static_cast<int>(strip.fractionBits);
-  for (unsigned i = 0; i < kCount; ++i) {
-    const unsigned k = first + i * kStep;
+  for (unsigned i = 0; i < Count; ++i) {
+    const unsigned k = first + i * Step;
     Int product = load<Int>(strip.significandB + 16 * k) * strip.significandA[k];
     Int shift = minimum(largest - exponents[i], Int{} + 31);
     Int sign = product >> 31;
@@ -174,21 +174,21 @@ inline Aligned alignedSum(const GroupStrip &strip, unsigned first) {
   return {sum, largest};
 }
 
-/// Of groups of kGroup products; interleaved ones are summed apart by even and odd k.
-template <unsigned kGroup, bool kInterleaved>
+/// Of groups of Group products; interleaved ones are summed apart by even and odd k.
+template <unsigned Group, bool Interleaved>
 void groupsTruncate(const GroupStrip &strip, float *acc) {
   Float c = load<Float>(acc);
-  for (unsigned k = 0; k < strip.k; k += kGroup) {
+  for (unsigned k = 0; k < strip.k; k += Group) {
     Aligned sum;
-    if constexpr (kInterleaved) {
-      Aligned even = alignedSum<kGroup / 2, 2>(strip, k),
-              odd = alignedSum<kGroup / 2, 2>(strip, k + 1);
+    if constexpr (Interleaved) {
+      Aligned even = alignedSum<Group / 2, 2>(strip, k),
+              odd = alignedSum<Group / 2, 2>(strip, k + 1);
       sum.exponent = maximum(even.exponent, odd.exponent);
       // Arithmetic shifts round toward minus infinity, as the model's second alignment does.
       sum.sum = (even.sum >> minimum(sum.exponent - even.exponent, Int{} + 31)) +
                 (odd.sum >> minimum(sum.exponent - odd.exponent, Int{} + 31));
     } else {
-      sum = alignedSum<kGroup, 1>(strip, k);
+      sum = alignedSum<Group, 1>(strip, k);
     }
 
     Int bits;
@@ -206,7 +206,7 @@ void groupsTruncate(const GroupStrip &strip, float *acc) {
         __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
     Long wideC =
         __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
-    if constexpr (kInterleaved) {
+    if constexpr (Interleaved) {
       Long tooFar = __builtin_convertvector(downC, Long) > 25;
       wideC = select(tooFar, Long{}, wideC);
     }
