@@ -93,7 +93,7 @@ Support cacheSupported(const AttentionProblem &problem) {
   if (problem.pack < 8 || problem.pack % 8 || problem.head % problem.pack)
     return Support::no(is("pack", problem.pack) + "; it is a multiple of 8 that divides head = " +
                        std::to_string(problem.head));
-  const int together = valuesPack(problem);
+  const int together = vPackOf(problem);
   if (together < 8 || together % 8 || problem.page % together)
     return Support::no(is("v_pack", problem.v_pack) + " and " + is("page", problem.page) +
                        "; v_pack is a multiple of 8 that divides page, or 0 for all of it");
@@ -238,7 +238,7 @@ private:
   void caches() {
     const std::int64_t blocks = args_.k.rank() > 0 ? args_.k.shape()[0] : 0, page = problem_.page,
                        kv = problem_.kv_heads;
-    const std::int64_t x = problem_.pack, y = valuesPack(problem_);
+    const std::int64_t x = problem_.pack, y = vPackOf(problem_);
     const auto cache = [&](const TensorArg &tensor, const char *name, std::int64_t elements,
                            const Extents &packed, AttentionNumber at) {
       const Expected expected{name, problem_.kv, 8, kPieces};
@@ -440,7 +440,7 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads, head = problem.head,
                      head_v = headV(problem), page = cache ? problem.page : 1,
                      blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
-                     y = packed ? valuesPack(problem) : 1;
+                     y = packed ? vPackOf(problem) : 1;
   const auto ofTokens = [&](std::int64_t count, std::int64_t elements) {
     return problem.varlen ? Extents{m, count, elements} : Extents{1, m, count, elements};
   };

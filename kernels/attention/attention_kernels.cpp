@@ -132,9 +132,9 @@ public:
     };
     const Numeric table =
         numbers_[kAttentionTable] + place_.sequence.to(i64) * numbers_[kAttentionTable + 1] * 4;
-    return KvSource({problem_.cache, problem_.page, problem_.pack, valuesPack(problem_),
-                     headV(problem_), bytes},
-                    strides(kAttentionK), strides(kAttentionV), table);
+    return KvSource(
+        {problem_.cache, problem_.page, problem_.pack, vPackOf(problem_), headV(problem_), bytes},
+        strides(kAttentionK), strides(kAttentionV), table);
   }
 
   // The workspace of parts of the keys.

@@ -2,12 +2,11 @@
 // kernel.
 #pragma once
 
+#include "blocks/head_rules.h"
 #include "blocks/lds_layout.h"
 #include "blocks/matrix_form.h"
 
 #include <flydsl/kernels/attention.h>
-
-#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -17,12 +16,8 @@ inline int headV(const AttentionProblem &problem) {
 }
 /// Whether an operand of a type has a descale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
-/// Tokens of v that lie together in a packed cache.
-inline int valuesPack(const AttentionProblem &problem) {
-  return problem.v_pack ? problem.v_pack : problem.page;
-}
 inline double scaleOf(const AttentionProblem &problem) {
-  return problem.scale != 0 ? problem.scale : 1 / std::sqrt(static_cast<double>(problem.head));
+  return scaleOr(problem.scale, problem.head);
 }
 
 /// A block's tiles, and the memory that they take.

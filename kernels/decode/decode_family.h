@@ -1,13 +1,13 @@
 // Attention over a paged cache, between its host file and its kernels.
 #pragma once
 
+#include "blocks/head_rules.h"
 #include "blocks/matrix_form.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/decode.h>
 
 #include <array>
-#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -66,13 +66,7 @@ inline std::int64_t partsOf(const DecodeProblem &problem, const DecodeConfig &co
     return std::int64_t(2) * config.workers * problem.kv_heads * rowsOf(problem);
   return m * problem.q_heads * config.splits;
 }
-inline double scaleOf(const DecodeProblem &problem) {
-  return problem.scale ? problem.scale : 1 / std::sqrt(double(problem.head));
-}
-/// Tokens of v that lie together in a packed cache.
-inline int vPackOf(const DecodeProblem &problem) {
-  return problem.v_pack ? problem.v_pack : problem.page;
-}
+inline double scaleOf(const DecodeProblem &problem) { return scaleOr(problem.scale, problem.head); }
 
 /// The instruction of both products; none if the target has none for the type.
 inline std::optional<MatrixForm> decodeForm(const DecodeProblem &problem, const Target &target) {

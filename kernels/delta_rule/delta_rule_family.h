@@ -1,13 +1,13 @@
 // The gated delta rule, between its host file and its kernels.
 #pragma once
 
+#include "blocks/head_rules.h"
 #include "blocks/matrix_form.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/delta_rule.h>
 
 #include <array>
-#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -43,7 +43,7 @@ inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   return (problem.value + columns - 1) / columns;
 }
 inline double scaleOf(const DeltaRuleProblem &problem) {
-  return problem.scale ? problem.scale : 1 / std::sqrt(double(problem.key));
+  return scaleOr(problem.scale, problem.key);
 }
 /// The instruction of the chunked form; none if the target has none that it can use. The results of
 /// RDNA3's are not the operands of the next one.

@@ -1,6 +1,7 @@
 // Rotary position embedding, between its host file and its kernel.
 #pragma once
 
+#include "blocks/head_rules.h"
 #include "frame/family.h"
 #include "rope/head_shape.h"
 
@@ -42,10 +43,6 @@ inline constexpr KernelName<RopeNumbers> kRope{"rope"};
 /// The groups of lanes that share the heads of a token.
 inline int groupsOf(const RopeProblem &problem, const RopeConfig &config) {
   return (headsOf(problem) + config.heads - 1) / config.heads;
-}
-/// Tokens of v that lie together in a packed cache.
-inline int vPackOf(const RopeProblem &problem) {
-  return problem.v_pack ? problem.v_pack : problem.page;
 }
 
 template <> struct Family<RopeProblem> : FamilyDefaults<RopeProblem> {

@@ -1,0 +1,21 @@
+// What problems of attention mean where they leave a number open.
+#pragma once
+
+#include <flydsl/kernels/plan.h>
+
+#include <cmath>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Tokens of v that lie together in a packed cache: all of a page where `v_pack` is 0.
+template <class P> int vPackOf(const P &problem) {
+  return problem.v_pack ? problem.v_pack : problem.page;
+}
+/// What scores are multiplied by: 1 / sqrt(elements of a head) where `scale` is 0.
+inline double scaleOr(double scale, int elements) {
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(elements));
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
