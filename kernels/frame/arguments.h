@@ -53,7 +53,14 @@ public:
     checkRows(tensor, expected, distance);
     return distance;
   }
-  /// The same of a matrix that the problem may not have; its rows are 0 apart then.
+  /// The same, and n for a single row, of which any distance is right: the kernel tells rows that
+  /// exist by it.
+  std::int64_t rowsApart(const TensorArg &tensor, const Expected &expected, std::int64_t m,
+                         std::int64_t n) const {
+    const std::int64_t distance = matrix(tensor, expected, m, n);
+    return m > 1 ? distance : n;
+  }
+  /// The same as `matrix` of a matrix that the problem may not have; its rows are 0 apart then.
   std::int64_t matrixIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected,
                         std::int64_t m, std::int64_t n) const {
     return given(tensor, expected.name, has) ? matrix(*tensor, expected, m, n) : 0;

@@ -1,6 +1,7 @@
 #include "gemm/gemm_family.h"
 
 #include "blocks/lds_layout.h"
+#include "blocks/product_rules.h"
 #include "blocks/quant_rules.h"
 #include "blocks/tile_order_rules.h"
 #include "frame/arguments.h"
@@ -25,9 +26,6 @@ constexpr int kOtherRegisters = 48;
 constexpr int kMostParts = 64;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
-
-/// The neighbours of a row of C that are stored together.
-int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
 /// Registers of the sums, of the parts of A and of B on their way, and of what scales of blocks need.
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
@@ -112,10 +110,8 @@ std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmPr
 std::int64_t unprepared(const Arguments &arguments, const TensorArg &matrix,
                         const Expected &expected, OperandLayout layout, std::int64_t rows,
                         std::int64_t k) {
-  if (layout == OperandLayout::rows) {
-    const std::int64_t apart = arguments.matrix(matrix, expected, rows, k);
-    return rows > 1 ? apart : k;
-  }
+  if (layout == OperandLayout::rows)
+    return arguments.rowsApart(matrix, expected, rows, k);
   if (matrix.rank() != 2) [[unlikely]]
     arguments.fail(std::string(expected.name) + " is no matrix");
   if (rows % expected.align) [[unlikely]]
@@ -324,12 +320,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const Arguments arguments(FamilyOf<GemmProblem>::name, call.where);
   const int piece = kPieceBytes * 8 / problem.a.memory_bits();
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n;
-  constexpr const char *kPieces = "16 bytes are loaded at a time",
-                       *kGroups = "as many of n are moved at a time";
-  // Of a single row any distance is right; the kernel tells rows that exist by it.
-  const auto apart = [m](std::int64_t distance, std::int64_t columns) {
-    return m > 1 ? distance : columns;
-  };
+  constexpr const char *kPieces = "16 bytes are loaded at a time";
   const std::int64_t apartA = unprepared(arguments, args.a, {"a", problem.a, piece, kPieces},
                                          problem.a_layout, m, problem.k);
   std::int64_t apartB = 0;
@@ -338,10 +329,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   else
     apartB = unprepared(arguments, args.b, {"b", problem.b, piece, kPieces}, problem.b_layout, n,
                         problem.k);
-  const std::int64_t apartC =
-      apart(arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n), n);
-  if (apartC < n) [[unlikely]]
-    arguments.fail("c has rows " + text(apartC) + " elements apart, which overlap");
+  const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
   const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
                           std::int64_t size, bool needed) {
     if (arguments.given(tensor, expected.name, needed))
@@ -352,10 +340,11 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     apartScales = blockScales(arguments, problem, config, args, m);
   } else {
     vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
-    vector(args.scale_b, {"scale_b", f32, alignC(n), kGroups}, problem.columns(),
+    vector(args.scale_b, {"scale_b", f32, storedTogether(n), kStoredGroups}, problem.columns(),
            problem.scale_b == Scales::per_row);
   }
-  vector(args.bias, {"bias", problem.c, alignC(n), kGroups}, problem.columns(), problem.bias);
+  vector(args.bias, {"bias", problem.c, storedTogether(n), kStoredGroups}, problem.columns(),
+         problem.bias);
   if (arguments.given(args.workspace, "workspace", config.split_k > 1))
     arguments.workspace(*args.workspace, workspaceBytes(problem, config, m));
   // Inside of a tile's buffer offsets have 32 bits.

@@ -1,5 +1,6 @@
 #include "ggml/ggml_gemm_family.h"
 
+#include "blocks/product_rules.h"
 #include "blocks/quant_rules.h"
 #include "frame/arguments.h"
 
@@ -12,8 +13,7 @@ namespace {
 
 using GgmlGemm = Family<GgmlGemmProblem>;
 
-constexpr const char *kPieces = "16 bytes are loaded at a time",
-                     *kGroups = "as many of n are moved at a time";
+constexpr const char *kPieces = "16 bytes are loaded at a time";
 /// A block's rows of a, and of c, span fewer bytes.
 constexpr std::int64_t kMostTileBytes = 1 << 30;
 
@@ -21,9 +21,6 @@ constexpr std::int64_t kMostTileBytes = 1 << 30;
 constexpr int kMostVectorRows = 8;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
-
-/// The neighbours of a row of C that are stored together.
-int alignC(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
 bool isPower(int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(x)); }
 
@@ -157,16 +154,9 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   const GgmlGemmArgs &args = call.args;
   const Arguments arguments(FamilyOf<GgmlGemmProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
-  const auto apart = [m](std::int64_t distance, std::int64_t columns) {
-    return m > 1 ? distance : columns;
-  };
   const int piece = kPieceBytes / problem.a.bytes();
-  const std::int64_t apartA =
-      apart(arguments.matrix(args.a, {"a", problem.a, piece, kPieces}, m, k), k);
-  const std::int64_t apartC =
-      apart(arguments.matrix(args.c, {"c", problem.c, alignC(n), kGroups}, m, n), n);
-  if (apartC < n) [[unlikely]]
-    arguments.fail("c has rows " + text(apartC) + " elements apart, which overlap");
+  const std::int64_t apartA = arguments.rowsApart(args.a, {"a", problem.a, piece, kPieces}, m, k);
+  const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
   const auto bytes = static_cast<std::int64_t>(weight_bytes(problem.weight()));
   arguments.vector(args.b, {"b", u8, kPieceBytes, kPieces}, bytes);
   if (arguments.given(args.up, "up", problem.gated))
