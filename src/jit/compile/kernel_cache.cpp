@@ -4,11 +4,11 @@
 #include "support/clock.h"
 #include "support/fork.h"
 #include "support/log.h"
+#include "support/once_over_forks.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
 
-#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -18,22 +18,19 @@ namespace flydsl::jit {
 /// well.
 static constexpr std::chrono::milliseconds kOtherProcess{120'000};
 
-/// Held while the cache of the process is made, which reads the environment and so waits for its
-/// first use.
-static constinit std::mutex making;
-[[gnu::constructor]] static void holdMakingAtFork() { support::holdAtFork(making); }
+/// The cache of the process is made at its first use, because that reads the environment.
+static constinit support::OnceOverForks making;
+[[gnu::constructor]] static void holdMakingAtFork() {
+  making.holdAtFork(support::ForkOrder::tables);
+}
 
 KernelCache &KernelCache::process() {
-  static constinit std::atomic<KernelCache *> made{nullptr};
-  if (KernelCache *there = made.load(std::memory_order_acquire))
-    return *there;
-  std::lock_guard lock(making);
-  if (!made.load(std::memory_order_relaxed)) {
-    auto *cache = new KernelCache(cache::Config::fromEnvironment());
-    cache->surviveForks();
-    made.store(cache, std::memory_order_release);
-  }
-  return *made.load(std::memory_order_relaxed);
+  static constinit KernelCache *made = nullptr;
+  making.run([] {
+    made = new KernelCache(cache::Config::fromEnvironment());
+    made->surviveForks();
+  });
+  return *made;
 }
 
 void KernelCache::surviveForks() {
