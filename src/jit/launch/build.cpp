@@ -214,6 +214,14 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
                     [&] { return buildReporting(spec, types, block, target, keepIr, event); });
 }
 
+void refuseBlockHint(const KernelHints &hints, const char *who, const std::source_location &where) {
+  if (const auto &block = hints.known_block_size; block[0] || block[1] || block[2])
+    throw CompileError(std::string(who) +
+                           " takes no hint known_block_size: a module says the size itself, by "
+                           "known_block_size of its gpu.func",
+                       where);
+}
+
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
   support::checkEnvironment();

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <memory>
+#include <source_location>
 #include <span>
 
 namespace mlir {
@@ -21,6 +22,9 @@ struct CompileOptions;
 
 /// The environment's options and the hints'.
 CompileOptions optionsFor(const Target &target, const KernelHints &hints);
+
+/// Throws CompileError where the hints name a workgroup size, which a module says itself.
+void refuseBlockHint(const KernelHints &hints, const char *who, const std::source_location &where);
 
 /// Throws what the trace and the compile throw. `keepIr`: the traced IR is kept as text.
 std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &spec,

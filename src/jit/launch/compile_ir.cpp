@@ -14,17 +14,13 @@ FLYDSL_NAMESPACE_BEGIN
 
 Executable compile_ir(std::string_view module, const CompileIrConfig &config,
                       const std::source_location &where) {
-  if (const auto &block = config.hints.known_block_size; block[0] || block[1] || block[2])
-    throw CompileError("compile_ir takes no hint known_block_size: a module says the size itself, "
-                       "by known_block_size of its gpu.func",
-                       where);
+  jit::refuseBlockHint(config.hints, "compile_ir", where);
   const Target target = jit::chooseTarget(config.arch, where);
   const jit::CompileOptions options = jit::optionsFor(target, config.hints);
-  std::string text;
-  if (jit::isMlirBytecode(module) && !config.trusted)
-    module = text = jit::bytecodeAsText(module, config.name, options.timeoutSeconds);
+  const std::string text =
+      jit::readableModule(module, config.name, config.trusted, options.timeoutSeconds);
   jit::ContextLease context;
-  auto read = jit::readModule(module, config.name, *context, options.timeoutSeconds);
+  auto read = jit::readModule(text, config.name, *context, options.timeoutSeconds);
   return Executable(jit::buildModule(*read, options));
 }
 

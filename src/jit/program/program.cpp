@@ -217,10 +217,7 @@ std::size_t Program::evaluated() const { return state_->evaluated(); }
 
 Program parse_program(std::string_view module, const ProgramConfig &config,
                       const std::source_location &where) {
-  if (const auto &block = config.hints.known_block_size; block[0] || block[1] || block[2])
-    throw CompileError("a program takes no hint known_block_size: a module says the size itself, "
-                       "by known_block_size of its gpu.func",
-                       where);
+  jit::refuseBlockHint(config.hints, "a program", where);
   return Program(support::makeOutlivingExit<detail::ProgramState>(
       jit::readProgram(module, config.name.empty() ? "module" : config.name, config.trusted,
                        support::env::kCompileTimeout.get()),

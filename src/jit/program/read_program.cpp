@@ -172,13 +172,11 @@ private:
 
 ProgramModule readProgram(std::string_view module, const std::string &name, bool trusted,
                           unsigned timeoutSeconds) {
-  std::string text;
-  if (isMlirBytecode(module) && !trusted)
-    module = text = bytecodeAsText(module, name, timeoutSeconds);
+  const std::string text = readableModule(module, name, trusted, timeoutSeconds);
   ContextLease context;
   auto split = std::make_shared<Split>();
   split->program.name = name;
-  split->module = readModule(module, name, *context, timeoutSeconds);
+  split->module = readModule(text, name, *context, timeoutSeconds);
   runOnModule(*context, name, "lowering its host functions", timeoutSeconds,
               [split] { return split->run(); });
   return std::move(split->program);

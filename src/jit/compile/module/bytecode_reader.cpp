@@ -1,6 +1,8 @@
 // fly-opt runs as a child process with limits of memory, output and time.
 #include "jit/compile/module/bytecode_reader.h"
 
+#include "jit/compile/module/read_module.h"
+
 #include <flydsl/error.h>
 
 #include <cerrno>
@@ -196,6 +198,13 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
     fail(name, message.empty() ? "the bytecode can't be read" : "the bytecode: " + message);
   }
   return std::move(ended.text);
+}
+
+std::string readableModule(std::string_view module, const std::string &name, bool trusted,
+                           unsigned timeoutSeconds) {
+  if (isMlirBytecode(module) && !trusted)
+    return bytecodeAsText(module, name, timeoutSeconds);
+  return std::string(module);
 }
 
 } // namespace flydsl::jit

@@ -14,4 +14,9 @@ namespace flydsl::jit {
 std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
                            unsigned timeoutSeconds);
 
+/// A module as readModule may read it in this process: bytecode that is not `trusted` as text, by
+/// bytecodeAsText, and all else as it is.
+std::string readableModule(std::string_view module, const std::string &name, bool trusted,
+                           unsigned timeoutSeconds);
+
 } // namespace flydsl::jit
