@@ -117,7 +117,7 @@ public:
     }
   }
   /// Whether there is anything to do.
-  bool any() const { return numbers[kAttentionTokens] > 0 && numbers[kAttentionQueries] > 0; }
+  bool any() const { return numbers[kAttentionTokens] > 0 && numbers[kAttentionBatch] > 0; }
   /// Tiles of queries of all sequences and heads.
   std::int64_t tiles() const {
     const std::int64_t tiles = (numbers[kAttentionQueries] + config_.tile_q - 1) / config_.tile_q;
@@ -144,7 +144,7 @@ private:
       starts(args_.cu_seqlens_q, "cu_seqlens_q", true, kAttentionStartsQ);
       numbers[kAttentionBatch] = args_.cu_seqlens_q->shape()[0] - 1;
       numbers[kAttentionTokens] = shape[0];
-      numbers[kAttentionQueries] = args_.max_seqlen_q;
+      numbers[kAttentionQueries] = queriesOfSequence();
       if (args_.max_seqlen_q < 0 || args_.max_seqlen_q > shape[0])
         arguments_.fail(is("max_seqlen_q", args_.max_seqlen_q) + "; q has " +
                         std::to_string(shape[0]) + " tokens");
@@ -161,6 +161,12 @@ private:
     heads(args_.q, "q", problem_.q, count, problem_.head, tokensOf(shape), kAttentionQ);
     heads(args_.o, "o", problem_.y, count, headV(problem_), tokensOf(shape), kAttentionO);
     descale(args_.q_descale, "q_descale", problem_.q, kAttentionQDescale);
+  }
+  /// The queries of a sequence for which there are blocks: of the longest one, or without that
+  /// number, which has to be at least 0, of an average one.
+  std::int64_t queriesOfSequence() const {
+    const std::int64_t batch = std::max<std::int64_t>(1, numbers[kAttentionBatch]);
+    return args_.max_seqlen_q ? args_.max_seqlen_q : (numbers[kAttentionTokens] + batch - 1) / batch;
   }
   /// The modes before the heads.
   Extents tokensOf(const TensorArg::Dims &shape) const {

@@ -25,6 +25,7 @@ struct BlockPlace {
   Int32 sequence, head, first, part;
   Int32 queries, keys;  ///< of the sequence
   Int32 startQ, startK; ///< varlen: the sequence's first tokens
+  Int32 across;         ///< tiles of a sequence that have blocks of their own
 
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
                        const Numbers &numbers, bool parts) {
@@ -54,7 +55,17 @@ struct BlockPlace {
             endQ - startQ,
             endK - startK,
             startQ,
-            startK};
+            startK,
+            across};
+  }
+  /// Calls `body` with each tile of queries that the block has, as a place. If sequences have their
+  /// own lengths, one may be longer than the host said: its blocks take the tiles behind, too.
+  template <class Body>
+  void eachTile(const AttentionProblem &problem, const AttentionConfig &config, Body body) const {
+    if (!problem.varlen)
+      return body(*this);
+    for (Int32 from : range(first, queries, Int32(across * config.tile_q)))
+      body(BlockPlace{sequence, head, from, part, queries, keys, startQ, startK, across});
   }
   static Int32 number(const Numbers &numbers, AttentionNumber at) { return numbers[at].to(i32); }
 };
@@ -388,16 +399,17 @@ private:
 /// The kernel over all keys, or over parts of them.
 void attend(const Numbers &numbers, const Spec<AttentionProblem> &spec, bool parts) {
   const auto &[problem, config] = spec;
-  const BlockPlace place = BlockPlace::of(problem, config, numbers, parts);
-  exit_if(place.first >= place.queries);
-  const AttentionRows rows(problem, config, numbers, place);
-  AttentionBlock block(problem, config, *AttentionShape::of(problem, config, target()), place, rows,
-                       numbers);
-  block.run(parts);
-  if (parts)
-    block.storePart();
-  else
-    block.store();
+  const AttentionShape shape = *AttentionShape::of(problem, config, target());
+  BlockPlace::of(problem, config, numbers, parts)
+      .eachTile(problem, config, [&, &problem = problem, &config = config](const BlockPlace &place) {
+        const AttentionRows rows(problem, config, numbers, place);
+        AttentionBlock block(problem, config, shape, place, rows, numbers);
+        block.run(parts);
+        if (parts)
+          block.storePart();
+        else
+          block.store();
+      });
 }
 
 /// Registers for two waves of a SIMD, see AttentionShape::kRegisters.
@@ -414,37 +426,42 @@ const Kernel attentionParts{kAttentionParts.name(),
                             },
                             kHints};
 
-/// Four neighbours of a row for each thread.
+/// Combines the parts of a tile of queries: a thread takes four neighbours of a row.
+void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
+                 const BlockPlace &place) {
+  constexpr int kEach = 4;
+  const auto &[problem, config] = spec;
+  const AttentionRows rows(problem, config, numbers, place);
+  const int across = headV(problem) / kEach;
+  const Int32 count = min(place.queries - place.first, config.tile_q) * across;
+  const std::optional<Numeric> sink = rows.sink();
+  for (Int32 i : range(thread_idx().x, count, config.threads)) {
+    const Int32 query = place.first + i / across, element = i % across * kEach;
+    const CombinedRow row = combineParts(
+        {Int32(config.splits),
+         [&](const Int32 &part) {
+           return Pointer::from_address(rows.partLse(rows.partRow(part, query)), f32).load();
+         },
+         [&](const Int32 &part) {
+           const Numeric start = rows.partValues(rows.partRow(part, query));
+           return Pointer::from_address(start + element.to(i64) * 4, f32, AddressSpace::global, 16)
+               .load(kEach);
+         }},
+        kEach, sink);
+    Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
+                              element.to(i64) * problem.y.bytes(),
+                          problem.y, AddressSpace::global, 8)
+        .store(row.values.to(problem.y));
+    if (problem.lse)
+      if_(element == 0, [&] { rows.storeLse(query, row.lse); });
+  }
+}
 const Kernel attentionCombine{
     kAttentionCombine.name(), [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
-      constexpr int kEach = 4;
-      const auto &[problem, config] = spec.value();
-      const BlockPlace place = BlockPlace::of(problem, config, numbers, false);
-      const AttentionRows rows(problem, config, numbers, place);
-      const int across = headV(problem) / kEach;
-      const Int32 count = min(place.queries - place.first, config.tile_q) * across;
-      const std::optional<Numeric> sink = rows.sink();
-      for (Int32 i : range(thread_idx().x, count, config.threads)) {
-        const Int32 query = place.first + i / across, element = i % across * kEach;
-        const CombinedRow row = combineParts(
-            {Int32(config.splits),
-             [&](const Int32 &part) {
-               return Pointer::from_address(rows.partLse(rows.partRow(part, query)), f32).load();
-             },
-             [&](const Int32 &part) {
-               const Numeric start = rows.partValues(rows.partRow(part, query));
-               return Pointer::from_address(start + element.to(i64) * 4, f32, AddressSpace::global,
-                                            16)
-                   .load(kEach);
-             }},
-            kEach, sink);
-        Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
-                                  element.to(i64) * problem.y.bytes(),
-                              problem.y, AddressSpace::global, 8)
-            .store(row.values.to(problem.y));
-        if (problem.lse)
-          if_(element == 0, [&] { rows.storeLse(query, row.lse); });
-      }
+      BlockPlace::of(spec->problem, spec->config, numbers, false)
+          .eachTile(spec->problem, spec->config, [&](const BlockPlace &place) {
+            combineTile(numbers, spec.value(), place);
+          });
     }};
 
 } // namespace

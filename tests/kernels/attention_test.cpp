@@ -118,6 +118,18 @@ TEST_CASE("sequences of different lengths one behind another", "[run]") {
   options.expect(small());
 }
 
+TEST_CASE("sequences that are longer than max_seqlen_q says", "[run]") {
+  AttentionProblem problem = grouped(fx::f16, 32);
+  problem.varlen = true;
+  for (std::int64_t longest : {0, 1, 40}) {
+    problem.causal = longest != 1;
+    AttentionCase attention(problem, {100, 0, 5, 64}, {110, 12, 40, 50});
+    attention.longest = longest;
+    attention.expect(small());
+    attention.expect(small(2));
+  }
+}
+
 TEST_CASE("keys and values in pages of a cache", "[run]") {
   AttentionProblem problem = grouped(fx::bf16, 64);
   problem.q_heads = 4;

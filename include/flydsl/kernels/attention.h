@@ -77,7 +77,10 @@ struct FLYDSL_API AttentionArgs {
   std::optional<TensorArg> k_descale = {}, v_descale = {}; ///< kv of 8 bits: (1), f32
   /// Where the sequences start, and the end: (batch + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
-  std::int64_t max_seqlen_q = 0;                    ///< varlen: queries of a sequence, at most
+  /// varlen: queries of the longest sequence, for which there are blocks; 0: of an average one.
+  /// Results are right for any number. The blocks of a sequence that has more queries take the tiles
+  /// behind theirs too, which takes longer.
+  std::int64_t max_seqlen_q = 0;
   std::optional<TensorArg> seqlens_kv = {};         ///< a cache: (batch), i32
   std::optional<TensorArg> block_table = {};        ///< a cache: (batch, blocks), i32
   std::int64_t window_left = -1, window_right = -1; ///< keys on both sides; -1: all

@@ -95,7 +95,7 @@ struct AttentionCase {
         .v_descale = maybe(problem.kv.bits() == 8, factor(2)),
         .cu_seqlens_q = maybe(varlen, startsQ.vector()),
         .cu_seqlens_kv = maybe(varlen && !cached, startsK.vector()),
-        .max_seqlen_q = varlen ? Sq : 0,
+        .max_seqlen_q = varlen ? longest.value_or(Sq) : 0,
         .seqlens_kv = maybe(cached, lengths.vector()),
         .block_table = maybe(cached, table.tensor()),
         .window_left = left,
@@ -147,6 +147,7 @@ struct AttentionCase {
   std::vector<std::int64_t> queries, keys; ///< of each sequence
   std::int64_t tokens, keyTokens;          ///< of all sequences
   std::int64_t left = -1, right = -1;      ///< of the window
+  std::optional<std::int64_t> longest;     ///< max_seqlen_q; none: the right one
   std::vector<double> q, k, v; ///< (token, head, element), the sequences one behind another
   std::vector<double> bias;    ///< (head, token, key)
   std::vector<double> slopes, sink;
