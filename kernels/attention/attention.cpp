@@ -40,8 +40,9 @@ constexpr AttentionTile kRdnaTiles[] = {
     {64, 32, 128},
     {32, 32, 64},
 };
-/// For heads whose queries do not stay in registers: many threads, which move little each.
-constexpr AttentionTile kLargeHeads = {128, 32, 256};
+/// For heads whose queries do not stay in registers. With twice as many threads, heads of 256 spill a
+/// few registers on gfx1201.
+constexpr AttentionTile kLargeHeads = {64, 32, 128};
 std::span<const AttentionTile> tiles(const Target &target) {
   if (target.has(Feature::mfma))
     return kCdnaTiles;
@@ -166,7 +167,8 @@ private:
   /// number, which has to be at least 0, of an average one.
   std::int64_t queriesOfSequence() const {
     const std::int64_t batch = std::max<std::int64_t>(1, numbers[kAttentionBatch]);
-    return args_.max_seqlen_q ? args_.max_seqlen_q : (numbers[kAttentionTokens] + batch - 1) / batch;
+    return args_.max_seqlen_q ? args_.max_seqlen_q
+                              : (numbers[kAttentionTokens] + batch - 1) / batch;
   }
   /// The modes before the heads.
   Extents tokensOf(const TensorArg::Dims &shape) const {

@@ -401,15 +401,16 @@ void attend(const Numbers &numbers, const Spec<AttentionProblem> &spec, bool par
   const auto &[problem, config] = spec;
   const AttentionShape shape = *AttentionShape::of(problem, config, target());
   BlockPlace::of(problem, config, numbers, parts)
-      .eachTile(problem, config, [&, &problem = problem, &config = config](const BlockPlace &place) {
-        const AttentionRows rows(problem, config, numbers, place);
-        AttentionBlock block(problem, config, shape, place, rows, numbers);
-        block.run(parts);
-        if (parts)
-          block.storePart();
-        else
-          block.store();
-      });
+      .eachTile(problem, config,
+                [&, &problem = problem, &config = config](const BlockPlace &place) {
+                  const AttentionRows rows(problem, config, numbers, place);
+                  AttentionBlock block(problem, config, shape, place, rows, numbers);
+                  block.run(parts);
+                  if (parts)
+                    block.storePart();
+                  else
+                    block.store();
+                });
 }
 
 /// Registers for two waves of a SIMD, see AttentionShape::kRegisters.
@@ -459,9 +460,8 @@ void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
 const Kernel attentionCombine{
     kAttentionCombine.name(), [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
       BlockPlace::of(spec->problem, spec->config, numbers, false)
-          .eachTile(spec->problem, spec->config, [&](const BlockPlace &place) {
-            combineTile(numbers, spec.value(), place);
-          });
+          .eachTile(spec->problem, spec->config,
+                    [&](const BlockPlace &place) { combineTile(numbers, spec.value(), place); });
     }};
 
 } // namespace
