@@ -42,10 +42,11 @@ int child(double asked) {
   steps.emplace_back("array filled", now() - asked);
   auto subscription = fx::on_event([&](const fx::EventInfo &event) {
     using Kind = fx::EventInfo::Kind;
-    const char *name = event.kind == Kind::traced     ? "traced (with MLIR's context)"
-                       : event.kind == Kind::disk_hit ? "found in the cache on disk"
-                       : event.kind == Kind::loaded   ? "loaded on the device"
-                                                      : "compiled";
+    const char *name = event.kind == Kind::traced       ? "traced (with MLIR's context)"
+                       : event.kind == Kind::disk_hit   ? "found in the cache on disk"
+                       : event.kind == Kind::remote_hit ? "found in the fleet's cache"
+                       : event.kind == Kind::loaded     ? "loaded on the device"
+                                                        : "compiled";
     steps.emplace_back(name, now() - asked);
   });
   fx::Stream stream;

@@ -27,6 +27,7 @@ enum class CacheTier {
   compiled, ///< it was compiled, because no cache had it
   memory,   ///< this process had compiled or loaded the same IR before
   disk,     ///< the cache directory
+  remote,   ///< the fleet's cache, FLYDSL_RUNTIME_REMOTE_CACHE
 };
 
 /// A compiled kernel. It is immutable; copies share it.
@@ -68,7 +69,7 @@ public:
   const std::string &ir_hash() const;
   /// The origin of the code.
   CacheTier cache_tier() const;
-  /// The origin as text: "compiled", "memory" or "disk".
+  /// The origin as text: "compiled", "memory", "disk" or "remote".
   const char *cache_tier_name() const;
   /// The time that tracing took.
   double trace_milliseconds() const;

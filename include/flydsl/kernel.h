@@ -21,6 +21,9 @@ FLYDSL_NAMESPACE_BEGIN
 struct CompileConfig {
   Dim3 block = 0;        ///< the workgroup size of the launches; 0: that of the hint, otherwise any
   std::string arch = {}; ///< target such as "gfx950"; empty: that of ARCH or of the current device
+  /// Loads the code on the current device as well, so that the first launch there does not. It is a
+  /// RuntimeError if there is no device, or the code is for another target.
+  bool load = false;
 };
 
 /// Options of `export_aot`.
@@ -146,7 +149,9 @@ public:
                 const std::source_location &where = std::source_location::current()) && {
       detail::launch(state_, pack_, config, where);
     }
-    /// Compiles for the types of this call. No device is needed if a target is named.
+    /// Compiles for the types of this call. No device is needed if a target is named. A launch of
+    /// the kernel object itself for the same types, block and target then neither traces nor
+    /// compiles.
     CompiledKernel<void(Ps...)>
     compile(const CompileConfig &config = {},
             const std::source_location &where = std::source_location::current()) && {

@@ -25,6 +25,15 @@ struct Stats {
   double compile_milliseconds = 0;
   double disk_milliseconds = 0;
   double load_milliseconds = 0;
+  // The fleet's cache (FLYDSL_RUNTIME_REMOTE_CACHE); winners of autotuning count too.
+  std::uint64_t remote_hits = 0;     ///< code objects and winners that it had
+  std::uint64_t remote_misses = 0;   ///< those that it did not have
+  std::uint64_t remote_stores = 0;   ///< those that this process gave it
+  std::uint64_t remote_rejected = 0; ///< its entries that were damaged, not signed or not fitting
+  std::uint64_t remote_failures = 0; ///< requests that failed or took too long
+  std::uint64_t remote_skipped = 0;  ///< requests that were not sent, because others had failed
+  std::uint64_t bytes_from_remote = 0;
+  double remote_milliseconds = 0; ///< time of all requests, and of waiting for other machines
 };
 FLYDSL_API Stats stats();
 
@@ -36,7 +45,7 @@ FLYDSL_API std::string prometheus_text(const Stats &stats);
 /// An activity that took time. The texts live until the callback returns.
 struct EventInfo {
   /// The kind of activity.
-  enum class Kind { traced, compiled, memory_hit, disk_hit, loaded, failed };
+  enum class Kind { traced, compiled, memory_hit, disk_hit, loaded, failed, remote_hit };
   Kind kind = Kind::traced;
   std::string_view kernel;
   std::string_view target;

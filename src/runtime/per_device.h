@@ -26,7 +26,7 @@ public:
     return slots_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
   }
   /// Keeps `made`, unless another thread was faster: the first one stays and is returned.
-  const T &publish(int device, std::unique_ptr<T> made) {
+  const T &publish(int device, std::shared_ptr<const T> made) {
     std::lock_guard<std::mutex> lock(publishing());
     std::atomic<const T *> &slot = slots_[static_cast<std::size_t>(device)];
     if (const T *first = slot.load(std::memory_order_relaxed))
@@ -38,7 +38,7 @@ public:
 
 private:
   std::unique_ptr<std::atomic<const T *>[]> slots_;
-  std::vector<std::unique_ptr<T>> owned_;
+  std::vector<std::shared_ptr<const T>> owned_;
 };
 
 } // namespace flydsl::runtime

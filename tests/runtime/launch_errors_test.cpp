@@ -210,14 +210,15 @@ TEST_CASE("a compiled kernel refuses arguments of other types") {
 }
 
 TEST_CASE("code for another target is not loaded") {
-  fakeBuild().target = "gfx950";
-  fx::Kernel other{"other_target", [](FakeInt32) {}};
-  CHECK_THROWS_WITH(other(1).launch({.block = 64}),
+  const auto launchFor = [](const char *target) {
+    fakeBuild().target = target;
+    fx::Kernel other{"other_target", [](FakeInt32) {}};
+    other(1).launch({.block = 64});
+  };
+  CHECK_THROWS_WITH(launchFor("gfx950"),
                     Contains("its code is for gfx950, device 0 is gfx942:sramecc+:xnack-"));
-  fakeBuild().target = "gfx942:xnack+";
-  CHECK_THROWS_AS(other(1).launch({.block = 64}), fx::RuntimeError);
-  fakeBuild().target = "gfx942:xnack-";
-  other(1).launch({.block = 64});
+  CHECK_THROWS_AS(launchFor("gfx942:xnack+"), fx::RuntimeError);
+  launchFor("gfx942:xnack-");
   fakeBuild().target.clear();
 }
 

@@ -135,7 +135,7 @@ int run(Options options) {
                 made.registers(), made.shared_bytes(), made.spills() ? ", spills" : "");
   }
   std::printf("%zu compiled, %zu were there, %zu failed\n", tiers[CacheTier::compiled],
-              tiers[CacheTier::disk] + tiers[CacheTier::memory], failed);
+              tiers[CacheTier::disk] + tiers[CacheTier::memory] + tiers[CacheTier::remote], failed);
   return failed ? 1 : 0;
 }
 

@@ -166,6 +166,8 @@ const char *tierName(CacheTier tier) {
     return "memory";
   case CacheTier::disk:
     return "disk";
+  case CacheTier::remote:
+    return "remote";
   }
   return "?";
 }

@@ -42,6 +42,8 @@ EventInfo::Kind eventOf(CacheTier tier) {
     return EventInfo::Kind::memory_hit;
   case CacheTier::disk:
     return EventInfo::Kind::disk_hit;
+  case CacheTier::remote:
+    return EventInfo::Kind::remote_hit;
   case CacheTier::compiled:
     break;
   }
@@ -89,9 +91,9 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
 }
 
 /// What a call of the kernel takes, by the types of its function.
-std::unique_ptr<detail::ExecutableState::Read> readKernel(mlir::ModuleOp module,
+std::shared_ptr<const detail::ExecutableState::Read> readKernel(mlir::ModuleOp module,
                                                           const std::string &name) {
-  auto read = std::make_unique<detail::ExecutableState::Read>();
+  auto read = std::make_shared<detail::ExecutableState::Read>();
   module.walk([&](mlir::FunctionOpInterface function) {
     if (function.getName() != name)
       return mlir::WalkResult::advance();

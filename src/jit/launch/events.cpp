@@ -66,6 +66,8 @@ void count(Stats &stats, const EventInfo &event) {
     stats.bytes_from_disk += event.bytes;
     stats.disk_milliseconds += event.milliseconds;
     break;
+  case EventInfo::Kind::remote_hit:
+    break; // the fleet's cache counts by itself, requests for other things too
   case EventInfo::Kind::loaded:
     ++stats.loads;
     stats.load_milliseconds += event.milliseconds;

@@ -3,6 +3,7 @@
 
 #include "jit/binding/kernel_operands.h"
 #include "jit/code_object/code_object.h"
+#include "jit/launch/shared_work.h"
 #include "runtime/loaded_kernel.h"
 #include "runtime/per_device.h"
 
@@ -14,6 +15,12 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
+
+/// A kernel of a code object on the devices that it was loaded on.
+struct LoadedOn {
+  runtime::PerDevice<runtime::LoadedKernel> devices{runtime::kMaxDevices};
+  jit::SharedWork<int, const runtime::LoadedKernel *> loading;
+};
 
 struct ExecutableState {
   std::shared_ptr<const jit::CodeObject> object;
@@ -27,13 +34,14 @@ struct ExecutableState {
   double traceMilliseconds = 0;
   double compileMilliseconds = 0;
   std::string ir;
-  /// Of a kernel that was read from IR: what its call takes, and where that is loaded.
+  /// Copies of this object share it.
+  std::shared_ptr<LoadedOn> loaded = std::make_shared<LoadedOn>();
+  /// Of a kernel that was read from IR: what its call takes.
   struct Read {
     std::vector<jit::Parameter> parameters;
     std::vector<jit::KernelOperand> operands;
-    runtime::PerDevice<runtime::LoadedKernel> loaded{runtime::kMaxDevices};
   };
-  std::unique_ptr<Read> read;
+  std::shared_ptr<const Read> read;
 };
 
 /// Access to an Executable's state for this room.

@@ -65,22 +65,17 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
   return {static_cast<unsigned>(b.x), static_cast<unsigned>(b.y), static_cast<unsigned>(b.z)};
 }
 
-std::unique_ptr<LoadedKernel> load(const ExecutableState &executable, int device,
-                                   const std::source_location &where) {
-  return jit::load(executable.object, executable.facts, device, where);
-}
-
-/// Traces, compiles and loads for a signature that has no kernel on `device` yet.
+/// Loads for a signature that has no kernel on `device` yet; traces and compiles unless that was
+/// done before, for another device or by compile().
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
   const Target target = detail::resolveTarget(deviceInfo(device).archFull);
   checkBlockFor(kernel.spec, config.block, target.id(), where);
-  const std::vector<ArgType> types = pack.types();
-  std::shared_ptr<const ExecutableState> executable =
-      jit::build(kernel.spec, types, extents(config.block), target, /*keepIr=*/false);
+  const KernelState::Built executable =
+      kernel.build(pack, extents(config.block), target, /*withIr=*/false);
   checkBlock(config.block, executable->facts, where);
   return kernel.table.insert(pack, driver().deviceCount)
-      .publish(device, load(*executable, device, where));
+      .publish(device, jit::load(*executable, device, where));
 }
 
 } // namespace
@@ -123,10 +118,12 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   if (!any)
     checkBlockFor(kernel.spec, block, target.id(), where);
   pack.setBlock(any ? kNoBlock : blockWord(block));
-  const std::vector<ArgType> types = pack.types();
-  return Executable(jit::build(kernel.spec, types,
-                               any ? std::array<unsigned, 3>{0, 0, 0} : extents(block), target,
-                               /*keepIr=*/true));
+  const KernelState::Built executable =
+      kernel.build(pack, any ? std::array<unsigned, 3>{0, 0, 0} : extents(block), target,
+                   /*withIr=*/true);
+  if (config.load)
+    (void)jit::load(*executable, deviceOf({}, driver()), where);
+  return Executable(executable);
 }
 
 std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, const ArgPack &pack) {
@@ -146,7 +143,7 @@ void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &conf
   const int device = deviceOf(config.stream, driver());
   const LoadedKernel *loaded = bound.entry.loaded(device);
   if (!loaded) [[unlikely]]
-    loaded = &bound.entry.publish(device, load(*bound.executable, device, where));
+    loaded = &bound.entry.publish(device, jit::load(*bound.executable, device, where));
   loaded->launch(config, pack, where);
 }
 

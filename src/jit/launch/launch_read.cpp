@@ -22,11 +22,7 @@ void launchRead(const Executable &executable, std::span<const AnyArg> arguments,
   const std::vector<std::byte> packed =
       jit::packOperands(state.read->operands, bound.bytes, *state.kernel);
   const int device = deviceOf(launch.stream, driver());
-  const LoadedKernel *loaded = state.read->loaded.find(device);
-  if (!loaded)
-    loaded =
-        &state.read->loaded.publish(device, jit::load(state.object, state.facts, device, where));
-  loaded->launch(launch, packed, where);
+  jit::load(state, device, where)->launch(launch, packed, where);
 }
 
 } // namespace detail

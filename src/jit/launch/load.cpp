@@ -24,4 +24,17 @@ std::unique_ptr<runtime::LoadedKernel> load(const std::shared_ptr<const CodeObje
   return loaded;
 }
 
+std::shared_ptr<const runtime::LoadedKernel> load(const detail::ExecutableState &executable,
+                                                  int device, const std::source_location &where) {
+  const std::shared_ptr<detail::LoadedOn> &on = executable.loaded;
+  if (const runtime::LoadedKernel *loaded = on->devices.find(device))
+    return {on, loaded};
+  return {on, on->loading.findOrMake(
+                  {device}, [&] { return on->devices.find(device); },
+                  [&] {
+                    return &on->devices.publish(
+                        device, load(executable.object, executable.facts, device, where));
+                  })};
+}
+
 } // namespace flydsl::jit

@@ -29,7 +29,8 @@ public:
   /// Null until loaded on that device.
   const runtime::LoadedKernel *loaded(int device) const { return loaded_.find(device); }
   /// Keeps the kernel; the one that another thread has put there first wins and is returned.
-  const runtime::LoadedKernel &publish(int device, std::unique_ptr<runtime::LoadedKernel> kernel) {
+  const runtime::LoadedKernel &publish(int device,
+                                       std::shared_ptr<const runtime::LoadedKernel> kernel) {
     return loaded_.publish(device, std::move(kernel));
   }
 
