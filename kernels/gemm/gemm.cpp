@@ -282,6 +282,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
     if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
+    if (last && rows <= kFewRows && tile.m < last->m)
+      break; // the weights would be read more than once
     last = &tile;
     tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
     if (tiles >= units)

@@ -33,13 +33,16 @@ inline constexpr GemmTile kRdnaTiles[] = {
     {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
     {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
 };
-/// Tiles for up to kFewRows rows, where reading the weights is all the work. A wave has a kilobyte or
-/// more of them on its way; narrower tiles are more blocks, of which each reads A.
-inline constexpr int kFewRows = 16;
-inline constexpr GemmTile kCdnaFewRows[] = {
-    {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4}, {16, 32, 256, 512, 8}, {16, 16, 512, 512, 8}};
+/// Tiles for up to kFewRows rows, where reading the weights is all the work: a tile has all rows, so
+/// that the weights are read once. A wave has a kilobyte or more of them on its way; narrower tiles are
+/// more blocks, of which each reads A.
+inline constexpr int kFewRows = 32;
+inline constexpr GemmTile kCdnaFewRows[] = {{32, 64, 256, 256, 4}, {32, 32, 256, 256, 4},
+                                            {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4},
+                                            {16, 32, 256, 512, 8}, {16, 16, 512, 512, 8}};
 inline constexpr GemmTile kRdnaFewRows[] = {
-    {16, 64, 128, 128, 4}, {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
+    {32, 64, 64, 128, 4},  {32, 32, 64, 128, 4},  {32, 32, 128, 128, 4}, {16, 64, 128, 128, 4},
+    {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
 /// Tiles of which both operands go through the ring. Rows of 256 bytes are for columns on gfx950,
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.

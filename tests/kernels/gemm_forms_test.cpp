@@ -24,8 +24,8 @@ GemmConfig steps(int tileM, int tileN, int tileK = 128) {
           .threads = tileN > 128 ? 256 : 4 * here().wave_size()};
 }
 /// A block of `waves` waves that share K.
-GemmConfig fewRows(const GemmProblem &problem, int tileN, int bytesK, int waves) {
-  return {.tile_m = 16,
+GemmConfig fewRows(const GemmProblem &problem, int tileN, int bytesK, int waves, int tileM = 16) {
+  return {.tile_m = tileM,
           .tile_n = tileN,
           .tile_k = bytesK / problem.a.bytes(),
           .threads = waves * here().wave_size(),
@@ -155,6 +155,9 @@ TEST_CASE("products of few rows, whose operands stay out of shared memory", "[ru
     config = fewRows(problem, 32, 128, 4);
     config.waves_k = 2; // two waves side by side
     expectProduct(problem, config, 16);
+    // Up to 32 rows in one tile.
+    for (std::int64_t m : {17, 32})
+      expectProduct(problem, fewRows(problem, 16, 128, 4, 32), m, {.c = 4});
     // Rows past those of a tile are those of another block.
     expectProduct(problem, fewRows(problem, 16, 128, 4), 35);
   }
@@ -172,8 +175,8 @@ TEST_CASE("a product of few rows reads the weights once", "[run]") {
   for (GemmProblem problem : typed()) {
     problem.n = 128;
     problem.k = 2048 / problem.a.bytes();
-    for (std::int64_t m : {1, 16}) {
-      const GemmConfig config = fewRows(problem, 32, 128, 4);
+    for (std::int64_t m : {1, 16, 17, 32}) {
+      const GemmConfig config = fewRows(problem, 32, 64, 4, m > 16 ? 32 : 16);
       const auto counters = countersOf(problem, config, m);
       REQUIRE(counters.size() == 1);
       INFO(fx::to_config(problem).str() << "\n" << counters[0].str());
