@@ -14,6 +14,17 @@ find_package(nlohmann_json REQUIRED CONFIG)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+
+# The client of the fleet's cache is built where both of its packages are; without it, a program that names a server
+# is told so.
+pkg_check_modules(HIREDIS IMPORTED_TARGET hiredis)
+find_package(OpenSSL 3.0 COMPONENTS SSL Crypto)
+if(HIREDIS_FOUND AND OPENSSL_FOUND)
+  set(FLYDSL_REDIS ON)
+else()
+  set(FLYDSL_REDIS OFF)
+  message(STATUS "flydsl: no hiredis or OpenSSL 3: built without the fleet's cache (libflydsl_redis)")
+endif()
 find_path(HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
 
 # The bitcode of ROCm's device library. Kernels that use sin, erf and the like are linked with it.
@@ -38,6 +49,8 @@ add_library(flydsl_hip_headers INTERFACE)
 target_include_directories(flydsl_hip_headers SYSTEM INTERFACE "${HIP_INCLUDE_DIR}")
 target_compile_definitions(flydsl_hip_headers INTERFACE __HIP_PLATFORM_AMD__=1 __HIP_PLATFORM_HCC__=1)
 
+# The tests and benchmarks of the fleet's cache start servers of their own.
+find_program(FLYDSL_REDIS_SERVER redis-server)
 if(FLYDSL_BUILD_TESTS)
   find_package(Catch2 2.13 REQUIRED CONFIG)
 endif()

@@ -57,6 +57,33 @@ inline constexpr Env<ByteSize> kCacheSize{
     "limit of the cache in bytes; K, M, G and T may follow; 0: no limit (2G)"};
 inline constexpr Env<bool> kRunOnly{"FLYDSL_RUNTIME_RUN_ONLY", false,
                                     "1: a kernel that no cache has is an error"};
+inline constexpr Env<std::string> kRemoteCache{
+    "FLYDSL_RUNTIME_REMOTE_CACHE",
+    "the fleet's cache: redis://[USER@]HOST[:PORT][/DATABASE], rediss://... with TLS, or "
+    "redis+unix:///PATH/TO/SOCKET"};
+inline constexpr Env<std::string> kRemoteCachePasswordFile{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_PASSWORD_FILE", "a file with its password"};
+inline constexpr Env<std::string> kRemoteCacheKeyFile{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_KEY_FILE",
+    "a file with a key: entries are signed with it, and others are not taken"};
+inline constexpr Env<std::string> kRemoteCacheCaFile{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_CA_FILE",
+    "the certificates to trust with rediss://, as PEM (the system's)"};
+inline constexpr Env<std::string> kRemoteCachePrefix{"FLYDSL_RUNTIME_REMOTE_CACHE_PREFIX",
+                                                     "how its names begin (flydsl)"};
+inline constexpr Env<std::uint64_t> kRemoteCacheTtl{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_TTL", 30 * 24 * 3600, 0, std::uint64_t(1) << 32,
+    "seconds after which an entry is dropped; 0: never (2592000)"};
+inline constexpr Env<unsigned> kRemoteCacheTimeout{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_TIMEOUT", 500, 1, 60'000,
+    "milliseconds that a look-up takes at most, and a store (500)"};
+inline constexpr Env<unsigned> kRemoteCacheLease{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_LEASE", 30, 1, 3600,
+    "seconds that a machine waits at most for another that compiles the same kernel (30)"};
+inline constexpr Env<ByteSize> kRemoteCacheEntrySize{
+    "FLYDSL_RUNTIME_REMOTE_CACHE_ENTRY_SIZE",
+    {std::uint64_t(16) << 20},
+    "limit of an entry in bytes; K, M and G may follow (16M)"};
 inline constexpr Env<bool> kRoctxLaunches{
     "FLYDSL_RUNTIME_ROCTX_LAUNCHES", false,
     "1: each launch is a range in a profiler's timeline, where roctx is installed"};

@@ -216,18 +216,22 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
       name, key, device.name(), device.arch(), device.compute_units(), jit::buildIdentity()};
   jit::WinnerIdentity shipped = cached;
   shipped.library.clear();
-  const jit::WinnerDirectory cache{cacheDirectory(), support::Trust::ofCaches()};
+  const jit::WinnerDirectory kept{cacheDirectory(), support::Trust::ofCaches()};
   const jit::WinnerDirectory artifacts{support::env::kAutotuneConfigDir.get().value_or(""),
                                        support::Trust::named()};
   const bool forced = support::env::kAutotune.get();
+  cache::RemoteTier *const fleet = cache::RemoteTier::process();
 
   AutotuneResult result;
   if (!forced) {
     std::optional<Config> known;
-    if (!cache.path.empty() && (known = jit::readWinner(cache, cached, configs)))
+    if (!kept.path.empty() && (known = jit::readWinner(kept, cached, configs)))
       result.source = AutotuneResult::Source::cache;
     else if (!artifacts.path.empty() && (known = jit::readWinner(artifacts, shipped, configs)))
       result.source = AutotuneResult::Source::artifact;
+    else if (fleet && options.default_config &&
+             (known = jit::loadSharedWinner(*fleet, cached, configs)))
+      result.source = AutotuneResult::Source::cache;
     else if ((known = options.default_config))
       result.source = AutotuneResult::Source::default_config;
     if (known) {
@@ -235,14 +239,22 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
       return result;
     }
   }
-  result = search(name, configs, build, device, options);
+  const auto searchHere = [&] { return result = search(name, configs, build, device, options); };
+  if (forced || !fleet) {
+    searchHere();
+    if (fleet)
+      jit::storeSharedWinner(*fleet, cached, result);
+  } else if (std::optional<Config> theirs = jit::searchOnce(*fleet, cached, configs, searchHere)) {
+    result.config = *theirs;
+    result.source = AutotuneResult::Source::cache;
+  }
   // The artifact first: where it can't be written, nothing is remembered of this search.
   if (forced && !artifacts.path.empty())
     if (std::string why = jit::writeWinner(artifacts, shipped, result.config, result.milliseconds);
         !why.empty())
       throw Error("autotune " + name + ": no artifact written: " + why);
-  if (!cache.path.empty())
-    if (std::string why = jit::writeWinner(cache, cached, result.config, result.milliseconds);
+  if (!kept.path.empty())
+    if (std::string why = jit::writeWinner(kept, cached, result.config, result.milliseconds);
         !why.empty())
       support::log().warn("autotune {}: the winner is not kept: {}", name, why);
   return result;

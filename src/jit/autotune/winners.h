@@ -1,10 +1,13 @@
-// Winners as files: one JSON document per name, key and device, in a directory.
+// Winners as files: one JSON document per name, key and device, in a directory; and the same in the
+// fleet's cache.
 #pragma once
 
+#include "cache/remote/remote_tier.h"
 #include "support/trust.h"
 
 #include <flydsl/autotune.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,5 +37,21 @@ std::optional<Config> readWinner(const WinnerDirectory &directory, const WinnerI
 /// Writes it whole. Empty on success, else why not.
 std::string writeWinner(const WinnerDirectory &directory, const WinnerIdentity &identity,
                         const Config &winner, double milliseconds);
+
+//===-- the fleet's -------------------------------------------------------===//
+
+/// The winner in the fleet's cache, if there is one.
+std::optional<Config> loadSharedWinner(cache::RemoteTier &fleet, const WinnerIdentity &identity,
+                                       const std::vector<Config> &configs);
+
+/// The winner in the fleet's cache, also if another machine is searching for it just now. If there
+/// is none, `search` is called and its winner is stored for the others; the result is then empty.
+std::optional<Config> searchOnce(cache::RemoteTier &fleet, const WinnerIdentity &identity,
+                                 const std::vector<Config> &configs,
+                                 const std::function<AutotuneResult()> &search);
+
+/// Stores what was searched for whatever is there.
+void storeSharedWinner(cache::RemoteTier &fleet, const WinnerIdentity &identity,
+                       const AutotuneResult &found);
 
 } // namespace flydsl::jit

@@ -1,8 +1,10 @@
-// Compiled kernels by key: memory, then disk, then the compiler. What a launch asks first.
+// Compiled kernels by key: memory, then disk, then the fleet's cache, then the compiler. What a
+// launch asks first.
 #pragma once
 
 #include "cache/disk_cache.h"
 #include "cache/memory_table.h"
+#include "cache/remote/remote_tier.h"
 #include "jit/code_object/code_object.h"
 #include "jit/compile/compiler.h"
 
@@ -23,14 +25,16 @@ struct CachedKernel {
 
 /// Counters since the process started; a snapshot.
 struct CacheStats {
-  std::uint64_t memoryHits = 0, diskHits = 0, compiles = 0, failures = 0;
+  std::uint64_t memoryHits = 0, diskHits = 0, remoteHits = 0, compiles = 0, failures = 0;
   std::uint64_t bytesLoaded = 0, bytesCompiled = 0; ///< of code objects
   double compileMs = 0, loadMs = 0;
 };
 
 class KernelCache {
 public:
-  explicit KernelCache(cache::Config config) : disk_(std::move(config)) {}
+  /// `remote`, which may be null, must outlive this object.
+  explicit KernelCache(cache::Config config, cache::RemoteTier *remote = nullptr)
+      : disk_(std::move(config)), remote_(remote) {}
 
   /// The process's cache, configured by the environment when first asked for. Throws flydsl::Error
   /// for bad variables.
@@ -56,11 +60,16 @@ public:
 
 private:
   void surviveForks();
-  std::shared_ptr<const CodeObject> decode(cache::Blob blob, const cache::Key &key,
-                                           const Target &target, const Check &check);
+  /// A kernel that is asked for, and what is found or made of it.
+  struct Search;
+  std::shared_ptr<const CodeObject> find(Search &search);
+  cache::Blob loadOrCompile(Search &search);
+  std::shared_ptr<const CodeObject> decode(cache::Blob blob, const Search &search);
+  [[noreturn]] void refuseMiss(const Search &search) const;
   std::shared_ptr<const CodeObject> compiled(const Compiler &compiler);
 
   cache::DiskCache disk_;
+  cache::RemoteTier *const remote_;
   cache::MemoryTable<CodeObject> memory_;
   mutable std::mutex mutex_; ///< guards the counters
   CacheStats stats_;

@@ -1,6 +1,7 @@
 // The counters of the process, and the list of its subscribers.
 #include "jit/launch/events.h"
 
+#include "cache/remote/counters.h"
 #include "support/fork.h"
 #include "support/log.h"
 
@@ -109,7 +110,17 @@ FLYDSL_NAMESPACE_BEGIN
 Stats stats() {
   jit::Registry &all = jit::registry();
   std::lock_guard<std::mutex> lock(all.countersMutex);
-  return all.stats;
+  Stats stats = all.stats;
+  const cache::RemoteCounters &remote = cache::remoteCounters();
+  stats.remote_hits = remote.hits;
+  stats.remote_misses = remote.misses;
+  stats.remote_stores = remote.stores;
+  stats.remote_rejected = remote.rejected;
+  stats.remote_failures = remote.failures;
+  stats.remote_skipped = remote.skipped;
+  stats.bytes_from_remote = remote.bytes;
+  stats.remote_milliseconds = static_cast<double>(remote.microseconds) / 1000;
+  return stats;
 }
 
 EventSubscription on_event(std::function<void(const EventInfo &)> told) {

@@ -80,6 +80,8 @@ TEST_CASE("The counters are text that Prometheus reads") {
   stats.compiles = 3;
   stats.bytes_from_disk = 12345678901234567890u;
   stats.compile_milliseconds = 1250.5;
+  stats.remote_hits = 4;
+  stats.remote_milliseconds = 500;
   const std::string text = fx::prometheus_text(stats);
   // https://prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
   const std::regex line("(# HELP [a-z_]+ [^\\n]+|# TYPE [a-z_]+ counter|[a-z_]+_total [0-9.e+-]+)");
@@ -95,6 +97,8 @@ TEST_CASE("The counters are text that Prometheus reads") {
   CHECK_THAT(text, Contains("\nflydsl_compiles_total 3\n") &&
                        Contains("\nflydsl_disk_read_bytes_total 12345678901234567890\n") &&
                        Contains("\nflydsl_compile_seconds_total 1.2505\n") &&
+                       Contains("\nflydsl_remote_hits_total 4\n") &&
+                       Contains("\nflydsl_remote_seconds_total 0.5\n") &&
                        Contains("# TYPE flydsl_compiles_total counter\n"));
 }
 
