@@ -1,10 +1,12 @@
-// Figures of the kernels of rows and heads, as rows of the table in bench/kernels/README.md: registers,
+// Figures of the kernels of rows, heads and blocks, as rows of the table in bench/kernels/README.md: registers,
 // waves a SIMD, instructions of a wave by class, bytes over the least that must be moved, and the
 // emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace fx = flydsl;
@@ -38,7 +41,8 @@ public:
       const std::int64_t size = elements * dtype.memory_bits() / 8;
       memory_.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{size}));
       memory_.back()->fill(0);
-      if (role.read() && role != fk::Role::input && role != fk::Role::both) {
+      if (role.read() && role != fk::Role::input && role != fk::Role::both &&
+          role.kind != fk::Role::Kind::blocks) {
         std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
         for (std::int64_t i = 0; i < elements; ++i) {
           const std::int64_t number = role.kind == fk::Role::Kind::equal     ? role.number
@@ -118,6 +122,29 @@ void decoding() {
   row("delta rule bf16, 256 tokens of one, 16 heads of 128", delta, 256);
 }
 
+/// Products with weights in ggml's formats, as the engine makes them: of one row, and of a prompt's.
+void blocks() {
+  using enum fk::GgmlFormat;
+  for (const fk::GgmlFormat format : {f16, q8_0, q4_0, q4_1, q4_k, q6_k}) {
+    const fk::GgmlGemmProblem problem{
+        .format = format, .layout = fk::GgmlLayout::planes, .n = 2048, .k = 2048};
+    const std::string name(fk::ggml_block(format).name);
+    row(("product of a row and " + name + ", 2048 x 2048").c_str(), problem, 1);
+    row(("product of 64 rows and " + name + ", 2048 x 2048").c_str(), problem, 64);
+  }
+  row("gated product of a row and Q4_1, 2048 x 2048",
+      fk::GgmlGemmProblem{.format = q4_1,
+                          .layout = fk::GgmlLayout::planes,
+                          .n = 2048,
+                          .k = 2048,
+                          .activation = fk::Activation::silu,
+                          .gated = true},
+      1);
+  row("rows of Q4_1, 64 of 2048",
+      fk::GgmlRowsProblem{.format = q4_1, .layout = fk::GgmlLayout::planes, .n = 64, .k = 2048},
+      64);
+}
+
 } // namespace
 
 int main() {
@@ -166,4 +193,5 @@ int main() {
                               .cached = bf16};
   row("rotary embedding bf16, 32 + 8 heads of 128, into pages", heads, m);
   decoding();
+  blocks();
 }

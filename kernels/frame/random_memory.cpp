@@ -1,6 +1,6 @@
 #include "frame/random_memory.h"
 
-#include "host/values.h"
+#include "host/operand_values.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

@@ -180,9 +180,10 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
 GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,
                             const Sampler &sampler) {
   const Extents weights{weight_bytes(problem.weight())};
+  const Role blocks = Role::blocks(problem.format, problem.layout);
   return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
-          .b = sampler("b", u8, weights, Role::input),
-          .up = sampleIf(problem.gated, sampler, "up", u8, weights),
+          .b = sampler("b", u8, weights, blocks),
+          .up = sampleIf(problem.gated, sampler, "up", u8, weights, blocks),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output)};
 }
 

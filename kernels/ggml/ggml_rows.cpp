@@ -62,7 +62,8 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
 GgmlRowsArgs Rows::args(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,
                         const Sampler &sampler) {
   return {.ids = sampler("ids", problem.index, Extents{m}, Role::index),
-          .b = sampler("b", u8, Extents{weight_bytes(problem.weight())}, Role::input),
+          .b = sampler("b", u8, Extents{weight_bytes(problem.weight())},
+                       Role::blocks(problem.format, problem.layout)),
           .y = sampler("y", problem.y, Extents{m, problem.k}, Role::output)};
 }
 

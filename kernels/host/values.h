@@ -6,7 +6,6 @@
 #include <flydsl/dtype.h>
 #include <flydsl/error.h>
 #include <flydsl/host_float.h>
-#include <flydsl/kernels/operands.h>
 
 #include <cmath>
 #include <cstdint>
@@ -101,30 +100,6 @@ inline const detail::FloatFormat &floatFormat(DType dtype) {
   if (const detail::FloatFormat *format = detail::smallFloatFormat(dtype))
     return *format;
   throw Error(std::string(dtype.name()) + " is no float of at most 32 bits");
-}
-/// What an operand holds that kernels read in the given role.
-inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
-                                     std::uint64_t seed) {
-  switch (role.kind) {
-  case Role::Kind::input:
-  case Role::Kind::both:
-    return randomValues(dtype, count, seed);
-  case Role::Kind::index:
-    return shuffled(count, seed);
-  case Role::Kind::offsets: {
-    std::vector<double> numbers(static_cast<std::size_t>(count));
-    std::iota(numbers.begin(), numbers.end(), 0.0);
-    for (double &number : numbers)
-      number *= static_cast<double>(role.number);
-    return numbers;
-  }
-  case Role::Kind::equal:
-    return std::vector<double>(static_cast<std::size_t>(count), static_cast<double>(role.number));
-  case Role::Kind::output:
-  case Role::Kind::workspace:
-    break;
-  }
-  throw Error("an operand that is not read has no values");
 }
 /// Half of the distance of neighbours, relative to a number in the normal range: 2^-p for p bits of
 /// precision. It is what rounding to the type may add.

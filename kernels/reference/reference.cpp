@@ -5,6 +5,7 @@
 #include "blocks/quant_rules.h"
 #include "reference/activation.h"
 #include "reference/attention.h"
+#include "reference/ggml.h"
 #include "reference/heads.h"
 #include "reference/rounded.h"
 
@@ -474,6 +475,28 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
                                 u * std::fabs(value * up.value));
     }
   return {{"c", c}};
+}
+
+Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const GgmlValues b = ggmlValues(problem.weight(), inputs.at("b"));
+  std::optional<GgmlValues> up;
+  if (problem.gated)
+    up = ggmlValues(problem.weight(), inputs.at("up"));
+  return {{"c", ggmlProduct(problem, config.matrix, m, inputs.at("a"), b, up ? &*up : nullptr)}};
+}
+
+Outputs expected(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  const GgmlValues b = ggmlValues(problem.weight(), inputs.at("b"));
+  Expected y;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const auto id = static_cast<std::int64_t>(inputs.at("ids")[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = 0; j < problem.k; ++j)
+      add(y, problem.y,
+          id < problem.n ? b.values[static_cast<std::size_t>(id * problem.k + j)] : 0.0, 0);
+  }
+  return {{"y", y}};
 }
 
 } // namespace kernels::reference

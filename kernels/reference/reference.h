@@ -8,6 +8,8 @@
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
@@ -55,6 +57,10 @@ Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std:
 Outputs expected(const WeightProblem &problem, const WeightConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const GgmlRowsProblem &problem, const GgmlRowsConfig &config, std::int64_t m,
                  const Inputs &inputs);
 /// Each sequence has one token; of prefill it has many, which gives nothing.
 Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, std::int64_t m,

@@ -1,6 +1,7 @@
 // Products with weights in ggml's block formats, against references in double precision of the same
 // weights; and the weights, against those of the format's own reference (ggml_vectors.h).
 #include "ggml_vectors.h"
+#include "reference/ggml.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/ggml_gemm.h>
@@ -11,120 +12,12 @@ using namespace kernel_tests;
 namespace {
 
 using fk::Activation, fk::GgmlFormat, fk::GgmlGemmConfig, fk::GgmlGemmProblem, fk::GgmlLayout,
-    fk::GgmlRowsProblem, fk::GgmlWeight;
+    fk::GgmlRowsProblem;
+namespace reference = fk::reference;
 
 constexpr GgmlFormat kFormats[] = {GgmlFormat::f32,  GgmlFormat::f16,  GgmlFormat::bf16,
                                    GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1,
                                    GgmlFormat::q4_k, GgmlFormat::q6_k};
-
-/// Where a block has what: the factors of type f16, and the codes with the byte of code 0.
-struct Places {
-  std::vector<int> factors;
-  int codes = 0, end = 0;
-  std::uint8_t zero = 0;
-};
-Places placesOf(GgmlFormat format) {
-  switch (format) {
-  case GgmlFormat::f32:
-  case GgmlFormat::f16:
-  case GgmlFormat::bf16:
-    return {};
-  case GgmlFormat::q8_0:
-    return {{0}, 2, 34, 0x80};
-  case GgmlFormat::q4_0:
-    return {{0}, 2, 18};
-  case GgmlFormat::q4_1:
-    return {{0, 2}, 4, 20};
-  case GgmlFormat::q4_k:
-    return {{0, 2}, 16, 144};
-  case GgmlFormat::q6_k:
-    return {{208}, 0, 192};
-  }
-  throw fx::Error("a format of no kind");
-}
-
-/// Weights in a file's layout, and what they are.
-struct Weights {
-  std::vector<std::uint8_t> raw;
-  std::vector<double> values, magnitudes; ///< |scale * code| + |offset| of each
-
-  /// Random blocks, whose factors are `factor` or, if it is 0, random ones up to 0.1. With a factor
-  /// of 1, weights are whole numbers.
-  static Weights random(const GgmlWeight &weight, std::uint64_t seed, double factor = 0) {
-    const fk::GgmlBlock block = fk::ggml_block(weight.format);
-    const Places places = placesOf(weight.format);
-    const auto blocks = weight.n * weight.k / block.weights;
-    Weights made;
-    made.raw.resize(fk::weight_bytes(weight));
-    if (places.factors.empty()) {
-      const fx::DType dtype = weight.format == GgmlFormat::f32   ? fx::DType(fx::f32)
-                              : weight.format == GgmlFormat::f16 ? fx::DType(fx::f16)
-                                                                 : fx::DType(fx::bf16);
-      made.raw = encode(dtype, factor != 0 ? integers(weight.n * weight.k, seed, -8, 8)
-                                           : uniform(dtype, weight.n * weight.k, seed));
-    } else {
-      for (std::size_t i = 0; i < made.raw.size(); ++i)
-        made.raw[i] = std::uint8_t(fx::detail::randomBits(seed, i));
-      const std::vector<double> factors = uniform(fx::f16, 2 * blocks, seed + 1, 0.1);
-      for (std::int64_t i = 0; i < blocks; ++i)
-        for (std::size_t f = 0; f < places.factors.size(); ++f) {
-          const double value = factor != 0 ? factor : factors[std::size_t(2 * i) + f];
-          const std::vector<std::uint8_t> bytes = encode(fx::f16, std::vector{value});
-          std::copy(bytes.begin(), bytes.end(),
-                    made.raw.begin() + i * block.bytes + places.factors[f]);
-        }
-    }
-    made.values.resize(std::size_t(weight.n * weight.k));
-    fk::dequantise(weight.format, made.raw.data(), blocks, made.values.data());
-    std::vector<std::uint8_t> none = made.raw;
-    for (std::int64_t i = 0; i < blocks; ++i)
-      std::fill(none.begin() + i * block.bytes + places.codes,
-                none.begin() + i * block.bytes + places.end, places.zero);
-    std::vector<double> offsets(made.values.size());
-    if (!places.factors.empty())
-      fk::dequantise(weight.format, none.data(), blocks, offsets.data());
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      made.magnitudes.push_back(std::fabs(made.values[i] - offsets[i]) + std::fabs(offsets[i]));
-    return made;
-  }
-  /// As a kernel reads them.
-  Operand operand(const GgmlWeight &weight) const {
-    std::vector<std::uint8_t> out(raw.size());
-    fk::prepare_weight(weight, raw.data(), out.data());
-    return Operand::input(fx::u8, 1, std::int64_t(out.size()),
-                          std::vector<double>(out.begin(), out.end()));
-  }
-};
-
-struct Sum {
-  double value = 0, bound = 0;
-};
-/// A row of a times a row of weights, and how far a kernel may be from it.
-///
-/// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
-/// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
-/// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded to
-/// the type of the product, and the products, which are exact, are added as in gemm_test.cpp.
-Sum sumOf(const GgmlGemmProblem &problem, bool matrix, const double *a, const double *weights,
-          const double *magnitudes) {
-  Sum sum;
-  double size = 0, spread = 0, ofA = 0;
-  for (std::int64_t k = 0; k < problem.k; ++k) {
-    sum.value += a[k] * weights[k];
-    size += std::fabs(a[k] * weights[k]);
-    spread += std::fabs(a[k]) * magnitudes[k];
-    ofA += std::fabs(a[k]) + std::fabs(weights[k]);
-  }
-  const double k = double(problem.k);
-  if (!matrix) {
-    const double group = 32, additions = group / 2 + 2 + 2 * (k / 16) + 6;
-    sum.bound = 1.01 * additions * 0x1p-24 * spread;
-  } else {
-    const double rounding = 2.01 * unit(problem.product) + 0x1p-23;
-    sum.bound = (rounding + 2 * (std::ceil(k / 16) + 4) * 0x1p-23) * size + ofA * 0x1p-25;
-  }
-  return sum;
-}
 
 struct Gaps {
   std::int64_t a = 0, c = 0;
@@ -134,40 +27,30 @@ void expectProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(config).str());
   const std::int64_t n = problem.n, k = problem.k;
   const std::vector<double> a = exact ? integers(m * k, 1, -4, 4) : uniform(problem.a, m * k, 1);
-  const Weights b = Weights::random(problem.weight(), 2, exact ? 1 : 0),
-                up = Weights::random(problem.weight(), 5, exact ? 1 : 0);
-  const Operand inA = Operand::input(problem.a, m, k, a, gaps.a), inB = b.operand(problem.weight()),
-                inUp = up.operand(problem.weight()), c = Operand::output(problem.c, m, n, gaps.c);
+  const auto weights = [&](std::uint64_t seed) {
+    const std::int64_t blocks = n * k / fk::ggml_block(problem.format).weights;
+    return randomBlocks(problem.format, blocks, seed, exact ? 1 : 0);
+  };
+  const auto operand = [&](const std::vector<std::uint8_t> &raw) {
+    std::vector<std::uint8_t> out(raw.size());
+    fk::prepare_weight(problem.weight(), raw.data(), out.data());
+    return Operand::input(fx::u8, 1, std::int64_t(out.size()),
+                          std::vector<double>(out.begin(), out.end()));
+  };
+  const std::vector<std::uint8_t> b = weights(2), up = weights(5);
+  const Operand inA = Operand::input(problem.a, m, k, a, gaps.a), inB = operand(b),
+                inUp = operand(up), c = Operand::output(problem.c, m, n, gaps.c);
   const fx::Stream stream;
   fk::GgmlGemmArgs args{.a = inA.tensor(), .b = inB.vector(), .c = c.tensor()};
   if (problem.gated)
     args.up = inUp.vector();
   fk::GgmlGemmPlan(problem, config)(args, stream);
   stream.synchronize();
-  std::vector<double> expected, bound;
-  for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j) {
-      const auto of = [&](const Weights &weights) {
-        return sumOf(problem, config.matrix, &a[std::size_t(i * k)],
-                     &weights.values[std::size_t(j * k)], &weights.magnitudes[std::size_t(j * k)]);
-      };
-      Sum sum = of(b);
-      if (problem.activation == Activation::silu) {
-        const double x = sum.value;
-        sum.value = x / (1 + std::exp(-x));
-        sum.bound = 1.1 * sum.bound + (8 + 4 * std::fabs(x)) * 0x1p-24 * std::fabs(sum.value);
-      }
-      if (problem.gated) {
-        const Sum second = of(up);
-        sum.bound = sum.bound * (std::fabs(second.value) + second.bound) +
-                    std::fabs(sum.value) * second.bound;
-        sum.value *= second.value;
-      }
-      expected.push_back(sum.value);
-      bound.push_back(
-          exact ? 0 : sum.bound + unit(problem.c) * std::fabs(sum.value) + underflow(problem.c));
-    }
-  expectWithin(c.values(), expected, bound);
+  const reference::GgmlValues values(problem.format, b), upValues(problem.format, up);
+  const reference::Expected expected = reference::ggmlProduct(problem, config.matrix, m, a, values,
+                                                              problem.gated ? &upValues : nullptr);
+  expectWithin(c.values(), expected.values,
+               exact ? std::vector<double>(expected.bound.size()) : expected.bound);
 }
 
 /// The shortest row of a format that has more than one span of units, and is no multiple of the 64

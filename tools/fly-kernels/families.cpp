@@ -1,6 +1,6 @@
 #include "family.h"
 
-#include "host/values.h"
+#include "host/operand_values.h"
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>

@@ -30,24 +30,26 @@ class ExportList {
 public:
   using Progress = std::function<void(const ExportStep &)>;
 
-  /// Adds a problem, for about each of these numbers of rows.
-  template <Problem P> ExportList &add(const P &problem, std::vector<std::int64_t> rows) {
-    entries_.push_back({FamilyOf<P>::name, to_config(problem).str(),
-                        [problem](const Target &target) { return supported(problem, target); },
-                        [problem, rows = std::move(rows)](const std::string &path, AotConfig aot,
-                                                          const Target &target,
-                                                          const std::source_location &where) {
-                          std::vector<ConfigOf<P>> written;
-                          for (std::int64_t m : rows) {
-                            const ConfigOf<P> config = choose(problem, m, target);
-                            if (std::find(written.begin(), written.end(), config) != written.end())
-                              continue;
-                            export_aot(problem, config, path, aot, where);
-                            aot.append = true;
-                            written.push_back(config);
-                          }
-                          return written.size();
-                        }});
+  /// Adds a problem, for about each of these numbers of rows. A problem that is in the list already
+  /// gets these numbers too, so an engine may add what each of its layers needs.
+  template <Problem P> ExportList &add(const P &problem, const std::vector<std::int64_t> &rows) {
+    Entry &entry = find(FamilyOf<P>::name, to_config(problem));
+    entry.rows.insert(entry.rows.end(), rows.begin(), rows.end());
+    entry.supported = [problem](const Target &target) { return supported(problem, target); };
+    entry.write = [problem](const std::vector<std::int64_t> &all, const std::string &path,
+                            AotConfig aot, const Target &target,
+                            const std::source_location &where) {
+      std::vector<ConfigOf<P>> written;
+      for (std::int64_t m : all) {
+        const ConfigOf<P> config = choose(problem, m, target);
+        if (std::find(written.begin(), written.end(), config) != written.end())
+          continue;
+        export_aot(problem, config, path, aot, where);
+        aot.append = true;
+        written.push_back(config);
+      }
+      return written.size();
+    };
     return *this;
   }
   /// Compiles the plans for each target of `aot.archs`, or for the current device's if there are none,
@@ -67,13 +69,13 @@ public:
         const Target target = Target::parse(arch);
         const Support support = entry.supported(target);
         if (progress)
-          progress({entry.family, entry.problem, &target, done, entries_.size() * archs.size(),
-                    support});
+          progress({entry.family, entry.problem.str(), &target, done,
+                    entries_.size() * archs.size(), support});
         ++done;
         if (!support)
           continue;
         each.archs = {arch};
-        plans += entry.write(path, each, target, where);
+        plans += entry.write(entry.rows, path, each, target, where);
         each.append = true;
       }
     if (plans == 0)
@@ -86,12 +88,20 @@ public:
 private:
   struct Entry {
     std::string_view family;
-    std::string problem;
-    std::function<Support(const Target &)> supported;
-    std::function<std::size_t(const std::string &, AotConfig, const Target &,
-                              const std::source_location &)>
-        write;
+    Config problem;
+    std::vector<std::int64_t> rows = {};
+    std::function<Support(const Target &)> supported = {};
+    std::function<std::size_t(const std::vector<std::int64_t> &, const std::string &, AotConfig,
+                              const Target &, const std::source_location &)>
+        write = {};
   };
+  /// The entry of a problem, which is new if there was none.
+  Entry &find(std::string_view family, Config problem) {
+    for (Entry &entry : entries_)
+      if (entry.family == family && entry.problem == problem)
+        return entry;
+    return entries_.emplace_back(Entry{family, std::move(problem)});
+  }
   std::vector<Entry> entries_;
 };
 

@@ -2,6 +2,7 @@
 // tools, tests.
 #pragma once
 
+#include <flydsl/kernels/ggml.h>
 #include <flydsl/kernels/plan.h>
 
 #include <functional>
@@ -16,6 +17,7 @@ struct Role {
     index,     ///< read; different numbers from 0 to below their count
     offsets,   ///< read; 0, 1, 2, ..., times `number`
     equal,     ///< read; each element is `number`
+    blocks,    ///< read; bytes of weights in ggml's format `number / 2`, layout `number % 2`
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
     workspace, ///< written before it is read
@@ -25,6 +27,10 @@ struct Role {
   static const Role input, index, offsets, output, both, workspace;
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
   static constexpr Role steps(std::int64_t number) { return {Kind::offsets, number}; }
+  static constexpr Role blocks(GgmlFormat format, GgmlLayout layout) {
+    return {Kind::blocks,
+            2 * static_cast<std::int64_t>(format) + static_cast<std::int64_t>(layout)};
+  }
   /// Whether kernels read what the caller put there.
   constexpr bool read() const { return kind != Kind::output && kind != Kind::workspace; }
   friend constexpr bool operator==(const Role &, const Role &) = default;

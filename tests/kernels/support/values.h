@@ -1,7 +1,7 @@
 // Numbers of an element type on the host, by their names in tests.
 #pragma once
 
-#include "host/values.h"
+#include "host/operand_values.h"
 
 namespace kernel_tests {
 

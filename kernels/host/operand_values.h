@@ -1,0 +1,46 @@
+// What operands hold, by their roles.
+#pragma once
+
+#include "host/ggml_blocks.h"
+
+#include <flydsl/kernels/operands.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::host {
+
+/// What an operand holds that kernels read in the given role.
+inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
+                                     std::uint64_t seed) {
+  switch (role.kind) {
+  case Role::Kind::input:
+  case Role::Kind::both:
+    return randomValues(dtype, count, seed);
+  case Role::Kind::index:
+    return shuffled(count, seed);
+  case Role::Kind::offsets: {
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    for (double &number : numbers)
+      number *= static_cast<double>(role.number);
+    return numbers;
+  }
+  case Role::Kind::equal:
+    return std::vector<double>(static_cast<std::size_t>(count), static_cast<double>(role.number));
+  case Role::Kind::blocks: {
+    const auto format = static_cast<GgmlFormat>(role.number / 2);
+    const GgmlBlock block = ggml_block(format);
+    const GgmlWeight weight{format, static_cast<GgmlLayout>(role.number % 2), count / block.bytes,
+                            block.weights};
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
+    prepare_weight(weight, randomBlocks(format, weight.n, seed).data(), bytes.data());
+    return {bytes.begin(), bytes.end()};
+  }
+  case Role::Kind::output:
+  case Role::Kind::workspace:
+    break;
+  }
+  throw Error("an operand that is not read has no values");
+}
+
+} // namespace kernels::host
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,119 @@
+// Products with weights in ggml's block formats, in double precision.
+#pragma once
+
+#include "ggml/ggml_rules.h"
+#include "host/ggml_blocks.h"
+#include "reference/activation.h"
+#include "reference/expected.h"
+
+#include <flydsl/kernels/ggml_gemm.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+
+/// The blocks that prepare_weight put into a layout, as they are in a file.
+inline std::vector<std::uint8_t> rawBlocks(const GgmlWeight &weight,
+                                           const std::vector<std::uint8_t> &prepared) {
+  if (weight.layout == GgmlLayout::blocks)
+    return prepared;
+  const impl::GgmlRow &row = impl::ggmlRow(weight.format);
+  const std::ptrdiff_t blocks = weight.n * weight.k / row.weights, body = row.body();
+  std::vector<std::uint8_t> raw;
+  for (std::ptrdiff_t i = 0; i < blocks; ++i) {
+    const auto ofBody = prepared.begin() + i * body,
+               ofHead = prepared.begin() + blocks * body + i * row.head;
+    if (!row.headLast)
+      raw.insert(raw.end(), ofHead, ofHead + row.head);
+    raw.insert(raw.end(), ofBody, ofBody + body);
+    if (row.headLast)
+      raw.insert(raw.end(), ofHead, ofHead + row.head);
+  }
+  return raw;
+}
+
+/// What blocks of weights stand for.
+struct GgmlValues {
+  std::vector<double> values, magnitudes; ///< |scale * code| + |offset| of each
+
+  GgmlValues(GgmlFormat format, std::vector<std::uint8_t> raw) {
+    const GgmlBlock block = ggml_block(format);
+    const host::BlockParts parts = host::blockParts(format);
+    const auto blocks = static_cast<std::int64_t>(raw.size()) / block.bytes;
+    values.resize(static_cast<std::size_t>(blocks * block.weights));
+    dequantise(format, raw.data(), blocks, values.data());
+    // The offsets are what the weights are without their codes.
+    for (std::int64_t i = 0; i < blocks; ++i)
+      std::fill(raw.begin() + i * block.bytes + parts.codes,
+                raw.begin() + i * block.bytes + parts.end, parts.zero);
+    std::vector<double> offsets(values.size());
+    if (!parts.factors.empty())
+      dequantise(format, raw.data(), blocks, offsets.data());
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+      magnitudes.push_back(std::fabs(values[i] - offsets[i]) + std::fabs(offsets[i]));
+  }
+};
+
+/// The same of bytes in the weight's layout, as the values of an operand.
+inline GgmlValues ggmlValues(const GgmlWeight &weight, const std::vector<double> &bytes) {
+  return {weight.format, rawBlocks(weight, {bytes.begin(), bytes.end()})};
+}
+
+/// C, row after row.
+///
+/// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
+/// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
+/// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded to
+/// the type of the product, and the products, which are exact, are added as those of a GEMM.
+inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
+                            const std::vector<double> &a, const GgmlValues &b,
+                            const GgmlValues *up) {
+  struct Sum {
+    double value = 0, bound = 0;
+  };
+  const std::int64_t n = problem.n, k = problem.k;
+  const auto sumOf = [&](std::int64_t row, std::int64_t column, const GgmlValues &weights) {
+    const double *x = &a[static_cast<std::size_t>(row * k)],
+                 *w = &weights.values[static_cast<std::size_t>(column * k)],
+                 *magnitudes = &weights.magnitudes[static_cast<std::size_t>(column * k)];
+    Sum sum;
+    double size = 0, spread = 0, ofA = 0;
+    for (std::int64_t i = 0; i < k; ++i) {
+      sum.value += x[i] * w[i];
+      size += std::fabs(x[i] * w[i]);
+      spread += std::fabs(x[i]) * magnitudes[i];
+      ofA += std::fabs(x[i]) + std::fabs(w[i]);
+    }
+    const double steps = static_cast<double>(k) / 16;
+    if (matrix) {
+      const double rounding = 2.01 * host::unit(problem.product) + 0x1p-23;
+      sum.bound = (rounding + 2 * (std::ceil(steps) + 4) * 0x1p-23) * size + ofA * 0x1p-25;
+    } else {
+      const double group = 32, additions = group / 2 + 2 + 2 * steps + 6;
+      sum.bound = 1.01 * additions * 0x1p-24 * spread;
+    }
+    return sum;
+  };
+  Expected c;
+  for (std::int64_t row = 0; row < m; ++row)
+    for (std::int64_t column = 0; column < n; ++column) {
+      Sum sum = sumOf(row, column, b);
+      if (problem.activation != Activation::none) {
+        const double x = sum.value;
+        sum.value = activated(problem.activation, x);
+        sum.bound = 1.2 * sum.bound + (8 + 4 * std::fabs(x)) * 0x1p-24 * std::fabs(sum.value);
+      }
+      if (up) {
+        const Sum second = sumOf(row, column, *up);
+        sum.bound = sum.bound * (std::fabs(second.value) + second.bound) +
+                    std::fabs(sum.value) * second.bound;
+        sum.value *= second.value;
+      }
+      c.values.push_back(sum.value);
+      c.bound.push_back(sum.bound + host::unit(problem.c) * std::fabs(sum.value) +
+                        host::underflow(problem.c));
+    }
+  return c;
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END
