@@ -10,12 +10,78 @@
 
 #include <flydsl/device_array.h>
 #include <flydsl/graph.h>
+#include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/rope.h>
 
+#include <array>
+#include <chrono>
+#include <cmath>
 #include <functional>
-#include <optional>
+#include <numeric>
 #include <span>
 
 namespace llama {
+
+inline constexpr int kPage = 16; // tokens
+
+/// `count` of a tensor's extent `mode`, from `from` on.
+inline fx::TensorArg part(const fx::TensorArg &of, int mode, std::int64_t from,
+                          std::int64_t count) {
+  std::array<std::int64_t, fx::TensorArg::maxRank> shape{};
+  std::copy(of.shape().begin(), of.shape().end(), shape.begin());
+  shape[std::size_t(mode)] = count;
+  auto *data = static_cast<std::uint8_t *>(of.data());
+  return {data + from * of.strides()[std::size_t(mode)] * of.dtype().bytes(), of.dtype(),
+          std::span(shape).first(std::size_t(of.rank())), of.strides()};
+}
+
+// region: problems
+inline fk::RopeProblem ropeProblem(const Model &model) {
+  return {.x = fx::f32,
+          .y = fx::f16,
+          .q_heads = int(model.heads),
+          .kv_heads = int(model.kvHeads),
+          .head = int(model.head),
+          .style = fk::RopeStyle::gptj, // of GGUF files of this architecture
+          .k_out = false,
+          .cache = fk::KvCache::pages,
+          .cached = fx::f16,
+          .page = kPage};
+}
+inline fk::NormProblem normProblem(const Model &model, bool residual) {
+  return {.x = fx::f32,
+          .weight = fx::f32,
+          .y = fx::f32,
+          .n = model.width,
+          .eps = model.eps,
+          .residual = residual};
+}
+// endregion
+inline fk::AttentionProblem attentionProblem(const Model &model) {
+  return {.q = fx::f16,
+          .kv = fx::f16,
+          .y = fx::f16,
+          .q_heads = int(model.heads),
+          .kv_heads = int(model.kvHeads),
+          .head = int(model.head),
+          .causal = true,
+          .cache = fk::KvCache::pages,
+          .page = kPage};
+}
+inline fk::DecodeProblem decodeProblem(const Model &model, int context) {
+  return {.q = fx::f16,
+          .kv = fx::f16,
+          .y = fx::f16,
+          .q_heads = int(model.heads),
+          .kv_heads = int(model.kvHeads),
+          .head = int(model.head),
+          .page = kPage,
+          .context = context};
+}
 
 struct EngineOptions {
   int batch = 1;     ///< sequences at a time
@@ -25,100 +91,362 @@ struct EngineOptions {
 
 class Engine {
 public:
-  Engine(const Model &model, Plans &plans, const EngineOptions &options);
+  Engine(const Model &model, Plans &plans, const EngineOptions &options)
+      : model_(model), options_(options), rows_(std::max(options.prompt, options.batch)),
+        pages_((options.context + kPage - 1) / kPage),
+        inputs_(std::size_t(3 * rows_ + options.batch * (1 + pages_))),
+        deviceInputs_({inputs_.size()}), tokens_(input({rows_})), positions_(input({rows_})),
+        places_(input({rows_})), lengths_(input({options.batch})),
+        tables_(input({options.batch, pages_})), x_({rows_, model.width}),
+        delta_({rows_, model.width}), logits_({options.batch, model.vocabulary}),
+        y_(room(fx::f32, {rows_, model.width})), qkv_(room(fx::f32, {rows_, model.qkvWidth()})),
+        inner_(room(fx::f32, {rows_, model.inner})),
+        q_(room(fx::f16, {rows_, model.heads, model.head})),
+        attended_(room(fx::f16, {rows_, model.heads, model.head})), cos_(rotation(std::cos)),
+        sin_(rotation(std::sin)), finalNorm_(upload(model.finalNorm, {model.width})),
+        output_(product(plans, {&model.logits, 1}, fx::f32)),
+        embed_(plans(fk::GgmlRowsProblem{.format = model.embedding.format,
+                                         .layout = fk::GgmlLayout::planes,
+                                         .n = model.vocabulary,
+                                         .k = model.width},
+                     options.batch)),
+        embedding_(model.embedding.data == model.logits.data
+                       ? output_.b
+                       : weights(embed_.problem().weight(), model.embedding.data)),
+        norm_(plans(normProblem(model, false), options.batch)),
+        addAndNorm_(plans(normProblem(model, true), options.batch)),
+        rope_(plans(ropeProblem(model), options.batch)),
+        attention_(plans(attentionProblem(model), options.prompt)),
+        decode_(plans(decodeProblem(model, options.context), options.batch)),
+        attentionSpace_(workspace(attention_, options.prompt)),
+        decodeSpace_(workspace(decode_, options.batch)), sequences_(std::size_t(options.batch)),
+        freePages_(std::size_t(options.batch * pages_)) {
+    std::iota(freePages_.rbegin(), freePages_.rend(), 0);
+    const fx::Extents cache{freePages_.size(), kPage, model.kvHeads, model.head};
+    for (const Layer &layer : model.layer) {
+      std::vector<Product> qkv;
+      const std::array all{layer.q, layer.k, layer.v};
+      for (auto first = all.begin(); first != all.end();) { // neighbours of one format together
+        const auto last = std::find_if(
+            first, all.end(), [&](const Matrix &other) { return other.format != first->format; });
+        qkv.push_back(product(plans, {first, last}, fx::f32));
+        first = last;
+      }
+      layers_.push_back(
+          {upload(layer.attentionNorm, {model.width}), upload(layer.mlpNorm, {model.width}),
+           std::move(qkv), product(plans, {&layer.output, 1}, fx::f16),
+           product(plans, {&layer.gate, 1}, fx::f32, &layer.up),
+           product(plans, {&layer.down, 1}, fx::f32), room(fx::f16, cache), room(fx::f16, cache)});
+    }
+    // region: graph
+    // Warm-up: each kernel is loaded by rows of no sequence, and a step is captured.
+    std::fill_n(places_.host, rows_, -1);
+    deviceInputs_.copy_from(inputs_);
+    forward(options.prompt, 0);
+    forward(options.batch);
+    stream_.synchronize();
+    step_.emplace(fx::Graph::capture(stream_, [&](const fx::Stream &) { forward(options.batch); }));
+    // endregion
+  }
 
   /// Begins a sequence with at least one token, and gives its number: 0 to batch - 1. Throws
   /// std::runtime_error if there is no room.
-  int begin(std::span<const int> tokens);
+  int begin(std::span<const int> tokens) {
+    int number = 0;
+    while (number < options_.batch && sequences_[std::size_t(number)].length)
+      ++number;
+    if (number == options_.batch || tokens.empty() || int(tokens.size()) > options_.context)
+      throw std::runtime_error("no room for a sequence of " + std::to_string(tokens.size()) +
+                               " tokens: " + std::to_string(options_.batch) +
+                               " sequences of 1 to " + std::to_string(options_.context) +
+                               " at a time");
+    while (!tokens.empty()) {
+      const std::size_t count = std::min(tokens.size(), std::size_t(options_.prompt));
+      for (std::size_t i = 0; i < count; ++i)
+        put(std::int64_t(i), number, tokens[i]);
+      deviceInputs_.copy_from(inputs_);
+      forward(std::int64_t(count), number);
+      stream_.synchronize();
+      tokens = tokens.subspan(count);
+    }
+    hostLogits_ = logits_.to_host();
+    return number;
+  }
+
   /// Ends it: its place and its pages are free.
-  void end(int sequence);
+  void end(int number) {
+    Sequence &sequence = sequences_[std::size_t(number)];
+    freePages_.insert(freePages_.end(), sequence.pages.begin(), sequence.pages.end());
+    sequence = {};
+    lengths_.host[number] = 0;
+  }
+
   /// One token more for each sequence that goes on: `tokens` has one for each number, and what it
   /// has for others is not used.
-  void step(std::span<const int> tokens);
-  /// What the model gave for the token after a sequence's last one.
-  std::span<const float> logits(int sequence) const;
-  /// Tokens of a sequence.
-  int length(int sequence) const { return sequences_[static_cast<std::size_t>(sequence)].length; }
+  void step(std::span<const int> tokens) {
+    // region: step
+    // A row without a sequence writes nothing to the cache and sees nothing.
+    std::fill_n(places_.host, options_.batch, -1);
+    for (int number = 0; number < options_.batch; ++number) {
+      if (sequences_[std::size_t(number)].length == options_.context)
+        throw std::runtime_error("sequence " + std::to_string(number) + " has " +
+                                 std::to_string(options_.context) + " tokens, the most");
+      if (sequences_[std::size_t(number)].length)
+        put(number, number, tokens[std::size_t(number)]);
+    }
+    deviceInputs_.copy_from(inputs_);
+    const auto start = std::chrono::steady_clock::now();
+    step_->launch(stream_);
+    hostSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    stream_.synchronize();
+    hostLogits_ = logits_.to_host();
+    // endregion
+  }
 
+  /// What the model gave for the token after a sequence's last one.
+  std::span<const float> logits(int sequence) const {
+    return std::span(hostLogits_)
+        .subspan(std::size_t(sequence * model_.vocabulary), std::size_t(model_.vocabulary));
+  }
   /// Called after each layer of a prompt with the rows' numbers; for --check.
   std::function<void(std::int64_t layer, std::span<const float> rows)> afterLayer;
 
-  std::size_t memory() const { return memory_; }        ///< bytes on the device
+  /// Bytes on the device.
+  std::size_t memory() const {
+    std::size_t bytes = deviceInputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes();
+    for (const auto &array : memory_)
+      bytes += array.bytes();
+    return bytes;
+  }
+
   std::size_t kernels() const { return step_->size(); } ///< of a step
   double hostSeconds() const { return hostSeconds_; } ///< of the last step, until it was given away
 
 private:
-  using Bytes = flydsl::DeviceArray<std::uint8_t>;
-  using Numbers = flydsl::DeviceArray<float>;
-  using Halves = flydsl::DeviceArray<flydsl::half_t>;
-  using Integers = flydsl::DeviceArray<std::int32_t>;
+  using Numbers = fx::DeviceArray<float>;
 
-  /// A product with weights that are on the device, for prompts and for steps.
+  /// A product with weights that are on the device.
   struct Product {
-    flydsl::kernels::GgmlWeight weight;
-    Bytes b;
-    std::optional<Bytes> up;
-    flydsl::kernels::GgmlGemmPlan prompt, step;
-    std::int64_t column; ///< of its result, where several products fill a row
+    fk::GgmlGemmPlan plan[2]; ///< for steps, and for prompts
+    fx::TensorArg b;
+    std::optional<fx::TensorArg> up;
   };
   struct DeviceLayer {
-    Numbers attentionNorm, mlpNorm;
-    std::vector<Product> qkv; ///< one, or one for each if their formats differ
+    fx::TensorArg attentionNorm, mlpNorm;
+    std::vector<Product> qkv; ///< neighbours of the same format are one
     Product output, gateUp, down;
-    Halves k, v; ///< the cache
+    fx::TensorArg k, v; ///< the cache
   };
   struct Sequence {
     int length = 0; ///< tokens; 0: free
     std::vector<std::int32_t> pages;
   };
-  /// The plans that depend on the number of rows alone.
-  struct Common {
-    flydsl::kernels::GgmlRowsPlan embed;
-    flydsl::kernels::NormPlan norm, add;
-    flydsl::kernels::RopePlan rope;
-    Common(const Model &model, const flydsl::kernels::GgmlWeight &embedding, Plans &plans,
-           std::int64_t m);
+  /// Numbers for the kernels that change from step to step, on the host and on the device.
+  struct Input {
+    std::int32_t *host;
+    fx::TensorArg device;
   };
 
-  Product product(Plans &plans, std::span<const Matrix *const> matrices, const Matrix *up,
-                  flydsl::DType a, std::int64_t column);
-  template <class T> flydsl::DeviceArray<T> upload(std::span<const T> values);
-  template <class T> flydsl::DeviceArray<T> room(const flydsl::Extents &shape);
-  void grow(Sequence &sequence, int tokens);
-  /// Puts the model's kernels for m rows into the stream; the numbers of row `from` on become logits
-  /// from row `to` on.
-  void forward(bool prompt, int sequence, std::int64_t m, std::int64_t from, std::int64_t to);
-  void attend(const DeviceLayer &layer, bool prompt, int sequence, std::int64_t m);
-  void multiply(const Product &product, bool prompt, const flydsl::TensorArg &a,
-                const flydsl::TensorArg &c);
-  void readLayer(std::int64_t layer, std::int64_t m);
+  //===-- Memory --------------------------------------------------------------===//
+
+  fx::TensorArg room(fx::DType dtype, const fx::Extents &shape) {
+    const fx::TensorArg::Dims extents = shape;
+    const auto size =
+        std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies());
+    memory_.push_back(fx::DeviceArray<std::uint8_t>({size * dtype.bytes()}));
+    return {memory_.back().data(), dtype, extents};
+  }
+  template <class T> fx::TensorArg upload(const std::vector<T> &values, const fx::Extents &shape) {
+    const fx::TensorArg made = room(fx::dtype_of<T>, shape);
+    memory_.back().copy_from(
+        {reinterpret_cast<const std::uint8_t *>(values.data()), values.size() * sizeof(T)});
+    return made;
+  }
+  fx::TensorArg rotation(double (*function)(double)) {
+    std::vector<float> table;
+    const auto head = double(model_.head);
+    for (int position = 0; position < options_.context; ++position)
+      for (std::int64_t i = 0; i < model_.head / 2; ++i)
+        table.push_back(
+            float(function(position * std::pow(model_.ropeBase, -2.0 * double(i) / head))));
+    return upload(table, {options_.context, model_.head / 2});
+  }
+  template <class P> std::optional<fx::TensorArg> workspace(const fk::Plan<P> &plan, int rows) {
+    const std::size_t bytes = fk::workspace_bytes(plan.problem(), plan.config(), rows);
+    return bytes ? std::optional(room(fx::u8, {bytes})) : std::nullopt;
+  }
+  Input input(const fx::Extents &shape) {
+    const Input made{inputs_.data() + placed_, fx::tensor(deviceInputs_.data() + placed_, shape)};
+    placed_ += std::size_t(made.device.size());
+    return made;
+  }
+  // region: weights
+  fx::TensorArg weights(const fk::GgmlWeight &weight, const std::uint8_t *raw) {
+    std::vector<std::uint8_t> prepared(fk::weight_bytes(weight));
+    fk::prepare_weight(weight, raw, prepared.data());
+    return upload(prepared, {prepared.size()});
+  }
+  // endregion
+
+  Product product(Plans &plans, std::span<const Matrix> matrices, fx::DType a,
+                  const Matrix *up = nullptr) {
+    std::int64_t rows = 0;
+    std::vector<std::uint8_t> raw; // rows of several matrices lie one behind another
+    for (const Matrix &matrix : matrices) {
+      rows += matrix.rows;
+      raw.insert(raw.end(), matrix.data, matrix.data + matrix.bytes);
+    }
+    // region: product
+    const fk::GgmlGemmProblem problem{.format = matrices[0].format,
+                                      .layout = fk::GgmlLayout::planes,
+                                      .a = a,
+                                      .n = rows,
+                                      .k = matrices[0].columns,
+                                      .activation =
+                                          up ? fk::Activation::silu : fk::Activation::none,
+                                      .gated = up != nullptr};
+    return {{plans(problem, options_.batch), plans(problem, options_.prompt)},
+            weights(problem.weight(), raw.data()),
+            up ? std::optional(weights(problem.weight(), up->data)) : std::nullopt};
+    // endregion
+  }
+
+  // region: put
+  /// Makes a token the next one of a sequence, in a row of the next call.
+  void put(std::int64_t row, int number, int token) {
+    Sequence &sequence = sequences_[std::size_t(number)];
+    const int position = sequence.length++;
+    if (position % kPage == 0) {
+      tables_.host[number * pages_ + position / kPage] = freePages_.back();
+      sequence.pages.push_back(freePages_.back());
+      freePages_.pop_back();
+    }
+    tokens_.host[row] = token;
+    positions_.host[row] = position;
+    places_.host[row] = sequence.pages.back() * kPage + position % kPage;
+    lengths_.host[number] = sequence.length;
+  }
+  // endregion
+
+  /// Puts the model's kernels into the stream: for a row of each sequence, or for m rows of the
+  /// prompt of one.
+  void forward(std::int64_t m, std::optional<int> promptOf = std::nullopt) {
+    const std::int64_t heads = model_.heads, kvHeads = model_.kvHeads, head = model_.head;
+    const auto rows = [&](const fx::TensorArg &of) { return part(of, 0, 0, m); };
+    const auto headsOf = [&](std::int64_t first, std::int64_t count) {
+      return fx::tensor(static_cast<float *>(qkv_.data()) + first * head, {m, count, head},
+                        {model_.qkvWidth(), head, 1});
+    };
+    const auto multiply = [&](const Product &product, const fx::TensorArg &a,
+                              const fx::TensorArg &c) {
+      const bool prompt = promptOf && a.shape()[0] > options_.batch;
+      product.plan[prompt]({.a = a, .b = product.b, .up = product.up, .c = c}, stream_);
+    };
+    // The sum of x and delta is made where it is normalised next.
+    const auto addAndNormalise = [&](const fx::TensorArg &weight, std::int64_t from) {
+      const fx::TensorArg x = part(x_, 0, from, m - from);
+      addAndNorm_({.x = part(delta_, 0, from, m - from),
+                   .weight = weight,
+                   .residual = x,
+                   .y = part(y_, 0, from, m - from),
+                   .residual_out = x},
+                  stream_);
+    };
+    embed_({.ids = rows(tokens_.device), .b = embedding_, .y = rows(x_)}, stream_);
+    norm_({.x = rows(x_), .weight = layers_[0].attentionNorm, .y = rows(y_)}, stream_);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      // region: layer
+      const DeviceLayer &layer = layers_[i];
+      if (i > 0)
+        addAndNormalise(layer.attentionNorm, 0);
+      for (std::int64_t column = 0; const Product &product : layer.qkv) {
+        const std::int64_t columns = product.plan[0].problem().n;
+        multiply(product, rows(y_), part(rows(qkv_), 1, column, columns));
+        column += columns;
+      }
+      rope_({.q = headsOf(0, heads),
+             .k = headsOf(heads, kvHeads),
+             .v = headsOf(heads + kvHeads, kvHeads),
+             .positions = rows(positions_.device),
+             .cos = cos_,
+             .sin = sin_,
+             .slots = rows(places_.device),
+             .q_out = rows(q_),
+             .k_cache = layer.k,
+             .v_cache = layer.v},
+            stream_);
+      // endregion
+      // region: attend
+      if (promptOf)
+        attention_({.q = fx::tensor(q_.data(), fx::f16, {1, m, heads, head}),
+                    .k = layer.k,
+                    .v = layer.v,
+                    .o = fx::tensor(attended_.data(), fx::f16, {1, m, heads, head}),
+                    .seqlens_kv = part(lengths_.device, 0, *promptOf, 1),
+                    .block_table = part(tables_.device, 0, *promptOf, 1),
+                    .workspace = attentionSpace_},
+                   stream_);
+      else
+        decode_({.q = rows(q_),
+                 .k_cache = layer.k,
+                 .v_cache = layer.v,
+                 .tables = tables_.device,
+                 .contexts = lengths_.device,
+                 .workspace = decodeSpace_,
+                 .y = rows(attended_)},
+                stream_);
+      // endregion
+      // region: mlp
+      multiply(layer.output, fx::tensor(attended_.data(), fx::f16, {m, heads * head}),
+               rows(delta_));
+      addAndNormalise(layer.mlpNorm, 0);
+      multiply(layer.gateUp, rows(y_), rows(inner_));
+      multiply(layer.down, rows(inner_), rows(delta_));
+      // endregion
+      if (promptOf && afterLayer) {
+        stream_.synchronize();
+        std::vector<float> x = x_.to_host();
+        const std::vector<float> delta = delta_.to_host();
+        std::transform(x.begin(), x.end(), delta.begin(), x.begin(), std::plus());
+        afterLayer(std::int64_t(i), std::span(x).first(std::size_t(m * model_.width)));
+      }
+    }
+    // Of a prompt the last row gives logits, and of a step each.
+    const std::int64_t from = promptOf ? m - 1 : 0;
+    addAndNormalise(finalNorm_, from);
+    multiply(output_, part(y_, 0, from, m - from),
+             part(logits_, 0, promptOf.value_or(0), m - from));
+  }
 
   const Model &model_;
-  EngineOptions options_;
-  std::int64_t pagesOfSequence_, rows_;
-  std::size_t memory_ = 0;
+  const EngineOptions options_;
+  const std::int64_t rows_, pages_; ///< of a call, and of a sequence, at most
   double hostSeconds_ = 0;
-  flydsl::Stream stream_;
+  fx::Stream stream_;
+  std::vector<fx::DeviceArray<std::uint8_t>> memory_; ///< what TensorArgs point to
+
+  // All inputs lie in one array, so that one copy brings them to the device.
+  std::vector<std::int32_t> inputs_;
+  fx::DeviceArray<std::int32_t> deviceInputs_;
+  std::size_t placed_ = 0;            ///< of them
+  Input tokens_, positions_, places_; ///< of rows; a place is a token's in the cache
+  Input lengths_, tables_;            ///< of sequences: tokens, and pages
+  Numbers x_, delta_, logits_;        ///< x + delta is the stream between the layers
+  fx::TensorArg y_, qkv_, inner_, q_, attended_, cos_, sin_, finalNorm_;
+  std::vector<DeviceLayer> layers_;
+  Product output_; ///< gives logits
+  fk::GgmlRowsPlan embed_;
+  fx::TensorArg embedding_;
+  fk::NormPlan norm_, addAndNorm_;
+  fk::RopePlan rope_;
+  fk::AttentionPlan attention_;
+  fk::DecodePlan decode_;
+  std::optional<fx::TensorArg> attentionSpace_, decodeSpace_;
 
   std::vector<Sequence> sequences_;
   std::vector<std::int32_t> freePages_;
-  std::vector<DeviceLayer> layers_;
-  std::optional<Product> logitsOf_; ///< and the embedding, if they are one
-  std::optional<Bytes> embedding_;
-  std::optional<Common> ofPrompt_, ofStep_;
-  std::optional<flydsl::kernels::AttentionPlan> attention_;
-  std::optional<flydsl::kernels::DecodePlan> decode_;
-  std::optional<Numbers> finalNorm_, cos_, sin_, x_, y_, qkv_, delta_, inner_, logits_;
-  std::optional<Halves> q_, attended_;
-  std::optional<Bytes> workspace_;
-  // What changes from step to step, in one array, so that one copy brings it: tokens, positions and
-  // places in the cache of rows; lengths and tables of pages of sequences.
-  std::vector<std::int32_t> inputs_;
-  std::optional<Integers> deviceInputs_;
-  std::int32_t *input(int section, std::int64_t at = 0);
-  flydsl::TensorArg deviceInput(int section, const flydsl::Extents &shape, std::int64_t at = 0);
   std::vector<float> hostLogits_;
-  std::optional<flydsl::Graph> step_;
+  std::optional<fx::Graph> step_;
 };
 
 } // namespace llama

@@ -2,220 +2,188 @@
 // to get a model; `llama --help` lists the options.
 #include "check.h"
 #include "engine.h"
-#include "make_model.h"
 #include "sampling.h"
 #include "tokenizer.h"
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 
-namespace fx = flydsl;
-namespace fk = flydsl::kernels;
 using namespace llama;
 
 namespace {
 
 struct Options {
-  std::string model, make, format = "Q4_1", plans, prompts;
+  std::string model, plans, prompts;
   std::vector<std::string> texts;
   int device = 0, tokens = 64;
   bool check = false, chat = false, quiet = false;
   EngineOptions engine;
   Sampling sampling;
+  bool streams() const { return !quiet && engine.batch == 1; }
 };
 
-void printHelp() {
-  std::printf("llama --model FILE [options]\n"
-              "  --prompt TEXT        a text to go on with; several are several sequences\n"
-              "  --prompts FILE       a text in each line\n"
-              "  --chat               each text is a question to a model of the form <|im_start|>\n"
-              "  --tokens N           tokens to add to each text, at most (64)\n"
-              "  --batch N            sequences at a time (1)\n"
-              "  --context N          tokens of a sequence, at most (256)\n"
-              "  --chunk N            tokens of a text that are taken together (64)\n"
-              "  --temperature X      0: the most likely token (0); --top-k N (40), --top-p X "
-              "(0.95), --seed N\n"
-              "  --device N           the device (0)\n"
-              "  --check              compares layers and tokens with double precision\n"
-              "  --quiet              prints no text\n"
-              "  %s FILE        %s\n"
-              "llama --make-model FILE --format NAME   writes a small random model\n",
-              Plans::compiles ? "--export" : "--aot   ",
-              Plans::compiles ? "writes the compiled plans, for llama-aot"
-                              : "the plans, which llama --export wrote");
-}
-
-Options parse(int argc, char **argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    const auto text = [&]() -> std::string {
-      if (i + 1 == argc)
-        throw std::invalid_argument(name + " needs a value");
-      return argv[++i];
-    };
-    const auto number = [&](double least, double most) {
-      const std::string value = text();
-      char *end = nullptr;
-      const double x = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end || !(x >= least && x <= most))
-        throw std::invalid_argument(name + " " + value + ": a number from " +
-                                    std::to_string(least) + " to " + std::to_string(most));
-      return x;
-    };
-    const auto whole = [&](int least, int most) { return int(number(least, most)); };
-    if (name == "--model")
-      options.model = text();
-    else if (name == "--make-model")
-      options.make = text();
-    else if (name == "--format")
-      options.format = text();
-    else if (name == (Plans::compiles ? "--export" : "--aot"))
-      options.plans = text();
-    else if (name == "--prompt")
-      options.texts.push_back(text());
-    else if (name == "--prompts")
-      options.prompts = text();
-    else if (name == "--chat")
-      options.chat = true;
-    else if (name == "--check")
-      options.check = true;
-    else if (name == "--quiet")
-      options.quiet = true;
-    else if (name == "--tokens")
-      options.tokens = whole(1, 1 << 20);
-    else if (name == "--batch")
-      options.engine.batch = whole(1, 256);
-    else if (name == "--context")
-      options.engine.context = whole(16, 1 << 20);
-    else if (name == "--chunk")
-      options.engine.prompt = whole(1, 4096);
-    else if (name == "--temperature")
-      options.sampling.temperature = number(0, 100);
-    else if (name == "--top-k")
-      options.sampling.topK = whole(1, 1 << 20);
-    else if (name == "--top-p")
-      options.sampling.topP = number(0, 1);
-    else if (name == "--seed")
-      options.sampling.seed = std::uint64_t(number(0, 1e15));
-    else if (name == "--device")
-      options.device = whole(0, 1023);
-    else
-      throw std::invalid_argument("unknown option " + name + "; --help lists them");
-  }
-  if (!options.prompts.empty()) {
-    std::ifstream file(options.prompts);
-    if (!file)
-      throw std::invalid_argument(options.prompts + ": can't be opened");
-    for (std::string line; std::getline(file, line);)
-      options.texts.push_back(line);
-  }
-  if (options.texts.empty())
-    options.texts.push_back("The capital of France is");
-  return options;
+void declare(CLI::App &app, Options &o) {
+  const auto whole = [&](const char *name, int &value, int least, int most, const char *help) {
+    app.add_option(name, value, help)->check(CLI::Range(least, most))->capture_default_str();
+  };
+  app.add_option("--model", o.model, "the model's file")->required();
+  app.add_option("--prompt", o.texts, "a text to go on with; several are several sequences")
+      ->allow_extra_args(false);
+  app.add_option("--prompts", o.prompts, "a file with a text in each line");
+  app.add_flag("--chat", o.chat, "each text is a question to a model of the form <|im_start|>");
+  whole("--tokens", o.tokens, 1, 1 << 20, "tokens to add to each text, at most");
+  whole("--batch", o.engine.batch, 1, 256, "sequences at a time");
+  whole("--context", o.engine.context, 16, 1 << 20, "tokens of a sequence, at most");
+  whole("--chunk", o.engine.prompt, 1, 4096, "tokens of a text that are taken together");
+  app.add_option("--temperature", o.sampling.temperature, "0: the most likely token")
+      ->check(CLI::Range(0.0, 100.0));
+  whole("--top-k", o.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
+  app.add_option("--top-p", o.sampling.topP, "the fewest of them that together are so likely")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--seed", o.sampling.seed, "equal seeds give equal texts");
+  whole("--device", o.device, 0, 1023, "the number of the device");
+  app.add_flag("--check", o.check, "compares layers and tokens with double precision");
+  app.add_flag("--quiet", o.quiet, "prints no text");
+  if (Plans::kCompiles)
+    app.add_option("--export", o.plans, "writes the compiled plans to a file, for llama-aot");
+  else
+    app.add_option("--aot", o.plans, "the plans, which llama --export wrote")->required();
 }
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct Figures {
-  double promptSeconds = 0, stepSeconds = 0;
-  double hostSeconds = 1e9; ///< of the step that was given away the fastest
-  std::size_t promptTokens = 0, steps = 0, tokens = 0;
-};
-
+/// Goes on with texts, and takes the time.
 class Program {
 public:
   Program(const Options &options, const Tokenizer &tokenizer, Engine &engine)
-      : options_(options), tokenizer_(tokenizer), engine_(engine) {}
+      : options_(options), tokenizer_(tokenizer), engine_(engine),
+        at_(std::size_t(options.engine.batch)) {}
 
-  /// Goes on with all texts; as many at a time as the engine has places, and the next one begins
-  /// where one has ended.
+  /// As many texts at a time as the engine has places; the next one begins where one has ended.
   void run(std::vector<Text> &texts) {
-    std::size_t next = 0, active = 0;
-    std::vector<Text *> at(std::size_t(options_.engine.batch));
-    std::vector<int> input(at.size());
-    for (;;) {
-      while (next < texts.size() && active < at.size()) {
-        Text &text = texts[next++];
-        if (text.ended)
-          continue;
-        const double start = now();
-        text.sequence = engine_.begin(text.tokens);
-        figures_.promptSeconds += now() - start;
-        figures_.promptTokens += text.tokens.size();
-        at[std::size_t(text.sequence)] = &text;
-        ++active;
-        take(text, at, active);
-      }
-      if (!active)
+    std::vector<int> input(at_.size());
+    for (std::size_t next = 0;;) {
+      for (; next < texts.size() && active_ < at_.size(); ++next)
+        if (!texts[next].ended)
+          begin(texts[next]);
+      if (!active_)
         return;
-      for (std::size_t i = 0; i < at.size(); ++i)
-        input[i] = at[i] ? at[i]->tokens.back() : 0;
+      for (std::size_t i = 0; i < at_.size(); ++i)
+        input[i] = at_[i] ? at_[i]->tokens.back() : 0;
       const double start = now();
       engine_.step(input);
-      figures_.stepSeconds += now() - start;
-      figures_.hostSeconds = std::min(figures_.hostSeconds, engine_.hostSeconds());
-      ++figures_.steps;
-      for (Text *text : std::vector(at))
-        if (text)
-          take(*text, at, active);
+      stepSeconds_ += now() - start;
+      hostSeconds_ = std::min(hostSeconds_, engine_.hostSeconds());
+      ++steps_;
+      for (std::size_t i = 0; i < at_.size(); ++i)
+        if (at_[i])
+          take(int(i));
     }
   }
-  const Figures &figures() const { return figures_; }
+  /// Compares what was made with double precision. Where a text is cut behind a token of the
+  /// reference's, the engine goes on from there.
+  bool check(const Model &model, std::vector<Text> &texts) {
+    Checker checker(model, engine_);
+    checker.layers(texts[0].tokens, options_.engine.prompt);
+    for (bool again = true; again; run(texts)) {
+      again = false;
+      for (Text &text : texts)
+        if (text.checked < text.tokens.size()) {
+          text.ended = !checker.text(text) || isWhole(text);
+          again |= !text.ended;
+        }
+    }
+    return checker.report();
+  }
+  void report() const {
+    std::printf("\n%zu tokens of prompts in %.2f s; %zu steps, %zu tokens, %.3f s a step (%.1f "
+                "tokens/s): %zu kernels as a graph, which the host gave away in %.3f ms at best\n",
+                promptTokens_, promptSeconds_, steps_, tokens_,
+                stepSeconds_ / double(std::max<std::size_t>(steps_, 1)),
+                double(tokens_) / (stepSeconds_ + promptSeconds_), engine_.kernels(),
+                steps_ ? 1000 * hostSeconds_ : 0.0);
+  }
 
 private:
+  bool isWhole(const Text &text) const {
+    return text.tokens.back() == tokenizer_.end() ||
+           text.tokens.size() - text.prompt >= std::size_t(options_.tokens) ||
+           text.tokens.size() > std::size_t(options_.engine.context);
+  }
+  void begin(Text &text) {
+    const double start = now();
+    const int sequence = engine_.begin(text.tokens);
+    promptSeconds_ += now() - start;
+    promptTokens_ += text.tokens.size();
+    at_[std::size_t(sequence)] = &text;
+    ++active_;
+    take(sequence);
+  }
   /// Chooses the next token of a text, and ends it if that is the last.
-  void take(Text &text, std::vector<Text *> &at, std::size_t &active) {
-    const std::uint64_t draw = text.tokens.size() << 16 | std::uint64_t(text.sequence);
-    const int token = choose(options_.sampling, engine_.logits(text.sequence), draw);
-    text.tokens.push_back(token);
-    ++figures_.tokens;
-    if (!options_.quiet && options_.engine.batch == 1) {
-      std::fputs(tokenizer_.bytes(token).c_str(), stdout);
+  void take(int sequence) {
+    Text &text = *at_[std::size_t(sequence)];
+    const std::uint64_t draw = text.tokens.size() << 16 | std::uint64_t(sequence);
+    text.tokens.push_back(choose(options_.sampling, engine_.logits(sequence), draw));
+    ++tokens_;
+    if (options_.streams()) {
+      std::fputs(tokenizer_.bytes(text.tokens.back()).c_str(), stdout);
       std::fflush(stdout);
     }
-    if (token != tokenizer_.end() &&
-        text.tokens.size() - text.prompt < std::size_t(options_.tokens) &&
-        text.tokens.size() <= std::size_t(options_.engine.context))
-      return;
-    engine_.end(text.sequence);
-    at[std::size_t(text.sequence)] = nullptr;
-    --active;
-    text.ended = true;
+    text.ended = isWhole(text);
+    if (text.ended) {
+      engine_.end(sequence);
+      at_[std::size_t(sequence)] = nullptr;
+      --active_;
+    }
   }
 
   const Options &options_;
   const Tokenizer &tokenizer_;
   Engine &engine_;
-  Figures figures_;
+  std::vector<Text *> at_; ///< of each place
+  std::size_t active_ = 0, promptTokens_ = 0, steps_ = 0, tokens_ = 0;
+  double promptSeconds_ = 0, stepSeconds_ = 0;
+  double hostSeconds_ = 1e9; ///< of the step that was given away the fastest
 };
 
-int run(const Options &options) {
-  if (!options.make.empty()) {
-    for (std::uint32_t type = 0; type < 64; ++type)
-      if (const auto format = fk::ggml_format(type);
-          format && fk::ggml_block(*format).name == options.format) {
-        makeModel(options.make, *format);
-        return 0;
-      }
-    throw std::invalid_argument("--format " + options.format + ": unknown");
+int run(Options &options) {
+  if (!options.prompts.empty()) {
+    std::ifstream file(options.prompts);
+    if (!file)
+      throw FileError(options.prompts + ": can't be opened");
+    for (std::string line; std::getline(file, line);)
+      options.texts.push_back(line);
   }
+  if (options.texts.empty())
+    options.texts.push_back("The capital of France is");
   fx::Device(options.device).make_current();
   const Gguf file = Gguf::read(options.model);
   const Model model(file);
   const Tokenizer tokenizer(file);
   if (tokenizer.size() > model.vocabulary)
     throw FileError("the tokenizer has more tokens than the model");
+  if (options.engine.context > model.context)
+    throw FileError("--context " + std::to_string(options.engine.context) +
+                    ": the model was made for " + std::to_string(model.context) + " tokens");
   const double start = now();
+#ifdef LLAMA_AOT
   Plans plans(options.plans);
   Engine engine(model, plans, options.engine);
-  std::printf("%s; %d layers, %zu MB on the device; %d plans, ready in %.1f s\n",
+#else
+  Plans plans;
+  Engine engine(model, plans, options.engine);
+  if (!options.plans.empty())
+    plans.write(options.plans);
+#endif
+  std::printf("%s; %d layers, %zu MB on the device; ready in %.1f s\n",
               fx::Device::current().str().c_str(), int(model.layers), engine.memory() >> 20,
-              plans.count(), now() - start);
+              now() - start);
 
   std::vector<Text> texts;
   for (const std::string &words : options.texts) {
@@ -225,60 +193,33 @@ int run(const Options &options) {
               "Hugging Face<|im_end|>\n<|im_start|>user\n" +
                   words + "<|im_end|>\n<|im_start|>assistant\n"
             : words);
-    texts.push_back({tokens, tokens.size()});
-    if (!options.quiet && options.engine.batch == 1 && options.texts.size() == 1)
+    texts.push_back({tokens, tokens.size(), tokens.size()});
+    if (options.streams() && options.texts.size() == 1)
       std::printf("%s", words.c_str());
   }
   Program program(options, tokenizer, engine);
   program.run(texts);
-  if (!options.quiet && options.engine.batch > 1)
+  if (!options.quiet && !options.streams())
     for (const Text &text : texts) {
       for (int token : text.tokens)
         std::fputs(tokenizer.bytes(token).c_str(), stdout);
       std::puts("");
     }
-  const Figures &figures = program.figures();
-  std::printf(
-      "\n%zu tokens of prompts in %.2f s; %zu steps, %zu tokens, %.3f s a step (%.1f tokens/s): "
-      "%zu kernels as a graph, which the host gave away in %.3f ms at best\n",
-      figures.promptTokens, figures.promptSeconds, figures.steps, figures.tokens,
-      figures.stepSeconds / double(std::max<std::size_t>(figures.steps, 1)),
-      double(figures.tokens) / (figures.stepSeconds + figures.promptSeconds), engine.kernels(),
-      figures.steps ? 1000 * figures.hostSeconds : 0.0);
-  if (!options.check)
-    return 0;
-
-  Checker checker(model, engine);
-  checker.layers(texts[0].tokens, options.engine.prompt);
-  std::vector<std::size_t> checked;
-  for (const Text &text : texts)
-    checked.push_back(text.prompt);
-  for (bool again = true; again;) {
-    again = false;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      if (checked[i] < texts[i].tokens.size()) {
-        Text &text = texts[i];
-        const bool cut = checker.text(text, checked[i]);
-        checked[i] = text.tokens.size();
-        text.ended = !cut || checked[i] - text.prompt >= std::size_t(options.tokens) ||
-                     text.tokens.back() == tokenizer.end();
-        again |= !text.ended;
-      }
-    if (again)
-      program.run(texts);
-  }
-  return checker.report() ? 0 : 1;
+  program.report();
+  return !options.check || program.check(model, texts) ? 0 : 1;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
+  CLI::App app("Goes on with texts by a language model from a GGUF file.", "llama");
+  Options options;
+  declare(app, options);
   try {
-    if (argc < 2 || !std::strcmp(argv[1], "--help")) {
-      printHelp();
-      return argc < 2 ? 2 : 0;
-    }
-    return run(parse(argc, argv));
+    app.parse(argc, argv);
+    return run(options);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 2 : 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "llama: %s\n", error.what());
     return 2;

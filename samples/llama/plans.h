@@ -1,43 +1,48 @@
-// Where the engine's plans come from. The program `llama` compiles them (plans_compile.cpp) and
-// writes them to a file if it is asked to; `llama-aot`, which has no compiler, reads that file
-// (plans_load.cpp).
+// Where the engine's plans come from: `llama` compiles them, and may write them to a file;
+// `llama-aot`, which is built with LLAMA_AOT and has no compiler, takes them from that file.
 #pragma once
 
-#include <flydsl/kernels/attention.h>
-#include <flydsl/kernels/decode.h>
-#include <flydsl/kernels/ggml_gemm.h>
-#include <flydsl/kernels/ggml_rows.h>
-#include <flydsl/kernels/norm.h>
-#include <flydsl/kernels/rope.h>
+#ifdef LLAMA_AOT
+#include <flydsl/kernels/plan.h>
+#else
+#include <flydsl/kernels/export.h>
+#endif
 
-#include <memory>
 #include <string>
 
 namespace llama {
 
+namespace fx = flydsl;
+namespace fk = flydsl::kernels;
+
 class Plans {
 public:
-  /// Whether this program compiles: `file` is then the file that is written, or empty. Otherwise it
-  /// is the file that is read. Throws fx::Error.
-  static const bool compiles;
-  explicit Plans(const std::string &file);
-  ~Plans();
+#ifdef LLAMA_AOT
+  static constexpr bool kCompiles = false;
+  explicit Plans(const std::string &file) : module_(fx::load_aot(file)) {}
 
-  /// The plan of a problem for about m rows, by the library's choice of a configuration.
-  template <flydsl::kernels::Problem P>
-  flydsl::kernels::Plan<P> make(const P &problem, std::int64_t m);
-  /// How many were made.
-  int count() const { return count_; }
+  template <fk::Problem P> fk::Plan<P> operator()(const P &problem, std::int64_t m) const {
+    return fk::Plan<P>::load(module_, problem, fk::choose(problem, m));
+  }
 
 private:
-  struct Source;
-  std::unique_ptr<Source> source_;
-  int count_ = 0;
-};
+  fx::AotModule module_;
+#else
+  static constexpr bool kCompiles = true;
 
-// The problems of an engine.
-#define LLAMA_PLANS(instantiate)                                                                   \
-  instantiate(AttentionProblem) instantiate(DecodeProblem) instantiate(GgmlGemmProblem)            \
-      instantiate(GgmlRowsProblem) instantiate(NormProblem) instantiate(RopeProblem)
+  // region: make
+  /// The plan of a problem for about m rows; equal ones are compiled once.
+  template <fk::Problem P> fk::Plan<P> operator()(const P &problem, std::int64_t m) {
+    made_.add(problem, {m});
+    return fk::Plan<P>(problem, fk::choose(problem, m));
+  }
+  // endregion
+  /// Writes all that were made to a file.
+  void write(const std::string &file) const { made_.write(file); }
+
+private:
+  fk::ExportList made_;
+#endif
+};
 
 } // namespace llama

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -19,37 +18,28 @@ struct Sampling {
   std::uint64_t seed = 1; ///< equal seeds give equal texts
 };
 
-inline int likeliest(std::span<const float> logits) {
-  return static_cast<int>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
 /// The token after `logits`; `draw` is different for each token of all sequences.
 inline int choose(const Sampling &how, std::span<const float> logits, std::uint64_t draw) {
   if (how.temperature <= 0)
-    return likeliest(logits);
-  std::vector<int> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  const std::size_t kept = std::min(order.size(), static_cast<std::size_t>(std::max(how.topK, 1)));
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                    [&](int a, int b) {
-                      return logits[static_cast<std::size_t>(a)] >
-                             logits[static_cast<std::size_t>(b)];
-                    });
+    return int(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  std::vector<std::pair<float, int>> likely; // the most likely first
+  for (float logit : logits)
+    likely.emplace_back(-logit, int(likely.size()));
+  const auto kept = std::min(likely.size(), std::size_t(std::max(how.topK, 1)));
+  std::partial_sort(likely.begin(), likely.begin() + std::ptrdiff_t(kept), likely.end());
   std::vector<double> shares;
   for (std::size_t i = 0; i < kept; ++i)
-    shares.push_back(std::exp(
-        (logits[static_cast<std::size_t>(order[i])] - logits[static_cast<std::size_t>(order[0])]) /
-        how.temperature));
+    shares.push_back(std::exp(double(likely[0].first - likely[i].first) / how.temperature));
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  double sum = 0;
   std::size_t count = 0;
+  double sum = 0;
   while (count < kept && sum < how.topP * all)
     sum += shares[count++];
-  double left = static_cast<double>(flydsl::random::rand(how.seed, draw)) * sum;
+  double left = double(flydsl::random::rand(how.seed, draw)) * sum;
   for (std::size_t i = 0; i < count; ++i)
     if ((left -= shares[i]) < 0)
-      return order[i];
-  return order[count ? count - 1 : 0];
+      return likely[i].second;
+  return likely[count ? count - 1 : 0].second;
 }
 
 } // namespace llama

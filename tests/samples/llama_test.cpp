@@ -1,5 +1,5 @@
 // The host's parts of samples/llama: files from outside, tokens, and the choice of tokens.
-#include "make_model.h"
+#include "llama_model.h"
 #include "model.h"
 #include "sampling.h"
 #include "tokenizer.h"
@@ -95,14 +95,42 @@ TEST_CASE("what is wrong with a file is said") {
   const std::size_t key = placeOf(bytes, "llama.block_count");
   CHECK(with(key, 'x') == "the file has no key llama.block_count");
   CHECK(with(key + 21, std::uint32_t(0)) ==
-        "the key llama.block_count is 0; 1 to 1000 is expected");
+        "the key llama.block_count is 0; a whole number from 1 to 1000 is expected");
   CHECK(with(key + 21, std::uint32_t(3)) == "the file has no tensor blk.2.attn_norm.weight");
   const std::size_t tensor = placeOf(bytes, "blk.0.attn_q.weight") + 19;
   CHECK(with(tensor, std::uint32_t(9)).find("has 9 extents; 1 to 4") != std::string::npos);
-  CHECK(with(tensor + 4, std::int64_t(-32)).find("has an extent of -32") != std::string::npos);
+  CHECK(with(tensor + 4, std::int64_t(-32))
+            .find("has an extent of -32; a tensor has 1 to 2^40 weights") != std::string::npos);
   CHECK(with(tensor + 20, std::uint32_t(7)).find("is of ggml's type 7; this program reads F32") !=
         std::string::npos);
   CHECK(with(tensor + 24, std::uint64_t(1) << 63).find("which is outside of the file") !=
+        std::string::npos);
+  const auto renamed = [&](const std::string &from, const std::string &to) {
+    std::vector<std::uint8_t> changed = bytes;
+    std::copy(to.begin(), to.end(), changed.begin() + std::ptrdiff_t(placeOf(bytes, from)));
+    return answer(std::move(changed));
+  };
+  CHECK(renamed("blk.1.attn_k.weight", "blk.0")
+            .find("the tensor blk.0.attn_k.weight comes a second time") != std::string::npos);
+  CHECK(renamed("tokenizer.ggml.merges", "tokenizer.ggml.tokens")
+            .find("the key tokenizer.ggml.tokens comes a second time") != std::string::npos);
+  CHECK(renamed("tokenizer.ggml.model", "general.architecture")
+            .find("the key general.architecture comes a second time") != std::string::npos);
+  const std::size_t norm = placeOf(bytes, "output_norm.weight") + 18;
+  CHECK(with(norm + 12, std::uint32_t(1)) ==
+        "the tensor output_norm.weight is not a vector of 256 numbers of type F32");
+  CHECK(with(norm + 4, std::int64_t(255)) ==
+        "the tensor output_norm.weight is not a vector of 256 numbers of type F32");
+  CHECK(with(tensor + 4, std::int64_t(1) << 40).find("; a tensor has 1 to 2^40 weights") !=
+        std::string::npos);
+  const std::size_t merges = placeOf(bytes, "tokenizer.ggml.merges") + 21;
+  CHECK(with(merges + 4, std::uint32_t(9)).find("a value of kind 9 in an array") !=
+        std::string::npos);
+  CHECK(with(merges + 8, std::uint64_t(1) << 61)
+            .find("2305843009213693952 elements of an array, for which the file has") !=
+        std::string::npos);
+  CHECK(with(placeOf(bytes, "tokenizer.ggml.eos_token_id") + 31, std::uint32_t(1 << 20))
+            .find("the key tokenizer.ggml.eos_token_id is 1.04858e+06; a whole number from 0 to") !=
         std::string::npos);
   CHECK(with(placeOf(bytes, "scaling.type") + 24, 'y') ==
         "the model's rotation is scaled (yone); this program has no scaling");

@@ -1,4 +1,4 @@
-#include "make_model.h"
+#include "llama_model.h"
 
 #include "gguf.h"
 

@@ -1,0 +1,24 @@
+// llama_make_model FILE FORMAT: writes a small random model, with all matrices in one of ggml's
+// formats, such as Q4_1.
+#include "llama_model.h"
+
+#include <cstdio>
+#include <exception>
+
+namespace fk = flydsl::kernels;
+
+int main(int argc, char **argv) {
+  try {
+    for (std::uint32_t type = 0; argc == 3 && type < 64; ++type)
+      if (const auto format = fk::ggml_format(type);
+          format && fk::ggml_block(*format).name == argv[2]) {
+        llama::makeModel(argv[1], *format);
+        return 0;
+      }
+    std::fprintf(stderr, "usage: llama_make_model FILE FORMAT, one of F32, F16, BF16, Q8_0, Q4_0, "
+                         "Q4_1, Q4_K, Q6_K\n");
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "llama_make_model: %s\n", error.what());
+  }
+  return 2;
+}
