@@ -99,7 +99,8 @@ TEST_CASE("approximate functions are the hardware's instructions, exact ones are
     auto has = [&](const char *instruction) { return isa.find(instruction) != std::string::npos; };
     CHECK(has("v_exp_f32"));
     CHECK(has("v_ldexp_f32") == !fast); // scaling of small results
-    CHECK(has("v_rsq_f32") == fast);
+    CHECK(has("v_rsq_f32"));
+    CHECK(has("v_cndmask_b32") == !fast); // scaling of subnormal arguments
     compiled(x, y, fast).launch({.grid = n / block, .block = block, .stream = stream});
     stream.synchronize();
     const std::vector<float> out = y.to_host();
@@ -114,4 +115,37 @@ TEST_CASE("approximate functions are the hardware's instructions, exact ones are
     }
   }
   CHECK(size[1] * 3 < size[0] * 2);
+}
+
+TEST_CASE("reciprocal roots of f32 are within two places of the last, subnormal arguments too") {
+  const fx::Kernel roots{"roots", [](fx::Tensor x, fx::Tensor y) {
+                           auto i = fx::thread_idx().x;
+                           y(i, 0) = fx::math::rsqrt(x(i));
+                           y(i, 1) = fx::math::rsqrt(fx::Vector::of({x(i), x(i) * 4}))[1];
+                         }};
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> in{0.0f,      -0.0f,       0x1p-149f, 0x1.8p-148f, 0x1p-127f, 0x1.fffffcp-127f,
+                        0x1p-126f, 0x1.8p-126f, 0.1f,      1.0f,        3.0f,      0x1.fffffep127f,
+                        infinity,  -1.0f,       -0x1p-140f};
+  for (int exponent = -148; exponent < 126; exponent += 2)
+    in.push_back(std::ldexp(1.37f, exponent));
+  const auto n = static_cast<std::int64_t>(in.size());
+  const auto x = fx::DeviceArray<float>::from_host(in, {n});
+  fx::DeviceArray<float> y({n, 2});
+  fx::Stream stream;
+  roots(x, y).launch({.block = n, .stream = stream});
+  stream.synchronize();
+  const std::vector<float> out = y.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    for (std::size_t k = 0; k < 2; ++k) {
+      const float argument = k ? in[i] * 4 : in[i], got = out[i * 2 + k];
+      const double exact = 1 / std::sqrt(static_cast<double>(argument));
+      CAPTURE(argument, exact, got);
+      if (std::isfinite(exact))
+        CHECK(std::abs(got - exact) <= 2 * std::ldexp(1.0, std::ilogb(exact) - 23));
+      else if (std::isnan(exact))
+        CHECK(std::isnan(got));
+      else
+        CHECK(static_cast<double>(got) == exact);
+    }
 }

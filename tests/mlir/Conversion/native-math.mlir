@@ -17,6 +17,26 @@ func.func @flags(%x: f32, %d: f64) {
   return
 }
 
+// The exact reciprocal root is the hardware's, with subnormal arguments scaled. It has no form of 64 bits.
+// CHECK-LABEL: @reciprocal_root
+// CHECK-SAME: (%[[X:.*]]: f32, %[[D:.*]]: f64)
+func.func @reciprocal_root(%x: f32, %d: f64) -> (f32, f64) {
+  // CHECK: %[[NORMAL:.*]] = llvm.mlir.constant(1.17549435E-38 : f32) : f32
+  // CHECK: %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[NORMAL]]
+  // CHECK: %[[UP:.*]] = llvm.mlir.constant(0x4B800000 : f32) : f32
+  // CHECK: %[[SCALED:.*]] = llvm.fmul %[[X]], %[[UP]]
+  // CHECK: %[[A:.*]] = arith.select %[[SMALL]], %[[SCALED]], %[[X]]
+  // CHECK: %[[R:.*]] = llvm.call_intrinsic "llvm.amdgcn.rsq"(%[[A]]) : (f32) -> f32
+  // CHECK: %[[DOWN:.*]] = llvm.mlir.constant(4.096000e+03 : f32) : f32
+  // CHECK: %[[S:.*]] = llvm.fmul %[[R]], %[[DOWN]]
+  // CHECK: %[[Y:.*]] = arith.select %[[SMALL]], %[[S]], %[[R]]
+  %0 = math.rsqrt %x : f32
+  // CHECK: llvm.intr.sqrt(%[[D]])
+  %1 = math.rsqrt %d : f64
+  // CHECK: return %[[Y]]
+  return %0, %1 : f32, f64
+}
+
 // Approximate exponentials are the hardware's; exact ones leave the scaling to the code generator.
 // CHECK-LABEL: @exponentials
 // CHECK-SAME: (%[[X:.*]]: f32, %[[H:.*]]: f16, %[[V:.*]]: vector<2xf32>)

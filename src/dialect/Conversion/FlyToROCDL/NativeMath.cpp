@@ -17,6 +17,7 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
 #include <numbers>
 
 namespace mlir::fly {
@@ -74,23 +75,6 @@ bool isApproximate(LLVM::FastmathFlagsAttr flags) {
   return bitEnumContainsAll(flags.getValue(), LLVM::FastmathFlags::afn);
 }
 
-/// The hardware's exp2: one instruction per element, whose results below the smallest normal number
-/// are 0.
-Value hardwareExp2(OpBuilder &b, Location loc, Value x) {
-  auto exp2 = [&](Value e) -> Value {
-    return LLVM::CallIntrinsicOp::create(b, loc, e.getType(), b.getStringAttr("llvm.amdgcn.exp2"),
-                                         e)
-        .getResult(0);
-  };
-  auto type = dyn_cast<VectorType>(x.getType());
-  if (!type)
-    return exp2(x);
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < type.getNumElements(); ++i)
-    elements.push_back(exp2(vector::ExtractOp::create(b, loc, x, i)));
-  return vector::FromElementsOp::create(b, loc, type, elements);
-}
-
 Value splat(OpBuilder &b, Location loc, Type type, double number) {
   TypedAttr value = b.getFloatAttr(getElementTypeOrSelf(type), number);
   if (auto vector = dyn_cast<VectorType>(type))
@@ -98,8 +82,24 @@ Value splat(OpBuilder &b, Location loc, Type type, double number) {
   return LLVM::ConstantOp::create(b, loc, type, value);
 }
 
+/// One of the hardware's functions of f32, which has one instruction per element.
+Value hardware(OpBuilder &b, Location loc, StringRef intrinsic, Value x) {
+  auto one = [&](Value e) -> Value {
+    return LLVM::CallIntrinsicOp::create(b, loc, e.getType(), b.getStringAttr(intrinsic), e)
+        .getResult(0);
+  };
+  auto type = dyn_cast<VectorType>(x.getType());
+  if (!type)
+    return one(x);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    elements.push_back(one(vector::ExtractOp::create(b, loc, x, i)));
+  return vector::FromElementsOp::create(b, loc, type, elements);
+}
+
 /// The code generator scales arguments whose result would not be normal, which takes five more
-/// instructions. Approximate functions in f32 leave that out, as FlyDSL's do.
+/// instructions. Approximate functions in f32 leave that out, as FlyDSL's do: the hardware's results
+/// below the smallest normal number are 0.
 void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
   replace(op, Precision::upToSingle,
           [&](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {
@@ -108,8 +108,23 @@ void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
             if (log2OfBase != 1)
               x = LLVM::FMulOp::create(b, loc, x.getType(), x,
                                        splat(b, loc, x.getType(), log2OfBase), flags);
-            return hardwareExp2(b, loc, x);
+            return hardware(b, loc, "llvm.amdgcn.exp2", x);
           });
+}
+
+/// The reciprocal of the square root in f32 by the hardware's, whose last place may be off by one
+/// (OpenCL allows two) and which takes subnormal numbers for 0. These are scaled before and after.
+Value scaledReciprocalRoot(OpBuilder &b, Location loc, Value x) {
+  const Type type = x.getType();
+  constexpr int kScale = 12; // a subnormal number times 2^24 is normal
+  const auto times = [&](Value v, int exponent) -> Value {
+    return LLVM::FMulOp::create(b, loc, type, v, splat(b, loc, type, std::ldexp(1.0, exponent)));
+  };
+  const Value small = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x,
+                                            splat(b, loc, type, std::ldexp(1.0, -126)));
+  const Value root = hardware(b, loc, "llvm.amdgcn.rsq",
+                              arith::SelectOp::create(b, loc, small, times(x, 2 * kScale), x));
+  return arith::SelectOp::create(b, loc, small, times(root, kScale), root);
 }
 
 /// The reciprocal of the square root, which is one instruction if the fast-math flags allow it.
@@ -117,6 +132,8 @@ void becomeReciprocalRoot(Operation *op) {
   replace(op, Precision::any,
           [](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {
             const Type type = x.getType();
+            if (getElementTypeOrSelf(type).isF32() && !isApproximate(flags))
+              return scaledReciprocalRoot(b, loc, x);
             Value root = LLVM::SqrtOp::create(b, loc, type, x, flags);
             return LLVM::FDivOp::create(b, loc, type, splat(b, loc, type, 1), root, flags);
           });

@@ -40,7 +40,8 @@ def ConvertNativeMathPass : Pass<"fly-convert-native-math"> {
   let description = [{
     `exp`, `exp2`, `log`, `log2`, `log10` of at most 32 bits, and `sqrt`, `rsqrt`, `floor`, `ceil`, `trunc`, `roundeven` and
     `absf`, scalars and vectors, with their fast-math flags. Approximate (`afn`) exponentials in f32 are the hardware's `exp2`, whose
-    results below the smallest normal number are 0. Other functions stay for ROCm's device library.
+    results below the smallest normal number are 0. `rsqrt` in f32 is the hardware's too, within two units of the last place. Other functions
+    stay for ROCm's device library.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
