@@ -10,8 +10,26 @@ namespace {
 using Reduce = Family<MoeReduceProblem>;
 
 constexpr int kMostRows = 64;
+/// Threads of a block that has a piece of a row: few, so that few tokens fill a GPU too. (FlyDSL:
+/// 256.)
+constexpr int kPieceBlock = 128;
+/// Numbers of pieces that are tried.
+constexpr int kTries = 8;
 
 } // namespace
+
+/// The fewest pieces that divide the row and give each thread one access, or one piece where no
+/// number of pieces near to that divides it.
+RowPieces piecesOf(const MoeReduceProblem &problem, const RowConfig &config) {
+  const RowShape row = rowShape(problem);
+  const std::int64_t accesses = row.accesses(), threads = config.threads,
+                     fewest = (accesses + threads - 1) / threads;
+  if (config.resident && threads == config.block && row.n % row.vector == 0)
+    for (std::int64_t count = fewest; count < fewest + kTries; ++count)
+      if (accesses % count == 0)
+        return {count, {row.n / count, row.vector}};
+  return {1, row};
+}
 
 Support Reduce::supported(const MoeReduceProblem &problem, const Target &) {
   const Support basic =
@@ -23,6 +41,12 @@ Support Reduce::supported(const MoeReduceProblem &problem, const Target &) {
     return Support::no("topk is " + std::to_string(problem.topk) + "; a token has 1 to " +
                        std::to_string(kMostRows) + " rows");
   return {};
+}
+
+RowConfig Reduce::choose(const MoeReduceProblem &problem, std::int64_t, const Target &target) {
+  const RowConfig pieces{.threads = kPieceBlock, .block = kPieceBlock};
+  return piecesOf(problem, pieces).count > 1 ? pieces
+                                             : chooseRows(rowShape(problem), kLimits, target);
 }
 
 void Reduce::launch(const Call<MoeReduceProblem> &call) {
@@ -38,9 +62,10 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   arguments.compactIf(problem.mask, args.mask, {"mask", u8, 1}, m, k);
   if (m == 0)
     return;
-  call.launches.at(0, kMoeReduce)(onRows(call, m), call.where, address(args.x),
-                                  address(args.weights), address(args.mask), address(args.y),
-                                  apartTokens, apartRows, apartY, static_cast<std::int32_t>(m));
+  call.launches.at(0, kMoeReduce)(onRows(call, m * piecesOf(problem, call.config).count),
+                                  call.where, address(args.x), address(args.weights),
+                                  address(args.mask), address(args.y), apartTokens, apartRows,
+                                  apartY, static_cast<std::int32_t>(m));
 }
 
 MoeReduceArgs Reduce::args(const MoeReduceProblem &problem, const RowConfig &, std::int64_t m,

@@ -13,16 +13,26 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
                             std::int64_t, std::int64_t, std::int32_t>
     kMoeReduce{"moe_reduce"};
 
+/// Nothing crosses the threads of a token, so blocks may share its rows.
+struct RowPieces {
+  std::int64_t count = 1; ///< pieces of a row, each by a block
+  RowShape piece;         ///< all of a row if there is one
+};
+RowPieces piecesOf(const MoeReduceProblem &problem, const RowConfig &config);
+
 template <> struct Family<MoeReduceProblem> : RowFamily<MoeReduceProblem, &MoeReduceArgs::x> {
-  /// Elements of each of a token's rows that a thread has; nothing crosses threads, so few are best.
+  /// Elements of each of a token's rows that a thread has.
   static constexpr RowLimits kLimits{.most = 16};
   /// The rows of a problem, in accesses as wide as its wider operand allows.
   static RowShape shape(const P &problem) {
     return RowShape::of(problem.n, problem.row_align,
                         std::max(problem.x.bytes(), problem.y.bytes()));
   }
-  using RowFamily::supported;
   static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target) {
+    return rowsSupported(piecesOf(problem, config).piece, config, kLimits, target);
+  }
+  static C choose(const P &problem, std::int64_t, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kMoeReduce}; }
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);

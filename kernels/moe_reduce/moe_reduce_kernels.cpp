@@ -15,7 +15,14 @@ const Kernel reduce{
     [](Int64 x, Int64 weights, Int64 mask, Int64 y, Int64 apartTokens, Int64 apartRows,
        Int64 apartY, Int32 m, Constexpr<Spec<MoeReduceProblem>> spec) {
       const auto &[problem, config] = spec.value();
-      const RowThread thread(rowShape(problem), config, m);
+      const auto [pieces, shape] = piecesOf(problem, config);
+      const Int32 block = block_idx().x;
+      const Int32 first = pieces == 1 ? Int32(block * RowThread::rowsPerBlock(config))
+                                      : Int32(block / static_cast<int>(pieces));
+      const RowThread thread(shape, config, m, first);
+      // The elements of a row in front of the block's piece.
+      const Int64 before =
+          pieces == 1 ? Int64(0) : Int64((block % static_cast<int>(pieces)).to(i64) * shape.n);
       const auto number = [&](const Int64 &matrix, DType dtype, int k) {
         const Numeric at = thread.row().to(i64) * problem.topk + k;
         return Pointer::from_address(matrix + at * (dtype.bits() / 8), dtype).load();
@@ -32,7 +39,7 @@ const Kernel reduce{
         std::vector<Vector> rows;
         for (int k = 0; k < problem.topk; ++k) {
           const std::size_t i = static_cast<std::size_t>(k);
-          const RowMemory row{Int64(x + apartRows * (k * problem.x.bytes())), apartTokens,
+          const RowMemory row{Int64(x + (before + apartRows * k) * problem.x.bytes()), apartTokens,
                               problem.x};
           const auto load = [&] { return at.load(row, 0); };
           rows.push_back(
@@ -46,7 +53,7 @@ const Kernel reduce{
           const Vector term = problem.weights ? wide * factors[i] : wide;
           sums.push_back(sums.empty() ? term : sums.back() + term);
         }
-        at.store({y, apartY, problem.y}, sums.back());
+        at.store({Int64(y + before * problem.y.bytes()), apartY, problem.y}, sums.back());
       };
       if (config.resident)
         thread.visit(token);
