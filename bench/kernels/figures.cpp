@@ -192,6 +192,24 @@ int main() {
                               .cache = fk::KvCache::pages,
                               .cached = bf16};
   row("rotary embedding bf16, 32 + 8 heads of 128, into pages", heads, m);
+  const fk::RopeProblem quantised{.x = bf16,
+                                  .y = fx::Device::current().target().has(fx::feature::fnuz_fp8)
+                                           ? fx::f8E4M3FNUZ
+                                           : fx::f8E4M3FN,
+                                  .table = bf16,
+                                  .index = fx::i64,
+                                  .q_heads = 16,
+                                  .kv_heads = 1,
+                                  .head = 512,
+                                  .rotary = 64,
+                                  .style = fk::RopeStyle::gptj,
+                                  .tail = true,
+                                  .q_norm = fk::HeadNorm::plain,
+                                  .k_norm = fk::HeadNorm::weighted,
+                                  .weight = bf16,
+                                  .quantise = fk::Quantisation::row,
+                                  .group = 64};
+  row("norm, rotary embedding and f8 by 64, 16 + 1 heads of 512", quantised, m);
   decoding();
   blocks();
 }
