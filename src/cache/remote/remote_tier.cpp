@@ -271,10 +271,14 @@ void RemoteTier::reject(const std::string &name, const std::string &why) {
 
 std::optional<Blob> RemoteTier::opened(const std::string &name, const Key &key,
                                        std::string_view bytes, const Accept &accept) {
-  Decoded decoded = seal_.open(name, key, bytes);
-  std::string problem = decoded.problem;
-  if (decoded.blob)
-    problem = accept(*decoded.blob);
+  Decoded decoded;
+  std::string problem;
+  try {
+    decoded = seal_.open(name, key, bytes);
+    problem = decoded.blob ? accept(*decoded.blob) : decoded.problem;
+  } catch (const std::runtime_error &error) { // OpenSSL makes no signature
+    problem = error.what();
+  }
   if (!problem.empty()) {
     reject(name, problem);
     return std::nullopt;

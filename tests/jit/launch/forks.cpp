@@ -116,6 +116,25 @@ TEST_CASE("a child compiles the very kernel that its parent compiles at the fork
   CHECK(good == 12);
 }
 
+TEST_CASE("a child launches the kernel object whose first launch its parent is in") {
+  int good = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto kernel = makeAxpy(newName("object").c_str());
+    std::atomic<bool> started{false};
+    std::thread parent([&] {
+      started = true;
+      (void)launches(kernel);
+    });
+    while (!started)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(1500 * i));
+    // The thread that the child would have to wait for is its parent's.
+    good += inChild([&] { return launches(kernel); });
+    parent.join();
+  }
+  CHECK(good == 12);
+}
+
 TEST_CASE("a future of what the parent goes on with alone is an error in the child") {
   std::vector<std::future<fx::Executable>> futures;
   for (int i = 0; i < 12; ++i)
