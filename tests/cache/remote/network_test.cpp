@@ -1,4 +1,4 @@
-// The fleet's cache over TLS, with certificates made for the test.
+// The fleet's cache over TCP, and over TLS with certificates made for the test.
 #include "redis_server.h"
 
 #include "cache/remote/counters.h"
@@ -57,6 +57,21 @@ bool shares(RemoteConfig config, std::uint64_t number) {
 }
 
 } // namespace
+
+TEST_CASE("By TCP a server is found by its address and by its name") {
+  const std::uint16_t port = freePort();
+  RedisServer server({"--port", std::to_string(port), "--bind", "127.0.0.1"});
+  RemoteConfig config = server.config();
+  std::uint64_t number = 0;
+  for (const char *host : {"127.0.0.1", "localhost"}) {
+    config.url.endpoint = {};
+    config.url.endpoint.host = host;
+    config.url.endpoint.port = port;
+    CAPTURE(host);
+    CHECK(shares(config, ++number));
+  }
+  CHECK(server.ask({"DBSIZE"}).number == 2);
+}
 
 TEST_CASE("TLS: the server must show a certificate for its name that is trusted") {
   const Scratch scratch;
