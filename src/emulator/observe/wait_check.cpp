@@ -33,34 +33,47 @@ bool writesInOrder(const Machine &machine, uint8_t counter) {
   return counter == kCountLds || machine.encoding != Encoding::Gfx12;
 }
 
-template <class Bits> bool anyOf(const Bits &bits, const RegisterRange &r) {
-  for (unsigned row = r.first; row < r.first + r.count; ++row)
-    if (bits[row / 32] >> (row % 32 * 2) & r.halves)
-      return true;
-  return false;
+/// The bytes of WaitCheck::WaveState::pending that count who writes these halves of a register.
+uint64_t bytesOf(uint8_t halves) {
+  return (halves & RegisterRange::kLow ? 0xffffffffull : 0) |
+         (halves & RegisterRange::kHigh ? 0xffffffffull << 32 : 0);
 }
-template <class Bits> void setAll(Bits &bits, const RegisterRange &r) {
-  for (unsigned row = r.first; row < r.first + r.count; ++row)
-    bits[row / 32] |= uint64_t(r.halves) << (row % 32 * 2);
-}
+constexpr uint64_t kOnes = 0x0000000100000001; ///< one operation of the first kind, of both halves
 } // namespace
 
 WaitCheck::WaitCheck(const Program &program, bool late, Place place)
     : program_(program), late_(late), place_(std::move(place)) {
   for (const Inst &inst : program.insts)
     hasLoads_ |= loadsToLds(inst);
+  for (uint8_t counter : kCounters)
+    most_[counter] = most(*program.target, counter);
 }
 
 void WaitCheck::beginGroup(Group &group) {
   running_ = nullptr;
-  waves_.assign(group.waves.size(), {});
-  for (Wave &wave : group.waves)
-    waves_[wave.index].wave = &wave;
+  waves_.resize(group.waves.size());
+  for (Wave &wave : group.waves) {
+    WaveState &state = waves_[wave.index];
+    state.wave = &wave;
+    if (state.count)
+      state.pending = {};
+    for (OperationQueue &queue : state.operations)
+      queue.clear();
+    state.issued = 0;
+    state.open = state.ordered = {};
+    state.count = 0;
+  }
   loads_.clear();
   crossed_.clear();
   passed_ = 1;
   if (hasLoads_)
     lds_.assign(group.waves.empty() ? 0 : (group.waves[0].ldsSize + 3) / 4, {});
+}
+
+WaitCheck::Kind WaitCheck::kindOf(const WaitRule &rule) {
+  if (rule.counters != rule.ordered)
+    return kOthers;
+  return rule.counters == kCountVector ? kVector : rule.counters == kCountLds ? kLds : kOthers;
 }
 
 const WaitRule &WaitCheck::ruleOf(const Inst &inst) {
@@ -86,37 +99,50 @@ void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
       retire(state, kCountScalar, left.scalar);
     return;
   }
-  if (!state.operations.empty())
-    checkRegisters(state, inst, rule, report);
-  if (!rule.counters)
-    return;
-  for (uint8_t counter : kCounters)
-    if (rule.counters & counter && state.operations.size() >= most(*program_.target, counter))
-      retire(state, counter, most(*program_.target, counter) - 1);
-  Operation operation;
-  operation.inst = &inst;
-  operation.open = rule.counters;
-  operation.ordered = rule.ordered;
-  operation.exec = wave.exec();
-  for (uint8_t counter : kCounters)
-    state.open[counter] += bool(rule.counters & counter);
-  state.unordered += rule.counters != rule.ordered;
-  if (!spare_.empty()) {
-    operation.lds = std::move(spare_.back());
-    spare_.pop_back();
+  if (state.count)
+    checkRegisters(state, rule, report);
+  if (rule.counters)
+    issue(state, inst, rule);
+}
+
+void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) {
+  OperationQueue &others = state.operations[kOthers];
+  for (uint8_t counter : kCounters) {
+    const unsigned limit = most_[counter];
+    if (!(rule.counters & counter) || state.open[counter] < limit)
+      continue;
+    retire(state, counter, limit - 1);
+    // Unordered ones that no code waits for do not pile up.
+    if (others.size() > 4 * limit) {
+      Operation &oldest = others.front();
+      for (uint8_t c : kCounters)
+        if (oldest.open & c)
+          close(state, oldest, c);
+      end(state, oldest);
+      others.popFront();
+    }
   }
-  if (!spareValues_.empty()) {
-    operation.values = std::move(spareValues_.back());
-    spareValues_.pop_back();
+  const Kind kind = kindOf(rule);
+  Operation &operation = state.operations[kind].push();
+  operation.inst = &inst;
+  operation.rule = &rule;
+  operation.number = ++state.issued;
+  operation.open = rule.counters;
+  operation.exec = state.wave->exec();
+  ++state.count;
+  for (uint8_t counter : kCounters) {
+    state.open[counter] += bool(rule.counters & counter);
+    state.ordered[counter] += bool(rule.ordered & counter);
   }
   if (rule.toLds) {
-    loads_.push_back({&inst, wave.index});
+    loads_.push_back({&inst, state.wave->index});
     operation.load = static_cast<uint32_t>(loads_.size());
   }
   for (const RegisterRange &r : rule.writes)
-    setAll(state.busy, r);
-  state.operations.push_back(std::move(operation));
+    for (unsigned row = r.first; row < r.first + r.count; ++row)
+      state.pending[row] += bytesOf(r.halves) & kOnes << (8 * kind);
   running_ = &state;
+  last_ = &operation;
 }
 
 std::string WaitCheck::remedy(const WaveState &state, const Operation &operation) const {
@@ -126,99 +152,106 @@ std::string WaitCheck::remedy(const WaveState &state, const Operation &operation
       continue;
     // As many as have been issued since may be left where the counter ends them in order.
     unsigned later = 0;
-    for (auto o = state.operations.rbegin(); &*o != &operation; ++o)
-      later += bool(o->open & o->ordered & counter);
+    for (const OperationQueue &queue : state.operations)
+      for (size_t k = queue.size(); k-- && queue[k].number > operation.number;)
+        later += bool(queue[k].open & counter) && queue[k].isOrdered(counter);
     text += (text.empty() ? "" : " and ") + counterName(*program_.target, counter) + "(" +
-            std::to_string(operation.ordered & counter ? later : 0) + ")";
+            std::to_string(operation.isOrdered(counter) ? later : 0) + ")";
   }
   return text;
 }
 
-void WaitCheck::checkRegisters(WaveState &state, const Inst &inst, const WaitRule &rule,
-                               const Report &report) {
-  auto find = [&](const RegisterRange &wanted, bool reads) {
-    if (!anyOf(state.busy, wanted))
-      return false;
-    for (const Operation &o : state.operations) {
-      // A load may write after another one of its kind.
-      if (!reads && o.ordered == rule.ordered && std::has_single_bit(rule.ordered) &&
-          o.open == rule.counters && writesInOrder(*program_.target, rule.ordered))
-        continue;
-      for (const RegisterRange &r :
-           rules_[static_cast<size_t>(o.inst - program_.insts.data())].writes)
-        if (r.overlaps(wanted)) {
-          report(registerName(std::max(r.first, wanted.first)) + " is " +
-                     (reads ? "read" : "overwritten") +
-                     " before the load into it has landed, for which " + remedy(state, o) +
-                     " would wait: the load is " + place_(*o.inst),
-                 0);
-          return true;
-        }
-    }
-    // Busy is made anew when it has cost as much as that costs.
-    if (++state.misses > state.operations.size()) {
-      state.misses = 0;
-      state.busy = {};
-      for (const Operation &o : state.operations)
-        for (const RegisterRange &r : ruleOf(*o.inst).writes)
-          setAll(state.busy, r);
-    }
-    return false;
+void WaitCheck::checkRegisters(WaveState &state, const WaitRule &rule, const Report &report) {
+  auto pending = [&](const RegisterRange &wanted, uint64_t bytes) {
+    uint64_t counts = 0;
+    for (unsigned row = wanted.first; row < wanted.first + wanted.count; ++row)
+      counts |= state.pending[row];
+    return counts & bytes & bytesOf(wanted.halves);
   };
   for (const RegisterRange &r : rule.reads)
-    if (find(r, true))
-      return;
+    if (pending(r, ~uint64_t(0)))
+      return reportRegister(state, r, true, kKinds, report);
+  // A load may write after another one of its kind.
+  const Kind kind = kindOf(rule);
+  const Kind allowed =
+      kind != kOthers && writesInOrder(*program_.target, rule.ordered) ? kind : kKinds;
+  const uint64_t others = allowed == kKinds ? ~uint64_t(0) : ~(0xff * kOnes << (8 * allowed));
   for (const RegisterRange &r : rule.writes)
-    if (find(r, false))
-      return;
+    if (pending(r, others))
+      return reportRegister(state, r, false, allowed, report);
+}
+
+void WaitCheck::reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads,
+                               Kind except, const Report &report) const {
+  const Operation *first = nullptr;
+  const RegisterRange *written = nullptr;
+  for (unsigned kind = 0; kind < kKinds; ++kind) {
+    const OperationQueue &queue = state.operations[kind];
+    for (size_t k = 0; kind != except && k < queue.size(); ++k)
+      for (const RegisterRange &r : queue[k].rule->writes)
+        if (r.overlaps(wanted) && (!first || queue[k].number < first->number)) {
+          first = &queue[k];
+          written = &r;
+        }
+  }
+  report(registerName(std::max(written->first, wanted.first)) + " is " +
+             (reads ? "read" : "overwritten") + " before the load into it has landed, for which " +
+             remedy(state, *first) + " would wait: the load is " + place_(*first->inst),
+         0);
+}
+
+void WaitCheck::close(WaveState &state, Operation &operation, uint8_t counter) {
+  operation.open &= static_cast<uint8_t>(~counter);
+  --state.open[counter];
+  state.ordered[counter] -= operation.isOrdered(counter);
 }
 
 void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
   // Of the operations that end in order, those have ended behind which at least `left` others have
   // been issued: if one of them were under way, so were all of these. The others have ended if
   // nothing is left.
-  size_t ended = 0;
-  auto close = [&](Operation &o) {
-    o.open &= static_cast<uint8_t>(~counter);
-    --state.open[counter];
-    ended += !o.open;
-  };
-  if (!state.unordered) {
-    for (auto o = state.operations.begin(); state.open[counter] > left; ++o)
-      if (o->open & counter)
-        close(*o);
-  } else {
-    unsigned later = 0;
-    for (auto o = state.operations.rbegin(); o != state.operations.rend(); ++o)
-      if (o->open & counter && (o->ordered & counter ? later++ >= left : left == 0))
-        close(*o);
+  if (state.open[counter] == 0 || (left != 0 && state.ordered[counter] <= left))
+    return;
+  OperationQueue &others = state.operations[kOthers];
+  OperationQueue &own = state.operations[counter == kCountVector ? kVector : kLds];
+  if (others.empty()) {
+    while (own.size() > left) {
+      close(state, own.front(), counter);
+      end(state, own.front());
+      own.popFront();
+    }
+    return;
   }
-  // Unordered ones that no code waits for do not pile up.
-  if (state.operations.size() > 4 * most(*program_.target, counter)) {
-    Operation &oldest = state.operations.front();
-    ended += bool(oldest.open);
-    for (uint8_t c : kCounters)
-      state.open[c] -= bool(oldest.open & c);
-    oldest.open = 0;
+  // From the last to the first; the scalar counter has no operations but others.
+  unsigned later = 0;
+  for (size_t a = counter == kCountScalar ? 0 : own.size(), b = others.size(); a || b;) {
+    const bool isOwn = a && (!b || own[a - 1].number > others[b - 1].number);
+    Operation &o = isOwn ? own[--a] : others[--b];
+    if (o.open & counter && (o.isOrdered(counter) ? later++ >= left : left == 0))
+      close(state, o, counter);
   }
-  if (ended)
-    forget(state, ended);
-}
-
-void WaitCheck::forget(WaveState &state, size_t ended) {
-  auto &operations = state.operations;
-  for (; ended; --ended) { // the oldest, as a rule, which a deque forgets at little cost
-    const auto o = std::find_if(operations.begin(), operations.end(),
-                                [](const Operation &x) { return !x.open; });
-    end(state, *o);
-    operations.erase(o);
+  // They land in the order of issue.
+  for (size_t k = 0;;) {
+    while (k < others.size() && others[k].open)
+      ++k;
+    const bool ownEnds = !own.empty() && !own.front().open;
+    if (ownEnds && (k == others.size() || own.front().number < others[k].number)) {
+      end(state, own.front());
+      own.popFront();
+    } else if (k < others.size()) {
+      end(state, others[k]);
+      others.erase(k);
+    } else {
+      break;
+    }
   }
-  if (state.operations.empty())
-    state.busy = {};
 }
 
 void WaitCheck::end(WaveState &state, Operation &o) {
-  state.unordered -= ruleOf(*o.inst).counters != o.ordered;
+  --state.count;
+  for (const RegisterRange &r : o.rule->writes)
+    for (unsigned row = r.first; row < r.first + r.count; ++row)
+      state.pending[row] -= bytesOf(r.halves) & kOnes << (8 * kindOf(*o.rule));
   if (late_)
     land(*state.wave, o);
   if (o.load) {
@@ -230,34 +263,30 @@ void WaitCheck::end(WaveState &state, Operation &o) {
       c.ended = true;
       c.time = passed_;
     }
-  o.lds.clear();
-  spare_.push_back(std::move(o.lds));
-  o.values.clear();
-  spareValues_.push_back(std::move(o.values));
 }
 
 template <class Rows, class Visit>
 void WaitCheck::eachValue(Wave &wave, const Operation &o, Rows rows, Visit visit) const {
-  const WaitRule &rule = rules_[static_cast<size_t>(o.inst - program_.insts.data())];
-  if (rule.toLds) {
-    for (const Bytes &b : o.lds)
+  if (o.rule->toLds) {
+    for (const LdsBytes &b : o.lds)
       for (uint32_t at = b.from; at + 4 <= std::min(b.to, wave.ldsSize); at += 4)
         visit(reinterpret_cast<uint32_t *>(wave.lds + at), ~0u);
     return;
   }
-  for (const RegisterRange &r : rule.writes)
+  for (const RegisterRange &r : o.rule->writes) {
+    if (r.first < kScalarRows && o.exec == wave.fullMask() && r.halves == RegisterRange::kBoth) {
+      rows(wave.row(r.first), r.count);
+      continue;
+    }
     for (unsigned row = r.first; row < r.first + r.count; ++row) {
       if (row >= kScalarRows) {
         visit(&wave.s[row - kScalarRows], ~0u);
         continue;
       }
-      if (o.exec == wave.fullMask() && r.halves == RegisterRange::kBoth) {
-        rows(wave.row(row));
-        continue;
-      }
       for (uint64_t lanes = o.exec; lanes; lanes &= lanes - 1)
         visit(&wave.row(row)[std::countr_zero(lanes)], r.mask());
     }
+  }
 }
 
 namespace {
@@ -271,57 +300,67 @@ void replace(void *place, uint32_t mask, uint32_t value) {
 } // namespace
 
 void WaitCheck::land(Wave &wave, const Operation &o) {
-  if (o.values.empty())
+  if (!o.valueCount)
     return;
-  size_t next = 0;
+  const uint32_t *next = o.values.data();
   eachValue(
       wave, o,
-      [&](uint32_t *row) {
-        std::copy_n(o.values.data() + next, wave.lanes, row);
-        next += wave.lanes;
+      [&](uint32_t *rows, unsigned count) {
+        for (unsigned r = 0; r < count; ++r, next += wave.lanes)
+          std::memcpy(rows + r * kLanes, next, wave.lanes * sizeof(uint32_t));
       },
-      [&](void *place, uint32_t mask) { replace(place, mask, o.values[next++]); });
+      [&](void *place, uint32_t mask) { replace(place, mask, *next++); });
 }
 
 void WaitCheck::settle() {
   if (!running_)
     return;
-  WaveState &state = *running_;
+  Wave &wave = *running_->wave;
   running_ = nullptr;
   if (!late_)
     return;
-  Operation &o = state.operations.back();
+  Operation &o = *last_;
+  auto take = [&](size_t count) {
+    if (o.values.size() < o.valueCount + count)
+      o.values.resize(o.valueCount + count);
+    uint32_t *place = o.values.data() + o.valueCount;
+    o.valueCount += count;
+    return place;
+  };
   eachValue(
-      *state.wave, o,
-      [&](uint32_t *row) {
-        o.values.insert(o.values.end(), row, row + state.wave->lanes);
-        std::fill_n(row, state.wave->lanes, kPoison);
+      wave, o,
+      [&](uint32_t *rows, unsigned count) {
+        uint32_t *to = take(size_t(count) * wave.lanes);
+        for (unsigned r = 0; r < count; ++r, to += wave.lanes) {
+          uint32_t *row = rows + r * kLanes;
+          std::memcpy(to, row, wave.lanes * sizeof(uint32_t));
+          std::fill_n(row, wave.lanes, kPoison);
+        }
       },
       [&](void *place, uint32_t mask) {
-        uint32_t value;
-        std::memcpy(&value, place, 4);
-        o.values.push_back(value);
+        std::memcpy(take(1), place, 4);
         replace(place, mask, kPoison);
       });
 }
 
 void WaitCheck::barrier() {
   settle();
-  for (WaveState &state : waves_) {
-    for (Operation &o : state.operations)
-      if (!o.load && !o.crossed && !o.lds.empty()) {
-        o.crossed = ++crossings_;
-        crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
-      }
-  }
+  for (WaveState &state : waves_)
+    for (OperationQueue &queue : state.operations)
+      for (size_t k = 0; k < queue.size(); ++k)
+        if (Operation &o = queue[k]; !o.load && !o.crossed && !o.lds.empty()) {
+          o.crossed = ++crossings_;
+          crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
+        }
   ++passed_;
   std::erase_if(crossed_, [this](const Crossed &c) { return c.ended && c.time < passed_; });
 }
 
-const WaitCheck::Operation *WaitCheck::operationOf(uint32_t load) const {
-  for (const Operation &o : waves_[loads_[load - 1].wave].operations)
-    if (o.load == load)
-      return &o;
+const Operation *WaitCheck::operationOf(uint32_t load) const {
+  for (const OperationQueue &queue : waves_[loads_[load - 1].wave].operations)
+    for (size_t k = 0; k < queue.size(); ++k)
+      if (queue[k].load == load)
+        return &queue[k];
   return nullptr;
 }
 
@@ -335,7 +374,7 @@ void WaitCheck::access(const Wave &wave, const Inst &inst, unsigned lane, uint64
   const auto from = static_cast<uint32_t>(address), to = from + bytes;
   const uint64_t bit = uint64_t(1) << lane;
   if (running_ == &state) {
-    Operation &operation = state.operations.back();
+    Operation &operation = *last_;
     operation.writesLds |= write;
     if (!operation.lds.empty() && operation.lds.back().to == from)
       operation.lds.back().to = to;
@@ -351,7 +390,7 @@ void WaitCheck::checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint
                              const Report &report) const {
   for (const Crossed &c : crossed_)
     if (c.wave != wave.index)
-      for (const Bytes &b : c.lds)
+      for (const LdsBytes &b : c.lds)
         if (b.from < to && from < b.to) {
           report("LDS byte " + std::to_string(std::max(from, b.from)) +
                      " is loaded to while wave " + std::to_string(c.wave) + " may still " +
@@ -366,7 +405,7 @@ void WaitCheck::checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint
 void WaitCheck::checkLoads(const Wave &wave, const Inst &inst, bool write, uint64_t bit,
                            uint32_t from, uint32_t to, const Report &report) {
   const WaveState &state = waves_[wave.index];
-  const bool loads = running_ == &state && state.operations.back().load;
+  const bool loads = running_ == &state && last_->load;
   auto where = [&](uint32_t dword) {
     return "LDS byte " + std::to_string(std::max(from, dword * 4)) + " is " +
            (loads   ? "loaded to"
@@ -401,7 +440,7 @@ void WaitCheck::checkLoads(const Wave &wave, const Inst &inst, bool write, uint6
                  bit);
           break;
         }
-      d.load = state.operations.back().load;
+      d.load = last_->load;
     } else {
       if (d.users[0].wave != wave.index)
         d.users[1] = d.users[0];

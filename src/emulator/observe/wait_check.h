@@ -7,10 +7,10 @@
 
 #include "emulator/core/group.h"
 #include "emulator/core/probe.h"
+#include "emulator/observe/operation_queue.h"
 #include "emulator/observe/wait_rule.h"
 
 #include <array>
-#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -53,30 +53,23 @@ public:
   void settle();
 
 private:
-  struct Bytes {
-    uint32_t from, to;
-  };
-  /// An operation under way.
-  struct Operation {
-    const Inst *inst = nullptr;
-    uint8_t open = 0, ordered = 0; ///< WaitCounter
-    uint32_t load = 0;             ///< to LDS: its number
-    uint32_t crossed = 0;          ///< the number of its entry in crossed_
-    bool writesLds = false;
-    std::vector<Bytes> lds;
-    // Of a load that lands late:
-    uint64_t exec = 0;
-    std::vector<uint32_t> values; ///< its registers' or LDS's, a row after the other
+  /// Operations that are kept together, as each of them ends behind those that were issued before.
+  enum Kind : uint8_t {
+    kVector, ///< of the vector counter alone, in order
+    kLds,    ///< of the LDS counter alone, in order
+    kOthers, ///< in no order, or of several counters
+    kKinds
   };
   struct WaveState {
     Wave *wave = nullptr;
-    std::deque<Operation> operations;  ///< in the order of issue
-    std::array<unsigned, 5> open = {}; ///< how many of them are open, by WaitCounter
-    unsigned unordered = 0;            ///< how many end out of the order of some counter
-    /// Registers that they will write, two bits each, and some that they do not: those of
-    /// operations that have ended stay until busy is made anew.
-    std::array<uint64_t, kAllRows / 32> busy = {};
-    size_t misses = 0; ///< since then, registers in busy that no operation was found to write
+    std::array<OperationQueue, kKinds> operations;
+    uint64_t issued = 0;               ///< operations since the wave began
+    /// How many of them are open, by WaitCounter, and how many of these end in its order.
+    std::array<unsigned, 5> open = {}, ordered = {};
+    /// How many of each kind will write a register: a byte for each kind, the low half in the low
+    /// dword. (No more are under way than a byte holds.)
+    std::array<uint64_t, kAllRows> pending = {};
+    unsigned count = 0; ///< of all operations
   };
   /// A load to LDS.
   struct Load {
@@ -101,19 +94,22 @@ private:
     uint32_t wave;
     bool writes, ended;
     uint32_t time;
-    std::vector<Bytes> lds;
+    std::vector<LdsBytes> lds;
   };
 
+  static Kind kindOf(const WaitRule &rule);
   const WaitRule &ruleOf(const Inst &inst);
-  void checkRegisters(WaveState &state, const Inst &inst, const WaitRule &rule,
-                      const Report &report);
+  void issue(WaveState &state, const Inst &inst, const WaitRule &rule);
+  void checkRegisters(WaveState &state, const WaitRule &rule, const Report &report);
+  void reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads, Kind except,
+                      const Report &report) const;
   void retire(WaveState &state, uint8_t counter, unsigned left);
+  /// The counter no longer counts the operation. It has ended if no other one does.
+  void close(WaveState &state, Operation &operation, uint8_t counter);
   void end(WaveState &state, Operation &operation);
-  /// Removes the operations that have ended, of which there are `ended`.
-  void forget(WaveState &state, size_t ended);
   void land(Wave &wave, const Operation &operation);
-  /// Calls rows(place) for each register of which a load writes all lanes wholly, and visit(place,
-  /// mask) for each other register's lane, or dword of LDS, that it writes.
+  /// Calls rows(place, count) for registers in a row of which a load writes all lanes wholly, and
+  /// visit(place, mask) for each other register's lane, or dword of LDS, that it writes.
   template <class Rows, class Visit>
   void eachValue(Wave &wave, const Operation &operation, Rows rows, Visit visit) const;
   std::string remedy(const WaveState &state, const Operation &operation) const;
@@ -126,18 +122,17 @@ private:
   const Program &program_;
   const bool late_;
   const Place place_;
+  std::array<unsigned, 5> most_ = {}; ///< that a counter counts to, by WaitCounter
   bool hasLoads_ = false;       ///< the program has loads to LDS
   std::vector<WaitRule> rules_; ///< by instruction
   std::vector<WaveState> waves_;
   WaveState *running_ = nullptr; ///< its last operation has been issued, and may not have run
+  Operation *last_ = nullptr;    ///< that operation
   std::vector<Load> loads_;      ///< by number - 1
   std::vector<Dword> lds_;
   std::vector<Crossed> crossed_;
   uint32_t crossings_ = 0;
   uint32_t passed_ = 1; ///< the time: barriers that all have passed, plus one
-  /// Storage of operations that have ended.
-  std::vector<std::vector<Bytes>> spare_;
-  std::vector<std::vector<uint32_t>> spareValues_;
 };
 
 } // namespace flyemu
