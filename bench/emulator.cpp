@@ -166,13 +166,13 @@ constexpr Access kAccesses[] = {
     {"global_store_dword/1024_apart", "global_store_dword v13, v2, s[2:3]"},
     {"global_store_short", "global_store_short v9, v2, s[2:3]"},
     {"global_atomic_add", "global_atomic_add v8, v2, s[2:3]"},
-    {"flat_load_dword", "flat_load_dword v4, v[14:15]"},
+    {"flat_load_dword", "flat_load_dword v4, v[14:15]\ns_waitcnt vmcnt(0) lgkmcnt(0)"},
     {"buffer_load_dwordx4", "buffer_load_dwordx4 v[4:7], v1, s[4:7], 0 offen"},
     {"buffer_store_dword", "buffer_store_dword v2, v8, s[4:7], 0 offen"},
     {"global_load_lds_dword", "global_load_lds_dword v8, s[2:3]"},
     {"scratch_load_dword", "scratch_load_dword v4, off, off"},
     {"scratch_store_dword", "scratch_store_dword off, v2, off"},
-    {"s_load_dwordx4", "s_load_dwordx4 s[24:27], s[2:3], 0x0"},
+    {"s_load_dwordx4", "s_load_dwordx4 s[24:27], s[2:3], 0x0\ns_waitcnt lgkmcnt(0)"},
 };
 
 void registerAccesses() {

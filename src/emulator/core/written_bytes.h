@@ -28,6 +28,32 @@ public:
       return true;
     });
   }
+  /// Marks [at[k], at[k] + bytes), of 1 to 64 bytes, for each of `count` places.
+  void mark(const uint64_t *at, unsigned count, uint64_t bytes) {
+    const uint64_t some = (uint64_t(2) << (bytes - 1)) - 1;
+    for (unsigned k = 0; k < count; ++k) {
+      const uint64_t offset = at[k] - base_, bit = offset % 64;
+      if (offset >= size_ || bit + bytes > 64) {
+        mark(at[k], bytes);
+        continue;
+      }
+      std::atomic<uint64_t> &word = words_[offset / 64];
+      if (~word.load(std::memory_order_relaxed) >> bit & some)
+        word.fetch_or(some << bit, std::memory_order_relaxed);
+    }
+  }
+  /// Whether all of these is written; what lies outside counts as written.
+  bool all(const uint64_t *at, unsigned count, uint64_t bytes) const {
+    uint64_t missing = 0;
+    for (unsigned k = 0; k < count; ++k) {
+      const uint64_t offset = at[k] - base_, bit = offset % 64;
+      if (offset >= size_ || bit + bytes > 64)
+        missing |= all(at[k], bytes) ? 0 : 1;
+      else
+        missing |= ~(words_[offset / 64].load(std::memory_order_relaxed) >> bit);
+    }
+    return !(missing & ((uint64_t(2) << (bytes - 1)) - 1));
+  }
   /// Whether all of [address, address + bytes) is written; what lies outside counts as written.
   bool all(uint64_t address, uint64_t bytes) const {
     bool result = true;

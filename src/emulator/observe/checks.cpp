@@ -4,6 +4,8 @@
 #include "emulator/core/written_bytes.h"
 #include "emulator/isa/op.h"
 #include "emulator/observe/init_check.h"
+#include "emulator/observe/lane_access.h"
+#include "emulator/observe/lds_races.h"
 #include "emulator/observe/wait_check.h"
 
 #include <algorithm>
@@ -31,10 +33,8 @@ public:
   void beginGroup(Group &g) override {
     group_ = state_.findings.beginGroup(g);
     order_ = {};
-    epoch_ = 1;
     if (checks_ & kAnyRace)
-      if (const uint64_t bytes = g.waves.empty() ? 0 : g.waves[0].ldsSize; lds_.size() != bytes)
-        lds_ = Histories(bytes);
+      lds_.beginGroup(group_, g.waves.empty() ? 0 : g.waves[0].ldsSize);
     startMask_.clear();
     for (Wave &w : g.waves)
       startMask_.push_back(w.exec());
@@ -90,32 +90,25 @@ public:
       };
       waits_->access(w, i, lane, address, bytes, write, std::ref(report));
     }
-    if (checks_ & kAnyRace)
-      checkRace(w, i, {lane, 1, bytes}, space, address, write, atomic);
+    if (checks_ & kAnyRace && space != Space::Scratch)
+      checkRace(w, i, space, LaneAccess(lane, address, bytes, write, atomic));
   }
   void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
                    uint64_t origin, unsigned bytes, bool write) override {
     if (waits_ && space == Space::Lds && waits_->followsLds())
       return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
-    // Neighbouring lanes that access neighbouring bytes are looked at together.
-    const bool together = std::has_single_bit(bytes);
-    while (lanes) {
-      Run run{static_cast<unsigned>(std::countr_zero(lanes)), 0, bytes};
-      do
-        ++run.lanes;
-      while (together && run.first + run.lanes < w.lanes && lanes >> (run.first + run.lanes) & 1 &&
-             at[run.first + run.lanes] == at[run.first] + uint64_t(run.lanes) * bytes);
-      lanes &= ~run.mask();
-      if (!accessRun(w, i, run, space, at[run.first] - origin, write))
-        Probe::accessLanes(w, i, run.mask(), space, at, origin, bytes, write);
-    }
+    const LaneAccess a(lanes, at, origin, bytes, write);
+    if (space == Space::Scratch || (checks_ & kCheckInit && !initChecked(space, a)))
+      return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
+    if (checks_ & kAnyRace)
+      checkRace(w, i, space, a);
   }
   void accessesDone(Wave &, const Inst &) override { flush(); }
 
   void barrier(Group &g) override {
     judge();
     flush();
-    ++epoch_;
+    lds_.barrier();
     if (waits_)
       waits_->barrier();
     if (!(checks_ & kCheckSync))
@@ -152,37 +145,23 @@ public:
   }
 
 private:
-  /// Lanes one after another that access bytes one behind the other.
-  struct Run {
-    unsigned first, lanes, laneBytes;
-    uint64_t bytes() const { return uint64_t(lanes) * laneBytes; }
-    /// As Touch has it; several lanes have as many bytes as a power of two.
-    unsigned laneShift() const {
-      return lanes > 1 ? static_cast<unsigned>(std::countr_zero(laneBytes)) : Touch::kOneLane;
+  /// Returns true where the init check has nothing to report of an access, and has noted it. Else
+  /// its lanes must be looked at one by one.
+  bool initChecked(Space space, const LaneAccess &a) {
+    if (space == Space::Lds)
+      return init_.accessLds(a);
+    if (!known_ || !known_->contains(a.at[0])) {
+      known_ = state_.memory.written(a.at[0]);
+      if (!known_)
+        return true;
     }
-    /// The lanes, as bits, from one of the run to another.
-    uint64_t part(uint64_t from, uint64_t to) const {
-      return (~uint64_t(0) >> (63 - (to - from))) << (first + from);
-    }
-    uint64_t mask() const { return part(0, lanes - 1); }
-  };
-
-  /// Returns false, and has done nothing, if the lanes must be looked at one by one.
-  bool accessRun(Wave &w, const Inst &i, const Run &run, Space space, uint64_t address,
-                 bool write) {
-    const uint64_t bytes = run.bytes();
-    if (checks_ & kCheckInit && space == Space::Global) {
-      if (!known_ || !known_->contains(address))
-        known_ = state_.memory.written(address);
-      if (known_ && !write && !known_->all(address, bytes))
-        return false;
-      if (known_ && write)
-        known_->mark(address, bytes);
-    } else if (checks_ & kCheckInit && !init_.accessLds(address, bytes, write)) {
-      return false;
-    }
-    if (checks_ & kAnyRace)
-      checkRace(w, i, run, space, address, write, false);
+    const uint64_t bytes = uint64_t(a.count) * a.bytes;
+    if (!a.write)
+      return a.isRun() ? known_->all(a.at[0], bytes) : known_->all(a.at.data(), a.count, a.bytes);
+    if (a.isRun())
+      known_->mark(a.at[0], bytes);
+    else
+      known_->mark(a.at.data(), a.count, a.bytes);
     return true;
   }
 
@@ -259,54 +238,38 @@ private:
       known_->mark(address, bytes);
   }
 
-  void checkRace(Wave &w, const Inst &i, const Run &run, Space space, uint64_t address, bool write,
-                 bool atomic) {
-    const uint64_t bytes = run.bytes();
-    Touch now;
-    now.inst = static_cast<uint32_t>(&i - program_.insts.data());
-    now.group = group_;
-    auto tell = [&](const Touch &other, bool wrote, const std::string &where, uint64_t at,
+  void checkRace(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
+    const auto inst = static_cast<uint32_t>(&i - program_.insts.data());
+    auto tell = [&](const Touch &other, bool wrote, const std::string &where, uint64_t lanes,
                     const uint8_t *place, uint64_t size) {
       const std::string what = std::string(wrote ? "write" : "read") + " and " +
-                               (write ? "write" : "read") + " of " + where +
+                               (a.write ? "write" : "read") + " of " + where +
                                " are not ordered: the other is " + state_.findings.who(other);
-      const uint64_t before = at - address;
-      const uint64_t those = run.part(before >> now.shift(), (before + size - 1) >> now.shift());
-      if (wrote && write && place)
-        suspect(what, w, i, those, place, size);
+      if (wrote && a.write && place)
+        suspect(what, w, i, lanes, place, size);
       else if (checks_ & kCheckRace)
-        pend(kCheckRace, what, w, i, those);
+        pend(kCheckRace, what, w, i, lanes);
     };
     if (space == Space::Global) {
-      if (state_.exchange.contains(address, bytes))
+      if (std::all_of(a.at.begin(), a.at.begin() + a.count,
+                      [&](uint64_t place) { return state_.exchange.contains(place, a.bytes); }))
         return;
       order_.touched = true;
-      now.time = state_.races.now();
-      now.who = Touch::of(w.index, run.first, atomic || synchronizes(i), run.laneShift());
-      auto report = [&](const Touch &other, bool wrote, uint64_t at, uint64_t size) {
+      auto report = [&](const Touch &other, bool wrote, uint64_t lanes, uint64_t at,
+                        uint64_t size) {
         // The access is reported before its address is checked, so the address may be invalid.
         MemoryRange range;
         const bool mapped = w.memory->find(at, range) && range.contains(at, size);
-        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", at,
+        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", lanes,
              mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, size);
       };
-      state_.races.access(now, order_, address, bytes, write, std::ref(report));
-    } else if (space == Space::Lds && address + bytes <= lds_.size()) {
-      // Other waves of the workgroup, between two barriers.
-      now.time = epoch_;
-      now.who = Touch::of(w.index, run.first, atomic, run.laneShift());
-      lds_.each(address, address + bytes, [&](History &h, uint64_t place, uint64_t size) {
-        const uint64_t at = std::max(place, address);
-        // Reads come first: a write after them is a race whatever it writes.
-        for (const Touch *t : {&h.read, &h.otherRead, &h.write})
-          if ((write || t == &h.write) && t->group == group_ && t->time == epoch_ &&
-              t->wave() != w.index && races(*t, t == &h.write, now, write)) {
-            tell(*t, t == &h.write, "LDS byte " + std::to_string(at), at, w.lds + at,
-                 std::min(place + size, address + bytes) - at);
-            break;
-          }
-        h.note(now, at - address, write, h.read.group == group_ && h.read.wave() == w.index);
-      });
+      state_.races.access({inst, group_, w.index, a.atomic || synchronizes(i)}, order_, a,
+                          std::ref(report));
+    } else if (a.count > 1 || a.at[0] + a.bytes <= lds_.size()) {
+      auto report = [&](const Touch &other, bool wrote, unsigned lane, uint64_t at, uint64_t size) {
+        tell(other, wrote, "LDS byte " + std::to_string(at), uint64_t(1) << lane, w.lds + at, size);
+      };
+      lds_.access(inst, w.index, a, std::ref(report));
     }
   }
 
@@ -352,11 +315,10 @@ private:
   InitCheck init_;
   std::optional<WaitCheck> waits_;
   std::shared_ptr<WrittenBytes> known_; ///< of the allocation touched last
-  Histories lds_;
+  LdsRaces lds_;
   std::vector<uint64_t> startMask_;
   GlobalRaces::GroupOrder order_;
   uint32_t group_ = 0; ///< the workgroup's number
-  uint32_t epoch_ = 1;
 };
 } // namespace
 

@@ -1,6 +1,7 @@
 #include "emulator/observe/global_races.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace flyemu {
 
@@ -35,35 +36,60 @@ const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const
   return nullptr;
 }
 
-void GlobalRaces::access(const Touch &touch, const GroupOrder &order, uint64_t address,
-                         uint64_t bytes, bool write, const Report &report) {
+void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const LaneAccess &a,
+                         const Report &report) {
   struct Conflict {
     Touch before;
     bool wrote;
-    uint64_t address, bytes;
+    uint64_t lanes, address, bytes;
   };
   std::vector<Conflict> conflicts;
-  for (uint64_t at = address, end = address + bytes; at < end;) {
-    const uint64_t page = at / kPage, stop = at + std::min(end - at, kPage - at % kPage);
-    Shard &shard = shards_[page % kShards];
-    std::lock_guard lock(shard.mutex);
-    const uint64_t base = page * kPage;
-    auto known = shard.pages.find(page);
-    Histories &places =
-        (known == shard.pages.end() ? shard.pages.emplace(page, kPage).first : known)->second;
-    places.each(at - base, stop - base, [&](History &h, uint64_t offset, uint64_t size) {
-      const uint64_t here = std::max(base + offset, address);
-      if (h.isForeign(touch.group))
-        if (const Touch *t = conflictOf(h, touch, order, write))
-          conflicts.push_back(
-              {*t, t == &h.write, here, std::min(base + offset + size, end) - here});
-      h.note(touch, here - address, write, h.read.group == touch.group);
-    });
-    at = stop;
+  Touch touch;
+  touch.inst = owner.inst;
+  touch.group = owner.group;
+  touch.time = now();
+  std::unique_lock<std::mutex> lock;
+  uint64_t page = ~uint64_t(0);
+  Histories *places = nullptr;
+  for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
+    lanes = a.isRun() ? a.count : a.runLength(k);
+    touch.who =
+        Touch::of(owner.wave, a.lane[k], owner.atomic,
+                  lanes > 1 ? static_cast<unsigned>(std::countr_zero(a.bytes)) : Touch::kOneLane);
+    const uint64_t address = a.at[k], end = address + uint64_t(lanes) * a.bytes;
+    for (uint64_t at = address; at < end;) {
+      if (at / kPage != page) { // lanes stay on a page as a rule, and its lock is kept
+        page = at / kPage;
+        Shard &shard = shards_[page % kShards];
+        lock = {};
+        lock = std::unique_lock(shard.mutex);
+        auto known = shard.pages.find(page);
+        if (known == shard.pages.end())
+          known = shard.pages.emplace(page, kPage).first;
+        places = &known->second;
+      }
+      const uint64_t stop = std::min(end, (page + 1) * kPage), base = page * kPage;
+      places->each(at - base, stop - base, [&](History &h, uint64_t offset, uint64_t size) {
+        const uint64_t here = std::max(base + offset, address);
+        if (h.isForeign(touch.group))
+          if (const Touch *t = conflictOf(h, touch, order, a.write)) {
+            const uint64_t bytes = std::min(base + offset + size, end) - here;
+            const uint64_t first = (here - address) >> touch.shift(),
+                           last = (here - address + bytes - 1) >> touch.shift();
+            conflicts.push_back({*t, t == &h.write,
+                                 ~uint64_t(0) >> (63 - (last - first)) << (a.lane[k] + first), here,
+                                 bytes});
+          }
+        h.note(touch, here - address, a.write, h.read.group == touch.group);
+      });
+      at = stop;
+    }
   }
+  if (lock)
+    lock.unlock();
   // The reports are made outside of the locks because they may take long.
   for (const Conflict &c : conflicts)
-    report(c.before, c.wrote, c.address, c.bytes);
+    report(c.before, c.wrote, c.lanes, c.address, c.bytes);
 }
 
 } // namespace flyemu

@@ -8,6 +8,7 @@
 // workgroups also communicate; none is reported where they rightly do.)
 #pragma once
 
+#include "emulator/observe/lane_access.h"
 #include "emulator/observe/touch.h"
 
 #include <array>
@@ -22,9 +23,15 @@ namespace flyemu {
 
 class GlobalRaces {
 public:
-  /// Called for each place of a conflict: the access made before, whether it wrote, and the bytes.
-  using Report =
-      std::function<void(const Touch &before, bool wrote, uint64_t address, uint64_t bytes)>;
+  /// Called for each place of a conflict: the access made before, whether it wrote, the lanes that
+  /// conflict with it, and the place.
+  using Report = std::function<void(const Touch &before, bool wrote, uint64_t lanes,
+                                    uint64_t address, uint64_t bytes)>;
+  /// Whose access it is.
+  struct Owner {
+    uint32_t inst, group, wave;
+    bool atomic; ///< atomic operations do not race with each other
+  };
 
   /// A workgroup's part in the order of synchronizations; of the thread that runs it.
   struct GroupOrder {
@@ -35,12 +42,12 @@ public:
   uint32_t now() const { return time_.load(std::memory_order_relaxed); }
   void synchronize(uint32_t group, GroupOrder &order);
 
-  /// Notes an access of [address, address + bytes).
-  void access(const Touch &touch, const GroupOrder &order, uint64_t address, uint64_t bytes,
-              bool write, const Report &report);
+  /// Notes an access.
+  void access(const Owner &owner, const GroupOrder &order, const LaneAccess &access,
+              const Report &report);
 
 private:
-  static constexpr uint64_t kPage = 4096;
+  static constexpr uint64_t kPage = 65536;
   static constexpr size_t kShards = 64;
   struct Shard {
     std::mutex mutex;

@@ -4,6 +4,7 @@
 #include "emulator/core/group.h"
 #include "emulator/core/probe.h"
 #include "emulator/core/program.h"
+#include "emulator/observe/lane_access.h"
 #include "emulator/observe/scalar_init.h"
 
 #include <functional>
@@ -25,8 +26,8 @@ public:
   void beginGroup(const Group &group);
   /// Before the instruction runs.
   void before(const Wave &wave, const Inst &inst, const Report &report);
-  /// Whether an access to LDS [address, address + bytes) needs no report; notes it if so.
-  bool accessLds(uint64_t address, uint64_t bytes, bool write);
+  /// Whether an access to LDS needs no report; notes it if so.
+  bool accessLds(const LaneAccess &access);
   /// One lane's access, before it happens.
   void access(const Wave &wave, const Inst &inst, unsigned lane, Space space, uint64_t address,
               unsigned bytes, bool write, bool atomic, const Report &report);

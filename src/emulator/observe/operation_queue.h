@@ -40,7 +40,9 @@ public:
   size_t size() const { return size_; }
   bool empty() const { return !size_; }
   Operation &operator[](size_t i) { return places_[(first_ + i) & (places_.size() - 1)]; }
-  const Operation &operator[](size_t i) const { return places_[(first_ + i) & (places_.size() - 1)]; }
+  const Operation &operator[](size_t i) const {
+    return places_[(first_ + i) & (places_.size() - 1)];
+  }
   Operation &front() { return (*this)[0]; }
   Operation &back() { return (*this)[size_ - 1]; }
   /// Adds an operation, which is as new but for the storage of its vectors. References to others

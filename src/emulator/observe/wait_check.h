@@ -63,7 +63,7 @@ private:
   struct WaveState {
     Wave *wave = nullptr;
     std::array<OperationQueue, kKinds> operations;
-    uint64_t issued = 0;               ///< operations since the wave began
+    uint64_t issued = 0; ///< operations since the wave began
     /// How many of them are open, by WaitCounter, and how many of these end in its order.
     std::array<unsigned, 5> open = {}, ordered = {};
     /// How many of each kind will write a register: a byte for each kind, the low half in the low
@@ -123,8 +123,8 @@ private:
   const bool late_;
   const Place place_;
   std::array<unsigned, 5> most_ = {}; ///< that a counter counts to, by WaitCounter
-  bool hasLoads_ = false;       ///< the program has loads to LDS
-  std::vector<WaitRule> rules_; ///< by instruction
+  bool hasLoads_ = false;             ///< the program has loads to LDS
+  std::vector<WaitRule> rules_;       ///< by instruction
   std::vector<WaveState> waves_;
   WaveState *running_ = nullptr; ///< its last operation has been issued, and may not have run
   Operation *last_ = nullptr;    ///< that operation

@@ -1,0 +1,53 @@
+// Loops of the checks over the lanes of a wave and over what is remembered of LDS, compiled once
+// for each SIMD level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flyemu {
+
+/// The last touch of each place of LDS of one kind. Who made it, and when: bits of `key`, from the
+/// lowest on: whether it was atomic, eight of the wave, the time. What it was: the lane in the six
+/// lowest bits of `detail`, the instruction above.
+struct LdsTouches {
+  uint32_t *key, *detail;
+
+  static constexpr unsigned kTimeShift = 9;
+  static constexpr uint32_t keyOf(uint32_t time, unsigned wave, bool atomic) {
+    return time << kTimeShift | wave << 1 | uint32_t(atomic);
+  }
+};
+
+/// The last write of each place, and the last reads of two different waves.
+struct LdsShadow {
+  LdsTouches write, read, otherRead;
+};
+
+/// Whether a touch was made by another wave at the time of the touch `mine`, both as keys. (Static,
+/// because each SIMD level has its own.)
+static constexpr bool isByOther(uint32_t key, uint32_t mine) { return (key ^ mine) - 2 < 510; }
+
+struct LaneLoops {
+  /// Bit k: the k-th address does not stand `bytes` behind the one before it; bit 0 is set.
+  uint64_t (*runStarts)(const uint64_t *at, unsigned count, uint64_t bytes);
+  /// Saves registers of 64 lanes, one behind the other, and gives each lane `value`.
+  void (*hide)(uint32_t *rows, unsigned count, uint32_t *saved, uint32_t value);
+  /// Notes an access of places in a row. Place k is touched as `detail` + (k >> shift) says. Returns
+  /// false, and has noted nothing, if another wave has made one that may be a race with it.
+  bool (*noteRow)(const LdsShadow &shadow, size_t first, size_t count, uint32_t key,
+                  uint32_t detail, unsigned shift, bool write);
+  /// Notes accesses of `each` places in a row from every index of `first` on. Details belong to
+  /// the indices.
+  bool (*notePlaces)(const LdsShadow &shadow, const uint32_t *first, const uint32_t *details,
+                     unsigned count, unsigned each, uint32_t key, bool write);
+  /// Whether all of flags[at[k]] ... flags[at[k] + bytes - 1] are 1; bytes is 1, 2, 4, 8, 12 or 16.
+  bool (*allSet)(const uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes);
+  /// Makes them so.
+  void (*setAll)(uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes);
+};
+
+/// The loops of this process's level (matrix/simd_level.h).
+const LaneLoops &laneLoops();
+
+} // namespace flyemu
