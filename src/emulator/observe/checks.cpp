@@ -97,7 +97,7 @@ public:
                    uint64_t origin, unsigned bytes, bool write) override {
     if (waits_ && space == Space::Lds && waits_->followsLds())
       return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
-    const LaneAccess a(lanes, at, origin, bytes, write);
+    const LaneAccess a(lanes, at, origin, bytes, write, false);
     if (space == Space::Scratch || (checks_ & kCheckInit && !initChecked(space, a)))
       return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
     if (checks_ & kAnyRace)
@@ -150,18 +150,18 @@ private:
   bool initChecked(Space space, const LaneAccess &a) {
     if (space == Space::Lds)
       return init_.accessLds(a);
-    if (!known_ || !known_->contains(a.at[0])) {
-      known_ = state_.memory.written(a.at[0]);
+    if (!known_ || !known_->contains(a.at(0))) {
+      known_ = state_.memory.written(a.at(0));
       if (!known_)
         return true;
     }
     const uint64_t bytes = uint64_t(a.count) * a.bytes;
     if (!a.write)
-      return a.isRun() ? known_->all(a.at[0], bytes) : known_->all(a.at.data(), a.count, a.bytes);
+      return a.isRun() ? known_->all(a.at(0), bytes) : known_->all(a.addresses(), a.count, a.bytes);
     if (a.isRun())
-      known_->mark(a.at[0], bytes);
+      known_->mark(a.at(0), bytes);
     else
-      known_->mark(a.at.data(), a.count, a.bytes);
+      known_->mark(a.addresses(), a.count, a.bytes);
     return true;
   }
 
@@ -251,7 +251,7 @@ private:
         pend(kCheckRace, what, w, i, lanes);
     };
     if (space == Space::Global) {
-      if (std::all_of(a.at.begin(), a.at.begin() + a.count,
+      if (std::all_of(a.addresses(), a.addresses() + a.count,
                       [&](uint64_t place) { return state_.exchange.contains(place, a.bytes); }))
         return;
       order_.touched = true;
@@ -265,7 +265,7 @@ private:
       };
       state_.races.access({inst, group_, w.index, a.atomic || synchronizes(i)}, order_, a,
                           std::ref(report));
-    } else if (a.count > 1 || a.at[0] + a.bytes <= lds_.size()) {
+    } else if (a.count > 1 || a.at(0) + a.bytes <= lds_.size()) {
       auto report = [&](const Touch &other, bool wrote, unsigned lane, uint64_t at, uint64_t size) {
         tell(other, wrote, "LDS byte " + std::to_string(at), uint64_t(1) << lane, w.lds + at, size);
       };

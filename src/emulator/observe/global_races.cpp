@@ -51,38 +51,62 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   std::unique_lock<std::mutex> lock;
   uint64_t page = ~uint64_t(0);
   Histories *places = nullptr;
+  auto goTo = [&](uint64_t address) { // lanes stay on a page as a rule, and its lock is kept
+    if (address / kPage == page)
+      return;
+    page = address / kPage;
+    Shard &shard = shards_[page % kShards];
+    lock = {};
+    lock = std::unique_lock(shard.mutex);
+    auto known = shard.pages.find(page);
+    if (known == shard.pages.end())
+      known = shard.pages.emplace(page, kPage).first;
+    places = &known->second;
+  };
+  // Of lanes from the k-th on, which begin at `address`: their bytes [from, to) at the place `h`.
+  auto note = [&](History &h, unsigned k, uint64_t address, uint64_t from, uint64_t to) {
+    if (!h.isOwn(touch.group))
+      if (const Touch *t = conflictOf(h, touch, order, a.write)) {
+        const uint64_t first = (from - address) >> touch.shift(),
+                       last = (to - 1 - address) >> touch.shift();
+        conflicts.push_back({*t, t == &h.write,
+                             ~uint64_t(0) >> (63 - (last - first)) << (a.lane(k) + first), from,
+                             to - from});
+      }
+    h.note(touch, from - address, a.write, h.read.group == touch.group);
+  };
+  // Lanes of few bytes, apart from each other or together in less than a line, are noted each for
+  // itself. For them, places are pieces of a line.
+  const bool fits =
+      std::has_single_bit(a.bytes) && a.bytes <= 16 && !(a.ends & (a.bytes - 1)) && a.count > 1;
   for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
     lanes = a.isRun() ? a.count : a.runLength(k);
-    touch.who =
-        Touch::of(owner.wave, a.lane[k], owner.atomic,
-                  lanes > 1 ? static_cast<unsigned>(std::countr_zero(a.bytes)) : Touch::kOneLane);
-    const uint64_t address = a.at[k], end = address + uint64_t(lanes) * a.bytes;
-    for (uint64_t at = address; at < end;) {
-      if (at / kPage != page) { // lanes stay on a page as a rule, and its lock is kept
-        page = at / kPage;
-        Shard &shard = shards_[page % kShards];
-        lock = {};
-        lock = std::unique_lock(shard.mutex);
-        auto known = shard.pages.find(page);
-        if (known == shard.pages.end())
-          known = shard.pages.emplace(page, kPage).first;
-        places = &known->second;
+    const uint64_t address = a.at(k), end = address + uint64_t(lanes) * a.bytes;
+    if (fits && end - address < Histories::kLine) {
+      for (unsigned one = k; one < k + lanes; ++one) {
+        const uint64_t at = a.at(one);
+        goTo(at);
+        touch.who = Touch::of(owner.wave, a.lane(one), owner.atomic, Touch::kOneLane);
+        const Histories::Pieces pieces = places->pieces(at % kPage, a.bytes);
+        History *h = pieces.first;
+        for (uint64_t from = at; from < at + a.bytes; from += uint64_t(1) << pieces.shift, ++h)
+          if (h->isOwn(touch.group))
+            (a.write ? h->write : h->read).set(touch, 0);
+          else
+            note(*h, one, at, from, from + (uint64_t(1) << pieces.shift));
       }
-      const uint64_t stop = std::min(end, (page + 1) * kPage), base = page * kPage;
+      continue;
+    }
+    touch.who =
+        Touch::of(owner.wave, a.lane(k), owner.atomic,
+                  lanes > 1 ? static_cast<unsigned>(std::countr_zero(a.bytes)) : Touch::kOneLane);
+    for (uint64_t at = address, stop = 0; at < end; at = stop) {
+      goTo(at);
+      const uint64_t base = page * kPage;
+      stop = std::min(end, base + kPage);
       places->each(at - base, stop - base, [&](History &h, uint64_t offset, uint64_t size) {
-        const uint64_t here = std::max(base + offset, address);
-        if (h.isForeign(touch.group))
-          if (const Touch *t = conflictOf(h, touch, order, a.write)) {
-            const uint64_t bytes = std::min(base + offset + size, end) - here;
-            const uint64_t first = (here - address) >> touch.shift(),
-                           last = (here - address + bytes - 1) >> touch.shift();
-            conflicts.push_back({*t, t == &h.write,
-                                 ~uint64_t(0) >> (63 - (last - first)) << (a.lane[k] + first), here,
-                                 bytes});
-          }
-        h.note(touch, here - address, a.write, h.read.group == touch.group);
+        note(h, k, address, std::max(base + offset, address), std::min(base + offset + size, end));
       });
-      at = stop;
     }
   }
   if (lock)

@@ -206,22 +206,16 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
 }
 
 bool InitCheck::accessLds(const LaneAccess &a) {
-  uint32_t at[64];
-  uint64_t last = 0;
-  for (unsigned k = 0; k < a.count; ++k)
-    last = std::max(last, a.at[k]);
-  if (last + a.bytes > lds_.size())
-    return false;
   if (a.isRun()) {
-    uint8_t *flags = lds_.data() + a.at[0];
+    uint8_t *flags = lds_.data() + a.at(0);
     const size_t bytes = size_t(a.count) * a.bytes;
     if (!a.write)
       return !std::memchr(flags, 0, bytes);
     std::memset(flags, 1, bytes);
     return true;
   }
-  for (unsigned k = 0; k < a.count; ++k)
-    at[k] = static_cast<uint32_t>(a.at[k]);
+  uint32_t at[64];
+  a.offsets(at, 0);
   if (!a.write)
     return laneLoops().allSet(lds_.data(), at, a.count, a.bytes);
   laneLoops().setAll(lds_.data(), at, a.count, a.bytes);

@@ -26,7 +26,7 @@ public:
   void beginGroup(const Group &group);
   /// Before the instruction runs.
   void before(const Wave &wave, const Inst &inst, const Report &report);
-  /// Whether an access to LDS needs no report; notes it if so.
+  /// Whether an access inside of the workgroup's LDS needs no report; notes it if so.
   bool accessLds(const LaneAccess &access);
   /// One lane's access, before it happens.
   void access(const Wave &wave, const Inst &inst, unsigned lane, Space space, uint64_t address,

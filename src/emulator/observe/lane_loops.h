@@ -29,18 +29,25 @@ struct LdsShadow {
 static constexpr bool isByOther(uint32_t key, uint32_t mine) { return (key ^ mine) - 2 < 510; }
 
 struct LaneLoops {
-  /// Bit k: the k-th address does not stand `bytes` behind the one before it; bit 0 is set.
-  uint64_t (*runStarts)(const uint64_t *at, unsigned count, uint64_t bytes);
+  struct Places {
+    uint64_t starts; ///< bit k: the k-th does not stand `bytes` behind the one before; bit 0 is set
+    uint64_t ends;   ///< all of them, or-ed
+  };
+  /// What can be said of the places at[k] - origin.
+  Places (*lookAt)(const uint64_t *at, unsigned count, uint64_t origin, uint64_t bytes);
+  /// to[k] = (at[k] - origin) >> shift
+  void (*offsets)(const uint64_t *at, unsigned count, uint64_t origin, unsigned shift,
+                  uint32_t *to);
   /// Saves registers of 64 lanes, one behind the other, and gives each lane `value`.
   void (*hide)(uint32_t *rows, unsigned count, uint32_t *saved, uint32_t value);
   /// Notes an access of places in a row. Place k is touched as `detail` + (k >> shift) says. Returns
   /// false, and has noted nothing, if another wave has made one that may be a race with it.
   bool (*noteRow)(const LdsShadow &shadow, size_t first, size_t count, uint32_t key,
                   uint32_t detail, unsigned shift, bool write);
-  /// Notes accesses of `each` places in a row from every index of `first` on. Details belong to
-  /// the indices.
-  bool (*notePlaces)(const LdsShadow &shadow, const uint32_t *first, const uint32_t *details,
-                     unsigned count, unsigned each, uint32_t key, bool write);
+  /// Notes accesses of `each` places in a row from every index of `first` on, whose detail is
+  /// `detail` + lanes[k].
+  bool (*notePlaces)(const LdsShadow &shadow, const uint32_t *first, const uint8_t *lanes,
+                     unsigned count, unsigned each, uint32_t key, uint32_t detail, bool write);
   /// Whether all of flags[at[k]] ... flags[at[k] + bytes - 1] are 1; bytes is 1, 2, 4, 8, 12 or 16.
   bool (*allSet)(const uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes);
   /// Makes them so.

@@ -7,7 +7,10 @@
 namespace flyemu {
 namespace {
 
-uint64_t runStarts(const uint64_t *at, unsigned count, uint64_t bytes) {
+LaneLoops::Places lookAt(const uint64_t *at, unsigned count, uint64_t origin, uint64_t bytes) {
+  uint64_t ends = 0;
+  for (unsigned k = 0; k < count; ++k)
+    ends |= at[k] - origin;
   uint64_t starts = 1;
   unsigned k = 1;
 #ifdef __AVX512F__
@@ -28,7 +31,12 @@ uint64_t runStarts(const uint64_t *at, unsigned count, uint64_t bytes) {
 #endif
   for (; k < count; ++k)
     starts |= uint64_t(at[k - 1] + bytes != at[k]) << k;
-  return starts;
+  return {starts, ends};
+}
+
+void offsets(const uint64_t *at, unsigned count, uint64_t origin, unsigned shift, uint32_t *to) {
+  for (unsigned k = 0; k < count; ++k)
+    to[k] = static_cast<uint32_t>(at[k] - origin) >> shift;
 }
 
 void hide(uint32_t *__restrict rows, unsigned count, uint32_t *__restrict saved, uint32_t value) {
@@ -73,8 +81,8 @@ bool noteRow(const LdsShadow &s, size_t first, size_t count, uint32_t key, uint3
 }
 
 template <bool Write>
-bool notePlacesOf(const LdsShadow &s, const uint32_t *first, const uint32_t *details,
-                  unsigned count, unsigned each, uint32_t key) {
+bool notePlacesOf(const LdsShadow &s, const uint32_t *first, const uint8_t *lanes, unsigned count,
+                  unsigned each, uint32_t key, uint32_t detail) {
   uint32_t races = 0, moves = 0;
   for (unsigned d = 0; d < each; ++d)
     for (unsigned k = 0; k < count; ++k) {
@@ -101,15 +109,15 @@ bool notePlacesOf(const LdsShadow &s, const uint32_t *first, const uint32_t *det
     for (unsigned k = 0; k < count; ++k) {
       const uint32_t at = first[k] + d;
       touched.key[at] = key;
-      touched.detail[at] = details[k];
+      touched.detail[at] = detail + lanes[k];
     }
   return true;
 }
 
-bool notePlaces(const LdsShadow &s, const uint32_t *first, const uint32_t *details, unsigned count,
-                unsigned each, uint32_t key, bool write) {
-  return write ? notePlacesOf<true>(s, first, details, count, each, key)
-               : notePlacesOf<false>(s, first, details, count, each, key);
+bool notePlaces(const LdsShadow &s, const uint32_t *first, const uint8_t *lanes, unsigned count,
+                unsigned each, uint32_t key, uint32_t detail, bool write) {
+  return write ? notePlacesOf<true>(s, first, lanes, count, each, key, detail)
+               : notePlacesOf<false>(s, first, lanes, count, each, key, detail);
 }
 
 template <class T> T load(const uint8_t *p) {
@@ -160,7 +168,7 @@ void setAll(uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes) 
 #define FLYEMU_SYMBOL(level) FLYEMU_SYMBOL_(level)
 
 extern const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL);
-const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {runStarts,  hide,   noteRow,
-                                                    notePlaces, allSet, setAll};
+const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {lookAt,     offsets, hide,  noteRow,
+                                                    notePlaces, allSet,  setAll};
 
 } // namespace flyemu

@@ -43,26 +43,21 @@ void LdsRaces::refine(unsigned shift) {
 }
 
 void LdsRaces::access(uint32_t inst, unsigned wave, const LaneAccess &a, const Report &report) {
-  uint64_t ends = a.bytes | uint64_t(1) << kMostShift;
-  for (unsigned k = 0; k < a.count; ++k)
-    ends |= a.at[k];
+  const uint64_t ends = a.ends | a.bytes | uint64_t(1) << kMostShift;
   if (const auto shift = static_cast<unsigned>(std::countr_zero(ends)); shift < shift_)
     refine(shift);
   const uint32_t key = LdsTouches::keyOf(time_, wave, a.atomic);
   const unsigned each = a.bytes >> shift_;
   if (a.isRun()) {
     const unsigned laneShift = a.count > 1 ? static_cast<unsigned>(std::countr_zero(each)) : 31;
-    if (!laneLoops().noteRow(shadow_, a.at[0] >> shift_, size_t(a.count) * each, key,
-                             inst << 6 | a.lane[0], laneShift, a.write))
+    if (!laneLoops().noteRow(shadow_, a.at(0) >> shift_, size_t(a.count) * each, key,
+                             inst << 6 | a.lane(0), laneShift, a.write))
       accessPlaces(inst, key, a, report);
     return;
   }
-  uint32_t first[64], details[64];
-  for (unsigned k = 0; k < a.count; ++k) {
-    first[k] = static_cast<uint32_t>(a.at[k] >> shift_);
-    details[k] = inst << 6 | a.lane[k];
-  }
-  if (!laneLoops().notePlaces(shadow_, first, details, a.count, each, key, a.write))
+  uint32_t first[64];
+  a.offsets(first, shift_);
+  if (!laneLoops().notePlaces(shadow_, first, a.lanes(), a.count, each, key, inst << 6, a.write))
     accessPlaces(inst, key, a, report);
 }
 
@@ -77,10 +72,10 @@ void LdsRaces::accessPlaces(uint32_t inst, uint32_t key, const LaneAccess &a,
     return t;
   };
   for (unsigned lane = 0; lane < a.count; ++lane) {
-    const uint32_t detail = inst << 6 | a.lane[lane];
+    const uint32_t detail = inst << 6 | a.lane(lane);
     const Touch now = touch(key, detail);
     for (unsigned d = 0; d < a.bytes >> shift_; ++d) {
-      const uint64_t place = (a.at[lane] >> shift_) + d;
+      const uint64_t place = (a.at(lane) >> shift_) + d;
       // Reads come first: a write after them is a race whatever it writes.
       for (const LdsTouches *t : {&shadow_.read, &shadow_.otherRead, &shadow_.write}) {
         const bool wrote = t == &shadow_.write;
@@ -89,7 +84,7 @@ void LdsRaces::accessPlaces(uint32_t inst, uint32_t key, const LaneAccess &a,
         const Touch before = touch(t->key[place], t->detail[place]);
         if (!races(before, wrote, now, a.write))
           continue;
-        report(before, wrote, a.lane[lane], place << shift_, uint64_t(1) << shift_);
+        report(before, wrote, a.lane(lane), place << shift_, uint64_t(1) << shift_);
         break;
       }
       const LdsTouches &touched = a.write ? shadow_.write : shadow_.read;

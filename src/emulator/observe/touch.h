@@ -57,10 +57,10 @@ inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes
 struct History {
   Touch write, read, otherRead;
 
-  /// Whether anybody but the workgroup has touched the place.
-  bool isForeign(uint32_t group) const {
-    return (write.group && write.group != group) || (read.group && read.group != group) ||
-           (otherRead.group && otherRead.group != group);
+  /// Whether nobody but the workgroup has touched the place.
+  bool isOwn(uint32_t group) const {
+    auto own = [group](const Touch &t) { return int(t.group == group || !t.group); };
+    return own(write) & own(read) & own(otherRead);
   }
   /// Notes an access whose first byte is so many bytes before the place.
   void note(const Touch &now, uint64_t before, bool writes, bool sameOwner) {
@@ -101,6 +101,19 @@ public:
     }
   }
 
+  /// Places in a row, of 1 << shift bytes each.
+  struct Pieces {
+    History *first;
+    unsigned shift;
+  };
+  /// The places of [from, from + bytes), where bytes is a power of two up to 16, of which `from` is a
+  /// multiple.
+  Pieces pieces(uint64_t from, unsigned bytes) {
+    Line &line = lines_[from / kLine];
+    split(line, static_cast<unsigned>(std::countr_zero(bytes)));
+    return {line.parts.data() + (from % kLine >> line.shift), line.shift};
+  }
+
 private:
   static constexpr unsigned kLineShift = std::countr_zero(kLine);
   struct Line {
@@ -110,8 +123,10 @@ private:
   };
 
   static void split(Line &line, unsigned shift) {
-    if (line.shift <= shift)
-      return;
+    if (line.shift > shift)
+      splitAnew(line, shift);
+  }
+  static void splitAnew(Line &line, unsigned shift) {
     std::vector<History> parts(kLine >> shift);
     for (uint64_t at = 0; at < kLine; at += uint64_t(1) << shift) {
       const History &h = line.parts.empty() ? line.whole : line.parts[at >> line.shift];

@@ -1,6 +1,7 @@
 #include "emulator/observe/wait_check.h"
 
 #include "emulator/isa/op.h"
+#include "emulator/observe/lane_loops.h"
 #include "emulator/observe/wait_counts.h"
 
 #include <algorithm>
@@ -331,6 +332,8 @@ void WaitCheck::settle() {
       wave, o,
       [&](uint32_t *rows, unsigned count) {
         uint32_t *to = take(size_t(count) * wave.lanes);
+        if (wave.lanes == kLanes)
+          return laneLoops().hide(rows, count, to, kPoison);
         for (unsigned r = 0; r < count; ++r, to += wave.lanes) {
           uint32_t *row = rows + r * kLanes;
           std::memcpy(to, row, wave.lanes * sizeof(uint32_t));
