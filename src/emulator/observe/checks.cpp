@@ -25,6 +25,8 @@ class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
       : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_) {
+    for (const Inst &inst : program_.insts)
+      facts_.push_back(factsOf(inst));
     if (checks_ & kCheckWait || s.landLate)
       waits_.emplace(program_, s.landLate,
                      [&s](const Inst &inst) { return s.findings.place(inst); });
@@ -45,17 +47,20 @@ public:
   }
 
   void before(Wave &w, const Inst &i) override {
-    judge();
-    flush();
-    if (checks_ & kCheckSync)
+    if (!suspects_.empty())
+      judge();
+    if (!pending_.empty())
+      flush();
+    const uint8_t facts = facts_[static_cast<size_t>(&i - program_.insts.data())];
+    if (facts & kIsBarrier && checks_ & kCheckSync)
       checkBarrier(w, i);
-    if (checks_ & kCheckInit) {
+    if (facts & kIsDecoded && checks_ & kCheckInit) {
       auto report = [&](const std::string &what, uint64_t lanes) {
         state_.findings.add(kCheckInit, what, w, i, lanes);
       };
       init_.before(w, i, std::ref(report));
     }
-    if (checks_ & kAnyRace && synchronizes(i))
+    if (facts & kSynchronizes && checks_ & kAnyRace)
       state_.races.synchronize(group_, order_);
     if (waits_) {
       auto report = [&](const std::string &what, uint64_t lanes) {
@@ -94,16 +99,32 @@ public:
       checkRace(w, i, space, LaneAccess(lane, address, bytes, write, atomic));
   }
   void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
-                   uint64_t origin, unsigned bytes, bool write) override {
-    if (waits_ && space == Space::Lds && waits_->followsLds())
-      return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
-    const LaneAccess a(lanes, at, origin, bytes, write, false);
-    if (space == Space::Scratch || (checks_ & kCheckInit && !initChecked(space, a)))
-      return Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write);
+                   uint64_t origin, unsigned bytes, bool write, bool atomic) override {
+    auto oneByOne = [&] {
+      Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write, atomic);
+    };
+    if (space == Space::Scratch || (waits_ && space == Space::Lds && waits_->followsLds()))
+      return oneByOne();
+    const LaneAccess a(lanes, at, origin, bytes, write, atomic);
+    if (atomic && a.ends % bytes)
+      return oneByOne();
+    if (checks_ & kCheckInit) {
+      if (!initChecked(space, a))
+        return oneByOne();
+      if (i.enc == Enc::Flat) {
+        auto report = [&](const std::string &what, uint64_t those) {
+          pend(kCheckInit, what, w, i, those);
+        };
+        init_.storeFlat(w, i, lanes, std::ref(report));
+      }
+    }
     if (checks_ & kAnyRace)
       checkRace(w, i, space, a);
   }
-  void accessesDone(Wave &, const Inst &) override { flush(); }
+  void accessesDone(Wave &, const Inst &) override {
+    if (!pending_.empty())
+      flush();
+  }
 
   void barrier(Group &g) override {
     judge();
@@ -273,6 +294,15 @@ private:
     }
   }
 
+  /// What is asked of every instruction that runs.
+  enum Fact : uint8_t { kIsDecoded = 1, kIsBarrier = 2, kSynchronizes = 4 };
+  uint8_t factsOf(const Inst &i) const {
+    if (!i.op)
+      return 0;
+    return kIsDecoded | (i.op->has(kBarrier) ? kIsBarrier : 0) |
+           (synchronizes(i) ? kSynchronizes : 0);
+  }
+
   /// Returns true for instructions that order memory between workgroups: atomic operations,
   /// accesses whose scope is wider than a workgroup, and cache control.
   bool synchronizes(const Inst &i) const {
@@ -286,7 +316,7 @@ private:
   }
 
   void checkBarrier(Wave &w, const Inst &i) {
-    if (i.op && i.op->has(kBarrier) && w.exec() != startMask_[w.index])
+    if (w.exec() != startMask_[w.index])
       state_.findings.add(kCheckSync,
                           "barrier in divergent code: lanes that started the wave are off", w, i,
                           startMask_[w.index] & ~w.exec());
@@ -308,6 +338,7 @@ private:
   CheckState &state_;
   const unsigned checks_;
   const Program &program_;
+  std::vector<uint8_t> facts_; ///< of each instruction: Fact
   const Inst *lastAccess_ = nullptr;
   bool lastIsAtomic_ = false;
   std::vector<Pending> pending_;

@@ -65,7 +65,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   };
   // Of lanes from the k-th on, which begin at `address`: their bytes [from, to) at the place `h`.
   auto note = [&](History &h, unsigned k, uint64_t address, uint64_t from, uint64_t to) {
-    if (!h.isOwn(touch.group))
+    if (h.owner != 0 && h.owner != touch.group)
       if (const Touch *t = conflictOf(h, touch, order, a.write)) {
         const uint64_t first = (from - address) >> touch.shift(),
                        last = (to - 1 - address) >> touch.shift();
@@ -90,7 +90,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
         const Histories::Pieces pieces = places->pieces(at % kPage, a.bytes);
         History *h = pieces.first;
         for (uint64_t from = at; from < at + a.bytes; from += uint64_t(1) << pieces.shift, ++h)
-          if (h->isOwn(touch.group))
+          if (h->owner == touch.group)
             (a.write ? h->write : h->read).set(touch, 0);
           else
             note(*h, one, at, from, from + (uint64_t(1) << pieces.shift));

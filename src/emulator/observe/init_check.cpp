@@ -222,6 +222,13 @@ bool InitCheck::accessLds(const LaneAccess &a) {
   return true;
 }
 
+void InitCheck::storeFlat(const Wave &w, const Inst &i, uint64_t lanes, const Report &report) {
+  if (!isStore(program_.effectsOf(i)) || !i.src[1].isVgpr())
+    return;
+  if (const uint64_t bad = undefinedOf(w, waves_[w.index], i.src[1], i.rows.data) & lanes)
+    report("a register that nobody has written is used as stored data", bad);
+}
+
 void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
                        unsigned bytes, bool write, bool atomic, const Report &report) {
   const uint64_t bit = uint64_t(1) << lane;

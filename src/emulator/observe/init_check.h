@@ -28,6 +28,8 @@ public:
   void before(const Wave &wave, const Inst &inst, const Report &report);
   /// Whether an access inside of the workgroup's LDS needs no report; notes it if so.
   bool accessLds(const LaneAccess &access);
+  /// A store by flat addresses that go to no scratch.
+  void storeFlat(const Wave &wave, const Inst &inst, uint64_t lanes, const Report &report);
   /// One lane's access, before it happens.
   void access(const Wave &wave, const Inst &inst, unsigned lane, Space space, uint64_t address,
               unsigned bytes, bool write, bool atomic, const Report &report);

@@ -45,7 +45,8 @@ struct LaneLoops {
   bool (*noteRow)(const LdsShadow &shadow, size_t first, size_t count, uint32_t key,
                   uint32_t detail, unsigned shift, bool write);
   /// Notes accesses of `each` places in a row from every index of `first` on, whose detail is
-  /// `detail` + lanes[k].
+  /// `detail` + lanes[k]. Returns false if another wave has made one that may be a race with one of
+  /// them; then some may have been noted, and all of them are to be noted again.
   bool (*notePlaces)(const LdsShadow &shadow, const uint32_t *first, const uint8_t *lanes,
                      unsigned count, unsigned each, uint32_t key, uint32_t detail, bool write);
   /// Whether all of flags[at[k]] ... flags[at[k] + bytes - 1] are 1; bytes is 1, 2, 4, 8, 12 or 16.

@@ -80,44 +80,93 @@ bool noteRow(const LdsShadow &s, size_t first, size_t count, uint32_t key, uint3
   return true;
 }
 
-template <bool Write>
+// Two or four places in a row.
+typedef uint32_t Two __attribute__((vector_size(8)));
+typedef uint32_t Four __attribute__((vector_size(16)));
+
+template <class V> V loadPlaces(const uint32_t *p) {
+  V x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x;
+}
+template <class V> void storePlaces(uint32_t *p, V x) { __builtin_memcpy(p, &x, sizeof x); }
+
+/// As isByOther, in all bits of each element.
+template <class V> V byOther(V key, uint32_t mine) {
+  if constexpr (sizeof(V) == 4)
+    return isByOther(key, mine) ? ~0u : 0;
+  else
+    return (V)((key ^ mine) - 2 < 510);
+}
+template <class V> bool any(V x) {
+  if constexpr (sizeof(V) == 4) {
+    return x;
+  } else {
+    uint64_t words[sizeof(V) / 8];
+    __builtin_memcpy(words, &x, sizeof x);
+    uint64_t all = 0;
+    for (uint64_t word : words)
+      all |= word;
+    return all;
+  }
+}
+
+/// Each access is that of so many places as `V` has.
+template <class V, bool Write>
 bool notePlacesOf(const LdsShadow &s, const uint32_t *first, const uint8_t *lanes, unsigned count,
-                  unsigned each, uint32_t key, uint32_t detail) {
-  uint32_t races = 0, moves = 0;
-  for (unsigned d = 0; d < each; ++d)
-    for (unsigned k = 0; k < count; ++k) {
-      const uint32_t at = first[k] + d;
-      races |= isByOther(s.write.key[at], key);
-      moves |= isByOther(s.read.key[at], key);
-      if constexpr (Write)
-        races |= isByOther(s.otherRead.key[at], key);
-    }
-  if (races || (Write && moves))
+                  uint32_t key, uint32_t detail) {
+  V races = {}, moves = {};
+  for (unsigned k = 0; k < count; ++k) {
+    const uint32_t at = first[k];
+    races |= byOther(loadPlaces<V>(s.write.key + at), key);
+    moves |= byOther(loadPlaces<V>(s.read.key + at), key);
+    if constexpr (Write)
+      races |= byOther(loadPlaces<V>(s.otherRead.key + at), key);
+  }
+  if (any(races) || (Write && any(moves)))
     return false;
-  if (moves)
-    for (unsigned d = 0; d < each; ++d)
-      for (unsigned k = 0; k < count; ++k) {
-        const uint32_t at = first[k] + d;
-        if (isByOther(s.read.key[at], key)) {
-          s.otherRead.key[at] = s.read.key[at];
-          s.otherRead.detail[at] = s.read.detail[at];
-        }
-        s.read.key[at] = key;
-      }
-  const LdsTouches &touched = Write ? s.write : s.read;
-  for (unsigned d = 0; d < each; ++d)
+  auto select = [](V mask, V yes, V no) { return (yes & mask) | (no & ~mask); };
+  if (any(moves))
     for (unsigned k = 0; k < count; ++k) {
-      const uint32_t at = first[k] + d;
-      touched.key[at] = key;
-      touched.detail[at] = detail + lanes[k];
+      const uint32_t at = first[k];
+      const V old = loadPlaces<V>(s.read.key + at), moved = byOther(old, key);
+      storePlaces(s.otherRead.key + at, select(moved, old, loadPlaces<V>(s.otherRead.key + at)));
+      storePlaces(s.otherRead.detail + at, select(moved, loadPlaces<V>(s.read.detail + at),
+                                                  loadPlaces<V>(s.otherRead.detail + at)));
+      storePlaces(s.read.key + at, V{} + key); // lanes may access the same places
     }
+  const LdsTouches &touched = Write ? s.write : s.read;
+  for (unsigned k = 0; k < count; ++k) {
+    storePlaces(touched.key + first[k], V{} + key);
+    storePlaces(touched.detail + first[k], V{} + (detail + lanes[k]));
+  }
   return true;
 }
 
 bool notePlaces(const LdsShadow &s, const uint32_t *first, const uint8_t *lanes, unsigned count,
                 unsigned each, uint32_t key, uint32_t detail, bool write) {
-  return write ? notePlacesOf<true>(s, first, lanes, count, each, key, detail)
-               : notePlacesOf<false>(s, first, lanes, count, each, key, detail);
+  auto note = [&]<class V>(V, const uint32_t *from) {
+    return write ? notePlacesOf<V, true>(s, from, lanes, count, key, detail)
+                 : notePlacesOf<V, false>(s, from, lanes, count, key, detail);
+  };
+  switch (each) {
+  case 1:
+    return note(uint32_t(), first);
+  case 2:
+    return note(Two(), first);
+  case 4:
+    return note(Four(), first);
+  default:
+    break;
+  }
+  uint32_t from[64];
+  for (unsigned d = 0; d < each; ++d) {
+    for (unsigned k = 0; k < count; ++k)
+      from[k] = first[k] + d;
+    if (!note(uint32_t(), from))
+      return false;
+  }
+  return true;
 }
 
 template <class T> T load(const uint8_t *p) {

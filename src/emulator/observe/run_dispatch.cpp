@@ -23,9 +23,9 @@ public:
     b_->access(w, i, lane, s, at, bytes, write, atomic);
   }
   void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space s, const uint64_t *at,
-                   uint64_t origin, unsigned bytes, bool write) override {
-    a_->accessLanes(w, i, lanes, s, at, origin, bytes, write);
-    b_->accessLanes(w, i, lanes, s, at, origin, bytes, write);
+                   uint64_t origin, unsigned bytes, bool write, bool atomic) override {
+    a_->accessLanes(w, i, lanes, s, at, origin, bytes, write, atomic);
+    b_->accessLanes(w, i, lanes, s, at, origin, bytes, write, atomic);
   }
   void accessesDone(Wave &w, const Inst &i) override {
     a_->accessesDone(w, i), b_->accessesDone(w, i);

@@ -56,12 +56,10 @@ inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes
 /// memory), of one place.
 struct History {
   Touch write, read, otherRead;
+  /// The workgroup that alone has touched the place; 0: none has, kSeveral: more than one.
+  uint32_t owner = 0;
+  static constexpr uint32_t kSeveral = ~0u;
 
-  /// Whether nobody but the workgroup has touched the place.
-  bool isOwn(uint32_t group) const {
-    auto own = [group](const Touch &t) { return int(t.group == group || !t.group); };
-    return own(write) & own(read) & own(otherRead);
-  }
   /// Notes an access whose first byte is so many bytes before the place.
   void note(const Touch &now, uint64_t before, bool writes, bool sameOwner) {
     if (writes) {
@@ -71,6 +69,7 @@ struct History {
         otherRead = read;
       read.set(now, before);
     }
+    owner = owner == 0 || owner == now.group ? now.group : kSeveral;
   }
 };
 
@@ -131,7 +130,8 @@ private:
     for (uint64_t at = 0; at < kLine; at += uint64_t(1) << shift) {
       const History &h = line.parts.empty() ? line.whole : line.parts[at >> line.shift];
       const uint64_t inside = at & ((uint64_t(1) << line.shift) - 1);
-      parts[at >> shift] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside)};
+      parts[at >> shift] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside),
+                            h.owner};
     }
     line.parts = std::move(parts);
     line.shift = shift;

@@ -43,7 +43,7 @@ constexpr uint64_t kOnes = 0x0000000100000001; ///< one operation of the first k
 } // namespace
 
 WaitCheck::WaitCheck(const Program &program, bool late, Place place)
-    : program_(program), late_(late), place_(std::move(place)) {
+    : program_(program), late_(late), place_(std::move(place)), rules_(program.insts.size()) {
   for (const Inst &inst : program.insts)
     hasLoads_ |= loadsToLds(inst);
   for (uint8_t counter : kCounters)
@@ -75,15 +75,6 @@ WaitCheck::Kind WaitCheck::kindOf(const WaitRule &rule) {
   if (rule.counters != rule.ordered)
     return kOthers;
   return rule.counters == kCountVector ? kVector : rule.counters == kCountLds ? kLds : kOthers;
-}
-
-const WaitRule &WaitCheck::ruleOf(const Inst &inst) {
-  if (rules_.empty())
-    rules_.resize(program_.insts.size());
-  WaitRule &rule = rules_[static_cast<size_t>(&inst - program_.insts.data())];
-  if (!rule.known)
-    rule = waitRule(program_, inst);
-  return rule;
 }
 
 void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
@@ -313,9 +304,7 @@ void WaitCheck::land(Wave &wave, const Operation &o) {
       [&](void *place, uint32_t mask) { replace(place, mask, *next++); });
 }
 
-void WaitCheck::settle() {
-  if (!running_)
-    return;
+void WaitCheck::settleRunning() {
   Wave &wave = *running_->wave;
   running_ = nullptr;
   if (!late_)

@@ -50,7 +50,10 @@ public:
   /// All waves have come to a barrier.
   void barrier();
   /// The instruction that ran last, if any, has ended.
-  void settle();
+  void settle() {
+    if (running_)
+      settleRunning();
+  }
 
 private:
   /// Operations that are kept together, as each of them ends behind those that were issued before.
@@ -98,7 +101,13 @@ private:
   };
 
   static Kind kindOf(const WaitRule &rule);
-  const WaitRule &ruleOf(const Inst &inst);
+  const WaitRule &ruleOf(const Inst &inst) {
+    WaitRule &rule = rules_[static_cast<size_t>(&inst - program_.insts.data())];
+    if (!rule.known)
+      rule = waitRule(program_, inst);
+    return rule;
+  }
+  void settleRunning();
   void issue(WaveState &state, const Inst &inst, const WaitRule &rule);
   void checkRegisters(WaveState &state, const WaitRule &rule, const Report &report);
   void reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads, Kind except,

@@ -15,9 +15,13 @@ void dsRead(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+  if (ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     ldsReport(w, i, all, bytes, false);
-    gather(w, w.exec(), all, row, bytes / 4);
+    if (bytes >= 4)
+      return gather(w, w.exec(), all, row, bytes / 4);
+    forLanes(w.exec(), [&](unsigned lane) {
+      row[lane] = mergePart(info, reinterpret_cast<const uint8_t *>(all[lane]), row[lane]);
+    });
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
@@ -40,9 +44,15 @@ void dsWrite(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
+  if (ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     ldsReport(w, i, all, bytes, true);
-    scatter(w, w.exec(), all, row, bytes / 4);
+    if (bytes >= 4)
+      return scatter(w, w.exec(), all, row, bytes / 4);
+    const unsigned down = info & kD16High ? 16 : 0;
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint32_t x = row[lane] >> down;
+      std::memcpy(reinterpret_cast<uint8_t *>(all[lane]), &x, bytes);
+    });
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
@@ -70,14 +80,7 @@ void dsRead2(Wave &w, const Inst &i) {
   uint64_t all[2][kLanes];
   if (ldsBulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
       ldsBulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
-    if (w.probe) {
-      const uint64_t origin = reinterpret_cast<uint64_t>(w.lds);
-      forLanes(w.exec(), [&](unsigned lane) {
-        for (const uint64_t *at : all)
-          w.probe->access(w, i, lane, Space::Lds, at[lane] - origin, bytes, false, false);
-      });
-      w.probe->accessesDone(w, i);
-    }
+    ldsReport(w, i, all[0], all[1], bytes, false);
     gather(w, w.exec(), all[0], row, dwords);
     gather(w, w.exec(), all[1], row + dwords * kLanes, dwords);
     return;
@@ -101,6 +104,22 @@ void dsWrite2(Wave &w, const Inst &i) {
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
   unsigned count =
       offsets[0] == offsets[1] ? 1 : 2; // equal offsets make one access, of the first data
+  uint64_t all[2][kLanes];
+  if (ldsBulk(w, w.exec(), address, offsets[0], bytes, all[0]) &&
+      ldsBulk(w, w.exec(), address, offsets[1], bytes, all[1])) {
+    if (count == 2)
+      ldsReport(w, i, all[0], all[1], bytes, true);
+    else
+      ldsReport(w, i, all[0], bytes, true);
+    // Lanes store in their order, so that the last one wins where they overlap.
+    forLanes(w.exec(), [&](unsigned lane) {
+      for (unsigned k = 0; k < count; ++k)
+        for (unsigned d = 0; d < bytes / 4; ++d)
+          std::memcpy(reinterpret_cast<uint8_t *>(all[k][lane]) + 4 * d,
+                      &rows[k][d * kLanes + lane], 4);
+    });
+    return;
+  }
   forLanes(w.exec(), [&](unsigned lane) {
     for (unsigned k = 0; k < count; ++k)
       if (uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + offsets[k], bytes, true))
@@ -127,8 +146,15 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
   const uint32_t *address = w.row(i.src[0].index), *data = w.row(i.src[1].index),
                  *data2 = w.row(i.src[2].index);
   uint32_t *out = w.row(i.dst.index);
+  uint64_t all[kLanes];
+  const bool isBulk =
+      ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), sizeof(T), all);
+  if (isBulk)
+    ldsReport(w, i, all, sizeof(T), true, true);
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
+    uint8_t *p =
+        isBulk ? reinterpret_cast<uint8_t *>(all[lane])
+               : ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
                           sizeof(T), true, true);
     T old = 0;
     if (p) {
@@ -143,7 +169,8 @@ template <class F, class T, bool Return> void dsAtomic(Wave &w, const Inst &i) {
     if (Return)
       writeLane<T>(out, lane, old);
   });
-  ldsDone(w, i);
+  if (!isBulk)
+    ldsDone(w, i);
 }
 
 struct MaskedOr {                          // (m & ~mask) | data: the mask comes first

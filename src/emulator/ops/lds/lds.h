@@ -35,8 +35,19 @@ inline bool ldsBulk(Wave &w, uint64_t exec, const uint32_t *address, uint32_t of
       highest = std::max(highest, exec >> lane & 1 ? address[lane] + offset : 0);
   return highest <= last;
 }
-inline void ldsReport(Wave &w, const Inst &i, const uint64_t *at, uint32_t bytes, bool write) {
-  reportLanes(w, i, Space::Lds, at, reinterpret_cast<uint64_t>(w.lds), bytes, write);
+inline void ldsReport(Wave &w, const Inst &i, const uint64_t *at, uint32_t bytes, bool write,
+                      bool atomic = false) {
+  reportLanes(w, i, Space::Lds, at, reinterpret_cast<uint64_t>(w.lds), bytes, write, atomic);
+}
+/// Reports two accesses of every lane.
+inline void ldsReport(Wave &w, const Inst &i, const uint64_t *first, const uint64_t *second,
+                      uint32_t bytes, bool write) {
+  if (__builtin_expect(w.probe == nullptr, 1))
+    return;
+  const uint64_t origin = reinterpret_cast<uint64_t>(w.lds);
+  w.probe->accessLanes(w, i, w.exec(), Space::Lds, first, origin, bytes, write, false);
+  w.probe->accessLanes(w, i, w.exec(), Space::Lds, second, origin, bytes, write, false);
+  w.probe->accessesDone(w, i);
 }
 inline void ldsDone(Wave &w, const Inst &i) {
   if (w.probe)

@@ -54,9 +54,9 @@ struct BufferAddress {
     else if (offen)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
         highest = std::max(highest, exec >> lane & 1 ? first[lane] : 0);
-    const uint64_t most = fixed + highest;
+    const uint64_t most = fixed + highest, aligned = bytes < 4 ? ~uint64_t(0) : ~uint64_t(3);
     for (unsigned lane = 0; lane < w.lanes; ++lane)
-      at[lane] = (base + soffset + fixed + (offen ? first[lane] : 0)) & ~uint64_t(3);
+      at[lane] = (base + soffset + fixed + (offen ? first[lane] : 0)) & aligned;
     return most + bytes + soffset <= records && inOneRange(w, exec, at, bytes, write);
   }
 

@@ -48,8 +48,8 @@ template <Enc Segment> struct FlatAddress {
   }
 
   bool bulk(uint64_t exec, uint32_t bytes, bool write, uint64_t *at) const {
-    if constexpr (Segment != Enc::Global)
-      return false;
+    if constexpr (Segment == Enc::Scratch)
+      return false; // no flat address of scratch or LDS lies in a range of memory
     if (i.flags & kSaddr)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
         at[lane] = scalar + lo[lane];

@@ -90,10 +90,10 @@ inline bool inOneRange(Wave &w, uint64_t exec, uint64_t *at, uint32_t bytes, boo
 
 /// Reports an access to the probe before it happens. The lanes' addresses are at[lane] - origin.
 inline void reportLanes(Wave &w, const Inst &i, Space space, const uint64_t *at, uint64_t origin,
-                        uint32_t bytes, bool write) {
+                        uint32_t bytes, bool write, bool atomic = false) {
   if (__builtin_expect(w.probe == nullptr, 1))
     return;
-  w.probe->accessLanes(w, i, w.exec(), space, at, origin, bytes, write);
+  w.probe->accessLanes(w, i, w.exec(), space, at, origin, bytes, write, atomic);
   w.probe->accessesDone(w, i);
 }
 
@@ -225,11 +225,18 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
       }
     });
   } else if (bytes < 4) {
+    uint64_t all[kLanes];
+    const bool isBulk = w.exec() && address.bulk(w.exec(), bytes, false, all);
+    if (isBulk)
+      reportLanes(w, i, Space::Global, all, 0, bytes, false);
     forLanes(w.exec(), [&](unsigned lane) {
-      const uint8_t *p = address.at(lane, 0, bytes, false);
+      const uint8_t *p =
+          isBulk ? reinterpret_cast<const uint8_t *>(all[lane]) : address.at(lane, 0, bytes, false);
       static constexpr uint8_t kZero[4] = {};
       row[lane] = mergePart(info, p ? p : kZero, row[lane]);
     });
+    if (isBulk)
+      return;
   } else {
     const unsigned dwords = bytes / 4;
     uint64_t exec = w.exec(), all[kLanes];
@@ -268,9 +275,15 @@ template <class A> void storeOp(Wave &w, const Inst &i) {
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
   const uint32_t *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
-  if (bytes >= 4 && w.exec() && address.bulk(w.exec(), bytes, true, all)) {
+  if (w.exec() && address.bulk(w.exec(), bytes, true, all)) {
     reportLanes(w, i, Space::Global, all, 0, bytes, true);
-    scatter(w, w.exec(), all, row, bytes / 4);
+    if (bytes >= 4)
+      return scatter(w, w.exec(), all, row, bytes / 4);
+    const unsigned down = info & kD16High ? 16 : 0;
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint32_t x = row[lane] >> down;
+      std::memcpy(reinterpret_cast<uint8_t *>(all[lane]), &x, bytes);
+    });
     return;
   }
   forLanes(w.exec(), [&](unsigned lane) {
@@ -320,8 +333,13 @@ template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
   const uint32_t *data = w.row(i.src[1].index);
   uint32_t *out = w.row(i.dst.index);
   constexpr unsigned kDwords = sizeof(T) / 4;
+  uint64_t all[kLanes];
+  const bool isBulk = w.exec() && address.bulk(w.exec(), sizeof(T), true, all);
+  if (isBulk)
+    reportLanes(w, i, Space::Global, all, 0, sizeof(T), true, true);
   forLanes(w.exec(), [&](unsigned lane) {
-    uint8_t *p = address.at(lane, 0, sizeof(T), true);
+    uint8_t *p =
+        isBulk ? reinterpret_cast<uint8_t *>(all[lane]) : address.at(lane, 0, sizeof(T), true);
     T old = 0;
     if (p) {
       if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
@@ -334,7 +352,7 @@ template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
     if (i.flags & kGlc)
       writeLane<T>(out, lane, old);
   });
-  if (w.probe)
+  if (w.probe && !isBulk)
     w.probe->accessesDone(w, i);
 }
 
