@@ -13,22 +13,15 @@ namespace flyemu::matrix {
 
 namespace {
 
-/// An operand as strips of 16 rows (A) or columns (B), each [k][16].
-struct Decoded {
-  alignas(64) int32_t significand[2][32][16], exponent[2][32][16];
-  alignas(64) int32_t special[2][16];
-  int32_t largest; ///< exponent of any finite element
-};
-
 /// Room for the largest instruction: 32 rows or columns in all blocks, 128 k. Per thread, reused.
 struct Workspace {
   static constexpr unsigned kMaxInput = 64 * 128, kMaxOutput = 64 * 32;
   uint64_t rawA[kMaxInput], rawB[kMaxInput]; // [block][row][k], [block][column][k]
   uint64_t rawC[kMaxOutput];
-  Decoded decodedA, decodedB; // group-and-truncate instructions have at most 32 k
   alignas(64) float results[kMaxOutput];
-  // Of a block, for fast products: [k][row], [k][column].
+  // Of a block: [k][row], [k][column].
   alignas(64) float floatsA[32 * 128], floatsB[32 * 128];
+  alignas(64) int32_t exponentsA[32 * 128], exponentsB[32 * 128];
 };
 
 /// The element of `bits` bits at a slot; elements of 6 bits may straddle two registers.
@@ -74,18 +67,6 @@ unsigned blgpLane(unsigned blgp, unsigned lane) {
   }
 }
 
-/// Whether one of 16 lanes is special or has no finite number. It has no branches, so that it
-/// becomes vector code.
-bool anyExceptional(const int32_t *special, const float *start, const float *result) {
-  constexpr uint32_t kExponent = 0x7f800000;
-  uint32_t any = 0;
-  for (unsigned lane = 0; lane < 16; ++lane)
-    any |= static_cast<uint32_t>(special[lane]) |
-           uint32_t((std::bit_cast<uint32_t>(start[lane]) & kExponent) == kExponent) |
-           uint32_t((std::bit_cast<uint32_t>(result[lane]) & kExponent) == kExponent);
-  return any;
-}
-
 class Execution {
 public:
   Execution(const MatrixOp &op, const OperandMaps &maps, const Modifiers &modifiers,
@@ -94,12 +75,8 @@ public:
 
   void run() {
     if (op_.core == MatrixCore::Cdna && op_.m % 16 == 0 && op_.n % 16 == 0 && !modifiers_.blgp &&
-        !modifiers_.cbsz) {
-      if (op_.arithmetic == Arithmetic::GroupTruncate)
-        return runGroupLanes();
-      if (op_.arithmetic == Arithmetic::FmaChain && op_.a != Elem::F64)
-        return runChainLanes();
-    }
+        !modifiers_.cbsz && op_.arithmetic == Arithmetic::FmaChain && op_.a != Elem::F64)
+      return runChainLanes();
     gather();
     for (unsigned block = 0; block < op_.blocks; ++block)
       for (unsigned column = 0; column < op_.n; column += kStripWidth)
@@ -109,7 +86,7 @@ public:
 
   /// The same product in floats. Only plans with strips of floats have it.
   void runFast(const FloatStrips &strips) {
-    const unsigned rowStrips = op_.m / 16, columnStrips = op_.n / 16;
+    const unsigned columnStrips = op_.n / 16;
     const size_t words = size_t(maps_.regsD) * registers_.laneStride;
     // D is written as it is computed, unless that would change what is still to be read.
     const bool apart = registers_.d == registers_.c || registers_.d + words <= registers_.c ||
@@ -117,15 +94,11 @@ public:
     const bool direct = op_.blocks == 1 && apart;
     uint32_t *d = direct ? registers_.d : reinterpret_cast<uint32_t *>(space_.results);
     for (unsigned block = 0; block < op_.blocks; ++block) {
-      readFloats(op_.a, registers_.a, strips.a.data() + block * op_.k * rowStrips,
-                 op_.k * rowStrips, space_.floatsA);
-      readFloats(op_.b, registers_.b, strips.b.data() + block * op_.k * columnStrips,
-                 op_.k * columnStrips, space_.floatsB);
+      readOperands(strips, block);
       for (unsigned column = 0; column < columnStrips; ++column) {
         const StripPlace *places = strips.d.data() + block * op_.m * columnStrips + column;
-        kernels().multiplyFloats(
-            {space_.floatsA, space_.floatsB + 16 * column, op_.m, op_.n, op_.k},
-            {registers_.c, registers_.laneStride, places, 0}, columnStrips, d);
+        kernels_.multiplyFloats({space_.floatsA, space_.floatsB + 16 * column, op_.m, op_.n, op_.k},
+                                {registers_.c, registers_.laneStride, places, 0}, columnStrips, d);
       }
     }
     if (!direct)
@@ -135,9 +108,8 @@ public:
 
   /// The product by one rounding of each exact sum, of one block whose operands are strips.
   void runDots(const FloatStrips &strips) {
-    const unsigned rowStrips = op_.m / 16, columnStrips = op_.n / 16;
-    readFloats(op_.a, registers_.a, strips.a.data(), op_.k * rowStrips, space_.floatsA);
-    readFloats(op_.b, registers_.b, strips.b.data(), op_.k * columnStrips, space_.floatsB);
+    const unsigned columnStrips = op_.n / 16;
+    readOperands(strips, 0);
     alignas(64) double a[128], b[128 * 16], sums[16];
     for (unsigned column = 0; column < columnStrips; ++column) {
       for (unsigned k = 0; k < op_.k; ++k)
@@ -149,13 +121,36 @@ public:
         float c[16];
         std::memcpy(c, registers_.c + wordOf(strips.d[at]), sizeof c);
         std::copy_n(c, 16, sums);
-        kernels().dot(a, b, op_.k, sums);
+        kernels_.dot(a, b, op_.k, sums);
         std::copy_n(sums, 16, space_.results + 16 * at);
       }
     }
+    storeStrips(strips);
+  }
+
+  /// The product whose sums are rounded by groups. Returns false, and has stored nothing, if it has
+  /// operands or results for which this is not the way.
+  bool runTiles(const FloatStrips &strips) {
     for (size_t at = 0; at < strips.d.size(); ++at)
-      std::memcpy(registers_.d + wordOf(strips.d[at]), space_.results + 16 * at,
+      std::memcpy(space_.results + 16 * at, registers_.c + wordOf(strips.d[at]),
                   16 * sizeof(float));
+    for (unsigned block = 0; block < op_.blocks; ++block) {
+      readOperands(strips, block);
+      if (!kernels_.exponents(space_.floatsA, op_.k * op_.m, 1 - formatOf(op_.a).bias,
+                              space_.exponentsA) ||
+          !kernels_.exponents(space_.floatsB, op_.k * op_.n, 1 - formatOf(op_.b).bias,
+                              space_.exponentsB))
+        return false;
+      for (unsigned row = 0; row < op_.m; row += 16)
+        for (unsigned column = 0; column < op_.n; column += 16)
+          if (!kernels_.groupTile({space_.floatsA + row, space_.floatsB + column,
+                                   space_.exponentsA + row, space_.exponentsB + column, op_.m,
+                                   op_.n, op_.k, op_.group, bitsOf(op_.a) == 8},
+                                  space_.results + (block * op_.m + row) * op_.n + column, op_.n))
+            return false;
+    }
+    storeStrips(strips);
+    return true;
   }
 
 private:
@@ -163,10 +158,24 @@ private:
     return place.reg * registers_.laneStride + place.lane;
   }
 
-  void readFloats(Elem elem, const uint32_t *base, const StripPlace *places, unsigned count,
-                  float *to) {
-    kernels().floats({base, registers_.laneStride, places, count},
-                     elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem), to);
+  /// D may overlap A, B and C: nothing is written before all is read.
+  void storeStrips(const FloatStrips &strips) {
+    for (size_t at = 0; at < strips.d.size(); ++at)
+      std::memcpy(registers_.d + wordOf(strips.d[at]), space_.results + 16 * at,
+                  16 * sizeof(float));
+  }
+
+  /// The values of a block's A and B.
+  void readOperands(const FloatStrips &strips, unsigned block) {
+    readFloats(op_.a, registers_.a, strips.a, op_.m / 16, block, space_.floatsA);
+    readFloats(op_.b, registers_.b, strips.b, op_.n / 16, block, space_.floatsB);
+  }
+  void readFloats(Elem elem, const uint32_t *base, const OperandStrips &strips, unsigned step,
+                  unsigned block, float *to) {
+    const unsigned count = op_.k * step;
+    kernels_.floats({base, registers_.laneStride, strips.places.data() + block * count, count, step,
+                     strips.paired},
+                    elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem), to);
   }
 
   void gather() {
@@ -233,49 +242,8 @@ private:
     }
   }
 
-  /// The usual form: 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and
-  /// D alike, so whole strips are decoded at once.
-  void runGroupLanes() {
-    unsigned stride = registers_.laneStride;
-    Decoded &a = space_.decodedA, &b = space_.decodedB;
-    for (unsigned block = 0; block < op_.blocks; ++block) {
-      decodeOperand(op_.a, registers_.a, &maps_.a[block * op_.m * op_.k], op_.m, a);
-      decodeOperand(op_.b, registers_.b, &maps_.b[block * op_.n * op_.k], op_.n, b);
-      for (unsigned row = 0; row < op_.m; ++row)
-        for (unsigned column = 0; column < op_.n; column += 16) {
-          size_t at = (block * op_.m + row) * op_.n + column;
-          size_t word = maps_.d[at].bit / 32 * stride + maps_.d[at].lane;
-          alignas(64) float acc[16], start[16];
-          std::memcpy(start, registers_.c + word, sizeof(start));
-          std::memcpy(acc, start, sizeof(acc));
-          unsigned stripA = row / 16, stripB = column / 16;
-          alignas(64) int32_t significandA[128], exponentA[128];
-          for (unsigned k = 0; k < op_.k; ++k) {
-            significandA[k] = a.significand[stripA][k][row % 16];
-            exponentA[k] = a.exponent[stripA][k][row % 16];
-          }
-          GroupStrip strip{significandA,
-                           exponentA,
-                           b.significand[stripB][0],
-                           b.exponent[stripB][0],
-                           op_.k,
-                           op_.group,
-                           fractionBits(op_.a) + fractionBits(op_.b),
-                           bitsOf(op_.a) == 8};
-          kernels().groupTruncate(strip, acc);
-          const bool allExceptional = a.special[stripA][row % 16] || a.largest + b.largest >= 120;
-          if (allExceptional || anyExceptional(b.special[stripB], start, acc))
-            for (unsigned lane = 0; lane < 16; ++lane)
-              if (allExceptional || b.special[stripB][lane] || !std::isfinite(start[lane]) ||
-                  !std::isfinite(acc[lane]))
-                acc[lane] = exceptionalLane(block, row, column + lane, start[lane]);
-          std::memcpy(space_.results + at, acc, sizeof(acc));
-        }
-    }
-    storeResults();
-  }
-
-  /// f32 chains in the same strips.
+  /// f32 chains where 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and D
+  /// alike.
   void runChainLanes() {
     unsigned stride = registers_.laneStride;
     alignas(64) float a[128], b[128 * 16];
@@ -295,7 +263,7 @@ private:
           std::memcpy(space_.results + at,
                       registers_.c + maps_.d[at].bit / 32 * stride + maps_.d[at].lane,
                       16 * sizeof(float));
-          kernels().fmaChainF32(a, b, op_.k, space_.results + at);
+          kernels_.fmaChainF32(a, b, op_.k, space_.results + at);
         }
       }
     storeResults();
@@ -306,36 +274,6 @@ private:
     for (size_t at = 0; at < maps_.d.size(); at += 16)
       std::memcpy(registers_.d + maps_.d[at].bit / 32 * registers_.laneStride + maps_.d[at].lane,
                   space_.results + at, 16 * sizeof(float));
-  }
-
-  void decodeOperand(Elem elem, const uint32_t *base, const Slot *slots, unsigned rows,
-                     Decoded &to) {
-    to.largest = kZeroExponent;
-    std::memset(to.special, 0, sizeof(to.special));
-    LaneStrip strip{nullptr, 0, elem == Elem::XF32 ? 19 : bitsOf(elem), formatOf(elem)};
-    for (unsigned row = 0; row < rows; row += 16)
-      for (unsigned k = 0; k < op_.k; ++k) {
-        Slot slot = slots[row * op_.k + k];
-        strip.words = base + slot.bit / 32 * registers_.laneStride + slot.lane;
-        strip.shift = elem == Elem::XF32 ? 13 : slot.bit % 32;
-        unsigned at = row / 16;
-        to.largest =
-            std::max(to.largest, kernels().decodeLanes(strip, to.significand[at][k],
-                                                       to.exponent[at][k], to.special[at]));
-      }
-  }
-
-  float exceptionalLane(unsigned block, unsigned row, unsigned column, float acc) const {
-    uint32_t a[128], b[128];
-    for (unsigned k = 0; k < op_.k; ++k) {
-      Slot slotA = maps_.a[(block * op_.m + row) * op_.k + k],
-           slotB = maps_.b[(block * op_.n + column) * op_.k + k];
-      a[k] = static_cast<uint32_t>(
-          read(registers_.a, registers_.laneStride, slotA, bitsOf(op_.a), slotA.lane));
-      b[k] = static_cast<uint32_t>(
-          read(registers_.b, registers_.laneStride, slotB, bitsOf(op_.b), slotB.lane));
-    }
-    return exceptionalDot(a, b, acc);
   }
 
   uint64_t rawA(unsigned block, unsigned row, unsigned k) const {
@@ -387,7 +325,7 @@ private:
       for (unsigned lane = 0; lane < width; ++lane)
         start[lane] = acc[lane] =
             std::bit_cast<float>(static_cast<uint32_t>(rawC(block, row, column + lane)));
-      kernels().groupTruncate(strip, acc);
+      kernels_.groupTruncate(strip, acc);
       // A product of 2^127 or an accumulator near overflow needs the exact rules for infinities.
       bool largeProducts = largestA + largestB >= 120;
       for (unsigned lane = 0; lane < width; ++lane) {
@@ -432,9 +370,9 @@ private:
       for (unsigned lane = 0; lane < width; ++lane)
         acc[lane] = signC * std::bit_cast<T>(static_cast<Bits>(rawC(block, row, column + lane)));
       if constexpr (sizeof(T) == 8)
-        kernels().fmaChainF64(a, b, op_.k, acc);
+        kernels_.fmaChainF64(a, b, op_.k, acc);
       else
-        kernels().fmaChainF32(a, b, op_.k, acc);
+        kernels_.fmaChainF32(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane)
         rawC(block, row, column + lane) = std::bit_cast<Bits>(acc[lane]);
     }
@@ -477,7 +415,7 @@ private:
         }
         acc[lane] = c;
       }
-      kernels().dot(a, b, op_.k, acc);
+      kernels_.dot(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane)
         rawC(block, row, column + lane) = rounded(acc[lane]);
     }
@@ -516,7 +454,7 @@ private:
         a[k] = integer(formatA, static_cast<uint32_t>(rawA(block, row, k)));
       for (unsigned lane = 0; lane < width; ++lane)
         acc[lane] = static_cast<int32_t>(rawC(block, row, column + lane));
-      kernels().dotInteger(a, b, op_.k, acc);
+      kernels_.dotInteger(a, b, op_.k, acc);
       for (unsigned lane = 0; lane < width; ++lane) {
         int64_t result = acc[lane];
         if (modifiers_.clamp)
@@ -538,6 +476,7 @@ private:
   const Modifiers &modifiers_;
   const Registers &registers_;
   Workspace &space_;
+  const Kernels &kernels_ = kernels();
 };
 
 } // namespace
@@ -570,7 +509,13 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
       for (size_t k = 0; k < op_.k; ++k)
         for (size_t row = 0; row < rows; row += 16)
           places.push_back(strip(slots, (block * rows + row) * op_.k + k, op_.k, elem));
-    return places;
+    bool paired = bitsOf(elem) == 16 && op_.k % 2 == 0;
+    const size_t step = rows / 16;
+    for (size_t at = 0; paired && at < places.size(); at += 2 * step)
+      for (size_t k = at; k < at + step; ++k)
+        paired &= places[k].shift == 0 && places[k + step].shift == 16 &&
+                  places[k].reg == places[k + step].reg && places[k].lane == places[k + step].lane;
+    return OperandStrips{std::move(places), paired};
   };
   strips.a = operand(maps_.a, op_.m, op_.a);
   strips.b = operand(maps_.b, op_.n, op_.b);
@@ -592,7 +537,8 @@ void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
     execution.runFast(*strips_);
   else if (op_.arithmetic == Arithmetic::SingleRounding && op_.blocks == 1 && strips_ && plain)
     execution.runDots(*strips_);
-  else
+  else if (op_.arithmetic != Arithmetic::GroupTruncate || !strips_ || !plain ||
+           !execution.runTiles(*strips_))
     execution.run();
 }
 

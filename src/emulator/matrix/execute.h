@@ -34,11 +34,17 @@ enum class Precision : uint8_t {
   Fast   ///< by fused multiply-adds in f32, k by k, where this is a rounding away from exact
 };
 
+/// Strips of an operand: [block][k][16 rows].
+struct OperandStrips {
+  std::vector<StripPlace> places;
+  bool paired; ///< an even k and the next one are the halves of the same words
+};
+
 /// The operands of a product of small floats that is summed in f32, if 16 rows of A, columns of B and
-/// columns of D are each 16 neighbouring lanes of one register: A and B as [block][k][16 rows], D as
-/// [block][row][16 columns].
+/// columns of D are each 16 neighbouring lanes of one register.
 struct FloatStrips {
-  std::vector<StripPlace> a, b, d;
+  OperandStrips a, b;
+  std::vector<StripPlace> d; ///< [block][row][16 columns]
 };
 
 /// An instruction made ready once, when it is decoded.

@@ -22,13 +22,6 @@ struct GroupStrip {
   bool interleaved; ///< 8-bit formats: even and odd k are summed apart, then joined
 };
 
-/// Elements of 16 neighbouring lanes, one register word each, `shift` bits up in it.
-struct LaneStrip {
-  const uint32_t *words;
-  unsigned shift, bits; ///< of the element; XF32: shift 13, 19 bits
-  FloatFormat format;
-};
-
 /// Where 16 elements are: 16 neighbouring lanes of one register.
 struct StripPlace {
   uint8_t reg, lane;
@@ -41,6 +34,8 @@ struct Strips {
   unsigned stride; ///< words from one register to the next
   const StripPlace *places;
   unsigned count;
+  unsigned step = 1;   ///< strips from one k to the next
+  bool paired = false; ///< an even k and the next one are the halves of the same words
 };
 
 /// A product of small matrices of floats, 16 columns of it.
@@ -48,6 +43,17 @@ struct FloatTile {
   const float *a; ///< [k][m]
   const float *b; ///< [k][n], from the first of 16 columns on
   unsigned m, n, k;
+};
+
+/// A product of 16 rows and 16 columns whose sums are rounded by groups. Values and exponents (as
+/// `exponents` gives them) of A are [k][stepA], those of B [k][stepB]; 16 of each row are used.
+struct GroupTile {
+  const float *valueA, *valueB;
+  const int32_t *exponentA, *exponentB;
+  unsigned stepA, stepB;
+  unsigned k;       ///< products
+  unsigned group;   ///< products per rounding
+  bool interleaved; ///< as in GroupStrip
 };
 
 struct Kernels {
@@ -58,10 +64,12 @@ struct Kernels {
   /// d[row] = c[row] + the tile's row, by one fused multiply-add for each k where the level has
   /// them. Strips are `step` places apart; c and d may be the same.
   void (*multiplyFloats)(const FloatTile &tile, const Strips &c, unsigned step, uint32_t *d);
-  /// Decodes 16 elements as `decode` does; sets special[lane] nonzero for NaN and infinity. Gives
-  /// the largest exponent of the finite ones.
-  int32_t (*decodeLanes)(const LaneStrip &strip, int32_t *significand, int32_t *exponent,
-                         int32_t *special);
+  /// The exponents of values as `decode` gives them for a format whose least is `least`. Returns
+  /// false if one is NaN or infinite.
+  bool (*exponents)(const float *values, unsigned count, int32_t least, int32_t *exponents);
+  /// acc[step * row + 16] += the tile, by the model of groupTruncate. Returns false if some sum is to be
+  /// computed otherwise: one that is not finite, or whose products may leave the range of f32.
+  bool (*groupTile)(const GroupTile &tile, float *acc, unsigned step);
   /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no
   /// product may reach 2^127; exceptional strips are computed by `groupTruncateScalar`.
   void (*groupTruncate)(const GroupStrip &strip, float *acc);

@@ -2,6 +2,8 @@
 // flags set for it. Nothing here may be an inline function shared with other translation units.
 #include "emulator/matrix/kernels.h"
 
+#include <immintrin.h>
+
 namespace flyemu::matrix {
 namespace {
 
@@ -22,48 +24,19 @@ template <typename V, typename M> inline V select(M mask, V yes, V no) { return 
 inline Int maximum(Int a, Int b) { return a > b ? a : b; }
 inline Int minimum(Int a, Int b) { return a < b ? a : b; }
 
-int32_t decodeLanes(const LaneStrip &strip, int32_t *significand, int32_t *exponent,
-                    int32_t *special) {
-  using flydsl::detail::FloatSpecials;
-  const FloatFormat &format = strip.format;
-  Int bits = load<Int>(strip.words);
-  // Logical shift and mask, so that an element at the top of its word works too.
-  Int code = (bits >> static_cast<int>(strip.shift)) &
-             static_cast<int>(strip.bits == 32 ? ~0u : (1u << strip.bits) - 1);
-  int fractionMask = static_cast<int>((1u << format.mantissa) - 1);
-  int exponentMask = static_cast<int>((1u << format.exponent) - 1);
-  Int fraction = code & fractionMask;
-  Int biased = (code >> format.mantissa) & exponentMask;
-  Int negative = (code >> (format.mantissa + format.exponent)) & 1;
-
-  Int isSpecial = {};
-  if (format.specials == FloatSpecials::ieee)
-    isSpecial = biased == exponentMask;
-  else if (format.specials == FloatSpecials::unsignedZero)
-    isSpecial = (negative == 1) & ((code & (fractionMask | exponentMask << format.mantissa)) == 0);
-  else if (format.specials == FloatSpecials::finite)
-    isSpecial = (biased == exponentMask) & (fraction == fractionMask);
-
-  Int normal = biased != 0;
-  Int magnitude = fraction | (normal & (1 << format.mantissa));
-  Int sign = -negative;
-  Int scale = maximum(biased, Int{} + 1) - format.bias;
-  Int nonzero = magnitude != 0;
-  scale = select(nonzero, scale, Int{} + kZeroExponent);
-  store(significand, (magnitude ^ sign) - sign);
-  store(exponent, scale);
-  store(special, load<Int>(special) | isSpecial);
-
-  Int finite = select(isSpecial, Int{} + kZeroExponent, scale);
-  int32_t largest = kZeroExponent;
-  for (unsigned lane = 0; lane < 16; ++lane)
-    largest = finite[lane] > largest ? finite[lane] : largest;
-  return largest;
-}
-
 /// Calls convert(code) for each strip, with the elements' bits, and keeps what it returns.
 template <typename Convert>
 inline void eachStrip(const Strips &strips, unsigned bits, float *values, Convert convert) {
+  if (strips.paired) {
+    for (unsigned first = 0; first < strips.count; first += 2 * strips.step)
+      for (unsigned k = first; k < first + strips.step; ++k) {
+        const StripPlace place = strips.places[k];
+        const Int words = load<Int>(strips.registers + place.reg * strips.stride + place.lane);
+        store(values + 16 * k, convert(words & 0xffff));
+        store(values + 16 * (k + strips.step), convert((words >> 16) & 0xffff));
+      }
+    return;
+  }
   const int mask = static_cast<int>(bits == 32 ? ~0u : (1u << bits) - 1);
   for (unsigned k = 0; k < strips.count; ++k) {
     const StripPlace place = strips.places[k];
@@ -72,11 +45,36 @@ inline void eachStrip(const Strips &strips, unsigned bits, float *values, Conver
   }
 }
 
+#ifdef __AVX512BW__
+/// The values of f16 strips that are the halves of words.
+void pairsOfHalves(const Strips &strips, float *values) {
+  alignas(64) uint16_t order[32]; // the low halves, and then the high ones
+  for (unsigned k = 0; k < 16; ++k) {
+    order[k] = static_cast<uint16_t>(2 * k);
+    order[16 + k] = static_cast<uint16_t>(2 * k + 1);
+  }
+  const __m512i apart = _mm512_load_si512(order);
+  for (unsigned first = 0; first < strips.count; first += 2 * strips.step)
+    for (unsigned k = first; k < first + strips.step; ++k) {
+      const StripPlace place = strips.places[k];
+      const __m512i halves = _mm512_permutexvar_epi16(
+          apart, _mm512_loadu_si512(strips.registers + place.reg * strips.stride + place.lane));
+      _mm512_storeu_ps(values + 16 * k, _mm512_cvtph_ps(_mm512_castsi512_si256(halves)));
+      _mm512_storeu_ps(values + 16 * (k + strips.step),
+                       _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)));
+    }
+}
+#endif
+
 void floats(const Strips &strips, unsigned bits, const FloatFormat &format, float *values) {
   using flydsl::detail::FloatSpecials;
   const int up = 23 - format.mantissa;
   if (format.exponent == 8) // f32, bf16 and xf32 are an f32's upper bits
     return eachStrip(strips, bits, values, [&](Int code) { return code << up; });
+#ifdef __AVX512BW__
+  if (format.exponent == 5 && format.mantissa == 10 && strips.paired)
+    return pairsOfHalves(strips, values);
+#endif
 #ifdef __F16C__
   if (format.exponent == 5 && format.mantissa == 10)
     return eachStrip(strips, bits, values, [&](Int code) {
@@ -122,8 +120,13 @@ inline Float multiplyAdd(float a, Float b, Float c) {
 #endif
 }
 
-/// Rows whose sums are kept in registers.
-constexpr unsigned kRows = 8;
+/// Rows whose sums are kept in registers: as many as there is room for, and more than an addition
+/// takes cycles.
+#ifdef __AVX512F__
+constexpr unsigned kRows = 16;
+#else
+constexpr unsigned kRows = 4;
+#endif
 
 void multiplyFloats(const FloatTile &tile, const Strips &c, unsigned step, uint32_t *d) {
   for (unsigned row = 0; row < tile.m; row += kRows) {
@@ -174,47 +177,52 @@ inline Aligned alignedSum(const GroupStrip &strip, unsigned first) {
   return {sum, largest};
 }
 
+/// The sum of interleaved products, of even and of odd k.
+inline Aligned join(Aligned even, Aligned odd) {
+  const Int exponent = maximum(even.exponent, odd.exponent);
+  // Arithmetic shifts round toward minus infinity, as the model's second alignment does.
+  return {(even.sum >> minimum(exponent - even.exponent, Int{} + 31)) +
+              (odd.sum >> minimum(exponent - odd.exponent, Int{} + 31)),
+          exponent};
+}
+
+/// c + the sum of a group.
+template <bool Interleaved> inline Float addGroup(Float c, Aligned sum) {
+  Int bits;
+  __builtin_memcpy(&bits, &c, sizeof(bits));
+  Int biased = (bits >> 23) & 255;
+  Int significand = (bits & 0x7fffff) | (biased != 0 ? Int{} + 0x800000 : Int{});
+  Int sign = bits >> 31;
+  significand = (significand ^ sign) - sign;
+  Int exponentC = maximum(biased, Int{} + 1) - 127; // of zero: -126, as of a subnormal
+
+  Int top = maximum(sum.exponent, exponentC);
+  Int downSum = minimum(top - sum.exponent, Int{} + 63);
+  Int downC = minimum(top - exponentC, Int{} + 63);
+  Long wide = __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
+  Long wideC =
+      __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
+  if constexpr (Interleaved) {
+    Long tooFar = __builtin_convertvector(downC, Long) > 25;
+    wideC = select(tooFar, Long{}, wideC);
+  }
+  Long total = wide + (wideC << 7); // 31 fraction bits at exponent `top`
+  Long scaleBits = (__builtin_convertvector(top, Long) - 31 + 1023) << 52;
+  Double scale;
+  __builtin_memcpy(&scale, &scaleBits, sizeof(scale));
+  return __builtin_convertvector(__builtin_convertvector(total, Double) * scale, Float);
+}
+
 /// Of groups of Group products; interleaved ones are summed apart by even and odd k.
 template <unsigned Group, bool Interleaved>
 void groupsTruncate(const GroupStrip &strip, float *acc) {
   Float c = load<Float>(acc);
   for (unsigned k = 0; k < strip.k; k += Group) {
-    Aligned sum;
-    if constexpr (Interleaved) {
-      Aligned even = alignedSum<Group / 2, 2>(strip, k),
-              odd = alignedSum<Group / 2, 2>(strip, k + 1);
-      sum.exponent = maximum(even.exponent, odd.exponent);
-      // Arithmetic shifts round toward minus infinity, as the model's second alignment does.
-      sum.sum = (even.sum >> minimum(sum.exponent - even.exponent, Int{} + 31)) +
-                (odd.sum >> minimum(sum.exponent - odd.exponent, Int{} + 31));
-    } else {
-      sum = alignedSum<Group, 1>(strip, k);
-    }
-
-    Int bits;
-    __builtin_memcpy(&bits, &c, sizeof(bits));
-    Int biased = (bits >> 23) & 255;
-    Int significand = (bits & 0x7fffff) | (biased != 0 ? Int{} + 0x800000 : Int{});
-    Int sign = bits >> 31;
-    significand = (significand ^ sign) - sign;
-    Int exponentC = maximum(biased, Int{} + 1) - 127; // of zero: -126, as of a subnormal
-
-    Int top = maximum(sum.exponent, exponentC);
-    Int downSum = minimum(top - sum.exponent, Int{} + 63);
-    Int downC = minimum(top - exponentC, Int{} + 63);
-    Long wide =
-        __builtin_convertvector(sum.sum, Long) << 7 >> __builtin_convertvector(downSum, Long);
-    Long wideC =
-        __builtin_convertvector(significand, Long) << 1 >> __builtin_convertvector(downC, Long);
-    if constexpr (Interleaved) {
-      Long tooFar = __builtin_convertvector(downC, Long) > 25;
-      wideC = select(tooFar, Long{}, wideC);
-    }
-    Long total = wide + (wideC << 7); // 31 fraction bits at exponent `top`
-    Long scaleBits = (__builtin_convertvector(top, Long) - 31 + 1023) << 52;
-    Double scale;
-    __builtin_memcpy(&scale, &scaleBits, sizeof(scale));
-    c = __builtin_convertvector(__builtin_convertvector(total, Double) * scale, Float);
+    if constexpr (Interleaved)
+      c = addGroup<true>(
+          c, join(alignedSum<Group / 2, 2>(strip, k), alignedSum<Group / 2, 2>(strip, k + 1)));
+    else
+      c = addGroup<false>(c, alignedSum<Group, 1>(strip, k));
   }
   store(acc, c);
 }
@@ -229,6 +237,83 @@ void groupTruncate(const GroupStrip &strip, float *acc) {
     return groupsTruncate<4, false>(strip, acc);
   case 8:
     return groupsTruncate<8, false>(strip, acc);
+  default:
+    __builtin_trap(); // chooseArithmetic makes no other groups
+  }
+}
+
+bool exponents(const float *values, unsigned count, int32_t least, int32_t *exponents) {
+  Int special = {};
+  for (unsigned k = 0; k < count; k += 16) {
+    const Int bits = load<Int>(values + k), biased = (bits >> 23) & 255;
+    special |= biased == 255;
+    const Int nonzero = (bits & 0x7fffffff) != 0;
+    store(exponents + k,
+          select(nonzero, maximum(biased - 127, Int{} + least), Int{} + kZeroExponent));
+  }
+  return !__builtin_reduce_or(special);
+}
+
+/// As alignedSum, of a row of a tile. A product of values is exact, and so is its scaling, after which a
+/// conversion truncates it. Elements of `bad` become other than 0 where this may not hold: products
+/// that are not far below all others have to be in the range of normal numbers.
+template <unsigned Count, unsigned Step>
+inline Aligned alignedProducts(const GroupTile &tile, unsigned row, unsigned first, Int &bad) {
+  constexpr int kMost = 120, kLeast = -90;
+  Int largest = Int{} + 4 * kZeroExponent;
+  for (unsigned i = 0; i < Count; ++i) {
+    const unsigned k = first + i * Step;
+    largest = maximum(largest, load<Int>(tile.exponentB + k * tile.stepB) +
+                                   tile.exponentA[k * tile.stepA + row]);
+  }
+  bad |= (largest >= kMost) | ((largest < kLeast) & (largest > kZeroExponent / 2));
+  const Int scaleBits = (127 + 24 - maximum(largest, Int{} + kLeast)) << 23;
+  Float scale;
+  __builtin_memcpy(&scale, &scaleBits, sizeof scale);
+  Int sum = {};
+  for (unsigned i = 0; i < Count; ++i) {
+    const unsigned k = first + i * Step;
+    const Float product =
+        load<Float>(tile.valueB + k * tile.stepB) * tile.valueA[k * tile.stepA + row];
+    sum += __builtin_convertvector(product * scale, Int);
+  }
+  return {sum, largest};
+}
+
+template <unsigned Group, bool Interleaved>
+bool tileOfGroups(const GroupTile &tile, float *acc, unsigned step) {
+  Int bad = {};
+  auto checkFinite = [&bad](Float x) {
+    Int bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    bad |= (bits & 0x7f800000) == 0x7f800000;
+  };
+  for (unsigned row = 0; row < 16; ++row) {
+    Float c = load<Float>(acc + row * step);
+    checkFinite(c);
+    for (unsigned k = 0; k < tile.k; k += Group) {
+      if constexpr (Interleaved)
+        c = addGroup<true>(c, join(alignedProducts<Group / 2, 2>(tile, row, k, bad),
+                                   alignedProducts<Group / 2, 2>(tile, row, k + 1, bad)));
+      else
+        c = addGroup<false>(c, alignedProducts<Group, 1>(tile, row, k, bad));
+    }
+    checkFinite(c);
+    store(acc + row * step, c);
+  }
+  return !__builtin_reduce_or(bad);
+}
+
+bool groupTile(const GroupTile &tile, float *acc, unsigned step) {
+  if (tile.interleaved)
+    return tileOfGroups<16, true>(tile, acc, step);
+  switch (tile.group) {
+  case 2:
+    return tileOfGroups<2, false>(tile, acc, step);
+  case 4:
+    return tileOfGroups<4, false>(tile, acc, step);
+  case 8:
+    return tileOfGroups<8, false>(tile, acc, step);
   default:
     __builtin_trap(); // chooseArithmetic makes no other groups
   }
@@ -269,7 +354,8 @@ extern const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL);
 const Kernels FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {FLYEMU_NAME(FLYEMU_SIMD_LEVEL),
                                                   floats,
                                                   multiplyFloats,
-                                                  decodeLanes,
+                                                  exponents,
+                                                  groupTile,
                                                   groupTruncate,
                                                   fmaChainF32,
                                                   fmaChainF64,

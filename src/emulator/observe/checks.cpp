@@ -13,7 +13,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <optional>
 
 namespace flyemu {
@@ -54,11 +53,11 @@ public:
     const uint8_t facts = facts_[static_cast<size_t>(&i - program_.insts.data())];
     if (facts & kIsBarrier && checks_ & kCheckSync)
       checkBarrier(w, i);
-    if (facts & kIsDecoded && checks_ & kCheckInit) {
+    if (facts & kMovesValues && checks_ & kCheckInit) {
       auto report = [&](const std::string &what, uint64_t lanes) {
         state_.findings.add(kCheckInit, what, w, i, lanes);
       };
-      init_.before(w, i, std::ref(report));
+      init_.before(w, i, report);
     }
     if (facts & kSynchronizes && checks_ & kAnyRace)
       state_.races.synchronize(group_, order_);
@@ -67,7 +66,7 @@ public:
         if (checks_ & kCheckWait)
           state_.findings.add(kCheckWait, what, w, i, lanes);
       };
-      waits_->before(w, i, std::ref(report));
+      waits_->before(w, i, report);
     }
   }
 
@@ -84,7 +83,7 @@ public:
       auto report = [&](const std::string &what, uint64_t lanes) {
         pend(kCheckInit, what, w, i, lanes);
       };
-      init_.access(w, i, lane, space, address, bytes, write, atomic, std::ref(report));
+      init_.access(w, i, lane, space, address, bytes, write, atomic, report);
       if (space == Space::Global)
         checkWritten(w, i, lane, address, bytes, write, atomic);
     }
@@ -93,7 +92,8 @@ public:
         if (checks_ & kCheckWait)
           pend(kCheckWait, what, w, i, lanes);
       };
-      waits_->access(w, i, lane, address, bytes, write, std::ref(report));
+      if (address + bytes <= w.ldsSize)
+        waits_->access(w, i, LaneAccess(lane, address, bytes, write, atomic), report);
     }
     if (checks_ & kAnyRace && space != Space::Scratch)
       checkRace(w, i, space, LaneAccess(lane, address, bytes, write, atomic));
@@ -103,7 +103,7 @@ public:
     auto oneByOne = [&] {
       Probe::accessLanes(w, i, lanes, space, at, origin, bytes, write, atomic);
     };
-    if (space == Space::Scratch || (waits_ && space == Space::Lds && waits_->followsLds()))
+    if (space == Space::Scratch)
       return oneByOne();
     const LaneAccess a(lanes, at, origin, bytes, write, atomic);
     if (atomic && a.ends % bytes)
@@ -115,8 +115,15 @@ public:
         auto report = [&](const std::string &what, uint64_t those) {
           pend(kCheckInit, what, w, i, those);
         };
-        init_.storeFlat(w, i, lanes, std::ref(report));
+        init_.storeFlat(w, i, lanes, report);
       }
+    }
+    if (waits_ && space == Space::Lds && waits_->followsLds()) {
+      auto report = [&](const std::string &what, uint64_t those) {
+        if (checks_ & kCheckWait)
+          pend(kCheckWait, what, w, i, those);
+      };
+      waits_->access(w, i, a, report);
     }
     if (checks_ & kAnyRace)
       checkRace(w, i, space, a);
@@ -185,8 +192,6 @@ private:
       known_->mark(a.addresses(), a.count, a.bytes);
     return true;
   }
-
-  // Reports are passed by reference (std::ref): what is called for each lane must not allocate.
 
   /// Collects the lanes of one instruction that have the same finding.
   void pend(Check check, const std::string &what, Wave &w, const Inst &i, uint64_t lanes) {
@@ -284,22 +289,21 @@ private:
         tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", lanes,
              mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, size);
       };
-      state_.races.access({inst, group_, w.index, a.atomic || synchronizes(i)}, order_, a,
-                          std::ref(report));
+      state_.races.access({inst, group_, w.index, a.atomic || synchronizes(i)}, order_, a, report);
     } else if (a.count > 1 || a.at(0) + a.bytes <= lds_.size()) {
       auto report = [&](const Touch &other, bool wrote, unsigned lane, uint64_t at, uint64_t size) {
         tell(other, wrote, "LDS byte " + std::to_string(at), uint64_t(1) << lane, w.lds + at, size);
       };
-      lds_.access(inst, w.index, a, std::ref(report));
+      lds_.access(inst, w.index, a, report);
     }
   }
 
   /// What is asked of every instruction that runs.
-  enum Fact : uint8_t { kIsDecoded = 1, kIsBarrier = 2, kSynchronizes = 4 };
-  uint8_t factsOf(const Inst &i) const {
+  enum Fact : uint8_t { kMovesValues = 1, kIsBarrier = 2, kSynchronizes = 4 };
+  uint8_t factsOf(const Inst &i) {
     if (!i.op)
       return 0;
-    return kIsDecoded | (i.op->has(kBarrier) ? kIsBarrier : 0) |
+    return (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0) |
            (synchronizes(i) ? kSynchronizes : 0);
   }
 

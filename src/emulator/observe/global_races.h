@@ -8,12 +8,12 @@
 // workgroups also communicate; none is reported where they rightly do.)
 #pragma once
 
+#include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/touch.h"
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -25,8 +25,8 @@ class GlobalRaces {
 public:
   /// Called for each place of a conflict: the access made before, whether it wrote, the lanes that
   /// conflict with it, and the place.
-  using Report = std::function<void(const Touch &before, bool wrote, uint64_t lanes,
-                                    uint64_t address, uint64_t bytes)>;
+  using Report = FunctionRef<void(const Touch &before, bool wrote, uint64_t lanes, uint64_t address,
+                                  uint64_t bytes)>;
   /// Whose access it is.
   struct Owner {
     uint32_t inst, group, wave;

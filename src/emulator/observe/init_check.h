@@ -4,10 +4,10 @@
 #include "emulator/core/group.h"
 #include "emulator/core/probe.h"
 #include "emulator/core/program.h"
+#include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/scalar_init.h"
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,11 +19,15 @@ namespace flyemu {
 class InitCheck {
 public:
   /// It is called with a description of the mistake and the lanes that have it.
-  using Report = std::function<void(const std::string &what, uint64_t lanes)>;
+  using Report = FunctionRef<void(const std::string &what, uint64_t lanes)>;
 
   explicit InitCheck(const Program &program) : program_(program) {}
 
   void beginGroup(const Group &group);
+  /// Whether an instruction is to be shown to before(): others, such as waits, move no values.
+  bool concerns(const Inst &inst) {
+    return inst.op && (inst.enc != Enc::Sopp || ruleOf(inst).flow != Flow::None);
+  }
   /// Before the instruction runs.
   void before(const Wave &wave, const Inst &inst, const Report &report);
   /// Whether an access inside of the workgroup's LDS needs no report; notes it if so.

@@ -4,12 +4,12 @@
 
 namespace flyemu {
 
-extern const LaneLoops laneLoops_plain, laneLoops_avx2, laneLoops_avx512;
+extern const LaneLoops kLaneLoopsPlain, kLaneLoopsAvx2, kLaneLoopsAvx512;
 
 const LaneLoops &laneLoops() {
-  static const LaneLoops &chosen = simdLevel() == SimdLevel::Avx512 ? laneLoops_avx512
-                                   : simdLevel() == SimdLevel::Avx2 ? laneLoops_avx2
-                                                                    : laneLoops_plain;
+  static const LaneLoops &chosen = simdLevel() == SimdLevel::Avx512 ? kLaneLoopsAvx512
+                                   : simdLevel() == SimdLevel::Avx2 ? kLaneLoopsAvx2
+                                                                    : kLaneLoopsPlain;
   return chosen;
 }
 

@@ -28,6 +28,13 @@ struct LdsShadow {
 /// because each SIMD level has its own.)
 static constexpr bool isByOther(uint32_t key, uint32_t mine) { return (key ^ mine) - 2 < 510; }
 
+/// What the wait check remembers of dwords of LDS in a row.
+struct LdsUsers {
+  const uint32_t *load;       ///< the last load to each
+  uint32_t *last, *other;     ///< the last accesses of two waves, the wave in the low eight bits
+  uint32_t *lastAt, *otherAt; ///< their instructions
+};
+
 struct LaneLoops {
   struct Places {
     uint64_t starts; ///< bit k: the k-th does not stand `bytes` behind the one before; bit 0 is set
@@ -49,6 +56,8 @@ struct LaneLoops {
   /// them; then some may have been noted, and all of them are to be noted again.
   bool (*notePlaces)(const LdsShadow &shadow, const uint32_t *first, const uint8_t *lanes,
                      unsigned count, unsigned each, uint32_t key, uint32_t detail, bool write);
+  /// Notes an access to dwords as their last one. Returns the highest number of a load to them.
+  uint32_t (*noteUsers)(const LdsUsers &users, size_t count, uint32_t user, uint32_t inst);
   /// Whether all of flags[at[k]] ... flags[at[k] + bytes - 1] are 1; bytes is 1, 2, 4, 8, 12 or 16.
   bool (*allSet)(const uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes);
   /// Makes them so.

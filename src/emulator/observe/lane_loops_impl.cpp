@@ -169,6 +169,22 @@ bool notePlaces(const LdsShadow &s, const uint32_t *first, const uint8_t *lanes,
   return true;
 }
 
+uint32_t noteUsers(const LdsUsers &users, size_t count, uint32_t user, uint32_t inst) {
+  uint32_t *__restrict const last = users.last, *__restrict const other = users.other;
+  uint32_t *__restrict const lastAt = users.lastAt, *__restrict const otherAt = users.otherAt;
+  const uint32_t *__restrict const load = users.load;
+  uint32_t latest = 0;
+  for (size_t k = 0; k < count; ++k) {
+    const uint32_t moved = (last[k] ^ user) & 255 ? ~0u : 0;
+    other[k] = (last[k] & moved) | (other[k] & ~moved);
+    otherAt[k] = (lastAt[k] & moved) | (otherAt[k] & ~moved);
+    last[k] = user;
+    lastAt[k] = inst;
+    latest = load[k] > latest ? load[k] : latest;
+  }
+  return latest;
+}
+
 template <class T> T load(const uint8_t *p) {
   T x;
   __builtin_memcpy(&x, p, sizeof x);
@@ -213,11 +229,11 @@ void setAll(uint8_t *flags, const uint32_t *at, unsigned count, unsigned bytes) 
 
 } // namespace
 
-#define FLYEMU_SYMBOL_(level) laneLoops_##level
+#define FLYEMU_SYMBOL_(level) kLaneLoops##level
 #define FLYEMU_SYMBOL(level) FLYEMU_SYMBOL_(level)
 
 extern const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL);
-const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {lookAt,     offsets, hide,  noteRow,
-                                                    notePlaces, allSet,  setAll};
+const LaneLoops FLYEMU_SYMBOL(FLYEMU_SIMD_LEVEL) = {lookAt,     offsets,   hide,   noteRow,
+                                                    notePlaces, noteUsers, allSet, setAll};
 
 } // namespace flyemu

@@ -3,13 +3,13 @@
 // Two accesses of different waves conflict (races() in touch.h) unless a barrier stands between.
 #pragma once
 
+#include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/lane_loops.h"
 #include "emulator/observe/touch.h"
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace flyemu {
@@ -18,8 +18,8 @@ class LdsRaces {
 public:
   /// Called for each place of a conflict: the access made before, whether it wrote, the lane that
   /// conflicts with it, and the place.
-  using Report = std::function<void(const Touch &before, bool wrote, unsigned lane,
-                                    uint64_t address, uint64_t bytes)>;
+  using Report = FunctionRef<void(const Touch &before, bool wrote, unsigned lane, uint64_t address,
+                                  uint64_t bytes)>;
 
   /// A workgroup starts that has so many bytes.
   void beginGroup(uint32_t group, uint64_t bytes);

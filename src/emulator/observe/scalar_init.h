@@ -3,9 +3,9 @@
 
 #include "emulator/core/wave.h"
 #include "emulator/isa/traits.h"
+#include "emulator/observe/function_ref.h"
 
 #include <array>
-#include <functional>
 #include <vector>
 
 namespace flyemu {
@@ -32,7 +32,7 @@ struct ScalarRule {
 class ScalarInit {
 public:
   /// It is called with a description of the mistake.
-  using Report = std::function<void(const std::string &what)>;
+  using Report = FunctionRef<void(const std::string &what)>;
 
   /// The registers that a wave starts with have values; the others have none.
   void begin(const Wave &wave);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,7 @@ public:
       Line &line = lines_[start / kLine];
       const uint64_t first = from > start ? from - start : 0,
                      last = to < start + kLine ? to - start : kLine;
-      if (line.parts.empty() && first == 0 && last == kLine) {
+      if (!line.parts && first == 0 && last == kLine) {
         visit(line.whole, start, kLine);
         continue;
       }
@@ -110,14 +111,15 @@ public:
   Pieces pieces(uint64_t from, unsigned bytes) {
     Line &line = lines_[from / kLine];
     split(line, static_cast<unsigned>(std::countr_zero(bytes)));
-    return {line.parts.data() + (from % kLine >> line.shift), line.shift};
+    return {line.parts.get() + (from % kLine >> line.shift), line.shift};
   }
 
 private:
   static constexpr unsigned kLineShift = std::countr_zero(kLine);
+  /// As large as a line of the host's cache.
   struct Line {
+    std::unique_ptr<History[]> parts; ///< null as long as `whole` is that of each of them
     History whole;
-    std::vector<History> parts;  ///< empty as long as `whole` is that of each of them
     unsigned shift = kLineShift; ///< the parts have 1 << shift bytes
   };
 
@@ -126,9 +128,9 @@ private:
       splitAnew(line, shift);
   }
   static void splitAnew(Line &line, unsigned shift) {
-    std::vector<History> parts(kLine >> shift);
+    auto parts = std::make_unique<History[]>(kLine >> shift);
     for (uint64_t at = 0; at < kLine; at += uint64_t(1) << shift) {
-      const History &h = line.parts.empty() ? line.whole : line.parts[at >> line.shift];
+      const History &h = !line.parts ? line.whole : line.parts[at >> line.shift];
       const uint64_t inside = at & ((uint64_t(1) << line.shift) - 1);
       parts[at >> shift] = {h.write.later(inside), h.read.later(inside), h.otherRead.later(inside),
                             h.owner};

@@ -2,7 +2,6 @@
 
 #include "emulator/isa/op.h"
 #include "emulator/observe/lane_loops.h"
-#include "emulator/observe/wait_counts.h"
 
 #include <algorithm>
 #include <bit>
@@ -67,8 +66,10 @@ void WaitCheck::beginGroup(Group &group) {
   loads_.clear();
   crossed_.clear();
   passed_ = 1;
-  if (hasLoads_)
-    lds_.assign(group.waves.empty() ? 0 : (group.waves[0].ldsSize + 3) / 4, {});
+  settled_ = 0;
+  const size_t dwords = hasLoads_ && !group.waves.empty() ? (group.waves[0].ldsSize + 3) / 4 : 0;
+  for (std::vector<uint32_t> *part : {&lds_, &users_[0], &users_[1], &usedAt_[0], &usedAt_[1]})
+    part->assign(dwords, 0);
 }
 
 WaitCheck::Kind WaitCheck::kindOf(const WaitRule &rule) {
@@ -82,7 +83,7 @@ void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
   WaveState &state = waves_[wave.index];
   const WaitRule &rule = ruleOf(inst);
   if (rule.waits) {
-    const WaitCounts left = waitCounts(*program_.target, inst);
+    const WaitCounts &left = rule.left;
     if (left.vector != WaitCounts::kAny)
       retire(state, kCountVector, left.vector);
     if (left.lds != WaitCounts::kAny)
@@ -345,6 +346,8 @@ void WaitCheck::barrier() {
           crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
         }
   ++passed_;
+  while (settled_ < loads_.size() && loads_[settled_].ended && loads_[settled_].time < passed_)
+    ++settled_;
   std::erase_if(crossed_, [this](const Crossed &c) { return c.ended && c.time < passed_; });
 }
 
@@ -356,29 +359,34 @@ const Operation *WaitCheck::operationOf(uint32_t load) const {
   return nullptr;
 }
 
-void WaitCheck::access(const Wave &wave, const Inst &inst, unsigned lane, uint64_t address,
-                       unsigned bytes, bool write, const Report &report) {
-  if (address + bytes > wave.ldsSize)
-    return;
+void WaitCheck::access(const Wave &wave, const Inst &inst, const LaneAccess &a,
+                       const Report &report) {
   if (!hasLoads_)
     return;
   WaveState &state = waves_[wave.index];
-  const auto from = static_cast<uint32_t>(address), to = from + bytes;
-  const uint64_t bit = uint64_t(1) << lane;
-  if (running_ == &state) {
-    Operation &operation = *last_;
-    operation.writesLds |= write;
-    if (!operation.lds.empty() && operation.lds.back().to == from)
-      operation.lds.back().to = to;
+  const bool isRunning = running_ == &state;
+  for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
+    lanes = a.isRun() ? a.count : a.runLength(k);
+    const auto from = static_cast<uint32_t>(a.at(k)), to = from + lanes * a.bytes;
+    const LaneRun run{a.lane(k), from, a.bytes};
+    if (isRunning) {
+      Operation &operation = *last_;
+      operation.writesLds |= a.write;
+      if (!operation.lds.empty() && operation.lds.back().to == from)
+        operation.lds.back().to = to;
+      else
+        operation.lds.push_back({from, to});
+      if (operation.load)
+        checkCrossed(wave, run, from, to, report);
+    }
+    if (isRunning && last_->load)
+      noteLoad(wave, run, from, to, report);
     else
-      operation.lds.push_back({from, to});
-    if (operation.load)
-      checkCrossed(wave, bit, from, to, report);
+      noteUse(wave, inst, a.write, run, from, to, report);
   }
-  checkLoads(wave, inst, write, bit, from, to, report);
 }
 
-void WaitCheck::checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint32_t to,
+void WaitCheck::checkCrossed(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
                              const Report &report) const {
   for (const Crossed &c : crossed_)
     if (c.wave != wave.index)
@@ -389,55 +397,69 @@ void WaitCheck::checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint
                      (c.writes ? "write" : "read") +
                      " it, which did not wait for that before the barrier: the other is " +
                      place_(*c.inst),
-                 bit);
+                 run.lanes(std::max(from, b.from), std::min(to, b.to)));
           return;
         }
 }
 
-void WaitCheck::checkLoads(const Wave &wave, const Inst &inst, bool write, uint64_t bit,
-                           uint32_t from, uint32_t to, const Report &report) {
-  const WaveState &state = waves_[wave.index];
-  const bool loads = running_ == &state && last_->load;
-  auto where = [&](uint32_t dword) {
-    return "LDS byte " + std::to_string(std::max(from, dword * 4)) + " is " +
-           (loads   ? "loaded to"
-            : write ? "written"
-                    : "read");
-  };
+std::string WaitCheck::useText(uint32_t byte, const char *what) {
+  return "LDS byte " + std::to_string(byte) + " is " + what;
+}
+
+void WaitCheck::checkLoad(const Wave &wave, uint32_t number, bool loads, uint32_t byte,
+                          const char *what, uint64_t lanes, const Report &report) const {
+  const Load &l = loads_[number - 1];
+  const bool own = l.wave == wave.index;
+  if (!l.ended && !(own && loads)) {
+    const Operation *o = operationOf(number);
+    report(useText(byte, what) + " while a load to it" +
+               (own ? "" : " by wave " + std::to_string(l.wave)) + " is under way, for which " +
+               (o ? remedy(waves_[l.wave], *o) : "that wave's counter") +
+               (own ? "" : " and then a barrier") + " would wait: the load is " + place_(*l.inst),
+           lanes);
+  } else if (!own && l.ended && l.time >= passed_) {
+    report(useText(byte, what) + " before a barrier after wave " + std::to_string(l.wave) +
+               " has waited for a load to it: the load is " + place_(*l.inst),
+           lanes);
+  }
+}
+
+void WaitCheck::noteUse(const Wave &wave, const Inst &inst, bool write, const LaneRun &run,
+                        uint32_t from, uint32_t to, const Report &report) {
+  const uint32_t first = from / 4, count = (to + 3) / 4 - first;
+  const uint32_t latest = laneLoops().noteUsers(
+      {lds_.data() + first, users_[0].data() + first, users_[1].data() + first,
+       usedAt_[0].data() + first, usedAt_[1].data() + first},
+      count, passed_ << kWaveBits | wave.index,
+      static_cast<uint32_t>(&inst - program_.insts.data()));
+  if (latest <= settled_)
+    return;
+  for (uint32_t dword = first; dword < first + count; ++dword)
+    if (lds_[dword] > settled_) {
+      const uint32_t byte = std::max(from, dword * 4);
+      checkLoad(wave, lds_[dword], false, byte, write ? "written" : "read",
+                run.lanes(byte, std::min(to, dword * 4 + 4)), report);
+    }
+}
+
+void WaitCheck::noteLoad(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
+                         const Report &report) {
   for (uint32_t dword = from / 4; dword < (to + 3) / 4; ++dword) {
-    Dword &d = lds_[dword];
-    if (d.load) {
-      const Load &l = loads_[d.load - 1];
-      const bool own = l.wave == wave.index;
-      if (!l.ended && !(own && loads)) {
-        const Operation *o = operationOf(d.load);
-        report(where(dword) + " while a load to it" +
-                   (own ? "" : " by wave " + std::to_string(l.wave)) + " is under way, for which " +
-                   (o ? remedy(waves_[l.wave], *o) : "that wave's counter") +
-                   (own ? "" : " and then a barrier") + " would wait: the load is " +
-                   place_(*l.inst),
-               bit);
-      } else if (!own && l.ended && l.time >= passed_) {
-        report(where(dword) + " before a barrier after wave " + std::to_string(l.wave) +
-                   " has waited for a load to it: the load is " + place_(*l.inst),
-               bit);
+    const uint32_t byte = std::max(from, dword * 4);
+    const uint64_t lanes = run.lanes(byte, std::min(to, dword * 4 + 4));
+    if (lds_[dword] > settled_)
+      checkLoad(wave, lds_[dword], true, byte, "loaded to", lanes, report);
+    for (unsigned k = 0; k < 2; ++k) {
+      const uint32_t user = users_[k][dword], other = user & ((1u << kWaveBits) - 1);
+      if (user >> kWaveBits >= passed_ && other != wave.index) {
+        report(useText(byte, "loaded to") + " while wave " + std::to_string(other) +
+                   " may still access it, because no barrier stands between: the other is " +
+                   place_(program_.insts[usedAt_[k][dword]]),
+               lanes);
+        break;
       }
     }
-    if (loads) {
-      for (const User &u : d.users)
-        if (u.time >= passed_ && u.wave != wave.index) {
-          report(where(dword) + " while wave " + std::to_string(u.wave) +
-                     " may still access it, because no barrier stands between: the other is " +
-                     place_(program_.insts[u.inst]),
-                 bit);
-          break;
-        }
-      d.load = last_->load;
-    } else {
-      if (d.users[0].wave != wave.index)
-        d.users[1] = d.users[0];
-      d.users[0] = {static_cast<uint32_t>(&inst - program_.insts.data()), passed_, wave.index};
-    }
+    lds_[dword] = last_->load;
   }
 }
 

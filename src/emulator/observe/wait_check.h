@@ -7,6 +7,8 @@
 
 #include "emulator/core/group.h"
 #include "emulator/core/probe.h"
+#include "emulator/observe/function_ref.h"
+#include "emulator/observe/lane_access.h"
 #include "emulator/observe/operation_queue.h"
 #include "emulator/observe/wait_rule.h"
 
@@ -30,7 +32,7 @@ namespace flyemu {
 class WaitCheck {
 public:
   /// It is called with a description of the mistake and the lanes that have it.
-  using Report = std::function<void(const std::string &what, uint64_t lanes)>;
+  using Report = FunctionRef<void(const std::string &what, uint64_t lanes)>;
   /// Gives the text of an instruction's place.
   using Place = std::function<std::string(const Inst &)>;
 
@@ -44,9 +46,8 @@ public:
   bool followsLds() const { return hasLoads_; }
   /// Before the instruction runs.
   void before(Wave &wave, const Inst &inst, const Report &report);
-  /// One lane's access to LDS, before it happens.
-  void access(const Wave &wave, const Inst &inst, unsigned lane, uint64_t address, unsigned bytes,
-              bool write, const Report &report);
+  /// An access inside of the workgroup's LDS, before it happens.
+  void access(const Wave &wave, const Inst &inst, const LaneAccess &access, const Report &report);
   /// All waves have come to a barrier.
   void barrier();
   /// The instruction that ran last, if any, has ended.
@@ -81,14 +82,16 @@ private:
     bool ended = false;
     uint32_t time = 0; ///< when it has ended
   };
-  struct User {
-    uint32_t inst = 0, time = 0; ///< time 0: nobody
-    uint32_t wave = 0;
-  };
-  /// A dword of LDS.
-  struct Dword {
-    uint32_t load = 0; ///< the last one to it
-    User users[2];     ///< the last ones of two waves
+  /// Lanes from `first` on that access so many bytes each, one behind the other from byte `from` on.
+  struct LaneRun {
+    unsigned first;
+    uint32_t from;
+    unsigned bytes;
+    /// Those that access bytes of [begin, end), as bits.
+    uint64_t lanes(uint32_t begin, uint32_t end) const {
+      const unsigned a = (begin - from) / bytes, b = (end - 1 - from) / bytes;
+      return ~uint64_t(0) >> (63 - (b - a)) << (first + a);
+    }
   };
   /// An access to LDS that was under way when its wave came to a barrier.
   struct Crossed {
@@ -122,10 +125,17 @@ private:
   template <class Rows, class Visit>
   void eachValue(Wave &wave, const Operation &operation, Rows rows, Visit visit) const;
   std::string remedy(const WaveState &state, const Operation &operation) const;
-  void checkCrossed(const Wave &wave, uint64_t bit, uint32_t from, uint32_t to,
+  void checkCrossed(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
                     const Report &report) const;
-  void checkLoads(const Wave &wave, const Inst &inst, bool loads, uint64_t bit, uint32_t from,
-                  uint32_t to, const Report &report);
+  static std::string useText(uint32_t byte, const char *what);
+  /// Reports what the load of a number makes of an access to its bytes, if it is a mistake.
+  void checkLoad(const Wave &wave, uint32_t number, bool loads, uint32_t byte, const char *what,
+                 uint64_t lanes, const Report &report) const;
+  /// Notes that lanes read or write bytes, or that a load to them is issued.
+  void noteUse(const Wave &wave, const Inst &inst, bool write, const LaneRun &run, uint32_t from,
+               uint32_t to, const Report &report);
+  void noteLoad(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
+                const Report &report);
   const Operation *operationOf(uint32_t load) const;
 
   const Program &program_;
@@ -138,7 +148,13 @@ private:
   WaveState *running_ = nullptr; ///< its last operation has been issued, and may not have run
   Operation *last_ = nullptr;    ///< that operation
   std::vector<Load> loads_;      ///< by number - 1
-  std::vector<Dword> lds_;
+  /// Loads up to this number have ended, and a barrier stands behind the end of each.
+  uint32_t settled_ = 0;
+  static constexpr unsigned kWaveBits = 8;
+  // Of each dword of LDS: the last load to it; the last accesses of two waves, each as the barriers
+  // passed then, plus one, above the wave's bits, or 0; and the instructions of these.
+  std::vector<uint32_t> lds_;
+  std::array<std::vector<uint32_t>, 2> users_, usedAt_;
   std::vector<Crossed> crossed_;
   uint32_t crossings_ = 0;
   uint32_t passed_ = 1; ///< the time: barriers that all have passed, plus one

@@ -86,6 +86,7 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   const OpDef &op = *inst.op;
   const Encoding encoding = program.target->encoding;
   rule.waits = op.waits;
+  rule.left = waitCounts(*program.target, inst);
   rule.toLds = loadsToLds(inst);
   if (isVectorMemory(inst)) {
     const bool storesOnly = op.cls == Class::VmemWrite && rule.writes.empty();

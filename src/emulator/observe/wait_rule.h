@@ -3,6 +3,7 @@
 
 #include "emulator/core/program.h"
 #include "emulator/isa/registers.h"
+#include "emulator/observe/wait_counts.h"
 
 #include <cstdint>
 #include <string>
@@ -42,6 +43,7 @@ struct WaitRule {
   uint8_t counters = 0; ///< WaitCounter: where it is under way after it has been issued
   /// In which of these counters it ends in the order of issue, among all that do.
   uint8_t ordered = 0;
+  WaitCounts left; ///< of an instruction that waits
   std::vector<RegisterRange> reads, writes;
 };
 

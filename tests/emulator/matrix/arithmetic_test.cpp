@@ -185,3 +185,86 @@ TEST_CASE("SIMD levels give the scalar model's bits") {
       }
     }
 }
+
+TEST_CASE("Tiles of floats give the scalar model's bits, or say that they cannot") {
+  std::vector<const Kernels *> levels = {&kernels_plain};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    levels.push_back(&kernels_avx2);
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw"))
+    levels.push_back(&kernels_avx512);
+  struct Case {
+    Elem a, b;
+    unsigned k, group;
+    bool always; ///< no product leaves the range of f32
+  };
+  std::mt19937 rng(21);
+  for (Case test :
+       {Case{Elem::F16, Elem::F16, 16, 8, true}, Case{Elem::F16, Elem::F16, 4, 4, true},
+        Case{Elem::BF16, Elem::BF16, 8, 8, false}, Case{Elem::BF16, Elem::BF16, 2, 2, false},
+        Case{Elem::XF32, Elem::XF32, 8, 4, false}, Case{Elem::FP8Fnuz, Elem::BF8Fnuz, 32, 16, true},
+        Case{Elem::BF8Fnuz, Elem::BF8Fnuz, 16, 16, true}})
+    for (const Kernels *level : levels) {
+      unsigned computed = 0;
+      for (int round = 0; round < 60; ++round) {
+        CAPTURE(level->name, int(test.a), round);
+        // Every other round has numbers of one size, between which alignment decides.
+        auto element = [&](Elem elem) -> uint32_t {
+          if (rng() % 5 == 0)
+            return 0;
+          for (;;) {
+            const uint32_t bits = randomFinite(elem, rng);
+            if (round % 2 == 0 || (std::abs(decode(elem, bits).exponent) < 14))
+              return bits;
+          }
+        };
+        std::vector<uint32_t> a(16 * test.k), b(16 * test.k);
+        std::vector<float> valueA(a.size()), valueB(b.size());
+        std::vector<int32_t> exponentA(a.size()), exponentB(b.size());
+        for (size_t at = 0; at < a.size(); ++at) {
+          a[at] = element(test.a);
+          b[at] = element(test.b);
+          valueA[at] = static_cast<float>(value(test.a, a[at]));
+          valueB[at] = static_cast<float>(value(test.b, b[at]));
+        }
+        const auto count = static_cast<unsigned>(a.size());
+        REQUIRE(
+            level->exponents(valueA.data(), count, 1 - formatOf(test.a).bias, exponentA.data()));
+        REQUIRE(
+            level->exponents(valueB.data(), count, 1 - formatOf(test.b).bias, exponentB.data()));
+        for (size_t at = 0; at < a.size(); ++at)
+          REQUIRE(exponentA[at] == decode(test.a, a[at]).exponent);
+        float start[16][16], acc[16][16];
+        for (auto &row : start)
+          for (float &c : row)
+            c = rng() % 8 ? std::ldexp(static_cast<float>(static_cast<int32_t>(rng())),
+                                       static_cast<int>(rng() % 60) - 60)
+                          : 0.0f;
+        std::copy(&start[0][0], &start[0][0] + 256, &acc[0][0]);
+        const bool done =
+            level->groupTile({valueA.data(), valueB.data(), exponentA.data(), exponentB.data(), 16,
+                              16, test.k, test.group, bitsOf(test.a) == 8},
+                             &acc[0][0], 16);
+        CHECK((done || !test.always));
+        if (!done)
+          continue;
+        ++computed;
+        for (unsigned row = 0; row < 16; ++row)
+          for (unsigned column = 0; column < 16; ++column) {
+            std::vector<uint32_t> x(test.k), y(test.k);
+            for (unsigned k = 0; k < test.k; ++k) {
+              x[k] = a[16 * k + row];
+              y[k] = b[16 * k + column];
+            }
+            float expected = start[row][column];
+            for (unsigned k = 0; k < test.k; k += test.group)
+              expected = groupTruncateScalar(test.a, test.b, &x[k], &y[k], test.group, expected);
+            REQUIRE(std::bit_cast<uint32_t>(acc[row][column]) == std::bit_cast<uint32_t>(expected));
+          }
+      }
+      CHECK(computed >= 30); // those of one size, at least
+      float infinite[16] = {1.0f, std::numeric_limits<float>::infinity()};
+      int32_t ignored[16];
+      CHECK_FALSE(level->exponents(infinite, 16, -126, ignored));
+    }
+}

@@ -206,10 +206,21 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
   uint32_t *row = w.row(i.dst.index);
   if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
     uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
+    uint64_t from[kLanes];
+    const bool isBulk = w.exec() && uint64_t(base) + uint64_t(w.lanes) * stride <= w.ldsSize &&
+                        address.bulk(w.exec(), bytes, false, from);
+    if (isBulk && w.probe) {
+      uint64_t to[kLanes];
+      for (unsigned lane = 0; lane < w.lanes; ++lane)
+        to[lane] = base + lane * stride;
+      w.probe->accessLanes(w, i, w.exec(), Space::Global, from, 0, bytes, false, false);
+      w.probe->accessLanes(w, i, w.exec(), Space::Lds, to, 0, stride, true, false);
+    }
     forLanes(w.exec(), [&](unsigned lane) {
-      const uint8_t *p = address.at(lane, 0, bytes, false);
+      const uint8_t *p = isBulk ? reinterpret_cast<const uint8_t *>(from[lane])
+                                : address.at(lane, 0, bytes, false);
       uint64_t to = base + lane * stride;
-      if (w.probe)
+      if (w.probe && !isBulk)
         w.probe->access(w, i, lane, Space::Lds, to, stride, true, false);
       if (to + stride > w.ldsSize)
         return;

@@ -65,6 +65,32 @@ TEST_CASE("a race in LDS names both instructions") {
   CHECK(w.result.findings.empty());
 }
 
+TEST_CASE("races are told byte by byte beside wide accesses") {
+  WaveRun w;
+  w.checks = kCheckRace;
+  w.waves = 2;
+  w.lds = 2048;
+  w.memory.resize(4096);
+  w.v = {{1, iota(0, 16)}, {2, iota(7)}, {3, iota(0)}};
+  // v5 is 16 * lane + the wave, v9 differs between the waves.
+  const std::string wide = "ds_write_b128 v1, v[8:11]\ns_waitcnt lgkmcnt(0)\ns_barrier\n"
+                           "v_lshrrev_b32 v5, 6, v0\nv_add_u32 v9, v5, v2\nv_add_u32 v5, v5, v1\n",
+                    values = "v_mov_b32 v8, 1\nv_mov_b32 v9, v0\nv_mov_b32 v10, 2\n"
+                             "v_mov_b32 v11, 3\nv_lshrrev_b32 v12, 6, v0\nv_lshlrev_b32 v12, 10, "
+                             "v12\nv_add_u32 v1, v1, v12\n";
+  const std::string back = "v_sub_u32 v5, v5, v12\n"; // to where the first wave has written
+  w.run(values + wide + back + "ds_write_b8 v5, v9\n");
+  INFO(all(w));
+  CHECK(w.result.findings.empty()); // neighbouring bytes
+  w.run(values + wide + back + "ds_write_b16 v5, v9\n");
+  INFO(all(w));
+  CHECK(found(w, kCheckRace, "LDS byte 1 ")); // the first wave's second byte, in its lane 0
+  CHECK(found(w, kCheckRace, "lane 0, at"));
+  w.run(values + wide + back + "ds_write_b8 v5, v9\ns_nop 0\nds_read_b128 v[16:19], v1\n");
+  INFO(all(w));
+  CHECK(found(w, kCheckRace, "read and write of LDS byte 1 "));
+}
+
 TEST_CASE("waves that write the same value are a class of their own") {
   WaveRun w;
   w.waves = 2;
