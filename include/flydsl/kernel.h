@@ -91,7 +91,7 @@ public:
   // Copies share the code; a move is a copy, so that every object has code.
   CompiledKernel(const CompiledKernel &) = default;
   CompiledKernel &operator=(const CompiledKernel &) = default;
-
+  /// The kernel with its arguments.
   class [[nodiscard]] Call {
   public:
     /// Throws TraceError if the types of the arguments, or the block, are not those that the kernel
@@ -139,7 +139,7 @@ public:
   // A move is a copy, so that every object has a kernel.
   Kernel(const Kernel &) = default;
   Kernel &operator=(const Kernel &) = default;
-
+  /// The kernel with its arguments.
   class [[nodiscard]] Call {
   public:
     /// Launches the kernel. Throws TraceError for invalid arguments or dimensions and for mistakes

@@ -93,7 +93,7 @@ template <class Body> void range(const Name &name, Body &&body) {
 }
 
 //===-- on the host -------------------------------------------------------===//
-
+/// What an event says.
 enum class Kind : std::uint8_t { mark, range_push, range_pop, range_start, range_stop };
 
 using Payload = std::variant<std::monostate, std::uint64_t, std::int64_t, float, double, bool>;

@@ -141,9 +141,9 @@ std::vector<Declaration> publicDeclarations() {
   const fs::path scratch = FLYDSL_SCRATCH_DIR, include = fs::path(FLYDSL_SOURCE_DIR) / "include";
   fs::create_directories(scratch);
   std::ofstream all(scratch / "all.cpp");
-  for (const auto &entry : fs::directory_iterator(include / "flydsl"))
+  for (const auto &entry : fs::recursive_directory_iterator(include / "flydsl"))
     if (entry.path().extension() == ".h")
-      all << "#include <flydsl/" << entry.path().filename().string() << ">\n";
+      all << "#include <" << fs::relative(entry.path(), include).string() << ">\n";
   all.close();
   const fs::path dump = scratch / "all.json";
   const std::string command = std::string(FLYDSL_CLANGXX) + " -std=c++20 -I'" + include.string() +

@@ -16,6 +16,7 @@ struct FLYDSL_API GgmlRowsProblem {
   DType index = i32;  ///< of ids: i32 or i64
   std::int64_t n = 0; ///< rows of b
   std::int64_t k = 0; ///< columns of b and y
+  /// The weights b.
   GgmlWeight weight() const { return {format, layout, n, k}; }
   friend bool operator==(const GgmlRowsProblem &, const GgmlRowsProblem &) = default;
 };

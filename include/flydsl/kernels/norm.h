@@ -9,6 +9,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
+/// The statistics by which a row is normalised.
 enum class NormKind : std::uint8_t {
   rms,   ///< xhat = x / sqrt(mean(x^2) + eps)
   layer, ///< xhat = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)

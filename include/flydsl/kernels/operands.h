@@ -12,6 +12,7 @@ namespace kernels {
 
 /// What the kernels of a call do with an operand, and what an operand that is read holds.
 struct Role {
+  /// The kinds of roles.
   enum class Kind : std::uint8_t {
     input,     ///< read; any values
     index,     ///< read; different numbers from 0 to below their count
@@ -24,8 +25,11 @@ struct Role {
   };
   Kind kind;
   std::int64_t number = 0;
+  /// The roles of these kinds.
   static const Role input, index, offsets, output, both, workspace;
+  /// Each element is `number`.
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
+  /// The elements are 0, 1, 2, ..., times `number`.
   static constexpr Role steps(std::int64_t number) { return {Kind::offsets, number}; }
   static constexpr Role blocks(GgmlFormat format, GgmlLayout layout) {
     return {Kind::blocks,

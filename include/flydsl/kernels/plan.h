@@ -40,6 +40,7 @@ namespace kernels {
 struct FLYDSL_API Support {
   bool ok = true;
   std::string why = {}; ///< "n is 0; a row has at least one element"
+  /// Whether it is supported.
   explicit operator bool() const { return ok; }
 
   /// The answer no, with its reason.
@@ -128,7 +129,7 @@ public:
   /// caller's line if an argument does not fit the problem, and RuntimeError if the device refuses.
   void operator()(const Args &args, StreamRef stream = {},
                   std::source_location where = std::source_location::current()) const;
-
+  /// What the plan was made for.
   const P &problem() const;
   const Config &config() const;
   /// The compiled kernels, in the order in which they run; empty if they were loaded from a file.
