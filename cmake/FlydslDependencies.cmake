@@ -44,6 +44,24 @@ separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(flydsl_llvm_headers INTERFACE ${_llvm_definitions})
 target_compile_options(flydsl_llvm_headers INTERFACE -Wno-unused-parameter)
 
+# What rooms link. In a program or library that has its own LLVM (flydsl_own_llvm), these are the archives of
+# FlydslStaticLlvm.cmake; otherwise the distribution's shared libraries.
+define_property(TARGET PROPERTY FLYDSL_OWN_LLVM BRIEF_DOCS "Whether the target has LLVM inside")
+set(_own "$<BOOL:$<TARGET_PROPERTY:FLYDSL_OWN_LLVM>>")
+add_library(flydsl_llvm INTERFACE)
+target_link_libraries(flydsl_llvm INTERFACE "$<IF:${_own},flydsl_static_llvm,LLVM>")
+add_library(flydsl_mlir INTERFACE)
+target_link_libraries(flydsl_mlir INTERFACE "$<IF:${_own},flydsl_static_llvm,MLIR>" flydsl_llvm)
+add_library(flydsl_lld INTERFACE)
+target_link_libraries(flydsl_lld INTERFACE "$<IF:${_own},flydsl_static_llvm,lldELF>" "$<IF:${_own},flydsl_static_llvm,lldCommon>")
+# With FLYDSL_LLVM=static, what is installed needs no shared LLVM:
+#   flydsl_own_llvm(target ...)
+function(flydsl_own_llvm)
+  if(FLYDSL_LLVM STREQUAL "static")
+    set_target_properties(${ARGN} PROPERTIES FLYDSL_OWN_LLVM ON)
+  endif()
+endfunction()
+
 # The HIP headers declare functions only; nothing here links HIP.
 add_library(flydsl_hip_headers INTERFACE)
 target_include_directories(flydsl_hip_headers SYSTEM INTERFACE "${HIP_INCLUDE_DIR}")

@@ -56,13 +56,21 @@ function(flydsl_room name)
   target_compile_definitions(${name} PRIVATE FLYDSL_BUILDING)
   target_link_libraries(${name} PUBLIC ${ROOM_LINK})
   if(ROOM_MLIR)
-    target_link_libraries(${name} PUBLIC flydsl_llvm_headers MLIR LLVM)
+    target_link_libraries(${name} PUBLIC flydsl_llvm_headers flydsl_mlir)
     target_compile_options(${name} PRIVATE ${FLYDSL_MLIR_OPTIONS})
     flydsl_use_precompiled_header(${name} flydsl_mlir_headers)
   endif()
   if(ROOM_HIP)
     target_link_libraries(${name} PUBLIC flydsl_hip_headers)
   endif()
+endfunction()
+
+# Installs a shared library: itself with the component, the link to it that compilers use with the component dev.
+#   flydsl_install_library(target COMPONENT component)
+function(flydsl_install_library target)
+  cmake_parse_arguments(L "" "COMPONENT" "" ${ARGN})
+  install(TARGETS ${target} EXPORT flydsl-targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${L_COMPONENT} NAMELINK_COMPONENT dev)
 endfunction()
 
 # A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name:
