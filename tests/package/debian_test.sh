@@ -21,7 +21,7 @@ rm -rf "$tree/packages"
 (cd "$tree" && cpack --config CPackConfig.cmake >"$work/cpack.log" 2>&1) || fail "$(tail "$work/cpack.log")"
 packages=("$tree"/packages/*.deb)
 names=$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Package; done | sort | xargs)
-[ "$names" = "flydsl-tools libflydsl-dev libflydsl-kernels0 libflydsl0" ] || fail "the packages are $names"
+[ "$names" = "flydsl-redis flydsl-tools libflydsl-dev libflydsl-kernels0 libflydsl0" ] || fail "the packages are $names"
 for package in "${packages[@]}"; do
   echo "$(dpkg-deb -f "$package" Package): $(stat -c %s "$package") bytes; $(dpkg-deb -f "$package" Depends)"
   ! dpkg-deb -f "$package" Depends | grep -iE 'llvm|mlir' || fail "$package needs a shared LLVM"
@@ -48,7 +48,7 @@ cp -r "$source/tests/package/consumer" "$root/consumer"
 cat >"$root/consumer/try.sh" <<'TRY'
 set -eu
 export DEBIAN_FRONTEND=noninteractive HOME=/root
-apt-get purge -y 'libflydsl*' flydsl-tools >/dev/null 2>&1 || true
+apt-get purge -y 'libflydsl*' 'flydsl-*' >/dev/null 2>&1 || true
 apt-get update >/dev/null
 apt-get install -y --no-install-recommends /packages/*.deb >/dev/null
 if find / -xdev -name 'libLLVM*' -o -xdev -name 'libMLIR*' | grep .; then echo "there is an LLVM in the root"; exit 1; fi
@@ -64,7 +64,7 @@ fly-layout 'size((4,8))' | grep -q 32
 fly-kernels list | grep -q gemm
 echo 'module {}' | fly-opt - | grep -q module
 # Removed without a trace.
-apt-get purge -y 'libflydsl*' flydsl-tools >/dev/null
+apt-get purge -y 'libflydsl*' 'flydsl-*' >/dev/null
 if find /usr -name '*flydsl*' -o -name 'fly-*' | grep .; then echo "the packages left files behind"; exit 1; fi
 echo "installed, used and removed in a bare $(. /etc/os-release && echo "$PRETTY_NAME")"
 TRY
