@@ -19,9 +19,26 @@ constexpr InlineFloat kInlineFloats[] = {
     {0x3c00, 0x3f800000, 0x3ff00000}, {0xbc00, 0xbf800000, 0xbff00000},
     {0x4000, 0x40000000, 0x40000000}, {0xc000, 0xc0000000, 0xc0000000},
     {0x4400, 0x40800000, 0x40100000}, {0xc400, 0xc0800000, 0xc0100000}};
+// 1 / (2 pi), whose double has a kind of its own.
+constexpr InlineFloat kInlineOneOverTwoPi = {0x3118, 0x3e22f983, 0};
 
 bool is64(Type t) { return t == Type::B64 || t == Type::F64; }
-bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
+
+/// What an inline constant of \p f is to an operand. Integers of 16 bits get the float of 32, of
+/// which a packed operation may take either half; halves and bfloats stand in the lower half below
+/// zeros (LLVM, AMDGPUBaseInfo.cpp: getInlineEncodingV216 says that the ISA manuals mislead here).
+uint32_t inlineBits(const InlineFloat &f, Type type) {
+  switch (type) {
+  case Type::F16:
+  case Type::F16Pair:
+    return f.half;
+  case Type::BF16:
+  case Type::BF16Pair:
+    return f.single >> 16;
+  default:
+    return f.single;
+  }
+}
 } // namespace
 
 Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t literal) {
@@ -40,12 +57,12 @@ Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t l
     const InlineFloat &f = kInlineFloats[code - kFirstFloat];
     if (is64(type))
       return {Kind::ImmHigh, 0, 0, f.doubleHigh};
-    return {Kind::Imm, 0, 0, is16(type) ? f.half : f.single};
+    return {Kind::Imm, 0, 0, inlineBits(f, type)};
   }
   if (code == kOneOverTwoPi) {
     if (is64(type))
       return {Kind::ImmPi, 0, 0, 0};
-    return {Kind::Imm, 0, 0, is16(type) ? 0x3118u : 0x3e22f983u};
+    return {Kind::Imm, 0, 0, inlineBits(kInlineOneOverTwoPi, type)};
   }
   if (code == kLiteralCode) {
     if (type == Type::F64)

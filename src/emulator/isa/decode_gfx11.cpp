@@ -15,8 +15,6 @@ uint16_t scopeFlags(unsigned scope) {
 }
 constexpr unsigned kDpp8Code = 233, kDpp8FiCode = 234, kDppCode = 250;
 
-bool is16(Type t) { return t == Type::B16 || t == Type::F16; }
-
 /// A register of VOP1, VOP2 or VOPC: 16-bit operands have 128 registers, and bit 7 tells the half.
 Operand shortVgpr(unsigned row, Type type) {
   if (is16(type) && row >= 128) {

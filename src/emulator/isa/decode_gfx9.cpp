@@ -105,9 +105,9 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
         inst.src[k].flags |= kAbs;
     inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
     for (unsigned k = 0; k < 3; ++k)
-      if (inst.opsel >> k & 1 && (op.src[k] == Type::B16 || op.src[k] == Type::F16))
+      if (inst.opsel >> k & 1 && is16(op.src[k]))
         inst.src[k].flags |= kHigh;
-    if (inst.opsel & 8 && (op.dst == Type::B16 || op.dst == Type::F16))
+    if (inst.opsel & 8 && is16(op.dst))
       inst.dst.flags |= kHigh;
   }
   if (op.has(kTruthTable)) {

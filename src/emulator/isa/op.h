@@ -15,6 +15,9 @@ enum class Type : uint8_t {
   None,
   B16,
   F16,
+  BF16,
+  F16Pair,  ///< two halves in a register; an inline constant is the lower one
+  BF16Pair, ///< the same of bfloats
   B32,
   F32,
   B64,
@@ -105,6 +108,9 @@ struct OpTable {
   const OpDef *begin = nullptr;
   const OpDef *end = nullptr;
 };
+
+/// True for an operand that is half of a register, the upper one where op_sel says so.
+inline bool is16(Type t) { return t == Type::B16 || t == Type::F16 || t == Type::BF16; }
 
 inline unsigned dwordsOf(Type t) {
   switch (t) {

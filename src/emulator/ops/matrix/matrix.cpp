@@ -21,12 +21,15 @@ struct MatrixDef : OpDef {
 
 std::mutex tableMutex;
 
-/// An operand as rows of registers; constants are spread over `buffer`.
-const uint32_t *rows(const Wave &w, const Operand &o, unsigned count, uint32_t *buffer) {
+/// An operand as rows of registers; constants are spread over `buffer`. A constant of 16 bits is
+/// every element, so both halves of a register: LLVM writes the splat of a half so (SelectWMMAVISrc).
+const uint32_t *rows(const Wave &w, const Operand &o, Type type, unsigned count, uint32_t *buffer) {
   if (o.isVgpr())
     return w.row(o.index);
   const bool wide = o.kind == Kind::ImmHigh || o.kind == Kind::ImmPi || o.kind == Kind::ImmZero;
-  const uint64_t x = wide ? read64(w, o) : read32(w, o);
+  uint64_t x = wide ? read64(w, o) : read32(w, o);
+  if (is16(type))
+    x = (x & 0xffff) * 0x10001;
   for (unsigned r = 0; r < count; ++r)
     for (unsigned lane = 0; lane < kLanes; ++lane)
       buffer[r * kLanes + lane] = static_cast<uint32_t>(wide && r % 2 ? x >> 32 : x);
@@ -50,7 +53,7 @@ void runMatrix(Wave &w, const Inst &i) {
     r.c = r.d;
     r.index = w.row(i.src[2].index);
   } else {
-    r.c = rows(w, i.src[2], plan.regsD(), constants);
+    r.c = rows(w, i.src[2], i.op->src[2], plan.regsD(), constants);
   }
   matrix::Modifiers m;
   m.cbsz = i.matrix.cbsz;
@@ -69,8 +72,8 @@ void runMatrix(Wave &w, const Inst &i) {
     }
   }
   if (op.scaled) {
-    r.scaleA = rows(w, i.src[3], 1, scales[0]);
-    r.scaleB = rows(w, i.scaleB, 1, scales[1]);
+    r.scaleA = rows(w, i.src[3], Type::B32, 1, scales[0]);
+    r.scaleB = rows(w, i.scaleB, Type::B32, 1, scales[1]);
     m.opselA = i.matrix.byteOfA;
     m.opselB = i.matrix.byteOfB;
   }
@@ -119,10 +122,11 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target) {
     d->src[0] = typeOfRegisters(plan.regsA());
     d->src[1] = typeOfRegisters(plan.regsB());
     // Constants of the third operand expand as the accumulator's type does.
-    d->src[2] = op->sparse                     ? Type::B32
-                : op->acc == matrix::Elem::F64 ? Type::F64
-                : op->acc == matrix::Elem::F16 ? Type::F16
-                                               : Type::B32;
+    d->src[2] = op->sparse                      ? Type::B32
+                : op->acc == matrix::Elem::F64  ? Type::F64
+                : op->acc == matrix::Elem::F16  ? Type::F16
+                : op->acc == matrix::Elem::BF16 ? Type::BF16
+                                                : Type::B32;
     d->info = 2u * op->m * op->n * op->k * op->blocks;
   }
   return d.get();

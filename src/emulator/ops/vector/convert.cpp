@@ -174,7 +174,7 @@ constexpr OpDef kOps[] = {
     lane<F32, F64>("v_cvt_f32_f64", [](double a) { return static_cast<float>(a); }),
     lane<F16, F32>("v_cvt_f16_f32", [](float a) { return a; }).costs(Cost::Conversion),
     lane<F32, F16>("v_cvt_f32_f16", [](float a) { return a; }).costs(Cost::Conversion),
-    lane<F32, U16>("v_cvt_f32_bf16", [](u32 a) { return asFloat(a << 16); })
+    lane<F32, BF16>("v_cvt_f32_bf16", [](u32 a) { return asFloat(a << 16); })
         .costs(Cost::Conversion),
     lane<F16, U16>("v_cvt_f16_u16", [](u32 a) { return static_cast<float>(a); }),
     lane<F16, I16>("v_cvt_f16_i16", [](i32 a) { return static_cast<float>(a); }),

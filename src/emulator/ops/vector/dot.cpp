@@ -9,8 +9,8 @@ struct Bfloat {
   static const float *fetch(const Wave &w, Operand o, unsigned c, float *buf) {
     alignas(64) uint16_t bits[kChunk];
     const uint16_t *in = flyemu::fetch<U16>(w, o, c, bits);
-    FLYEMU_EACH(l)
-    buf[l] = asFloat(uint32_t(in[l]) << 16);
+    FLYEMU_EACH (l)
+      buf[l] = asFloat(uint32_t(in[l]) << 16);
     return buf;
   }
   static float round(float x) { return asFloat(uint32_t(toBfloat(x)) << 16); }
@@ -59,16 +59,16 @@ template <class T, Form F> void dot2(Wave &w, const Inst &i) {
                 *b1 = T::fetch(w, part<F>(i, 1, true), c, b[3]);
     if constexpr (F == Form::Short) {
       const float *add = T::fetch(w, i.src[2], c, b[4]);
-      FLYEMU_EACH(l)
-      r[l] = T::round(fma(a1[l], b1[l], T::round(fma(a0[l], b0[l], add[l]))));
+      FLYEMU_EACH (l)
+        r[l] = T::round(fma(a1[l], b1[l], T::round(fma(a0[l], b0[l], add[l]))));
       if constexpr (std::is_same_v<T, Half>) {
         store<F16>(w, i, c, m, r);
       } else {
         if (i.flags & kClamp)
           outputModifiers(w, i, r, 3);
         alignas(64) uint16_t bits[kChunk];
-        FLYEMU_EACH(l)
-        bits[l] = toBfloat(r[l]);
+        FLYEMU_EACH (l)
+          bits[l] = toBfloat(r[l]);
         store<U16>(w, i, c, m, bits);
       }
     } else {
@@ -76,11 +76,11 @@ template <class T, Form F> void dot2(Wave &w, const Inst &i) {
       third.flags &= kNeg;
       const float *add = flyemu::fetch<F32>(w, third, c, b[4]);
       if (addLast) {
-        FLYEMU_EACH(l)
-        r[l] = flyemu::add(fma(a1[l], b1[l], mul(a0[l], b0[l])), add[l]);
+        FLYEMU_EACH (l)
+          r[l] = flyemu::add(fma(a1[l], b1[l], mul(a0[l], b0[l])), add[l]);
       } else {
-        FLYEMU_EACH(l)
-        r[l] = fma(a1[l], b1[l], fma(a0[l], b0[l], add[l]));
+        FLYEMU_EACH (l)
+          r[l] = fma(a1[l], b1[l], fma(a0[l], b0[l], add[l]));
       }
       store<F32>(w, i, c, m, r);
     }
@@ -110,7 +110,7 @@ template <unsigned Bits> void dotChosen(Wave &w, const Inst &i) {
     alignas(64) uint32_t ba[kChunk], bb[kChunk], bc[kChunk], r[kChunk];
     const uint32_t *a = fetch<U32>(w, plain.src[0], c, ba), *b = fetch<U32>(w, plain.src[1], c, bb),
                    *add = fetch<U32>(w, plain.src[2], c, bc);
-    FLYEMU_EACH(l) {
+    FLYEMU_EACH (l) {
       int64_t sum = static_cast<int32_t>(add[l]);
       for (unsigned k = 0; k < 32 / Bits; ++k)
         sum += element(a[l], k, signedA) * element(b[l], k, signedB);
@@ -147,13 +147,13 @@ constexpr OpDef kOps[] = {
     signature<I32, U32, U32>("v_dot2c_i32_i16", accumulateProducts<16>),
     signature<I32, U32, U32>("v_dot4c_i32_i8", accumulateProducts<8>),
     signature<I32, U32, U32>("v_dot8c_i32_i4", accumulateProducts<4>),
-    dot<Half, Form::Packed>("v_dot2_f32_f16", Type::F32, Type::F16, Type::F32),
-    dot<Half, Form::Accumulate>("v_dot2c_f32_f16", Type::F32, Type::F16),
-    dot<Half, Form::Accumulate>("v_dot2acc_f32_f16", Type::F32, Type::F16),
-    dot<Half, Form::Short>("v_dot2_f16_f16", Type::F16, Type::B32, Type::F16),
-    dot<Bfloat, Form::Packed>("v_dot2_f32_bf16", Type::F32, Type::B32, Type::F32),
-    dot<Bfloat, Form::Accumulate>("v_dot2c_f32_bf16", Type::F32, Type::B32),
-    dot<Bfloat, Form::Short>("v_dot2_bf16_bf16", Type::B16, Type::B32, Type::B16),
+    dot<Half, Form::Packed>("v_dot2_f32_f16", Type::F32, Type::F16Pair, Type::F32),
+    dot<Half, Form::Accumulate>("v_dot2c_f32_f16", Type::F32, Type::F16Pair),
+    dot<Half, Form::Accumulate>("v_dot2acc_f32_f16", Type::F32, Type::F16Pair),
+    dot<Half, Form::Short>("v_dot2_f16_f16", Type::F16, Type::F16Pair, Type::F16),
+    dot<Bfloat, Form::Packed>("v_dot2_f32_bf16", Type::F32, Type::BF16Pair, Type::F32),
+    dot<Bfloat, Form::Accumulate>("v_dot2c_f32_bf16", Type::F32, Type::BF16Pair),
+    dot<Bfloat, Form::Short>("v_dot2_bf16_bf16", Type::BF16, Type::BF16Pair, Type::BF16),
     {"v_dot4_i32_iu8", dotChosen<8>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
     {"v_dot8_i32_iu4", dotChosen<4>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
     laneSat<I32, U32, U32, I32>(

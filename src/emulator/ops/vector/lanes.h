@@ -83,6 +83,12 @@ struct I16 {
   static constexpr Type kind = Type::B16;
   static constexpr int bits = 16;
 };
+/// The bits of a bfloat.
+struct BF16 {
+  using type = uint16_t;
+  static constexpr Type kind = Type::BF16;
+  static constexpr int bits = 16;
+};
 /// A half; the lane function computes in float, and the result is rounded once.
 struct F16 {
   using type = float;
