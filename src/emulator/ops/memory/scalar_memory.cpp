@@ -30,6 +30,11 @@ uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
   return &w.s[i.sdst.index];
 }
 
+/// The bytes of an access that must be there. Memory has whole dwords, so the last one of a load may
+/// reach past the end of an allocation: LLVM loads a uniform byte or half as the aligned dword around
+/// it (AMDGPUCodeGenPrepare, SITargetLowering::widenLoad).
+uint32_t neededBytes(uint32_t bytes, bool write) { return write || bytes < 4 ? bytes : bytes - 3; }
+
 /// Addresses of base and offset. at() returns null for accesses out of a buffer's range, which do
 /// not exist here.
 struct Plain {
@@ -37,7 +42,7 @@ struct Plain {
     uint64_t base = w.s64(i.src[0].index) + offsetOf(w, i);
     if (bytes >= 4)
       base &= ~uint64_t(3);
-    return w.global(base + skip, bytes, write, -1);
+    return w.global(base + skip, neededBytes(bytes, write), write, -1);
   }
 };
 struct Scratch {

@@ -140,6 +140,26 @@ TEST_CASE("calls return to the instruction after them") {
   CHECK(w.outS[21] == 7);
 }
 
+// Compilers load a uniform half as the aligned dword around it, the last of an allocation too.
+TEST_CASE("a scalar load may end in the dword that holds the last byte") {
+  WaveRun w;
+  w.memory.assign(256, 7);
+  w.memory.resize(254);
+  w.readS = {20, 21};
+  w.run("s_load_dword s20, s[2:3], 0xfc");
+  CHECK((w.outS[20] & 0xffff) == 0x0707);
+  w.run("s_load_dwordx2 s[20:21], s[2:3], 0xf8");
+  CHECK(w.outS[20] == 0x07070707);
+  CHECK((w.outS[21] & 0xffff) == 0x0707);
+  for (const char *beyond :
+       {"s_load_dword s20, s[2:3], 0x100", "s_load_dwordx2 s[20:21], s[2:3], 0xfc",
+        "s_store_dword s20, s[2:3], 0xfc"}) {
+    INFO(beyond);
+    w.run(beyond, true);
+    CHECK(!w.result.ok);
+  }
+}
+
 TEST_CASE("scalar loads, and a jump out of the code is a fault") {
   WaveRun w;
   w.memory.resize(256);
