@@ -19,10 +19,11 @@ const std::vector<EnvSection> &environment() {
        {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
       {"Emulator",
-       {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorMemory, &kEmulatorThreads,
-        &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix, &kEmulatorMemoryModel,
-        &kEmulatorOrder, &kEmulatorSlice, &kEmulatorCounters, &kEmulatorTrace,
-        &kEmulatorTraceBlocks, &kEmulatorInstructionLimit, &kEmulatorTimeout, &kEmulatorLog}},
+       {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorHip, &kEmulatorMemory,
+        &kEmulatorThreads, &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix,
+        &kEmulatorMemoryModel, &kEmulatorOrder, &kEmulatorSlice, &kEmulatorCounters,
+        &kEmulatorTrace, &kEmulatorTraceBlocks, &kEmulatorInstructionLimit, &kEmulatorTimeout,
+        &kEmulatorLog}},
   };
   return sections;
 }

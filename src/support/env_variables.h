@@ -140,6 +140,9 @@ inline constexpr Env<std::string> kEmulatorArch{
                             "gfx950, gfx1100, gfx1200 or gfx1201 (gfx942)"};
 inline constexpr Env<unsigned> kEmulatorDevices{"FLYDSL_EMULATOR_DEVICES", 1, 0, 64,
                                                 "number of emulated devices, 0 to 64 (1)"};
+inline constexpr Env<unsigned> kEmulatorHip{
+    "FLYDSL_EMULATOR_HIP", 5, 5, 7,
+    "the version of HIP that the emulator answers as, 5 to 7: that of the program's headers (5)"};
 inline constexpr Env<std::string> kEmulatorMemory{
     "FLYDSL_EMULATOR_MEMORY",
     "MiB of memory of an emulated device, or a number with M, G or T (half of the host's)"};

@@ -14,6 +14,7 @@ const bool twoDevices = [] {
 } // namespace
 
 extern "C" hipError_t hipGetDevicePropertiesR0600(void *, int);
+extern "C" hipError_t hipGetProcAddress(const char *, void **, int, uint64_t, int *);
 
 TEST_CASE("There are as many devices as the environment asks for") {
   REQUIRE(twoDevices);
@@ -48,6 +49,74 @@ TEST_CASE("The newer layout of properties has its name and offsets") {
   int warpSize;
   std::memcpy(&warpSize, bytes.data() + 308, sizeof(warpSize));
   CHECK(warpSize == 64);
+}
+
+TEST_CASE("Functions are found by name, properties in the layout of the version") {
+  void *found = nullptr;
+  int status = -1;
+  HIP_OK(hipGetProcAddress("hipStreamCreate", &found, 50200000, 0, &status));
+  CHECK(found == reinterpret_cast<void *>(&hipStreamCreate));
+  CHECK(status == 0);
+  HIP_OK(hipGetProcAddress("hipGetDeviceProperties", &found, 50200000, 0, nullptr));
+  CHECK(found == reinterpret_cast<void *>(&hipGetDeviceProperties));
+  for (int version : {600, 60000000, 70100000}) {
+    HIP_OK(hipGetProcAddress("hipGetDeviceProperties", &found, version, 0, nullptr));
+    CHECK(found == reinterpret_cast<void *>(&hipGetDevicePropertiesR0600));
+  }
+  for (const char *none : {"hipDrvLaunchKernelEx", "hipNothing", "malloc"}) {
+    CHECK(hipGetProcAddress(none, &found, 60000000, 0, &status) == hipErrorInvalidValue);
+    CHECK(found == nullptr);
+    CHECK(status == 1);
+  }
+  CHECK(hipGetProcAddress("", &found, 60000000, 0, &status) == hipErrorInvalidValue);
+  CHECK(hipGetProcAddress("hipMalloc", nullptr, 60000000, 0, &status) == hipErrorInvalidValue);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("A program of HIP 5 is answered as by 5.2") {
+  int version = 0;
+  HIP_OK(hipDriverGetVersion(&version));
+  CHECK(version == HIP_VERSION);
+}
+
+// With FLYDSL_EMULATOR_HIP=7. The numbers are those of HIP 6's and 7's headers.
+TEST_CASE("A program of HIP 7 is answered by its numbers", "[.hip7]") {
+  int version = 0;
+  HIP_OK(hipDriverGetVersion(&version));
+  CHECK(version == 70100000);
+  HIP_OK(hipRuntimeGetVersion(&version));
+  CHECK(version == 70100000);
+
+  auto typeOf = [](const void *pointer) {
+    hipPointerAttribute_t attributes = {};
+    HIP_OK(hipPointerGetAttributes(&attributes, pointer));
+    return static_cast<int>(attributes.memoryType);
+  };
+  void *memory = nullptr;
+  int own = 0;
+  CHECK(typeOf(&own) == 0);
+  HIP_OK(hipHostMalloc(&memory, 64, 0));
+  CHECK(typeOf(memory) == 1);
+  HIP_OK(hipHostFree(memory));
+  HIP_OK(hipMalloc(&memory, 64));
+  CHECK(typeOf(memory) == 2);
+  HIP_OK(hipFree(memory));
+  HIP_OK(hipMallocManaged(&memory, 64, hipMemAttachGlobal));
+  CHECK(typeOf(memory) == 3);
+  HIP_OK(hipFree(memory));
+
+  hipGraph_t graph;
+  hipGraphNode_t node;
+  hipGraphNodeType type;
+  HIP_OK(hipGraphCreate(&graph, 0));
+  HIP_OK(hipGraphAddEmptyNode(&node, graph, nullptr, 0));
+  HIP_OK(hipGraphNodeGetType(node, &type));
+  CHECK(static_cast<int>(type) == 5);
+  hipHostNodeParams host = {[](void *) {}, nullptr};
+  HIP_OK(hipGraphAddHostNode(&node, graph, nullptr, 0, &host));
+  HIP_OK(hipGraphNodeGetType(node, &type));
+  CHECK(static_cast<int>(type) == 3);
+  HIP_OK(hipGraphDestroy(graph));
 }
 
 TEST_CASE("Attributes agree with the properties; unknown ones are refused") {

@@ -170,6 +170,14 @@ hipError_t hipChooseDevice(int *index, const hipDeviceProp_t *wanted) {
   });
 }
 
+// With the newer layout, which HIP 6's header means by the name above.
+hipError_t hipChooseDeviceR0600(int *index, const void *wanted) {
+  return api("hipChooseDeviceR0600", [&] {
+    require(index && wanted, "a pointer is null");
+    *index = Runtime::get().device(0).index();
+  });
+}
+
 hipError_t hipDeviceGetLimit(size_t *value, enum hipLimit_t limit) {
   return api("hipDeviceGetLimit", [&] {
     require(value, "no place for the result");

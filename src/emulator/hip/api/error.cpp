@@ -1,14 +1,9 @@
-// hipGetLastError and its kin; initialization and versions.
+// hipGetLastError and its kin; initialization.
 #include "emulator/hip/device/device.h"
 
 #include <flydsl/emulator.h>
 
 using namespace flyemu::hip;
-
-namespace {
-// The ABI offered is that of HIP 5.2, whose headers this is built with.
-constexpr int kRuntimeVersion = HIP_VERSION;
-} // namespace
 
 extern "C" {
 
@@ -26,20 +21,6 @@ hipError_t hipInit(unsigned flags) {
   return api("hipInit", [&] {
     require(flags == 0, "flags must be zero");
     Runtime::get().device(0);
-  });
-}
-
-hipError_t hipDriverGetVersion(int *version) {
-  return api("hipDriverGetVersion", [&] {
-    require(version, "no place for the result");
-    *version = kRuntimeVersion;
-  });
-}
-
-hipError_t hipRuntimeGetVersion(int *version) {
-  return api("hipRuntimeGetVersion", [&] {
-    require(version, "no place for the result");
-    *version = kRuntimeVersion;
   });
 }
 

@@ -1,4 +1,5 @@
 // Graphs: their making and structure, instantiation and launch.
+#include "emulator/hip/device/hip_version.h"
 #include "emulator/hip/stream/submit.h"
 
 #include <algorithm>
@@ -154,7 +155,7 @@ hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t *from, hipGraphNode
 hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *type) {
   return api("hipGraphNodeGetType", [&] {
     require(type, "no place for the result");
-    *type = nodeOf(node)->type;
+    *type = graphNodeTypeOf(nodeOf(node)->type);
   });
 }
 

@@ -1,5 +1,6 @@
 // Memory: allocation on devices and pinned on the host, registration, what a pointer is.
 #include "emulator/hip/device/device.h"
+#include "emulator/hip/device/hip_version.h"
 #include "emulator/hip/stream/submit.h"
 
 using namespace flyemu::hip;
@@ -62,7 +63,9 @@ hipPointerAttribute_t attributesOf(const void *pointer) {
          "not a pointer that HIP knows: " + Runtime::get().space().describe(addressOf(pointer)));
   hipPointerAttribute_t result = {};
   bool isHost = allocation->kind == MemoryKind::Host || allocation->kind == MemoryKind::Registered;
-  result.memoryType = isHost ? hipMemoryTypeHost : hipMemoryTypeDevice;
+  result.memoryType = memoryTypeOf(isHost                                    ? MemoryPlace::Host
+                                   : allocation->kind == MemoryKind::Managed ? MemoryPlace::Managed
+                                                                             : MemoryPlace::Device);
   result.device = allocation->device;
   result.devicePointer = const_cast<void *>(pointer);
   bool seenByHost = isHost || allocation->kind == MemoryKind::Managed;
@@ -245,6 +248,13 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevicept
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *result, const void *pointer) {
   return api("hipPointerGetAttributes", [&] {
     require(result && pointer, "a pointer is null");
+    // HIP 6 tells so of a pointer that it does not know; before, that was an error.
+    if (answersAsHip6() && !Runtime::get().space().find(addressOf(pointer))) {
+      *result = {};
+      result->memoryType = memoryTypeOf(MemoryPlace::Unknown);
+      result->device = hipInvalidDeviceId;
+      return;
+    }
     *result = attributesOf(pointer);
   });
 }

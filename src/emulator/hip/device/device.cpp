@@ -68,6 +68,7 @@ Configuration Configuration::fromEnvironment() {
     }
   };
   readInto(env::kEmulatorDevices, result.devices);
+  readInto(env::kEmulatorHip, result.hipMajor);
   readInto(env::kEmulatorThreads, result.threads);
   readInto(env::kEmulatorInstructionLimit, result.instructionLimit);
   uint64_t seconds = 0;

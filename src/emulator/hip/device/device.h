@@ -25,6 +25,7 @@ struct GraphNode;
 /// What the environment asks for.
 struct Configuration {
   int devices = 1;       ///< FLYDSL_EMULATOR_DEVICES
+  unsigned hipMajor = 5; ///< FLYDSL_EMULATOR_HIP
   std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
   const DeviceFigures *figures = nullptr; ///< of the processor
   unsigned checks = 0;                    ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
