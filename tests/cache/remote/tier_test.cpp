@@ -8,6 +8,7 @@
 #include <flydsl/error.h>
 
 #include <catch2/catch.hpp>
+#include <random>
 
 using namespace flydsl;
 using namespace flydsl::cache;
@@ -459,6 +460,64 @@ TEST_CASE("What a false server answers is never believed, and never waited for")
   const auto start = Clock::now();
   CHECK(made(slow, 1));
   CHECK(since(start) < milliseconds(800));
+}
+
+TEST_CASE("Answers in which bytes were changed at random are answers or errors, and nothing else") {
+  TimeLimit limit(60);
+  std::mt19937 random(7);
+  const Bytes entry = encodeEntry(keyOf(1), blobOf(1));
+  const std::string bases[] = {"$" + std::to_string(entry.size()) + "\r\n" +
+                                   std::string(entry.begin(), entry.end()) + "\r\n",
+                               ":1\r\n",
+                               "-OOM command not allowed\r\n",
+                               "$-1\r\n",
+                               "+OK\r\n",
+                               "*2\r\n:1\r\n$1\r\nx\r\n"};
+  const std::string_view alphabet = "$*+-:%,#_~\r\n0123456789x";
+  std::mutex mutex;
+  std::string told; // guarded by the mutex
+  MuteServer server([&](int socket) {
+    std::lock_guard lock(mutex);
+    (void)::send(socket, told.data(), told.size(), MSG_NOSIGNAL);
+    ::shutdown(socket, SHUT_WR); // so that nobody waits for what does not come
+  });
+  Endpoint endpoint;
+  endpoint.socket = server.path;
+  const auto client = loadRemoteClient(endpoint, {});
+  int answers = 0, errors = 0;
+  for (int i = 0; i < 600; ++i) {
+    std::string answer = bases[random() % std::size(bases)];
+    for (auto changes = random() % 3; changes--;) {
+      // Most changes are near the start, where the protocol is.
+      const std::size_t at = random() % std::min<std::size_t>(answer.size() + 1, 12);
+      const char byte =
+          random() % 4 ? alphabet[random() % alphabet.size()] : static_cast<char>(random() % 256);
+      switch (random() % 3) {
+      case 0:
+        answer.insert(at, 1, byte);
+        break;
+      case 1:
+        answer.resize(random() % (answer.size() + 1));
+        break;
+      default:
+        answer.replace(std::min(at, answer.size()), 1, 1, byte);
+      }
+    }
+    {
+      std::lock_guard lock(mutex);
+      told = answer;
+    }
+    const auto deadline = Clock::now() + std::chrono::seconds(5);
+    const std::string_view words[] = {"GET", "x"};
+    try {
+      (void)client->connect(deadline)->request(words, 1 << 20, deadline);
+      ++answers;
+    } catch (const std::runtime_error &) {
+      ++errors;
+    }
+  }
+  CHECK(answers > 50);
+  CHECK(errors > 50);
 }
 
 TEST_CASE("No server at all, no host of that name, and a path that is no socket") {
