@@ -2,6 +2,7 @@
 // kernel.
 #pragma once
 
+#include "attention/dma_tile.h"
 #include "blocks/head_rules.h"
 #include "blocks/lds_layout.h"
 #include "blocks/matrix_form.h"
@@ -27,6 +28,7 @@ struct AttentionShape {
   int head, headV; ///< elements of a key and of a value
   int tileQ, tileK, threads;
   int banks; ///< of LDS
+  AttentionLoop loop;
 
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
                                           const AttentionConfig &config, const Target &target) {
@@ -34,7 +36,8 @@ struct AttentionShape {
     if (!form)
       return std::nullopt;
     return AttentionShape{*form,         problem.kv,    problem.head,   impl::headV(problem),
-                          config.tile_q, config.tile_k, config.threads, ldsBanks(target)};
+                          config.tile_q, config.tile_k, config.threads, ldsBanks(target),
+                          config.loop};
   }
 
   int waves() const { return threads / form.lanes; }
@@ -57,7 +60,12 @@ struct AttentionShape {
   int keyRows8() const { return 8 * keyRow() + kPiece; }
   int valueRow() const { return rowOf(tileK); }
   int valueRows8() const { return 8 * valueRow() + kPiece; }
+  // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
+  DmaTile keyTile() const { return {tileK, head * form.bytes()}; }
+  DmaTile valueTile() const { return {tileK, headV * form.bytes()}; }
   int ldsBytes() const {
+    if (loop == AttentionLoop::groups)
+      return 2 * (keyTile().bytes() + valueTile().bytes());
     return form.bytes() * (tileK / 8 * keyRows8() + headV / 8 * valueRows8());
   }
 

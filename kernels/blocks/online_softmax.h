@@ -50,8 +50,9 @@ struct SoftmaxEnd {
 class OnlineSoftmax {
 public:
   /// `factor`: from a score to its power of 2, positive. `rounded`: the type of probabilities.
-  OnlineSoftmax(int rows, float factor, DType rounded, OverRow overRow)
-      : factor_(factor), rounded_(rounded), overRow_(std::move(overRow)) {
+  /// `addsUp`: whether it sums the probabilities; otherwise the caller does, and ends by finishWith.
+  OnlineSoftmax(int rows, float factor, DType rounded, OverRow overRow, bool addsUp = true)
+      : factor_(factor), rounded_(rounded), overRow_(std::move(overRow)), addsUp_(addsUp) {
     for (int row = 0; row < rows; ++row) {
       largest_.emplace_back(Float32(kLeastScore));
       sum_.emplace_back(Float32(0.0f));
@@ -70,7 +71,8 @@ public:
     if_(grows(now), [&] {
       for (std::size_t row = 0; row < scores.size(); ++row) {
         const Numeric factor = powerOf2(Numeric((largest_[row] - now[row]) * factor_));
-        sum_[row] *= factor;
+        if (addsUp_)
+          sum_[row] *= factor;
         largest_[row] = now[row];
         rescale(static_cast<int>(row), factor);
       }
@@ -80,7 +82,8 @@ public:
       const Numeric shift = -(largest_[row] * factor_);
       const Vector powers = powerOf2(math::fma(scores[row].load(), factor_, shift));
       probabilities.push_back(powers.to(rounded_));
-      sum_[row] += probabilities.back().to(f32).reduce(Reduction::add);
+      if (addsUp_)
+        sum_[row] += probabilities.back().to(f32).reduce(Reduction::add);
     }
     return probabilities;
   }
@@ -89,6 +92,11 @@ public:
   SoftmaxEnd finish(int row, const std::optional<Numeric> &sink = {}) const {
     const std::size_t at = static_cast<std::size_t>(row);
     return endOf(largest_[at] * factor_, overRow_(sum_[at], Reduction::add), sink);
+  }
+
+  /// The same where the caller has summed the row's probabilities.
+  SoftmaxEnd finishWith(int row, const Numeric &sum, const std::optional<Numeric> &sink) const {
+    return endOf(largest_[static_cast<std::size_t>(row)] * factor_, sum, sink);
   }
 
   /// The end of a row whose powers, relative to `largest`, add up to `sum`.
@@ -118,6 +126,7 @@ private:
   float factor_;
   DType rounded_;
   OverRow overRow_;
+  bool addsUp_;
   std::vector<Var<Float32>> largest_, sum_;
 };
 

@@ -127,6 +127,13 @@ TEST_CASE("attention: another run, a graph, a file", "[run]") {
   expectStructure(problem, {.tile_q = 32, .tile_k = 32, .threads = 2 * wave, .splits = 2}, 40);
 }
 
+TEST_CASE("attention is tuned, and what is found gives what it must") {
+  AttentionProblem problem = kHeads;
+  problem.head = 32;
+  problem.causal = true;
+  AttentionCase(problem, {20}, {20}).expect(tunedConfig(problem, 20));
+}
+
 TEST_CASE("attention in other orders of blocks gives the same bytes") {
   AttentionProblem problem = kHeads;
   problem.causal = true;

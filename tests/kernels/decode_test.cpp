@@ -485,6 +485,12 @@ TEST_CASE("decode spills none") {
                                  {.q_heads = 8, .kv_heads = 1, .head = 64, .queries = 4}});
 }
 
+TEST_CASE("decode is tuned, and what is found gives what it must") {
+  const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .context = 40};
+  const DecodeConfig config = tunedConfig(problem, 2);
+  expectDecode(problem, random(problem, {40, 33}), config);
+}
+
 TEST_CASE("decode says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const DecodeProblem &problem) { return fk::supported(problem, target).why; };

@@ -52,11 +52,20 @@ struct FLYDSL_API AttentionProblem {
   friend bool operator==(const AttentionProblem &, const AttentionProblem &) = default;
 };
 
+/// How the waves of a block go over the tiles of keys.
+enum class AttentionLoop : std::uint8_t {
+  together, ///< a tile goes through registers into shared memory, where all waves meet
+  /// gfx950: tiles go straight to shared memory, and two groups of four waves take turns at the matrix
+  /// units. Heads of 64 and 128, keys and values of type y, side by side or in KvCache::pages.
+  groups,
+};
+
 /// How the work is shared among threads.
 struct FLYDSL_API AttentionConfig {
   int tile_q = 128;  ///< queries of a block: 16 or 32 for each of its waves
   int tile_k = 64;   ///< keys that are loaded together: a multiple of 32
-  int threads = 256; ///< of a block
+  int threads = 256; ///< of a block; AttentionLoop::groups: 512
+  AttentionLoop loop = AttentionLoop::together;
   /// Blocks that share the keys of a tile of queries. If there are several, their results go through
   /// a workspace, and a second kernel combines them, always in the same order.
   int splits = 1;

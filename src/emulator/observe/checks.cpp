@@ -13,7 +13,9 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace flyemu {
 
@@ -148,15 +150,13 @@ public:
                             "wave " + std::to_string(w.index) +
                                 " has ended while others wait at a barrier",
                             w, *w.current, 0);
-      else if (!first)
-        first = &w;
-      else if (w.current != first->current)
-        state_.findings.add(kCheckSync,
-                            "waves " + std::to_string(first->index) + " and " +
-                                std::to_string(w.index) +
-                                " meet at different barriers; the other is at " +
-                                state_.findings.place(*first->current),
-                            w, *w.current, 0);
+      else {
+        meetings_.passed(w);
+        if (!first)
+          first = &w;
+        else if (w.current != first->current)
+          meetings_.add(*first, w);
+      }
     }
   }
   void passedGridBarrier(Wave &) override {
@@ -166,6 +166,14 @@ public:
   void endGroup(Group &) override {
     judge();
     flush();
+    meetings_.eachMistake([&](const Meetings::Meeting &m) {
+      state_.findings.add(
+          kCheckSync,
+          "waves " + std::to_string(m.first->index) + " and " + std::to_string(m.second->index) +
+              " meet at different barriers; the other is at " + state_.findings.place(*m.atFirst),
+          *m.second, *m.atSecond, 0);
+    });
+    meetings_.clear();
   }
   void finish(DispatchResult &) override {
     judge();
@@ -307,6 +315,36 @@ private:
            (synchronizes(i) ? kSynchronizes : 0);
   }
 
+  /// Waves of a workgroup that meet at different barriers. It is a mistake if neither wave ever comes
+  /// to the other's barrier, as in the branches of a condition. Otherwise one is some barriers behind
+  /// the other: groups of waves that take turns at the matrix units run so.
+  class Meetings {
+  public:
+    struct Meeting {
+      const Wave *first, *second;
+      const Inst *atFirst, *atSecond;
+    };
+    void passed(const Wave &w) { passed_.emplace(w.index, w.current); }
+    void add(const Wave &first, const Wave &second) {
+      meetings_.try_emplace({first.current, second.current},
+                            Meeting{&first, &second, first.current, second.current});
+    }
+    template <class Body> void eachMistake(Body body) const {
+      for (const auto &[places, m] : meetings_)
+        if (!passed_.contains({m.first->index, m.atSecond}) &&
+            !passed_.contains({m.second->index, m.atFirst}))
+          body(m);
+    }
+    void clear() {
+      passed_.clear();
+      meetings_.clear();
+    }
+
+  private:
+    std::set<std::pair<unsigned, const Inst *>> passed_; // waves, and where they were
+    std::map<std::pair<const Inst *, const Inst *>, Meeting> meetings_;
+  };
+
   /// Returns true for instructions that order memory between workgroups: atomic operations,
   /// accesses whose scope is wider than a workgroup, and cache control.
   bool synchronizes(const Inst &i) const {
@@ -339,6 +377,7 @@ private:
     std::array<uint8_t, Histories::kLine> old;
     unsigned bytes;
   };
+  Meetings meetings_;
   CheckState &state_;
   const unsigned checks_;
   const Program &program_;

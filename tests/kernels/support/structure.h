@@ -9,6 +9,8 @@
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/operands.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -255,6 +257,27 @@ template <class P> void expectNoSpills(const std::vector<P> &problems) {
         CHECK(code.scratch_bytes() == 0);
       }
     }
+}
+
+/// The configuration that tuning finds: every one of `configs` is built and measured, and what is chosen
+/// is one of them. What earlier runs found is not looked at.
+template <class P> fk::ConfigOf<P> tunedConfig(const P &problem, std::int64_t m) {
+  const auto directory = std::filesystem::temp_directory_path() /
+                         ("flydsl-tuned-" + std::to_string(static_cast<long>(getpid())));
+  setenv("FLYDSL_AUTOTUNE_CACHE_DIR", directory.c_str(), 1);
+  std::size_t measured = 0;
+  const fk::Tuned<P> tuned = fk::tune(
+      problem, m,
+      {.warmup = 0, .repeat = 1, .progress = [&](const fx::Trial &, std::size_t, std::size_t) {
+         ++measured;
+       }});
+  unsetenv("FLYDSL_AUTOTUNE_CACHE_DIR");
+  std::filesystem::remove_all(directory);
+  CHECK(tuned.details.source == fx::AutotuneResult::Source::search);
+  const auto configs = fk::configs(problem, m, fx::Device::current().target());
+  CHECK(measured == configs.size());
+  CHECK(std::find(configs.begin(), configs.end(), tuned.config) != configs.end());
+  return tuned.config;
 }
 
 /// The message of an error that `f` throws.

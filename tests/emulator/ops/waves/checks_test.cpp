@@ -326,6 +326,10 @@ TEST_CASE("barriers in divergent code, and waves that do not come") {
         "other\ns_barrier\ns_branch past\n"
         "other:\ns_barrier\npast:\n");
   CHECK(found(w, kCheckSync, "different barriers"));
+  // The second wave is a barrier behind the first, which is no mistake.
+  w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 early\ns_barrier\n"
+        "early:\ns_barrier\ns_barrier\ns_cbranch_scc1 done\ns_barrier\ndone:\n");
+  CHECK(w.result.findings.empty());
   w.run("v_readfirstlane_b32 s20, v0\ns_cmp_lg_u32 s20, 0\ns_cbranch_scc0 "
         "stay\ns_endpgm\nstay:\ns_barrier\n");
   CHECK(found(w, kCheckSync, "has ended"));

@@ -1,0 +1,42 @@
+// A tile of keys or values in LDS as loads that write LDS themselves leave it, on gfx950.
+//
+// Such a load writes the lanes' pieces of 16 bytes one after another, so rows lie one behind another
+// without gaps. Which piece of its row a place holds is free: a lane loads the piece that belongs to
+// its place. The number of a piece is xored with a number of its row such that the lanes that LDS
+// serves together find their pieces in different banks. It has 64 banks of 4 bytes, 16 pieces.
+#pragma once
+
+#include <flydsl/dtype.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The rows of a tile, which are keys. All sizes are powers of two.
+struct DmaTile {
+  static constexpr int kPiece = 16;  ///< bytes
+  static constexpr int kAtOnce = 16; ///< pieces that LDS serves together
+
+  int rows, rowBytes;
+
+  int pieces() const { return rowBytes / kPiece; } ///< of a row: 4, 8 or 16
+  int bytes() const { return rows * rowBytes; }
+  /// Loads of a thread for the tile.
+  int loads(int threads) const { return bytes() / (kPiece * threads); }
+  /// Rows that lie side by side in the banks.
+  int rowsAtOnce() const { return kAtOnce / pieces(); }
+
+  /// The number that a row of keys is xored with. A matrix instruction reads a piece each of the rows
+  /// 8 b + a and of 4 more, a and b below 4 (rowsInRuns): their numbers differ, as far as the rows do
+  /// not lie side by side.
+  template <class Int> Int ofKeys(const Int &row) const {
+    return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
+  }
+  /// The same for values, of which a transposing read takes two pieces side by side, each of four
+  /// rows from a multiple of 4 on, and of the four rows 8 behind them.
+  template <class Int> Int ofValues(const Int &row) const {
+    return (row % 4 / rowsAtOnce() + row / 8 % 2 * (4 / rowsAtOnce())) * 2;
+  }
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,307 @@
+// The loop over tiles of keys of gfx950, in which the waves of a block are two groups that take
+// turns at the matrix units.
+//
+// A block has eight waves, two on each SIMD, one of each group. What a wave does with a tile has four
+// phases, each of which ends at a barrier:
+//
+//   keys      the next tile's keys are sent for, this tile's are read from LDS
+//   scores    the products of keys and queries
+//   weights   the next tile's values are sent for, this tile's are read; the softmax
+//   results   the products of values and probabilities
+//
+// The second group is a barrier behind the first, so that on each SIMD one wave multiplies while the
+// other reads and computes the softmax:
+//
+//   first     | keys   | scores | weights | results | keys   | scores | ...
+//   second    |        | keys   | scores  | weights | results| keys   | ...
+//
+// Keys and values go from memory to LDS without a way through registers, and have two places each
+// there. When a place is written again, its last reads are two barriers ago, as its readers'
+// `lgkmcnt` said. Loads end in their order: a wave waits until all but the newest tile of the other
+// kind have landed, a phase before anybody reads them. The loop is two tiles long, so that each knows
+// its place while it is traced: the compiler then sees that what is written is not what is read.
+#pragma once
+
+#include "attention/dma_tile.h"
+#include "attention/wave_queries.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The loads of a wave that may be under way where it waits.
+struct GroupWaits {
+  int first = 0;            ///< before the first tile, whose keys are there then
+  int keys = 0, values = 0; ///< in the phases that send for keys, and for values
+
+  static GroupWaits of(const AttentionShape &shape) {
+    const int keys = shape.keyTile().loads(shape.threads),
+              values = shape.valueTile().loads(shape.threads);
+    return {.first = values, .keys = keys, .values = values};
+  }
+};
+
+class GroupLoop {
+public:
+  GroupLoop(const AttentionShape &shape, const KvSource &source, const Int32 &keys,
+            WaveQueries &queries)
+      : GroupLoop(shape, source, keys, queries, GroupWaits::of(shape)) {}
+  /// With other waits, for tests.
+  GroupLoop(const AttentionShape &shape, const KvSource &source, const Int32 &keys,
+            WaveQueries &queries, const GroupWaits &waits)
+      : shape_(shape), source_(source), keys_(keys), queries_(queries), waits_(waits),
+        atom_(matrixAtom(shape.form)),
+        load_(make_copy_atom(rocdl::GlobalLoadAsyncLDS(8 * DmaTile::kPiece), shape.form.a)),
+        read_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
+        transpose_(make_copy_atom(rocdl::LDSReadTrans(16, 64), shape.form.a)),
+        second_(rocdl::readfirstlane(thread_idx().x / (shape.threads / 2)) == 1),
+        row_(thread_idx().x % 16), group_(thread_idx().x % shape.form.lanes / 16),
+        ones_(held(Vector::splat(1.0f, shape.form.perLane(), shape.form.a))) {
+    SharedAllocator shared;
+    const auto place = [&](const DmaTile &tile) {
+      return shared.tensor(shape.form.a, make_layout(tile.bytes() / bytes()), 256);
+    };
+    for (int stage = 0; stage < 2; ++stage) {
+      keyPlaces_.push_back(place(shape.keyTile()));
+      valuePlaces_.push_back(place(shape.valueTile()));
+    }
+    for (int r = 0; r < shape.repeats(); ++r) {
+      scores_.push_back(make_rmem_tensor(IntTuple({sums(), shape.tileK / 16}), f32));
+      results_.push_back(make_rmem_tensor(IntTuple({sums(), shape.headV / 16}), f32));
+      weightSums_.push_back(make_rmem_tensor(IntTuple(sums()), f32));
+    }
+  }
+
+  void run(bool parts) {
+    const TilesOfBlock tiles = queries_.tiles(parts);
+    for (const std::vector<Tensor> &all : {results_, weightSums_})
+      for (const Tensor &sums : all)
+        sums.fill(0);
+    loadQueries();
+    if_(tiles.begin < tiles.end, [&] {
+      fetchKeys(tiles.begin, 0, tiles);
+      fetchValues(tiles.begin, 0, tiles);
+      meet(waits_.first);
+      if_(second_, [&] { meet(); });
+      for (Int32 tile : range(tiles.begin, tiles.end - 1, 2)) {
+        step(tile, 0, tiles);
+        step(Int32(tile + 1), 1, tiles);
+      }
+      if_((tiles.end - tiles.begin) % 2 == 1, [&] { step(Int32(tiles.end - 1), 0, tiles); });
+      if_(!second_, [&] { meet(); });
+      rocdl::s_waitcnt(
+          {.vmcnt = 0}); // What was sent for last ends before the memory is given back.
+    });
+  }
+  /// Writes what was found; see WaveQueries.
+  void store(bool parts) const {
+    queries_.store([&](int r) { return results_[at(r)].load(); },
+                   {sums(), [&](int i) { return Int32(group_ * sums() + i / sums() * 16); }}, parts,
+                   [&](int r) { return Numeric(weightSums_[at(r)](0)); });
+  }
+
+private:
+  using Operands = std::vector<Tensor>;
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  int bytes() const { return shape_.form.bytes(); }
+  int sums() const { return shape_.form.sums(); }
+  /// The elements of a lane for an instruction.
+  int perLane() const { return shape_.form.perLane(); }
+  int keySteps() const { return shape_.head / shape_.form.k; }
+  int valueSteps() const { return shape_.tileK / shape_.form.k; }
+
+  /// Lets the waves go on together. What stands on one side of a meeting stays there.
+  static void meet() {
+    rocdl::sched_barrier(0);
+    rocdl::s_barrier();
+    rocdl::sched_barrier(0);
+  }
+  /// The same when the wave's reads of LDS have ended, and of its loads all but `loads`.
+  void meet(int loads) const {
+    rocdl::sched_barrier(0);
+    rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = 0});
+    meet();
+  }
+  void wait(int loads) const { rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = 0}); }
+  // Tiles on their way to LDS. Keys behind the last one of the block's tiles are as that one.
+  template <class Swizzle, class Address>
+  void fetch(const DmaTile &tile, const Tensor &into, const Int32 &number,
+             const TilesOfBlock &tiles, Swizzle swizzle, Address address) const {
+    const int elements = DmaTile::kPiece / bytes();
+    const Int32 end = min(keys_, tiles.end * shape_.tileK),
+                first = min(number * shape_.tileK, end - 1), last = end - 1 - first;
+    for (int i = 0; i < tile.loads(shape_.threads); ++i) {
+      const Int32 place = thread_idx().x + i * shape_.threads, row = place / tile.pieces(),
+                  piece = place % tile.pieces() ^ swizzle(row);
+      const Numeric from = address(source_.place(first, min(row, last)), Int32(piece * elements));
+      copy(load_,
+           make_view(
+               Pointer::from_address(from, shape_.form.a, AddressSpace::global, DmaTile::kPiece),
+               make_layout(elements)),
+           make_view(into.iter() + place * elements, make_layout(elements)));
+    }
+  }
+  void fetchKeys(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
+    const DmaTile rows = shape_.keyTile();
+    fetch(
+        rows, keyPlaces_[at(stage)], tile, tiles,
+        [&](const Int32 &row) { return rows.ofKeys(row); },
+        [&](const KvPlace &place, const Int32 &element) { return source_.key(place, element); });
+  }
+  void fetchValues(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
+    const DmaTile rows = shape_.valueTile();
+    fetch(
+        rows, valuePlaces_[at(stage)], tile, tiles,
+        [&](const Int32 &row) { return rows.ofValues(row); },
+        [&](const KvPlace &place, const Int32 &element) { return source_.value(place, element); });
+  }
+
+  /// The lane's elements of its queries, for each repeat and step.
+  void loadQueries() {
+    for (int r = 0; r < shape_.repeats(); ++r)
+      for (int step = 0; step < keySteps(); ++step)
+        operandsQ_.push_back(held(
+            queries_.load(r, group_ * perLane() + step * shape_.form.k, perLane(), shape_.form.b)));
+  }
+  static Tensor held(const Vector &values) {
+    const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype());
+    registers.store(values);
+    return registers;
+  }
+  /// `count` elements of a tile from the one at `offset`, the constant `more` behind it. That is an
+  /// element of the tile for the compiler too, which so knows which loads may write it.
+  static Tensor inTile(const Tensor &tile, const Int32 &offset, int more, int count) {
+    return make_view(tile.iter() + offset + more, make_layout(count));
+  }
+
+  /// The operands of the keys: for each step and 16 rows. Rows are those of runs of 8 keys.
+  Operands readKeys(int stage) const {
+    const DmaTile rows = shape_.keyTile();
+    const Int32 first = row_ % 4 + row_ / 4 * 8;
+    Operands operands;
+    for (int step = 0; step < keySteps(); ++step) {
+      const Int32 piece = (group_ + step * shape_.form.across) ^ rows.ofKeys(first);
+      const Int32 offset = first * shape_.head + piece * perLane();
+      for (int tile = 0; tile < shape_.tileK / 16; ++tile) {
+        operands.push_back(make_rmem_tensor(IntTuple(perLane()), shape_.form.a));
+        copy_atom_call(read_,
+                       inTile(keyPlaces_[at(stage)], offset,
+                              (tile % 2 * 4 + tile / 2 * 32) * shape_.head, perLane()),
+                       operands.back());
+      }
+    }
+    return operands;
+  }
+  /// The operands of the values for a step of keys: for each 16 elements. Two reads bring a run of 8.
+  Operands readValues(int stage, int step) const {
+    constexpr int kHalf = 4;
+    const DmaTile rows = shape_.valueTile();
+    const Int32 first = group_ * 8 + row_ / 4;
+    Operands operands;
+    for (int tile = 0; tile < shape_.headV / 16; ++tile) {
+      const Int32 piece = (row_ % 4 / 2 + tile * 2) ^ rows.ofValues(first);
+      const Int32 offset = first * shape_.headV + piece * (2 * kHalf) + row_ % 2 * kHalf;
+      const Tensor operand = make_rmem_tensor(IntTuple({kHalf, 2}), shape_.form.a);
+      for (int half = 0; half < 2; ++half)
+        copy_atom_call(transpose_,
+                       inTile(valuePlaces_[at(stage)], offset,
+                              (half * kHalf + step * shape_.form.k) * shape_.headV, kHalf),
+                       operand(_, half));
+      operands.push_back(make_view(operand.iter(), make_layout(2 * kHalf)));
+    }
+    return operands;
+  }
+
+  /// S^T = K * Q^T.
+  void multiplyKeys(const Operands &keys) const {
+    const int tiles = shape_.tileK / 16;
+    for (const Tensor &scores : scores_)
+      scores.fill(0);
+    for (int step = 0; step < keySteps(); ++step)
+      for (int tile = 0; tile < tiles; ++tile)
+        for (int r = 0; r < shape_.repeats(); ++r) {
+          const Tensor sums = scores_[at(r)](_, tile);
+          mma_atom_call(atom_, sums, keys[at(step * tiles + tile)],
+                        operandsQ_[at(r * keySteps() + step)], sums);
+        }
+  }
+  /// O^T += V^T * P^T, and the sums of the probabilities as the product with values of 1.
+  void multiplyValues(const std::vector<Operands> &values,
+                      const std::vector<Operands> &weights) const {
+    const int tiles = shape_.headV / 16;
+    for (int step = 0; step < valueSteps(); ++step) {
+      const Operands &operands = weights[at(step)];
+      for (int r = 0; r < shape_.repeats(); ++r)
+        mma_atom_call(atom_, weightSums_[at(r)], ones_, operands[at(r)], weightSums_[at(r)]);
+      for (int tile = 0; tile < tiles; ++tile)
+        for (int r = 0; r < shape_.repeats(); ++r) {
+          const Tensor sums = results_[at(r)](_, tile);
+          mma_atom_call(atom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
+        }
+    }
+  }
+  /// The operands of the probabilities: for each step of keys and repeat.
+  std::vector<Operands> operandsOf(const std::vector<Vector> &weights) const {
+    std::vector<Operands> operands;
+    for (int step = 0; step < valueSteps(); ++step) {
+      operands.emplace_back();
+      for (const Vector &weight : weights)
+        operands.back().push_back(held(inRegisters(part(weight, step * perLane(), perLane()))));
+    }
+    return operands;
+  }
+  /// The values, which the compiler computes here and not where they are used, as it would to round
+  /// them: until then their f32 would take twice the registers.
+  Vector inRegisters(const Vector &values) const {
+    const int words = perLane() * bytes() / 4;
+    return rocdl::inline_asm("", "=v,0", i32, words, {values.bitcast(i32)}, true)
+        .bitcast(values.dtype());
+  }
+  /// Multiplies before the other group does.
+  template <class Body> static void first(Body body) {
+    rocdl::s_setprio(1);
+    body();
+    rocdl::s_setprio(0);
+  }
+
+  /// The four phases of a tile, whose keys and values are at place `stage`. Behind the last tile, its
+  /// last key is sent for, so that all steps have the same waits.
+  void step(const Int32 &tile, int stage, const TilesOfBlock &tiles) {
+    fetchKeys(Int32(tile + 1), 1 - stage, tiles);
+    const Operands keys = readKeys(stage);
+    meet(waits_.keys);
+    first([&] { multiplyKeys(keys); });
+    meet();
+    fetchValues(Int32(tile + 1), 1 - stage, tiles);
+    const std::vector<Operands> weights =
+        operandsOf(queries_.weights(scores_, tile, tiles.seen, [&](int r, const Numeric &factor) {
+          for (const Tensor &sums : {results_[at(r)], weightSums_[at(r)]})
+            sums.store(sums.load() * factor);
+        }));
+    rocdl::sched_barrier(0); // The scores' registers are free for the values.
+    std::vector<Operands> values;
+    for (int step = 0; step < valueSteps(); ++step)
+      values.push_back(readValues(stage, step));
+    meet(waits_.values);
+    first([&] { multiplyValues(values, weights); });
+    meet();
+  }
+
+  AttentionShape shape_;
+  KvSource source_;
+  Int32 keys_;
+  WaveQueries &queries_;
+  GroupWaits waits_;
+  MmaAtom atom_;
+  CopyAtom load_, read_, transpose_;
+  Boolean second_;    // of the groups
+  Int32 row_, group_; // of the lane in matrix instructions
+  std::vector<Tensor> keyPlaces_, valuePlaces_;
+  std::vector<Tensor> operandsQ_;        // for each repeat and step
+  std::vector<Tensor> scores_, results_; // for each repeat: (sums, tiles of 16)
+  std::vector<Tensor> weightSums_;       // for each repeat: (sums), all the same
+  Tensor ones_;                          // an operand
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

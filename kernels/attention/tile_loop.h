@@ -1,0 +1,130 @@
+// The loop over tiles of keys that all waves of a block take together: a tile goes through registers
+// into LDS while the one before is worked on.
+#pragma once
+
+#include "attention/kv_tile.h"
+#include "attention/wave_queries.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+class TileLoop {
+public:
+  TileLoop(const AttentionShape &shape, const KvSource &source, const Int32 &keys,
+           WaveQueries &queries)
+      : shape_(shape), keys_(keys), queries_(queries), runs_(RunsOfEight::of(shape.form)),
+        tile_(shape, source), scoresMma_(keysByQueries(shape.form, sideBySide())),
+        valuesMma_(valuesByQueries(shape.form, sideBySide())),
+        scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),
+        results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})),
+        atom_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
+        readKeys_(make_tiled_copy_A(atom_, scoresMma_).get_slice(thread_idx().x)),
+        readValues_(make_tiled_copy_A(atom_, valuesMma_).get_slice(thread_idx().x)) {
+    for (int part = 0; part < shape.head / shape.form.part(); ++part)
+      operandQ_.push_back(scoresMma_.make_fragment_B(
+          make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));
+  }
+
+  /// Goes over the keys. `parts`: over the block's part of them alone.
+  void run(bool parts) {
+    const TilesOfBlock tiles = queries_.tiles(parts);
+    results_.fill(0);
+    if (shape_.keepsQueries())
+      for (std::size_t part = 0; part < operandQ_.size(); ++part)
+        loadQueries(part);
+    const bool ahead = shape_.fetchesAhead();
+    if (ahead)
+      if_(tiles.begin < tiles.end, [&] { tile_.fetch(tiles.begin * shape_.tileK, keys_); });
+    for (Int32 tile : range(tiles.begin, tiles.end)) {
+      gpu::barrier(); // all waves are done with the tile before
+      if (ahead)
+        tile_.store();
+      else
+        tile_.move(tile * shape_.tileK, keys_);
+      gpu::barrier();
+      if (ahead)
+        if_(tile + 1 < tiles.end, [&] { tile_.fetch((tile + 1) * shape_.tileK, keys_); });
+      multiplyKeys();
+      multiplyValues(weights(tile, tiles.seen));
+    }
+  }
+  /// Writes what was found; see WaveQueries.
+  void store(bool parts) const {
+    queries_.store(
+        [&](int r) { return results_(_, _, r).load(); },
+        {RunsOfEight::kRun, [&](int i) { return Int32(runs_.first() + runs_.offset(i)); }}, parts);
+  }
+
+private:
+  Layout sideBySide() const { return make_layout({1, shape_.waves(), 1}, {0, 1, 0}); }
+
+  /// Loads a part of the elements of the lane's queries: pieces of 16 bytes, which lanes that share
+  /// a query take in turn.
+  void loadQueries(std::size_t part) const {
+    const MatrixForm &form = shape_.form;
+    const int piece = form.piece(), lanes = form.across;
+    for (int r = 0; r < shape_.repeats(); ++r) {
+      const Tensor operand = operandQ_[part](_, r, _);
+      for (int i = 0; i < size(operand).value(); i += piece) {
+        const Int32 element = gpu::lane_id() / 16 % lanes * piece +
+                              (static_cast<int>(part) * form.part() + i * lanes);
+        const Vector values = queries_.load(r, element, piece, form.a);
+        for (int k = 0; k < piece; ++k)
+          operand(i + k) = values.at(k);
+      }
+    }
+  }
+
+  /// S^T = K * Q^T.
+  void multiplyKeys() const {
+    const int width = shape_.form.part();
+    const Tensor from = readKeys_.partition_S(tile_.keys()), // (V, keys, parts)
+        operand = scoresMma_.make_fragment_A(make_layout({shape_.tileK, width}, {width, 1}));
+    scores_.fill(0);
+    for (std::size_t part = 0; part < operandQ_.size(); ++part) {
+      if (!shape_.keepsQueries())
+        loadQueries(part);
+      copy(atom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
+      gemm(scoresMma_, scores_, operand, operandQ_[part], scores_);
+    }
+  }
+  std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
+    std::vector<Tensor> scores;
+    for (int r = 0; r < shape_.repeats(); ++r)
+      scores.push_back(scores_(_, _, r));
+    return queries_.weights(scores, tile, seen, [&](int r, const Numeric &factor) {
+      const Tensor result = results_(_, _, r);
+      result.store(result.load() * factor);
+    });
+  }
+  /// O^T += V^T * P^T.
+  void multiplyValues(const std::vector<Vector> &weights) const {
+    const int width = shape_.form.part(), own = width / runs_.groups;
+    const Tensor from = readValues_.partition_S(tile_.values()), // (V, elements, parts)
+        operand = valuesMma_.make_fragment_A(make_layout({shape_.headV, width}, {width, 1})),
+                 operandP =
+                     valuesMma_.make_fragment_B(make_layout({shape_.tileQ, width}, {width, 1}));
+    for (int p = 0; p < shape_.tileK / width; ++p) {
+      for (int r = 0; r < shape_.repeats(); ++r)
+        giveProbabilities(shape_.form, part(weights[std::size_t(r)], p * own, own),
+                          operandP(_, r, _));
+      copy(atom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
+      gemm(valuesMma_, results_, operand, operandP, results_);
+    }
+  }
+
+  AttentionShape shape_;
+  Int32 keys_;
+  WaveQueries &queries_;
+  RunsOfEight runs_;
+  KvTile tile_;
+  TiledMma scoresMma_, valuesMma_;
+  Tensor scores_;  // (V, keys, queries)
+  Tensor results_; // (V, elements, queries)
+  CopyAtom atom_;
+  ThrCopy readKeys_, readValues_;
+  std::vector<Tensor> operandQ_; // for each part of the elements (V, queries, k)
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,157 @@
+// The queries of a wave: which keys they look at, what becomes of their scores, and where their results
+// go. The loops over keys, which differ in how keys and values reach the products, share it.
+#pragma once
+
+#include "attention/attention_rows.h"
+#include "blocks/attention_products.h"
+#include "blocks/groups.h"
+#include "blocks/online_softmax.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The tiles of keys that a block goes over.
+struct TilesOfBlock {
+  TileSpan<Int32> seen; ///< by its queries
+  Int32 begin, end;     ///< its own of these
+};
+
+/// How a lane's results of a query lie among the elements of the head: value i of a lane belongs to
+/// element `element(i)`, and `length` neighbours follow one another.
+struct ResultRuns {
+  int length;
+  std::function<Int32(int i)> element;
+};
+
+class WaveQueries {
+public:
+  WaveQueries(const AttentionProblem &problem, const AttentionConfig &config,
+              const AttentionShape &shape, const BlockPlace &place, const AttentionRows &rows,
+              const AttentionTraced &numbers)
+      : problem_(problem), config_(config), place_(place), rows_(rows),
+        rules_{.scale = scaleOf(problem),
+               .soft_cap = problem.soft_cap,
+               .bias = problem.bias,
+               .alibi = problem.alibi,
+               .descaled = isFloat8(problem.q) || isFloat8(problem.kv),
+               .causal = problem.causal,
+               .window = problem.window},
+        sight_{problem.causal,
+               problem.window,
+               place.queries,
+               place.keys,
+               BlockPlace::number(numbers, kAttentionLeft),
+               BlockPlace::number(numbers, kAttentionRight)},
+        runs_(RunsOfEight::of(shape.form)),
+        softmax_(shape.repeats(), rules_.factor(), problem.y, overLanes(16),
+                 config.loop != AttentionLoop::groups) {
+    for (int r = 0; r < shape.repeats(); ++r)
+      queries_.push_back(place.first + r * shape.queriesAtOnce() +
+                         thread_idx().x / shape.form.lanes * 16 + thread_idx().x % 16);
+  }
+
+  /// The tiles of keys, or with `parts` the block's part of them.
+  TilesOfBlock tiles(bool parts) const {
+    const Int32 last = min(place_.first + config_.tile_q, place_.queries) - 1;
+    const TileSpan<Int32> seen = sight_.tiles(place_.first, last, config_.tile_k);
+    if (!parts)
+      return {seen, seen.first, seen.end};
+    const Int32 each = ceildiv(seen.end - seen.first, config_.splits),
+                begin = min(seen.first + place_.part * each, seen.end);
+    return {seen, begin, min(begin + each, seen.end)};
+  }
+
+  /// Elements of the lane's query of a repeat, in type `as`. Past the last query it is loaded again.
+  Vector load(int repeat, const Int32 &element, int size, DType as) const {
+    const Int32 query = min(queries_[std::size_t(repeat)], place_.queries - 1);
+    const int bytes = problem_.q.bytes();
+    const Numeric row = rows_.row(kAttentionQ, problem_.q, query);
+    const Vector loaded = Pointer::from_address(row + element.to(i64) * bytes, problem_.q,
+                                                AddressSpace::global, size * bytes)
+                              .load(size);
+    return loaded.dtype() == as ? loaded : loaded.to(as);
+  }
+
+  /// The probabilities of a tile, of its products, for each repeat. The scores of a lane lie in runs
+  /// of 8 keys. `rescale` is that of OnlineSoftmax.
+  std::vector<Vector> weights(const std::vector<Tensor> &scores, const Int32 &tile,
+                              const TileSpan<Int32> &seen,
+                              const std::function<void(int, const Numeric &)> &rescale) {
+    const ScoreKeys keys{tile * config_.tile_k + runs_.first(),
+                         [this](int i) { return runs_.offset(i); }};
+    for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {
+      const Int32 query = min(queries_[r], place_.queries - 1);
+      finishScores(
+          rules_, scores[r], keys,
+          {.bias = problem_.bias ? rows_.bias(query) : nullptr,
+           .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes)) : std::nullopt,
+           .descale = rows_.scoreDescale(),
+           .at = query + (place_.keys - place_.queries)});
+    }
+    if_(needsMask(seen, tile), [&] {
+      for (std::size_t r = 0; r < scores.size(); ++r)
+        maskScores(scores[r], keys, sight_.ofQuery(queries_[r]));
+    });
+    return softmax_.add(scores, rescale);
+  }
+
+  /// Writes the results, or with `parts` those of a part of the keys into the workspace.
+  /// `results(repeat)` are the lane's, and `sums(repeat)` those of the probabilities where the loop
+  /// keeps them.
+  void store(const std::function<Vector(int repeat)> &results, const ResultRuns &runs, bool parts,
+             const std::function<Numeric(int repeat)> &sums = nullptr) const {
+    const std::optional<Numeric> descale = rows_.descale(kAttentionVDescale, problem_.kv);
+    for (std::size_t r = 0; r < queries_.size(); ++r) {
+      const int repeat = static_cast<int>(r);
+      const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
+      const SoftmaxEnd end =
+          sums ? softmax_.finishWith(repeat, sums(repeat), sink) : softmax_.finish(repeat, sink);
+      const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
+      if_(queries_[r] < place_.queries, [&] {
+        const Vector values = results(repeat) * factor;
+        if (parts)
+          storePart(queries_[r], end, values, runs);
+        else
+          storeRow(queries_[r], end, values, runs);
+      });
+    }
+  }
+
+private:
+  /// Whether the lane is the first of those that share its queries.
+  Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
+
+  void storeRow(const Int32 &query, const SoftmaxEnd &end, const Vector &values,
+                const ResultRuns &runs) const {
+    const DType type = problem_.y;
+    const Numeric row = rows_.row(kAttentionO, type, query);
+    for (int i = 0; i < values.size(); i += runs.length)
+      Pointer::from_address(row + runs.element(i).to(i64) * type.bytes(), type,
+                            AddressSpace::global, runs.length * type.bytes())
+          .store(part(values, i, runs.length).to(type));
+    if (problem_.lse)
+      if_(isFirst(), [&] { rows_.storeLse(query, end.lse); });
+  }
+  void storePart(const Int32 &query, const SoftmaxEnd &end, const Vector &values,
+                 const ResultRuns &runs) const {
+    constexpr int kQuad = 4;
+    const Numeric row = rows_.partRow(place_.part, query), start = rows_.partValues(row);
+    for (int i = 0; i < values.size(); i += kQuad)
+      Pointer::from_address(start + runs.element(i).to(i64) * 4, f32, AddressSpace::global, 16)
+          .store(part(values, i, kQuad));
+    if_(isFirst(), [&] { Pointer::from_address(rows_.partLse(row), f32).store(end.lse); });
+  }
+
+  const AttentionProblem &problem_;
+  const AttentionConfig &config_;
+  const BlockPlace &place_;
+  const AttentionRows &rows_;
+  ScoreRules rules_;
+  Sight<Int32> sight_;
+  RunsOfEight runs_;
+  OnlineSoftmax softmax_;
+  std::vector<Int32> queries_; // of the lane, for each repeat
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

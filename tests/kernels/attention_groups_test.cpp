@@ -1,0 +1,223 @@
+// Attention by two groups of waves that take turns (AttentionLoop::groups), on gfx950.
+#include "attention/group_loop.h"
+#include "support/attention_case.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+AttentionConfig inGroups(int tileQ = 128, int splits = 1) {
+  return {.tile_q = tileQ,
+          .tile_k = 64,
+          .threads = 512,
+          .loop = fk::AttentionLoop::groups,
+          .splits = splits};
+}
+AttentionProblem heads(fx::DType x, int head, int headV = 0) {
+  return {.q = x,
+          .kv = x,
+          .y = x,
+          .q_heads = 2,
+          .kv_heads = 1,
+          .head = head,
+          .head_v = headV,
+          .lse = true};
+}
+
+} // namespace
+
+TEST_CASE("groups of waves: any number of tiles of keys, with and without a causal mask",
+          "[groups]") {
+  for (std::int64_t keys : {1, 64, 65, 130, 200, 260}) {
+    AttentionProblem problem = heads(fx::f16, 64);
+    problem.q_heads = 1;
+    problem.causal = keys % 2;
+    AttentionCase(problem, {keys == 200 ? 150 : 40}, {keys}).expect(inGroups());
+  }
+  AttentionCase(heads(fx::f16, 64), {5}, {0}).expect(inGroups());
+}
+
+TEST_CASE("groups of waves: heads of 64 and 128 of keys and of values", "[groups]") {
+  AttentionCase(heads(fx::bf16, 128), {270}, {140}).expect(inGroups(256));
+  AttentionCase(heads(fx::f16, 128, 64), {20}, {140}).expect(inGroups());
+  AttentionCase(heads(fx::bf16, 64, 128), {20}, {140}).expect(inGroups());
+}
+
+TEST_CASE("groups of waves: lengths, pages, windows and terms of scores", "[groups]") {
+  AttentionProblem problem = heads(fx::bf16, 64);
+  problem.soft_cap = 3;
+  problem.causal = problem.window = problem.bias = problem.alibi = problem.sink = true;
+  problem.bias_type = fx::bf16;
+  problem.varlen = true;
+  for (KvCache cache : {KvCache::none, KvCache::pages}) {
+    problem.cache = cache;
+    problem.page = 5;
+    AttentionCase all(problem, {20, 0, 141}, {33, 40, 300});
+    all.left = 100;
+    all.longest = 1;
+    all.expect(inGroups(128, cache == KvCache::none ? 1 : 2));
+  }
+}
+
+TEST_CASE("groups of waves: another run, a graph, a file", "[groups]") {
+  AttentionProblem problem = heads(fx::f16, 64);
+  problem.causal = true;
+  expectStructure(problem, inGroups(), 200);
+}
+
+TEST_CASE("groups of waves look at the tiles that some query sees, and send for each once",
+          "[groups]") {
+  AttentionProblem problem = heads(fx::f16, 64);
+  problem.causal = problem.window = true;
+  problem.lse = false;
+  AttentionCase attention(problem, {200}, {330});
+  attention.left = 70;
+  const AttentionConfig config = inGroups();
+  const auto launches = fx::Device::current().count_launches([&] { (void)attention.run(config); });
+  REQUIRE(launches.size() == 1);
+  const fx::LaunchCounters &counters = launches[0];
+  INFO(counters.str());
+  // Queries 0 to 127 stand at the keys 130 to 257, and see from 60 on: tiles 0 to 4. The others stand
+  // at 258 to 329 and see from 188 on: tiles 2 to 5.
+  const std::int64_t tiles = 2 * (5 + 4), blocks = 2 * 2;
+  // Each block sends for one more of keys and of values, which are all the last key.
+  // For each tile a wave multiplies 16 queries by 64 keys, 64 keys by 64 elements, and 64 keys by 1.
+  const std::int64_t products = 64 / 16 * (64 / 32) + 64 / 16 * (64 / 32) + 64 / 32;
+  CHECK(std::int64_t(counters["SQ_INSTS_MFMA"]) == tiles * 8 * products);
+  CHECK(std::int64_t(counters["globalBytesRead"]) ==
+        2 * (blocks * 128 * 64 + (tiles + blocks) * 64 * (64 + 64)));
+  CHECK(counters["SQ_LDS_BANK_CONFLICT"] == 0);
+}
+
+TEST_CASE("groups of waves: the instructions of two tiles", "[groups]") {
+  // The loop is two tiles long; its instructions are what two tiles more take. Equal scores: nothing is
+  // scaled down.
+  for (int head : {64, 128}) {
+    AttentionProblem problem = heads(fx::bf16, head);
+    problem.q_heads = 1;
+    const auto run = [&](std::int64_t tiles) {
+      AttentionCase attention(problem, {256}, {tiles * 64});
+      std::fill(attention.q.begin(), attention.q.end(), 0);
+      return fx::Device::current().count_launches([&] { (void)attention.run(inGroups(256)); })[0];
+    };
+    const fx::LaunchCounters few = run(3), many = run(5);
+    const auto ofWave = [&](const char *name) {
+      return double(many[name] - few[name]) / 8; // waves
+    };
+    INFO("head " << head << "\n" << few.str() << "\n" << many.str());
+    // For 32 queries of a wave: the two products, and the sums of the probabilities.
+    CHECK(ofWave("SQ_INSTS_MFMA") == 2 * (2 * (32 / 16) * (64 / 16) * (head / 32) + 2 * 64 / 32));
+    // Keys by 16 bytes, values by 8.
+    CHECK(ofWave("SQ_INSTS_LDS") == 2 * (64 * head * 2 / (64 * 16) + 64 * head * 2 / (64 * 8)));
+    // What a thread sends for of both.
+    CHECK(ofWave("SQ_INSTS_VMEM") == 2 * 2 * 64 * head * 2 / (512 * 16));
+    CHECK(ofWave("SQ_INSTS_VALU") - ofWave("SQ_INSTS_MFMA") <= 2 * 160);
+  }
+}
+
+TEST_CASE("groups of waves stay in their registers", "[groups]") {
+  for (int head : {64, 128})
+    for (bool causal : {false, true})
+      for (KvCache cache : {KvCache::none, KvCache::pages}) {
+        AttentionProblem problem = heads(fx::bf16, head);
+        problem.causal = causal;
+        problem.cache = cache;
+        const fx::Executable code =
+            fk::AttentionPlan(problem, inGroups(256), fx::Target::parse("gfx950")).executables()[0];
+        INFO(code.summary());
+        CHECK(code.spills() == 0);
+        CHECK(code.scratch_bytes() == 0);
+      }
+}
+
+TEST_CASE("groups of waves say what they do not take") {
+  const auto why = [](const char *target, const AttentionProblem &problem,
+                      const AttentionConfig &config) {
+    return fk::supported(problem, config, fx::Target::parse(target)).why;
+  };
+  const AttentionProblem good = heads(fx::bf16, 128);
+  const auto with = [&](auto change) {
+    AttentionProblem problem = good;
+    change(problem);
+    return why("gfx950", problem, inGroups());
+  };
+  const std::string of = "tiles of 128 queries and 64 keys with 512 threads: two groups of waves ";
+  CHECK(why("gfx950", good, inGroups()) == "");
+  CHECK(why("gfx942", good, inGroups()) ==
+        of + "need loads of 16 bytes to LDS and transposing reads, which gfx950 has");
+  CHECK(with([](auto &p) { p.head = 96; }) == of + "take heads of 64 and 128 elements; one has 96");
+  CHECK(with([](auto &p) { p.head_v = 256; }) ==
+        of + "take heads of 64 and 128 elements; one has 256");
+  CHECK(with([](auto &p) { p.kv = fx::f8E4M3FN; }) ==
+        of + "take keys and values of type y, bf16; kv is f8E4M3FN");
+  CHECK(with([](auto &p) { p.cache = KvCache::packed; }) ==
+        of + "take keys and values side by side or in KvCache::pages");
+  AttentionConfig config = inGroups();
+  config.threads = 256;
+  CHECK(why("gfx950", good, config) == "tiles of 128 queries and 64 keys with 256 threads: two "
+                                       "groups of waves are eight waves");
+  config = inGroups();
+  config.tile_k = 32;
+  CHECK(why("gfx950", heads(fx::bf16, 64), config) ==
+        "tiles of 128 queries and 32 keys with 512 threads: two groups of waves load 8 KiB at a "
+        "time; a tile of 32 keys has 4096 bytes");
+}
+
+namespace {
+namespace impl = fk::impl;
+
+/// A call of one sequence with a head of each tensor, with waits that are weaker by one where
+/// `change` says so.
+const fx::Kernel attend_waiting{
+    "attend_waiting", [](impl::AttentionTraced numbers, fx::Constexpr<impl::GroupWaits> weaker) {
+      AttentionProblem problem = heads(fx::f16, 64);
+      problem.q_heads = 1;
+      problem.lse = false;
+      const AttentionConfig config = inGroups();
+      const auto shape = *impl::AttentionShape::of(problem, config, fx::target());
+      const auto place = impl::BlockPlace::of(problem, config, numbers, false);
+      const impl::AttentionRows rows(problem, config, numbers, place);
+      impl::WaveQueries queries(problem, config, shape, place, rows, numbers);
+      const impl::GroupWaits right = impl::GroupWaits::of(shape);
+      impl::GroupLoop loop(shape, rows.source(), place.keys, queries,
+                           {.first = right.first + weaker->first,
+                            .keys = right.keys + weaker->keys,
+                            .values = right.values + weaker->values});
+      loop.run(false);
+      loop.store(false);
+    }};
+
+/// Runs it on four tiles.
+void attendWaiting(const impl::GroupWaits &weaker) {
+  const Operand memory = Operand::input(fx::f16, 1, 4 * 64 * 64, uniform(fx::f16, 4 * 64 * 64, 1)),
+                results = Operand::output(fx::f16, 128, 64);
+  impl::AttentionNumbers numbers{};
+  const auto put = [&](std::size_t at, const Operand &operand) {
+    numbers[at] =
+        static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
+    numbers[at + 2] = 64;
+  };
+  for (std::size_t at : {impl::kAttentionQ, impl::kAttentionK, impl::kAttentionV})
+    put(at, memory);
+  put(impl::kAttentionO, results);
+  numbers[impl::kAttentionQueries] = numbers[impl::kAttentionTokens] = 128;
+  numbers[impl::kAttentionKeys] = 4 * 64;
+  numbers[impl::kAttentionBatch] = 1;
+  const fx::Stream stream;
+  attend_waiting(numbers, weaker).launch({.grid = 1, .block = 512, .stream = stream});
+  stream.synchronize();
+}
+impl::GroupWaits weaker(int impl::GroupWaits::*wait) {
+  impl::GroupWaits waits;
+  waits.*wait = 1;
+  return waits;
+}
+} // namespace
+
+// Their test passes if the emulator says what is read too early.
+TEST_CASE("waits of groups: first", "[.weak]") { attendWaiting(weaker(&impl::GroupWaits::first)); }
+TEST_CASE("waits of groups: keys", "[.weak]") { attendWaiting(weaker(&impl::GroupWaits::keys)); }
+TEST_CASE("waits of groups: values", "[.weak]") {
+  attendWaiting(weaker(&impl::GroupWaits::values));
+}
+TEST_CASE("waits of groups: none is weaker", "[groups]") { attendWaiting({}); }
