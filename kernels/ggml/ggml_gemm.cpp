@@ -30,6 +30,9 @@ struct GgmlTile {
   int m, n;
 };
 constexpr GgmlTile kGgmlTiles[] = {{64, 128}, {64, 64}, {32, 64}, {16, 64}};
+/// Fewer blocks leave most of a GPU without work, and smaller tiles are faster then: estimated for
+/// 64 rows and n of 576 to 2048 on gfx942 and gfx1201, see bench/kernels/README.md.
+constexpr std::int64_t kFewBlocks = 48;
 
 GgmlGemmConfig matrixConfig(const GgmlTile &tile, const Target &target) {
   return {.matrix = true, .tile_m = tile.m, .tile_n = tile.n, .threads = 4 * target.wave_size()};
@@ -117,8 +120,9 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
   if (m > kMostVectorRows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
-      if ((tile.m <= m || tile.m == 16) && (tile.n <= problem.n || tile.n == 64) &&
-          supported(problem, config, target))
+      const std::int64_t blocks = (m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
+      if ((tile.m == 16 || (tile.m <= m && blocks >= kFewBlocks)) &&
+          (tile.n <= problem.n || tile.n == 64) && supported(problem, config, target))
         return config;
     }
   const int together =
