@@ -3,9 +3,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <random>
+#include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace flyemu::tool {
 namespace {
@@ -140,7 +141,10 @@ std::vector<uint8_t> readWholeFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     bad("cannot read '" + path + "'");
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  const std::string_view all = bytes.view();
+  return {all.begin(), all.end()};
 }
 
 Argument parseArgument(const std::string &text) {

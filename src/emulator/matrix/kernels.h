@@ -46,7 +46,8 @@ struct FloatTile {
 };
 
 /// A product of 16 rows and 16 columns whose sums are rounded by groups. Values and exponents (as
-/// `exponents` gives them) of A are [k][stepA], those of B [k][stepB]; 16 of each row are used.
+/// `exponents` gives them) of A are [k][stepA], those of B [k][stepB]; 16 of each row are used. The
+/// step of A is 16 or 32.
 struct GroupTile {
   const float *valueA, *valueB;
   const int32_t *exponentA, *exponentB;

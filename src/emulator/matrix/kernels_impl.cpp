@@ -20,6 +20,13 @@ template <typename V, typename T> inline V load(const T *from) {
 template <typename V, typename T> inline void store(T *to, V value) {
   __builtin_memcpy(to, &value, sizeof(V));
 }
+/// Whether an element is other than 0.
+inline bool any(Int value) {
+  int32_t bits = 0;
+  for (unsigned lane = 0; lane < 16; ++lane)
+    bits |= value[lane];
+  return bits;
+}
 template <typename V, typename M> inline V select(M mask, V yes, V no) { return mask ? yes : no; }
 inline Int maximum(Int a, Int b) { return a > b ? a : b; }
 inline Int minimum(Int a, Int b) { return a < b ? a : b; }
@@ -48,12 +55,11 @@ inline void eachStrip(const Strips &strips, unsigned bits, float *values, Conver
 #ifdef __AVX512BW__
 /// The values of f16 strips that are the halves of words.
 void pairsOfHalves(const Strips &strips, float *values) {
-  alignas(64) uint16_t order[32]; // the low halves, and then the high ones
-  for (unsigned k = 0; k < 16; ++k) {
-    order[k] = static_cast<uint16_t>(2 * k);
-    order[16 + k] = static_cast<uint16_t>(2 * k + 1);
-  }
-  const __m512i apart = _mm512_load_si512(order);
+  // The low halves, and then the high ones.
+  alignas(64) static constexpr uint16_t kOrder[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20,
+                                                      22, 24, 26, 28, 30, 1,  3,  5,  7,  9,  11,
+                                                      13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const __m512i apart = _mm512_load_si512(kOrder);
   for (unsigned first = 0; first < strips.count; first += 2 * strips.step)
     for (unsigned k = first; k < first + strips.step; ++k) {
       const StripPlace place = strips.places[k];
@@ -114,7 +120,9 @@ void floats(const Strips &strips, unsigned bits, const FloatFormat &format, floa
 
 inline Float multiplyAdd(float a, Float b, Float c) {
 #ifdef __FMA__
-  return __builtin_elementwise_fma(Float{} + a, b, c);
+  // Not Float{} + a, which is an addition: 0 + -0 is 0.
+  const Float all = {a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a};
+  return __builtin_elementwise_fma(all, b, c);
 #else
   return a * b + c;
 #endif
@@ -251,72 +259,96 @@ bool exponents(const float *values, unsigned count, int32_t least, int32_t *expo
     store(exponents + k,
           select(nonzero, maximum(biased - 127, Int{} + least), Int{} + kZeroExponent));
   }
-  return !__builtin_reduce_or(special);
+  return !any(special);
 }
 
-/// As alignedSum, of a row of a tile. A product of values is exact, and so is its scaling, after which a
-/// conversion truncates it. Elements of `bad` become other than 0 where this may not hold: products
-/// that are not far below all others have to be in the range of normal numbers.
-template <unsigned Count, unsigned Step>
-inline Aligned alignedProducts(const GroupTile &tile, unsigned row, unsigned first, Int &bad) {
+/// A group of k of 16 columns.
+template <unsigned Count> struct GroupColumns {
+  Float values[Count];
+  Int exponents[Count];
+};
+
+/// As alignedSum, of a row that is given by its first value and exponent, StepA apart. A product of
+/// values is exact, and so is its scaling, after which a conversion truncates it. Elements of `bad`
+/// become other than 0 where this may not hold: products that are not far below all others have to be
+/// in the range of normal numbers.
+template <unsigned Count, unsigned Step, unsigned StepA>
+inline Aligned alignedProducts(const float *value, const int32_t *exponent, const Float *values,
+                               const Int *exponents, Int &bad) {
   constexpr int kMost = 120, kLeast = -90;
   Int largest = Int{} + 4 * kZeroExponent;
-  for (unsigned i = 0; i < Count; ++i) {
-    const unsigned k = first + i * Step;
-    largest = maximum(largest, load<Int>(tile.exponentB + k * tile.stepB) +
-                                   tile.exponentA[k * tile.stepA + row]);
-  }
+  for (unsigned i = 0; i < Count * Step; i += Step)
+    largest = maximum(largest, exponents[i] + exponent[i * StepA]);
   bad |= (largest >= kMost) | ((largest < kLeast) & (largest > kZeroExponent / 2));
   const Int scaleBits = (127 + 24 - maximum(largest, Int{} + kLeast)) << 23;
   Float scale;
   __builtin_memcpy(&scale, &scaleBits, sizeof scale);
   Int sum = {};
-  for (unsigned i = 0; i < Count; ++i) {
-    const unsigned k = first + i * Step;
-    const Float product =
-        load<Float>(tile.valueB + k * tile.stepB) * tile.valueA[k * tile.stepA + row];
-    sum += __builtin_convertvector(product * scale, Int);
-  }
+  for (unsigned i = 0; i < Count * Step; i += Step)
+    sum += __builtin_convertvector(values[i] * value[i * StepA] * scale, Int);
   return {sum, largest};
 }
 
-template <unsigned Group, bool Interleaved>
-bool tileOfGroups(const GroupTile &tile, float *acc, unsigned step) {
+template <unsigned Group, bool Interleaved, unsigned StepA>
+Int addTileGroup(const GroupTile &tile, unsigned k, float *__restrict acc, unsigned step) {
   Int bad = {};
-  auto checkFinite = [&bad](Float x) {
-    Int bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    bad |= (bits & 0x7f800000) == 0x7f800000;
-  };
-  for (unsigned row = 0; row < 16; ++row) {
-    Float c = load<Float>(acc + row * step);
-    checkFinite(c);
-    for (unsigned k = 0; k < tile.k; k += Group) {
-      if constexpr (Interleaved)
-        c = addGroup<true>(c, join(alignedProducts<Group / 2, 2>(tile, row, k, bad),
-                                   alignedProducts<Group / 2, 2>(tile, row, k + 1, bad)));
-      else
-        c = addGroup<false>(c, alignedProducts<Group, 1>(tile, row, k, bad));
-    }
-    checkFinite(c);
-    store(acc + row * step, c);
+  GroupColumns<Group> b;
+  for (unsigned i = 0; i < Group; ++i) {
+    b.values[i] = load<Float>(tile.valueB + size_t(k + i) * tile.stepB);
+    b.exponents[i] = load<Int>(tile.exponentB + size_t(k + i) * tile.stepB);
   }
-  return !__builtin_reduce_or(bad);
+  const float *value = tile.valueA + k * StepA;
+  const int32_t *exponent = tile.exponentA + k * StepA;
+  for (unsigned row = 0; row < 16; ++row, ++value, ++exponent, acc += step) {
+    const Float c = load<Float>(acc);
+    if constexpr (Interleaved)
+      store(acc,
+            addGroup<true>(
+                c, join(alignedProducts<Group / 2, 2, StepA>(value, exponent, b.values, b.exponents,
+                                                             bad),
+                        alignedProducts<Group / 2, 2, StepA>(value + StepA, exponent + StepA,
+                                                             b.values + 1, b.exponents + 1, bad))));
+    else
+      store(acc, addGroup<false>(c, alignedProducts<Group, 1, StepA>(value, exponent, b.values,
+                                                                     b.exponents, bad)));
+  }
+  return bad;
 }
 
-bool groupTile(const GroupTile &tile, float *acc, unsigned step) {
+bool areFinite(const float *acc, unsigned step) {
+  Int infinite = {};
+  for (unsigned row = 0; row < 16; ++row)
+    infinite |= (load<Int>(acc + row * step) & 0x7f800000) == 0x7f800000;
+  return !any(infinite);
+}
+
+template <unsigned Group, bool Interleaved, unsigned StepA>
+bool addTile(const GroupTile &tile, float *acc, unsigned step) {
+  if (!areFinite(acc, step))
+    return false;
+  Int bad = {};
+  for (unsigned k = 0; k < tile.k; k += Group)
+    bad |= addTileGroup<Group, Interleaved, StepA>(tile, k, acc, step);
+  return !any(bad) && areFinite(acc, step);
+}
+
+template <unsigned StepA> bool addTileBy(const GroupTile &tile, float *acc, unsigned step) {
   if (tile.interleaved)
-    return tileOfGroups<16, true>(tile, acc, step);
+    return addTile<16, true, StepA>(tile, acc, step);
   switch (tile.group) {
   case 2:
-    return tileOfGroups<2, false>(tile, acc, step);
+    return addTile<2, false, StepA>(tile, acc, step);
   case 4:
-    return tileOfGroups<4, false>(tile, acc, step);
+    return addTile<4, false, StepA>(tile, acc, step);
   case 8:
-    return tileOfGroups<8, false>(tile, acc, step);
+    return addTile<8, false, StepA>(tile, acc, step);
   default:
     __builtin_trap(); // chooseArithmetic makes no other groups
   }
+}
+
+bool groupTile(const GroupTile &tile, float *acc, unsigned step) {
+  return tile.stepA == 32 ? addTileBy<32>(tile, acc, step) : addTileBy<16>(tile, acc, step);
 }
 
 void fmaChainF32(const float *a, const float *b, unsigned k, float *acc) {

@@ -79,21 +79,32 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   // itself. For them, places are pieces of a line.
   const bool fits =
       std::has_single_bit(a.bytes) && a.bytes <= 16 && !(a.ends & (a.bytes - 1)) && a.count > 1;
+  const bool apart = fits && static_cast<unsigned>(std::popcount(a.starts)) >= a.count;
+  const auto shift = static_cast<unsigned>(std::countr_zero(a.bytes));
+  const uint32_t oneLane = Touch::of(owner.wave, 0, owner.atomic, Touch::kOneLane);
   for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
-    lanes = a.isRun() ? a.count : a.runLength(k);
+    lanes = a.isRun() || apart ? a.count : a.runLength(k);
     const uint64_t address = a.at(k), end = address + uint64_t(lanes) * a.bytes;
-    if (fits && end - address < Histories::kLine) {
+    if (apart || (fits && end - address < Histories::kLine)) {
+      const uint32_t inst = touch.inst, group = touch.group, time = touch.time;
+      const bool write = a.write;
       for (unsigned one = k; one < k + lanes; ++one) {
         const uint64_t at = a.at(one);
         goTo(at);
-        touch.who = Touch::of(owner.wave, a.lane(one), owner.atomic, Touch::kOneLane);
+        const uint32_t who = oneLane | a.lane(one) << 8;
+        if (History *h = places->placeOf(group, at % kPage, shift)) {
+          Touch &t = write ? h->write : h->read;
+          t.inst = inst;
+          t.group = group;
+          t.time = time;
+          t.who = who;
+          continue;
+        }
+        touch.who = who;
         const Histories::Pieces pieces = places->pieces(at % kPage, a.bytes);
-        History *h = pieces.first;
-        for (uint64_t from = at; from < at + a.bytes; from += uint64_t(1) << pieces.shift, ++h)
-          if (h->owner == touch.group)
-            (a.write ? h->write : h->read).set(touch, 0);
-          else
-            note(*h, one, at, from, from + (uint64_t(1) << pieces.shift));
+        const uint64_t size = uint64_t(1) << pieces.shift;
+        for (uint64_t from = at; from < at + a.bytes; from += size)
+          note(pieces.first[(from - at) >> pieces.shift], one, at, from, from + size);
       }
       continue;
     }

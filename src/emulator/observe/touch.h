@@ -114,6 +114,16 @@ public:
     return {line.parts.get() + (from % kLine >> line.shift), line.shift};
   }
 
+  /// The place of [from, from + (1 << shift)), if there is such a place and a workgroup alone has touched
+  /// it; else null.
+  History *placeOf(uint32_t group, uint64_t from, unsigned shift) {
+    Line &line = lines_[from / kLine];
+    if (line.shift != shift)
+      return nullptr;
+    History &h = line.parts[from % kLine >> shift];
+    return h.owner == group ? &h : nullptr;
+  }
+
 private:
   static constexpr unsigned kLineShift = std::countr_zero(kLine);
   /// As large as a line of the host's cache.

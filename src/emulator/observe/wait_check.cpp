@@ -215,6 +215,19 @@ void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
     }
     return;
   }
+  if (left == 0 && (own.empty() || counter == kCountScalar)) {
+    for (size_t k = 0; k < others.size();) {
+      if (others[k].open & counter)
+        close(state, others[k], counter);
+      if (others[k].open) {
+        ++k;
+        continue;
+      }
+      end(state, others[k]);
+      others.erase(k);
+    }
+    return;
+  }
   // From the last to the first; the scalar counter has no operations but others.
   unsigned later = 0;
   for (size_t a = counter == kCountScalar ? 0 : own.size(), b = others.size(); a || b;) {
@@ -251,8 +264,8 @@ void WaitCheck::end(WaveState &state, Operation &o) {
     loads_[o.load - 1].ended = true;
     loads_[o.load - 1].time = passed_;
   }
-  for (Crossed &c : crossed_)
-    if (o.crossed && c.number == o.crossed) {
+  for (size_t k = o.crossed ? 0 : crossed_.size(); k < crossed_.size(); ++k)
+    if (Crossed &c = crossed_[k]; c.number == o.crossed) {
       c.ended = true;
       c.time = passed_;
     }
