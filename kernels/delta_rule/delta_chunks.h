@@ -59,8 +59,8 @@ public:
   DeltaChunks(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
               const DeltaTraced &numbers, const MatrixForm &form)
       : problem_(problem), config_(config), memory_(numbers, problem),
-        lane_(form, kPiece, problem.key, kPiece), product_(form), waves_(config.block / form.lanes),
-        shared_(problem, lane_.keys(), waves_),
+        lane_(form, std::max(kPiece, form.perLane()), problem.key, kPiece), product_(form),
+        waves_(config.block / form.lanes), shared_(problem, lane_.keys(), waves_),
         wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
         column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
 
@@ -84,20 +84,24 @@ private:
     const Boolean read =
         problem_.fresh ? Boolean(hasColumn() & (memory_.fresh() == UInt8(0))) : hasColumn();
     if_(read, [&] {
-      eachRow([&](int tile, int v, const Pointer &place) { state[at(tile)](v) = place.load(); });
+      eachRow([&](int tile, int v, const Pointer &place) { state[at(tile)](v) = place.load(); },
+              false);
     });
     for (Int32 base : range(begin, end, tokens()))
       chunk(base, end, state);
     if_(hasColumn(), [&] {
-      eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); });
+      eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); },
+              holdsAll());
     });
   }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  /// The lane's places in the state.
-  template <class Body> void eachRow(Body body) const {
+  /// The lane's places in the state. `again`: their addresses are not kept from earlier.
+  template <class Body> void eachRow(Body body, bool again) const {
     for (int tile = 0; tile < tiles(); ++tile)
-      for (int v = 0; v < sums(); ++v)
-        body(tile, v, memory_.state(lane_.element(tile, lane_.product().sumRow(v)), column_));
+      for (int v = 0; v < sums(); ++v) {
+        const Int32 row = lane_.element(tile, lane_.product().sumRow(v));
+        body(tile, v, memory_.state(again ? computedAgain(row).to<Int32>() : row, column_));
+      }
   }
 
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
@@ -109,11 +113,15 @@ private:
     pairs();
     gpu::barrier();
     const std::vector<Vector> rounded = operandsOf(state);
-    const std::vector<Tensor> known = products(shared_.k, rounded),
-                              seen = products(shared_.q, rounded);
+    const std::vector<Tensor> known = products(shared_.k, rounded);
+    std::vector<Tensor> seen;
+    if (!holdsAll())
+      seen = products(shared_.q, rounded);
     rightSide(base, end, known);
     gpu::barrier();
     const Vector delta = solved();
+    if (holdsAll())
+      seen = products(shared_.q, operandsOf(computedAgain(state)));
     results(base, end, seen, delta);
     change(state, delta);
   }
@@ -131,7 +139,8 @@ private:
       const auto scale = [&]() -> Numeric {
         if (!problem_.normalise)
           return Float32(1.0f);
-        return math::rsqrt(
+        return rocdl::rsq( // of a number that is not subnormal
+
             gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
             kNormEps);
       }();
@@ -171,9 +180,8 @@ private:
     if (j <= i)
       for (int piece = 0; piece < lane_.product().pieces(problem_.key); ++piece) {
         const Int32 element = lane_.product().element(piece);
-        product_.add(product,
-                     ChunkMemory::load(ofQ ? shared_.q : shared_.k, row + 16 * i, element, kPiece),
-                     ChunkMemory::load(shared_.k, row + 16 * j, element, kPiece));
+        product_.add(product, pieceOf(ofQ ? shared_.q : shared_.k, row + 16 * i, element),
+                     pieceOf(shared_.k, row + 16 * j, element));
       }
     const Int32 second = row + 16 * j;
     const Numeric after = shared_.sums(second);
@@ -188,18 +196,60 @@ private:
     }
   }
 
+  /// Whether the lanes of both halves of a wave hold the same elements of an operand (RDNA3): all that
+  /// elsewhere the lanes of a row share.
+  bool holdsAll() const { return lane_.form().across == 1; }
+  /// The same number, of which the compiler does not know that. What is computed of it is computed
+  /// again, and not kept in registers.
+  static Numeric computedAgain(const Numeric &number) {
+    return rocdl::inline_asm("", "=v,0", number.dtype(), {number}, true);
+  }
+  std::vector<Tensor> computedAgain(const std::vector<Tensor> &state) const {
+    std::vector<Tensor> again;
+    for (const Tensor &tile : state) {
+      again.push_back(product_.zeros());
+      for (int v = 0; v < sums(); ++v)
+        again.back()(v) = computedAgain(Numeric(tile(v)));
+    }
+    return again;
+  }
+  /// A piece of the lane's elements of a row.
+  Vector pieceOf(const Tensor &matrix, const Int32 &row, const Int32 &element) const {
+    const auto load = [&](int more) {
+      return ChunkMemory::load(matrix, row, element + more, kPiece);
+    };
+    return lane_.product().piece() > kPiece ? joined(load(0), load(kPiece)) : load(0);
+  }
+  static Vector joined(const Vector &low, const Vector &high) {
+    const Tensor both = make_rmem_tensor(IntTuple({kPiece, 2}), low.dtype());
+    both(_, 0).store(low);
+    both(_, 1).store(high);
+    return both.load();
+  }
+
   /// The state as the second operand of products over its rows: for each block of 8 tiles and each
-  /// value of a lane, the 8 rows that the lane has there.
+  /// value of a lane, the 8 rows that the lane has there, and those of the other half of the wave.
   std::vector<Vector> operandsOf(const std::vector<Tensor> &state) const {
     std::vector<Vector> operands;
     for (int block = 0; block < tiles(); block += kPiece)
       for (int v = 0; v < sums(); ++v) {
-        const Tensor rows = make_rmem_tensor(IntTuple(kPiece), problem_.x);
+        const Tensor own = make_rmem_tensor(IntTuple(kPiece), problem_.x);
         for (int e = 0; e < kPiece; ++e)
-          rows(e) = state[at(block + e)](v).to(problem_.x);
-        operands.push_back(rows.load());
+          own(e) = state[at(block + e)](v).to(problem_.x);
+        const Tensor operand =
+            make_rmem_tensor(IntTuple(holdsAll() ? 2 * kPiece : kPiece), problem_.x);
+        giveProbabilities(lane_.form(), own.load(), operand);
+        operands.push_back(operand.load());
       }
     return operands;
+  }
+  /// The columns of a matrix of tokens that belong to these rows.
+  Vector columnsOfState(const Tensor &matrix, int tile, int block, int v) const {
+    const auto load = [&](const Int32 &row) {
+      return ChunkMemory::load(matrix, lane_.key(tile), lane_.element(block, row), kPiece);
+    };
+    return holdsAll() ? joined(load(Int32(2 * v)), load(Int32(2 * v + 1)))
+                      : load(lane_.product().sumRow(v));
   }
   /// The products of a matrix of tokens with the state: for each tile of tokens.
   std::vector<Tensor> products(const Tensor &matrix, const std::vector<Vector> &state) const {
@@ -209,10 +259,7 @@ private:
       std::size_t operand = 0;
       for (int block = 0; block < tiles(); block += kPiece)
         for (int v = 0; v < sums(); ++v)
-          product_.add(results.back(),
-                       ChunkMemory::load(matrix, lane_.key(tile),
-                                         lane_.element(block, lane_.product().sumRow(v)), kPiece),
-                       state[operand++]);
+          product_.add(results.back(), columnsOfState(matrix, tile, block, v), state[operand++]);
     }
     return results;
   }
@@ -232,7 +279,10 @@ private:
           shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
     });
   }
-  /// d of the lane's run of 8 tokens. Each lane solves the system for its column.
+  /// The first of the tokens that the lane has of an operand over tokens, and how many they are.
+  Int32 firstToken() const { return holdsAll() ? Int32(0) : lane_.scoreKey(); }
+  int run() const { return holdsAll() ? tokens() : kPiece; }
+  /// d of the lane's tokens. Each lane solves the system for its column.
   Vector solved() const {
     std::vector<Numeric> d;
     for (int i = 0; i < tokens(); ++i) {
@@ -244,10 +294,10 @@ private:
       }
       d.push_back(sum.back());
     }
-    const Tensor own = make_rmem_tensor(IntTuple(kPiece), f32);
-    for (int k = 0; k < kPiece; ++k) {
+    const Tensor own = make_rmem_tensor(IntTuple(run()), f32);
+    for (int k = 0; k < run(); ++k) {
       std::vector<Numeric> chosen{d[at(k)]};
-      for (int group = 1; group < lane_.product().groups(); ++group)
+      for (int group = 1; group < tokens() / run(); ++group)
         chosen.push_back(
             select(lane_.product().group() == group, d[at(group * kPiece + k)], chosen.back()));
       own(k) = chosen.back();
@@ -255,6 +305,13 @@ private:
     return own.load();
   }
 
+  /// The lane's tokens of a row of a matrix.
+  Vector runOf(const Tensor &matrix, const Int32 &row) const {
+    const auto load = [&](const Int32 &token) {
+      return ChunkMemory::load(matrix, row, token, kPiece);
+    };
+    return holdsAll() ? joined(load(Int32(0)), load(Int32(kPiece))) : load(lane_.scoreKey());
+  }
   void results(const Int32 &base, const Int32 &end, const std::vector<Tensor> &seen,
                const Vector &delta) const {
     const Vector operand = delta.to(problem_.x);
@@ -264,9 +321,7 @@ private:
         seen[at(tile)](v) = seen[at(tile)](v) * decayOf(shared_.sums(i)) * scaleOf(problem_);
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
-      product_.add(seen[at(tile)],
-                   ChunkMemory::load(shared_.scores, lane_.key(tile), lane_.scoreKey(), kPiece),
-                   operand);
+      product_.add(seen[at(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
         if_(base + i < end, [&] { memory_.storeY(base + i, column_, seen[at(tile)](v)); });
@@ -275,10 +330,9 @@ private:
   }
   void change(const std::vector<Tensor> &state, const Vector &delta) const {
     const Numeric last = shared_.sums(tokens() - 1);
-    const Tensor weighed = make_rmem_tensor(IntTuple(kPiece), problem_.x);
-    for (int k = 0; k < kPiece; ++k)
-      weighed(k) =
-          (delta.at(k) * decayOf(last - shared_.sums(lane_.scoreKey() + k))).to(problem_.x);
+    const Tensor weighed = make_rmem_tensor(IntTuple(run()), problem_.x);
+    for (int k = 0; k < run(); ++k)
+      weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(firstToken() + k))).to(problem_.x);
     const Vector operand = weighed.load();
     const Numeric decay = decayOf(last);
     for (int tile = 0; tile < tiles(); tile += lane_.width()) {

@@ -27,8 +27,7 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   const auto form = problem.x == f32 ? std::nullopt : chunkForm(problem, target);
   if (!form || problem.key % 128)
     return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
-                       "; chunks take keys of 128 or 256 elements of f16 or bf16, on " +
-                       "gfx90a, gfx942, gfx950 and gfx1201");
+                       "; chunks take keys of 128 or 256 elements of f16 or bf16");
   // 8 elements of a token at a time; all threads have as many.
   const int wave = target.wave_size(), pieces = form->lanes / 16 * 8 * problem.key / 8;
   if (config.key_lanes != wave || pieces % config.block)
@@ -123,7 +122,9 @@ Support Delta::supported(const DeltaRuleProblem &problem, const DeltaRuleConfig 
 DeltaRuleConfig Delta::choose(const DeltaRuleProblem &problem, std::int64_t, const Target &target) {
   const DeltaRuleConfig chunked{
       .key_lanes = target.wave_size(), .block = 4 * target.wave_size(), .chunks = true};
-  if (problem.prefill && supported(problem, chunked, target))
+  // On RDNA3, where a lane holds whole rows of operands, chunks spill registers.
+  if (problem.prefill && supported(problem, chunked, target) &&
+      chunkForm(problem, target)->across > 1)
     return chunked;
   // Rows of a state in whole lines of 128 bytes, if the registers hold what a lane then has.
   int lanes = std::max(4, target.wave_size() / 8);

@@ -45,11 +45,9 @@ inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &
 inline double scaleOf(const DeltaRuleProblem &problem) {
   return scaleOr(problem.scale, problem.key);
 }
-/// The instruction of the chunked form; none if the target has none that it can use. The results of
-/// RDNA3's are not the operands of the next one.
+/// The instruction of the chunked form; none if the target has none of the type.
 inline std::optional<MatrixForm> chunkForm(const DeltaRuleProblem &problem, const Target &target) {
-  const auto form = matrixForm(target, problem.x, problem.x, 32, 32);
-  return form && form->across > 1 ? form : std::nullopt;
+  return matrixForm(target, problem.x, problem.x, 32, 32);
 }
 
 template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &DeltaRuleArgs::q> {
