@@ -64,6 +64,7 @@ public:
   Layout layout_src_tv(Loc loc = Loc::current()) const;
   /// The same, in the order in which the destination is written.
   Layout layout_dst_tv(Loc loc = Loc::current()) const;
+  /// The same, in the order by which a tiled copy divides its tile.
   Layout layout_ref_tv(Loc loc = Loc::current()) const;
   /// The atom with a value for one of its instruction's operands, by the operand's name ("soffset",
   /// ...).
@@ -86,6 +87,7 @@ public:
   Layout layout_A_tv(Loc loc = Loc::current()) const;
   Layout layout_B_tv(Loc loc = Loc::current()) const;
   Layout layout_C_tv(Loc loc = Loc::current()) const;
+  /// The atom with a value for one of its instruction's operands, by the operand's name.
   MmaAtom set_value(const char *field, const Numeric::Arg &value) const {
     return MmaAtom(detail::atomSet(handle_, field, value.handle, value.loc));
   }

@@ -105,6 +105,7 @@ public:
     array.copy_from(host, where);
     return array;
   }
+  /// An array of a shape with a copy of the elements, row-major.
   static DeviceArray from_host(std::span<const T> values, const Shape &shape,
                                std::source_location where = std::source_location::current()) {
     DeviceArray array(shape, where);
@@ -145,6 +146,7 @@ public:
     memory_.copyTo(values.data(), 0, bytes(where), where);
     return values;
   }
+  /// Sets all elements to one value.
   void fill(T value, std::source_location where = std::source_location::current()) {
     copy_from(std::vector<T>(size(where), value), where);
   }

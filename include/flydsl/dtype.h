@@ -48,6 +48,7 @@ public:
   constexpr Kind kind() const { return kind_; }
   /// False for the empty DType.
   constexpr explicit operator bool() const { return kind_ != Kind::none; }
+  /// True for the same type.
   friend constexpr bool operator==(DType a, DType b) { return a.kind_ == b.kind_; }
 
   /// Width of one element in bits; 1 for `boolean`, 0 for the empty type.

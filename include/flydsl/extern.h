@@ -41,6 +41,7 @@ public:
     if constexpr (!std::is_void_v<R>)
       return R(std::move(result));
   }
+  /// The name by which the function is linked.
   const std::string &symbol() const { return symbol_; }
 
 private:

@@ -64,6 +64,7 @@ public:
   /// The depth of nesting: 0 for a leaf, 1 for a flat tuple, and one more for each level of
   /// nesting.
   int depth(Loc loc = Loc::current()) const;
+  /// True for a number, false for a tuple.
   bool is_leaf(Loc loc = Loc::current()) const;
   /// One mode. Throws TraceError if there is no mode with that number.
   IntTuple operator[](const detail::ModeIndex &mode) const { return at(mode.index, mode.loc); }

@@ -77,6 +77,7 @@ FLYDSL_API void range_pop(Loc loc = Loc::current());
 template <class T> [[nodiscard]] RangeToken range_start(const Name &name, const T &payload) {
   return impl::start(name, Numeric::Arg(payload, name.loc).handle);
 }
+/// Ends the range of a token.
 inline void range_stop(const RangeToken &token, Loc loc = Loc::current()) {
   impl::stop(token, {}, loc);
 }

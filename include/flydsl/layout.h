@@ -120,7 +120,9 @@ public:
   IntTuple offset(Loc loc = Loc::current()) const;
   /// The outer layout. Throws TraceError if it is itself composed.
   Layout outer(Loc loc = Loc::current()) const;
+  /// The number of the outer layout's top-level modes.
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
+  /// The index of a coordinate; `layout(c0, c1)` is the short form.
   IntTuple point(const IntTuple &coord, Loc loc) const;
 };
 

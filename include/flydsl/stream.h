@@ -32,6 +32,7 @@ public:
       return native_;
     refuse(where);
   }
+  /// The stream's device.
   Device device() const { return device_; }
   /// Waits for all work in the stream. Throws the error of a kernel that failed.
   void synchronize(std::source_location where = std::source_location::current()) const;

@@ -92,7 +92,9 @@ public:
 
   /// The name of the processor: "gfx942".
   std::string name() const;
+  /// Who makes the processor.
   Vendor vendor() const;
+  /// The generation of the processor.
   Family family() const;
   /// The number of lanes of the waves that kernels are compiled for.
   int wave_size() const;
@@ -100,6 +102,7 @@ public:
   std::size_t lds_bytes() const;
   /// The largest number of work-items that one workgroup may have.
   int max_block_size() const;
+  /// Whether the processor has a feature.
   bool has(Feature feature) const;
 
   /// The switchable features as the target id states them.

@@ -49,9 +49,11 @@ public:
   Vector load(std::int64_t size, Loc loc = Loc::current()) const {
     return Vector(detail::pointerLoadVector(handle_, size, loc));
   }
+  /// Writes the element that it points at: a number of its type, or a host number that fits it.
   void store(const Numeric::Arg &value) const {
     detail::pointerStore(handle_, value.handle, value.loc);
   }
+  /// Writes as many elements as the vector has, of the same type.
   void store(const Vector &value, Loc loc = Loc::current()) const {
     detail::pointerStore(handle_, value.handle(), loc);
   }
@@ -76,6 +78,7 @@ public:
   friend Pointer operator+(const Pointer &p, const IntTuple::Arg &offset) {
     return Pointer(detail::pointerAdd(p.handle(), offset.handle, false, offset.loc));
   }
+  /// The pointer moved back by `offset` elements.
   friend Pointer operator-(const Pointer &p, const IntTuple::Arg &offset) {
     return Pointer(detail::pointerAdd(p.handle(), offset.handle, true, offset.loc));
   }
@@ -138,13 +141,19 @@ public:
 
   /// The element type. Throws TraceError for a tensor of coordinates.
   DType dtype(Loc loc = Loc::current()) const { return detail::dtypeOf(handle_, loc); }
+  /// The memory that it lies in.
   AddressSpace address_space(Loc loc = Loc::current()) const {
     return detail::addressSpaceOf(handle_, loc);
   }
+  /// The number of bytes that is known to divide its address.
   int alignment(Loc loc = Loc::current()) const { return detail::alignmentOf(handle_, loc); }
+  /// Where its elements are: coordinate -> number of elements from the start.
   Layout layout(Loc loc = Loc::current()) const;
+  /// The extents of the layout's modes.
   IntTuple shape(Loc loc = Loc::current()) const;
+  /// The distance between neighbours along each mode, in elements.
   IntTuple stride(Loc loc = Loc::current()) const;
+  /// The number of top-level modes.
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
   /// A pointer to the start of the tensor.
   Pointer iter(Loc loc = Loc::current()) const;

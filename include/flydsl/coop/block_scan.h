@@ -36,6 +36,7 @@ public:
       fields.push_back(detail::varLoad(memory, loc));
     return impl::fromFields<T>(fields);
   }
+  /// Sets the value from here on.
   void set(const T &value, Loc loc = Loc::current()) const {
     const impl::Fields fields = impl::toFields(value);
     for (std::size_t i = 0; i < fields.size(); ++i)

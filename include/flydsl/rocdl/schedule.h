@@ -37,6 +37,7 @@ FLYDSL_API void s_barrier_signal(Loc loc = Loc::current());
 FLYDSL_API void s_barrier_wait(Loc loc = Loc::current());
 /// Does nothing for 1 to 16 cycles.
 FLYDSL_API void s_nop(int cycles, Loc loc = Loc::current());
+/// Sleeps for about 64 * `count` cycles.
 FLYDSL_API void s_sleep(int count, Loc loc = Loc::current());
 
 /// The numbers of operations that may still be under way; by default any number.
