@@ -297,7 +297,7 @@ private:
         tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", lanes,
              mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, size);
       };
-      state_.races.access({inst, group_, w.index, a.atomic || synchronizes(i)}, order_, a, report);
+      state_.races.access({inst, group_, w.index, kindOf(w, i, a)}, order_, a, report);
     } else if (a.count > 1 || a.at(0) + a.bytes <= lds_.size()) {
       auto report = [&](const Touch &other, bool wrote, unsigned lane, uint64_t at, uint64_t size) {
         tell(other, wrote, "LDS byte " + std::to_string(at), uint64_t(1) << lane, w.lds + at, size);
@@ -344,6 +344,17 @@ private:
     std::set<std::pair<unsigned, const Inst *>> passed_; // waves, and where they were
     std::map<std::pair<const Inst *, const Inst *>, Meeting> meetings_;
   };
+
+  /// Touch's kind of an access to global memory. A relaxed atomic store of device scope is a plain
+  /// store on gfx90a and gfx11 (LLVM's AMDGPUUsage, the tables of the memory model), so that a load
+  /// of device scope, which can be told, may be meant to see it.
+  uint32_t kindOf(const Wave &w, const Inst &i, const LaneAccess &a) const {
+    if (!a.atomic && !synchronizes(i))
+      return 0;
+    const bool storesHideScope = w.target->encoding == Encoding::Gfx11 ||
+                                 w.target->processor->family == flydsl::Family::cdna2;
+    return Touch::kAtomic | (storesHideScope && !a.write ? Touch::kExpectsWrites : 0);
+  }
 
   /// Returns true for instructions that order memory between workgroups: atomic operations,
   /// accesses whose scope is wider than a workgroup, and cache control.

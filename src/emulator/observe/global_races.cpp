@@ -81,7 +81,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
       std::has_single_bit(a.bytes) && a.bytes <= 16 && !(a.ends & (a.bytes - 1)) && a.count > 1;
   const bool apart = fits && static_cast<unsigned>(std::popcount(a.starts)) >= a.count;
   const auto shift = static_cast<unsigned>(std::countr_zero(a.bytes));
-  const uint32_t oneLane = Touch::of(owner.wave, 0, owner.atomic, Touch::kOneLane);
+  const uint32_t oneLane = Touch::of(owner.wave, 0, owner.kind, Touch::kOneLane);
   for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
     lanes = a.isRun() || apart ? a.count : a.runLength(k);
     const uint64_t address = a.at(k), end = address + uint64_t(lanes) * a.bytes;
@@ -109,7 +109,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
       continue;
     }
     touch.who =
-        Touch::of(owner.wave, a.lane(k), owner.atomic,
+        Touch::of(owner.wave, a.lane(k), owner.kind,
                   lanes > 1 ? static_cast<unsigned>(std::countr_zero(a.bytes)) : Touch::kOneLane);
     for (uint64_t at = address, stop = 0; at < end; at = stop) {
       goTo(at);

@@ -30,7 +30,7 @@ public:
   /// Whose access it is.
   struct Owner {
     uint32_t inst, group, wave;
-    bool atomic; ///< atomic operations do not race with each other
+    uint32_t kind; ///< kAtomic and kExpectsWrites of Touch
   };
 
   /// A workgroup's part in the order of synchronizations; of the thread that runs it.

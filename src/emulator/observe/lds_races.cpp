@@ -68,7 +68,7 @@ void LdsRaces::accessPlaces(uint32_t inst, uint32_t key, const LaneAccess &a,
     t.inst = detail >> 6;
     t.group = group_;
     t.time = k >> LdsTouches::kTimeShift;
-    t.who = Touch::of(k >> 1 & 255, detail & 63, k & 1, Touch::kOneLane);
+    t.who = Touch::of(k >> 1 & 255, detail & 63, k & 1 ? Touch::kAtomic : 0, Touch::kOneLane);
     return t;
   };
   for (unsigned lane = 0; lane < a.count; ++lane) {

@@ -46,6 +46,18 @@ static inline void look_at(GLOBAL int *words, int groups) {
     __asm__ volatile("" ::"v"(words[i * kLine]));
 }
 
+// Workgroup 1 sets the flag by a store, which looks like a plain one on gfx90a and gfx11. The others wait
+// for it.
+KERNEL stored_flag(GLOBAL int *flag) {
+  if (id())
+    return;
+  flag += zero();
+  if (group() == 1)
+    __scoped_atomic_store_n(flag, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  else
+    await(flag, 1);
+}
+
 // Workgroup 0 reads the data, waits for the flag and reads the data again, which is out[0];
 // workgroup 1 writes the data and sets the flag.
 KERNEL message(GLOBAL int *flag, GLOBAL int *data, GLOBAL int *out, int fences) {
