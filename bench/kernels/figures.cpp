@@ -42,7 +42,7 @@ public:
       memory_.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{size}));
       memory_.back()->fill(0);
       if (role.read() && role != fk::Role::input && role != fk::Role::both &&
-          role.kind != fk::Role::Kind::blocks) {
+          role != fk::Role::flagged && role.kind != fk::Role::Kind::blocks) {
         std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
         for (std::int64_t i = 0; i < elements; ++i) {
           const std::int64_t number = role.kind == fk::Role::Kind::equal     ? role.number
@@ -53,7 +53,7 @@ public:
         }
         memory_.back()->copy_from(bytes);
       }
-      if (role != fk::Role::workspace)
+      if (role != fk::Role::workspace && role != fk::Role::flagged)
         bytes += static_cast<std::uint64_t>(size);
       return fx::tensor(static_cast<void *>(memory_.back()->data()), dtype, shape);
     };

@@ -2,7 +2,9 @@
 // call in thousands, conflicts of banks, and the emulator's estimate.
 //
 //   bench_kernel_products [PART]        the tiles that CDNA chooses, with 128 rows
-//   bench_kernel_products rows M [PART] what is worth measuring for M rows, the choice first
+//   bench_kernel_products rows M [PART] what is worth measuring for M rows, the choice first, with
+//                                       K whole or in as many parts as in the choice
+//   bench_kernel_products unprepared M [PART]  the same with weights as they are
 //
 // FLYDSL_EMULATOR_ARCH names the target; PART is a part of the names of the rows to print.
 #include "gemm/gemm_table.h"
@@ -58,11 +60,12 @@ void row(const std::string &what, const fk::GemmProblem &problem, const fk::Gemm
 }
 
 /// The problem of all rows: n = 2048, k = 4096, and scales of rows with operands of 8 bits.
-fk::GemmProblem problemOf(fx::DType type) {
+fk::GemmProblem problemOf(fx::DType type, fk::OperandLayout layout = fk::OperandLayout::prepared) {
   const fk::Scales scales = type.memory_bits() == 8 ? fk::Scales::per_row : fk::Scales::none;
   return {.a = type,
           .b = type,
           .c = fx::bf16,
+          .b_layout = layout,
           .n = 2048,
           .k = 4096,
           .scale_a = scales,
@@ -84,6 +87,8 @@ std::string formOf(const fk::GemmConfig &config) {
   add("stages", config.stages, 2);
   add("dma", config.dma, 0);
   add("split_k", config.split_k, 1);
+  if (config.parts_sum == fk::PartsSum::last_block)
+    form += ", one launch";
   return form;
 }
 
@@ -97,19 +102,21 @@ void tiles(fx::DType type, const std::string &part) {
       row(name, problemOf(type), config, 128);
   }
 }
-void choices(fx::DType type, std::int64_t m, const std::string &part) {
-  for (const fk::GemmConfig &config : fk::configs(problemOf(type), m)) {
-    const std::string name = nameOf(type, config) + formOf(config);
-    if (config.order == fk::choose(problemOf(type), m).order &&
+void choices(const fk::GemmProblem &problem, std::int64_t m, const std::string &part) {
+  const fk::GemmConfig choice = fk::choose(problem, m);
+  for (const fk::GemmConfig &config : fk::configs(problem, m)) {
+    const std::string name = nameOf(problem.a, config) + formOf(config);
+    if (config.order == choice.order && (config.split_k == 1 || config.split_k == choice.split_k) &&
         name.find(part) != std::string::npos)
-      row(name, problemOf(type), config, m);
+      row(name, problem, config, m);
   }
 }
 
 } // namespace
 
 int main(int count, char **arguments) {
-  const bool rows = count > 2 && std::string(arguments[1]) == "rows";
+  const std::string mode = count > 2 ? arguments[1] : "";
+  const bool unprepared = mode == "unprepared", rows = unprepared || mode == "rows";
   const int at = rows ? 3 : 1;
   const std::string part = count > at ? arguments[at] : "";
   const fx::Target target = fx::Device::current().target();
@@ -121,7 +128,8 @@ int main(int count, char **arguments) {
     if (!fk::supported(problemOf(type)))
       continue;
     else if (rows)
-      choices(type, std::stoll(arguments[2]), part);
+      choices(problemOf(type, unprepared ? fk::OperandLayout::rows : fk::OperandLayout::prepared),
+              std::stoll(arguments[2]), part);
     else
       tiles(type, part);
 }

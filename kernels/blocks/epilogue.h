@@ -67,6 +67,16 @@ public:
   Vector loadColumns(const Pointer &buffer, DType dtype, int j) const {
     return loadGroup(buffer, column(j) * dtype.bytes(), dtype, group_, width(dtype));
   }
+  /// Reads a group of rows that are `distance` elements apart; what is past the end of a row is 0.
+  Vector load(const Pointer &buffer, DType dtype, const Numeric &distance, int i, int j) const {
+    const int bytes = dtype.bytes(), size = width(dtype);
+    const auto piece = [&](int at) {
+      const Int32 first = column(j) + at;
+      return loadGroup(buffer, inside(first, (row(i) * distance + first) * bytes), dtype, size,
+                       size);
+    };
+    return size == group_ ? piece(0) : joined(piece(0), piece(size));
+  }
   /// Writes a group, already in C's type, to rows that are `distance` elements apart.
   void store(const Pointer &buffer, const Numeric &distance, int i, int j,
              const Vector &values) const {

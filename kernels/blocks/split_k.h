@@ -1,10 +1,16 @@
-// Products whose K is shared by several blocks: each writes the sums of its part to memory, and a
-// second kernel adds the parts, always in the same order, and finishes the result. So the result does
-// not depend on which block comes first.
+// Products whose K is shared by several blocks: each writes the sums of its part to memory. A second
+// kernel, or the last block of a tile to arrive, adds the parts, always in the same order, and finishes
+// the result. So the result does not depend on which block comes first.
 #pragma once
 
 #include "blocks/epilogue.h"
 #include "blocks/split_k_rules.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -30,8 +36,7 @@ public:
           bufferOf(tile, this->tile(part, tile.firstRow(), tile.firstColumn() + Int32(from))));
     return [buffers, tile, shape = shape_](int i, int j) {
       const auto load = [&](std::size_t part) {
-        const Int32 offset = (tile.row(i) * shape.columns() + tile.column(j)) * shape.acc.bytes();
-        return loadGroup(buffers[part], offset, shape.acc, tile.group(), 4);
+        return tile.load(buffers[part], shape.acc, Int32(shape.columns()), i, j);
       };
       std::vector<Vector> sums{load(0)};
       for (std::size_t part = 1; part < buffers.size(); ++part)
@@ -45,6 +50,36 @@ private:
   Int64 address_;
   Int32 m_;
 };
+
+/// Counts a block by its part, after it has written its sums, and runs `finish` in the block that
+/// comes last, which sees the sums of all. All threads of the block call it. `flag` is the tile's.
+///
+/// What orders the sums of one block before the reads of another: a barrier, after which one thread
+/// has seen what its block wrote; its atomic, which releases that and acquires what the blocks before
+/// it released; and a barrier, which passes that on to its block.
+///
+/// A word that is no count of parts, or one that has the block's own part already, was not zero when
+/// the call began: the block traps.
+inline void ifLast(const PartsShape &shape, const Int64 &flag, const Int32 &part,
+                   const std::function<void()> &finish) {
+  const int all = (1 << shape.parts) - 1;
+  SharedAllocator shared;
+  const Tensor arrived = shared.tensor(i32, make_layout(1));
+  gpu::barrier();
+  if_(thread_idx().x == 0, [&] {
+    const Pointer word = Pointer::from_address(flag, i64, AddressSpace::global);
+    const Int32 own = Int32(1) << part;
+    const Int64 before(
+        atomic(AtomicOp::add, word, own.to(i64) * PartFlags::kMark, MemoryOrder::acq_rel));
+    const Int32 others(before.to(i32));
+    if_(before != others.to(i64) * PartFlags::kMark || (others & (own | ~all)) != 0,
+        [&] { rocdl::inline_asm("s_trap 2", "", {}); });
+    if_((others | own) == all, [&] { atomic_store(word, 0, MemoryOrder::relaxed); });
+    arrived(0) = others | own;
+  });
+  gpu::barrier();
+  if_(arrived(0) == all, finish);
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

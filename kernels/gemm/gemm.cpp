@@ -58,6 +58,13 @@ Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const Lo
   return {};
 }
 
+/// The same tile by LDS's own loads.
+GemmConfig byDma(const GemmConfig &config, int stages) {
+  GemmConfig dma = config;
+  dma.dma = true;
+  dma.stages = stages;
+  return dma;
+}
 GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
   return {.tile_m = tile.m,
           .tile_n = tile.n,
@@ -269,6 +276,10 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (needed > most)
     return no("the fragments take " + text(needed) + " registers of a lane, of which " +
               text(most) + " are free");
+  if (config.parts_sum == PartsSum::last_block && config.split_k == 1)
+    return no("parts_sum is of split_k > 1");
+  if (config.parts_sum == PartsSum::last_block && config.split_k > PartFlags::kMostParts)
+    return no("split_k is up to " + text(PartFlags::kMostParts) + " with PartsSum::last_block");
   const std::int64_t ofParts = static_cast<std::int64_t>(config.split_k) * config.tile_k;
   if (config.split_k > 1 && problem.k % ofParts)
     return no("k is " + text(problem.k) + ", no multiple of split_k * tile_k, " + text(ofParts));
@@ -290,6 +301,9 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
       break;
   }
   GemmConfig config = configOf(problem, *last, orderOf(*last, target));
+  if (problem.a.memory_bits() / 8 <= last->dmaBytes)
+    if (const GemmConfig dma = byDma(config, kDmaStages); supported(problem, dma, target))
+      config = dma;
   for (int split : kSplits)
     if (tiles * config.split_k < units)
       if (const GemmConfig more = splitOf(config, split);
@@ -308,10 +322,18 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
       for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
                                      TileOrder{.group = size.group, .xcds = size.xcds}})
         all.push_back(configOf(problem, tile, order));
+  // Those that the target or the problem has no such loads for are filtered out.
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
+    if (all[i].loop == GemmLoop::ring)
+      for (int stages : {2, kDmaStages})
+        all.push_back(byDma(all[i], stages));
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
     for (int split : kSplits)
       if (worthwhile(problem, splitOf(all[i], split), rows))
-        all.push_back(splitOf(all[i], split));
+        for (PartsSum sum : {PartsSum::kernel, PartsSum::last_block}) {
+          all.push_back(splitOf(all[i], split));
+          all.back().parts_sum = sum;
+        }
   return all;
 }
 
@@ -369,11 +391,18 @@ void Gemm::launch(const Call<GemmProblem> &call) {
       arguments.fail("c has " + text(tiles) + " tiles; a grid has at most 2147483647");
     return tiles;
   };
-  const std::int64_t blocks =
-      grid((m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config) * config.split_k);
+  const std::int64_t blocks = grid(tilesOf(problem, config, m) * config.split_k);
   const auto rows = static_cast<std::int32_t>(m);
   const int threads = config.threads;
-  if (config.split_k > 1) {
+  if (addsInLaunch(config)) {
+    const std::int64_t workspace = address(args.workspace),
+                       flags = PartFlags::place(args.workspace->shape()[0],
+                                                tilesOf(problem, config, m));
+    call.launches.at(0, kGemmSplit)(
+        call.on(blocks, threads), call.where, address(args.a), address(args.b), address(args.c),
+        address(args.scale_a), address(args.scale_b), address(args.bias), workspace,
+        workspace + flags, apartA, apartB, apartC, apartScales, args.seed, rows);
+  } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
                                     address(args.b), address(args.scale_a), address(args.scale_b),
                                     address(args.workspace), apartA, apartB, apartScales, rows);
@@ -417,7 +446,8 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
           .scale_b = maybe(problem.scale_b != Scales::none, "scale_b", problem.scale, scalesB),
           .bias = maybe(problem.bias, "bias", problem.c, columns),
           .workspace = maybe(config.split_k > 1, "workspace", u8,
-                             Extents{workspaceBytes(problem, config, m)}, Role::workspace)};
+                             Extents{workspaceBytes(problem, config, m)},
+                             addsInLaunch(config) ? Role::flagged : Role::workspace)};
 }
 
 } // namespace kernels::impl

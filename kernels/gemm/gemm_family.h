@@ -20,6 +20,12 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::array<std::int64_t, 2>, std::int32_t>
     kGemmParts{"gemm_parts"};
+/// Both in one launch: a, b, c, scale_a, scale_b, bias, workspace and the first flag in it; the
+/// distances of the rows of a, b and c, and of the rows and blocks of scale_a; the seed; m.
+inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
+    kGemmSplit{"gemm_split"};
 /// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; the seed; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int32_t>
@@ -31,9 +37,14 @@ template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::
   static GemmConfig choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<GemmConfig> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const GemmConfig &config, std::int64_t m) {
-    return config.split_k > 1 ? partsShape(problem, config).bytes(m) : 0;
+    if (config.split_k == 1)
+      return 0;
+    return partsShape(problem, config).bytes(m) +
+           (addsInLaunch(config) ? PartFlags::bytes(tilesOf(problem, config, m)) : 0);
   }
   static std::vector<const AnyKernelName *> kernels(const P &, const GemmConfig &config) {
+    if (addsInLaunch(config))
+      return {&kGemmSplit};
     if (config.split_k > 1)
       return {&kGemmParts, &kGemmSum};
     return {&kGemm};

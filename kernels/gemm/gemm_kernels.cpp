@@ -18,18 +18,22 @@ namespace {
 
 /// A block's place in the product.
 struct Place {
-  Int32 tileN, part, row, column, rows;
+  Int32 tile, tileN, part, row, column, rows;
 
   /// Of a grid that has the tiles of C once for each part of K.
   static Place of(const GemmProblem &problem, const GemmConfig &config, const Int32 &m) {
     const Int32 tilesM = ceildiv(m, config.tile_m), tilesN = Int32(tilesAcross(problem, config));
     const bool split = config.split_k > 1;
     const Int32 tiles = tilesM * tilesN, block = block_idx().x;
-    const auto [tileM, tileN] =
-        tileOf<Int32>(config.order, split ? Int32(block % tiles) : block, tilesM, tilesN);
+    const Int32 tile = split ? Int32(block % tiles) : block;
+    const auto [tileM, tileN] = tileOf<Int32>(config.order, tile, tilesM, tilesN);
     const Int32 row = tileM * config.tile_m;
-    return {tileN, split ? Int32(block / tiles) : Int32(0), row,
-            tileN * tileAcross(problem, config), min(m - row, config.tile_m)};
+    return {tile,
+            tileN,
+            split ? Int32(block / tiles) : Int32(0),
+            row,
+            tileN * tileAcross(problem, config),
+            min(m - row, config.tile_m)};
   }
 };
 
@@ -174,7 +178,7 @@ TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64
           config.waves_m};
 }
 
-const Kernel gemmKernel{
+const Kernel kGemmCode{
     kGemm.name(), [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
                      Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
                      Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
@@ -192,26 +196,60 @@ const Kernel gemmKernel{
                });
     }};
 
-const Kernel gemmParts{
-    kGemmParts.name(),
-    [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace, Int64 apartA, Int64 apartB,
-       std::array<Int64, 2> apartScales, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+/// Writes the sums of a block's part of K to the workspace.
+void writePart(const GemmProblem &problem, const GemmConfig &config, const Place &place,
+               const Operands &operands, const PartSums &parts) {
+  multiply(problem, config, place, operands, [&](const Sums &sums) {
+    const TileOfC tile = tileOfC(problem, config, columnsOfParts(problem, config), place);
+    for (int half = 0; half < (problem.gated ? 2 : 1); ++half)
+      finish(tile, groupsOf(*gemmForm(problem, config, target()), sums.of(half)), {},
+             parts.tile(place.part, place.row, place.column + half * static_cast<int>(problem.n)));
+  });
+}
+/// Adds the parts of a tile and finishes it; `inParts` is the tile in the workspace.
+void finishParts(const GemmProblem &problem, const TileOfC &tile, const TileOfC &inParts,
+                 const PartSums &parts, const Factors &factors, const TileMemory &c) {
+  finishTile(
+      problem, tile, factors, [&](int half) { return parts.total(inParts, half * problem.n); }, c);
+}
+
+const Kernel kGemmPartsCode{kGemmParts.name(),
+                            [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace,
+                               Int64 apartA, Int64 apartB, std::array<Int64, 2> apartScales,
+                               Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+                              const auto &[problem, config] = spec.value();
+                              writePart(problem, config, Place::of(problem, config, m),
+                                        {a, b, scaleA, scaleB, apartA, apartB, apartScales},
+                                        PartSums(partsShape(problem, config), workspace, m));
+                            }};
+
+const Kernel kGemmSplitCode{
+    kGemmSplit.name(),
+    [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias, Int64 workspace,
+       Int64 flags, Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
+       Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const Place place = Place::of(problem, config, m);
-      const PartsShape parts = partsShape(problem, config);
-      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
-               [&, &problem = problem, &config = config](const Sums &sums) {
-                 const TileOfC tile =
-                     tileOfC(problem, config, problem.gated ? problem.n : parts.columns(), place);
-                 for (int half = 0; half < (problem.gated ? 2 : 1); ++half)
-                   finish(tile, groupsOf(*gemmForm(problem, config, target()), sums.of(half)), {},
-                          PartSums(parts, workspace, m)
-                              .tile(place.part, place.row,
-                                    place.column + half * static_cast<int>(problem.n)));
-               });
+      const PartsShape shape = partsShape(problem, config);
+      const PartSums parts(shape, workspace, m);
+      writePart(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales}, parts);
+      const auto add = [&, &problem = problem, &config = config] {
+        finishParts(problem, tileOfC(problem, config, problem.n, place),
+                    tileOfC(problem, config, columnsOfParts(problem, config), place), parts,
+                    {scaleA, scaleB, bias, seed},
+                    tileInC(problem, c, apartC, place.row, place.column));
+      };
+      // Of waves that share K, the first ones hold the tile.
+      const int holders = config.threads / config.waves_k;
+      ifLast(shape, flags + place.tile.to(i64) * PartFlags::kBytes, place.part,
+             [&, &config = config] {
+               if (config.waves_k == 1)
+                 return add();
+               if_(thread_idx().x < holders, add);
+             });
     }};
 
-const Kernel gemmSum{
+const Kernel kGemmSumCode{
     kGemmSum.name(), [](Int64 workspace, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
                         Int64 apartC, Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
@@ -219,28 +257,26 @@ const Kernel gemmSum{
       const Int32 row = block_idx().x / across * kSumTileM,
                   column = block_idx().x % across * kSumTileN;
       const Int32 rows = min(m - row, kSumTileM);
-      const PartsShape parts = partsShape(problem, config);
       const auto tileOver = [&](std::int64_t n) {
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, row, column,
                        rows);
       };
-      const PartSums sums(parts, workspace, m);
-      const TileOfC inParts = tileOver(problem.gated ? problem.n : parts.columns());
-      finishTile(
-          problem, tileOver(problem.n), {scaleA, scaleB, bias, seed},
-          [&, &problem = problem](int half) { return sums.total(inParts, half * problem.n); },
-          tileInC(problem, c, apartC, row, column));
+      finishParts(problem, tileOver(problem.n), tileOver(columnsOfParts(problem, config)),
+                  PartSums(partsShape(problem, config), workspace, m), {scaleA, scaleB, bias, seed},
+                  tileInC(problem, c, apartC, row, column));
     }};
 
 } // namespace
 
 void Family<GemmProblem>::compile(const Compiler<GemmProblem> &compiler) {
   const int threads = compiler.config().threads;
-  if (compiler.config().split_k > 1) {
-    compiler(kGemmParts, gemmParts, threads);
-    compiler(kGemmSum, gemmSum, kSumThreads);
+  if (addsInLaunch(compiler.config())) {
+    compiler(kGemmSplit, kGemmSplitCode, threads);
+  } else if (compiler.config().split_k > 1) {
+    compiler(kGemmParts, kGemmPartsCode, threads);
+    compiler(kGemmSum, kGemmSumCode, kSumThreads);
   } else {
-    compiler(kGemm, gemmKernel, threads);
+    compiler(kGemm, kGemmCode, threads);
   }
 }
 

@@ -46,6 +46,10 @@ inline std::int64_t scaleBlocks(std::int64_t size) {
 inline PartsShape partsShape(const GemmProblem &problem, const GemmConfig &config) {
   return {config.split_k, problem.columns(), problem.a == i8 ? i32 : f32};
 }
+/// The columns of a tile's rows in the workspace: of each half, if pairs are gated.
+inline std::int64_t columnsOfParts(const GemmProblem &problem, const GemmConfig &config) {
+  return problem.gated ? problem.n : partsShape(problem, config).columns();
+}
 /// Columns of C that a block computes, and tiles of C side by side.
 inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {
   return problem.gated ? config.tile_n / 2 : config.tile_n;
@@ -53,6 +57,15 @@ inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {
 inline std::int64_t tilesAcross(const GemmProblem &problem, const GemmConfig &config) {
   const int tile = tileAcross(problem, config);
   return (problem.n + tile - 1) / tile;
+}
+
+/// Tiles of C.
+inline std::int64_t tilesOf(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  return (m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config);
+}
+/// True if the parts of K are added in the launch that makes them.
+inline bool addsInLaunch(const GemmConfig &config) {
+  return config.split_k > 1 && config.parts_sum == PartsSum::last_block;
 }
 
 /// The tile of the kernel that adds the parts: four or eight neighbours for each thread.

@@ -20,12 +20,19 @@ namespace kernels::impl {
 /// of their waves share K; 0: a tile of the ring, of which wavesM rows of waves take their part.
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
+  /// The bytes of the largest elements whose tiles LDS loads by itself, where the target has such
+  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages
+  /// (bench/kernels/README.md). 0: none.
+  int dmaBytes = 0;
 };
+inline constexpr int kDmaStages = 4;
 /// From the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
-    {128, 256, 128, 256}, {128, 128, 128, 256}, {64, 256, 128, 256}, {64, 128, 128, 256},
-    {32, 256, 128, 256},  {64, 64, 256, 256},   {32, 128, 256, 256}, {32, 64, 512, 256},
-    {16, 128, 256, 256},  {16, 64, 512, 256},
+    {128, 256, 128, 256, 0, 1, 1}, {128, 128, 128, 256, 0, 1, 2},
+    {64, 256, 128, 256, 0, 1, 2},  {64, 128, 128, 256, 0, 1, 1},
+    {32, 256, 128, 256, 0, 1, 2},  {64, 64, 256, 256},
+    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256},
+    {16, 128, 256, 256},           {16, 64, 512, 256},
 };
 /// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can name
 /// 256: tiles are smaller.

@@ -24,6 +24,7 @@ inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
       number *= static_cast<double>(role.number);
     return numbers;
   }
+  case Role::Kind::flagged:
   case Role::Kind::equal:
     return std::vector<double>(static_cast<std::size_t>(count), static_cast<double>(role.number));
   case Role::Kind::blocks: {

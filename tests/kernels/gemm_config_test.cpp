@@ -287,6 +287,32 @@ TEST_CASE("the hot loop of few rows has loads and products alone") {
   }
 }
 
+TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") {
+  const auto stages = [](const char *target, fx::DType type, std::int64_t n,
+                         OperandLayout layout = OperandLayout::rows) {
+    const GemmProblem problem{.a = type, .b = type, .a_layout = layout, .n = n, .k = 4096};
+    const GemmConfig config = fk::choose(problem, 1024, fx::Target::parse(target));
+    return config.dma ? config.stages : 0;
+  };
+  CHECK(stages("gfx950", fx::f8E4M3FN, 8192) == 4); // 128 x 256
+  CHECK(stages("gfx950", fx::bf16, 8192) == 0);
+  CHECK(stages("gfx950", fx::bf16, 4096) == 4); // 128 x 128
+  CHECK(stages("gfx950", fx::bf16, 4096, OperandLayout::columns) == 0);
+  CHECK(stages("gfx942", fx::f8E4M3FNUZ, 8192) == 0); // has no such loads
+  // All forms are worth measuring; sums of parts in one launch are, too, but not chosen, because they
+  // ask for a workspace that was set to zero.
+  const GemmProblem problem{.a = fx::bf16, .b = fx::bf16, .n = 2048, .k = 4096};
+  int dma[5] = {}, oneLaunch = 0;
+  for (const GemmConfig &config : fk::configs(problem, 64, fx::Target::parse("gfx950"))) {
+    dma[config.dma ? config.stages : 0] += 1;
+    oneLaunch += config.parts_sum == fk::PartsSum::last_block;
+  }
+  CHECK(dma[2] > 0);
+  CHECK(dma[4] > 0);
+  CHECK(oneLaunch > 0);
+  CHECK(fk::choose(problem, 64, fx::Target::parse("gfx950")).parts_sum == fk::PartsSum::kernel);
+}
+
 TEST_CASE("a group of tiles is as high as the caches of a die want it") {
   // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group. They
   // read the group's rows and these columns. No other power of two reads fewer bytes by more than an

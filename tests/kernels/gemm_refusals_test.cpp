@@ -116,6 +116,14 @@ TEST_CASE("products say what they do not support") {
         "tile 32x64x64 of 256 threads: k is 64, no multiple of split_k * tile_k, 128");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 0}) ==
         "tile 32x64x64 of 256 threads: split_k is 1 to 64");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .parts_sum = fk::PartsSum::last_block}) ==
+        "tile 32x64x64 of 256 threads: parts_sum is of split_k > 1");
+  CHECK(whyNot({.tile_m = 32,
+                .tile_n = 64,
+                .tile_k = 64,
+                .split_k = 17,
+                .parts_sum = fk::PartsSum::last_block}) ==
+        "tile 32x64x64 of 256 threads: split_k is up to 16 with PartsSum::last_block");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_k = 2}) ==
         "tile 32x64x64 of 256 threads: waves_k is 2; waves share k if operands come straight to "
         "registers, GemmLoop::registers");

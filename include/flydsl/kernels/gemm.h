@@ -70,6 +70,14 @@ enum class GemmLoop : std::uint8_t {
   registers, ///< both straight into registers: for few rows, where reading b is all the work
 };
 
+/// What adds the sums of the parts of K, always in the same order.
+enum class PartsSum : std::uint8_t {
+  kernel, ///< a second kernel
+  /// The last block of a tile to arrive, in the same launch. Blocks count themselves by flags in the
+  /// last bytes of the workspace, which are zero before the first call; each call leaves them so.
+  last_block,
+};
+
 /// How a product is shared among blocks and waves.
 struct FLYDSL_API GemmConfig {
   int tile_m = 128, tile_n = 128; ///< rows of a and rows of b of a block
@@ -84,9 +92,10 @@ struct FLYDSL_API GemmConfig {
   /// Tiles of the ring are loaded by LDS's own loads, without a way through registers; on gfx950,
   /// of operands that lie by rows.
   bool dma = false;
-  /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, and a
-  /// second kernel adds them, always in the same order. K is a multiple of split_k * tile_k then.
+  /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, where
+  /// `parts_sum` adds them. K is a multiple of split_k * tile_k then.
   int split_k = 1;
+  PartsSum parts_sum = PartsSum::kernel;
   TileOrder order = {};
   friend bool operator==(const GemmConfig &, const GemmConfig &) = default;
 };
@@ -103,7 +112,10 @@ struct FLYDSL_API GemmArgs {
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   std::optional<TensorArg> bias = {}; ///< (n)
   std::int64_t seed = 0;              ///< of Rounding::stochastic
-  /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0.
+  /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0. With
+  /// PartsSum::last_block all of it is set to zero once, before the first call, and again after a
+  /// call that failed or that gave a part of it alone; a kernel that finds flags that are not zero
+  /// traps. Plans whose calls do not overlap may share it, if each gets all of it.
   std::optional<TensorArg> workspace = {};
 };
 

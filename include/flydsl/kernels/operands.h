@@ -22,11 +22,14 @@ struct Role {
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
     workspace, ///< written before it is read
+    /// A workspace with flags: its last bytes are zero before the first call, and each call leaves
+    /// them so; the others are written before they are read. To set all of it to zero once is enough.
+    flagged,
   };
   Kind kind;
   std::int64_t number = 0;
   /// The roles of these kinds.
-  static const Role input, index, offsets, output, both, workspace;
+  static const Role input, index, offsets, output, both, workspace, flagged;
   /// Each element is `number`.
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
   /// The elements are 0, 1, 2, ..., times `number`.
@@ -41,7 +44,7 @@ struct Role {
 };
 inline constexpr Role Role::input{Kind::input}, Role::index{Kind::index},
     Role::offsets{Kind::offsets, 1}, Role::output{Kind::output}, Role::both{Kind::both},
-    Role::workspace{Kind::workspace};
+    Role::workspace{Kind::workspace}, Role::flagged{Kind::flagged};
 
 /// Makes an operand: `name` is that of its field in Args, `shape` its extents, row-major.
 using Sampler =

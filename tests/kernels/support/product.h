@@ -208,6 +208,12 @@ private:
   std::shared_ptr<Operand> memory_;
 };
 
+/// Bytes of the workspace that hold sums; flags, if there are any, are behind them.
+inline std::size_t sumsOfParts(const GemmProblem &problem, GemmConfig config, std::int64_t m) {
+  config.parts_sum = fk::PartsSum::kernel;
+  return fk::workspace_bytes(problem, config, m);
+}
+
 /// Runs a problem and gives c.
 inline std::vector<double> product(const GemmProblem &problem, const GemmConfig &config,
                                    std::int64_t m, const Values &values, Gaps gaps = {},
@@ -245,13 +251,22 @@ inline std::vector<double> product(const GemmProblem &problem, const GemmConfig 
   }
   // Uninitialised: a number that no part has written is found when it is read.
   std::optional<fx::DeviceArray<std::uint8_t>> workspace;
-  if (const std::size_t bytes = fk::workspace_bytes(problem, config, m)) {
+  const std::size_t bytes = fk::workspace_bytes(problem, config, m),
+                    flags = bytes - sumsOfParts(problem, config, m);
+  if (bytes) {
     workspace.emplace(fx::Extents{bytes});
     args.workspace = workspace->tensor();
+    REQUIRE(HIP(hipMemset)(workspace->data() + bytes - flags, 0, flags) == hipSuccess);
   }
   const fx::Stream stream;
   fk::GemmPlan(problem, config)(args, stream);
   stream.synchronize();
+  if (flags) { // they are left as they were
+    std::vector<std::uint8_t> left(flags);
+    REQUIRE(HIP(hipMemcpy)(left.data(), workspace->data() + bytes - flags, flags,
+                           hipMemcpyDeviceToHost) == hipSuccess);
+    CHECK(left == std::vector<std::uint8_t>(flags));
+  }
   return c.values();
 }
 

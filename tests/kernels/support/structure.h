@@ -32,6 +32,8 @@ public:
   void fill(std::uint64_t seed) {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       Made &made = all_[i];
+      if (made.role == fk::Role::flagged)
+        continue; // zero at first, and whatever calls left since
       const bool free = made.role == fk::Role::input || made.role == fk::Role::both;
       const fx::DType dtype = made.operand.dtype();
       if (free)
@@ -58,8 +60,9 @@ public:
   std::size_t bytes() const {
     std::size_t sum = 0;
     for (const Made &made : all_)
-      sum += made.operand.bytes().size() *
-             ((made.role.read() ? 1u : 0u) + (written(made.role) ? 1u : 0u));
+      if (made.role != fk::Role::flagged)
+        sum += made.operand.bytes().size() *
+               ((made.role.read() ? 1u : 0u) + (written(made.role) ? 1u : 0u));
     return sum;
   }
 
@@ -76,10 +79,11 @@ private:
     for (std::int64_t extent : shape.first(shape.size() - 1))
       m *= extent;
     const std::vector<double> zeros(static_cast<std::size_t>(m * n));
-    Operand operand = role == fk::Role::both ? Operand::both(stored, m, n, zeros)
-                      : role.read()          ? Operand::input(stored, m, n, zeros)
-                                             : Operand::output(stored, m, n);
-    if (role.read() && shape.size() == 1)
+    const bool changed = role == fk::Role::both || role == fk::Role::flagged;
+    Operand operand = changed       ? Operand::both(stored, m, n, zeros)
+                      : role.read() ? Operand::input(stored, m, n, zeros)
+                                    : Operand::output(stored, m, n);
+    if (role.read() && !changed && shape.size() == 1)
       sharedBytes_ += operand.bytes().size();
     all_.push_back({operand, role, m * n});
     return fx::TensorArg(operand.tensor().data(), dtype, shape);
