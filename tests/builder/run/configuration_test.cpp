@@ -13,7 +13,7 @@ struct Unroll {
 struct Config {
   int block = 64;
   fx::DType accumulate = fx::f32;
-  Unroll unroll;
+  Unroll unroll = {};
   std::array<int, 2> add = {1, 10};
 };
 
