@@ -147,5 +147,5 @@ TEST_CASE("a reduction reads full groups of lanes") {
                           a(0) = fx::gpu::warp_reduce(a(1), fx::Reduction::add);
                         },
                         {arrayArg(fx::f32, 4)}),
-                    Catch::Contains("a reduction across lanes after an exit_if"));
+                    Catch::Contains("warp_reduce after an exit_if"));
 }

@@ -29,7 +29,7 @@ namespace gpu {
 
 void barrier(Loc loc) {
   Tracer &t = Tracer::require("gpu::barrier", loc);
-  t.exits.expectAllThreads("a barrier", loc);
+  t.arrivals.expectBlock("a barrier", loc);
   t.create<mlir::gpu::BarrierOp>(loc);
 }
 

@@ -114,7 +114,7 @@ Handle impl::neutral(Reduction op, DType type, Loc loc) {
 
 void impl::expectFullGroups(const char *what, int lanes, Loc loc) {
   Tracer &t = Tracer::require(what, loc);
-  t.exits.expectAllThreads("a reduction across lanes", loc);
+  t.arrivals.expectGroups(what, static_cast<unsigned>(lanes), loc);
   const std::array<unsigned, 3> &block = t.kernel.block;
   const unsigned threads = block[0] * std::max(block[1], 1u) * std::max(block[2], 1u);
   if (threads % static_cast<unsigned>(lanes))

@@ -40,7 +40,7 @@ void s_sleep(int count, Loc loc) {
 }
 void s_barrier(Loc loc) {
   Tracer &t = Tracer::require("s_barrier", loc);
-  t.exits.expectAllThreads("a barrier", loc);
+  t.arrivals.expectInstruction("a barrier", loc);
   t.create<ROCDL::SBarrierOp>(loc);
 }
 
@@ -56,14 +56,14 @@ static constexpr int kBlockBarrier = -1;
 void s_barrier_signal(Loc loc) {
   Tracer &t = Tracer::require("s_barrier_signal", loc);
   t.kernel.targetWith(Feature::split_barriers, "s_barrier_signal", loc);
-  t.exits.expectAllThreads("a barrier", loc);
+  t.arrivals.expectInstruction("a barrier", loc);
   t.barriers.signal(loc);
   t.create<ROCDL::BarrierSignalOp>(loc, bits(kBlockBarrier));
 }
 void s_barrier_wait(Loc loc) {
   Tracer &t = Tracer::require("s_barrier_wait", loc);
   t.kernel.targetWith(Feature::split_barriers, "s_barrier_wait", loc);
-  t.exits.expectAllThreads("a barrier", loc);
+  t.arrivals.expectInstruction("a barrier", loc);
   t.barriers.wait(loc);
   t.create<ROCDL::BarrierWaitOp>(loc, static_cast<std::uint16_t>(kBlockBarrier));
 }

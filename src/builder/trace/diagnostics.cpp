@@ -58,6 +58,11 @@ static SourceLocation sourceOf(mlir::Location location) {
   return where;
 }
 
+std::string placeOf(mlir::Location location) {
+  const SourceLocation where = sourceOf(location);
+  return where.file + ":" + std::to_string(where.line);
+}
+
 /// What emitOpError puts in front of a message: a quote, the operation's name, and this.
 static constexpr llvm::StringLiteral kBehindName = "' op ";
 

@@ -16,6 +16,9 @@ namespace flydsl::builder {
 /// ("fly.int_tuple_add" is "add").
 std::string userName(llvm::StringRef operation);
 
+/// "file:line" of the user's code that an operation comes from.
+std::string placeOf(mlir::Location location);
+
 /// Collects the diagnostics of a context as long as it lives.
 class Diagnostics {
 public:

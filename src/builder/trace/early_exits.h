@@ -4,6 +4,7 @@
 #include "builder/trace/ir_builder.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace flydsl::builder {
 
@@ -14,23 +15,18 @@ public:
 
   /// If the condition holds, the kernel is over: what is traced from here on is in a branch.
   void exitIf(mlir::Value condition, Loc loc);
-  /// A TraceError if an exit_if before may have taken a part of the block's threads.
-  void expectAllThreads(const char *what, Loc loc) const;
+  /// Whether a branch is one of them.
+  bool has(mlir::scf::IfOp branch) const { return llvm::is_contained(exits_, branch); }
   /// Ends the kernel's body.
   void finish(mlir::Location loc);
 
 private:
-  struct Exit {
-    mlir::scf::IfOp rest;
-    Loc loc;
-    bool mayDiffer; ///< the condition comes from the thread's number
-  };
   /// The block that is outside of loops and branches.
-  mlir::Block *top() { return exits_.empty() ? body_ : exits_.back().rest.thenBlock(); }
+  mlir::Block *top() { return exits_.empty() ? body_ : exits_.back().thenBlock(); }
 
   IrBuilder &ir_;
   mlir::Block *body_;
-  std::vector<Exit> exits_;
+  llvm::SmallVector<mlir::scf::IfOp, 2> exits_;
 };
 
 } // namespace flydsl::builder

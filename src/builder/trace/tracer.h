@@ -1,6 +1,7 @@
 // One trace in progress.
 #pragma once
 
+#include "builder/trace/arrivals.h"
 #include "builder/trace/early_exits.h"
 #include "builder/trace/ir_builder.h"
 #include "builder/trace/kernel_facts.h"
@@ -39,6 +40,7 @@ public:
   IrBuilder ir;
   Values values;
   EarlyExits exits;
+  Arrivals arrivals{ir, kernel, exits};
   SharedBytes shared{kernel};
   SplitBarriers barriers;
 
