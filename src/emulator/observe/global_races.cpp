@@ -114,9 +114,10 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
     for (uint64_t at = address, stop = 0; at < end; at = stop) {
       goTo(at);
       const uint64_t base = page * kPage;
-      stop = std::min(end, base + kPage);
+      stop = base + std::min(end - base, kPage); // base + kPage of the last page is 0
       places->each(at - base, stop - base, [&](History &h, uint64_t offset, uint64_t size) {
-        note(h, k, address, std::max(base + offset, address), std::min(base + offset + size, end));
+        note(h, k, address, std::max(base + offset, address),
+             base + std::min(offset + size, end - base));
       });
     }
   }
