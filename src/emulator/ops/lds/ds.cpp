@@ -46,27 +46,13 @@ void dsWrite(Wave &w, const Inst &i) {
   uint64_t all[kLanes];
   if (ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     ldsReport(w, i, all, bytes, true);
-    if (bytes >= 4)
-      return scatter(w, w.exec(), all, row, bytes / 4);
-    const unsigned down = info & kD16High ? 16 : 0;
-    forLanes(w.exec(), [&](unsigned lane) {
-      const uint32_t x = row[lane] >> down;
-      std::memcpy(reinterpret_cast<uint8_t *>(all[lane]), &x, bytes);
-    });
-    return;
+    return scatterElements(w, info, all, row);
   }
   forLanes(w.exec(), [&](unsigned lane) {
     uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
                           bytes, true);
-    if (!p)
-      return;
-    if (bytes < 4) {
-      uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
-      std::memcpy(p, &x, bytes);
-      return;
-    }
-    for (unsigned d = 0; d < bytes / 4; ++d)
-      std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
+    if (p)
+      storeElement(info, row, lane, p);
   });
   ldsDone(w, i);
 }

@@ -281,6 +281,30 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
+/// Stores a lane's element, of the size and the half of the register that `info` of the operation
+/// says.
+inline void storeElement(uint32_t info, const uint32_t *row, unsigned lane, uint8_t *to) {
+  const uint32_t bytes = info & kBytesMask;
+  if (bytes < 4) {
+    const uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
+    std::memcpy(to, &x, bytes);
+    return;
+  }
+  for (unsigned d = 0; d < bytes / 4; ++d)
+    std::memcpy(to + 4 * d, &row[d * kLanes + lane], 4);
+}
+/// The same for all active lanes, each to at[lane].
+inline void scatterElements(const Wave &w, uint32_t info, const uint64_t *at, const uint32_t *row) {
+  const uint32_t bytes = info & kBytesMask;
+  if (bytes >= 4)
+    return scatter(w, w.exec(), at, row, bytes / 4);
+  const unsigned down = info & kD16High ? 16 : 0;
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint32_t x = row[lane] >> down;
+    std::memcpy(reinterpret_cast<uint8_t *>(at[lane]), &x, bytes);
+  });
+}
+
 template <class A> void storeOp(Wave &w, const Inst &i) {
   A address(w, i);
   const uint32_t info = i.op->info, bytes = info & kBytesMask;
@@ -288,24 +312,11 @@ template <class A> void storeOp(Wave &w, const Inst &i) {
   uint64_t all[kLanes];
   if (w.exec() && address.bulk(w.exec(), bytes, true, all)) {
     reportLanes(w, i, Space::Global, all, 0, bytes, true);
-    if (bytes >= 4)
-      return scatter(w, w.exec(), all, row, bytes / 4);
-    const unsigned down = info & kD16High ? 16 : 0;
-    forLanes(w.exec(), [&](unsigned lane) {
-      const uint32_t x = row[lane] >> down;
-      std::memcpy(reinterpret_cast<uint8_t *>(all[lane]), &x, bytes);
-    });
-    return;
+    return scatterElements(w, info, all, row);
   }
   forLanes(w.exec(), [&](unsigned lane) {
     if (uint8_t *p = address.at(lane, 0, bytes, true)) {
-      if (bytes < 4) {
-        uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
-        std::memcpy(p, &x, bytes);
-        return;
-      }
-      for (unsigned d = 0; d < bytes / 4; ++d)
-        std::memcpy(p + 4 * d, &row[d * kLanes + lane], 4);
+      storeElement(info, row, lane, p);
       return;
     }
     for (unsigned d = 0; d < bytes / 4; ++d)
