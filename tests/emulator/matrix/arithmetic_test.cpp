@@ -124,13 +124,19 @@ TEST_CASE("The variable lowers all levels alike, and garbage is an error") {
     CHECK(&kernels() == &kernels_plain);
 }
 
-TEST_CASE("SIMD levels give the scalar model's bits") {
+/// The kernels of all SIMD levels that this processor runs.
+static std::vector<const Kernels *> levelsHere() {
   std::vector<const Kernels *> levels = {&kernels_plain};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     levels.push_back(&kernels_avx2);
   if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw"))
     levels.push_back(&kernels_avx512);
+  return levels;
+}
+
+TEST_CASE("SIMD levels give the scalar model's bits") {
+  const std::vector<const Kernels *> levels = levelsHere();
 
   struct Case {
     Elem a, b;
@@ -187,12 +193,7 @@ TEST_CASE("SIMD levels give the scalar model's bits") {
 }
 
 TEST_CASE("Tiles of floats give the scalar model's bits, or say that they cannot") {
-  std::vector<const Kernels *> levels = {&kernels_plain};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    levels.push_back(&kernels_avx2);
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw"))
-    levels.push_back(&kernels_avx512);
+  const std::vector<const Kernels *> levels = levelsHere();
   struct Case {
     Elem a, b;
     unsigned k, group;
