@@ -66,8 +66,8 @@ private:
       a_.fetch(step, part, guarded, fragmentA(stage, part));
     }
     sums_.fetch(step, stage, shape_.parts(), guarded);
-    rocdl::sched_barrier(
-        0); // Otherwise the scheduler moves loads down to where they are waited for.
+    // Otherwise the scheduler moves the loads down to where they are waited for.
+    rocdl::sched_barrier(0);
   }
   void multiply(int stage) const {
     for (int part = 0; part < shape_.parts(); ++part)
