@@ -42,12 +42,13 @@ std::unique_ptr<Driver> load() {
         if ((opened = open(attempts)))
           break;
     if (!opened)
-      opened = openHipDriver(attempts);
+      opened =
+          openHipDriver(kind == Kind::any ? HipWanted::whereGpuMayBe : HipWanted::always, attempts);
     if (kind == Kind::any)
       why = "it reports a device";
     if (!opened && kind == Kind::any) {
       opened = openEmulatorDriver(attempts);
-      why = "no HIP library reports a device";
+      why = "no GPU was found";
     }
   }
   if (!opened)

@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <sys/wait.h>
@@ -114,6 +116,41 @@ TEST_CASE("of more devices than a process uses, the first ones are used") {
   });
   CHECK_THAT(text, Catch::EndsWith("libfake_hip.so devices " +
                                    std::to_string(flydsl::runtime::kMaxDevices)));
+}
+
+TEST_CASE("a machine without a file of a GPU is known by its folder of devices") {
+  char name[] = "/tmp/flydsl-devices-XXXXXX";
+  REQUIRE(mkdtemp(name));
+  const std::filesystem::path folder = name;
+  CHECK_FALSE(flydsl::runtime::hasDeviceFiles(folder));
+  std::ofstream(folder / "tty") << "";
+  CHECK_FALSE(flydsl::runtime::hasDeviceFiles(folder));
+  for (const char *device : {"kfd", "dri", "dxg"}) {
+    std::ofstream(folder / device) << "";
+    CHECK(flydsl::runtime::hasDeviceFiles(folder));
+    std::filesystem::remove(folder / device);
+  }
+  std::filesystem::remove_all(folder);
+  CHECK_FALSE(flydsl::runtime::hasDeviceFiles(folder));
+}
+
+TEST_CASE("HIP is not opened where the machine has no GPU, unless it is asked for") {
+  if (flydsl::runtime::hasDeviceFiles("/dev")) {
+    WARN("this machine has files of a GPU: there is nothing to see");
+    return;
+  }
+  auto tried = [](const char *kind) {
+    return inChild([kind] {
+      setenv("FLYDSL_RUNTIME_KIND", kind, 1);
+      setenv("FLYDSL_EMULATOR_LIBRARY", "/nowhere/libx.so", 1);
+      return load();
+    });
+  };
+  const std::string any = tried(""), hip = tried("hip");
+  CHECK_THAT(any, Catch::Contains("not opened, because there is no /dev/kfd") &&
+                      Catch::Contains("FLYDSL_RUNTIME_KIND=hip") &&
+                      !Catch::Contains("libamdhip64"));
+  CHECK_THAT(hip, Catch::Contains("libamdhip64.so") && !Catch::Contains("not opened"));
 }
 
 TEST_CASE("a launch names its arguments as HIP does") {

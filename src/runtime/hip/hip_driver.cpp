@@ -235,7 +235,9 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
 
 } // namespace
 
-std::unique_ptr<Driver> openHipDriver(Attempts &attempts) { return driverOver(openHip(attempts)); }
+std::unique_ptr<Driver> openHipDriver(HipWanted wanted, Attempts &attempts) {
+  return driverOver(openHip(wanted, attempts));
+}
 
 std::unique_ptr<Driver> openEmulatorDriver(Attempts &attempts) {
   return driverOver(openEmulator(attempts));

@@ -5,9 +5,11 @@
 // HIP's own header, for types and constants only. The layout of hipDeviceProp_t is not used: it
 // changed between HIP 5 and 6.
 #include "runtime/driver/driver.h"
+#include "runtime/hip/hip_driver.h"
 
 #include <hip/hip_runtime_api.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -82,7 +84,9 @@ struct HipFunctions {
 
 /// The functions of the HIP library of a GPU, or of the emulator's. Null where none has all of them
 /// and reports a device; `attempts` then says why of each file that was tried.
-std::unique_ptr<HipFunctions> openHip(Attempts &attempts);
+std::unique_ptr<HipFunctions> openHip(HipWanted wanted, Attempts &attempts);
 std::unique_ptr<HipFunctions> openEmulator(Attempts &attempts);
+/// Whether a folder (/dev) has a file by which HIP would reach a GPU.
+bool hasDeviceFiles(const std::filesystem::path &folder);
 
 } // namespace flydsl::runtime

@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -17,6 +19,11 @@ namespace {
 constexpr const char *kHipNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
                                      "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"};
 constexpr const char *kEmulatorName = "libflydsl_emulator.so";
+/// What HIP opens to reach a GPU: the kernel driver's interface and its render nodes ("Accessing GPUs
+/// in containers", https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html),
+/// and Windows' interface in its subsystem for Linux (ROCm's librocdxg). With none of them there is no
+/// GPU, which is known without the 30 ms that loading HIP and its compiler takes.
+constexpr const char *kDeviceFiles[] = {"kfd", "dri", "dxg"};
 
 std::string fileOf(void *address) {
   Dl_info info;
@@ -132,12 +139,24 @@ std::unique_ptr<HipFunctions> findEmulator(Attempts &attempts) {
 
 } // namespace
 
-std::unique_ptr<HipFunctions> openHip(Attempts &attempts) {
+bool hasDeviceFiles(const std::filesystem::path &folder) {
+  return std::any_of(std::begin(kDeviceFiles), std::end(kDeviceFiles), [&](const char *name) {
+    std::error_code ignored;
+    return std::filesystem::exists(folder / name, ignored);
+  });
+}
+
+std::unique_ptr<HipFunctions> openHip(HipWanted wanted, Attempts &attempts) {
   lookForHipOfProgram();
   // A program that links HIP, or runs on the emulator by LD_PRELOAD, has its library already.
   if (dlsym(RTLD_DEFAULT, "hipModuleLaunchKernel"))
     if (auto table = bind(RTLD_DEFAULT, "the HIP functions of this process", attempts))
       return table;
+  if (wanted == HipWanted::whereGpuMayBe && hipOfProgram->empty() && !hasDeviceFiles("/dev")) {
+    attempts.add("HIP: not opened, because there is no /dev/kfd, /dev/dri or /dev/dxg "
+                 "(FLYDSL_RUNTIME_KIND=hip opens it nevertheless)");
+    return nullptr;
+  }
   for (const char *name : kHipNames)
     if (auto table = open(name, attempts))
       return table;
