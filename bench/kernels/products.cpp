@@ -1,13 +1,17 @@
 // Figures of products, as rows of the tables in bench/kernels/README.md: registers, instructions of a
 // call in thousands, conflicts of banks, and the emulator's estimate.
 //
-//   bench_kernel_products [PART]        the tiles that CDNA chooses, with 128 rows
-//   bench_kernel_products rows M [PART] what is worth measuring for M rows, the choice first, with
-//                                       K whole or in as many parts as in the choice
-//   bench_kernel_products unprepared M [PART]  the same with weights as they are
+//   bench_kernel_products [PART]           the tiles that CDNA chooses, with 128 rows
+//   bench_kernel_products rows M [PART]    what is worth measuring for M rows, the choice first, with
+//                                          K whole or in as many parts as in the choice
+//   bench_kernel_products LAYOUTS M [PART] the same with operands as they are: LAYOUTS is rows_rows,
+//                                          rows_columns, columns_rows or columns_columns, of a and b
+//   bench_kernel_products blocks M [PART]  the same with scales of blocks
 //
+// `loops` before these words prints the instructions of the hot loops instead, without a run.
 // FLYDSL_EMULATOR_ARCH names the target; PART is a part of the names of the rows to print.
 #include "gemm/gemm_table.h"
+#include "support/hot_loop.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
@@ -16,6 +20,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,13 +64,50 @@ void row(const std::string &what, const fk::GemmProblem &problem, const fk::Gemm
   std::fflush(stdout);
 }
 
+/// The instructions of a round of the hot loop, which is as many steps as the ring has stages.
+void loopRow(const std::string &what, const fk::GemmProblem &problem,
+             const fk::GemmConfig &config) {
+  const fx::Executable code = fk::GemmPlan(problem, config).executables().at(0);
+  const kernel_tests::HotLoop loop = kernel_tests::hotLoop(code);
+  std::printf("| %s | %u | %u | %d | %d + %d | %d | %d | %d | %d | %d |\n", what.c_str(),
+              code.registers(), code.spills(), loop.matrix, loop.ldsReads, loop.ldsWrites,
+              loop.loads, loop.barriers, loop.waits, loop.vector, loop.scalar);
+  std::fflush(stdout);
+}
+
+/// How the operands of all rows of a table lie and are scaled.
+struct Form {
+  fk::OperandLayout a = fk::OperandLayout::rows, b = fk::OperandLayout::prepared;
+  bool blocks = false;
+};
+/// The form that a word of the command line names; none if it names none.
+std::optional<Form> formNamed(const std::string &word) {
+  using enum fk::OperandLayout;
+  if (word == "rows")
+    return Form{};
+  if (word == "blocks")
+    return Form{.blocks = true};
+  if (word == "rows_rows")
+    return Form{rows, rows};
+  if (word == "rows_columns")
+    return Form{rows, columns};
+  if (word == "columns_rows")
+    return Form{columns, rows};
+  if (word == "columns_columns")
+    return Form{columns, columns};
+  return std::nullopt;
+}
+
 /// The problem of all rows: n = 2048, k = 4096, and scales of rows with operands of 8 bits.
-fk::GemmProblem problemOf(fx::DType type, fk::OperandLayout layout = fk::OperandLayout::prepared) {
-  const fk::Scales scales = type.memory_bits() == 8 ? fk::Scales::per_row : fk::Scales::none;
+fk::GemmProblem problemOf(fx::DType type, const Form &form = {}) {
+  const fk::Scales scales = form.blocks               ? fk::Scales::per_block
+                            : type.memory_bits() == 8 ? fk::Scales::per_row
+                                                      : fk::Scales::none;
   return {.a = type,
           .b = type,
           .c = fx::bf16,
-          .b_layout = layout,
+          .a_layout = form.a,
+          .b_layout = form.b,
           .n = 2048,
           .k = 4096,
           .scale_a = scales,
@@ -102,12 +144,15 @@ void tiles(fx::DType type, const std::string &part) {
       row(name, problemOf(type), config, 128);
   }
 }
-void choices(const fk::GemmProblem &problem, std::int64_t m, const std::string &part) {
+void choices(const fk::GemmProblem &problem, std::int64_t m, bool loops, const std::string &part) {
   const fk::GemmConfig choice = fk::choose(problem, m);
   for (const fk::GemmConfig &config : fk::configs(problem, m)) {
     const std::string name = nameOf(problem.a, config) + formOf(config);
-    if (config.order == choice.order && (config.split_k == 1 || config.split_k == choice.split_k) &&
-        name.find(part) != std::string::npos)
+    if (config.order != choice.order || name.find(part) == std::string::npos)
+      continue;
+    if (loops && config.split_k == 1)
+      loopRow(name, problem, config);
+    else if (!loops && (config.split_k == 1 || config.split_k == choice.split_k))
       row(name, problem, config, m);
   }
 }
@@ -115,21 +160,31 @@ void choices(const fk::GemmProblem &problem, std::int64_t m, const std::string &
 } // namespace
 
 int main(int count, char **arguments) {
-  const std::string mode = count > 2 ? arguments[1] : "";
-  const bool unprepared = mode == "unprepared", rows = unprepared || mode == "rows";
-  const int at = rows ? 3 : 1;
-  const std::string part = count > at ? arguments[at] : "";
+  std::vector<std::string> words(arguments + 1, arguments + count);
+  const bool loops = !words.empty() && words[0] == "loops";
+  if (loops)
+    words.erase(words.begin());
+  const std::optional<Form> form = words.size() > 1 ? formNamed(words[0]) : std::nullopt;
+  if (loops && !form) {
+    std::fprintf(stderr, "bench_kernel_products loops: a form and a number of rows follow\n");
+    return 2;
+  }
+  const std::size_t at = form ? 2 : 0;
+  const std::string part = words.size() > at ? words[at] : "";
   const fx::Target target = fx::Device::current().target();
   std::printf("%s\n\n", fx::Device::current().str().c_str());
-  std::printf("| product | registers | MFMA | LDS | memory | other vector | conflicts | us |\n"
-              "|---|---|---|---|---|---|---|---|\n");
+  std::printf("%s\n",
+              loops ? "| product | registers | spills | matrix | LDS | loads | barriers | "
+                      "waits | other vector | scalar |\n|---|---|---|---|---|---|---|---|---|---|"
+                    : "| product | registers | MFMA | LDS | memory | other vector | conflicts "
+                      "| us |\n|---|---|---|---|---|---|---|---|");
   const fx::DType float8 = target.has(fx::feature::ocp_fp8) ? fx::f8E4M3FN : fx::f8E4M3FNUZ;
   for (fx::DType type : {fx::DType(target.has(fx::feature::ocp_fp8) ? fx::bf16 : fx::f16), float8})
-    if (!fk::supported(problemOf(type)))
+    if (const fk::GemmProblem problem = problemOf(type, form.value_or(Form{}));
+        !fk::supported(problem))
       continue;
-    else if (rows)
-      choices(problemOf(type, unprepared ? fk::OperandLayout::rows : fk::OperandLayout::prepared),
-              std::stoll(arguments[2]), part);
+    else if (form)
+      choices(problem, std::stoll(words[1]), loops, part);
     else
       tiles(type, part);
 }

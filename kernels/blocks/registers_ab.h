@@ -8,6 +8,7 @@
 
 #include "blocks/product_sources.h"
 #include "blocks/product_sums.h"
+#include "blocks/turns.h"
 
 #include <flydsl/flydsl.h>
 
@@ -35,21 +36,13 @@ public:
     fetch(0, 0, whole < 1);
     // The loop runs pairs of rounds after which two whole ones follow.
     const int looped = whole > 2 ? (whole - 1) / 2 * 2 : 0;
-    if (looped) {
-      // The test stands at the end: LLVM does not move it there for elements of a byte, copies all
-      // fragments at each turn then, and computes addresses of the wave in lanes.
-      Var<Int32> round(0);
-      while_(
-          [&] {
-            fetch(round + 1, 1, false);
-            multiply(0);
-            fetch(round + 2, 0, false);
-            multiply(1);
-            round += 2;
-            return round < looped;
-          },
-          [] {});
-    }
+    if (looped)
+      turns(looped, 2, [&](const Int32 &round) {
+        fetch(round + 1, 1, false);
+        multiply(0);
+        fetch(round + 2, 0, false);
+        multiply(1);
+      });
     for (int round = looped; round < rounds; ++round) {
       if (round + 1 < rounds)
         fetch(round + 1, (round + 1) % 2, round + 1 >= whole);

@@ -16,6 +16,7 @@
 #include "blocks/product_sums.h"
 #include "blocks/ring_operand.h"
 #include "blocks/schedule.h"
+#include "blocks/turns.h"
 
 #include <flydsl/flydsl.h>
 
@@ -57,10 +58,11 @@ public:
     const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - ahead;
     const int looped = whole >= unrolled ? whole / unrolled * unrolled : 0;
     if (looped)
-      for (Int32 first : range(0, looped, unrolled))
+      turns(looped, unrolled, [&](const Int32 &first) {
         for (int i = 0; i < unrolled; ++i)
           step(first + i, i, i % 2, shape_.parts(), shape_.parts(), underWay(i, ahead - 2),
                [&] { fetchTile(first + (i + ahead), i); });
+      });
     for (int k = looped; k < steps; ++k) {
       const int following = k + 1 < steps ? shape_.partsOf(k + 1) : 0, stage = k % shape_.stages;
       std::function<void()> fetch;
