@@ -66,3 +66,57 @@ TEST_CASE("attention of two prompts of different lengths") {
           FAIL("element " << e << " of head " << head << " of token " << token);
     }
 }
+
+TEST_CASE("attention with products of 8 bits") {
+  // region: float8
+  // Floats of 8 bits as a quantiser left them; gfx950 and gfx1201 take f8E4M3FN.
+  const fk::AttentionProblem problem{.q = fx::f8E4M3FNUZ,
+                                     .kv = fx::f8E4M3FNUZ,
+                                     .y = fx::bf16,
+                                     .float8_products = true,
+                                     .q_heads = 8,
+                                     .kv_heads = 2,
+                                     .head = 64,
+                                     .causal = true};
+  const auto q = fx::DeviceArray<fx::float8_e4m3fnuz_t>::random({1, 60, 8, 64}, 1),
+             k = fx::DeviceArray<fx::float8_e4m3fnuz_t>::random({1, 60, 2, 64}, 2),
+             v = fx::DeviceArray<fx::float8_e4m3fnuz_t>::random({1, 60, 2, 64}, 3);
+  fx::DeviceArray<fx::bfloat16_t> o({1, 60, 8, 64});
+  fx::DeviceArray<float> descales({3});
+  descales.copy_from(std::vector<float>{2, 0.5f, 0.25f});
+  const fx::Stream stream;
+  const fk::AttentionPlan plan(problem, fk::choose(problem, 60));
+  plan({.q = q,
+        .k = k,
+        .v = v,
+        .o = o,
+        .q_descale = fx::tensor(descales.data(), {1}),
+        .k_descale = fx::tensor(descales.data() + 1, {1}),
+        .v_descale = fx::tensor(descales.data() + 2, {1})},
+       stream);
+  // endregion
+  stream.synchronize();
+  const auto hostQ = q.to_host(), hostK = k.to_host(), hostV = v.to_host();
+  const auto got = o.to_host();
+  for (std::size_t token : {0u, 31u, 59u})
+    for (std::size_t head : {0u, 7u}) {
+      std::vector<double> result(64), magnitude(64);
+      double total = 0;
+      for (std::size_t key = 0; key <= token; ++key) {
+        double score = 0;
+        for (std::size_t e = 0; e < 64; ++e)
+          score += double(float(hostQ[(token * 8 + head) * 64 + e])) *
+                   double(float(hostK[(key * 2 + head / 4) * 64 + e])) / 8;
+        total += std::exp(score);
+        for (std::size_t e = 0; e < 64; ++e) {
+          const double value = double(float(hostV[(key * 2 + head / 4) * 64 + e])) / 4;
+          result[e] += std::exp(score) * value;
+          magnitude[e] += std::exp(score) * std::fabs(value);
+        }
+      }
+      for (std::size_t e = 0; e < 64; ++e)
+        if (std::fabs(double(float(got[(token * 8 + head) * 64 + e])) - result[e] / total) >
+            magnitude[e] / total / 8 + 0.001)
+          FAIL("element " << e << " of head " << head << " of token " << token);
+    }
+}

@@ -93,6 +93,40 @@ Support scoresSupported(const AttentionProblem &problem) {
                        problem.bias ? floatSupported("bias_type", problem.bias_type) : Support{}});
 }
 
+/// The types of operands and of the products.
+Support typesSupported(const AttentionProblem &problem, const Target &target) {
+  const auto ofType = [](const char *name, DType type) {
+    return std::string(name) + " is of type " + std::string(type.name()) + "; ";
+  };
+  if (!problem.float8_products) {
+    const auto operand = [&](const char *name, DType type) {
+      if (type == problem.y || isFloat8(type))
+        return Support{};
+      return Support::no(ofType(name, type) + "y, which is " + std::string(problem.y.name()) +
+                         ", and floats of 8 bits are supported");
+    };
+    if (problem.y != f16 && problem.y != bf16)
+      return Support::no(ofType("y", problem.y) + "f16 and bf16 are supported" +
+                         (problem.y == f32 ? ", f32 with float8_products" : ""));
+    return firstRefusal({operand("q", problem.q), operand("kv", problem.kv)});
+  }
+  const auto operand = [&](const char *name, DType type) {
+    if (hasFloat8(target, type))
+      return Support{};
+    return Support::no(ofType(name, type) + "with float8_products it is a float of 8 bits; " +
+                       productTypes(target));
+  };
+  if (const Support fits = firstRefusal(
+          {operand("q", problem.q), operand("kv", problem.kv), floatSupported("y", problem.y)});
+      !fits)
+    return fits;
+  if (!scoresForm(problem, target))
+    return Support::no(is("head", problem.head) + "; products of floats of 8 " +
+                       "bits take a multiple of " + std::to_string(granuleOfFloat8(target)) +
+                       " on " + target.name());
+  return {};
+}
+
 Support cacheSupported(const AttentionProblem &problem) {
   if (problem.cache == KvCache::none)
     return {};
@@ -101,9 +135,11 @@ Support cacheSupported(const AttentionProblem &problem) {
                        std::to_string(kLargestPage) + " tokens");
   if (problem.cache == KvCache::pages)
     return {};
-  if (problem.pack < 8 || problem.pack % 8 || problem.head % problem.pack)
-    return Support::no(is("pack", problem.pack) + "; it is a multiple of 8 that divides head = " +
-                       std::to_string(problem.head));
+  const int atOnce = problem.float8_products ? 16 : 8;
+  if (problem.pack < atOnce || problem.pack % atOnce || problem.head % problem.pack)
+    return Support::no(is("pack", problem.pack) + "; it is a multiple of " +
+                       std::to_string(atOnce) +
+                       " that divides head = " + std::to_string(problem.head));
   const int together = vPackOf(problem);
   if (together < 8 || together % 8 || problem.page % together)
     return Support::no(is("v_pack", problem.v_pack) + " and " + is("page", problem.page) +
@@ -167,7 +203,12 @@ public:
   AttentionNumbers numbers{};
 
 private:
-  static constexpr const char *kPieces = "8 elements are moved at a time";
+  /// What is expected of a tensor whose elements are moved in pieces of 16 bytes or of 8 elements.
+  Expected inPieces(const char *name, DType type) const {
+    if (problem_.float8_products && isFloat8(type))
+      return {name, type, 16, "16 elements are moved at a time"};
+    return {name, type, 8, "8 elements are moved at a time"};
+  }
 
   void queries() {
     const int rank = problem_.varlen ? 3 : 4;
@@ -212,7 +253,7 @@ private:
   /// Checks a tensor of heads.
   void heads(const TensorArg &tensor, const char *name, DType type, int count, int elements,
              const Extents &tokens, AttentionNumber at) {
-    const Expected expected{name, type, 8, kPieces};
+    const Expected expected = inPieces(name, type);
     const TensorArg::Dims before = tokens;
     if (problem_.varlen) {
       arguments_.tensor(tensor, expected, {before[0], count, elements}, 2);
@@ -264,11 +305,17 @@ private:
     near("k", kAttentionK);
     near("v", kAttentionV);
   }
-  /// Checks the factor of an operand, which there is if the operand has 8 bits.
+  /// Checks the factors of an operand, which there are if the operand has 8 bits.
   void descale(const std::optional<TensorArg> &tensor, const char *name, DType type,
                AttentionNumber at) {
-    arguments_.vectorIf(isFloat8(type), tensor, {name, f32, 1}, 1);
-    numbers[at] = address(tensor);
+    if (!arguments_.given(tensor, name, isFloat8(type)))
+      return;
+    const Expected expected{name, f32, 1};
+    if (tensor->rank() == 2)
+      arguments_.place(numbers, at, *tensor, expected,
+                       {numbers[kAttentionBatch], problem_.kv_heads}, 2);
+    else
+      arguments_.place(numbers, at, *tensor, expected, {1}, 0);
   }
   /// Requires that the tokens of a tile are near enough for offsets of 32 bits.
   void near(const char *name, AttentionNumber at) const {
@@ -284,7 +331,7 @@ private:
     const std::int64_t x = problem_.pack, y = vPackOf(problem_);
     const auto cache = [&](const TensorArg &tensor, const char *name, std::int64_t elements,
                            const Extents &packed, AttentionNumber at) {
-      const Expected expected{name, problem_.kv, 8, kPieces};
+      const Expected expected = inPieces(name, problem_.kv);
       if (problem_.cache == KvCache::pages) {
         arguments_.tensor(tensor, expected, {blocks, page, kv, elements}, 3);
         put(at, tensor, {0, 1, 2});
@@ -384,17 +431,7 @@ private:
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("attention has no configurations for this target");
-  if (problem.y != f16 && problem.y != bf16)
-    return Support::no("y is of type " + std::string(problem.y.name()) +
-                       "; f16 and bf16 are supported");
-  const auto operand = [&](const char *name, DType type) {
-    if (type == problem.y || isFloat8(type))
-      return Support{};
-    return Support::no(std::string(name) + " is of type " + std::string(type.name()) +
-                       "; y, which is " + std::string(problem.y.name()) +
-                       ", and floats of 8 bits are supported");
-  };
-  return firstRefusal({operand("q", problem.q), operand("kv", problem.kv), headsSupported(problem),
+  return firstRefusal({typesSupported(problem, target), headsSupported(problem),
                        scoresSupported(problem), cacheSupported(problem)});
 }
 
@@ -409,14 +446,18 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
   if (threads < lanes || threads % lanes || threads > target.max_block_size())
     return no("a block is a number of waves of " + std::to_string(lanes) + ", up to " +
               std::to_string(target.max_block_size()) + " threads");
-  const AttentionShape shape = *AttentionShape::of(problem, config, target);
+  if (config.tile_k < 32 || config.tile_k > 256 || config.tile_k % 32)
+    return no("tile_k is a multiple of 32 from 32 to 256");
+  const auto found = AttentionShape::of(problem, config, target);
+  if (!found)
+    return no("products of floats of 8 bits take a multiple of " +
+              std::to_string(granuleOfFloat8(target)) + " keys on " + target.name());
+  const AttentionShape &shape = *found;
   if (config.loop == AttentionLoop::groups)
     if (const Support fits = groupsSupported(problem, shape, target); !fits)
       return no(fits.why);
   if (config.tile_q < 1 || config.tile_q % shape.queriesAtOnce() || shape.repeats() > 4)
     return no("tile_q is 16, 32, 48 or 64 queries for each wave");
-  if (config.tile_k < 32 || config.tile_k > 256 || config.tile_k % 32)
-    return no("tile_k is a multiple of 32 from 32 to 256");
   if (static_cast<std::size_t>(shape.ldsBytes()) > target.lds_bytes())
     return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
               " bytes of LDS, of which there are " +

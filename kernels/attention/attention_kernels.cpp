@@ -70,7 +70,7 @@ void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
         kEach, sink);
     Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
                               element.to(i64) * problem.y.bytes(),
-                          problem.y, AddressSpace::global, 8)
+                          problem.y, AddressSpace::global, kEach * problem.y.bytes())
         .store(row.values.to(problem.y));
     if (problem.lse)
       if_(element == 0, [&] { rows.storeLse(query, row.lse); });

@@ -28,10 +28,11 @@ enum AttentionNumber : std::size_t {
   kAttentionTable,                       ///< the address, and the distance of rows
   kAttentionSlopes = kAttentionTable + 2,
   kAttentionSink,
+  // For each descale the address, and the distances of sequences and heads.
   kAttentionQDescale,
-  kAttentionKDescale,
-  kAttentionVDescale,
-  kAttentionWorkspace,
+  kAttentionKDescale = kAttentionQDescale + 3,
+  kAttentionVDescale = kAttentionKDescale + 3,
+  kAttentionWorkspace = kAttentionVDescale + 3,
   kAttentionQueries, ///< of a sequence; varlen: the largest number
   kAttentionKeys,    ///< of a sequence, where all have the same
   kAttentionTokens,  ///< queries of all sequences

@@ -104,7 +104,10 @@ public:
   std::optional<Numeric> descale(AttentionNumber at, DType type) const {
     if (!isFloat8(type))
       return std::nullopt;
-    return rocdl::s_load(Pointer::from_address(numbers_[at], f32), f32);
+    const Numeric place =
+        numbers_[at] +
+        (place_.sequence.to(i64) * numbers_[at + 1] + kvHead() * numbers_[at + 2]) * 4;
+    return rocdl::s_load(Pointer::from_address(place, f32), f32);
   }
   /// The factor of the products.
   std::optional<Numeric> scoreDescale() const {
@@ -133,8 +136,8 @@ public:
 
   /// The keys and values of the head.
   KvSource source() const {
-    const int group = problem_.q_heads / problem_.kv_heads, bytes = problem_.kv.bytes();
-    const Numeric head = (place_.head / group).to(i64);
+    const int bytes = problem_.kv.bytes();
+    const Numeric head = kvHead();
     const bool cache = problem_.cache != KvCache::none;
     const auto strides = [&](AttentionNumber at) -> KvStrides {
       const Numeric start = head * numbers_[at + 3] + place_.startK.to(i64) * numbers_[at + 2];
@@ -165,6 +168,8 @@ public:
   }
 
 private:
+  /// The head of keys and values.
+  Numeric kvHead() const { return (place_.head / (problem_.q_heads / problem_.kv_heads)).to(i64); }
   /// The number of a query's token in a tensor, behind its sequence's if that has a mode.
   Numeric token(const Int32 &query) const { return (place_.startQ + query).to(i64); }
   Numeric tokenOfAll(const Int32 &query) const {

@@ -17,27 +17,46 @@ inline int headV(const AttentionProblem &problem) {
 }
 /// Whether an operand of a type has a descale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
+/// The type to which probabilities are rounded.
+inline DType probabilityType(const AttentionProblem &problem) {
+  if (!problem.float8_products)
+    return problem.y;
+  const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
+  return fnuz ? f8E4M3FNUZ : f8E4M3FN;
+}
+/// Of which the K of a product of floats of 8 bits is a multiple.
+inline int granuleOfFloat8(const Target &target) { return target.wave_size() == 64 ? 64 : 32; }
+/// The instruction for keys and queries.
+inline std::optional<MatrixForm> scoresForm(const AttentionProblem &problem, const Target &target) {
+  const bool bytes = problem.float8_products;
+  return matrixForm(target, bytes ? problem.q : problem.y, bytes ? problem.kv : problem.y,
+                    problem.head, problem.head);
+}
 inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
 }
 
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
-  MatrixForm form;
-  DType kv;        ///< of keys and values in memory
-  int head, headV; ///< elements of a key and of a value
+  MatrixForm form;   ///< of keys and queries
+  MatrixForm second; ///< of values and probabilities
+  DType kv;          ///< of keys and values in memory
+  int head, headV;   ///< elements of a key and of a value
   int tileQ, tileK, threads;
   int banks; ///< of LDS
   AttentionLoop loop;
 
+  /// None if the target has no instructions for the problem or for the keys of a tile.
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
                                           const AttentionConfig &config, const Target &target) {
-    const auto form = matrixForm(target, problem.y, problem.y, problem.head, problem.head);
-    if (!form)
+    const auto form = scoresForm(problem, target);
+    const auto second = matrixForm(target, probabilityType(problem), form ? form->b : problem.kv,
+                                   config.tile_k, config.tile_k);
+    if (!form || !second)
       return std::nullopt;
-    return AttentionShape{*form,         problem.kv,    problem.head,   impl::headV(problem),
-                          config.tile_q, config.tile_k, config.threads, ldsBanks(target),
-                          config.loop};
+    return AttentionShape{
+        *form,         *second,       problem.kv,     problem.head,     impl::headV(problem),
+        config.tile_q, config.tile_k, config.threads, ldsBanks(target), config.loop};
   }
 
   int waves() const { return threads / form.lanes; }
@@ -49,17 +68,21 @@ struct AttentionShape {
   // of 16 bytes at a time, of 64 banks 16 lanes. Of rows in runs of 8, these are 4 rows each of 2 or 4
   // neighbouring groups of 8 rows: rows begin 2 or 4 pieces of 16 bytes apart among the banks, and
   // groups one piece. RDNA4 has the rows in order: there a row is one piece longer.
-  static constexpr int kPiece = 8; ///< elements
+  int piece() const { return form.piece(); } ///< elements
   int rowOf(int elements) const {
-    const int pieces = elements / kPiece; // a multiple of 4
+    const int pieces = elements / piece(); // a multiple of 4
     if (form.lanes == 32 && form.across == 2)
-      return elements + kPiece;
-    return elements + kPiece * (banks == 64 ? (pieces + 4) % 8 : 2);
+      return elements + piece();
+    return elements + piece() * (banks == 64 ? (pieces + 4) % 8 : 2);
   }
   int keyRow() const { return rowOf(head); }
-  int keyRows8() const { return 8 * keyRow() + kPiece; }
+  int keyRows8() const { return 8 * keyRow() + piece(); }
   int valueRow() const { return rowOf(tileK); }
-  int valueRows8() const { return 8 * valueRow() + kPiece; }
+  /// Of values of 8 bits a lane reads the 8 bytes of a run, and twice as many lanes are served at a
+  /// time: where these are 16 rows, groups begin half a piece apart.
+  int valueRows8() const {
+    return 8 * valueRow() + (form.bytes() == 1 && banks == 32 ? piece() / 2 : piece());
+  }
   // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
   DmaTile keyTile() const { return {tileK, head * form.bytes()}; }
   DmaTile valueTile() const { return {tileK, headV * form.bytes()}; }
@@ -76,8 +99,12 @@ struct AttentionShape {
   int queryRegisters() const { return repeats() * head / form.across * form.bytes() / 4; }
   /// Of a tile of keys and values on its way to LDS.
   int fetchRegisters() const { return tileK * (head + headV) * kv.bytes() / 4 / threads; }
-  /// Of what else is there at the same time: probabilities, operands and addresses.
-  int otherRegisters() const { return repeats() * tileK / 16 * form.sums() / 2 + 48; }
+  /// Of what else is there at the same time: probabilities, operands and addresses, and bytes of
+  /// values that are put together.
+  int otherRegisters() const {
+    return repeats() * tileK / 16 * form.sums() * second.bytes() / 4 +
+           (second.bytes() == 1 ? 72 : 48);
+  }
   int fewestRegisters() const { return accumulators() + otherRegisters(); }
   /// The registers that kernels are made for: two waves of a SIMD of CDNA share 512, accumulation
   /// registers included; an instruction of RDNA names 256.

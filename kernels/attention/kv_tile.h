@@ -37,18 +37,18 @@ class KvTile {
 public:
   KvTile(const AttentionShape &shape, const KvSource &source)
       : shape_(shape), source_(source),
-        keys_(shared_.tensor(shape.form.a, tileInRuns(shape.form, shape.tileK, shape.head,
+        keys_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.tileK, shape.head,
                                                       shape.keyRow(), shape.keyRows8()))),
-        values_(shared_.tensor(shape.form.a, tileInRuns(shape.form, shape.headV, shape.tileK,
+        values_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.headV, shape.tileK,
                                                         shape.valueRow(), shape.valueRows8()))),
-        dealtKeys_(shape.tileK * shape.head / kPiece, shape.threads),
+        dealtKeys_(shape.tileK * shape.head / shape.piece(), shape.threads),
         dealtValues_(shape.tileK * shape.headV / (inRows() ? kQuad * piece() : kPiece),
                      shape.threads) {
     const auto make = [&](std::vector<Var<Vector>> &all, int count, int size) {
       for (int i = 0; i < count; ++i)
         all.emplace_back(Vector::splat(0.0f, size, shape.kv));
     };
-    make(fetchedKeys_, dealtKeys_.rounds(), kPiece);
+    make(fetchedKeys_, dealtKeys_.rounds(), shape.piece());
     make(fetchedValues_, dealtValues_.rounds() * (inRows() ? kQuad : 1),
          inRows() ? piece() : kPiece);
   }
@@ -75,7 +75,7 @@ public:
   }
 
 private:
-  static constexpr int kPiece = 8; ///< elements of 16 bytes
+  static constexpr int kPiece = 8; ///< elements of values, a run
   static constexpr int kQuad = 4;  ///< keys whose values a thread transposes
 
   bool inRows() const { return source_.layout().valuesInRows(); }
@@ -118,15 +118,15 @@ private:
     Int32 row, element;
   };
   Key keyOf(int round) const {
-    const int pieces = shape_.head / kPiece;
+    const int pieces = shape_.head / shape_.piece();
     const Int32 piece = dealtKeys_.piece(round);
-    return {piece / pieces, piece % pieces * kPiece};
+    return {piece / pieces, piece % pieces * shape_.piece()};
   }
 
   void fetchKey(int round, const Int32 &first, const Int32 &last) const {
     const Key key = keyOf(round);
     const KvPlace place = source_.place(first, min(key.row, last));
-    fetchedKeys_[std::size_t(round)] = load(source_.key(place, key.element), kPiece);
+    fetchedKeys_[std::size_t(round)] = load(source_.key(place, key.element), shape_.piece());
   }
   void storeKey(int round) const {
     const Key key = keyOf(round);
@@ -200,7 +200,7 @@ private:
   }
   /// Writes elements to LDS in the type of the products.
   void put(const Tensor &tile, const Numeric &element, const Vector &values) const {
-    const DType type = shape_.form.a;
+    const DType type = shape_.form.b;
     const int size = static_cast<int>(values.size());
     Pointer::from_address(tile.iter().address() + element * type.bytes(), type,
                           AddressSpace::shared, size * type.bytes())

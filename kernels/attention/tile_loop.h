@@ -14,12 +14,14 @@ public:
            WaveQueries &queries)
       : shape_(shape), keys_(keys), queries_(queries), runs_(RunsOfEight::of(shape.form)),
         tile_(shape, source), scoresMma_(keysByQueries(shape.form, sideBySide())),
-        valuesMma_(valuesByQueries(shape.form, sideBySide())),
+        valuesMma_(valuesByQueries(shape.second, sideBySide())),
         scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),
         results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})),
-        atom_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
-        readKeys_(make_tiled_copy_A(atom_, scoresMma_).get_slice(thread_idx().x)),
-        readValues_(make_tiled_copy_A(atom_, valuesMma_).get_slice(thread_idx().x)) {
+        keyAtom_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
+        runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
+                                shape.second.b)),
+        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(thread_idx().x)),
+        readValues_(make_tiled_copy_A(runAtom_, valuesMma_).get_slice(thread_idx().x)) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
       operandQ_.push_back(scoresMma_.make_fragment_B(
           make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));
@@ -84,8 +86,8 @@ private:
     for (std::size_t part = 0; part < operandQ_.size(); ++part) {
       if (!shape_.keepsQueries())
         loadQueries(part);
-      copy(atom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
-      gemm(scoresMma_, scores_, operand, operandQ_[part], scores_);
+      copy(keyAtom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
+      gemm(scoresMma_, scores_, operand, operandQ_[part], scores_, unscaled(shape_.form));
     }
   }
   std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
@@ -99,17 +101,17 @@ private:
   }
   /// O^T += V^T * P^T.
   void multiplyValues(const std::vector<Vector> &weights) const {
-    const int width = shape_.form.part(), own = width / runs_.groups;
+    const int width = keysTogether(shape_.second), own = width / runs_.groups;
     const Tensor from = readValues_.partition_S(tile_.values()), // (V, elements, parts)
         operand = valuesMma_.make_fragment_A(make_layout({shape_.headV, width}, {width, 1})),
                  operandP =
                      valuesMma_.make_fragment_B(make_layout({shape_.tileQ, width}, {width, 1}));
     for (int p = 0; p < shape_.tileK / width; ++p) {
       for (int r = 0; r < shape_.repeats(); ++r)
-        giveProbabilities(shape_.form, part(weights[std::size_t(r)], p * own, own),
+        giveProbabilities(shape_.second, part(weights[std::size_t(r)], p * own, own),
                           operandP(_, r, _));
-      copy(atom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
-      gemm(valuesMma_, results_, operand, operandP, results_);
+      copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
+      gemm(valuesMma_, results_, operand, operandP, results_, unscaled(shape_.second));
     }
   }
 
@@ -121,7 +123,7 @@ private:
   TiledMma scoresMma_, valuesMma_;
   Tensor scores_;  // (V, keys, queries)
   Tensor results_; // (V, elements, queries)
-  CopyAtom atom_;
+  CopyAtom keyAtom_, runAtom_;
   ThrCopy readKeys_, readValues_;
   std::vector<Tensor> operandQ_; // for each part of the elements (V, queries, k)
 };

@@ -33,7 +33,6 @@ public:
                .soft_cap = problem.soft_cap,
                .bias = problem.bias,
                .alibi = problem.alibi,
-               .descaled = isFloat8(problem.q) || isFloat8(problem.kv),
                .causal = problem.causal,
                .window = problem.window},
         sight_{problem.causal,
@@ -42,9 +41,10 @@ public:
                place.keys,
                BlockPlace::number(numbers, kAttentionLeft),
                BlockPlace::number(numbers, kAttentionRight)},
-        runs_(RunsOfEight::of(shape.form)),
-        softmax_(shape.repeats(), rules_.factor(), problem.y, overLanes(16),
+        runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
+        softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
+    rules_.descaled = rules_.changed() && descale_;
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() +
                          thread_idx().x / shape.form.lanes * 16 + thread_idx().x % 16);
@@ -85,7 +85,7 @@ public:
           rules_, scores[r], keys,
           {.bias = problem_.bias ? rows_.bias(query) : nullptr,
            .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes)) : std::nullopt,
-           .descale = rows_.scoreDescale(),
+           .descale = descale_,
            .at = query + (place_.keys - place_.queries)});
     }
     if_(needsMask(seen, tile), [&] {
@@ -118,6 +118,14 @@ public:
   }
 
 private:
+  /// From a score to its power of 2. With a descale of 0 all scores are 0, but masked ones stay
+  /// -infinity, for which the factor has to be positive.
+  Float32 factor() const {
+    const Float32 known(rules_.factor());
+    if (rules_.changed() || !descale_)
+      return known;
+    return Float32(max(*descale_ * known, 0x1p-126f));
+  }
   /// Whether the lane is the first of those that share its queries.
   Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
 
@@ -149,6 +157,7 @@ private:
   ScoreRules rules_;
   Sight<Int32> sight_;
   RunsOfEight runs_;
+  std::optional<Numeric> descale_; ///< of the scores
   OnlineSoftmax softmax_;
   std::vector<Int32> queries_; // of the lane, for each repeat
 };

@@ -12,6 +12,8 @@
 #include "blocks/operand.h"
 #include "blocks/scores.h"
 
+#include <algorithm>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -55,16 +57,21 @@ inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
   return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), elements}));
 }
 
+/// The keys that the product with the values takes together: whole runs and instructions.
+inline int keysTogether(const MatrixForm &form) {
+  return std::max(form.k, RunsOfEight::kRun * form.across);
+}
 /// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8. The elements are a tile in
 /// runs too.
 inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
   constexpr int kRun = RunsOfEight::kRun;
-  const int perLane = form.perLane();
+  const int perLane = form.perLane(), piece = std::min(perLane, form.piece());
   const auto keys = [&]() -> Tile::Mode {
     if (perLane < kRun)
       return make_layout({perLane, form.across, kRun / perLane}, {1, kRun, perLane});
-    if (perLane > kRun && form.across > 1)
-      return make_layout({kRun, perLane / kRun, form.across}, {1, kRun * form.across, kRun});
+    if (perLane > kRun && form.across > 1) // the instruction takes pieces, of several runs
+      return make_layout({kRun, piece / kRun, form.across, perLane / piece},
+                         {1, kRun * form.across, kRun, piece * form.across});
     return _;
   };
   return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), keys()}));

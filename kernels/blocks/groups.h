@@ -17,7 +17,7 @@ inline Vector joined(const Vector &a, const Vector &b) {
     throw Error("vectors of 2 or 4 elements are joined");
   }
 }
-/// `size` elements, 2 or 4, from number `at` on.
+/// `size` elements from number `at` on.
 inline Vector part(const Vector &v, int at, int size) {
   if (v.size() == size)
     return v;
@@ -28,8 +28,11 @@ inline Vector part(const Vector &v, int at, int size) {
     return v.shuffle(v, {at, at + 1, at + 2, at + 3});
   case 8:
     return v.shuffle(v, {at, at + 1, at + 2, at + 3, at + 4, at + 5, at + 6, at + 7});
-  default:
-    throw Error("parts of a vector have 2, 4 or 8 elements");
+  default: {
+    const Tensor all = make_rmem_tensor(IntTuple(static_cast<int>(v.size())), v.dtype());
+    all.store(v);
+    return make_view(all.iter() + at, make_layout(size)).load();
+  }
   }
 }
 

@@ -5,6 +5,7 @@
 //
 // Scaling is lazy: a row stays relative to an older score as long as no row of the wave has one
 // above it by more than 2^8. Nothing is lost: numbers of floats are as exact 256 times as large.
+// Floats of 8 bits have few exponents: see Headroom.
 //
 // Sums are of the probabilities as they are rounded for the product with the values, so that the
 // weights of a row add up to 1, whichever way they were rounded.
@@ -39,6 +40,23 @@ template <class X> X powerOf2(const X &x) {
   return math::exp2(x);
 }
 
+/// How large the probabilities of a row are in the type to which they are rounded, as powers of 2.
+struct Headroom {
+  int start; ///< of the key that the row is relative to
+  int lazy;  ///< how far a later key may be above it before the row is scaled
+
+  /// Types of 16 bits have exponents enough. For those of 8 bits both together stay below the largest
+  /// number, 448 of f8E4M3FN and 240 of f8E4M3FNUZ, and the probabilities of other keys lie as far
+  /// above the smallest, 2^-9 and 2^-10, as the lazy part lets them.
+  static Headroom of(DType type) {
+    if (type == f8E4M3FN)
+      return {5, 3};
+    if (type == f8E4M3FNUZ)
+      return {4, 3};
+    return {0, 8};
+  }
+};
+
 /// What is left of a row at the end.
 struct SoftmaxEnd {
   Numeric inverse; ///< by which sums are multiplied: 1 over the sum; 0 if no key was seen
@@ -51,8 +69,10 @@ class OnlineSoftmax {
 public:
   /// `factor`: from a score to its power of 2, positive. `rounded`: the type of probabilities.
   /// `addsUp`: whether it sums the probabilities; otherwise the caller does, and ends by finishWith.
-  OnlineSoftmax(int rows, float factor, DType rounded, OverRow overRow, bool addsUp = true)
-      : factor_(factor), rounded_(rounded), overRow_(std::move(overRow)), addsUp_(addsUp) {
+  OnlineSoftmax(int rows, const Float32 &factor, DType rounded, OverRow overRow, bool addsUp = true)
+      : factor_(factor), rounded_(rounded), headroom_(Headroom::of(rounded)),
+        most_(static_cast<float>(headroom_.lazy) / factor), overRow_(std::move(overRow)),
+        addsUp_(addsUp) {
     for (int row = 0; row < rows; ++row) {
       largest_.emplace_back(Float32(kLeastScore));
       sum_.emplace_back(Float32(0.0f));
@@ -60,7 +80,7 @@ public:
   }
 
   /// Takes a tile: the lane's scores of each row, in registers, -infinity where a key is masked.
-  /// Gives their probabilities in the rounded type, up to 2^8 relative to the row. Calls `rescale`
+  /// Gives their probabilities in the rounded type, as large as Headroom says. Calls `rescale`
   /// with a factor for each row where what was summed before is to be multiplied; the call stands
   /// in a branch of the wave.
   std::vector<Vector> add(const std::vector<Tensor> &scores,
@@ -79,7 +99,7 @@ public:
     });
     std::vector<Vector> probabilities;
     for (std::size_t row = 0; row < scores.size(); ++row) {
-      const Numeric shift = -(largest_[row] * factor_);
+      const Numeric shift = -base(largest_[row]);
       const Vector powers = powerOf2(math::fma(scores[row].load(), factor_, shift));
       probabilities.push_back(powers.to(rounded_));
       if (addsUp_)
@@ -91,12 +111,12 @@ public:
   /// The end of a row. `sink`: a score, times log2(e), that takes part in the sum and has no value.
   SoftmaxEnd finish(int row, const std::optional<Numeric> &sink = {}) const {
     const std::size_t at = static_cast<std::size_t>(row);
-    return endOf(largest_[at] * factor_, overRow_(sum_[at], Reduction::add), sink);
+    return endOf(base(largest_[at]), overRow_(sum_[at], Reduction::add), sink);
   }
 
   /// The same where the caller has summed the row's probabilities.
   SoftmaxEnd finishWith(int row, const Numeric &sum, const std::optional<Numeric> &sink) const {
-    return endOf(largest_[static_cast<std::size_t>(row)] * factor_, sum, sink);
+    return endOf(base(largest_[static_cast<std::size_t>(row)]), sum, sink);
   }
 
   /// The end of a row whose powers, relative to `largest`, add up to `sum`.
@@ -113,18 +133,24 @@ public:
   }
 
 private:
+  /// The power of 2 that a probability of 1 stands for, where a row is relative to a score.
+  Numeric base(const Numeric &largest) const {
+    const Numeric power = largest * factor_;
+    return headroom_.start ? Numeric(power - static_cast<float>(headroom_.start)) : power;
+  }
   static Numeric largestOf(const Tensor &scores) { return scores.load().reduce(Reduction::max); }
   /// Whether any row of the wave has a score too far above what it is relative to.
   Boolean grows(const std::vector<Numeric> &now) const {
-    const float most = 8 / factor_;
-    std::vector<Boolean> any{now[0] > largest_[0] + most};
+    std::vector<Boolean> any{now[0] > largest_[0] + most_};
     for (std::size_t row = 1; row < now.size(); ++row)
-      any.push_back(Boolean(any.back() | (now[row] > largest_[row] + most)));
+      any.push_back(Boolean(any.back() | (now[row] > largest_[row] + most_)));
     return Boolean(rocdl::ballot(any.back()) != 0);
   }
 
-  float factor_;
+  Float32 factor_;
   DType rounded_;
+  Headroom headroom_;
+  Float32 most_; ///< by which a score may be above the one that its row is relative to
   OverRow overRow_;
   bool addsUp_;
   std::vector<Var<Float32>> largest_, sum_;

@@ -21,6 +21,21 @@ inline MmaAtom matrixAtom(const MatrixForm &form) {
                                    : rocdl::MFMA(16, 16, form.k, form.b, form.a, form.acc));
 }
 
+/// The same for operands without scales. Scales of 0 select the form of an instruction with scales
+/// that multiplies by 1.
+inline MmaAtom unscaledAtom(const MatrixForm &form) {
+  const MmaAtom atom = matrixAtom(form);
+  return form.scaled ? atom.set_value("scale_a", Int32(0)).set_value("scale_b", Int32(0)) : atom;
+}
+/// The options of a product of whole fragments without scales.
+inline GemmOptions unscaled(const MatrixForm &form, GemmOptions options = {}) {
+  if (form.scaled) {
+    options.scale_a.emplace(Int32(0));
+    options.scale_b.emplace(Int32(0));
+  }
+  return options;
+}
+
 /// The product of `waves` waves side by side along N, and `wavesM` rows of them along M. Its tile is
 /// (16 waves, 16 wavesM, part): in K, each lane takes pieces of 16 bytes, each of which serves several
 /// instructions if they are short.

@@ -49,12 +49,7 @@ protected:
   const TiledMma &mma() const { return mma_; }
   Tensor fragment() const { return mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); }
   void multiply(const Tensor &sums, const Tensor &b, const Tensor &a) const {
-    GemmOptions options{.order = GemmTraversalOrder::MKN};
-    if (shape_.form.scaled) {
-      options.scale_a.emplace(Int32(0));
-      options.scale_b.emplace(Int32(0));
-    }
-    gemm(mma_, sums, b, a, sums, options);
+    gemm(mma_, sums, b, a, sums, unscaled(shape_.form, {.order = GemmTraversalOrder::MKN}));
   }
 
 private:

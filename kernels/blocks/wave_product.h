@@ -65,7 +65,7 @@ private:
 /// Adds products of 16 x 16 to sums.
 class WaveProduct {
 public:
-  explicit WaveProduct(const MatrixForm &form) : form_(form), atom_(atomOf(form)) {}
+  explicit WaveProduct(const MatrixForm &form) : form_(form), atom_(unscaledAtom(form)) {}
 
   /// Registers for the sums of 16 x 16, which are 0.
   Tensor zeros() const {
@@ -82,11 +82,6 @@ public:
   }
 
 private:
-  /// The instruction. Scales of 0 select the form without scales, which multiplies by 1.
-  static MmaAtom atomOf(const MatrixForm &form) {
-    const MmaAtom atom = matrixAtom(form);
-    return form.scaled ? atom.set_value("scale_a", Int32(0)).set_value("scale_b", Int32(0)) : atom;
-  }
   Tensor held(const Vector &values) const {
     const Tensor registers = make_rmem_tensor(
         IntTuple({form_.perLane(), values.size() / form_.perLane()}), values.dtype());

@@ -102,8 +102,9 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
                      size = problem.head_v ? problem.head_v : problem.head,
                      tokens = std::int64_t(in.q.size()) / (heads * problem.head);
   const double u = host::unit(problem.y), least = host::underflow(problem.y);
-  // What is lost of small exponentials, which are relative to one of at least 1.
-  const double lost = problem.y == f16 ? 0x1p-25 : 0x1p-126;
+  // What is lost of exponentials, which are relative to one of at least 1.
+  const double rounding = problem.float8_products ? host::unit(f8E4M3FN) : u;
+  const double lost = problem.float8_products ? 0x1p-15 : problem.y == f16 ? 0x1p-25 : 0x1p-126;
   Attended result;
   for (Expected *each : {&result.o, &result.lse}) {
     each->values.resize(std::size_t(tokens * heads * (each == &result.o ? size : problem.lse)));
@@ -115,7 +116,7 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
     for (std::int64_t row = 0; row < in.queries[s] * heads; ++row) {
       const std::int64_t head = row % heads, token = firstToken + row / heads;
       const ReferenceScores scores(problem, in, s, firstToken, firstKey, row / heads, head);
-      const double relative = 2 * scores.error + 2 * u +
+      const double relative = 2 * scores.error + 2 * rounding +
                               0x1p-22 * (double(in.keys[s]) / config.tile_k + 8 + config.splits);
       for (std::int64_t e = 0; e < size; ++e) {
         double value = 0, magnitude = 0, all = 0;

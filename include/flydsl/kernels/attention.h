@@ -23,11 +23,17 @@ namespace kernels {
 /// `window`. A query that sees none has o = 0. Head h of q has the keys of head
 /// h / (q_heads / kv_heads). Sums are in f32; the exponentials are rounded to type y for the second
 /// product. A score below -2^100 counts as -infinity. Operands of 8 bits are multiplied by their
-/// descales; products are of their numbers in type y, which holds them exactly.
+/// descales, which are not negative.
+///
+/// Products are of numbers of type y, which holds those of 8 bits exactly, unless `float8_products`:
+/// then q and kv have 8 bits and are multiplied as they are, and the exponentials are rounded to
+/// f8E4M3FN, or on gfx942 to f8E4M3FNUZ: relative to the largest of a query those below 2^-15 are
+/// lost, and others off by up to 2^-4 of themselves. They are weights that add up to 1 all the same.
 struct FLYDSL_API AttentionProblem {
-  DType q = f16;    ///< of q: y, or a float of 8 bits
-  DType kv = f16;   ///< of k and v: y, or a float of 8 bits
-  DType y = f16;    ///< of o, and of the products: f16 or bf16
+  DType q = f16;  ///< of q: y, or a float of 8 bits
+  DType kv = f16; ///< of k and v: y, or a float of 8 bits
+  DType y = f16;  ///< of o, and of the products: f16 or bf16; with float8_products f32 too
+  bool float8_products = false;
   int q_heads = 0;  ///< a multiple of kv_heads
   int kv_heads = 0; ///< heads of k and v
   int head = 0;     ///< elements of a head of q and k, a multiple of 32 up to 256
@@ -74,16 +80,16 @@ struct FLYDSL_API AttentionConfig {
 };
 
 /// The tensors of a call; those that the problem does not have are left out. The elements of a head
-/// are contiguous; all other modes may lie at any distance of a multiple of 8 elements. `tokens` are
-/// the queries of all sequences.
+/// are contiguous; all other modes may lie at any distance of a multiple of 8 elements, of q, k and v
+/// of 16 if `float8_products`. `tokens` are the queries of all sequences.
 struct FLYDSL_API AttentionArgs {
   TensorArg q; ///< (batch, queries, q_heads, head); varlen: (tokens, q_heads, head)
   /// (batch, keys, kv_heads, head) and head_v; varlen: (tokens, kv_heads, head) of their own tokens;
   /// a cache: see KvCache.
   TensorArg k, v;
-  TensorArg o;                                             ///< as q, with head_v
-  std::optional<TensorArg> q_descale = {};                 ///< q of 8 bits: (1), f32
-  std::optional<TensorArg> k_descale = {}, v_descale = {}; ///< kv of 8 bits: (1), f32
+  TensorArg o; ///< as q, with head_v
+  /// Of operands of 8 bits: (1), or (batch, kv_heads) for each sequence and head of k and v; f32.
+  std::optional<TensorArg> q_descale = {}, k_descale = {}, v_descale = {};
   /// Where the sequences start, and the end: (batch + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
   /// varlen: queries of the longest sequence, for which there are blocks; 0: of an average one.

@@ -21,7 +21,8 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The operands of a call, and what they hold. Tokens have gaps between them. In a cache, the blocks
 /// of the sequences lie in random order, and places that no sequence uses hold NaNs.
 struct AttentionCase {
-  static constexpr std::int64_t kGap = 8;
+  /// The elements between tokens: no more than have to be.
+  std::int64_t gap() const { return problem.float8_products ? 16 : 8; }
 
   AttentionCase(const AttentionProblem &problem, std::vector<std::int64_t> queries,
                 std::vector<std::int64_t> keys, std::uint64_t seed = 1)
@@ -52,7 +53,7 @@ struct AttentionCase {
     const bool cached = problem.cache != KvCache::none, varlen = problem.varlen;
     const std::int64_t H = problem.q_heads, D = problem.head, kv = problem.kv_heads;
     const Operand Q = rows(problem.q, tokens, H * D, q),
-                  O = Operand::output(problem.y, tokens, H * headV, kGap),
+                  O = Operand::output(problem.y, tokens, H * headV, gap()),
                   K = rows(problem.kv, keyTokens, kv * D, k),
                   V = rows(problem.kv, keyTokens, kv * headV, v);
     const Cache cacheK = cached ? cacheOf(k, D, true) : Cache(),
@@ -66,7 +67,7 @@ struct AttentionCase {
                   slopesOf = Operand::input(fx::f32, 1, H, slopes),
                   sinkOf = Operand::input(fx::f32, 1, H, sink),
                   lse = Operand::output(fx::f32, 1, H * tokens),
-                  factors = Operand::input(fx::f32, 1, 3, descales);
+                  factors = Operand::input(fx::f32, 1, std::int64_t(descales.size()), descales);
     const std::size_t bytes = fk::workspace_bytes(problem, config, tokens);
     const Operand workspace = Operand::output(fx::u8, 1, std::int64_t(bytes));
     const auto maybe = [](bool has, const fx::TensorArg &tensor) {
@@ -74,15 +75,17 @@ struct AttentionCase {
     };
     const auto heads = [&](const Operand &operand, std::int64_t length, std::int64_t count,
                            std::int64_t elements) {
-      const std::int64_t apart = count * elements + kGap;
+      const std::int64_t apart = count * elements + gap();
       void *data = operand.tensor().data();
       return varlen ? fx::tensor(data, operand.dtype(), {operandTokens(operand), count, elements},
                                  {apart, elements, 1})
                     : fx::tensor(data, operand.dtype(), {batch(), length, count, elements},
                                  {length * apart, apart, elements, 1});
     };
-    const auto factor = [&](int i) {
-      return fx::tensor(static_cast<float *>(factors.tensor().data()) + i, {1});
+    const auto factor = [&](std::int64_t i) {
+      float *data = static_cast<float *>(factors.tensor().data()) + i * factorsOfEach();
+      return descales.size() == 3 ? fx::tensor(data, {1})
+                                  : fx::tensor(data, {batch(), problem.kv_heads});
     };
     const std::int64_t Sq = most(queries), Sk = columns();
     fk::AttentionArgs args{
@@ -130,14 +133,9 @@ struct AttentionCase {
 
   /// What must come out.
   Attended reference(const AttentionConfig &config) const {
-    const auto scaled = [&](const std::vector<double> &values, fx::DType type, std::size_t i) {
-      std::vector<double> all = values;
-      for (double &value : all)
-        value *= type.bits() == 8 ? descales[i] : 1;
-      return all;
-    };
-    const std::vector<double> ofQ = scaled(q, problem.q, 0), ofK = scaled(k, problem.kv, 1),
-                              ofV = scaled(v, problem.kv, 2);
+    const std::vector<double> ofQ = descaled(q, problem.q, 0, queries, problem.q_heads),
+                              ofK = descaled(k, problem.kv, 1, keys, problem.kv_heads),
+                              ofV = descaled(v, problem.kv, 2, keys, problem.kv_heads);
     return fk::reference::attended(problem, config,
                                    {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink});
   }
@@ -151,10 +149,30 @@ struct AttentionCase {
   std::vector<double> q, k, v; ///< (token, head, element), the sequences one behind another
   std::vector<double> bias;    ///< (head, token, key)
   std::vector<double> slopes, sink;
-  /// Of q, k and v, for those of 8 bits.
+  /// Of q, k and v, for those of 8 bits: one each, or one each for each sequence and head of k.
   std::vector<double> descales{0.75, 1.5, 0.375};
 
 private:
+  std::int64_t factorsOfEach() const { return std::int64_t(descales.size()) / 3; }
+  /// The values of an operand, times its descales if it has some.
+  std::vector<double> descaled(const std::vector<double> &values, fx::DType type,
+                               std::int64_t operand, const std::vector<std::int64_t> &counts,
+                               std::int64_t heads) const {
+    std::vector<double> all = values;
+    if (type.bits() != 8)
+      return all;
+    const std::size_t row =
+        values.size() / std::size_t(std::max<std::int64_t>(1, sum(counts) * heads));
+    std::size_t at = 0;
+    for (std::int64_t s = 0; s < batch(); ++s)
+      for (std::int64_t i = 0; i < counts[std::size_t(s)] * heads; ++i) {
+        const std::int64_t head = i % heads / (heads / problem.kv_heads);
+        const std::int64_t which = factorsOfEach() == 1 ? 0 : s * problem.kv_heads + head;
+        for (std::size_t e = 0; e < row; ++e)
+          all[at++] *= descales[std::size_t(operand * factorsOfEach() + which)];
+      }
+    return all;
+  }
   static std::string text(const std::vector<std::int64_t> &numbers) {
     std::string all;
     for (std::int64_t number : numbers)
@@ -167,9 +185,9 @@ private:
       all.push_back(all.back() + double(count));
     return all;
   }
-  static Operand rows(fx::DType type, std::int64_t m, std::int64_t n,
-                      const std::vector<double> &values) {
-    return Operand::input(type, m, n, values, kGap);
+  Operand rows(fx::DType type, std::int64_t m, std::int64_t n,
+               const std::vector<double> &values) const {
+    return Operand::input(type, m, n, values, gap());
   }
   std::int64_t operandTokens(const Operand &operand) const { return operand.tensor().shape()[0]; }
 
@@ -200,8 +218,8 @@ private:
             all[std::size_t(block * size + inside)] =
                 values[std::size_t((token * kv + h) * elements + d)];
           }
-    Cache cache{std::make_shared<Operand>(Operand::input(problem.kv, blocks, size, all, kGap))};
-    const std::int64_t apart = size + kGap, ofHead = page * elements;
+    Cache cache{std::make_shared<Operand>(Operand::input(problem.kv, blocks, size, all, gap()))};
+    const std::int64_t apart = size + gap(), ofHead = page * elements;
     void *data = cache.memory->tensor().data();
     cache.tensor = problem.cache == KvCache::pages
                        ? fx::tensor(data, problem.kv, {blocks, page, kv, elements},
