@@ -114,6 +114,50 @@ TEST_CASE("narrow floats are stored as their format says") {
   }
 }
 
+TEST_CASE("every float of 8 bits is kept by bf16, f16 and f32, in vectors of all lengths") {
+  for (const Format &f : formats) {
+    if (f.type.bits() != 8)
+      continue;
+    // Lane i has the codes 16 i to 16 i + 15: 8 of them, a word, half a word and single ones.
+    const fx::Kernel widen{
+        "widen", [](fx::Tensor out, fx::Tensor in, fx::Constexpr<fx::DType> type,
+                    fx::Constexpr<fx::DType> wide) {
+          const fx::Int32 first = fx::thread_idx().x * 16;
+          for (const auto [at, count] : {std::pair{0, 8}, {8, 4}, {12, 2}, {14, 1}, {15, 1}}) {
+            auto run =
+                fx::make_view((in.iter() + (first + at)).recast(type), fx::make_layout(count, 1));
+            const fx::Vector values = run.load().to(wide).to(fx::f32);
+            for (int i = 0; i < count; ++i)
+              out(first + (at + i)) = values[i];
+          }
+        }};
+    fx::DeviceArray<std::uint8_t> in({256});
+    std::vector<std::uint8_t> codes(256);
+    for (std::size_t i = 0; i < 256; ++i)
+      codes[i] = std::uint8_t(i);
+    in.copy_from(codes);
+    for (fx::DType wide : {fx::DType(fx::bf16), fx::DType(fx::f16), fx::DType(fx::f32)}) {
+      fx::DeviceArray<float> out({256});
+      out.poison();
+      widen(out, in, f.type, wide).launch({.block = 16});
+      const auto got = out.to_host();
+      for (int code = 0; code < 256; ++code) {
+        const int size = code & 127;
+        const double infinity = std::numeric_limits<double>::infinity(),
+                     nan = std::numeric_limits<double>::quiet_NaN(),
+                     special =
+                         f.extremes == Format::ieee && size == f.largest() + 1 ? infinity : nan;
+        double expected = size <= f.largest() ? f.magnitude(size) : special;
+        if (code > 127)
+          expected = f.extremes == Format::fnuz && size == 0 ? nan : -expected;
+        INFO(f.type.name() << " " << code << " to " << wide.name() << ": "
+                           << got[std::size_t(code)]);
+        CHECK(same(expected, got[std::size_t(code)]));
+      }
+    }
+  }
+}
+
 TEST_CASE("narrow floats live in memory") {
   const fx::Kernel store{"store", [](fx::Tensor out, fx::Tensor packed, fx::Tensor in) {
                            auto tid = fx::thread_idx().x;

@@ -195,12 +195,31 @@ Value nativelyNarrowed(OpBuilder &b, Location loc, StringRef name, Value number)
   auto vector = dyn_cast<VectorType>(number.getType());
   return joined(b, loc, to, vector ? Type(VectorType::get(vector.getShape(), i8)) : i8);
 }
+/// Widens by the target's instructions, which convert two elements of a word each.
 Value nativelyWidened(OpBuilder &b, Location loc, StringRef name, Value bits, Type type) {
-  SmallVector<Value> to;
-  Value byte = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  for (Value v : elementsOf(b, loc, bits))
-    to.push_back(call(b, loc, "llvm.amdgcn.cvt.f32." + name, b.getF32Type(),
-                      {arith::ExtUIOp::create(b, loc, b.getI32Type(), v), byte}));
+  SmallVector<Value> from = elementsOf(b, loc, bits), to;
+  Type i32 = b.getI32Type(), f32 = b.getF32Type(), two = VectorType::get({2}, f32);
+  Value first = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+  for (size_t i = 0; i < from.size(); i += 4) {
+    const size_t count = std::min<size_t>(4, from.size() - i);
+    if (count < 4) { // what is no whole word
+      for (size_t k = 0; k < count; ++k)
+        to.push_back(call(b, loc, "llvm.amdgcn.cvt.f32." + name, f32,
+                          {arith::ExtUIOp::create(b, loc, i32, from[i + k]), first}));
+      continue;
+    }
+    Value bytes = vector::FromElementsOp::create(b, loc, VectorType::get({4}, b.getIntegerType(8)),
+                                                 ArrayRef<Value>(from).slice(i, 4));
+    Value word = vector::ExtractOp::create(
+        b, loc, vector::BitCastOp::create(b, loc, VectorType::get({1}, i32), bytes),
+        ArrayRef<int64_t>{0});
+    for (bool upper : {false, true}) {
+      Value half = arith::ConstantOp::create(b, loc, b.getBoolAttr(upper));
+      Value pair = call(b, loc, "llvm.amdgcn.cvt.pk.f32." + name, two, {word, half});
+      for (int64_t k : {0, 1})
+        to.push_back(vector::ExtractOp::create(b, loc, pair, ArrayRef<int64_t>{k}));
+    }
+  }
   return joined(b, loc, to, type);
 }
 
@@ -229,6 +248,23 @@ Value extended(OpBuilder &b, arith::ExtFOp op, const Processor *processor) {
   return widened(w, format, bits);
 }
 
+/// Whether a conversion of f32 to bf16 loses nothing, because the number was a float of 8 bits, whose
+/// bits of the mantissa and exponents all fit bf16.
+bool cutsExactly(arith::TruncFOp op) {
+  auto from = op.getIn().getDefiningOp<arith::ExtFOp>();
+  if (!from || !getElementTypeOrSelf(op.getType()).isBF16() ||
+      !getElementTypeOrSelf(op.getIn().getType()).isF32())
+    return false;
+  Type narrow = getElementTypeOrSelf(from.getIn().getType());
+  return formatOf(narrow) && narrow.getIntOrFloatBitWidth() <= 8;
+}
+/// The upper half of an f32 whose lower half is 0, or that is a NaN with bits in its upper half.
+Value upperHalf(OpBuilder &b, arith::TruncFOp op) {
+  Words w(b, op.getLoc(), op.getType());
+  return w.cast(w.resize(w.op<arith::ShRUIOp>(w.bits(op.getIn()), w.word(16)), 16),
+                b.getBF16Type());
+}
+
 Value truncated(OpBuilder &b, arith::TruncFOp op, const Processor *processor) {
   Location loc = op.getLoc();
   Type to = getElementTypeOrSelf(op.getType());
@@ -252,16 +288,23 @@ struct ConvertNarrowFloats : impl::ConvertNarrowFloatsPassBase<ConvertNarrowFloa
           << chipset << "'; known: " << flydsl::detail::processorNames();
       return signalPassFailure();
     }
-    SmallVector<Operation *> conversions;
+    SmallVector<Operation *> conversions, cuts;
     getOperation()->walk([&](Operation *op) {
       if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
         return;
+      if (auto cut = dyn_cast<arith::TruncFOp>(op); cut && cutsExactly(cut))
+        cuts.push_back(op);
       Type in = getElementTypeOrSelf(op->getOperand(0).getType()),
            out = getElementTypeOrSelf(op->getResult(0).getType());
       Type narrow = isa<arith::ExtFOp>(op) ? in : out, wide = isa<arith::ExtFOp>(op) ? out : in;
       if (formatOf(narrow) && wide.isF32())
         conversions.push_back(op);
     });
+    for (Operation *op : cuts) {
+      OpBuilder b(op);
+      op->getResult(0).replaceAllUsesWith(upperHalf(b, cast<arith::TruncFOp>(op)));
+      op->erase();
+    }
     for (Operation *op : conversions) {
       OpBuilder b(op);
       auto extend = dyn_cast<arith::ExtFOp>(op);
