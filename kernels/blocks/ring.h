@@ -130,12 +130,15 @@ private:
     return tiles * ringLoads() + std::min(shape_.stages - 1, k + 2) * otherLoads(shape_.parts());
   }
   /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
-  /// that write LDS end in their order, so that `underWay` later ones need not be over.
+  /// that write LDS end in their order, so that `underWay` later ones need not be over; those into
+  /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves of a
+  /// block may have two caches.
   void meet(int underWay) const {
-    if (!shape_.dma)
-      return gpu::barrier();
     constexpr int kMostCount = 63; // of s_waitcnt's field
-    rocdl::s_waitcnt({.vmcnt = std::min(underWay, kMostCount), .lgkmcnt = 0});
+    rocdl::WaitCounts counts{.lgkmcnt = 0};
+    if (shape_.dma)
+      counts.vmcnt = std::min(underWay, kMostCount);
+    rocdl::s_waitcnt(counts);
     rocdl::s_barrier();
   }
 

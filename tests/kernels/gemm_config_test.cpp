@@ -147,6 +147,7 @@ TEST_CASE("the hot loop of every tile of RDNA for weights as they are has FlyDSL
       CHECK(loop.ldsWrites == 2 * (tile.m + tile.n) * tile.bytesK / 16 / tile.threads);
       CHECK(loop.loads == loop.ldsWrites);
       CHECK(loop.barriers <= 2); // a single wave needs none
+      CHECK(loop.invalidates == 0);
       CHECK(loop.vector <= 20);
     }
 }
@@ -201,6 +202,7 @@ TEST_CASE("the hot loop of every tile of RDNA for prepared weights has what it n
         CHECK(loop.loads ==
               loop.ldsWrites + (ring ? 0 : 2 * piecesA) + 2 * piecesB + 2 * blocks * (rows + 1));
         CHECK(loop.barriers == (ring ? 2 : 0));
+        CHECK(loop.invalidates == 0); // a barrier lets loads go on
         // With scales: eight sums of each tile of 16 x 16, a factor for each row of them, and zeros.
         CHECK(loop.vector <= 2 * blocks * (8 * rows * columns + rows));
       }
