@@ -16,8 +16,8 @@
 
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
+#include <unordered_map>
 
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
@@ -115,20 +115,22 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  // Facts are found when a program first needs them: LLVM has 30,000 opcodes and 10,000 registers,
-  // and a program uses few.
-  std::vector<std::optional<RegisterFacts>> registerFacts;
-  std::vector<std::optional<uint16_t>> effects;
+  // Facts are found when a program first needs them, and kept by number: LLVM has 47,000 opcodes and
+  // 10,000 registers, and a program uses few.
+  std::unordered_map<unsigned, RegisterFacts> registerFacts;
+  std::unordered_map<unsigned, uint16_t> effects;
 
   const RegisterFacts &factsOf(unsigned reg) {
-    if (!registerFacts[reg])
-      registerFacts[reg] = findFacts(registers->getName(reg));
-    return *registerFacts[reg];
+    const auto [found, isNew] = registerFacts.try_emplace(reg);
+    if (isNew)
+      found->second = findFacts(registers->getName(reg));
+    return found->second;
   }
   uint16_t effectsOf(unsigned opcode) {
-    if (!effects[opcode])
-      effects[opcode] = findEffects(instructions->get(opcode), *registers);
-    return *effects[opcode];
+    const auto [found, isNew] = effects.try_emplace(opcode);
+    if (isNew)
+      found->second = findEffects(instructions->get(opcode), *registers);
+    return found->second;
   }
 };
 
@@ -190,8 +192,6 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
   i.registers.reset(target->createMCRegInfo(i.triple));
   i.asmInfo.reset(target->createMCAsmInfo(*i.registers, i.triple, i.options));
   i.instructions.reset(target->createMCInstrInfo());
-  i.registerFacts.resize(i.registers->getNumRegs());
-  i.effects.resize(i.instructions->getNumOpcodes());
   i.subtarget.reset(target->createMCSubtargetInfo(i.triple, "", ""));
   if (!i.subtarget->isCPUStringValid(llvm::StringRef(cpu.data(), cpu.size())))
     throw std::invalid_argument("unknown target '" + std::string(cpu) + "'");
@@ -284,8 +284,6 @@ std::string McTarget::print(const void *code, size_t bytes, uint64_t address) co
   size_t begin = text.find_first_not_of(" \t");
   return begin == std::string::npos ? std::string() : text.substr(begin);
 }
-
-unsigned McTarget::numOpcodes() const { return impl_->instructions->getNumOpcodes(); }
 
 std::string_view McTarget::opcodeName(unsigned opcode) const {
   llvm::StringRef name = impl_->instructions->getName(opcode);

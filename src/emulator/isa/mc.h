@@ -82,7 +82,6 @@ public:
   /// M0, which no load writes, are left out.
   std::vector<McRegisters> registers(const void *code, size_t bytes) const;
 
-  unsigned numOpcodes() const;
   /// LLVM's record name, as "V_ADD_F32_e64_vi".
   std::string_view opcodeName(unsigned opcode) const;
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 namespace flyemu::matrix {
 
@@ -528,8 +529,10 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
 
 void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
                          Precision precision) const {
-  static thread_local Workspace space;
-  Execution execution(op_, maps_, modifiers, registers, space);
+  // A pointer: a thread that uses any of this library's thread-local bytes has all of them cleared, and most threads execute
+  // no product.
+  static thread_local const auto space = std::make_unique<Workspace>();
+  Execution execution(op_, maps_, modifiers, registers, *space);
   // CBSZ and BLGP are formats where the instruction has any, and are part of the plan then.
   const bool plain = (op_.anyFormat || (!modifiers.cbsz && !modifiers.blgp)) && !modifiers.negLo &&
                      !modifiers.negHi && !modifiers.clamp;

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace flyemu {
 
@@ -20,18 +21,17 @@ namespace {
 /// The operation of each of LLVM's opcodes for one machine, found when it is first met. Used under
 /// the lock of the machine's disassembler.
 struct Operations {
-  explicit Operations(const Machine &t)
-      : target(t), mc(disassemblerOf(t).mc), ops(mc.numOpcodes()), known(mc.numOpcodes()) {}
+  explicit Operations(const Machine &t) : target(t), mc(disassemblerOf(t).mc) {}
 
   const OpDef *op(unsigned opcode) {
-    if (!known[opcode]) {
-      known[opcode] = true;
-      std::string name = baseMnemonic(mc.opcodeName(opcode));
-      ops[opcode] = findOp(name);
-      if (!ops[opcode])
-        ops[opcode] = findMatrixOp(name, target);
+    const auto [found, isNew] = ops.try_emplace(opcode);
+    if (isNew) {
+      const std::string name = baseMnemonic(mc.opcodeName(opcode));
+      found->second = findOp(name);
+      if (!found->second)
+        found->second = findMatrixOp(name, target);
     }
-    return ops[opcode];
+    return found->second;
   }
 
   /// The two operations of a dual instruction, null where there is none.
@@ -44,8 +44,7 @@ struct Operations {
 
   const Machine &target;
   const McTarget &mc;
-  std::vector<const OpDef *> ops;
-  std::vector<bool> known;
+  std::unordered_map<unsigned, const OpDef *> ops; ///< those of the opcodes that were met
 };
 
 /// Called under the lock of the machine's disassembler.
@@ -167,7 +166,17 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
   std::lock_guard lock(disassembler.mutex);
   Operations &d = operationsOf(*info);
   auto *words = static_cast<const uint32_t *>(code);
+  // Hundreds of equal words stand behind a kernel, s_nop or s_code_end, and LLVM takes a microsecond for each. What is
+  // one dword long is known by that word alone, except where a branch leads to.
+  bool isRepeatable = false;
   for (size_t at = 0, end = size / 4; at < end;) {
+    if (isRepeatable && words[at] == words[at - 1]) {
+      p->insts[at] = p->insts[at - 1];
+      p->effects[at] = p->effects[at - 1];
+      ++at;
+      continue;
+    }
+    isRepeatable = false;
     McInstruction mc = d.mc.decode(words + at, (end - at) * 4, p->address + at * 4);
     Inst &inst = p->insts[at];
     if (!mc.size) {
@@ -209,6 +218,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     }
     if (mc.trapWrites || mc.trapReads & ~readableTrapTemporaries(*info))
       inst.fn = trapTemporary;
+    isRepeatable = inst.dwords == 1 && inst.op && inst.op->cls != Class::Branch;
     at += inst.dwords;
   }
   bracketIndexing(p->insts);

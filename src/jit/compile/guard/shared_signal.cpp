@@ -20,16 +20,16 @@ constexpr unsigned kSignalCount = 32, kSlotCount = 32;
 struct Previous {
   enum State { unused, taking, known };
   std::atomic<int> state{unused};
-  struct sigaction action;
+  struct sigaction action{};
   std::atomic<bool> spent{false}; ///< the host asked for one call only and has had it
 };
 
 // A host may save the handler that it finds, one of ours, and put it back later. Each of our
 // handlers therefore has its own slot with what stood behind it, so that putting it back also puts
 // back what the host had then.
-std::array<std::array<Previous, kSlotCount>, kSignalCount> previous;
-std::array<std::atomic<SignalClaim>, kSignalCount> claims;
-std::mutex installing;
+constinit std::array<std::array<Previous, kSlotCount>, kSignalCount> previous{};
+constinit std::array<std::atomic<SignalClaim>, kSignalCount> claims{};
+constinit std::mutex installing;
 
 using Handler = void (*)(int, siginfo_t *, void *);
 
