@@ -4,12 +4,18 @@ include(GNUInstallDirs)
 option(FLYDSL_BUILD_TESTS "Build the tests" ON)
 option(FLYDSL_BUILD_SAMPLES "Build the samples" ON)
 option(FLYDSL_BUILD_BENCH "Build the benchmarks" ON)
-set(FLYDSL_LLVM shared CACHE STRING "How libflydsl links LLVM and MLIR: shared, or static for one library that shows its API alone")
-set_property(CACHE FLYDSL_LLVM PROPERTY STRINGS shared static)
-if(NOT FLYDSL_LLVM MATCHES "^(shared|static)$")
-  message(FATAL_ERROR "FLYDSL_LLVM=${FLYDSL_LLVM}: expected shared or static")
-endif()
 set(FLYDSL_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+# A process that loads a libflydsl with LLVM inside starts in a fifth of the time (bench_startup), because LLVM's shared libraries
+# are bound symbol by symbol. With sanitizers a start takes long anyway.
+set(_llvm static)
+if(FLYDSL_SANITIZE)
+  set(_llvm shared)
+endif()
+set(FLYDSL_LLVM ${_llvm} CACHE STRING "How libflydsl links LLVM and MLIR: static for one library that shows its API alone, or shared")
+set_property(CACHE FLYDSL_LLVM PROPERTY STRINGS static shared)
+if(NOT FLYDSL_LLVM MATCHES "^(static|shared)$")
+  message(FATAL_ERROR "FLYDSL_LLVM=${FLYDSL_LLVM}: expected static or shared")
+endif()
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -47,6 +53,20 @@ endif()
 find_program(FLYDSL_LLD NAMES ld.lld-22 ld.lld)
 if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_link_options("--ld-path=${FLYDSL_LLD}")
+endif()
+
+# Addresses to be set at the load of a library stand in a table of 24 bytes each, or packed, of a few bits each (DT_RELR, which
+# glibc 2.36 and later apply). LLVM brings 120,000 of them.
+include(CheckCXXSourceCompiles)
+include(CheckLinkerFlag)
+check_cxx_source_compiles("#include <features.h>
+#if !__GLIBC_PREREQ(2, 36)
+#error
+#endif
+int main() {}" FLYDSL_LIBC_READS_RELR)
+check_linker_flag(CXX -Wl,-z,pack-relative-relocs FLYDSL_LINKER_WRITES_RELR)
+if(FLYDSL_LIBC_READS_RELR AND FLYDSL_LINKER_WRITES_RELR)
+  add_link_options(-Wl,-z,pack-relative-relocs)
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
