@@ -59,7 +59,7 @@ public:
   /// does not launch.
   template <class... Arguments>
   void operator()(Function function, const Arguments &...arguments) const {
-    const std::array<AnyArg, sizeof...(Arguments)> all{AnyArg(arguments)...};
+    const std::array<AnyArg, sizeof...(Arguments)> all{AnyArg::of(arguments, function.where)...};
     call(function, all);
   }
   /// The same with arguments in a row, for programs that know their number at run time only.

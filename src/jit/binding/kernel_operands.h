@@ -24,9 +24,34 @@ struct KernelOperand {
 /// The arguments of a kernel that takes the parameters of the call as they are.
 std::vector<KernelOperand> operandsOf(std::span<const Parameter> parameters);
 
-/// The argument buffer of a launch, each argument where the code object has it. Throws CompileError
-/// where the code object takes others.
-std::vector<std::byte> packOperands(std::span<const KernelOperand> operands,
-                                    std::span<const std::byte> call, const KernelMetadata &kernel);
+/// How the argument buffer of a launch is made of a call's bytes: a buffer with the constants, and
+/// what is copied into it.
+class PackedOperands {
+public:
+  /// Each argument comes where the code object has it. Throws CompileError where the code object
+  /// takes others.
+  PackedOperands(std::span<const KernelOperand> operands, const KernelMetadata &kernel);
+
+  std::size_t size() const { return constants_.size(); }
+  /// Writes the buffer, of size() bytes.
+  void fill(std::span<const std::byte> call, std::byte *buffer) const;
+
+private:
+  struct Copy {
+    std::size_t at, from, size;
+  };
+  /// An address to which a number is added.
+  struct Moved {
+    std::size_t at, from;
+    std::int64_t offset;
+  };
+
+  void add(const ArgumentPart &part, std::size_t at);
+  void uncover(std::size_t at, std::size_t size);
+
+  std::vector<std::byte> constants_;
+  std::vector<Copy> copies_;
+  std::vector<Moved> moved_;
+};
 
 } // namespace flydsl::jit

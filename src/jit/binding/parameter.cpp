@@ -2,6 +2,7 @@
 // them: leaves in a packed struct, shape before stride.
 #include "jit/binding/parameter.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,8 @@ std::string text(TensorArg::Dims dims) {
 std::string text(const AnyArg &argument) {
   switch (argument.kind()) {
   case AnyArg::Kind::tensor: {
+    if (argument.gone())
+      return "a tensor whose memory is gone";
     const TensorArg &tensor = argument.tensor();
     return "a tensor of " + std::string(tensor.dtype().name()) + ", " + text(tensor.shape()) + ":" +
            text(tensor.strides());
@@ -39,149 +42,175 @@ std::string text(const AnyArg &argument) {
   return "a stream";
 }
 
-/// Binds one argument.
+/// Writes the bytes of the arguments of one call, argument by argument.
 class Binding {
 public:
-  Binding(const Parameter &parameter, const AnyArg &argument, BoundArguments &into)
-      : parameter_(parameter), argument_(argument), into_(into) {}
+  explicit Binding(std::byte *into) : at_(into) {}
 
-  /// Returns why the argument does not fit, or an empty text.
-  std::string operator()() {
-    switch (parameter_.kind) {
+  /// False, with a problem, for an argument that does not fit.
+  bool operator()(const Parameter &parameter, const AnyArg &argument) {
+    switch (parameter.kind) {
     case Parameter::Kind::tensor:
-      return tensor();
+      return tensor(parameter, argument);
     case Parameter::Kind::pointer:
-      return pointer();
+      return pointer(parameter, argument);
     case Parameter::Kind::scalar:
-      return scalar();
+      return scalar(parameter, argument);
     case Parameter::Kind::stream:
-      if (argument_.kind() != AnyArg::Kind::stream)
-        return unlike("a stream is expected (an fx::Stream, a hipStream_t, or nullptr for the "
-                      "default stream)");
-      into_.streams.push_back(argument_.stream());
-      return {};
+      return argument.kind() == AnyArg::Kind::stream ||
+             unlike(argument, "a stream is expected (an fx::Stream, a hipStream_t, or nullptr for "
+                              "the default stream)");
     case Parameter::Kind::nothing:
     case Parameter::Kind::unsupported:
       break;
     }
-    return "no argument of C++ stands for this type";
+    return refuse("no argument of C++ stands for this type");
   }
+
+  /// Why the last argument does not fit.
+  const std::string &problem() const { return problem_; }
 
 private:
-  std::string unlike(const std::string &expected) const {
-    return text(argument_) + " was given; " + expected;
+  [[gnu::cold, gnu::noinline]] bool refuse(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
   }
-  void put(const void *value, std::size_t size) {
-    const auto *bytes = static_cast<const std::byte *>(value);
-    into_.bytes.insert(into_.bytes.end(), bytes, bytes + size);
+  [[gnu::cold, gnu::noinline]] bool unlike(const AnyArg &given, const std::string &expected) {
+    return refuse(text(given) + " was given; " + expected);
   }
 
-  std::string address(const void *address, DType dtype, bool mayBeNull) {
-    if (parameter_.dtype && dtype.ir_name() != parameter_.dtype.ir_name())
-      return unlike("elements of " + std::string(parameter_.dtype.ir_name()) + " are expected");
-    if (!address && !mayBeNull)
-      return "the pointer is null";
+  template <class T> void put(const T &value) {
+    std::memcpy(at_, &value, sizeof value);
+    at_ += sizeof value;
+  }
+  /// The low bytes of an integer. A store of all eight is faster; CallBytes has room for them.
+  void put(std::uint64_t value, std::int64_t size) {
+    std::memcpy(at_, &value, sizeof value);
+    at_ += size;
+  }
+
+  bool address(const Parameter &parameter, const AnyArg &argument, const void *address, DType dtype,
+               bool mayBeNull) {
+    if (parameter.dtype && dtype != parameter.dtype && dtype.ir_name() != parameter.dtype.ir_name())
+        [[unlikely]]
+      return unlike(argument,
+                    "elements of " + std::string(parameter.dtype.ir_name()) + " are expected");
+    if (!address && !mayBeNull) [[unlikely]]
+      return refuse("the pointer is null");
     const auto bits = reinterpret_cast<std::uint64_t>(address);
-    if (bits % static_cast<std::uint64_t>(parameter_.alignment) != 0)
-      return "the pointer is aligned to " +
-             std::to_string(std::uint64_t(1) << std::countr_zero(bits)) +
-             " bytes; the function relies on " + std::to_string(parameter_.alignment);
-    put(&bits, sizeof bits);
-    return {};
+    const auto alignment = static_cast<std::uint64_t>(parameter.alignment);
+    if (std::has_single_bit(alignment) ? bits & (alignment - 1) : bits % alignment) [[unlikely]]
+      return refuse("the pointer is aligned to " +
+                    std::to_string(std::uint64_t(1) << std::countr_zero(bits)) +
+                    " bytes; the function relies on " + std::to_string(parameter.alignment));
+    put(bits);
+    return true;
   }
 
-  std::string pointer() {
-    if (argument_.kind() == AnyArg::Kind::pointer)
-      return address(argument_.pointer().address(), argument_.pointer().dtype(), false);
-    if (argument_.kind() == AnyArg::Kind::tensor)
-      return address(argument_.tensor().data(), argument_.tensor().dtype(), false);
-    return unlike("a pointer is expected, or a DeviceArray, whose address is passed");
+  bool pointer(const Parameter &parameter, const AnyArg &argument) {
+    if (argument.kind() == AnyArg::Kind::pointer)
+      return address(parameter, argument, argument.pointer().address(), argument.pointer().dtype(),
+                     false);
+    if (argument.kind() != AnyArg::Kind::tensor) [[unlikely]]
+      return unlike(argument, "a pointer is expected, or a DeviceArray, whose address is passed");
+    return isThere(argument) &&
+           address(parameter, argument, argument.tensor().data(), argument.tensor().dtype(), false);
   }
 
-  std::string leaf(const LeafType &wanted, std::int64_t given, std::size_t mode, const char *what) {
+  bool isThere(const AnyArg &tensor) { return !tensor.gone() || refuse(tensor.gone()); }
+
+  /// `what` and `mode` say which leaf of the tensor it is.
+  bool leaf(const LeafType &wanted, std::int64_t given, std::size_t mode, const char *what) {
+    if (wanted.isStatic())
+      return given == wanted.value || refuseLeaf(wanted, given, mode, what);
+    if ((wanted.value != 1 && given % wanted.value != 0) ||
+        (wanted.width == 32 && given != static_cast<std::int32_t>(given))) [[unlikely]]
+      return refuseLeaf(wanted, given, mode, what);
+    put(static_cast<std::uint64_t>(given), wanted.width / 8);
+    return true;
+  }
+  [[gnu::cold, gnu::noinline]] bool refuseLeaf(const LeafType &wanted, std::int64_t given,
+                                               std::size_t mode, const char *what) {
     const std::string which = std::string("its ") + what + " of mode " + std::to_string(mode) +
                               " is " + std::to_string(given) + "; ";
     if (wanted.isStatic())
-      return given == wanted.value
-                 ? std::string()
-                 : which + "the function was traced for " + std::to_string(wanted.value);
+      return refuse(which + "the function was traced for " + std::to_string(wanted.value));
     if (given % wanted.value != 0)
-      return which + "the function was traced for multiples of " + std::to_string(wanted.value);
-    if (wanted.width == 32 && given != static_cast<std::int32_t>(given))
-      return which + "the function takes 32 bits";
-    put(&given, static_cast<std::size_t>(wanted.width) / 8);
-    return {};
+      return refuse(which + "the function was traced for multiples of " +
+                    std::to_string(wanted.value));
+    return refuse(which + "the function takes 32 bits");
   }
 
-  std::string tensor() {
-    if (argument_.kind() != AnyArg::Kind::tensor)
-      return unlike("a tensor is expected: a DeviceArray, or fx::tensor(pointer, shape)");
-    const TensorArg &tensor = argument_.tensor();
-    const std::size_t rank = parameter_.shape.size();
-    if (static_cast<std::size_t>(tensor.rank()) != rank)
-      return unlike("its rank is " + std::to_string(tensor.rank()) + ", " + std::to_string(rank) +
-                    " is expected; fx::tensor(pointer, shape) gives memory another shape");
-    if (std::string problem = address(tensor.data(), tensor.dtype(), tensor.size() == 0);
-        !problem.empty())
-      return problem;
+  bool tensor(const Parameter &parameter, const AnyArg &argument) {
+    if (argument.kind() != AnyArg::Kind::tensor) [[unlikely]]
+      return unlike(argument, "a tensor is expected: a DeviceArray, or fx::tensor(pointer, shape)");
+    if (!isThere(argument))
+      return false;
+    const TensorArg &tensor = argument.tensor();
+    const std::size_t rank = parameter.shape.size();
+    if (static_cast<std::size_t>(tensor.rank()) != rank) [[unlikely]]
+      return unlike(argument, "its rank is " + std::to_string(tensor.rank()) + ", " +
+                                  std::to_string(rank) +
+                                  " is expected; fx::tensor(pointer, shape) gives memory another "
+                                  "shape");
+    const TensorArg::Dims shape = tensor.shape(), strides = tensor.strides();
+    if (!address(parameter, argument, tensor.data(), tensor.dtype(),
+                 !tensor.data() && tensor.size() == 0))
+      return false;
     for (std::size_t i = 0; i < rank; ++i)
-      if (std::string problem = leaf(parameter_.shape[i], tensor.shape()[i], i, "extent");
-          !problem.empty())
-        return problem;
+      if (!leaf(parameter.shape[i], shape[i], i, "extent"))
+        return false;
     for (std::size_t i = 0; i < rank; ++i) {
       // No element is a step along a mode of extent 1, so any stride is as good as the static one.
-      if (parameter_.stride[i].isStatic() && tensor.shape()[i] <= 1)
+      if (parameter.stride[i].isStatic() && shape[i] <= 1)
         continue;
-      if (std::string problem = leaf(parameter_.stride[i], tensor.strides()[i], i, "stride");
-          !problem.empty())
-        return problem;
+      if (!leaf(parameter.stride[i], strides[i], i, "stride"))
+        return false;
     }
-    return {};
+    return true;
   }
 
-  std::string scalar() {
-    const DType dtype = parameter_.dtype;
-    const bool isInteger = argument_.kind() == AnyArg::Kind::integer;
-    if (!isInteger && argument_.kind() != AnyArg::Kind::floating)
-      return unlike("a number is expected");
+  bool scalar(const Parameter &parameter, const AnyArg &argument) {
+    const DType dtype = parameter.dtype;
+    const bool isInteger = argument.kind() == AnyArg::Kind::integer;
+    if (!isInteger && argument.kind() != AnyArg::Kind::floating) [[unlikely]]
+      return unlike(argument, "a number is expected");
     if (dtype.is_float())
-      return floating(isInteger && argument_.negative()
-                          ? static_cast<double>(static_cast<std::int64_t>(argument_.integer()))
-                      : isInteger ? static_cast<double>(argument_.integer())
-                                  : argument_.floating());
-    if (!isInteger)
-      return unlike("an integer is expected");
+      return floating(dtype,
+                      isInteger && argument.negative()
+                          ? static_cast<double>(static_cast<std::int64_t>(argument.integer()))
+                      : isInteger ? static_cast<double>(argument.integer())
+                                  : argument.floating());
+    if (!isInteger) [[unlikely]]
+      return unlike(argument, "an integer is expected");
     // Integers of the IR have no sign: both readings of the bits are taken.
     const int bits = dtype.bits();
-    const std::uint64_t value = argument_.integer();
-    const bool fits = argument_.negative()
+    const std::uint64_t value = argument.integer();
+    const bool fits = argument.negative()
                           ? static_cast<std::int64_t>(value) >= -(std::int64_t(1) << (bits - 1))
                           : bits == 64 || value >> bits == 0;
-    if (!fits)
-      return unlike("it does not fit " + std::to_string(bits) + " bits");
-    put(&value, static_cast<std::size_t>(dtype.bytes()));
-    return {};
+    if (!fits) [[unlikely]]
+      return unlike(argument, "it does not fit " + std::to_string(bits) + " bits");
+    put(value, dtype.bytes());
+    return true;
   }
 
-  std::string floating(double value) {
-    if (parameter_.dtype == f64) {
-      put(&value, sizeof value);
-    } else if (parameter_.dtype == f32) {
-      const auto narrow = static_cast<float>(value);
-      put(&narrow, sizeof narrow);
+  bool floating(DType dtype, double value) {
+    if (dtype == f64) {
+      put(value);
+    } else if (dtype == f32) {
+      put(static_cast<float>(value));
     } else {
-      const detail::FloatFormat &format = *detail::smallFloatFormat(parameter_.dtype);
-      const std::uint32_t bits =
-          format.fromDouble(value, format.bits() == 16 ? detail::FloatOverflow::special
-                                                       : detail::FloatOverflow::saturate);
-      put(&bits, static_cast<std::size_t>(parameter_.dtype.bytes()));
+      const detail::FloatFormat &format = *detail::smallFloatFormat(dtype);
+      put(format.fromDouble(value, format.bits() == 16 ? detail::FloatOverflow::special
+                                                       : detail::FloatOverflow::saturate),
+          dtype.bytes());
     }
-    return {};
+    return true;
   }
 
-  const Parameter &parameter_;
-  const AnyArg &argument_;
-  BoundArguments &into_;
+  std::byte *at_;
+  std::string problem_;
 };
 
 /// The types of the parameters that a call passes.
@@ -191,6 +220,24 @@ std::string list(std::span<const Parameter> parameters) {
     if (parameter.isPassed())
       all += (all.empty() ? "" : ", ") + parameter.type;
   return "(" + all + ")";
+}
+
+[[noreturn, gnu::cold]] void refuseCount(const Signature &signature,
+                                         std::span<const AnyArg> arguments, std::string_view who,
+                                         const std::source_location &where) {
+  const std::vector<Parameter> &parameters = signature.parameters;
+  std::string message = std::string(who) + ": " + std::to_string(arguments.size()) +
+                        (arguments.size() == 1 ? " argument was" : " arguments were") +
+                        " given; it takes " + std::to_string(signature.passed) + ": " +
+                        list(parameters);
+  if (!parameters.empty() && parameters.back().kind == Parameter::Kind::stream &&
+      arguments.size() + 1 == signature.passed &&
+      (arguments.empty() || arguments.back().kind() != AnyArg::Kind::stream))
+    message += "; the last one, the stream, is missing";
+  else if (!arguments.empty() && arguments.back().kind() == AnyArg::Kind::stream &&
+           arguments.size() == signature.passed + 1)
+    message += "; the stream is too much";
+  throw TraceError(message, where);
 }
 
 } // namespace
@@ -219,37 +266,37 @@ std::vector<Piece> piecesOf(const Parameter &parameter, std::size_t offset) {
   return {};
 }
 
-BoundArguments bind(std::span<const Parameter> parameters, std::span<const AnyArg> arguments,
-                    const std::string &who, const std::source_location &where) {
-  std::size_t wanted = 0;
-  for (const Parameter &parameter : parameters)
-    wanted += parameter.isPassed();
-  if (arguments.size() != wanted) {
-    std::string message = who + ": " + std::to_string(arguments.size()) +
-                          (arguments.size() == 1 ? " argument was" : " arguments were") +
-                          " given; it takes " + std::to_string(wanted) + ": " + list(parameters);
-    if (!parameters.empty() && parameters.back().kind == Parameter::Kind::stream &&
-        arguments.size() + 1 == wanted &&
-        (arguments.empty() || arguments.back().kind() != AnyArg::Kind::stream))
-      message += "; the last one, the stream, is missing";
-    else if (!arguments.empty() && arguments.back().kind() == AnyArg::Kind::stream &&
-             arguments.size() == wanted + 1)
-      message += "; the stream is too much";
-    throw TraceError(message, where);
-  }
-  BoundArguments bound;
-  bound.bytes.reserve(64 * parameters.size());
-  std::size_t index = 0;
+Signature::Signature(std::vector<Parameter> given) : parameters(std::move(given)) {
   for (const Parameter &parameter : parameters) {
+    if (parameter.kind == Parameter::Kind::stream)
+      streams.push_back(passed);
+    passed += parameter.isPassed();
+    for (const Piece &piece : piecesOf(parameter, bytes))
+      bytes = piece.offset + piece.size;
+  }
+}
+
+bool Signature::canBeCalled() const {
+  return std::ranges::none_of(parameters, [](const Parameter &parameter) {
+    return parameter.kind == Parameter::Kind::unsupported;
+  });
+}
+
+void bind(const Signature &signature, std::span<const AnyArg> arguments, std::byte *into,
+          std::string_view who, const std::source_location &where) {
+  if (arguments.size() != signature.passed) [[unlikely]]
+    refuseCount(signature, arguments, who, where);
+  Binding binding(into);
+  std::size_t index = 0;
+  for (const Parameter &parameter : signature.parameters) {
     if (!parameter.isPassed())
       continue;
-    if (std::string problem = Binding(parameter, arguments[index], bound)(); !problem.empty())
-      throw TraceError(who + ": argument " + std::to_string(index) + " (" + parameter.type +
-                           "): " + problem,
+    if (!binding(parameter, arguments[index])) [[unlikely]]
+      throw TraceError(std::string(who) + ": argument " + std::to_string(index) + " (" +
+                           parameter.type + "): " + binding.problem(),
                        where);
     ++index;
   }
-  return bound;
 }
 
 } // namespace flydsl::jit

@@ -92,13 +92,14 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
 
 /// What a call of the kernel takes, by the types of its function.
 std::shared_ptr<const detail::ExecutableState::Read> readKernel(mlir::ModuleOp module,
-                                                          const std::string &name) {
+                                                                const KernelMetadata &kernel) {
   auto read = std::make_shared<detail::ExecutableState::Read>();
   module.walk([&](mlir::FunctionOpInterface function) {
-    if (function.getName() != name)
+    if (function.getName() != kernel.name)
       return mlir::WalkResult::advance();
-    read->parameters = readParameters(mlir::TypeRange(function.getArgumentTypes()));
-    read->operands = operandsOf(read->parameters);
+    read->signature = Signature(readParameters(mlir::TypeRange(function.getArgumentTypes())));
+    if (read->signature.canBeCalled())
+      read->packed.emplace(operandsOf(read->signature.parameters), kernel);
     return mlir::WalkResult::interrupt();
   });
   return read;
@@ -239,7 +240,7 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
       runtime::ProfilerRange range("flydsl compile", kernel);
       compileInto(*state, module, options, {}, [](const KernelMetadata &) {});
     }
-    state->read = readKernel(module, state->facts.name);
+    state->read = readKernel(module, *state->kernel);
     reportCompiled(event, *state);
     return state;
   });

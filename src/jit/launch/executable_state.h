@@ -11,6 +11,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -38,8 +39,9 @@ struct ExecutableState {
   std::shared_ptr<LoadedOn> loaded = std::make_shared<LoadedOn>();
   /// Of a kernel that was read from IR: what its call takes.
   struct Read {
-    std::vector<jit::Parameter> parameters;
-    std::vector<jit::KernelOperand> operands;
+    jit::Signature signature;
+    /// None for a kernel with a parameter that no call can pass an argument for.
+    std::optional<jit::PackedOperands> packed;
   };
   std::shared_ptr<const Read> read;
 };

@@ -14,15 +14,16 @@ void launchRead(const Executable &executable, std::span<const AnyArg> arguments,
                          ": a kernel of C++ takes its arguments by its fx::Kernel, or by what its "
                          "compile() returned; only one of compile_ir takes them here",
                      where);
-  const jit::BoundArguments bound =
-      jit::bind(state.read->parameters, arguments, "kernel " + state.facts.name, where);
+  const jit::Signature &signature = state.read->signature;
+  jit::CallBytes call(signature.bytes);
+  jit::bind(signature, arguments, call.data(), "kernel " + state.facts.name, where);
   const LaunchConfig &launch =
       !givesBlock(config) && state.facts.block[0] ? withBlock(config, state.facts.block) : config;
   checkBlock(launch.block, state.facts, where);
-  const std::vector<std::byte> packed =
-      jit::packOperands(state.read->operands, bound.bytes, *state.kernel);
+  jit::CallBytes packed(state.read->packed->size());
+  state.read->packed->fill(call.bytes(), packed.data());
   const int device = deviceOf(launch.stream, driver());
-  jit::load(state, device, where)->launch(launch, packed, where);
+  jit::load(state, device, where)->launch(launch, packed.bytes(), where);
 }
 
 } // namespace detail

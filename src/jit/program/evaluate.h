@@ -7,7 +7,7 @@
 
 namespace flydsl::jit {
 
-/// The launches of `function` for these arguments (the pieces of BoundArguments::bytes). Only
+/// The launches of `function` for these arguments (what `bind` writes). Only
 /// the slots that decide are looked at, so the plan serves all calls that agree in those. Throws
 /// CompileError, with the operation and its line, for code that does not fold to launches.
 Plan evaluate(const ProgramModule &program, const HostFunction &function,

@@ -32,7 +32,7 @@ struct Slot {
 /// A function of the host that launches kernels.
 struct HostFunction {
   std::string name;
-  std::vector<Parameter> parameters;
+  Signature signature;
   std::vector<Slot> slots; ///< of the lowered function, in order
 };
 

@@ -7,6 +7,7 @@
 #include "jit/launch/choose_target.h"
 #include "jit/launch/load.h"
 #include "jit/program/evaluate.h"
+#include "jit/program/plans.h"
 #include "jit/program/read_program.h"
 #include "runtime/device_info.h"
 #include "runtime/per_device.h"
@@ -23,16 +24,10 @@
 
 #include <map>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
-#include <unordered_map>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 namespace {
-
-/// The most plans that a function keeps; a call beyond them begins anew.
-constexpr std::size_t kMostPlans = 4096;
 
 /// One kernel of the module on a device.
 struct LoadedProgramKernel {
@@ -46,71 +41,73 @@ struct LoadedProgram {
   std::map<std::string, LoadedProgramKernel, std::less<>> kernels;
 };
 
-/// The plans of one function.
-class Plans {
-public:
-  std::shared_ptr<const jit::Plan> find(const std::string &key) const {
-    std::shared_lock lock(mutex_);
-    auto found = plans_.find(key);
-    return found == plans_.end() ? nullptr : found->second;
-  }
-  std::shared_ptr<const jit::Plan> keep(const std::string &key, jit::Plan plan) {
-    std::lock_guard lock(mutex_);
-    if (plans_.size() >= kMostPlans)
-      plans_.clear();
-    return plans_.try_emplace(key, std::make_shared<jit::Plan>(std::move(plan))).first->second;
-  }
-  std::size_t size() const {
-    std::shared_lock lock(mutex_);
-    return plans_.size();
-  }
-
-private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const jit::Plan>> plans_;
-};
-
 } // namespace
 
 class ProgramState {
 public:
   ProgramState(jit::ProgramModule module, KernelHints hints)
-      : module_(std::move(module)), hints_(std::move(hints)), plans_(module_.functions.size()) {}
-
-  void call(Program::Function function, std::span<const AnyArg> arguments) {
-    const std::size_t index = find(function);
-    const jit::HostFunction &host = module_.functions[index];
-    const jit::BoundArguments bound =
-        jit::bind(host.parameters, arguments, host.name, function.where);
-    const std::shared_ptr<const jit::Plan> plan = planOf(index, bound);
-    if (compile_only()) {
-      const Target target = jit::chooseTarget({}, function.where);
-      support::log().info("{}", Executable(compile(target)).summary());
-      return;
-    }
-    for (const jit::PlannedLaunch &launch : *plan)
-      run(launch, bound, function.where);
+      : module_(std::move(module)), hints_(std::move(hints)) {
+    for (const jit::HostFunction &function : module_.functions)
+      plans_.push_back(std::make_unique<jit::Plans>(function));
   }
 
-  const jit::HostFunction &host(Program::Function function) const {
+  void call(const Program::Function &function, std::span<const AnyArg> arguments) {
+    const std::size_t index = find(function);
+    const jit::HostFunction &host = module_.functions[index];
+    jit::CallBytes bound(host.signature.bytes);
+    jit::bind(host.signature, arguments, bound.data(), host.name, function.where);
+    const jit::KeptPlan *plan = plans_[index]->find(bound.bytes());
+    if (!plan) [[unlikely]]
+      plan = &plans_[index]->keep(bound.bytes(),
+                                  jit::evaluate(module_, host, bound.bytes(), timeout()));
+    const Call call{host, arguments, bound.bytes(), function.where};
+    std::shared_ptr<const jit::KeptPlan> hold; // those who are told of a load may call a program
+    if (!isReady(*plan, call)) [[unlikely]] {
+      hold = plan->shared_from_this();
+      if (!prepare(*plan, call))
+        return;
+    }
+    for (const auto &launch : plan->launches)
+      run(*launch, call);
+  }
+
+  const jit::HostFunction &host(const Program::Function &function) const {
     return module_.functions[find(function)];
   }
   const std::vector<jit::HostFunction> &functions() const { return module_.functions; }
   std::size_t evaluated() const {
     std::size_t count = 0;
-    for (const Plans &plans : plans_)
-      count += plans.size();
+    for (const auto &plans : plans_)
+      count += plans->size();
     return count;
   }
 
 private:
-  std::size_t find(Program::Function function) const {
-    std::string names;
-    for (std::size_t i = 0; i < module_.functions.size(); ++i) {
+  /// A call whose arguments fit.
+  struct Call {
+    const jit::HostFunction &host;
+    std::span<const AnyArg> arguments;
+    std::span<const std::byte> bytes;
+    const std::source_location &where;
+
+    StreamRef streamOf(const jit::KeptLaunch &launch) const {
+      if (launch.planned.stream < 0)
+        return {};
+      return arguments[host.signature.streams[static_cast<std::size_t>(launch.planned.stream)]]
+          .stream();
+    }
+  };
+
+  std::size_t find(const Program::Function &function) const {
+    for (std::size_t i = 0; i < module_.functions.size(); ++i)
       if (module_.functions[i].name == function.name)
         return i;
-      names += (names.empty() ? "" : ", ") + module_.functions[i].name;
-    }
+    refuseName(function);
+  }
+  [[noreturn]] void refuseName(const Program::Function &function) const {
+    std::string names;
+    for (const jit::HostFunction &one : module_.functions)
+      names += (names.empty() ? "" : ", ") + one.name;
     throw TraceError(module_.name + " has no function '" + std::string(function.name) +
                          "' that launches kernels; it has: " + names,
                      function.where);
@@ -118,47 +115,52 @@ private:
 
   static unsigned timeout() { return support::env::kCompileTimeout.get(); }
 
-  /// Calls that agree in the slots that decide have one plan.
-  std::shared_ptr<const jit::Plan> planOf(std::size_t index, const jit::BoundArguments &bound) {
-    const jit::HostFunction &host = module_.functions[index];
-    std::string key;
-    for (const jit::Slot &slot : host.slots)
-      if (slot.decides)
-        key.append(reinterpret_cast<const char *>(bound.bytes.data()) + slot.piece.offset,
-                   slot.piece.size);
-    if (std::shared_ptr<const jit::Plan> plan = plans_[index].find(key))
-      return plan;
-    return plans_[index].keep(key, jit::evaluate(module_, host, bound.bytes, timeout()));
-  }
-
   std::shared_ptr<const ExecutableState> compile(const Target &target) const {
     jit::ContextLease context;
     auto module = jit::readModule(module_.device, module_.name, *context, timeout());
     return jit::buildModule(*module, jit::optionsFor(target, hints_));
   }
 
-  void run(const jit::PlannedLaunch &launch, const jit::BoundArguments &bound,
-           const std::source_location &where) {
-    LaunchConfig config;
-    config.grid = dim3(launch.grid);
-    config.block = dim3(launch.block);
-    config.cluster = dim3(launch.cluster);
-    config.smem = launch.smem;
-    if (launch.stream >= 0)
-      config.stream = bound.streams[static_cast<std::size_t>(launch.stream)];
-    const LoadedProgram &program =
-        loaded(runtime::deviceOf(config.stream, runtime::driver()), where);
-    const auto found = program.kernels.find(launch.kernel);
-    if (found == program.kernels.end())
-      throw CompileError(module_.name + ": the code object has no kernel " + launch.kernel);
-    const LoadedProgramKernel &kernel = found->second;
-    runtime::checkBlock(config.block, kernel.kernel->facts(), where);
-    kernel.kernel->launch(config, jit::packOperands(launch.operands, bound.bytes, *kernel.metadata),
-                          where);
+  /// Whether each kernel was launched before on the device of its stream.
+  static bool isReady(const jit::KeptPlan &plan, const Call &call) {
+    for (const auto &launch : plan.launches)
+      if (!launch->ready.find(runtime::deviceOf(call.streamOf(*launch), runtime::driver())))
+        return false;
+    return true;
   }
 
-  static Dim3 dim3(const std::array<std::int64_t, 3> &extents) {
-    return Dim3(extents[0], extents[1], extents[2]);
+  /// Makes the kernels of the plan ready. False where nothing is to be launched, but compiled alone.
+  bool prepare(const jit::KeptPlan &plan, const Call &call) {
+    if (compile_only()) {
+      support::log().info("{}", Executable(compile(jit::chooseTarget({}, call.where))).summary());
+      return false;
+    }
+    for (const auto &launch : plan.launches)
+      prepare(*launch, runtime::deviceOf(call.streamOf(*launch), runtime::driver()), call.where);
+    return true;
+  }
+
+  void prepare(const jit::KeptLaunch &launch, int device, const std::source_location &where) {
+    const LoadedProgram &program = loaded(device, where);
+    const auto found = program.kernels.find(launch.planned.kernel);
+    if (found == program.kernels.end())
+      throw CompileError(module_.name + ": the code object has no kernel " + launch.planned.kernel);
+    const LoadedProgramKernel &kernel = found->second;
+    runtime::checkBlock(launch.config.block, kernel.kernel->facts(), where);
+    launch.ready.publish(
+        device,
+        std::make_shared<const jit::ReadyLaunch>(
+            kernel.kernel.get(), jit::PackedOperands(launch.planned.operands, *kernel.metadata)));
+  }
+
+  static void run(const jit::KeptLaunch &launch, const Call &call) {
+    LaunchConfig config = launch.config;
+    config.stream = call.streamOf(launch);
+    const jit::ReadyLaunch &ready =
+        *launch.ready.find(runtime::deviceOf(config.stream, runtime::driver()));
+    jit::CallBytes packed(ready.operands.size());
+    ready.operands.fill(call.bytes, packed.data());
+    ready.kernel->launch(config, packed.bytes(), call.where);
   }
 
   const LoadedProgram &loaded(int device, const std::source_location &where) {
@@ -179,7 +181,7 @@ private:
 
   const jit::ProgramModule module_;
   const KernelHints hints_;
-  std::vector<Plans> plans_;
+  std::vector<std::unique_ptr<jit::Plans>> plans_; ///< one for each function
   std::mutex loading_;
   runtime::PerDevice<LoadedProgram> loaded_{runtime::kMaxDevices};
 };
@@ -207,7 +209,7 @@ std::vector<std::string> Program::functions() const {
 
 std::vector<std::string> Program::parameters(Function function) const {
   std::vector<std::string> types;
-  for (const jit::Parameter &parameter : state_->host(function).parameters)
+  for (const jit::Parameter &parameter : state_->host(function).signature.parameters)
     if (parameter.isPassed())
       types.push_back(parameter.type);
   return types;

@@ -84,12 +84,15 @@ struct Split {
                  "no host function launches a kernel: a program is the module that FlyDSL writes "
                  "as 00_origin.mlir; compile_ir takes one of kernels alone"),
              false;
+    for (func::FuncOp function : functions)
+      if (!callsNothing(function))
+        return false;
     if (!isa_and_nonnull<gpu::GPUModuleOp>(onlyGpuModule()))
       return false;
     for (func::FuncOp function : functions) {
       HostFunction &host = program.functions.emplace_back();
       host.name = function.getName().str();
-      host.parameters = readParameters(function.getArgumentTypes());
+      host.signature = Signature(readParameters(function.getArgumentTypes()));
     }
     OwningOpRef<ModuleOp> device = module->clone();
     keepKernels(*device);
@@ -106,6 +109,18 @@ struct Split {
   }
 
 private:
+  /// What still is a call after reading has no body to put in its place.
+  static bool callsNothing(func::FuncOp function) {
+    return !function
+                .walk([](func::CallOp call) {
+                  call.emitError("'") << call.getCallee()
+                                      << "' is declared, but has no body in this module; a host "
+                                         "function calls functions of its module alone";
+                  return WalkResult::interrupt();
+                })
+                .wasInterrupted();
+  }
+
   /// The one module with kernels; null after an error.
   Operation *onlyGpuModule() {
     Operation *found = nullptr;
@@ -136,7 +151,7 @@ private:
     auto function = module->lookupSymbol<func::FuncOp>(host.name);
     std::size_t bytes = 0;
     int streams = 0;
-    for (const Parameter &parameter : host.parameters) {
+    for (const Parameter &parameter : host.signature.parameters) {
       if (parameter.kind == Parameter::Kind::stream)
         host.slots.push_back({{}, streams++, false});
       for (const Piece &piece : piecesOf(parameter, bytes)) {

@@ -1,64 +1,10 @@
 // Host functions of modules that are written here: branches, loops, moved addresses, streams; and
 // what does not fold.
-#include <flydsl/flydsl.h>
-#include <flydsl/program.h>
+#include "host_module.h"
 
 #include <catch2/catch.hpp>
 
-namespace fx = flydsl;
-
-namespace {
-
-/// A module whose kernel @put stores %v at x[block]; `body` is that of @f, which has the arguments
-/// %x, %n (i32) and %s (a stream), and the constant %c1.
-std::string module(const std::string &body, const std::string &more = "") {
-  return R"(module attributes {gpu.container_module} {
-  gpu.module @kernels {
-    gpu.func @put(%x: !fly.memref<i32, global, ?:1>, %v: i32) kernel {
-      %b = gpu.block_id x
-      %i = arith.index_cast %b : index to i32
-      %c = fly.make_int_tuple(%i) : (i32) -> !fly.int_tuple<?>
-      fly.memref.store(%v, %x, %c) : (i32, !fly.memref<i32, global, ?:1>, !fly.int_tuple<?>) -> ()
-      gpu.return
-    }
-  }
-  func.func @f(%x: !fly.memref<i32, global, ?:1>, %n: i32, %s: !gpu.async.token)" +
-         more +
-         R"() {
-    %c1 = arith.constant 1 : index
-)" + body +
-         R"(
-    return
-  }
-})";
-}
-
-std::string launch(const std::string &grid, const std::string &tensor, const std::string &value) {
-  return "gpu.launch_func async [%s] @kernels::@put blocks in (" + grid +
-         ", %c1, %c1) threads in (%c1, %c1, %c1) args(" + tensor +
-         " : !fly.memref<i32, global, ?:1>, " + value + " : i32)\n";
-}
-
-std::vector<std::int32_t> run(const std::string &text, int n) {
-  const fx::Program program = fx::parse_program(text, {.name = "text.mlir"});
-  fx::DeviceArray<std::int32_t> x =
-      fx::DeviceArray<std::int32_t>::from_host(std::vector<std::int32_t>(8), {8});
-  fx::Stream stream;
-  program("f", x, n, stream);
-  stream.synchronize();
-  return x.to_host();
-}
-
-std::string error(const std::string &text, int n = 4) {
-  try {
-    run(text, n);
-  } catch (const fx::Error &e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-} // namespace
+using namespace host_module;
 
 TEST_CASE("a branch of the host function follows the call's number") {
   const std::string text = module(R"(
@@ -108,10 +54,6 @@ TEST_CASE("code that does not fold is refused with its operation and line") {
     %t = )" + launch("%grid", "%x", "%n"));
   CHECK_THAT(error(loads),
              Catch::Contains("text.mlir:15") && Catch::Contains("'f'") && Catch::Contains("load"));
-  const std::string calls =
-      module("func.call @other() : () -> ()\n%t = " + launch("%c1", "%x", "%n"));
-  CHECK_THAT(error(calls.substr(0, calls.rfind('}')) + "func.func private @other()\n}"),
-             Catch::Contains("text.mlir:13") && Catch::Contains("'func.call' does not fold"));
   const std::string empty =
       module("%c0 = arith.constant 0 : index\n%t = " + launch("%c0", "%x", "%n"));
   CHECK_THAT(error(empty), Catch::Contains("kernel put: the grid (0, 1, 1)"));

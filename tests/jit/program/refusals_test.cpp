@@ -1,4 +1,5 @@
 // Arguments that do not fit, and modules that are none.
+#include <flydsl/compile_ir.h>
 #include <flydsl/flydsl.h>
 #include <flydsl/program.h>
 
@@ -70,6 +71,24 @@ TEST_CASE("arguments that do not fit a program's function are refused") {
   CHECK_THAT(error([&] { program("launch", a); }),
              Contains("vector_add.mlir has no function 'launch' that launches kernels; it has: "
                       "vector_add"));
+}
+
+TEST_CASE("arrays and streams that are gone are refused with the line of the call") {
+  const fx::Program program = fx::load_program(MODULES "vector_add.mlir");
+  const fx::Executable kernel = fx::compile_ir(text("vector_add"));
+  const fx::DeviceArray<float> a({64});
+  fx::DeviceArray<float> moved({64});
+  const fx::DeviceArray<float> taken = std::move(moved);
+  CHECK_THAT(error([&] { program("vector_add", a, moved, a, 64, nullptr); }),
+             Contains("refusals_test.cpp") &&
+                 Contains("vector_add: argument 1 (!fly.memref<f32, global, ?:1>): ") &&
+                 Contains("moved"));
+  CHECK_THAT(error([&] { kernel(a, a, moved, 64).launch({.grid = 1}); }),
+             Contains("refusals_test.cpp") && Contains("argument 2") && Contains("moved"));
+  fx::Stream stream;
+  const fx::Stream other = std::move(stream);
+  CHECK_THAT(error([&] { program("vector_add", a, a, a, 64, stream); }),
+             Contains("refusals_test.cpp") && Contains("moved"));
 }
 
 TEST_CASE("extents and strides must be as the program was traced") {

@@ -3,6 +3,7 @@
 
 #include "dialect/Fly/IR/ModuleText.h"
 #include "jit/compile/module/guarded_work.h"
+#include "jit/compile/module/inline_calls.h"
 
 #include <flydsl/error.h>
 
@@ -82,7 +83,7 @@ struct Reading {
     // crash MLIR's writer, because a crash is survived here.
     if (module)
       (void)mlir::writeBytecodeToFile(*module, llvm::nulls());
-    return module.get() != nullptr;
+    return module && inlineCalls(*module);
   }
 };
 
