@@ -33,7 +33,7 @@ llvm::SmallVector<char, 0> objectOf(const std::string &text, const Target &targe
   module->setDataLayout((*machine).createDataLayout());
   REQUIRE(backend.prepare(*module, *machine, options));
   llvm::SmallVector<char, 0> object;
-  REQUIRE(backend.emit(*module, *machine, object));
+  REQUIRE(backend.emit(*module, *machine, options, object));
   return object;
 }
 

@@ -28,8 +28,8 @@ std::string Backend::problemWithAttribute(const std::string &name, const std::st
 mlir::ArrayAttr Backend::bitcodeOf(mlir::Attribute) const { return {}; }
 
 bool Backend::emit(llvm::Module &module, llvm::TargetMachine &machine,
-                   llvm::SmallVectorImpl<char> &out) const {
-  return jit::emit(module, machine, /*assembly=*/false, out);
+                   const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const {
+  return jit::emit(module, machine, *this, options, /*assembly=*/false, out);
 }
 
 } // namespace flydsl::jit

@@ -16,6 +16,7 @@
 namespace llvm {
 class Module;
 class TargetMachine;
+class TargetPassConfig;
 } // namespace llvm
 namespace mlir {
 class ArrayAttr;
@@ -80,7 +81,10 @@ public:
   /// Generates what `link` takes; false if the target can't. An object, unless a backend says
   /// otherwise.
   virtual bool emit(llvm::Module &module, llvm::TargetMachine &machine,
-                    llvm::SmallVectorImpl<char> &out) const;
+                    const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const;
+  /// Puts passes of its own in the place of LLVM's before these generate code. Not asked where the
+  /// options set LLVM's, which may be those passes'.
+  virtual void choosePasses(llvm::TargetPassConfig &) const {}
   /// Links to what the driver loads. Throws flydsl::CompileError with the linker's messages.
   virtual std::vector<std::uint8_t> link(std::span<const char> emitted,
                                          const Target &target) const = 0;

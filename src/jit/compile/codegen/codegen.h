@@ -48,7 +48,7 @@ void alignPrivateMemory(llvm::Function &function, std::uint64_t maxAlignment);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CompileOptions &options);
 
 /// Generates code; `assembly` for text instead of an object. False if the target can't.
-bool emit(llvm::Module &module, llvm::TargetMachine &machine, bool assembly,
-          llvm::SmallVectorImpl<char> &out);
+bool emit(llvm::Module &module, llvm::TargetMachine &machine, const Backend &backend,
+          const CompileOptions &options, bool assembly, llvm::SmallVectorImpl<char> &out);
 
 } // namespace flydsl::jit

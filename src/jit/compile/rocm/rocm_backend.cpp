@@ -9,6 +9,7 @@
 #include "jit/compile/rocm/kernel_attributes.h"
 #include "jit/compile/rocm/llvm_target.h"
 #include "jit/compile/rocm/rocm_codegen.h"
+#include "jit/compile/rocm/schedule/schedulers.h"
 
 #include <flydsl/error.h>
 
@@ -129,6 +130,10 @@ public:
       hideDppFromWideOperands(module);
     setAttributes(module, options);
     return true;
+  }
+
+  void choosePasses(llvm::TargetPassConfig &passes) const override {
+    useQuickGroupSchedulers(passes);
   }
 
   std::vector<std::uint8_t> link(std::span<const char> object,

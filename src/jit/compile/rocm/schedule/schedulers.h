@@ -1,0 +1,13 @@
+// LLVM's two schedulers of machine instructions as passes of our own, which set them up for groups.
+#pragma once
+
+namespace llvm {
+class TargetPassConfig;
+} // namespace llvm
+
+namespace flydsl::jit {
+
+/// Puts the passes in the place of LLVM's.
+void useQuickGroupSchedulers(llvm::TargetPassConfig &passes);
+
+} // namespace flydsl::jit
