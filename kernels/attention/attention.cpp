@@ -43,6 +43,16 @@ constexpr AttentionTile kCdnaTiles[] = {
     {64, 32, 256},
     {32, 32, 128},
 };
+/// Of floats of 8 bits, twice as many keys take as much of LDS, and gfx950's longest instruction
+/// multiplies 128.
+constexpr AttentionTile kCdnaByteTiles[] = {
+    {256, 128, 512, AttentionLoop::groups},
+    {128, 128, 512, AttentionLoop::groups},
+    {128, 64, 256},
+    {64, 64, 256},
+    {64, 64, 128},
+    {32, 64, 128},
+};
 constexpr AttentionTile kRdnaTiles[] = {
     {128, 64, 128},
     {64, 64, 128},
@@ -52,10 +62,12 @@ constexpr AttentionTile kRdnaTiles[] = {
 /// For heads whose queries do not stay in registers. With twice as many threads, heads of 256 spill a
 /// few registers on gfx1201.
 constexpr AttentionTile kLargeHeads = {64, 32, 128};
-std::span<const AttentionTile> tiles(const Target &target) {
-  if (target.has(Feature::mfma))
-    return kCdnaTiles;
-  return kRdnaTiles;
+std::span<const AttentionTile> tiles(const AttentionProblem &problem, const Target &target) {
+  if (!target.has(Feature::mfma))
+    return kRdnaTiles;
+  if (problem.float8_products)
+    return kCdnaByteTiles;
+  return kCdnaTiles;
 }
 AttentionConfig configOf(const AttentionProblem &problem, const AttentionTile &tile,
                          const Target &target) {
@@ -160,9 +172,12 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
   for (int elements : {shape.head, shape.headV})
     if (elements != 64 && elements != 128)
       return no("take heads of 64 and 128 elements; one has " + std::to_string(elements));
-  if (problem.kv != problem.y)
+  if (!problem.float8_products && problem.kv != problem.y)
     return no("take keys and values of type y, " + std::string(problem.y.name()) + "; kv is " +
-              std::string(problem.kv.name()));
+              std::string(problem.kv.name()) +
+              (isFloat8(problem.kv) ? ", and float8_products is "
+                                      "false"
+                                    : ""));
   if (problem.cache == KvCache::packed)
     return no("take keys and values side by side or in KvCache::pages");
   for (const DmaTile &tile : {shape.keyTile(), shape.valueTile()})
@@ -474,7 +489,7 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
 AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t m,
                                   const Target &target) {
   AttentionConfig chosen = configOf(problem, kLargeHeads, target);
-  for (const AttentionTile &tile : tiles(target)) {
+  for (const AttentionTile &tile : tiles(problem, target)) {
     const AttentionConfig config = configOf(problem, tile, target);
     if (!supported(problem, config, target) ||
         !AttentionShape::of(problem, config, target)->keepsQueries())
@@ -491,7 +506,7 @@ AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t 
 std::vector<AttentionConfig> Attention::candidates(const AttentionProblem &problem, std::int64_t,
                                                    const Target &target) {
   std::vector<AttentionConfig> all;
-  for (const AttentionTile &tile : tiles(target))
+  for (const AttentionTile &tile : tiles(problem, target))
     for (int splits : {1, 2, 4, 8}) {
       all.push_back(configOf(problem, tile, target));
       all.back().splits = splits;

@@ -84,8 +84,8 @@ struct AttentionShape {
     return 8 * valueRow() + (form.bytes() == 1 && banks == 32 ? piece() / 2 : piece());
   }
   // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
-  DmaTile keyTile() const { return {tileK, head * form.bytes()}; }
-  DmaTile valueTile() const { return {tileK, headV * form.bytes()}; }
+  DmaTile keyTile() const { return {tileK, head * form.bytes(), form.bytes()}; }
+  DmaTile valueTile() const { return {tileK, headV * form.bytes(), form.bytes()}; }
   int ldsBytes() const {
     if (loop == AttentionLoop::groups)
       return 2 * (keyTile().bytes() + valueTile().bytes());

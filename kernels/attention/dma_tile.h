@@ -11,12 +11,12 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The rows of a tile, which are keys. All sizes are powers of two.
+/// The rows of a tile, which are keys, of elements of 1 or 2 bytes. All sizes are powers of two.
 struct DmaTile {
   static constexpr int kPiece = 16;  ///< bytes
   static constexpr int kAtOnce = 16; ///< pieces that LDS serves together
 
-  int rows, rowBytes;
+  int rows, rowBytes, elementBytes;
 
   int pieces() const { return rowBytes / kPiece; } ///< of a row: 4, 8 or 16
   int bytes() const { return rows * rowBytes; }
@@ -31,9 +31,12 @@ struct DmaTile {
   template <class Int> Int ofKeys(const Int &row) const {
     return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
   }
-  /// The same for values, of which a transposing read takes two pieces side by side, each of four
-  /// rows from a multiple of 4 on, and of the four rows 8 behind them.
+  /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a multiple
+  /// of 8, and of the 8 behind them: if they have one byte, a piece of each row. Of elements of two
+  /// bytes it takes two pieces side by side, of every other four rows.
   template <class Int> Int ofValues(const Int &row) const {
+    if (elementBytes == 1)
+      return row % kAtOnce / rowsAtOnce();
     return (row % 4 / rowsAtOnce() + row / 8 % 2 * (4 / rowsAtOnce())) * 2;
   }
 };

@@ -49,16 +49,16 @@ public:
   GroupLoop(const AttentionShape &shape, const KvSource &source, const Int32 &keys,
             WaveQueries &queries, const GroupWaits &waits)
       : shape_(shape), source_(source), keys_(keys), queries_(queries), waits_(waits),
-        atom_(matrixAtom(shape.form)),
-        load_(make_copy_atom(rocdl::GlobalLoadAsyncLDS(8 * DmaTile::kPiece), shape.form.a)),
-        read_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
-        transpose_(make_copy_atom(rocdl::LDSReadTrans(16, 64), shape.form.a)),
+        scoresAtom_(unscaledAtom(shape.form)), valuesAtom_(unscaledAtom(shape.second)),
+        load_(make_copy_atom(rocdl::GlobalLoadAsyncLDS(8 * DmaTile::kPiece), shape.form.b)),
+        read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
+        transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
         second_(rocdl::readfirstlane(thread_idx().x / (shape.threads / 2)) == 1),
         row_(thread_idx().x % 16), group_(thread_idx().x % shape.form.lanes / 16),
-        ones_(held(Vector::splat(1.0f, shape.form.perLane(), shape.form.a))) {
+        ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
     const auto place = [&](const DmaTile &tile) {
-      return shared.tensor(shape.form.a, make_layout(tile.bytes() / bytes()), 256);
+      return shared.tensor(shape.form.b, make_layout(tile.bytes() / bytes()), 256);
     };
     for (int stage = 0; stage < 2; ++stage) {
       keyPlaces_.push_back(place(shape.keyTile()));
@@ -105,10 +105,23 @@ private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int bytes() const { return shape_.form.bytes(); }
   int sums() const { return shape_.form.sums(); }
-  /// The elements of a lane for an instruction.
-  int perLane() const { return shape_.form.perLane(); }
-  int keySteps() const { return shape_.head / shape_.form.k; }
-  int valueSteps() const { return shape_.tileK / shape_.form.k; }
+  // Keys and queries are multiplied in parts of their elements. A lane reads whole pieces: several
+  // for an instruction, or one for several.
+  int keyParts() const { return shape_.head / shape_.form.part(); }
+  /// The elements of a lane's row in a part, of which an instruction takes perLane().
+  int elementsOfPart() const { return shape_.form.part() / shape_.form.across; }
+  int piecesOfPart() const { return elementsOfPart() / shape_.form.piece(); }
+  /// The lane's piece of its row.
+  Int32 pieceOf(int part, int i) const {
+    return group_ + (part * piecesOfPart() + i) * shape_.form.across;
+  }
+  /// What an instruction of a part takes of its elements.
+  Tensor ofProduct(const Tensor &elements, int product) const {
+    const int perLane = shape_.form.perLane();
+    return make_view(elements.iter() + product * perLane, make_layout(perLane));
+  }
+  // Values and probabilities are multiplied in steps of keys, of which a lane has runs of 8.
+  int valueSteps() const { return shape_.tileK / shape_.second.k; }
 
   /// Lets the waves go on together. What stands on one side of a meeting stays there.
   static void meet() {
@@ -136,7 +149,7 @@ private:
       const Numeric from = address(source_.place(first, min(row, last)), Int32(piece * elements));
       copy(load_,
            make_view(
-               Pointer::from_address(from, shape_.form.a, AddressSpace::global, DmaTile::kPiece),
+               Pointer::from_address(from, shape_.form.b, AddressSpace::global, DmaTile::kPiece),
                make_layout(elements)),
            make_view(into.iter() + place * elements, make_layout(elements)));
     }
@@ -156,12 +169,16 @@ private:
         [&](const KvPlace &place, const Int32 &element) { return source_.value(place, element); });
   }
 
-  /// The lane's elements of its queries, for each repeat and step.
+  /// The lane's elements of its queries, for each repeat and part.
   void loadQueries() {
+    const int size = shape_.form.piece();
     for (int r = 0; r < shape_.repeats(); ++r)
-      for (int step = 0; step < keySteps(); ++step)
-        operandsQ_.push_back(held(
-            queries_.load(r, group_ * perLane() + step * shape_.form.k, perLane(), shape_.form.b)));
+      for (int part = 0; part < keyParts(); ++part) {
+        operandsQ_.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a));
+        for (int i = 0; i < piecesOfPart(); ++i)
+          operandsQ_.back()(_, i).store(
+              queries_.load(r, Int32(pieceOf(part, i) * size), size, shape_.form.a));
+      }
   }
   static Tensor held(const Vector &values) {
     const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype());
@@ -174,40 +191,49 @@ private:
     return make_view(tile.iter() + offset + more, make_layout(count));
   }
 
-  /// The operands of the keys: for each step and 16 rows. Rows are those of runs of 8 keys.
+  /// The operands of the keys: for each part and 16 rows. Rows are those of runs of 8 keys.
   Operands readKeys(int stage) const {
     const DmaTile rows = shape_.keyTile();
     const Int32 first = row_ % 4 + row_ / 4 * 8;
+    const int size = shape_.form.piece();
     Operands operands;
-    for (int step = 0; step < keySteps(); ++step) {
-      const Int32 piece = (group_ + step * shape_.form.across) ^ rows.ofKeys(first);
-      const Int32 offset = first * shape_.head + piece * perLane();
+    for (int part = 0; part < keyParts(); ++part)
       for (int tile = 0; tile < shape_.tileK / 16; ++tile) {
-        operands.push_back(make_rmem_tensor(IntTuple(perLane()), shape_.form.a));
-        copy_atom_call(read_,
-                       inTile(keyPlaces_[at(stage)], offset,
-                              (tile % 2 * 4 + tile / 2 * 32) * shape_.head, perLane()),
-                       operands.back());
+        operands.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b));
+        for (int i = 0; i < piecesOfPart(); ++i) {
+          const Int32 piece = pieceOf(part, i) ^ rows.ofKeys(first);
+          copy_atom_call(read_,
+                         inTile(keyPlaces_[at(stage)], first * shape_.head + piece * size,
+                                (tile % 2 * 4 + tile / 2 * 32) * shape_.head, size),
+                         operands.back()(_, i));
+        }
       }
-    }
     return operands;
   }
-  /// The operands of the values for a step of keys: for each 16 elements. Two reads bring a run of 8.
+  /// The operands of the values for a step of keys: for each 16 elements. A read brings 8 bytes, of
+  /// as many keys; of 16 lanes, several neighbours give it the elements of one key.
   Operands readValues(int stage, int step) const {
-    constexpr int kHalf = 4;
+    constexpr int kRun = RunsOfEight::kRun;
     const DmaTile rows = shape_.valueTile();
-    const Int32 first = group_ * 8 + row_ / 4;
+    const int keys = 8 / bytes(), neighbours = 16 / keys, size = shape_.form.piece(),
+              runs = shape_.second.perLane() / kRun;
+    const Int32 first = group_ * kRun + row_ / neighbours, inRow = row_ % neighbours * keys;
     Operands operands;
     for (int tile = 0; tile < shape_.headV / 16; ++tile) {
-      const Int32 piece = (row_ % 4 / 2 + tile * 2) ^ rows.ofValues(first);
-      const Int32 offset = first * shape_.headV + piece * (2 * kHalf) + row_ % 2 * kHalf;
-      const Tensor operand = make_rmem_tensor(IntTuple({kHalf, 2}), shape_.form.a);
-      for (int half = 0; half < 2; ++half)
-        copy_atom_call(transpose_,
-                       inTile(valuePlaces_[at(stage)], offset,
-                              (half * kHalf + step * shape_.form.k) * shape_.headV, kHalf),
-                       operand(_, half));
-      operands.push_back(make_view(operand.iter(), make_layout(2 * kHalf)));
+      const Int32 piece = (inRow / size + tile * 16 / size) ^ rows.ofValues(first);
+      const Int32 offset = first * shape_.headV + piece * size + inRow % size;
+      const Tensor operand =
+          make_rmem_tensor(IntTuple({keys, runs * kRun / keys}), shape_.second.b);
+      for (int run = 0; run < runs; ++run)
+        for (int i = 0; i < kRun / keys; ++i)
+          copy_atom_call(
+              transpose_,
+              inTile(valuePlaces_[at(stage)], offset,
+                     (i * keys + run * kRun * shape_.second.across + step * shape_.second.k) *
+                         shape_.headV,
+                     keys),
+              operand(_, run * (kRun / keys) + i));
+      operands.push_back(make_view(operand.iter(), make_layout(runs * kRun)));
     }
     return operands;
   }
@@ -217,13 +243,14 @@ private:
     const int tiles = shape_.tileK / 16;
     for (const Tensor &scores : scores_)
       scores.fill(0);
-    for (int step = 0; step < keySteps(); ++step)
-      for (int tile = 0; tile < tiles; ++tile)
-        for (int r = 0; r < shape_.repeats(); ++r) {
-          const Tensor sums = scores_[at(r)](_, tile);
-          mma_atom_call(atom_, sums, keys[at(step * tiles + tile)],
-                        operandsQ_[at(r * keySteps() + step)], sums);
-        }
+    for (int part = 0; part < keyParts(); ++part)
+      for (int product = 0; product < shape_.form.products(); ++product)
+        for (int tile = 0; tile < tiles; ++tile)
+          for (int r = 0; r < shape_.repeats(); ++r) {
+            const Tensor sums = scores_[at(r)](_, tile);
+            mma_atom_call(scoresAtom_, sums, ofProduct(keys[at(part * tiles + tile)], product),
+                          ofProduct(operandsQ_[at(r * keyParts() + part)], product), sums);
+          }
   }
   /// O^T += V^T * P^T, and the sums of the probabilities as the product with values of 1.
   void multiplyValues(const std::vector<Operands> &values,
@@ -232,28 +259,29 @@ private:
     for (int step = 0; step < valueSteps(); ++step) {
       const Operands &operands = weights[at(step)];
       for (int r = 0; r < shape_.repeats(); ++r)
-        mma_atom_call(atom_, weightSums_[at(r)], ones_, operands[at(r)], weightSums_[at(r)]);
+        mma_atom_call(valuesAtom_, weightSums_[at(r)], ones_, operands[at(r)], weightSums_[at(r)]);
       for (int tile = 0; tile < tiles; ++tile)
         for (int r = 0; r < shape_.repeats(); ++r) {
           const Tensor sums = results_[at(r)](_, tile);
-          mma_atom_call(atom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
+          mma_atom_call(valuesAtom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
         }
     }
   }
   /// The operands of the probabilities: for each step of keys and repeat.
   std::vector<Operands> operandsOf(const std::vector<Vector> &weights) const {
+    const int perLane = shape_.second.perLane();
     std::vector<Operands> operands;
     for (int step = 0; step < valueSteps(); ++step) {
       operands.emplace_back();
       for (const Vector &weight : weights)
-        operands.back().push_back(held(inRegisters(part(weight, step * perLane(), perLane()))));
+        operands.back().push_back(held(inRegisters(part(weight, step * perLane, perLane))));
     }
     return operands;
   }
   /// The values, which the compiler computes here and not where they are used, as it would to round
   /// them: until then their f32 would take twice the registers.
   Vector inRegisters(const Vector &values) const {
-    const int words = perLane() * bytes() / 4;
+    const int words = static_cast<int>(values.size()) * bytes() / 4;
     return rocdl::inline_asm("", "=v,0", i32, words, {values.bitcast(i32)}, true)
         .bitcast(values.dtype());
   }
@@ -292,12 +320,12 @@ private:
   Int32 keys_;
   WaveQueries &queries_;
   GroupWaits waits_;
-  MmaAtom atom_;
+  MmaAtom scoresAtom_, valuesAtom_;
   CopyAtom load_, read_, transpose_;
   Boolean second_;    // of the groups
   Int32 row_, group_; // of the lane in matrix instructions
   std::vector<Tensor> keyPlaces_, valuePlaces_;
-  std::vector<Tensor> operandsQ_;        // for each repeat and step
+  std::vector<Tensor> operandsQ_;        // for each repeat and part: (piece, pieces)
   std::vector<Tensor> scores_, results_; // for each repeat: (sums, tiles of 16)
   std::vector<Tensor> weightSums_;       // for each repeat: (sums), all the same
   Tensor ones_;                          // an operand

@@ -97,14 +97,20 @@ struct ScoreKeys {
   std::function<int(int)> offset;
 };
 
-/// Makes the scores of keys that the query does not see -infinity.
-inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<Int32> &seen) {
+/// Makes the scores of keys that the query does not see -infinity: of `count` scores from number
+/// `from` on.
+inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<Int32> &seen,
+                       int from, int count) {
   const Int32 first = seen.first - keys.base, end = seen.end - keys.base;
-  for (int i = 0; i < size(scores).value(); ++i) {
+  for (int i = from; i < from + count; ++i) {
     const int at = keys.offset(i);
     scores(i) = select(Boolean((first <= at) & (end > at)), scores(i),
                        -std::numeric_limits<float>::infinity());
   }
+}
+/// The same of all of them.
+inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<Int32> &seen) {
+  maskScores(scores, keys, seen, 0, size(scores).value());
 }
 
 /// What is added to scores, for one query and head.

@@ -6,9 +6,9 @@ using namespace kernel_tests;
 
 namespace {
 
-AttentionConfig inGroups(int tileQ = 128, int splits = 1) {
+AttentionConfig inGroups(int tileQ = 128, int splits = 1, int tileK = 64) {
   return {.tile_q = tileQ,
-          .tile_k = 64,
+          .tile_k = tileK,
           .threads = 512,
           .loop = fk::AttentionLoop::groups,
           .splits = splits};
@@ -22,6 +22,16 @@ AttentionProblem heads(fx::DType x, int head, int headV = 0) {
           .head = head,
           .head_v = headV,
           .lse = true};
+}
+/// The same with products of 8 bits, for which a tile has 128 keys.
+AttentionProblem bytes(int head, fx::DType x = fx::f8E4M3FN) {
+  AttentionProblem problem = heads(fx::bf16, head);
+  problem.q = problem.kv = x;
+  problem.float8_products = true;
+  return problem;
+}
+AttentionConfig bytesInGroups(int tileQ = 128, int splits = 1) {
+  return inGroups(tileQ, splits, 128);
 }
 
 } // namespace
@@ -59,10 +69,48 @@ TEST_CASE("groups of waves: lengths, pages, windows and terms of scores", "[grou
   }
 }
 
+TEST_CASE("groups of waves: products of 8 bits", "[groups]") {
+  for (int head : {64, 128}) {
+    for (std::int64_t keys : {1, 128, 200, 300, 520}) {
+      AttentionProblem problem = bytes(head);
+      problem.q_heads = 1;
+      problem.y = keys == 300 ? fx::f16 : keys == 520 ? fx::f32 : fx::bf16;
+      problem.causal = keys % 3 == 2;
+      AttentionCase(problem, {keys == 520 ? 150 : 20}, {keys}).expect(bytesInGroups());
+    }
+    AttentionCase(bytes(head, fx::f8E5M2), {270}, {140}).expect(bytesInGroups(256));
+    AttentionCase(bytes(head), {20}, {140}).expect(inGroups(128, 2, head == 64 ? 128 : 64));
+  }
+  AttentionProblem narrow = bytes(128);
+  narrow.head_v = 64;
+  AttentionCase(narrow, {20}, {140}).expect(bytesInGroups());
+}
+
+TEST_CASE("groups of waves: products of 8 bits with lengths, pages, windows and terms of scores",
+          "[groups]") {
+  AttentionProblem problem = bytes(64);
+  problem.kv_heads = 2;
+  problem.causal = problem.window = problem.varlen = true;
+  for (KvCache cache : {KvCache::none, KvCache::pages}) {
+    problem.cache = cache;
+    problem.page = 5;
+    AttentionCase all(problem, {20, 0, 141}, {33, 40, 400});
+    all.left = 150;
+    all.longest = 1;
+    all.descales.clear();
+    for (int i = 0; i < 3 * 3 * 2; ++i)
+      all.descales.push_back(double(i % 7 + 1) / 4);
+    all.expect(bytesInGroups(128, cache == KvCache::none ? 1 : 2));
+    problem.soft_cap = 3;
+    problem.bias = problem.alibi = problem.sink = true;
+  }
+}
+
 TEST_CASE("groups of waves: another run, a graph, a file", "[groups]") {
   AttentionProblem problem = heads(fx::f16, 64);
   problem.causal = true;
   expectStructure(problem, inGroups(), 200);
+  expectStructure(bytes(64), bytesInGroups(), 200);
 }
 
 TEST_CASE("groups of waves look at the tiles that some query sees, and send for each once",
@@ -128,6 +176,17 @@ TEST_CASE("groups of waves stay in their registers", "[groups]") {
         CHECK(code.spills() == 0);
         CHECK(code.scratch_bytes() == 0);
       }
+  for (int head : {64, 128})
+    for (bool causal : {false, true}) {
+      AttentionProblem problem = bytes(head);
+      problem.causal = causal;
+      const fx::Executable code =
+          fk::AttentionPlan(problem, bytesInGroups(256), fx::Target::parse("gfx950"))
+              .executables()[0];
+      INFO(code.summary());
+      CHECK(code.spills() == 0);
+      CHECK(code.scratch_bytes() == 0);
+    }
 }
 
 TEST_CASE("groups of waves say what they do not take") {
@@ -149,7 +208,7 @@ TEST_CASE("groups of waves say what they do not take") {
   CHECK(with([](auto &p) { p.head_v = 256; }) ==
         of + "take heads of 64 and 128 elements; one has 256");
   CHECK(with([](auto &p) { p.kv = fx::f8E4M3FN; }) ==
-        of + "take keys and values of type y, bf16; kv is f8E4M3FN");
+        of + "take keys and values of type y, bf16; kv is f8E4M3FN, and float8_products is false");
   CHECK(with([](auto &p) { p.cache = KvCache::packed; }) ==
         of + "take keys and values side by side or in KvCache::pages");
   AttentionConfig config = inGroups();

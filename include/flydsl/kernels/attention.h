@@ -62,7 +62,8 @@ struct FLYDSL_API AttentionProblem {
 enum class AttentionLoop : std::uint8_t {
   together, ///< a tile goes through registers into shared memory, where all waves meet
   /// gfx950: tiles go straight to shared memory, and two groups of four waves take turns at the matrix
-  /// units. Heads of 64 and 128, keys and values of type y, side by side or in KvCache::pages.
+  /// units. Heads of 64 and 128, keys and values of type y or with float8_products, side by side or in
+  /// KvCache::pages.
   groups,
 };
 

@@ -176,21 +176,26 @@ Value call(OpBuilder &b, Location loc, const Twine &name, Type type, ValueRange 
   return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands)->getResult(0);
 }
 
-/// Narrows by the target's instructions, which convert two elements each.
+/// Narrows by the target's instructions, which convert two elements each and write a half of a word.
 Value nativelyNarrowed(OpBuilder &b, Location loc, StringRef name, Value number) {
   SmallVector<Value> from = elementsOf(b, loc, number), to;
   Type i32 = b.getI32Type(), i8 = b.getIntegerType(8);
-  Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
-  Value low = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
-  Value eight = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(8));
-  for (size_t i = 0; i < from.size(); i += 2) {
-    const bool pair = i + 1 < from.size();
-    Value packed = call(b, loc, "llvm.amdgcn.cvt.pk." + name + ".f32", i32,
-                        {from[i], pair ? from[i + 1] : from[i], zero, low});
-    to.push_back(arith::TruncIOp::create(b, loc, i8, packed));
-    if (pair)
+  for (size_t i = 0; i < from.size(); i += 4) {
+    const size_t count = std::min<size_t>(4, from.size() - i);
+    // What is in the word before does not matter if both halves are written.
+    Value word = count < 4 ? Value(arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0)))
+                           : Value(LLVM::UndefOp::create(b, loc, i32));
+    for (size_t k = 0; k < count; k += 2) {
+      Value upper = arith::ConstantOp::create(b, loc, b.getBoolAttr(k > 0));
+      word = call(b, loc, "llvm.amdgcn.cvt.pk." + name + ".f32", i32,
+                  {from[i + k], from[i + std::min(k + 1, count - 1)], word, upper});
+    }
+    Value bytes = vector::BitCastOp::create(
+        b, loc, VectorType::get({4}, i8),
+        vector::FromElementsOp::create(b, loc, VectorType::get({1}, i32), word));
+    for (size_t k = 0; k < count; ++k)
       to.push_back(
-          arith::TruncIOp::create(b, loc, i8, arith::ShRUIOp::create(b, loc, packed, eight)));
+          vector::ExtractOp::create(b, loc, bytes, ArrayRef<int64_t>{static_cast<int64_t>(k)}));
   }
   auto vector = dyn_cast<VectorType>(number.getType());
   return joined(b, loc, to, vector ? Type(VectorType::get(vector.getShape(), i8)) : i8);
