@@ -18,8 +18,10 @@ void loadDialects(mlir::MLIRContext &context) {
   context.loadDialect<mlir::fly::FlyDialect, mlir::fly_rocdl::FlyROCDLDialect,
                       mlir::fly_ktrace::FlyKtraceDialect, mlir::gpu::GPUDialect,
                       mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                      mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
-                      mlir::ROCDL::ROCDLDialect>();
+                      mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+  mlir::DialectRegistry later;
+  later.insert<mlir::ROCDL::ROCDLDialect>();
+  context.appendDialectRegistry(later);
 }
 
 mlir::MLIRContext &hostContext() {

@@ -43,6 +43,8 @@ static void addFastMath(mlir::Operation *op, unsigned flags) {
 
 mlir::OperationState IrBuilder::begin(Loc loc, llvm::StringRef name) {
   throwDeferred();
+  if (!mlir::RegisteredOperationName::lookup(name, context()))
+    context()->getOrLoadDialect(name.split('.').first);
   return mlir::OperationState(location(loc), name);
 }
 

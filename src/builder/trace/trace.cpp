@@ -1,5 +1,6 @@
 #include "builder/trace/trace.h"
 
+#include "builder/trace/dialects.h"
 #include "builder/trace/tracer.h"
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
@@ -70,6 +71,7 @@ mlir::gpu::GPUFuncOp makeKernel(mlir::ModuleOp module, const detail::KernelSpec 
 TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
                         std::array<unsigned, 3> block, mlir::MLIRContext &context,
                         const std::optional<Target> &target) {
+  loadDialects(context);
   llvm::SmallVector<mlir::Type, 8> parameters;
   for (const detail::ArgType &type : types)
     if (mlir::Type t = parameterType(type, &context))

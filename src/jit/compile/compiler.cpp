@@ -82,6 +82,7 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
   {
     support::Timer timer(object.times.passes);
     phase = "lowering";
+    source.getContext()->loadAllAvailableDialects();
     if (options.verify && mlir::failed(source.verify()))
       return nullptr;
     module = source.clone();

@@ -131,7 +131,7 @@ std::shared_ptr<const detail::ExecutableState>
 buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
                std::array<unsigned, 3> block, const Target &target, bool keepIr, EventInfo &event) {
   auto state = std::make_shared<detail::ExecutableState>();
-  ContextLease context;
+  ContextLease context(Dialects::ofBackends);
   const support::Clock::time_point start = support::Clock::now();
   builder::TraceResult traced = [&] {
     runtime::ProfilerRange range("flydsl trace", spec.name);

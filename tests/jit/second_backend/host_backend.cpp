@@ -66,7 +66,9 @@ class HostBackend final : public Backend {
 public:
   Vendor vendor() const override { return Vendor::other; }
 
-  void registerDialects(mlir::DialectRegistry &registry) const override {
+  void registerDialects(mlir::DialectRegistry &) const override {}
+
+  void registerLoweringDialects(mlir::DialectRegistry &registry) const override {
     mlir::registerConvertToLLVMDependentDialectLoading(registry);
   }
 

@@ -47,8 +47,10 @@ public:
 
   virtual Vendor vendor() const = 0;
 
-  /// Registers the dialects, conversions and translations to LLVM that only its modules need.
+  /// Registers the dialects in which its kernels are traced beside the common ones.
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
+  /// Registers the dialects, conversions and translations to LLVM that its modules need when they are read or lowered.
+  virtual void registerLoweringDialects(mlir::DialectRegistry &registry) const = 0;
   /// Registers the passes that its stages name beside the common ones. Called once.
   virtual void registerPasses() const = 0;
 

@@ -42,21 +42,33 @@ Pool &pool() {
 
 } // namespace
 
-ContextLease::ContextLease() {
+static void load(mlir::MLIRContext &context, Dialects wanted) {
+  if (wanted == Dialects::all)
+    return context.loadAllAvailableDialects();
+  mlir::DialectRegistry traced;
+  registerTracedDialects(traced);
+  for (llvm::StringRef name : traced.getDialectNames())
+    context.getOrLoadDialect(name);
+}
+
+ContextLease::ContextLease(Dialects loaded) {
   {
     std::lock_guard lock(pool().mutex);
     if (!pool().free.empty()) {
       context_ = std::move(pool().free.back().context);
       uses_ = pool().free.back().uses + 1;
       pool().free.pop_back();
-      return;
     }
+  }
+  if (context_) {
+    load(*context_, loaded);
+    return;
   }
   CompilerUse making;
   mlir::DialectRegistry registry;
   registerDialects(registry);
   context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-  context_->loadAllAvailableDialects();
+  load(*context_, loaded);
   uses_ = 1;
   noteCompilerRan();
   std::lock_guard lock(pool().mutex);

@@ -15,15 +15,23 @@ namespace flydsl::jit {
 
 /// Registers every dialect that a kernel may hold, with its conversions and translations to LLVM.
 void registerDialects(mlir::DialectRegistry &registry);
+/// Registers those of them that a backend's kernels are traced in.
+void registerTracedDialects(mlir::DialectRegistry &registry);
 /// Registers, once per process, every pass that the pipeline names, so that text pipelines parse.
 void registerPasses();
 
-/// A context that no other thread uses while this is held; all dialects are loaded, MLIR's own
-/// threading is off. Returned to the pool at the end. Throws CompileError where the compiler can't
-/// be used any more (see compiler_use.h).
+/// Which dialects a context has when it is leased.
+enum class Dialects {
+  all,
+  ofBackends, ///< those that a backend's kernels are traced in; a trace loads what else it needs, a compile all
+};
+
+/// A context that no other thread uses while this is held; MLIR's own threading is off. Returned to
+/// the pool at the end. Throws CompileError where the compiler can't be used any more (see
+/// compiler_use.h).
 class ContextLease {
 public:
-  ContextLease();
+  explicit ContextLease(Dialects loaded = Dialects::all);
   ~ContextLease();
   ContextLease(const ContextLease &) = delete;
   ContextLease &operator=(const ContextLease &) = delete;

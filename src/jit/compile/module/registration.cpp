@@ -18,6 +18,12 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerGPUDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  registerTracedDialects(registry);
+  for (const Backend *backend : allBackends())
+    backend->registerLoweringDialects(registry);
+}
+
+void registerTracedDialects(mlir::DialectRegistry &registry) {
   for (const Backend *backend : allBackends())
     backend->registerDialects(registry);
 }

@@ -57,8 +57,11 @@ public:
   Vendor vendor() const override { return Vendor::amd; }
 
   void registerDialects(mlir::DialectRegistry &registry) const override {
-    registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::fly_ktrace::FlyKtraceDialect,
-                    mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect>();
+    registry.insert<mlir::fly_rocdl::FlyROCDLDialect, mlir::fly_ktrace::FlyKtraceDialect>();
+  }
+
+  void registerLoweringDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<mlir::ROCDL::ROCDLDialect, mlir::amdgpu::AMDGPUDialect>();
     mlir::registerROCDLDialectTranslation(registry);
   }
 
