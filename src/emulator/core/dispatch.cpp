@@ -7,10 +7,19 @@
 #include "emulator/core/worker.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
 namespace flyemu {
+
+std::string KernelCode::offsetText(uint64_t address) const {
+  const bool before = address < entry;
+  char text[32];
+  std::snprintf(text, sizeof text, "%c0x%llx", before ? '-' : '+',
+                static_cast<unsigned long long>(before ? entry - address : address - entry));
+  return text;
+}
 
 void GroupStorage::Free::operator()(void *p) const { std::free(p); }
 

@@ -35,6 +35,10 @@ struct KernelCode {
   /// Gives "file:line" of the instruction at a host address, or an empty string. Used in messages;
   /// may be null.
   std::function<std::string(uint64_t address)> source;
+
+  /// How far an instruction is from the kernel's first one: "+0x40", or "-0x40" in a function that
+  /// stands before the kernel.
+  std::string offsetText(uint64_t address) const;
 };
 
 /// Workgroups that are in execution at a time where the caller sets no limit.
@@ -108,7 +112,6 @@ struct Fault {
   std::string instruction; ///< disassembled; empty if it could not be
   std::string source;      ///< "file:line" where debug information is there
   uint64_t pc = 0;         ///< host address of the instruction
-  uint64_t codeOffset = 0; ///< pc relative to the kernel's entry
   int lane = -1;           ///< -1: the whole wave
   uint64_t address = 0;    ///< the address that was touched, if the fault is about one
   std::array<uint32_t, 3> workgroup = {0, 0, 0};

@@ -26,7 +26,6 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   size_t index = static_cast<size_t>(w.current - w.codeBegin);
   out.kernel = k.name;
   out.pc = w.pcOf(w.current);
-  out.codeOffset = out.pc - k.entry;
   out.instruction = l.program.text(index);
   out.lane = f.lane;
   out.address = f.address;
@@ -34,13 +33,9 @@ Fault describe(const Launch &l, const Group &group, const Wave &w, const WaveFau
   out.workgroup = group.id;
   out.wave = w.index;
   char text[256];
-  // Functions that are not inlined may stand before the kernel.
-  const bool before = out.pc < k.entry;
-  std::snprintf(text, sizeof text,
-                " at pc 0x%llx (kernel %c 0x%llx), workgroup (%u, %u, %u), wave %u",
-                static_cast<unsigned long long>(out.pc), before ? '-' : '+',
-                static_cast<unsigned long long>(before ? k.entry - out.pc : out.codeOffset),
-                group.id[0], group.id[1], group.id[2], w.index);
+  std::snprintf(text, sizeof text, " at pc 0x%llx (kernel %s), workgroup (%u, %u, %u), wave %u",
+                static_cast<unsigned long long>(out.pc), k.offsetText(out.pc).c_str(), group.id[0],
+                group.id[1], group.id[2], w.index);
   out.message = "kernel '" + k.name + "': " + f.what + text;
   if (f.lane >= 0)
     out.message += ", lane " + std::to_string(f.lane);

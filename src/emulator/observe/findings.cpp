@@ -3,7 +3,6 @@
 #include "emulator/core/program.h"
 
 #include <bit>
-#include <cstdio>
 
 namespace flyemu {
 
@@ -37,11 +36,8 @@ uint32_t Findings::beginGroup(const Group &group) {
 }
 
 std::string Findings::place(size_t index) const {
-  char text[64];
   const uint64_t address = program().address + index * 4;
-  std::snprintf(text, sizeof text, "+0x%llx ",
-                static_cast<unsigned long long>(address - kernel_.entry));
-  std::string result = text + program().text(index);
+  std::string result = kernel_.offsetText(address) + " " + program().text(index);
   const std::string line = kernel_.source ? kernel_.source(address) : std::string();
   return line.empty() ? result : result + " (" + line + ")";
 }

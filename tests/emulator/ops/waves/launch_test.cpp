@@ -31,6 +31,7 @@ struct Start {
   KernelDescriptor d;
   Dispatch launch;
   unsigned checks = 0;
+  unsigned entry = 0; ///< bytes of code before the kernel
   std::string pointer = "s[0:1]";
   DispatchResult result;
   std::vector<uint32_t> out;
@@ -48,7 +49,7 @@ struct Start {
     KernelCode kernel;
     kernel.name = "starts";
     kernel.program = decodeProgram(target, words.data(), words.size() * 4);
-    kernel.entry = reinterpret_cast<uint64_t>(words.data());
+    kernel.entry = reinterpret_cast<uint64_t>(words.data()) + entry;
     kernel.descriptor = d;
     TestMemory memory;
     memory.add(out.data(), out.size() * 4);
@@ -295,4 +296,21 @@ TEST_CASE("launch: the scratch of architected targets is known to code that read
   k.run("v_mov_b32 v10, flat_scratch_hi\nv_mov_b32 v11, 0");
   CHECK(k.findings() == "");
   CHECK(k.out[0] != 0);
+}
+
+TEST_CASE(
+    "launch: places before the kernel, in functions that it calls, are told by negative offsets") {
+  Start k("gfx942");
+  k.entry = 16;
+  k.checks = kCheckInit;
+  const std::string before = "back: v_mov_b32 v11, 0\nglobal_store_dword v11, v20, s[0:1]\n";
+  const std::string start = "\nstart: s_branch back\non: v_mov_b32 v10, 0\n";
+  k.run(before + "s_branch on" + start);
+  CHECK(k.result.ok);
+  CHECK_THAT(k.findings(), Catch::Contains("at -0xc global_store_dword"));
+  k.run(before + "s_mov_b32 s4, ttmp8" + start);
+  CHECK_FALSE(k.result.ok);
+  CHECK_THAT(k.result.fault.message, Catch::Contains("(kernel -0x4)"));
+  k.run(before + "s_branch on" + start + "s_mov_b32 s4, ttmp8");
+  CHECK_THAT(k.result.fault.message, Catch::Contains("(kernel +0x8)"));
 }
