@@ -49,21 +49,20 @@ Registry &registry() {
 }
 [[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
-/// The value of a feature in a target id: '+', '-' or 0 where the id does not fix it.
-char feature(const std::string &id, const std::string &name) {
-  std::size_t at = id.find(":" + name);
-  return at == std::string::npos ? 0 : id[at + 1 + name.size()];
+/// The target of an id; none where this library does not know the processor.
+Target knownTarget(const std::string &id) {
+  try {
+    return Target::parse(id);
+  } catch (const CompileError &) {
+    return {};
+  }
 }
 
 } // namespace
 
 bool runsOn(const std::string &code, const std::string &device) {
-  if (code.substr(0, code.find(':')) != device.substr(0, device.find(':')))
-    return false;
-  for (const char *name : {"sramecc", "xnack"})
-    if (char wanted = feature(code, name); wanted && feature(device, name) != wanted)
-      return false;
-  return true;
+  const Target from = knownTarget(code), to = knownTarget(device);
+  return from && to ? from.runs_on(to) : code == device;
 }
 
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
