@@ -34,27 +34,36 @@ std::string contents(const std::filesystem::path &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+constexpr const char *kTableHead = "| variable | meaning |\n|---|---|\n";
+
+std::string table(const support::EnvSection &section) {
+  std::string text = kTableHead;
+  for (const support::EnvVariable *variable : section.variables)
+    text +=
+        "| `" + std::string(variable->name()) + "` | " + std::string(variable->meaning()) + " |\n";
+  return text;
+}
+
 /// docs/environment.md as the registry says it.
 std::string page() {
   std::string text =
       "# Environment variables\n\n"
       "The names are FlyDSL's own where FlyDSL has the variable. Flags take 1 or 0, true or false, "
       "yes or no, on or off. A value that\n"
-      "can't be read is an error that names the variable and what it takes, before anything is built "
+      "can't be read is an error that names the variable and what it takes, before anything is "
+      "built "
       "or launched. Empty is the same as unset. A\n"
-      "`FLYDSL_` variable that nothing reads is warned about once per process, with the closest name "
+      "`FLYDSL_` variable that nothing reads is warned about once per process, with the closest "
+      "name "
       "that there is. This page is printed from the\n"
       "registry in `src/support/env_variables.h`; a test compares the two.\n\n"
       "In parentheses: what holds when the variable is not set.\n";
-  for (const support::EnvSection &section : support::environment()) {
-    text += "\n## " + std::string(section.title) + "\n\n| variable | meaning |\n|---|---|\n";
-    for (const support::EnvVariable *variable : section.variables)
-      text += "| `" + std::string(variable->name()) + "` | " + std::string(variable->meaning()) +
-              " |\n";
-  }
-  return text + "\nThe target is looked for in the order above, then asked of the device. When none "
-                "of them knows, that is an error that\n"
-                "lists the supported targets; there is no default.\n";
+  for (const support::EnvSection &section : support::environment())
+    text += "\n## " + std::string(section.title) + "\n\n" + table(section);
+  return text +
+         "\nThe target is looked for in the order above, then asked of the device. When none "
+         "of them knows, that is an error that\n"
+         "lists the supported targets; there is no default.\n";
 }
 
 } // namespace
@@ -87,8 +96,9 @@ TEST_CASE("flags take the usual words and nothing else") {
     CHECK(env::kDumpIr.get() == value);
   }
   Setting setting(env::kDumpIr, "maybe\x1b[2J");
-  CHECK_THROWS_WITH(env::kDumpIr.get(),
-                    "FLYDSL_DUMP_IR=maybe\\x1b[2J: expected 1 or 0 (or true/false, yes/no, on/off)");
+  CHECK_THROWS_WITH(
+      env::kDumpIr.get(),
+      "FLYDSL_DUMP_IR=maybe\\x1b[2J: expected 1 or 0 (or true/false, yes/no, on/off)");
   Setting empty(env::kVerifier, "");
   CHECK(env::kVerifier.get());
 }
@@ -103,8 +113,9 @@ TEST_CASE("numbers, words and sizes say what they take") {
   for (const char *wrong : {"-1", "1.5", "0x10", "99999999999999999999", "1000001", " 3", "3 "}) {
     CAPTURE(wrong);
     Setting setting(env::kCompileTimeout, wrong);
-    CHECK_THROWS_WITH(env::kCompileTimeout.get(), std::string("FLYDSL_COMPILE_TIMEOUT=") + wrong +
-                                                     ": expected a whole number from 0 to 1000000");
+    CHECK_THROWS_WITH(env::kCompileTimeout.get(),
+                      std::string("FLYDSL_COMPILE_TIMEOUT=") + wrong +
+                          ": expected a whole number from 0 to 1000000");
   }
   {
     Setting setting(env::kLogLevel, "DEBUG");
@@ -124,7 +135,8 @@ TEST_CASE("numbers, words and sizes say what they take") {
   CHECK_THROWS_WITH(env::kCacheSize.get(), Catch::StartsWith("FLYDSL_RUNTIME_CACHE_SIZE=much: "));
 }
 
-TEST_CASE("no variable with words, numbers or flags takes garbage, and the first one found is told") {
+TEST_CASE(
+    "no variable with words, numbers or flags takes garbage, and the first one found is told") {
   std::set<std::string_view> texts;
   for (const support::EnvSection &section : support::environment())
     for (const support::EnvVariable *variable : section.variables) {
@@ -152,14 +164,32 @@ TEST_CASE("the documentation is what the registry prints") {
   CHECK(contents(file) == page());
 }
 
+TEST_CASE("guides that show variables show a table of the registry") {
+  const std::pair<const char *, std::string_view> guides[] = {
+      {"emulator.md", "Emulator"}, {"fleet-cache.md", "The fleet's cache"}};
+  for (const auto &[name, title] : guides) {
+    const std::filesystem::path file = std::filesystem::path(PROJECT_SOURCE) / "docs" / name;
+    for (const support::EnvSection &section : support::environment()) {
+      if (section.title != title)
+        continue;
+      std::string text = contents(file);
+      const std::size_t at = text.find(kTableHead);
+      REQUIRE(at != std::string::npos);
+      const std::size_t end = text.find("\n\n", at) + 1;
+      CHECK(text.substr(at, end - at) == table(section));
+      if (std::getenv("DOCS_UPDATE"))
+        std::ofstream(file) << text.replace(at, end - at, table(section));
+    }
+  }
+}
+
 TEST_CASE("variables are read through the registry") {
   const std::filesystem::path root = PROJECT_SOURCE;
   std::set<std::string> known;
   for (const support::EnvSection &section : support::environment())
     for (const support::EnvVariable *variable : section.variables)
       known.insert(std::string(variable->name()));
-  const std::regex pattern(
-      "\"(FLYDSL_[A-Z_]+|ARCH|COMPILE_ONLY|HSA_OVERRIDE_GFX_VERSION)\"");
+  const std::regex pattern("\"(FLYDSL_[A-Z_]+|ARCH|COMPILE_ONLY|HSA_OVERRIDE_GFX_VERSION)\"");
   for (const auto &entry : std::filesystem::recursive_directory_iterator(root / "src")) {
     if (!entry.is_regular_file())
       continue;
