@@ -147,8 +147,12 @@ private:
 };
 
 /// Elements of two bytes whose columns along K lie together in memory. A thread loads a block of 8
-/// of K by some neighbours, turns it, and writes pieces of 16 bytes. Neighbouring threads write the
-/// pieces of one row, so that they meet no bank twice if a row covers all banks.
+/// of K by some neighbours, turns it, and writes pieces of 16 bytes.
+///
+/// As many threads take pieces side by side along K as a thread has neighbours; then come the next
+/// neighbours, so that what a wave loads lies together. The pieces that lanes write at a time meet no
+/// bank twice: the swizzle exchanges pieces by the low bits of a row's number, of which the neighbours
+/// are the lowest.
 class ColumnsThroughRegisters final : public RingOperand {
 public:
   ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile,
@@ -159,8 +163,8 @@ public:
             Pointer::from_address(tile.first, tile.dtype, AddressSpace::global, kPieceBytes),
             {.num_records_bytes =
                  Int64(((shape.k - 1) * tile.distance + tile.exist.to(i64)) * bytes())})),
-        apart_((tile.distance * bytes()).to(i32)), column_(thread_idx().x % across() * piece()),
-        row_(thread_idx().x / across() * neighbours_),
+        apart_((tile.distance * bytes()).to(i32)), column_(pieceOf(thread_idx().x) * piece()),
+        row_(thread_idx().x / together() % down() * neighbours_),
         fetched_(make_rmem_tensor(
             make_layout({neighbours_, piece(), passes_}, {1, neighbours_, neighbours_ * piece()}),
             tile.dtype)) {}
@@ -195,8 +199,15 @@ public:
   }
 
 private:
+  /// Threads side by side along K, and groups of neighbours in a pass.
+  int together() const { return std::min(neighbours_, across()); }
+  int down() const { return shape().threads() / across(); }
+  /// The number of the thread's piece in a row.
+  Int32 pieceOf(const Int32 &thread) const {
+    return thread / (together() * down()) * together() + thread % together();
+  }
   /// The thread's first row in a pass.
-  Int32 row(int pass) const { return row_ + pass * (shape().threads() / across() * neighbours_); }
+  Int32 row(int pass) const { return row_ + pass * (down() * neighbours_); }
 
   int neighbours_, passes_;
   Pointer buffer_;

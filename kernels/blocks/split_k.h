@@ -64,7 +64,7 @@ inline void ifLast(const PartsShape &shape, const Int64 &flag, const Int32 &part
                    const std::function<void()> &finish) {
   const int all = (1 << shape.parts) - 1;
   SharedAllocator shared;
-  const Tensor arrived = shared.tensor(i32, make_layout(1));
+  const Tensor arrived = shared.tensor(i32, make_layout(kArrivedBytes / i32.bytes()));
   gpu::barrier();
   if_(thread_idx().x == 0, [&] {
     const Pointer word = Pointer::from_address(flag, i64, AddressSpace::global);

@@ -46,5 +46,8 @@ struct PartFlags {
   }
 };
 
+/// Bytes of shared memory by which the threads of a block learn whether it is the last.
+inline constexpr int kArrivedBytes = 4;
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -261,7 +261,8 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
                   " bytes, as many as LDS has banks for");
     }
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
-  const int lds = ring ? shape.ringBytes() : shape.slicesBytes();
+  const int lds = (ring ? shape.ringBytes() : shape.slicesBytes()) +
+                  (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
     return no((!ring               ? "the sums of the waves that share k"
                : shape.ringB       ? "the tiles of a and b"
@@ -302,8 +303,11 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   }
   GemmConfig config = configOf(problem, *last, orderOf(*last, target));
   if (problem.a.memory_bits() / 8 <= last->dmaBytes)
-    if (const GemmConfig dma = byDma(config, kDmaStages); supported(problem, dma, target))
-      config = dma;
+    for (int stages : {kDmaStages, 2})
+      if (const GemmConfig dma = byDma(config, stages); supported(problem, dma, target)) {
+        config = dma;
+        break;
+      }
   for (int split : kSplits)
     if (tiles * config.split_k < units)
       if (const GemmConfig more = splitOf(config, split);

@@ -21,8 +21,8 @@ namespace kernels::impl {
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
   /// The bytes of the largest elements whose tiles LDS loads by itself, where the target has such
-  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages
-  /// (bench/kernels/README.md). 0: none.
+  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if LDS
+  /// has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
 };
 inline constexpr int kDmaStages = 4;
@@ -54,10 +54,10 @@ inline constexpr GemmTile kRdnaFewRows[] = {
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
 inline constexpr GemmTile kCdnaUnprepared[] = {
-    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {128, 128, 256, 256, 0, 2},
-    {64, 128, 128, 256, 0, 2},  {64, 128, 256, 256, 0, 2},  {64, 64, 128, 256, 0, 2},
-    {64, 64, 256, 256, 0, 2},   {32, 64, 256, 256, 0, 1},   {32, 64, 128, 256, 0, 1},
-    {16, 64, 256, 256, 0, 1}};
+    {128, 256, 128, 256, 0, 2, 2}, {128, 128, 128, 256, 0, 2, 2}, {128, 128, 256, 256, 0, 2},
+    {64, 128, 128, 256, 0, 2, 2},  {64, 128, 256, 256, 0, 2},     {64, 64, 128, 256, 0, 2, 2},
+    {64, 64, 256, 256, 0, 2, 2},   {32, 64, 256, 256, 0, 1, 2},   {32, 64, 128, 256, 0, 1, 2},
+    {16, 64, 256, 256, 0, 1, 2}};
 inline constexpr GemmTile kRdnaUnprepared[] = {
     {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},
     {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},

@@ -398,10 +398,18 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
     const GemmConfig config = fk::choose(problem, 1024, fx::Target::parse(target));
     return config.dma ? config.stages : 0;
   };
+  const auto asTheyAre = [](fx::DType type, std::int64_t n) {
+    const GemmProblem problem{
+        .a = type, .b = type, .b_layout = OperandLayout::rows, .n = n, .k = 4096};
+    const GemmConfig config = fk::choose(problem, 1024, fx::Target::parse("gfx950"));
+    return config.dma ? config.stages : 0;
+  };
   CHECK(stages("gfx950", fx::f8E4M3FN, 8192) == 4); // 128 x 256
   CHECK(stages("gfx950", fx::bf16, 8192) == 0);
   CHECK(stages("gfx950", fx::bf16, 4096) == 4); // 128 x 128
   CHECK(stages("gfx950", fx::bf16, 4096, OperandLayout::columns) == 0);
+  CHECK(asTheyAre(fx::bf16, 2048) == 4);
+  CHECK(asTheyAre(fx::bf16, 8192) == 2); // 128 x 256: four tiles of a and b are too much for LDS
   CHECK(stages("gfx942", fx::f8E4M3FNUZ, 8192) == 0); // has no such loads
   // All forms are worth measuring; sums of parts in one launch are, too, but not chosen, because they
   // ask for a workspace that was set to zero.

@@ -181,6 +181,15 @@ TEST_CASE("products say what they do not support") {
                       "gfx942") == "tile 256x256x64 of 512 threads: the tiles of a and b take "
                                    "131072 bytes of LDS, of which there "
                                    "are 65536");
+  // The last block's word needs LDS beside tiles that fill it.
+  GemmConfig full{.tile_m = 64, .tile_n = 64, .tile_k = 128, .waves_m = 2, .split_k = 2};
+  const GemmProblem asTheyAre{.b_layout = rows, .n = 64, .k = 256};
+  CHECK(fk::supported(asTheyAre, full, target));
+  full.parts_sum = fk::PartsSum::last_block;
+  CHECK(
+      fk::supported(asTheyAre, full, target).why ==
+      "tile 64x64x128 of 256 threads: the tiles of a and b take 65540 bytes of LDS, of which there "
+      "are 65536");
   CHECK(fk::supported(GemmProblem{.n = 64, .k = 64, .gated = true},
                       {.tile_m = 32, .tile_n = 64, .tile_k = 64}, target)
             .why ==
