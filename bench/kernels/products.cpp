@@ -119,7 +119,9 @@ std::string nameOf(fx::DType type, const fk::GemmConfig &config) {
 }
 /// What a configuration has beside its tile.
 std::string formOf(const fk::GemmConfig &config) {
-  std::string form = config.loop == fk::GemmLoop::registers ? ", registers" : "";
+  std::string form = config.loop == fk::GemmLoop::registers ? ", registers"
+                     : config.loop == fk::GemmLoop::groups  ? ", groups"
+                                                            : "";
   const auto add = [&](const char *name, int number, int usual) {
     if (number != usual)
       form += std::string(", ") + name + " " + std::to_string(number);
@@ -148,7 +150,10 @@ void choices(const fk::GemmProblem &problem, std::int64_t m, bool loops, const s
   const fk::GemmConfig choice = fk::choose(problem, m);
   for (const fk::GemmConfig &config : fk::configs(problem, m)) {
     const std::string name = nameOf(problem.a, config) + formOf(config);
-    if (config.order != choice.order || name.find(part) == std::string::npos)
+    // Waves share K of the ring's tiles in one order alone.
+    const bool ordered =
+        config.order == choice.order || (config.loop == fk::GemmLoop::ring && config.waves_k > 1);
+    if (!ordered || name.find(part) == std::string::npos)
       continue;
     if (loops && config.split_k == 1)
       loopRow(name, problem, config);

@@ -3,6 +3,7 @@
 
 #include "blocks/matrix_form.h"
 
+#include <algorithm>
 #include <cstdint>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -19,31 +20,44 @@ struct LoopShape {
   std::int64_t k; ///< columns of A
   /// 2: a tile has columns from two halves of B, tileN / 2 of each, which belong together.
   int halves = 1;
-  int wavesM = 1;     ///< rows of waves, along M
-  int wavesK = 1;     ///< that share K: each takes every wavesK-th step
-  int stages = 2;     ///< tiles of the ring, an even number
-  bool dma = false;   ///< tiles of the ring are loaded by LDS's own loads
-  bool ringB = false; ///< B goes through the ring, too
+  int wavesM = 1;      ///< rows of waves, along M
+  int wavesK = 1;      ///< that share K
+  bool sliced = false; ///< they share the K of each step; otherwise they take the steps in turn
+  int stages = 2;      ///< tiles of the ring, an even number
+  bool dma = false;    ///< tiles of the ring are loaded by LDS's own loads
+  bool ringB = false;  ///< B goes through the ring, too
 
-  /// Threads of the waves that multiply the same step.
+  /// Threads of the waves that multiply the same elements of K.
   int threads() const { return waves * wavesM * form.lanes; }
+  /// Waves that share the K of a step, and the threads that load its tiles together.
+  int slices() const { return sliced ? wavesK : 1; }
+  int loaders() const { return threads() * slices(); }
+  /// The elements of K that all waves of a step multiply together: a part for each slice.
+  int round() const { return form.part() * slices(); }
   /// Columns of a tile in a half of B.
   int tileOfHalf() const { return tileN / halves; }
   int steps() const { return static_cast<int>((k + tileK - 1) / tileK); }
-  int parts() const { return tileK / form.part(); }
+  /// The parts of a step that a wave multiplies.
+  int parts() const { return tileK / round(); }
   /// The parts of a step, of which the last step may have fewer.
   int partsOf(int step) const {
     const std::int64_t left = k - static_cast<std::int64_t>(step) * tileK;
-    return left >= tileK ? parts() : static_cast<int>((left + form.part() - 1) / form.part());
+    return left >= tileK ? parts() : static_cast<int>((left + round() - 1) / round());
   }
   /// Bytes of a row of A's tile, and of the ring.
   int rowBytes() const { return tileK * form.bytes(); }
   int ringBytes() const { return stages * (tileM + (ringB ? tileN : 0)) * rowBytes(); }
   /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
   int slicesBytes() const { return (wavesK - 1) * tileM * tileN * form.acc.bytes(); }
+  /// Bytes of shared memory of the loop and what follows it. Tiles that came by registers make place
+  /// for the sums; see gemm_kernels.cpp.
+  int ldsBytes() const {
+    const int ring = sliced ? ringBytes() : 0;
+    return dma ? ring + slicesBytes() : std::max(ring, slicesBytes());
+  }
   /// Loads of 16 bytes a thread for a tile of so many rows, and for a part of a tile of B: of LDS, if
   /// it goes through the ring.
-  int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / threads(); }
+  int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / loaders(); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.
   int reads() const { return tilesM() * form.part() / form.granule(); }

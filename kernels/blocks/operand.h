@@ -36,17 +36,20 @@ inline GemmOptions unscaled(const MatrixForm &form, GemmOptions options = {}) {
   return options;
 }
 
-/// The product of `waves` waves side by side along N, and `wavesM` rows of them along M. Its tile is
-/// (16 waves, 16 wavesM, part): in K, each lane takes pieces of 16 bytes, each of which serves several
-/// instructions if they are short.
-inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1) {
-  const Layout sideBySide = make_layout({waves, wavesM, 1}, {1, wavesM > 1 ? waves : 0, 0});
+/// The product of `waves` waves side by side along N, and `wavesM` rows of them along M; `slices` such
+/// groups of waves share K. Its tile is (16 waves, 16 wavesM, part slices): in K, each lane takes
+/// pieces of 16 bytes, each of which serves several instructions if they are short.
+inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1, int slices = 1) {
+  const Layout sideBySide = make_layout(
+      {waves, wavesM, slices}, {1, wavesM > 1 ? waves : 0, slices > 1 ? waves * wavesM : 0});
   const int piece = form.piece(), perLane = form.perLane();
   if (perLane >= piece)
     return make_tiled_mma(matrixAtom(form), sideBySide);
-  return make_tiled_mma(
-      matrixAtom(form), sideBySide,
-      make_tile(_, _, make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane})));
+  const Layout alongK =
+      slices > 1 ? make_layout({perLane, form.across, slices, piece / perLane},
+                               {1, piece, form.part(), perLane})
+                 : make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane});
+  return make_tiled_mma(matrixAtom(form), sideBySide, make_tile(_, _, alongK));
 }
 
 /// The layout of `rows` x `columns` elements at the start of preshuffled weights.

@@ -20,25 +20,27 @@ inline constexpr int kPastTheEnd = 1 << 30;
 /// registers of a piece are neighbours.
 inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma, int count) {
   std::vector<Tensor> fragments;
-  const int part = shape.form.part();
+  const int round = shape.round();
   for (int i = 0; i < count; ++i)
-    fragments.push_back(mma.make_fragment_B(make_layout({shape.tileM, part}, {part, 1})));
+    fragments.push_back(mma.make_fragment_B(make_layout({shape.tileM, round}, {round, 1})));
   return fragments;
 }
 inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma, int count) {
   std::vector<Tensor> fragments;
-  const int part = shape.form.part();
+  const int round = shape.round();
   for (int i = 0; i < count * shape.halves; ++i)
-    fragments.push_back(mma.make_fragment_A(make_layout({shape.tileOfHalf(), part}, {part, 1})));
+    fragments.push_back(mma.make_fragment_A(make_layout({shape.tileOfHalf(), round}, {round, 1})));
   return fragments;
 }
 
-/// Rows of an operand in global memory: `size` of them, of which `exist` do, `distance` elements apart.
+/// Rows of an operand in global memory: `size` of them, of which `exist` do, `distance` elements
+/// apart. None exist if that is no positive number.
 inline Tensor rowsOf(DType dtype, int size, const LoopShape &shape, const Int64 &first,
                      const Int64 &distance, const Int32 &exist) {
   const Pointer start = Pointer::from_address(first, dtype, AddressSpace::global, kPieceBytes);
   const Layout layout = make_layout({size, shape.tileK}, {Int32(distance.to(i32)), 1});
-  const Int64 end = ((min(exist, size) - 1).to(i64) * distance + shape.k) * shape.form.bytes();
+  const Int64 span = ((min(exist, size) - 1).to(i64) * distance + shape.k) * shape.form.bytes(),
+              end = select(exist > 0, span, Int64(0));
   return rocdl::make_buffer_tensor(make_view(start, layout),
                                    {.num_records_bytes = end}); // (size, tileK)
 }
@@ -88,13 +90,16 @@ private:
 /// A tile of columns of the product, that is of rows of preshuffled weights.
 class ColumnsOfB {
 public:
-  /// `thread` counts those of the waves side by side. In each half of B the tile starts at an
+  /// `thread` counts those of the waves that share a step. In each half of B the tile starts at an
   /// address; `blocks` blocks of 16 rows exist from there on.
   ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
              const Int32 &thread, const std::vector<Int64> &first, const Int32 &blocks)
       : shape_(shape), paddedK_(weights.paddedK()),
         atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
-        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)) {
+        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
+        inRound_(shape.slices() == 1
+                     ? Int32(0)
+                     : Int32(rocdl::readfirstlane(thread / shape.threads()) * shape.form.part())) {
     for (const Int64 &address : first)
       tiles_.push_back(slice_.partition_S(buffer(shape, weights, address, blocks)));
   }
@@ -104,7 +109,7 @@ public:
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
-    const Int32 away = select(step * shape_.tileK + part * shape_.form.part() <
+    const Int32 away = select(step * shape_.tileK + part * shape_.round() + inRound_ <
                                   static_cast<std::int32_t>(paddedK_),
                               0, kPastTheEnd / shape_.form.bytes());
     const Tensor from = guarded ? make_view(tile.iter() + away, tile.layout()) : tile;
@@ -128,6 +133,7 @@ private:
   std::int64_t paddedK_;
   CopyAtom atom_;
   ThrCopy slice_;
+  Int32 inRound_;             // the wave's first element of K in those that all waves multiply
   std::vector<Tensor> tiles_; // (V, n, parts) of each half
 };
 

@@ -41,6 +41,11 @@ public:
                    const Tensor &a) const {
     multiply(of(half), b, a);
   }
+  /// Adds the product of one instruction to tile (j, i) of 16 x 16.
+  void addTile(int j, int i, const Tensor &b, const Tensor &a) const {
+    const Tensor sums = of(0)(_, j, i);
+    mma_atom_call(unscaledAtom(shape_.form), sums, b, a, sums);
+  }
   /// (V, n, m): V values are neighbours along N.
   const Tensor &of(int half) const { return of_[static_cast<std::size_t>(half)]; }
 

@@ -9,6 +9,9 @@
 // memory during the multiplications of the part before it, so that nothing waits for them. The
 // barrier stands before the last part, so that it has multiplications on both sides.
 //
+// Waves may share the K of a step (slices): each multiplies its part of each round of parts, so that
+// it reads fewer fragments for as many products. Their sums are added at the end, see slice_k.h.
+//
 // The number of steps is known while tracing. The last step may be shorter than the others: parts
 // past the end of K are left out.
 #pragma once
@@ -22,6 +25,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -30,11 +35,12 @@ namespace kernels::impl {
 /// Runs the loop. Exactly one of `ringB` and `weights` is there.
 class Ring {
 public:
-  Ring(const LoopShape &shape, const TiledMma &mma, const RingOperand &a, const RingOperand *ringB,
-       const ColumnsOfB *weights, const Sums &sums)
-      : shape_(shape), operands_{&a}, weights_(weights), sums_(sums) {
+  Ring(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<RingOperand> a,
+       std::unique_ptr<RingOperand> ringB, const ColumnsOfB *weights, const Sums &sums)
+      : shape_(shape), weights_(weights), sums_(sums) {
+    operands_.push_back(std::move(a));
     if (ringB)
-      operands_.push_back(ringB);
+      operands_.push_back(std::move(ringB));
     else
       fragmentsB_ = partsOfB(shape, mma, 2 * shape.parts());
   }
@@ -46,7 +52,7 @@ public:
     for (int step = 0; step < (shape_.dma ? std::min(shape_.stages, steps) : 1); ++step)
       fetchTile(step, step);
     rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
-    fetchB(0, 0, shape_.partsOf(0));
+    fetchB(0, 0, shape_.partsOf(0), endsInRound(0));
     sums_.start();
     write(0);
     if (!shape_.dma && steps > 1)
@@ -60,7 +66,7 @@ public:
     if (looped)
       turns(looped, unrolled, [&](const Int32 &first) {
         for (int i = 0; i < unrolled; ++i)
-          step(first + i, i, i % 2, shape_.parts(), shape_.parts(), underWay(i, ahead - 2),
+          step(first + i, i, i % 2, shape_.parts(), shape_.parts(), false, underWay(i, ahead - 2),
                [&] { fetchTile(first + (i + ahead), i); });
       });
     for (int k = looped; k < steps; ++k) {
@@ -68,7 +74,7 @@ public:
       std::function<void()> fetch;
       if (k + ahead < steps)
         fetch = [&] { fetchTile(k + ahead, stage); };
-      step(k, stage, k % 2, shape_.partsOf(k), following,
+      step(k, stage, k % 2, shape_.partsOf(k), following, endsInRound(k + 1),
            underWay(k, std::max(std::min(k + ahead, steps) - k - 2, 0)) -
                otherLoads(shape_.parts()) + otherLoads(following),
            fetch);
@@ -82,31 +88,36 @@ private:
                     : operands_[1]->fragment(stage, part);
   }
   void fetchTile(const Int32 &step, int stage) const {
-    for (const RingOperand *operand : operands_)
+    for (const auto &operand : operands_)
       operand->fetch(step, stage);
   }
   void fetchTile(int step, int stage) const {
-    for (const RingOperand *operand : operands_)
+    for (const auto &operand : operands_)
       if (step == shape_.steps() - 1)
         operand->fetchLast(stage);
       else
         operand->fetch(step, stage);
   }
   void write(int stage) const {
-    for (const RingOperand *operand : operands_)
+    for (const auto &operand : operands_)
       operand->write(stage);
   }
-  void fetchB(const Int32 &step, int set, int parts) const {
+  /// True for the last step if K ends in a round of the waves that share it: past the end, the
+  /// prepared weights are other rows', and must not be read.
+  bool endsInRound(int step) const {
+    return step == shape_.steps() - 1 && shape_.slices() > 1 && shape_.k % shape_.round();
+  }
+  void fetchB(const Int32 &step, int set, int parts, bool guarded) const {
     if (weights_)
       for (int part = 0; part < parts; ++part)
         for (int half = 0; half < shape_.halves; ++half)
-          weights_->fetch(step, part, half, fragmentB(set, part, half));
+          weights_->fetch(step, part, half, fragmentB(set, part, half), guarded);
     sums_.fetch(step, set, parts, false);
   }
   /// Loads of a thread for the ring, and for what is fetched straight into registers.
   int ringLoads() const {
     int sum = 0;
-    for (const RingOperand *operand : operands_)
+    for (const auto &operand : operands_)
       sum += operand->loads();
     return sum;
   }
@@ -115,7 +126,7 @@ private:
   }
   int reads() const { return shape_.reads() + (weights_ ? 0 : shape_.loadsB()); }
   void read(int stage, int part) const {
-    for (const RingOperand *operand : operands_)
+    for (const auto &operand : operands_)
       operand->read(stage, part);
   }
   void multiply(int stage, int set, int part, int parts) const {
@@ -143,15 +154,15 @@ private:
   }
 
   /// One step of `parts` parts, of which `stage` holds the tiles and `set` says which registers hold
-  /// what was fetched straight there. The step after it has `following` parts, or 0 if there is none.
-  /// `ahead` fetches the tiles of the step that takes the next free stage, if there is one.
-  void step(const Int32 &k, int stage, int set, int parts, int following, int underWay,
-            const std::function<void()> &ahead) const {
+  /// what was fetched straight there. The step after it has `following` parts, or 0 if there is none;
+  /// `guarded` says whether its K ends in a round. `ahead` fetches the tiles of the step that takes the next free stage, if there is one.
+  void step(const Int32 &k, int stage, int set, int parts, int following, bool guarded,
+            int underWay, const std::function<void()> &ahead) const {
     using Kind = Interleave::Kind;
     const int next = (stage + 1) % shape_.stages;
     std::vector<Interleave> orders;
     if (following)
-      fetchB(k + 1, set ^ 1, following);
+      fetchB(k + 1, set ^ 1, following, guarded);
     for (int part = 0; part < parts; ++part) {
       Interleave order;
       if (part == 0 && following)
@@ -184,7 +195,7 @@ private:
   }
 
   LoopShape shape_;
-  std::vector<const RingOperand *> operands_;
+  std::vector<std::unique_ptr<RingOperand>> operands_;
   const ColumnsOfB *weights_;
   const Sums &sums_;
   std::vector<Tensor> fragmentsB_; // of prepared weights

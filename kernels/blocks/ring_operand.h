@@ -33,12 +33,12 @@ struct OperandTile {
 
 class RingOperand {
 public:
-  /// `toFragments` reads LDS into two fragments of a part, which take turns.
-  RingOperand(const LoopShape &shape, const OperandTile &tile, const TiledCopy &toFragments,
-              std::vector<Tensor> fragments)
+  /// The ring's tiles are allocated from `shared`. `toFragments` reads them into fragments of a part,
+  /// which take turns.
+  RingOperand(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+              const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : shape_(shape), tile_(tile), atom_(make_copy_atom(UniversalCopy128b(), tile.dtype)),
         slice_(toFragments.get_slice(thread_idx().x)), fragments_(std::move(fragments)) {
-    SharedAllocator shared;
     for (int stage = 0; stage < shape.stages; ++stage) {
       stages_.push_back(
           shared.tensor(tile.dtype,
@@ -62,9 +62,9 @@ public:
   void read(int stage, int part) const {
     copy(atom_, read_[at(stage)](_, _, part), slice_.retile(fragment(stage, part))(_, _, 0));
   }
-  /// Two fragments take turns from part to part, over the steps too.
+  /// Fragments take turns from part to part, over the steps too.
   const Tensor &fragment(int stage, int part) const {
-    return fragments_[at((stage * shape_.parts() + part) % 2)];
+    return fragments_[at(stage * shape_.parts() + part) % fragments_.size()];
   }
   /// Loads of a tile for each thread.
   int loads() const { return shape_.loadsOf(tile_.size); }
@@ -104,9 +104,9 @@ private:
 
 class RowsThroughRegisters final : public RingOperand {
 public:
-  RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile,
+  RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, toFragments, std::move(fragments)),
+      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
         load_(make_copy_atom(rocdl::BufferCopy128b(), tile.dtype)),
         slice_(byRows().get_slice(thread_idx().x)),
         from_(slice_.partition_S(
@@ -134,7 +134,7 @@ public:
 private:
   /// A row is copied by neighbouring threads.
   TiledCopy byRows() const {
-    const int down = shape().threads() / across();
+    const int down = shape().loaders() / across();
     return make_tiled_copy(
         atom(), make_layout({{across(), down}, {1, piece()}}, {{down * piece(), 1}, {1, down}}),
         make_tile(down, shape().tileK));
@@ -155,9 +155,9 @@ private:
 /// are the lowest.
 class ColumnsThroughRegisters final : public RingOperand {
 public:
-  ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile,
+  ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                           const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, toFragments, std::move(fragments)),
+      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
         neighbours_(std::min(loads(), piece())), passes_(loads() / neighbours_),
         buffer_(rocdl::make_buffer_ptr(
             Pointer::from_address(tile.first, tile.dtype, AddressSpace::global, kPieceBytes),
@@ -201,7 +201,7 @@ public:
 private:
   /// Threads side by side along K, and groups of neighbours in a pass.
   int together() const { return std::min(neighbours_, across()); }
-  int down() const { return shape().threads() / across(); }
+  int down() const { return shape().loaders() / across(); }
   /// The number of the thread's piece in a row.
   Int32 pieceOf(const Int32 &thread) const {
     return thread / (together() * down()) * together() + thread % together();
@@ -219,14 +219,14 @@ private:
 /// lane loads.
 class RowsByDma final : public RingOperand {
 public:
-  RowsByDma(const LoopShape &shape, const OperandTile &tile, const TiledCopy &toFragments,
-            std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, toFragments, std::move(fragments)),
+  RowsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
         buffer_(rowsOf(tile.dtype, tile.size, shape, tile.first, tile.distance, tile.exist).iter()),
         wave_(rocdl::readfirstlane(thread_idx().x / shape.form.lanes)) {
     const Int32 apart(tile.distance.to(i32));
     for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 index = swizzled((thread_idx().x + pass * shape.threads()) * piece());
+      const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());
       columns_.push_back(Int32(index % shape.tileK));
       offsets_.push_back(Int32((index / shape.tileK * apart + columns_.back()) * bytes()));
     }
@@ -248,7 +248,7 @@ public:
 
 private:
   void load(const Int32 &step, int stage, int pass, const Int32 &offset) const {
-    const Int32 first = (wave_ * shape().form.lanes + pass * shape().threads()) * piece();
+    const Int32 first = (wave_ * shape().form.lanes + pass * shape().loaders()) * piece();
     rocdl::raw_buffer_load_lds(buffer_, this->stage(stage).iter() + first, kPieceBytes, offset,
                                {.soffset = step * (shape().tileK * bytes())});
   }
@@ -260,26 +260,31 @@ private:
 
 /// The operand of the tile's layout.
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const OperandTile &tile,
+                                                SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
                                                 std::vector<Tensor> fragments) {
   if (tile.layout == OperandLayout::columns)
-    return std::make_unique<ColumnsThroughRegisters>(shape, tile, toFragments,
+    return std::make_unique<ColumnsThroughRegisters>(shape, tile, shared, toFragments,
                                                      std::move(fragments));
   if (shape.dma)
-    return std::make_unique<RowsByDma>(shape, tile, toFragments, std::move(fragments));
-  return std::make_unique<RowsThroughRegisters>(shape, tile, toFragments, std::move(fragments));
+    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
+  return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
+                                                std::move(fragments));
 }
+/// Those of A and of B, with so many fragments of a part.
 inline std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
-                                                 const OperandTile &tile) {
-  return ringOperand(shape, tile,
+                                                 const OperandTile &tile, SharedAllocator &shared,
+                                                 int fragments = 2) {
+  return ringOperand(shape, tile, shared,
                      make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype), mma),
-                     partsOfA(shape, mma, 2));
+                     partsOfA(shape, mma, fragments));
 }
 inline std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
-                                                 const OperandTile &tile) {
-  return ringOperand(shape, tile,
+                                                 const OperandTile &tile, SharedAllocator &shared,
+                                                 int fragments = 2) {
+  return ringOperand(shape, tile, shared,
                      make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype), mma),
-                     partsOfB(shape, mma, 2));
+                     partsOfB(shape, mma, fragments));
 }
 
 } // namespace kernels::impl

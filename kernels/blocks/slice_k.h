@@ -11,18 +11,17 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Runs `finish` in the waves that hold the total: all, or the first of those that share K. `wave` is
-/// the number of a wave among these, `thread` that of a thread among the waves side by side.
-inline void withTotal(const LoopShape &shape, const Sums &sums, const Int32 &wave,
-                      const Int32 &thread, const std::function<void()> &finish) {
-  if (shape.wavesK == 1)
-    return finish();
+/// Runs `finish` in the waves that hold the total, the first of those that share K. `wave` is
+/// the number of a wave among these, `thread` that of a thread among the waves side by side. `memory`
+/// are LoopShape::slicesBytes bytes of shared memory, which nobody uses any more.
+inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &memory,
+                      const Int32 &wave, const Int32 &thread, const std::function<void()> &finish) {
   // Groups of four values of all threads follow one another, so that lanes meet no bank twice.
   const int quads = shape.form.sums() / 4,
             groups = shape.halves * shape.tilesOfHalf() * shape.tilesM(),
             group = 4 * shape.threads();
   const Tensor shared =
-      make_view(SharedAllocator().allocate(shape.slicesBytes(), kPieceBytes).recast(shape.form.acc),
+      make_view(memory.recast(shape.form.acc),
                 make_layout({4, shape.threads(), quads, groups, shape.wavesK - 1},
                             {1, 4, group, group * quads, group * quads * groups}));
   const auto load = [&](int number, int other) {

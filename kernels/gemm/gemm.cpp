@@ -30,6 +30,8 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 /// Registers of the sums, of the parts of A and of B on their way, and of what scales of blocks need.
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
   const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
+  if (config.loop == GemmLoop::groups) // half of A and both halves of B
+    return sums + 4 * shape.parts() * (shape.reads() / 2 + shape.loadsB());
   const bool ring = config.loop == GemmLoop::ring;
   const auto staged = [&](int rows, int reads) {
     return 2 * reads + (shape.dma ? 0 : shape.loadsOf(rows));
@@ -47,6 +49,9 @@ int registersOf(const GemmProblem &problem, const GemmConfig &config, const Loop
 Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
   if (!hasBlockScales(problem))
     return {};
+  if (shape.slices() > 1)
+    return Support::no("scales of blocks are of whole steps, which waves of the ring do not share; "
+                       "waves_k is 1");
   const int across = shape.tileOfHalf();
   if (config.tile_k % kScaleBlock)
     return Support::no("scales of blocks need a tile_k of a multiple of 128");
@@ -58,6 +63,28 @@ Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const Lo
   return {};
 }
 
+/// What two groups of waves that take turns take.
+Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const auto no = [](const std::string &why) { return Support::no("GemmLoop::groups " + why); };
+  if (!target.has(Feature::buffer_to_lds_wide))
+    return no("needs loads of 16 bytes to LDS, which " + target.name() + " has not");
+  if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
+    return no("takes operands that lie by rows");
+  if (hasBlockScales(problem))
+    return no("takes no scales of blocks");
+  if (config.threads != 8 * target.wave_size() || config.waves_m != 2 || config.waves_k != 1)
+    return no("has two rows of four waves: threads is " + text(8 * target.wave_size()) +
+              ", waves_m 2 and waves_k 1");
+  if (config.tile_m % 64 || config.tile_n % 128)
+    return no("has halves of tiles: tile_m is a multiple of 64 and tile_n of 128");
+  const int pass = config.threads * kPieceBytes,
+            rowBytes = config.tile_k * problem.a.memory_bits() / 8;
+  if (std::min(config.tile_m, config.tile_n) / 2 * rowBytes % pass)
+    return no("loads " + text(pass) + " bytes at a time; half of a tile, with rows of " +
+              text(rowBytes) + " bytes, is no multiple of it");
+  return {};
+}
+
 /// The same tile by LDS's own loads.
 GemmConfig byDma(const GemmConfig &config, int stages) {
   GemmConfig dma = config;
@@ -65,20 +92,29 @@ GemmConfig byDma(const GemmConfig &config, int stages) {
   dma.stages = stages;
   return dma;
 }
+/// The same tile, whose waves share K in so many slices.
+GemmConfig inSlices(const GemmConfig &config, int lanes, int slices) {
+  GemmConfig sliced = config;
+  sliced.waves_k = slices;
+  sliced.waves_m = std::min(config.waves_m, config.threads / lanes / slices);
+  return sliced;
+}
 GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
   return {.tile_m = tile.m,
           .tile_n = tile.n,
           .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
           .threads = tile.threads,
-          .loop = tile.wavesK ? GemmLoop::registers : GemmLoop::ring,
+          .loop = tile.groups   ? GemmLoop::groups
+                  : tile.wavesK ? GemmLoop::registers
+                                : GemmLoop::ring,
           .waves_k = std::max(tile.wavesK, 1),
           .waves_m = tile.wavesM,
           .order = order};
 }
 /// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
 /// depend on the weights alone, which each block reads once.
-TileOrder orderOf(const GemmTile &tile, const Target &target) {
-  if (tile.m < 64)
+TileOrder orderOf(int tileM, const Target &target) {
+  if (tileM < 64)
     return {};
   const GpuSize &size = *gpuSize(target);
   return {.group = size.group, .xcds = size.xcds};
@@ -142,8 +178,8 @@ GemmConfig splitOf(const GemmConfig &config, int parts) {
 bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
   const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
                weights = static_cast<double>(problem.k) * problem.b.bytes();
-  const std::int64_t steps =
-      static_cast<std::int64_t>(kStepsOfPart) * config.split_k * config.waves_k;
+  const int inTurn = config.loop == GemmLoop::registers ? config.waves_k : 1;
+  const std::int64_t steps = static_cast<std::int64_t>(kStepsOfPart) * config.split_k * inTurn;
   return problem.k >= steps * config.tile_k && sums <= kPartsOfWeights * weights;
 }
 
@@ -205,15 +241,15 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (config.waves_k < 1 || waves % config.waves_k)
     return no("waves_k is " + text(config.waves_k) + "; it divides the waves of a block, " +
               text(waves));
-  if (ring && config.waves_k > 1)
-    return no("waves_k is " + text(config.waves_k) +
-              "; waves share k if operands come straight to registers, GemmLoop::registers");
   if (config.waves_m < 1 || waves / config.waves_k % config.waves_m)
     return no("waves_m is " + text(config.waves_m) + "; it divides the waves of a block, " +
               text(waves));
-  if (!ring && (config.waves_m > 1 || config.dma || config.stages != 2))
-    return no("waves_m, stages and dma are of GemmLoop::ring");
-  if (!ring &&
+  const bool registers = config.loop == GemmLoop::registers, groups = !ring && !registers;
+  if (registers && config.waves_m > 1)
+    return no("waves_m is of GemmLoop::ring and GemmLoop::groups");
+  if (!ring && (config.dma || config.stages != 2))
+    return no("stages and dma are of GemmLoop::ring");
+  if (registers &&
       (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::prepared))
     return no("GemmLoop::registers takes rows of a and prepared weights");
   if (config.stages != 2 && !(config.dma && config.stages == 4))
@@ -242,6 +278,8 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
               text(rowBytes) + " bytes, is no multiple of the " + text(threads * kPieceBytes) +
               " bytes that the block loads at a time");
   };
+  if (const Support answer = groupsFit(problem, config, target); groups && !answer)
+    return no(answer.why);
   if (const Support answer = loadsWhole("a", config.tile_m); ring && !answer)
     return answer;
   if (const Support answer = loadsWhole("b", config.tile_n);
@@ -261,13 +299,15 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
                   " bytes, as many as LDS has banks for");
     }
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
-  const int lds = (ring ? shape.ringBytes() : shape.slicesBytes()) +
-                  (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
+  if (config.tile_k % shape.round())
+    return no("waves_k is " + text(config.waves_k) + "; waves of the ring share tile_k by " +
+              text(shape.form.part()) + " elements each");
+  const int lds = shape.ldsBytes() + (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
-    return no((!ring               ? "the sums of the waves that share k"
-               : shape.ringB       ? "the tiles of a and b"
-               : shape.stages == 2 ? "two tiles of a"
-                                   : "four tiles of a") +
+    return no((shape.ldsBytes() == shape.slicesBytes() ? "the sums of the waves that share k"
+               : shape.ringB                           ? "the tiles of a and b"
+               : shape.stages == 2                     ? "two tiles of a"
+                                                       : "four tiles of a") +
               std::string(" take ") + text(lds) + " bytes of LDS, of which there are " +
               text(static_cast<std::int64_t>(target.lds_bytes())));
   if (const Support answer = scalesFit(problem, config, shape); !answer)
@@ -301,13 +341,16 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
     if (tiles >= units)
       break;
   }
-  GemmConfig config = configOf(problem, *last, orderOf(*last, target));
+  GemmConfig config = configOf(problem, *last, orderOf(last->m, target));
   if (problem.a.memory_bits() / 8 <= last->dmaBytes)
     for (int stages : {kDmaStages, 2})
       if (const GemmConfig dma = byDma(config, stages); supported(problem, dma, target)) {
         config = dma;
         break;
       }
+  if (const GemmConfig sliced = inSlices(config, target.wave_size(), last->slices);
+      last->slices > 1 && supported(problem, sliced, target))
+    config = sliced;
   for (int split : kSplits)
     if (tiles * config.split_k < units)
       if (const GemmConfig more = splitOf(config, split);
@@ -331,6 +374,11 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
     if (all[i].loop == GemmLoop::ring)
       for (int stages : {2, kDmaStages})
         all.push_back(byDma(all[i], stages));
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
+    if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
+        all[i].order == orderOf(all[i].tile_m, target))
+      for (int slices : kSlices)
+        all.push_back(inSlices(all[i], target.wave_size(), slices));
   for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
     for (int split : kSplits)
       if (worthwhile(problem, splitOf(all[i], split), rows))

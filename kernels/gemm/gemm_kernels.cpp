@@ -1,5 +1,6 @@
 // The kernel of products with preshuffled weights.
 #include "blocks/epilogue.h"
+#include "blocks/half_tiles.h"
 #include "blocks/registers_ab.h"
 #include "blocks/ring.h"
 #include "blocks/slice_k.h"
@@ -82,9 +83,12 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   const Preshuffled weights = weightsOf(problem);
   const int bytes = shape.form.bytes(), blocksOfTile = shape.tileOfHalf() / Preshuffled::kRows;
-  const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM);
-  const Int32 thread =
-      shape.wavesK == 1 ? Int32(thread_idx().x) : Int32(thread_idx().x % shape.threads());
+  const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
+  // The compiler must see that a wave's lanes agree on their step, or their part of it.
+  const bool shared = shape.wavesK > 1;
+  const Int32 thread = shared ? Int32(thread_idx().x % shape.threads()) : Int32(thread_idx().x),
+              wave =
+                  shared ? Int32(rocdl::readfirstlane(thread_idx().x / shape.threads())) : Int32(0);
   const Int64 part = place.part.to(i64) * shape.k;
   // The start of a tile of an operand that is not prepared, at a row and the block's part of K.
   const auto tileAt = [&](DType dtype, int size, OperandLayout layout, const Int64 &address,
@@ -97,13 +101,40 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
   const OperandTile tileA = tileAt(problem.a, config.tile_m, problem.a_layout, operands.a,
                                    operands.apartA, place.row, place.rows);
   const std::unique_ptr<Sums> sums = sumsOf(problem, shape, mma, place, operands);
+  SharedAllocator allocator;
+  const auto memoryOfSums = [&](SharedAllocator &from) {
+    return from.allocate(shape.slicesBytes(), kPieceBytes);
+  };
+  // Runs the ring that `make` allocates. The sums of waves that share K take the place of its tiles,
+  // if they are not loaded by LDS's own loads.
+  const auto runRing = [&](const std::function<std::unique_ptr<Ring>(SharedAllocator &)> &make) {
+    if (!shared) {
+      make(allocator)->run();
+      return finish(*sums);
+    }
+    // The compiler would wait for each load to a tile that may be what it reads.
+    if (shape.dma) {
+      make(allocator)->run();
+      return withTotal(shape, *sums, memoryOfSums(allocator), wave, thread, [&] { finish(*sums); });
+    }
+    const auto [ring, memory] = allocator.overlay(make, memoryOfSums);
+    ring->run();
+    gpu::barrier();
+    withTotal(shape, *sums, memory, wave, thread, [&] { finish(*sums); });
+  };
   if (shape.ringB) {
     const OperandTile tileB =
         tileAt(problem.b, config.tile_n, problem.b_layout, operands.b, operands.apartB,
                place.column, min(Int32(problem.n) - place.column, config.tile_n));
-    const auto a = ringOperandA(shape, mma, tileA), b = ringOperandB(shape, mma, tileB);
-    Ring(shape, mma, *a, b.get(), nullptr, *sums).run();
-    return finish(*sums);
+    if (config.loop == GemmLoop::groups) {
+      HalfTiles(shape, mma, tileA, tileB, allocator, *sums).run();
+      return finish(*sums);
+    }
+    return runRing([&](SharedAllocator &from) {
+      auto a = ringOperandA(shape, mma, tileA, from);
+      return std::make_unique<Ring>(shape, mma, std::move(a), ringOperandB(shape, mma, tileB, from),
+                                    nullptr, *sums);
+    });
   }
   std::vector<Int64> firstB;
   for (int half = 0; half < shape.halves; ++half) {
@@ -112,19 +143,20 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
     firstB.push_back(operands.b + block * (weights.rowOfBlocks() * bytes) +
                      part * (Preshuffled::kRows * bytes));
   }
-  const ColumnsOfB columns(shape, weights, mma, thread, firstB,
+  const ColumnsOfB columns(shape, weights, mma, shape.sliced ? Int32(thread_idx().x) : thread,
+                           firstB,
                            Int32(weights.blocksN() / shape.halves) - place.tileN * blocksOfTile);
-  if (config.loop == GemmLoop::ring) {
-    const auto a = ringOperandA(shape, mma, tileA);
-    Ring(shape, mma, *a, nullptr, &columns, *sums).run();
-    return finish(*sums);
-  }
-  // The compiler must see that a wave's lanes agree on their step.
-  const Int32 wave(rocdl::readfirstlane(thread_idx().x / shape.threads()));
+  if (config.loop == GemmLoop::ring)
+    return runRing([&](SharedAllocator &from) {
+      return std::make_unique<Ring>(shape, mma, ringOperandA(shape, mma, tileA, from), nullptr,
+                                    &columns, *sums);
+    });
   const RowsInRegisters rows(shape, thread % shape.form.lanes, tileA.first, tileA.distance,
                              tileA.exist);
   RegistersAB(shape, mma, wave, rows, columns, *sums).run();
-  withTotal(shape, *sums, wave, thread, [&] { finish(*sums); });
+  if (!shared)
+    return finish(*sums);
+  withTotal(shape, *sums, memoryOfSums(allocator), wave, thread, [&] { finish(*sums); });
 }
 
 /// The addresses of operands of an epilogue; those that the problem does not have are 0.

@@ -31,8 +31,9 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .halves = problem.gated ? 2 : 1,
           .wavesM = config.waves_m,
           .wavesK = config.waves_k,
+          .sliced = config.loop != GemmLoop::registers,
           .stages = config.stages,
-          .dma = config.dma,
+          .dma = config.dma || config.loop == GemmLoop::groups,
           .ringB = problem.b_layout != OperandLayout::prepared};
 }
 inline bool hasBlockScales(const GemmProblem &problem) {

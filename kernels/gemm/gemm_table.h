@@ -24,7 +24,12 @@ struct GemmTile {
   /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if LDS
   /// has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
+  /// Waves of the ring that share K, where the problem and the target let them.
+  int slices = 1;
+  bool groups = false; ///< GemmLoop::groups
 };
+/// Into how many slices waves of the ring may share K, and the tiles of which they may.
+inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
 inline constexpr int kDmaStages = 4;
 /// From the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
@@ -54,10 +59,13 @@ inline constexpr GemmTile kRdnaFewRows[] = {
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
 inline constexpr GemmTile kCdnaUnprepared[] = {
-    {128, 256, 128, 256, 0, 2, 2}, {128, 128, 128, 256, 0, 2, 2}, {128, 128, 256, 256, 0, 2},
-    {64, 128, 128, 256, 0, 2, 2},  {64, 128, 256, 256, 0, 2},     {64, 64, 128, 256, 0, 2, 2},
-    {64, 64, 256, 256, 0, 2, 2},   {32, 64, 256, 256, 0, 1, 2},   {32, 64, 128, 256, 0, 1, 2},
-    {16, 64, 256, 256, 0, 1, 2}};
+    {256, 256, 128, 512, 0, 2, 0, 1, true}, {128, 256, 128, 256, 0, 2, 2},
+    {128, 128, 128, 256, 0, 2, 2},          {128, 128, 256, 256, 0, 2},
+    {64, 128, 128, 256, 0, 2, 2, 2},        {64, 128, 256, 256, 0, 2},
+    {64, 64, 128, 256, 0, 2, 2, 2},         {64, 64, 256, 256, 0, 2, 2, 2},
+    {32, 64, 256, 256, 0, 1, 2, 2},         {32, 64, 128, 256, 0, 1, 2, 2},
+    {16, 64, 256, 256, 0, 1, 2, 4},
+};
 inline constexpr GemmTile kRdnaUnprepared[] = {
     {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},
     {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},

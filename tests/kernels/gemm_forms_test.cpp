@@ -135,6 +135,92 @@ TEST_CASE("products rounded stochastically have the bits that the host draws", "
     }
 }
 
+/// A tile of the ring whose K is shared by two of four or eight waves; and one that four share.
+GemmConfig sliced(const GemmProblem &problem, int waves = 4) {
+  return {.tile_m = 32,
+          .tile_n = 64,
+          .tile_k = 256 / problem.a.bytes(),
+          .threads = waves * here().wave_size(),
+          .waves_k = 2};
+}
+GemmConfig slicedByFour(const GemmProblem &problem) {
+  return {.tile_m = 16,
+          .tile_n = 32,
+          .tile_k = 512 / problem.a.bytes(),
+          .threads = 4 * here().wave_size(),
+          .waves_k = 4};
+}
+
+TEST_CASE("products whose waves share the k of a tile of the ring", "[run]") {
+  for (GemmProblem problem : typed()) {
+    problem.scale_b = Scales::per_row;
+    problem.bias = true;
+    for (OperandLayout b : {OperandLayout::prepared, OperandLayout::rows}) {
+      problem.b_layout = b;
+      problem.n = 72;
+      // The last step ends in a round of the waves, in one of their parts, and between two.
+      for (std::int64_t bytes : {16, 256, 400, 1040, 1280}) {
+        problem.k = bytes / problem.a.bytes();
+        expectProduct(problem, sliced(problem), 40, {.a = 16});
+      }
+      expectProduct(problem, slicedByFour(problem), 20);
+      GemmConfig config = sliced(problem, 8);
+      config.waves_m = 2;
+      expectProduct(problem, config, 33);
+      problem.k = 2048 / problem.a.bytes();
+      config = slicedByFour(problem);
+      config.split_k = 2;
+      expectProduct(problem, config, 37);
+      config.parts_sum = fk::PartsSum::last_block;
+      expectProduct(problem, config, 37);
+    }
+    problem.b_layout = OperandLayout::prepared;
+    problem.n = 80;
+    problem.gated = true;
+    problem.activation = Activation::silu;
+    expectProduct(problem, sliced(problem), 18);
+  }
+  // The same sums of integers, columns of both operands, LDS's own loads.
+  GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = 64, .k = 648};
+  const std::int64_t m = 40;
+  Values values;
+  values.a = integers(m * problem.k, 5, -3, 3);
+  values.b = integers(problem.n * problem.k, 6, -3, 3);
+  const std::vector<double> exact = reference(problem, m, values).c;
+  for (OperandLayout layout : {OperandLayout::rows, OperandLayout::columns}) {
+    problem.a_layout = problem.b_layout = layout;
+    CHECK(product(problem, sliced(problem), m, values) == exact);
+  }
+  problem.a_layout = OperandLayout::rows;
+  if (here().has(fx::feature::buffer_to_lds_wide))
+    for (OperandLayout b : {OperandLayout::prepared, OperandLayout::rows})
+      for (int stages : {2, 4}) {
+        problem.b_layout = b;
+        GemmConfig config = sliced(problem);
+        config.dma = true;
+        config.stages = stages;
+        CHECK(product(problem, config, m, values) == exact);
+      }
+  problem = {.n = 64, .k = 520};
+  const auto counters = countersOf(problem, sliced(problem), 64);
+  INFO(counters[0].str());
+  CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+  expectStructure(problem, sliced(problem), 33);
+}
+
+TEST_CASE("prepared weights past the end of k are not multiplied by waves that share it", "[run]") {
+  // Behind the row of weights are those of others, which are no numbers.
+  const GemmProblem problem{.c = fx::f32, .n = 32, .k = 32};
+  const std::int64_t m = 16;
+  Values values = Values::random(problem, m);
+  for (std::int64_t k = 0; k < problem.k; ++k)
+    values.b[std::size_t(16 * problem.k + k)] = std::nan("");
+  const std::vector<double> c = product(problem, slicedByFour(problem), m, values);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < problem.n; ++j)
+      REQUIRE(std::isfinite(c[std::size_t(i * problem.n + j)]) == (j != 16));
+}
+
 TEST_CASE("products of few rows, whose operands stay out of shared memory", "[run]") {
   for (GemmProblem problem : typed()) {
     problem.n = 72;

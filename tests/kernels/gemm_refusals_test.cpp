@@ -86,6 +86,11 @@ TEST_CASE("products say what they do not support") {
   CHECK(blocksWhyNot({.tile_m = 48, .tile_n = 384, .tile_k = 128, .threads = 192}) ==
         "tile 48x384x128 of 192 threads: scales of blocks need 1, 2, 4 or 8 waves side by side");
 
+  CHECK(
+      blocksWhyNot({.tile_m = 32, .tile_n = 64, .tile_k = 256, .waves_k = 2}) ==
+      "tile 32x64x256 of 256 threads: scales of blocks are of whole steps, which waves of the ring "
+      "do not share; waves_k is 1");
+
   const GemmProblem good{.n = 64, .k = 64};
   const auto whyNot = [&](const GemmConfig &config) {
     return fk::supported(good, config, target).why;
@@ -124,9 +129,9 @@ TEST_CASE("products say what they do not support") {
                 .split_k = 17,
                 .parts_sum = fk::PartsSum::last_block}) ==
         "tile 32x64x64 of 256 threads: split_k is up to 16 with PartsSum::last_block");
-  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_k = 2}) ==
-        "tile 32x64x64 of 256 threads: waves_k is 2; waves share k if operands come straight to "
-        "registers, GemmLoop::registers");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_k = 4}) ==
+        "tile 32x64x64 of 256 threads: waves_k is 4; waves of the ring share tile_k by 32 elements "
+        "each");
   CHECK(whyNot({.tile_m = 16,
                 .tile_n = 64,
                 .tile_k = 64,
@@ -152,7 +157,7 @@ TEST_CASE("products say what they do not support") {
                 .tile_k = 64,
                 .loop = fk::GemmLoop::registers,
                 .waves_m = 2}) ==
-        "tile 16x64x64 of 256 threads: waves_m, stages and dma are of GemmLoop::ring");
+        "tile 16x64x64 of 256 threads: waves_m is of GemmLoop::ring and GemmLoop::groups");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .stages = 4}) ==
         "tile 32x64x64 of 256 threads: stages is 2, or 4 with dma");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .dma = true}) ==

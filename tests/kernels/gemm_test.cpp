@@ -133,6 +133,8 @@ TEST_CASE("products by all tiles of the table and all orders", "[run]") {
     INFO(fx::to_config(config).str());
     const std::vector<double> c = product(problem, config, m, values);
     expectWithin(c, expected.c, expected.bound);
+    if (config.waves_k > 1)
+      continue; // they add other sums
     if (first.empty())
       first = c;
     CHECK(c == first); // the order of the sums is that of K for every tile

@@ -68,6 +68,9 @@ struct FLYDSL_API GemmProblem {
 enum class GemmLoop : std::uint8_t {
   ring,      ///< a through a ring of two tiles in shared memory, b straight into registers
   registers, ///< both straight into registers: for few rows, where reading b is all the work
+  /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take turns
+  /// at the matrix units. On gfx950, for operands that lie by rows.
+  groups,
 };
 
 /// What adds the sums of the parts of K, always in the same order.
@@ -81,12 +84,14 @@ enum class PartsSum : std::uint8_t {
 /// How a product is shared among blocks and waves.
 struct FLYDSL_API GemmConfig {
   int tile_m = 128, tile_n = 128; ///< rows of a and rows of b of a block
-  int tile_k = 64;                ///< elements of k that a wave loads together
-  int threads = 256;              ///< of a block
+  int tile_k = 64;   ///< elements of k of a tile in the ring, or that a wave loads together
+  int threads = 256; ///< of a block
   GemmLoop loop = GemmLoop::ring;
-  /// Waves of a block that share k, with GemmLoop::registers.
+  /// Waves of a block that share k: with GemmLoop::ring the k of each tile, with GemmLoop::registers
+  /// the tiles in turn. Their sums are added in shared memory, always in the same order.
   int waves_k = 1;
-  /// Rows of waves along m, with GemmLoop::ring. The other waves lie side by side along n.
+  /// Rows of waves along m, with GemmLoop::ring, and the two groups of GemmLoop::groups. The other
+  /// waves lie side by side along n.
   int waves_m = 1;
   int stages = 2; ///< tiles of the ring: 2, or 4 with dma
   /// Tiles of the ring are loaded by LDS's own loads, without a way through registers; on gfx950,

@@ -1,0 +1,175 @@
+// Products by two groups of waves that take turns at the matrix units of gfx950.
+#include "support/hot_loop.h"
+#include "support/product.h"
+
+#include "blocks/half_tiles.h"
+#include "gemm/gemm_shape.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+/// Two groups of four waves that take turns.
+GemmConfig inGroups(const GemmProblem &problem, int tileM = 128, int tileN = 128) {
+  return {.tile_m = tileM,
+          .tile_n = tileN,
+          .tile_k = 128 / problem.a.bytes(),
+          .threads = 512,
+          .loop = fk::GemmLoop::groups,
+          .waves_m = 2};
+}
+
+GemmProblem byRows(fx::DType type, std::int64_t n, std::int64_t k) {
+  return {.a = type, .b = type, .c = type, .b_layout = OperandLayout::rows, .n = n, .k = k};
+}
+
+} // namespace
+
+TEST_CASE("products by groups of waves that take turns", "[groups]") {
+  for (GemmProblem problem : typed()) {
+    problem.b_layout = OperandLayout::rows;
+    problem.n = 140;
+    // One step, two, a tail, the loop and what follows it.
+    for (std::int64_t bytes : {16, 128, 256, 272, 512, 640, 1040}) {
+      problem.k = bytes / problem.a.bytes();
+      expectProduct(problem, inGroups(problem), bytes % 3 ? 40 : 150, {.a = 16, .c = 4, .b = 16});
+    }
+  }
+  GemmProblem problem = byRows(fx::bf16, 300, 200);
+  problem.bias = true;
+  problem.activation = Activation::silu;
+  expectProduct(problem, inGroups(problem, 256, 256), 270);
+  problem.k = 512;
+  GemmConfig split = inGroups(problem);
+  split.split_k = 2;
+  expectProduct(problem, split, 130);
+  // Exact sums, no conflicts, each operand is read twice.
+  problem = byRows(fx::f16, 256, 384);
+  problem.c = fx::f32;
+  const std::int64_t m = 256;
+  Values values;
+  values.a = integers(m * problem.k, 5, -3, 3);
+  values.b = integers(problem.n * problem.k, 6, -3, 3);
+  CHECK(product(problem, inGroups(problem), m, values) == reference(problem, m, values).c);
+  const auto counters = countersOf(problem, inGroups(problem), m);
+  REQUIRE(counters.size() == 1);
+  INFO(counters[0].str());
+  CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+  CHECK(std::int64_t(counters[0]["globalBytesRead"]) == 2 * 2 * (m + problem.n) * problem.k);
+  problem = byRows(fx::bf16, 128, 320);
+  expectStructure(problem, inGroups(problem), 100);
+}
+
+TEST_CASE("the hot loop of a product by groups of waves that take turns") {
+  // FlyDSL 0.4.2's gemm_a16w16 with half tiles interleaved has 128 matrix instructions, 48 reads of LDS,
+  // 16 loads and 16 barriers in its loop of two steps for this tile (bench/kernels/README.md).
+  const GemmProblem problem = byRows(fx::bf16, 2048, 4096);
+  const fx::Executable code =
+      fk::GemmPlan(problem, inGroups(problem, 256, 256), fx::Target::parse("gfx950"))
+          .executables()
+          .at(0);
+  const HotLoop loop = hotLoop(code);
+  INFO(code.summary() << loop.str());
+  CHECK(code.spills() == 0);
+  CHECK(code.scratch_bytes() == 0);
+  CHECK(loop.matrix == 2 * 64);
+  CHECK(loop.ldsReads == 2 * 24);
+  CHECK(loop.ldsWrites == 0);
+  CHECK(loop.loads == 2 * 8);
+  CHECK(loop.barriers == 2 * 8);
+  CHECK(loop.vector == 0);
+  // FlyDSL's has 42 waits. One for loads ends each phase; others are for the operands from LDS.
+  CHECK(loop.waits == 2 * 4);
+}
+
+TEST_CASE("products by groups say what they do not take") {
+  const GemmProblem good = byRows(fx::bf16, 256, 256);
+  const auto why = [](const char *target, const GemmProblem &problem, const GemmConfig &config) {
+    return fk::supported(problem, config, fx::Target::parse(target)).why;
+  };
+  const auto with = [&](auto change) {
+    GemmConfig config = inGroups(good);
+    change(config);
+    return why("gfx950", good, config);
+  };
+  const std::string of = "tile 128x128x64 of 512 threads: GemmLoop::groups ";
+  CHECK(why("gfx950", good, inGroups(good)) == "");
+  CHECK(why("gfx942", good, inGroups(good)) ==
+        of + "needs loads of 16 bytes to LDS, which gfx942 has not");
+  GemmProblem problem = good;
+  problem.b_layout = OperandLayout::prepared;
+  CHECK(why("gfx950", problem, inGroups(good)) == of + "takes operands that lie by rows");
+  problem.b_layout = OperandLayout::columns;
+  CHECK(why("gfx950", problem, inGroups(good)) == of + "takes operands that lie by rows");
+  problem = byRows(fx::f8E4M3FN, 256, 256);
+  problem.c = fx::bf16;
+  problem.scale_a = problem.scale_b = Scales::per_block;
+  CHECK(why("gfx950", problem, inGroups(problem)) ==
+        "tile 128x128x128 of 512 threads: GemmLoop::groups takes no scales of blocks");
+  const char *rows = "has two rows of four waves: threads is 512, waves_m 2 and waves_k 1";
+  CHECK(with([](auto &c) { c.waves_m = 4; }) == of + rows);
+  CHECK(with([](auto &c) { c.waves_k = 2; }) == of + rows);
+  CHECK(with([](auto &c) { c.threads = 256; }) ==
+        "tile 128x128x64 of 256 threads: GemmLoop::groups " + std::string(rows));
+  CHECK(
+      with([](auto &c) { c.tile_n = 192; }) ==
+      "tile 128x192x64 of 512 threads: GemmLoop::groups has halves of tiles: tile_m is a multiple "
+      "of 64 and tile_n of 128");
+  CHECK(
+      with([](auto &c) { c.tile_m = 64; }) ==
+      "tile 64x128x64 of 512 threads: GemmLoop::groups loads 8192 bytes at a time; half of a tile, "
+      "with rows of 128 bytes, is no multiple of it");
+  CHECK(with([](auto &c) { c.dma = true; }) ==
+        "tile 128x128x64 of 512 threads: stages and dma are of GemmLoop::ring");
+}
+
+namespace {
+namespace impl = fk::impl;
+
+/// A tile of five steps, with waits that are weaker where `weaker` says so.
+const fx::Kernel multiply_waiting{
+    "multiply_waiting",
+    [](fx::Int64 a, fx::Int64 b, fx::Int64 c, fx::Constexpr<impl::HalfTileWaits> weaker) {
+      const GemmProblem problem = byRows(fx::f16, 128, 5 * 64);
+      const GemmConfig config = inGroups(problem);
+      const impl::LoopShape shape =
+          impl::loopShape(problem, config, *impl::gemmForm(problem, config, fx::target()));
+      const fx::TiledMma mma = impl::weightsFirst(shape.form, shape.waves, shape.wavesM);
+      const impl::Sums sums(shape, mma);
+      fx::SharedAllocator shared;
+      const auto tile = [&](const fx::Int64 &address) {
+        return impl::OperandTile{
+            fx::f16, 128, address, fx::Int64(problem.k), fx::Int32(128), OperandLayout::rows};
+      };
+      impl::HalfTiles(shape, mma, tile(a), tile(b), shared, sums, weaker.value()).run();
+      // All sums are stored, so that the compiler leaves no read out.
+      const fx::Pointer to = fx::Pointer::from_address(c, fx::f32, fx::AddressSpace::global, 4);
+      for (int j = 0; j < shape.tilesOfHalf(); ++j)
+        for (int i = 0; i < shape.tilesM(); ++i)
+          for (int v = 0; v < 4; ++v)
+            fx::make_view(to, fx::make_layout(128 * 128))(
+                fx::thread_idx().x + 512 * (v + 4 * (i + shape.tilesM() * j))) =
+                fx::Numeric(sums.of(0)(v, j, i));
+    }};
+
+void multiplyWaiting(const impl::HalfTileWaits &weaker) {
+  const std::int64_t count = 128 * 5 * 64;
+  const Operand a = Operand::input(fx::f16, 1, count, uniform(fx::f16, count, 1)),
+                b = Operand::input(fx::f16, 1, count, uniform(fx::f16, count, 2)),
+                c = Operand::output(fx::f32, 1, 128 * 128);
+  const auto address = [](const Operand &operand) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
+  };
+  const fx::Stream stream;
+  multiply_waiting(address(a), address(b), address(c), weaker)
+      .launch({.grid = 1, .block = 512, .stream = stream});
+  stream.synchronize();
+}
+} // namespace
+
+// Their test passes if the emulator says what is read too early.
+TEST_CASE("waits of half tiles: first", "[.weak]") { multiplyWaiting({.first = 1}); }
+TEST_CASE("waits of half tiles: loop", "[.weak]") { multiplyWaiting({.loop = 1}); }
+TEST_CASE("waits of half tiles: last", "[.weak]") { multiplyWaiting({.last = 1}); }
+TEST_CASE("waits of half tiles: reads", "[.weak]") { multiplyWaiting({.reads = 1}); }
+TEST_CASE("waits of half tiles: none is weaker", "[groups]") { multiplyWaiting({}); }
