@@ -2,6 +2,7 @@
 #include "cache/remote/remote_tier.h"
 
 #include "cache/remote/counters.h"
+#include "cache/remote/lease_keeper.h"
 #include "cache/remote/load_client.h"
 #include "support/clock.h"
 #include "support/fork.h"
@@ -36,6 +37,9 @@ constexpr std::string_view kTooLong = "too long";
 constexpr std::chrono::milliseconds kFirstLook{2}, kSlowestLook{100};
 /// A search for a winner measures many kernels: its lease lasts so many times that of a kernel.
 constexpr int kLeasesOfSearch = 10;
+/// A lease is renewed so often in its time, and for so many times its length in all: a maker that hangs
+/// does not hold it for ever.
+constexpr int kRenewalsOfLease = 3, kLongestInLeases = 20;
 
 // The scripts run on the server, each as one step. KEYS: the entry, its lease.
 
@@ -66,6 +70,12 @@ if ARGV[3] == '0' then redis.call('SET', KEYS[1], ARGV[2])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 if owner then redis.call('DEL', KEYS[2]) end
 return 1
+)";
+
+/// Makes the lease last longer if it is the caller's still. ARGV: token, milliseconds from now.
+constexpr std::string_view kRenewScript = R"(
+if redis.call('GET', KEYS[2]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+return 0
 )";
 
 /// Gives the lease back if it is the caller's. ARGV: token.
@@ -370,6 +380,8 @@ Blob RemoteTier::loadOrMake(Kind kind, const Key &key, const Accept &accept,
   if (result != Look::leased)
     return make();
   try {
+    const LeaseKeeper keeper(leasing.time / kRenewalsOfLease, kRenewalsOfLease * kLongestInLeases,
+                             [&] { return renew(names, leasing); });
     blob = make();
   } catch (...) {
     release(names, leasing.token, Clock::now() + config_.timeout);
@@ -414,6 +426,20 @@ bool RemoteTier::put(const Names &names, const Key &key, const Blob &blob, std::
                        stored ? "stored" : "lease_lost");
   // Who lost the lease has none to give back.
   return true;
+}
+
+/// Returns false if the lease is another's, or nobody's: it ended before it was renewed.
+bool RemoteTier::renew(const Names &names, const Leasing &leasing) {
+  const std::string milliseconds = std::to_string(leasing.time.count());
+  const std::string_view words[] = {"EVAL",      kRenewScript,  "2",         names.entry,
+                                    names.lease, leasing.token, milliseconds};
+  const std::optional<Reply> reply = ask(words, 0, Clock::now() + config_.timeout);
+  const bool lost = reply && reply->number != 1;
+  support::log().debug("event=remote_lease entry={} result={}", names.entry,
+                       !reply ? "none"
+                       : lost ? "lost"
+                              : "renewed");
+  return !lost; // a server that did not answer is asked again
 }
 
 void RemoteTier::release(const Names &names, std::string_view token, Deadline deadline) {

@@ -35,7 +35,7 @@ public:
   std::optional<Blob> load(Kind kind, const Key &key, const Accept &accept);
 
   /// Loads the entry, or makes and stores it while no other machine does. Waits for another machine
-  /// that makes it for as long as its lease lasts. Throws what `make` throws. `made` is true if
+  /// that makes it for as long as a lease lasts. This machine's own is renewed while it makes the entry. Throws what `make` throws. `made` is true if
   /// this call made it.
   Blob loadOrMake(Kind kind, const Key &key, const Accept &accept,
                   const std::function<Blob()> &make, bool &made);
@@ -72,6 +72,7 @@ private:
             std::string &refused, Blob &found);
   bool put(const Names &names, const Key &key, const Blob &blob, std::string_view token,
            Deadline deadline);
+  bool renew(const Names &names, const Leasing &leasing);
   void release(const Names &names, std::string_view token, Deadline deadline);
   std::optional<Blob> opened(const std::string &name, const Key &key, std::string_view bytes,
                              const Accept &accept);

@@ -27,6 +27,12 @@ std::string nameOf(std::uint64_t number, const std::string &suffix = "plain") {
   return "flydsl:kernel:{" + keyOf(number).hex() + "}:" + suffix;
 }
 
+/// Asks a tier for an entry, which `make` makes.
+Blob makeBy(RemoteTier &tier, std::uint64_t number, const std::function<Blob()> &make) {
+  bool ignored = false;
+  return tier.loadOrMake(kKernel, keyOf(number), acceptAll, make, ignored);
+}
+
 /// Asks a tier for an entry. Returns whether it made it; fails if the entry is not the right one.
 bool made(RemoteTier &tier, std::uint64_t number, milliseconds takes = milliseconds(0),
           std::size_t bytes = 600) {
@@ -118,11 +124,7 @@ TEST_CASE("A maker that fails gives its lease back; one that is dead holds it un
   RemoteConfig config = server.config();
   config.timeout = milliseconds(400);
   RemoteTier one(config), two(config);
-  bool ignored = false;
-  CHECK_THROWS_WITH(
-      one.loadOrMake(
-          kKernel, keyOf(1), acceptAll, []() -> Blob { throw std::runtime_error("no"); }, ignored),
-      "no");
+  CHECK_THROWS_WITH(makeBy(one, 1, []() -> Blob { throw std::runtime_error("no"); }), "no");
   Clock::time_point start = Clock::now();
   CHECK(made(two, 1)); // the lease of a kernel is 30 s here
   CHECK(since(start) < std::chrono::seconds(10));
@@ -148,31 +150,53 @@ TEST_CASE("Who lost its lease writes nothing over another machine's entry") {
   RemoteConfig config = server.config();
   config.lease = milliseconds(100);
   RemoteTier slow(config), fast(config);
-  bool ignored = false;
   const Counted before = Counted::now();
-  slow.loadOrMake(
-      kKernel, keyOf(1), acceptAll,
-      [&] {
-        std::this_thread::sleep_for(milliseconds(150)); // longer than the lease
-        CHECK(made(fast, 1));
-        return blobOf(7); // what it would write
-      },
-      ignored);
+  makeBy(slow, 1, [&] {
+    server.ask({"DEL", nameOf(1, "plain:lease")});  // as if it had ended
+    std::this_thread::sleep_for(milliseconds(150)); // longer than a lease
+    CHECK(made(fast, 1));
+    return blobOf(7); // what it would write
+  });
   CHECK(has(fast, 1));
   CHECK(before.since().stores == 1);
   // While another machine holds the lease, too.
-  slow.loadOrMake(
-      kKernel, keyOf(2), acceptAll,
-      [&] {
-        server.ask({"SET", nameOf(2, "plain:lease"), "another machine"});
-        return blobOf(7);
-      },
-      ignored);
+  makeBy(slow, 2, [&] {
+    server.ask({"SET", nameOf(2, "plain:lease"), "another machine"});
+    return blobOf(7);
+  });
   CHECK(server.ask({"EXISTS", nameOf(2)}).number == 0);
   CHECK(server.ask({"GET", nameOf(2, "plain:lease")}).text == "another machine");
   // If nobody took the lease over, what took long is stored.
-  CHECK(made(slow, 3, milliseconds(150)));
+  makeBy(slow, 3, [&] {
+    server.ask({"DEL", nameOf(3, "plain:lease")});
+    return blobOf(3);
+  });
   CHECK(has(fast, 3));
+}
+
+TEST_CASE("A lease is renewed while what takes longer than it is made") {
+  RedisServer server;
+  RemoteConfig config = server.config();
+  config.lease = milliseconds(900);
+  RemoteTier slow(config);
+  const std::string lease = nameOf(1, "plain:lease");
+  makeBy(slow, 1, [&] {
+    const std::string token = server.ask({"GET", lease}).text;
+    CHECK_FALSE(token.empty());
+    std::this_thread::sleep_for(milliseconds(1300)); // longer than the lease
+    CHECK(server.ask({"GET", lease}).text == token);
+    return blobOf(1);
+  });
+  CHECK(has(slow, 1));
+  CHECK(server.ask({"EXISTS", lease}).number == 0);
+  // What another machine has is not renewed, and not taken back.
+  makeBy(slow, 2, [&] {
+    server.ask({"SET", nameOf(2, "plain:lease"), "another machine", "PX", "100000"});
+    std::this_thread::sleep_for(milliseconds(450)); // one renewal at least
+    return blobOf(2);
+  });
+  CHECK(server.ask({"GET", nameOf(2, "plain:lease")}).text == "another machine");
+  CHECK(server.ask({"PTTL", nameOf(2, "plain:lease")}).number > 90'000);
 }
 
 TEST_CASE("Garbage in place of an entry is a miss, is counted, and is replaced") {
