@@ -1,7 +1,8 @@
 // The pass replaces each make_ptr in register memory by one vector value. It goes through the
 // blocks in order, and `state` holds what each such memory contains: a vector, and the pieces that
 // were stored over it since. A load takes a piece or a slice of the vector. Control flow passes the
-// memory on as one vector: loops carry it, branches return it.
+// memory on: loops carry it, branches return it. It goes as one vector, or with pieces in parts that
+// no access crosses, so that nothing is put together and taken apart again in each round of a loop.
 //
 // Memory stays memory if its uses can't be followed: if it is recast to other elements, reached at
 // an offset that is known only at run time, used by an operation other than a load or a store, or
@@ -18,6 +19,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -41,6 +43,26 @@ class Contents {
 public:
   Contents() = default;
   Contents(Value whole, bool asPieces) : whole_(whole), asPieces_(asPieces) {}
+
+  /// The elements [offset, offset + size) as a vector, put together of the pieces in it.
+  Value gather(OpBuilder &builder, Location loc, int64_t offset, int64_t size) {
+    SmallVector<Piece> inside;
+    int64_t covered = 0;
+    for (const Piece &piece : pieces_) {
+      if (!piece.overlaps(offset, size))
+        continue;
+      if (piece.contains(offset, size) || piece.offset < offset || offset + size < piece.end())
+        return load(builder, loc, offset, size, /*asVector=*/true);
+      inside.push_back({piece.offset - offset, piece.value});
+      covered += elementCount(piece.value.getType());
+    }
+    auto type = VectorType::get({size}, cast<VectorType>(whole_.getType()).getElementType());
+    Contents part(covered == size ? ub::PoisonOp::create(builder, loc, type).getResult()
+                                  : slice(builder, loc, whole_, offset, size, /*asVector=*/true),
+                  asPieces_);
+    part.pieces_ = std::move(inside);
+    return part.joined(builder, loc);
+  }
 
   /// The whole memory as one vector.
   Value joined(OpBuilder &builder, Location loc) {
@@ -138,6 +160,8 @@ public:
   bool failed() const { return sawError_; }
   const Roots &promoted() const { return roots_; }
   VectorType typeOf(Operation *root) const { return types_.lookup(root); }
+  /// Where the parts of its vector begin that no access crosses but one of the whole.
+  ArrayRef<int64_t> partsOf(Operation *root) const { return parts_.find(root)->second; }
   std::optional<Slot> slotOf(Value pointer) const {
     auto it = slots_.find(pointer);
     return it == slots_.end() ? std::nullopt : std::optional(it->second);
@@ -155,6 +179,8 @@ private:
       return;
     auto vector = VectorType::get({size.getInt()}, elemTy);
     llvm::SmallVector<std::pair<Value, int64_t>> pointers{{op.getResult(), 0}};
+    accesses_.clear();
+    isWholeInside_ = false;
     for (size_t i = 0; i < pointers.size(); ++i)
       for (OpOperand &use : pointers[i].first.getUses())
         if (!followUse(op, vector, use, pointers[i].second, pointers))
@@ -163,6 +189,35 @@ private:
       slots_[pointer] = {op, offset};
     roots_.insert(op);
     types_[op] = vector;
+    parts_[op] = partsFor(vector);
+  }
+
+  /// By the accesses of a memory that were followed.
+  SmallVector<int64_t> partsFor(VectorType vector) const {
+    const int64_t count = vector.getNumElements(), bits = vector.getElementTypeBitWidth();
+    SmallVector<int64_t> parts = {0};
+    // Parts that a loop puts together each time are no gain.
+    if (count * bits < kLeastCutBits || isWholeInside_)
+      return parts;
+    // Whether an element goes together with the one before it, and whether anything but an access of
+    // the whole concerns it.
+    llvm::BitVector joined(static_cast<unsigned>(count)), touched(static_cast<unsigned>(count));
+    for (auto [offset, size] : accesses_) {
+      if (size == count)
+        continue;
+      touched.set(static_cast<unsigned>(offset), static_cast<unsigned>(offset + size));
+      joined.set(static_cast<unsigned>(offset + 1), static_cast<unsigned>(offset + size));
+    }
+    auto isCut = [&](unsigned at) {
+      return !joined[at] && (touched[at] || touched[at - 1]) &&
+             (at - parts.back()) * bits % kPartBits == 0;
+    };
+    for (unsigned at = 1; at < count; ++at)
+      if (isCut(at))
+        parts.push_back(at);
+    if ((count - parts.back()) * bits % kPartBits != 0 && parts.size() > 1)
+      parts.pop_back();
+    return parts;
   }
 
   bool followUse(MakePtrOp root, VectorType vector, OpOperand &use, int64_t offset,
@@ -187,7 +242,12 @@ private:
       accessed = load.getResult().getType();
     else if (auto store = dyn_cast<PtrStoreOp>(user); store && use.getOperandNumber() == 1)
       accessed = store.getValue().getType();
-    return accessed && fits(vector, accessed, offset) && isFollowed(root, user);
+    if (!accessed || !fits(vector, accessed, offset) || !isFollowed(root, user))
+      return false;
+    accesses_.push_back({offset, elementCount(accessed)});
+    isWholeInside_ |= elementCount(accessed) == vector.getNumElements() &&
+                      user->getParentRegion() != root->getParentRegion();
+    return true;
   }
 
   static bool fits(VectorType vector, Type accessed, int64_t offset) {
@@ -228,9 +288,18 @@ private:
         "register memory indexed by a value known only at run time stays in scratch memory");
   }
 
+  /// Memory of fewer bits is passed on whole.
+  static constexpr int64_t kLeastCutBits = 512;
+  /// Parts have a multiple of so many bits: four registers of a lane.
+  static constexpr int64_t kPartBits = 128;
+
   bool requireStatic_, sawError_ = false;
   Roots roots_;
   llvm::DenseMap<Operation *, VectorType> types_;
+  llvm::DenseMap<Operation *, SmallVector<int64_t>> parts_;
+  // Of the memory at hand:
+  SmallVector<std::pair<int64_t, int64_t>> accesses_; ///< offset and size
+  bool isWholeInside_ = false; ///< whether control flow has an access of the whole
   llvm::DenseMap<Value, Slot> slots_;
 };
 
@@ -324,29 +393,57 @@ private:
     return ordered;
   }
 
-  /// Each as one vector, made in front of `op`.
-  static SmallVector<Value> valuesBefore(Operation *op, ArrayRef<Operation *> roots, State &state) {
+  /// Calls `take(root, offset, size)` for what control flow passes on of each memory.
+  template <class Take> void forParts(ArrayRef<Operation *> roots, Take take) const {
+    for (Operation *root : roots) {
+      const int64_t count = analysis_.typeOf(root).getNumElements();
+      if (!asPieces_) {
+        take(root, int64_t(0), count);
+        continue;
+      }
+      ArrayRef<int64_t> parts = analysis_.partsOf(root);
+      for (size_t i = 0; i < parts.size(); ++i)
+        take(root, parts[i], (i + 1 < parts.size() ? parts[i + 1] : count) - parts[i]);
+    }
+  }
+
+  /// Their parts, made in front of `op`.
+  SmallVector<Value> valuesBefore(Operation *op, ArrayRef<Operation *> roots, State &state) const {
     OpBuilder builder(op);
     SmallVector<Value> values;
-    for (Operation *root : roots)
-      values.push_back(state[root].joined(builder, op->getLoc()));
+    forParts(roots, [&](Operation *root, int64_t offset, int64_t size) {
+      const bool isWhole = size == analysis_.typeOf(root).getNumElements();
+      values.push_back(isWhole ? state[root].joined(builder, op->getLoc())
+                               : state[root].gather(builder, op->getLoc(), offset, size));
+    });
     return values;
   }
 
-  SmallVector<Type> typesOf(ArrayRef<Operation *> roots) {
+  SmallVector<Type> typesOf(ArrayRef<Operation *> roots) const {
     SmallVector<Type> types;
-    for (Operation *root : roots)
-      types.push_back(analysis_.typeOf(root));
+    forParts(roots, [&](Operation *root, int64_t, int64_t size) {
+      types.push_back(VectorType::get({size}, analysis_.typeOf(root).getElementType()));
+    });
     return types;
   }
 
-  template <class Range>
-  void assign(State &state, ArrayRef<Operation *> roots, Range values) const {
-    for (auto [root, value] : llvm::zip_equal(roots, values))
-      state[root] = contents(value);
+  /// `at` is where nothing is known of memories that go in parts.
+  void assign(State &state, ArrayRef<Operation *> roots, ValueRange values, OpBuilder at) const {
+    size_t next = 0;
+    forParts(roots, [&](Operation *root, int64_t offset, int64_t size) {
+      Value value = values[next++];
+      VectorType type = analysis_.typeOf(root);
+      if (size == type.getNumElements()) {
+        state[root] = contents(value);
+        return;
+      }
+      if (offset == 0)
+        state[root] = contents(ub::PoisonOp::create(at, root->getLoc(), type));
+      state[root].store(at, root->getLoc(), value, offset);
+    });
   }
 
-  static void passOn(Operation *terminator, ArrayRef<Operation *> roots, State &state) {
+  void passOn(Operation *terminator, ArrayRef<Operation *> roots, State &state) const {
     SmallVector<Value> values = valuesBefore(terminator, roots, state);
     terminator->insertOperands(terminator->getNumOperands(), values);
   }
@@ -356,7 +453,7 @@ private:
   void replace(Operation *op, Operation *with, ArrayRef<Operation *> roots, State &state) {
     unsigned old = op->getNumResults();
     op->replaceAllUsesWith(with->getResults().take_front(old));
-    assign(state, roots, with->getResults().drop_front(old));
+    assign(state, roots, with->getResults().drop_front(old), OpBuilder(op));
     with->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op->erase();
   }
@@ -378,7 +475,8 @@ private:
          llvm::zip_first(op.getBody()->getArguments(), loop.getBody()->getArguments()))
       from.replaceAllUsesWith(to);
     State inner = state;
-    assign(inner, roots, loop.getBody()->getArguments().take_back(roots.size()));
+    builder.setInsertionPoint(loop);
+    assign(inner, roots, loop.getBody()->getArguments().take_back(typesOf(roots).size()), builder);
     run(*loop.getBody(), inner);
     passOn(loop.getBody()->getTerminator(), roots, inner);
     replace(op, loop, roots, state);
@@ -392,8 +490,8 @@ private:
           run(block, state);
       return;
     }
-    valuesBefore(op, roots, state);
     OpBuilder builder(op);
+    assign(state, roots, valuesBefore(op, roots, state), builder);
     SmallVector<Type> types(op.getResultTypes());
     types.append(typesOf(roots));
     auto branch =
@@ -428,10 +526,13 @@ private:
     loop.getBefore().takeBody(op.getBefore());
     loop.getAfter().takeBody(op.getAfter());
     State inner = state;
+    builder.setInsertionPoint(loop);
     for (Region *region : loop.getRegions()) {
       Block &block = region->front();
-      for (Operation *root : roots)
-        inner[root] = contents(block.addArgument(analysis_.typeOf(root), root->getLoc()));
+      SmallVector<Value> parts;
+      for (Type type : typesOf(roots))
+        parts.push_back(block.addArgument(type, op.getLoc()));
+      assign(inner, roots, parts, builder);
       run(block, inner);
       passOn(block.getTerminator(), roots, inner);
     }

@@ -21,21 +21,24 @@ bool refuse(llvm::LLVMContext &context, const BitcodeLibrary &library, const llv
   return false;
 }
 
-/// A function or variable that is used, is not defined, and is not LLVM's own.
-bool isMissing(const llvm::GlobalValue &value) {
-  return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.");
+/// A function or variable that is used, is not defined, and is not LLVM's own. A declared variable in
+/// shared memory stands for what the launch gives, and no library has it.
+bool isMissing(const llvm::GlobalValue &value, unsigned sharedSpace) {
+  return value.isDeclaration() && !value.use_empty() && value.getAddressSpace() != sharedSpace &&
+         !value.getName().starts_with("llvm.");
 }
 
-bool missesAnything(const llvm::Module &module) {
+bool missesAnything(const llvm::Module &module, unsigned sharedSpace) {
   for (const llvm::GlobalValue &value : module.global_values())
-    if (isMissing(value))
+    if (isMissing(value, sharedSpace))
       return true;
   return false;
 }
 
-bool suppliesAnything(const llvm::Module &library, const llvm::Module &module) {
+bool suppliesAnything(const llvm::Module &library, const llvm::Module &module,
+                      unsigned sharedSpace) {
   for (const llvm::GlobalValue &value : module.global_values())
-    if (isMissing(value))
+    if (isMissing(value, sharedSpace))
       if (const llvm::GlobalValue *found = library.getNamedValue(value.getName()))
         if (!found->isDeclaration() && !found->hasLocalLinkage())
           return true;
@@ -64,7 +67,8 @@ void dropOwnSettings(llvm::Module &library, const llvm::Module &module) {
 }
 
 /// False after a diagnostic. `linked` tells whether there was anything to take.
-bool linkFrom(const BitcodeLibrary &library, llvm::Module &module, bool &linked) {
+bool linkFrom(const BitcodeLibrary &library, llvm::Module &module, unsigned sharedSpace,
+              bool &linked) {
   llvm::LLVMContext &context = module.getContext();
   llvm::MemoryBufferRef buffer({library.bytes.data(), library.bytes.size()},
                                {library.name.data(), library.name.size()});
@@ -77,7 +81,7 @@ bool linkFrom(const BitcodeLibrary &library, llvm::Module &module, bool &linked)
     return refuse(context, library,
                   "it is for " + triple.str() + ", not for " +
                       module.getTargetTriple().getArchName());
-  linked = suppliesAnything(*other, module);
+  linked = suppliesAnything(*other, module, sharedSpace);
   if (!linked)
     return true;
   dropOwnSettings(*other, module);
@@ -89,15 +93,15 @@ bool linkFrom(const BitcodeLibrary &library, llvm::Module &module, bool &linked)
 } // namespace
 
 bool linkBitcode(llvm::Module &module, std::span<const BitcodeLibrary> libraries,
-                 llvm::function_ref<void(llvm::Module &)> settle) {
+                 unsigned sharedSpace, llvm::function_ref<void(llvm::Module &)> settle) {
   // One file may call what another defines, in any order.
   for (bool again = true; again;) {
     again = false;
     for (const BitcodeLibrary &library : libraries) {
       bool linked = false;
-      if (!missesAnything(module))
+      if (!missesAnything(module, sharedSpace))
         break;
-      if (!linkFrom(library, module, linked))
+      if (!linkFrom(library, module, sharedSpace, linked))
         return false;
       again |= linked;
     }

@@ -11,6 +11,9 @@ namespace flydsl::jit {
 
 namespace {
 
+/// LDS (LLVM's AMDGPUUsage, "Address Spaces").
+constexpr unsigned kSharedSpace = 3;
+
 /// The number by which the device library knows a processor: gfx90a is 9010.
 unsigned isaVersion(std::string_view name) {
   auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
@@ -51,7 +54,7 @@ bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options) 
     libraries.push_back({file.path, *file.bytes});
   libraries.push_back({"ocml of ROCm's device library", ocmlBitcode()});
   libraries.push_back({"ockl of ROCm's device library", ocklBitcode()});
-  return linkBitcode(module, libraries,
+  return linkBitcode(module, libraries, kSharedSpace,
                      [&](llvm::Module &linked) { setControls(linked, options); });
 }
 
