@@ -66,7 +66,8 @@ void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
            const Numeric start = rows.partValues(rows.partRow(part, query));
            return Pointer::from_address(start + element.to(i64) * 4, f32, AddressSpace::global, 16)
                .load(kEach);
-         }},
+         },
+         config.splits},
         kEach, sink);
     Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
                               element.to(i64) * problem.y.bytes(),

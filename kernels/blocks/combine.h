@@ -14,6 +14,7 @@ struct RowParts {
   Int32 count;
   std::function<Numeric(const Int32 &part)> lse;   ///< the logarithm of its sum
   std::function<Vector(const Int32 &part)> values; ///< the thread's elements of its result, in f32
+  int known = 0; ///< the count as a constant of the code; 0: it is not known there
 };
 
 struct CombinedRow {
@@ -27,13 +28,38 @@ inline CombinedRow combineParts(const RowParts &parts, std::int64_t size,
                                 const std::optional<Numeric> &sink = {}) {
   const Var<Float32> largest(Float32{kLeastScore}), sum(Float32{0.0f});
   const Var<Vector> values(Vector::splat(0.0f, size, f32));
-  for (Int32 part : range(parts.count)) {
-    const Numeric lse = parts.lse(part), before = largest.get(), now = max(before, lse);
-    const Numeric old = powerOf2(Numeric(before - now)), own = powerOf2(Numeric(lse - now));
-    values = values * old + parts.values(part) * own;
-    sum = sum * old + own;
-    largest = now;
-  }
+  // What is loaded of parts that are taken together is on its way at the same time.
+  const auto take = [&](const std::vector<Int32> &together) {
+    std::vector<Numeric> lse;
+    std::vector<Vector> own;
+    for (const Int32 &part : together) {
+      lse.push_back(parts.lse(part));
+      own.push_back(parts.values(part));
+    }
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      const Numeric before = largest.get(), now = max(before, lse[i]);
+      const Numeric old = powerOf2(Numeric(before - now)), more = powerOf2(Numeric(lse[i] - now));
+      values = values * old + own[i] * more;
+      sum = sum * old + more;
+      largest = now;
+    }
+  };
+  constexpr int kTogether = 8;
+  const int whole = parts.known / kTogether * kTogether;
+  const auto some = [](const Int32 &first, int count) {
+    std::vector<Int32> together;
+    for (int i = 0; i < count; ++i)
+      together.push_back(first + i);
+    return together;
+  };
+  if (!parts.known)
+    for (Int32 part : range(parts.count))
+      take({part});
+  else if (whole)
+    for (Int32 first : range(Int32(0), Int32(whole), kTogether))
+      take(some(first, kTogether));
+  if (parts.known > whole)
+    take(some(Int32(whole), parts.known - whole));
   const SoftmaxEnd end = OnlineSoftmax::endOf(largest, sum, sink);
   return {values * end.inverse, end.lse};
 }

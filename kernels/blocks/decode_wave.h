@@ -11,6 +11,7 @@
 
 #include "blocks/attention_products.h"
 #include "blocks/combine.h"
+#include "blocks/computed_again.h"
 #include "blocks/wave_product.h"
 
 #include <flydsl/flydsl.h>
@@ -23,58 +24,114 @@ class DecodeLane {
 public:
   /// `piece`: neighbouring elements of a key that a lane loads, a multiple of what an instruction
   /// takes. `headV`: elements of a value, a multiple of 16. `most`: neighbouring elements of a value
-  /// that a lane may load together.
-  DecodeLane(const MatrixForm &form, int piece, int headV, int most)
-      : lane_(form, piece), runs_(RunsOfEight::of(form)), headV_(headV) {
+  /// that a lane may load together. `repeats`: runs of 8 keys that a lane has in a step.
+  DecodeLane(const MatrixForm &form, int piece, int headV, int most, int repeats = 1)
+      : lane_(form, piece), runs_(RunsOfEight::of(form)), headV_(headV), repeats_(repeats) {
     while (2 * width_ <= most && headV % (32 * width_) == 0)
       width_ *= 2;
+  }
+  /// The same, of which nothing that follows from the lane's number is known from before.
+  DecodeLane again() const {
+    return {*this, ProductLane(form(), lane_.piece(), computedAgain(lane_.lane()).to<Int32>())};
   }
 
   const ProductLane &product() const { return lane_; }
   const MatrixForm &form() const { return lane_.form(); }
   /// Keys of a step.
-  int keys() const { return runs_.rows(); }
+  int keys() const { return runs_.rows() * repeats_; }
+  /// The runs of 8 keys that a lane has, and the tiles of 16 keys over which each is dealt.
+  int repeats() const { return repeats_; }
+  int tilesOfRun() const { return runs_.rows() / 16; }
   /// Tiles of 16 keys of a step.
   int keyTiles() const { return keys() / 16; }
   /// The key, of those of a step, whose elements the lane holds of a tile.
   Int32 key(int tile) const {
     const Int32 &row = lane_.row();
+    const int more = tile / tilesOfRun() * runs_.rows();
     if (form().lanes == 64)
-      return row / 4 * 8 + tile * 4 + row % 4;
-    return form().across == 1 ? Int32(row % 2 * 8 + row / 2) : row;
+      return row / 4 * 8 + (tile % tilesOfRun() * 4 + more) + row % 4;
+    return form().across == 1 ? Int32(row % 2 * 8 + row / 2 + more) : Int32(row + more);
   }
-  /// The first key of the run of which the lane has scores.
-  Int32 scoreKey() const { return runs_.first(); }
+  /// The first key of the runs of which the lane has scores, and the distance of score i from it.
+  Int32 scoreKey() const { return lane_.group() * RunsOfEight::kRun; }
+  int scoreOffset(int i) const { return runs_.offset(i); }
 
-  /// Keys of whose values the lane holds elements: its run, and on RDNA3 all of them.
-  int valueKeys() const { return form().across == 1 ? keys() : RunsOfEight::kRun; }
-  Int32 valueKey(int i) const { return form().across == 1 ? Int32(i) : Int32(scoreKey() + i); }
+  /// Keys of whose values the lane holds elements: its runs, and on RDNA3 all of them.
+  int valueKeys() const { return form().across == 1 ? keys() : RunsOfEight::kRun * repeats_; }
+  Int32 valueKey(int i) const {
+    return form().across == 1 ? Int32(i) : Int32(scoreKey() + runs_.offset(i));
+  }
   /// Tiles of 16 elements of a value. Of each, `width()` neighbouring elements of the lane are in
   /// tiles of their own.
   int valueTiles() const { return headV_ / 16; }
   int width() const { return width_; }
   /// The element of a value that is row `row` of a tile.
-  Int32 element(int tile, const Int32 &row) const {
-    return row * width_ + (tile / width_ * 16 * width_ + tile % width_);
-  }
+  Int32 element(int tile, const Int32 &row) const { return row * width_ + elementOfTile(tile); }
+  /// That of row 0.
+  int elementOfTile(int tile) const { return tile / width_ * 16 * width_ + tile % width_; }
 
 private:
+  DecodeLane(const DecodeLane &other, const ProductLane &lane)
+      : lane_(lane), runs_(other.runs_), headV_(other.headV_), repeats_(other.repeats_),
+        width_(other.width_) {}
+
   ProductLane lane_;
   RunsOfEight runs_;
-  int headV_, width_ = 1;
+  int headV_, repeats_, width_ = 1;
 };
+
+/// The lane's elements of a piece of the queries of a tile of rows.
+using QueryPiece = std::function<Vector(int tile, int piece)>;
 
 /// The values of a step: for each tile of 16 elements the lane's keys.
 using ValueOperands = std::vector<Vector>;
 
-/// `width()` tiles of values from `tile` on, from memory in which the elements of a value are
-/// neighbours: `load(i, element)` gives `width()` elements of the value of the lane's key i.
-inline ValueOperands valuesOfRows(const DecodeLane &lane, int tile,
-                                  const std::function<Vector(int i, const Int32 &element)> &load) {
-  const int width = lane.width(), keys = lane.valueKeys();
+/// The columns of rows of bytes, of which `row(i)` has `width` each: 4 x 4 bytes at a time, first pairs
+/// of rows and then pairs of these.
+inline ValueOperands columnsOfBytes(int width, int rows, DType type,
+                                    const std::function<Vector(int i)> &row) {
+  // Byte i of a selector names the byte of (high, low) that byte i of the result is; low has 0 to 3.
+  constexpr std::int32_t kLowPairs = 0x05010400, kHighPairs = 0x07030602, kLowHalves = 0x05040100,
+                         kHighHalves = 0x07060302;
+  std::vector<std::vector<Numeric>> columns(static_cast<std::size_t>(width));
+  for (int first = 0; first < rows; first += 4) {
+    std::vector<Vector> words;
+    for (int i = 0; i < 4; ++i)
+      words.push_back(row(first + i).bitcast(i32));
+    for (int word = 0; word < width / 4; ++word) {
+      const auto pairs = [&](int low, std::int32_t selector) {
+        return rocdl::perm_b32(Int32(words[std::size_t(low) + 1].at(word)),
+                               Int32(words[std::size_t(low)].at(word)), Int32(selector));
+      };
+      for (int half = 0; half < 2; ++half) {
+        const std::int32_t selector = half ? kHighPairs : kLowPairs;
+        const Int32 low = pairs(0, selector), high = pairs(2, selector);
+        const std::size_t column = std::size_t(4 * word + 2 * half);
+        columns[column].push_back(rocdl::perm_b32(high, low, Int32(kLowHalves)));
+        columns[column + 1].push_back(rocdl::perm_b32(high, low, Int32(kHighHalves)));
+      }
+    }
+  }
+  ValueOperands all;
+  for (const std::vector<Numeric> &column : columns) {
+    const Tensor words = make_rmem_tensor(IntTuple(rows / 4), i32);
+    for (std::size_t i = 0; i < column.size(); ++i)
+      words(int(i)) = column[i];
+    all.push_back(words.load().bitcast(type));
+  }
+  return all;
+}
+
+/// `width` tiles of values, from memory in which the elements of a value are neighbours: `load(i)`
+/// gives `width` elements of the value of the lane's key i.
+inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
+                                  const std::function<Vector(int i)> &load) {
+  const int keys = lane.valueKeys();
+  if (lane.form().bytes() == 1 && width % 4 == 0)
+    return columnsOfBytes(width, keys, lane.form().b, load);
   const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b);
   for (int i = 0; i < keys; ++i)
-    block(_, i).store(load(i, lane.element(tile, lane.product().row())));
+    block(_, i).store(load(i));
   ValueOperands tiles;
   for (int e = 0; e < width; ++e)
     tiles.push_back(block(e, _).load());
@@ -84,38 +141,40 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int tile,
 /// A wave's rows of queries, and what it has found of them.
 class DecodeWave {
 public:
-  /// `queries`: for each tile of 16 rows and each piece the lane's elements. `factor`: see
-  /// ScoreRules.
-  DecodeWave(const DecodeLane &lane, std::vector<std::vector<Vector>> queries, float factor)
-      : lane_(lane), product_(lane.form()), queries_(std::move(queries)),
-        softmax_(static_cast<int>(queries_.size()), factor, lane.form().a, overLanes(16)) {
-    for (std::size_t tile = 0; tile < queries_.size(); ++tile) {
+  /// Queries are of `tiles` tiles of 16 rows, each of so many pieces. `factor`: see ScoreRules.
+  DecodeWave(const DecodeLane &lane, int tiles, int pieces, float factor)
+      : lane_(lane), product_(lane.form()), pieces_(pieces),
+        softmax_(tiles, factor, lane.form().a, overLanes(16)) {
+    for (int tile = 0; tile < tiles; ++tile) {
       sums_.emplace_back();
       for (int i = 0; i < lane.valueTiles(); ++i)
         sums_.back().push_back(product_.zeros());
     }
   }
 
-  int rowTiles() const { return static_cast<int>(queries_.size()); }
+  int rowTiles() const { return static_cast<int>(sums_.size()); }
 
-  /// Takes a step of keys. `key(tile, piece)` gives the lane's elements of the keys of a tile,
+  /// Takes a step of keys. `query(tile, piece)` gives the lane's elements of a tile of rows, `key(tile, piece)` gives the lane's elements of the keys of a tile,
   /// `values(tile)` those of `width()` tiles of values. `finish` makes scores of the products of a
   /// tile of rows, masked where a row does not see a key. `weigh` may change the probabilities
   /// before they meet the values.
   template <class Key, class Values, class Finish, class Weigh>
-  void step(Key key, Values values, Finish finish, Weigh weigh) {
+  void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh) {
     std::vector<Tensor> scores;
     for (int tile = 0; tile < rowTiles(); ++tile) {
       scores.push_back(make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}), f32));
       scores.back().fill(0);
     }
-    const int pieces = static_cast<int>(queries_[0].size());
-    for (int piece = 0; piece < pieces; ++piece)
+    for (int piece = 0; piece < pieces_; ++piece) {
+      std::vector<Vector> queries;
+      for (int tile = 0; tile < rowTiles(); ++tile)
+        queries.push_back(query(tile, piece));
       for (int t = 0; t < lane_.keyTiles(); ++t) {
         const Vector own = key(t, piece);
         for (std::size_t tile = 0; tile < scores.size(); ++tile)
-          product_.add(scores[tile](_, t), own, queries_[tile][static_cast<std::size_t>(piece)]);
+          product_.add(scores[tile](_, t), own, queries[tile]);
       }
+    }
     for (int tile = 0; tile < rowTiles(); ++tile)
       finish(tile, scores[static_cast<std::size_t>(tile)]);
     std::vector<Vector> weights;
@@ -152,7 +211,7 @@ private:
 
   DecodeLane lane_;
   WaveProduct product_;
-  std::vector<std::vector<Vector>> queries_;
+  int pieces_;
   OnlineSoftmax softmax_;
   std::vector<std::vector<Tensor>> sums_;
 };
@@ -172,18 +231,20 @@ public:
             SharedAllocator().allocate(std::int64_t(waves) * 16 * (headV + kPad) * 4).recast(f32)),
         lse_(SharedAllocator().allocate(std::int64_t(waves) * 16 * 4).recast(f32)) {}
 
-  /// Writes what a wave found of a tile of rows.
-  void put(const DecodeWave &wave, int rowTile, const Int32 &number) const {
+  /// Writes what a wave found of a tile of rows, of the elements from `first` on.
+  void put(const DecodeWave &wave, int rowTile, const Int32 &number, const Int32 &first) const {
     const DecodeLane &lane = wave.lane();
     const Int32 row = number * 16 + lane.product().row();
     const SoftmaxEnd end = wave.finish(rowTile);
-    if_(lane.product().group() == 0, [&] { (lse_ + row).store(end.lse); });
+    if_(Boolean((lane.product().group() == 0) & (first == 0)),
+        [&] { (lse_ + row).store(end.lse); });
     for (int v = 0; v < lane.product().sums(); ++v)
       for (int tile = 0; tile < lane.valueTiles(); tile += lane.width()) {
         const Tensor run = make_rmem_tensor(IntTuple(lane.width()), f32);
         for (int e = 0; e < lane.width(); ++e)
           run(e) = wave.sums(rowTile, tile + e)(v) * end.inverse;
-        const Int32 at = row * (headV_ + kPad) + lane.element(tile, lane.product().sumRow(v));
+        const Int32 at =
+            row * (headV_ + kPad) + (first + lane.element(tile, lane.product().sumRow(v)));
         store(at, run);
       }
   }
@@ -196,7 +257,8 @@ public:
          .values =
              [&](const Int32 &wave) {
                return (values_ + (place(wave) * (headV_ + kPad) + element)).load(size);
-             }},
+             },
+         .known = waves_},
         size);
   }
 

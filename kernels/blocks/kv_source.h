@@ -85,9 +85,10 @@ public:
 
 private:
   Numeric inRow(const KvStrides &strides, const KvPlace &place, const Numeric &element) const {
-    if (layout_.cache != KvCache::none)
-      return address(strides, place, place.inside * strides.token + element.to(i64));
     // What is the same for all threads stands first, so that the scalar unit adds it.
+    if (layout_.cache != KvCache::none)
+      return address(strides, place, place.inside * strides.token) +
+             (element.to(u32) * UInt32(layout_.bytes)).to(u64).to(i64);
     const Numeric offset =
         (place.inside * strides.token.to(u32) + element.to(u32)) * UInt32(layout_.bytes);
     return strides.start + place.block * strides.token * layout_.bytes + offset.to(u64).to(i64);

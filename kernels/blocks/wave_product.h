@@ -17,12 +17,15 @@ namespace kernels::impl {
 /// The lane of a wave as products of 16 x 16 see it.
 class ProductLane {
 public:
-  /// `piece`: elements of a piece, a multiple of what a lane has for an instruction.
+  /// `piece`: elements of a piece, a multiple of what a lane has for an instruction. `lane`: the number
+  /// of the lane.
+  ProductLane(const MatrixForm &form, int piece, const Int32 &lane)
+      : form_(form), piece_(piece), lane_(lane), row_(lane_ % 16), group_(lane_ / 16) {}
   ProductLane(const MatrixForm &form, int piece)
-      : form_(form), piece_(piece), lane_(thread_idx().x % form.lanes), row_(lane_ % 16),
-        group_(lane_ / 16) {}
+      : ProductLane(form, piece, Int32(thread_idx().x % form.lanes)) {}
 
   const MatrixForm &form() const { return form_; }
+  const Int32 &lane() const { return lane_; }
   /// The row of each operand that the lane holds, and its column of the result.
   const Int32 &row() const { return row_; }
   /// The lane's number among those of its row.
@@ -34,11 +37,12 @@ public:
   int piece() const { return piece_; }
   /// The pieces that a lane holds of a row of so many elements.
   int pieces(int elements) const { return elements / (piece_ * form_.across); }
-  /// The first element of a piece.
+  /// The first element of a piece: that of the first piece, and its distance.
   Int32 element(int i) const {
     const Int32 start = form_.across == 1 ? Int32(0) : Int32(group_ * piece_);
-    return start + i * piece_ * form_.across;
+    return start + pieceAt(i);
   }
+  int pieceAt(int i) const { return i * piece_ * form_.across; }
 
   /// Values of the result that a lane has.
   int sums() const { return form_.sums(); }

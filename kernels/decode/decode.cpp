@@ -14,14 +14,15 @@ namespace {
 using Decode = Family<DecodeProblem>;
 
 constexpr int kLargestHead = 256, kLargestLatentHead = 640, kMostLatentRows = 128,
-              kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64, kMostSplits = 1024;
+              kMostLatentWaves = 8, kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64,
+              kMostSplits = 1024;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
 /// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
 constexpr int kSumBytes = 512;
 /// Bytes of shared memory for what the waves of a block found of 16 rows.
 constexpr std::int64_t kPartBytes = 48 * 1024;
-/// The fewest keys of a part that are worth a result of its own.
-constexpr int kKeysOfPart = 256;
+/// The fewest keys of a part that are worth a result of its own; latent ones have more products each.
+constexpr int kKeysOfPart = 256, kKeysOfLatentPart = 64;
 /// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
 constexpr std::int64_t kMostTokens = 0x7fffffff;
 
@@ -64,6 +65,10 @@ Support latentSupported(const DecodeProblem &problem, const MatrixForm &form) {
 int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return rows / 16 * (problem.head / 16) * form.sums() * 4;
 }
+int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
+  return DecodeStep::of(problem, rows, form).shares;
+}
+/// What so many waves with keys of their own find of 16 rows.
 std::int64_t partBytes(const DecodeProblem &problem, int waves) {
   return std::int64_t(waves) * 16 * (problem.head + 8) * 4;
 }
@@ -75,16 +80,21 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
   const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
                               rowBlocks(problem, config),
                      wanted = (2 * gpuSize(target)->computeUnits + blocks - 1) / blocks,
-                     most = std::max(1, problem.context / kKeysOfPart);
+                     most = std::max(1, problem.context /
+                                            (problem.latent ? kKeysOfLatentPart : kKeysOfPart));
   config.splits =
       static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
   return config;
 }
 /// As many rows as there are, up to 64, beside which a wave's registers have room for half of the
-/// elements of values; of waves that share rows, each has 128 elements at least.
+/// elements of values; of waves that share rows, each has 128 elements at least. Queries of 8 bits
+/// leave room for all elements and so for 128 rows, if such blocks are enough for all compute units.
 DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Target &target) {
   int rows = 16;
-  while (rows < rowsOf(problem) && rows < 64)
+  const std::int64_t parts = std::max<std::int64_t>(1, m / problem.queries) *
+                             std::max(1, problem.context / kKeysOfLatentPart);
+  const bool many = narrowQueries(problem) && parts >= gpuSize(target)->computeUnits;
+  while (rows < rowsOf(problem) && rows < (many ? kMostLatentRows : 64))
     rows *= 2;
   int shares = 1;
   while (rows / 16 * shares < 8 && problem.latent % (256 * shares) == 0)
@@ -105,7 +115,7 @@ public:
       arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
                       " sequences; each sequence has " + std::to_string(problem_.queries));
     const Extents heads{m_, problem_.q_heads, problem_.head};
-    put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / 2, kPieces}, heads, 2);
+    put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / problem_.q.bytes(), kPieces}, heads, 2);
     put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces},
         {m_, problem_.q_heads, valueOf(problem_)}, 2);
     caches();
@@ -175,6 +185,8 @@ private:
     };
     scale(kDecodeKScale, args_.k_scale, "k_scale", true);
     scale(kDecodeVScale, args_.v_scale, "v_scale", !problem_.latent);
+    if (arguments_.given(args_.q_scale, "q_scale", scalesQueries(problem_)))
+      put(kDecodeQScale, *args_.q_scale, {"q_scale", f32, 1}, {1}, 0);
   }
   void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
            int free) {
@@ -191,9 +203,18 @@ private:
 
 Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   const auto form = decodeForm(problem, target);
-  if (!form || (problem.q != f16 && problem.q != bf16))
+  const bool narrow = narrowQueries(problem);
+  if (!form || (problem.q != f16 && problem.q != bf16 && !(narrow && problem.q.is_float())))
     return Support::no("q is of type " + std::string(problem.q.name()) +
-                       "; f16 and bf16 are supported");
+                       "; f16 and bf16 are supported, and floats of 8 bits of which " +
+                       target.name() + " has products");
+  if (narrow && problem.kv != problem.q)
+    return Support::no("kv is of type " + std::string(problem.kv.name()) +
+                       "; it has the type of q, " + std::string(problem.q.name()));
+  if (narrow && problem.scales == KvScales::token)
+    return Support::no(
+        "scales is KvScales::token; with q of 8 bits, weights are too, and have no room "
+        "for a scale of each value");
   const bool quantised = problem.kv.bits() == 8 && problem.kv.is_float() && largestOf(problem.kv);
   if (problem.kv != problem.q && !quantised)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
@@ -229,6 +250,10 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   if (problem.latent) {
     const bool shared = config.rows >= 16 && config.rows <= kMostLatentRows &&
                         config.rows % 16 == 0 && waves % (config.rows / 16) == 0;
+    if (waves > kMostLatentWaves)
+      return Support::no(is("block", config.block) + "; with latent a block has up to " +
+                         std::to_string(kMostLatentWaves * target.wave_size()) +
+                         " threads, for whose waves there are registers");
     if (!shared || problem.latent % (128 * valueShares(config, target.wave_size())))
       return Support::no(is("rows", config.rows) + " and " + is("block", config.block) +
                          "; each wave has 16 rows, and of waves that have the same ones each has "
@@ -250,7 +275,11 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
     if (!list)
       return list;
   }
-  if (!problem.latent && partBytes(problem, waves) > kPartBytes)
+  const int shares = problem.latent ? 1 : sharesOf(problem, config.rows, form);
+  if (waves % shares)
+    return Support::no(is("block", config.block) + "; of heads of " + std::to_string(problem.head) +
+                       " two waves have the same keys, so the waves of a block are even");
+  if (!problem.latent && partBytes(problem, waves / shares) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
                        " waves find of 16 rows of " + std::to_string(problem.head) +
                        " does not fit shared memory");
@@ -268,7 +297,9 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   int waves = 4;
   while (partBytes(problem, waves) > kPartBytes)
     waves /= 2;
-  return withSplits({.block = waves * target.wave_size(), .rows = rows}, problem, m, target);
+  const int shares = sharesOf(problem, rows, form);
+  return withSplits({.block = shares * waves * target.wave_size(), .rows = rows}, problem, m,
+                    target);
 }
 
 std::vector<DecodeConfig> Decode::candidates(const DecodeProblem &problem, std::int64_t m,
@@ -342,6 +373,7 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
       .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),
       .v_scale =
           sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, perToken ? scales : one),
+      .q_scale = sampleIf(scalesQueries(problem), sampler, "q_scale", f32, one),
       .workspace = sampleIf(hasParts(config), sampler, "workspace", u8, bytes, Role::workspace),
       .y = sampler("y", problem.y, results, Role::output),
       .lse = sampleIf(problem.lse, sampler, "lse", f32, lse, Role::output),

@@ -22,8 +22,9 @@ enum DecodeNumber : std::size_t {
   kDecodeV = kDecodeK + 4,
   kDecodeKScale = kDecodeV + 4,
   kDecodeVScale = kDecodeKScale + 4,
+  kDecodeQScale = kDecodeVScale + 4, ///< the address
   // The address, and the distance of rows.
-  kDecodeTables = kDecodeVScale + 4,
+  kDecodeTables,
   kDecodeContexts = kDecodeTables + 2,
   kDecodeBefore,
   kDecodeLse,
@@ -42,6 +43,11 @@ inline constexpr int kCombineThreads = 256, kCombineElements = 4;
 /// The threads of the block that makes a worklist.
 inline constexpr int kWorklistThreads = 256;
 
+/// Whether q is of 8 bits, so that the products are; and whether it has a scale then.
+inline bool narrowQueries(const DecodeProblem &problem) { return problem.q.bits() == 8; }
+inline bool scalesQueries(const DecodeProblem &problem) {
+  return narrowQueries(problem) && problem.scales == KvScales::tensor;
+}
 /// Rows of a sequence that share keys: the queries of a group of heads. Row r is query
 /// r / group, head r % group.
 inline int groupOf(const DecodeProblem &problem) { return problem.q_heads / problem.kv_heads; }
@@ -70,7 +76,8 @@ inline double scaleOf(const DecodeProblem &problem) { return scaleOr(problem.sca
 
 /// The instruction of both products; none if the target has none for the type.
 inline std::optional<MatrixForm> decodeForm(const DecodeProblem &problem, const Target &target) {
-  return matrixForm(target, problem.q, problem.q, 32, 32);
+  const int elements = narrowQueries(problem) ? 64 : 32; // a piece of each lane of a row
+  return matrixForm(target, problem.q, problem.q, elements, elements);
 }
 /// Neighbouring elements of a key that a lane loads: 16 bytes of the cache where the head has room
 /// for them, and what an instruction takes at least.
@@ -80,6 +87,41 @@ inline int keyPiece(const DecodeProblem &problem, const MatrixForm &form) {
     piece /= 2;
   return std::max(piece, form.perLane());
 }
+
+/// How a wave of the paged form uses its registers, of which a step of keys needs some for the sums,
+/// the queries, the keys and the values.
+struct DecodeStep {
+  int shares = 1;             ///< waves that have the same keys, and elements of the values each
+  int repeats = 1;            ///< runs of 8 keys that a lane has in a step
+  bool sharedQueries = false; ///< queries are read from shared memory at each step
+  bool lateValues = false;    ///< values are loaded when the scores are done, not with the keys
+  int width = 0;              ///< the most neighbouring elements of a value that a lane loads
+
+  static DecodeStep of(const DecodeProblem &problem, int rows, const MatrixForm &form) {
+    // In registers of 4 bytes. A lane has the share of a row of 1 / across; RDNA3's have all.
+    DecodeStep step;
+    if (form.lanes == 32 && problem.head > 192)
+      step.shares = 2;
+    const int tiles = rows / 16, row = problem.head * problem.q.bytes() / form.across / 4,
+              sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
+              keys = form.lanes / 32 * row, most = form.lanes == 64 ? 256 : 200;
+    step.sharedQueries = sums + queries + 2 * keys > most;
+    const int kept = step.sharedQueries ? sums : sums + queries;
+    step.lateValues = kept + 2 * keys > most;
+    // Of late values, those of a load and what becomes of them by tiles are there at a time.
+    const auto late = [&] {
+      const int own = form.across == 1 ? 16 : 8;
+      return sums + 2 * own * step.width * problem.q.bytes() / 4;
+    };
+    step.width = kPieceBytes / problem.q.bytes();
+    while (step.lateValues && step.width > 2 && late() > most)
+      step.width /= 2;
+    // Waves of 64 have room for twice as many keys, beside which another wave still fits the SIMD.
+    if (form.lanes == 64 && kept + 4 * keys <= most * 3 / 4)
+      step.repeats = 2;
+    return step;
+  }
+};
 
 template <> struct Family<DecodeProblem> : FamilyDefaults<DecodeProblem, &DecodeArgs::q> {
   static Support supported(const P &problem, const Target &target);

@@ -24,14 +24,14 @@ const Kernel decode{kDecode.name(), [](DecodeTraced numbers, Constexpr<Spec<Deco
                       const DecodeConfig config = spec->config;
                       const MatrixForm form = *decodeForm(problem, target());
                       if (problem.latent) {
-                        const LatentMemory memory(problem);
+                        const LatentMemory memory(problem, config.block / form.lanes);
                         return eachPart(problem, config, numbers, [&](const DecodePart &part) {
                           LatentBlock(problem, config, numbers, form, memory, part).run();
                         });
                       }
-                      const WaveParts found(config.block / form.lanes, problem.head);
+                      const PagedMemory memory(problem, config, form);
                       eachPart(problem, config, numbers, [&](const DecodePart &part) {
-                        PagedBlock(problem, config, numbers, form, found, part).run();
+                        PagedBlock(problem, config, numbers, form, memory, part).run();
                       });
                     }};
 
@@ -49,15 +49,19 @@ const Kernel combine{
       const DecodeRows rows(problem, numbers, Int32(0), Int32(0));
       const auto write = [&](const Int32 &count,
                              const std::function<Numeric(const Int32 &)> &part) {
-        rows.store(
-            token, head, first,
-            combineParts({.count = count,
-                          .lse = [&](const Int32 &i) { return rows.partLse(part(i)).load(); },
-                          .values =
-                              [&](const Int32 &i) {
-                                return rows.partValues(part(i), first).load(kCombineElements);
-                              }},
-                         kCombineElements));
+        rows.store(rows.place(token, head), first,
+                   combineParts({.count = count,
+                                 .lse =
+                                     [&](const Int32 &i) {
+                                       return DecodeRows::partLse(rows.partPlace(part(i))).load();
+                                     },
+                                 .values =
+                                     [&](const Int32 &i) {
+                                       return DecodeRows::partValues(rows.partPlace(part(i)), first)
+                                           .load(kCombineElements);
+                                     },
+                                 .known = config.workers ? 0 : config.splits},
+                                kCombineElements));
       };
       if (!config.workers)
         return write(Int32(config.splits), [&, splits = config.splits](const Int32 &split) {

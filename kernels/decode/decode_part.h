@@ -2,6 +2,7 @@
 #pragma once
 
 #include "blocks/combine.h"
+#include "blocks/decode_wave.h"
 #include "blocks/kv_source.h"
 #include "blocks/worklist.h"
 #include "decode/decode_family.h"
@@ -14,6 +15,21 @@ namespace kernels::impl {
 using DecodeTraced = std::array<Int64, kDecodeNumbers>;
 
 constexpr float kLn2 = 0.693147180559945309f;
+
+/// A number of a tensor of scales.
+inline Numeric scaleAt(const Numeric &address) {
+  return Pointer::from_address(address, f32).load();
+}
+/// The factor of the products of keys: their scale, and that of a q of 8 bits.
+inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &numbers,
+                          const Numeric &ofKeys) {
+  return scalesQueries(problem) ? Numeric(ofKeys * scaleAt(numbers[kDecodeQScale])) : ofKeys;
+}
+
+/// The addresses of the first element of a row's result, and of its logarithm.
+struct ResultPlace {
+  Numeric values, lse;
+};
 
 /// Where results are: those of the rows of a group of heads of a sequence.
 class DecodeRows {
@@ -32,19 +48,26 @@ public:
            (token.to(i64) * numbers_[at + 1] + head.to(i64) * numbers_[at + 2] + element.to(i64)) *
                dtype.bytes();
   }
-  /// Writes elements of a row's result, and with the first of them its logarithm.
-  void store(const Int32 &token, const Int32 &head, const Int32 &first,
-             const CombinedRow &result) const {
+  /// The addresses of a row's result and of its logarithm.
+  ResultPlace place(const Int32 &token, const Int32 &head) const {
+    return {.values = element(kDecodeY, problem_.y, token, head, Int32(0)),
+            .lse = numbers_[kDecodeLse] + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4};
+  }
+  /// Writes elements of a row's result, and with the first of them its logarithm, unless the caller
+  /// knows that it is not among them.
+  void store(const ResultPlace &place, const Int32 &first, const CombinedRow &result,
+             bool withLse = true) const {
     const Vector values = problem_.y == f32 ? result.values : result.values.to(problem_.y);
-    Pointer::from_address(element(kDecodeY, problem_.y, token, head, first), problem_.y,
-                          AddressSpace::global, kCombineElements * problem_.y.bytes())
+    const int bytes = problem_.y.bytes();
+    Pointer::from_address(behind(place.values, first, bytes), problem_.y, AddressSpace::global,
+                          kCombineElements * bytes)
         .store(values);
-    if (problem_.lse)
-      if_(first == 0, [&] {
-        Pointer::from_address(
-            numbers_[kDecodeLse] + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4, f32)
-            .store(result.lse * kLn2);
-      });
+    if (problem_.lse && withLse)
+      if_(first == 0, [&] { Pointer::from_address(place.lse, f32).store(result.lse * kLn2); });
+  }
+  /// The address of an element of a row, which is no negative number.
+  static Numeric behind(const Numeric &row, const Int32 &element, int bytes) {
+    return row + (element.to(u32) * UInt32(bytes)).to(u64).to(i64);
   }
   /// The number in the workspace of a row's part: of split `split`, or of part `part` of workers.
   Numeric ofSplit(const Int32 &token, const Int32 &head, int splits, const Int32 &split) const {
@@ -54,14 +77,14 @@ public:
     const Int32 row = token % problem_.queries * problem_.q_heads + head;
     return part.to(i64) * (problem_.queries * problem_.q_heads) + row.to(i64);
   }
-  Pointer partValues(const Numeric &part, const Int32 &first) const {
-    return Pointer::from_address(numbers_[kDecodePartValues] +
-                                     (part * valueOf(problem_) + first.to(i64)) * 4,
-                                 f32, AddressSpace::global, 16);
+  ResultPlace partPlace(const Numeric &part) const {
+    return {.values = numbers_[kDecodePartValues] + part * (valueOf(problem_) * 4),
+            .lse = numbers_[kDecodePartLse] + part * 4};
   }
-  Pointer partLse(const Numeric &part) const {
-    return Pointer::from_address(numbers_[kDecodePartLse] + part * 4, f32);
+  static Pointer partValues(const ResultPlace &part, const Int32 &first) {
+    return Pointer::from_address(behind(part.values, first, 4), f32, AddressSpace::global, 16);
   }
+  static Pointer partLse(const ResultPlace &part) { return Pointer::from_address(part.lse, f32); }
 
 private:
   const DecodeProblem &problem_;
@@ -100,15 +123,25 @@ public:
   DecodeResults(const DecodeConfig &config, const DecodeRows &rows, const DecodePart &part)
       : config_(config), rows_(rows), part_(part) {}
 
-  /// Writes elements of a row's result from `first` on, and with the first of them its logarithm.
-  void write(const Int32 &row, const Int32 &first, const CombinedRow &result) const {
+  /// Where a row's result may go.
+  struct Row {
+    ResultPlace final, part;
+  };
+  Row row(const Int32 &row) const {
     const Int32 token = rows_.token(row), head = rows_.head(row);
-    const auto final = [&] { rows_.store(token, head, first, result); };
+    return {rows_.place(token, head),
+            rows_.partPlace(part_.part
+                                ? rows_.ofWorker(token, head, *part_.part)
+                                : rows_.ofSplit(token, head, config_.splits, block_idx().x))};
+  }
+  /// Writes elements of a row's result from `first` on; `withLse`: see DecodeRows.
+  void write(const Row &row, const Int32 &first, const CombinedRow &result,
+             bool withLse = true) const {
+    const auto final = [&] { rows_.store(row.final, first, result, withLse); };
     const auto part = [&] {
-      const Numeric number = part_.part ? rows_.ofWorker(token, head, *part_.part)
-                                        : rows_.ofSplit(token, head, config_.splits, block_idx().x);
-      rows_.partValues(number, first).store(result.values);
-      if_(first == 0, [&] { rows_.partLse(number).store(result.lse); });
+      DecodeRows::partValues(row.part, first).store(result.values);
+      if (withLse)
+        if_(first == 0, [&] { DecodeRows::partLse(row.part).store(result.lse); });
     };
     if (part_.whole)
       if_(*part_.whole, final, part);
@@ -138,13 +171,15 @@ inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Sight<Int32> &s
   return {begin, min(begin + each, all.end)};
 }
 
-/// Masks the scores of a row's query, of neighbouring keys from `base` on, of which the block has
+/// Masks the lane's scores of a row's query, of a step of keys from `base` on, of which the block has
 /// those before `end`.
 inline void maskDecode(const Tensor &scores, const Sight<Int32> &sight, const Int32 &query,
-                       const Int32 &base, const Int32 &end) {
+                       const DecodeLane &lane, const Int32 &base, const Int32 &end) {
   const Span<Int32> seen = sight.ofQuery(query);
-  maskScores(scores, {.base = base, .offset = [](int i) { return i; }},
-             {seen.first, Int32(min(seen.end, end))});
+  maskScores(
+      scores,
+      {.base = base + lane.scoreKey(), .offset = [&lane](int i) { return lane.scoreOffset(i); }},
+      {seen.first, Int32(min(seen.end, end))});
 }
 /// Whether a row does not see all of the `count` keys from `base` on, of those before `end`.
 inline Boolean masksDecode(const Sight<Int32> &sight, const Int32 &base, int count,

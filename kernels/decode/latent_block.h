@@ -4,7 +4,10 @@
 // next one is on its way into registers meanwhile.
 #pragma once
 
+#include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
+#include "blocks/lds_layout.h"
+#include "blocks/shared_rows.h"
 #include "decode/decode_part.h"
 
 #include <flydsl/flydsl.h>
@@ -12,45 +15,36 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A step of keys in shared memory, in the type of q.
+/// What the waves of a block share: a step of keys, in the type of q; and at the end, in the same
+/// place, what each wave is about to write of its 16 rows.
 class LatentMemory {
 public:
-  static constexpr int kPad = 8; ///< elements between keys, against bank conflicts
-  static std::int64_t bytes(int keys, int head, int elementBytes) {
-    return std::int64_t(keys) * (head + kPad) * elementBytes;
+  static constexpr int kElements = 64; ///< of a row that a wave writes at a time
+  static std::int64_t bytes(const DecodeProblem &problem, int waves) {
+    return std::max(SharedRows::bytes(kKeyAlign, problem.head, problem.q),
+                    std::int64_t(waves) * 16 * kDistance * 4);
   }
 
-  explicit LatentMemory(const DecodeProblem &problem)
-      : type_(problem.q), distance_(problem.head + kPad),
-        start_(SharedAllocator()
-                   .allocate(bytes(kKeyAlign, problem.head, problem.q.bytes()))
-                   .recast(problem.q)) {}
+  // As many lanes read pieces of keys at once as the banks have bytes for.
+  LatentMemory(const DecodeProblem &problem, int waves)
+      : start_(SharedAllocator().allocate(bytes(problem, waves))),
+        keys(start_, problem.q, problem.head, ldsBanks(target()) == 64 ? 16 : 8) {}
 
-  /// `count` elements of a key, 8 at a time.
-  Vector load(const Int32 &key, const Int32 &element, int count) const {
-    if (count <= 8)
-      return at(key, element).load(count);
-    const Tensor all = make_rmem_tensor(IntTuple({8, count / 8}), type_);
-    for (int i = 0; i < count / 8; ++i)
-      all(_, i).store(at(key, element + 8 * i).load(8));
-    return all.load();
+  /// An element of a row of a wave.
+  Pointer result(const Int32 &wave, const Int32 &row, const Int32 &element) const {
+    return start_.recast(f32) + ((wave * 16 + row) * kDistance + element);
   }
-  /// Writes a piece of a key, 8 elements at a time.
-  void store(const Int32 &key, const Int32 &element, const Vector &values) const {
-    const int count = static_cast<int>(values.size());
-    const Tensor all = make_rmem_tensor(IntTuple({8, count / 8}), type_);
-    all.store(values);
-    for (int i = 0; i < count / 8; ++i)
-      at(key, element + 8 * i).store(all(_, i).load());
+  /// The logarithm of a row of a wave.
+  Pointer lse(const Int32 &wave, const Int32 &row) const {
+    return result(wave, row, Int32(kElements));
   }
 
 private:
-  Pointer at(const Int32 &key, const Int32 &element) const {
-    return start_ + (key * distance_ + element);
-  }
-  DType type_;
-  int distance_;
+  static constexpr int kDistance = kElements + 4; ///< of rows, against bank conflicts
   Pointer start_;
+
+public:
+  SharedRows keys;
 };
 
 /// A block with one sequence.
@@ -78,15 +72,19 @@ public:
                 Int64(numbers[kDecodeTables] +
                       part.sequence.to(i64) * numbers[kDecodeTables + 1] * 4)) {
     rules_.scale = scaleOf(problem);
-    if (problem.scales == KvScales::tensor)
-      scale_.emplace(Pointer::from_address(numbers[kDecodeKScale], f32).load());
+    if (problem.scales == KvScales::tensor) {
+      scale_.emplace(scaleAt(numbers[kDecodeKScale]));
+      scoreScale_.emplace(scoreScale(problem, numbers, *scale_));
+    }
   }
 
   void run() {
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, sight_, part_, step);
-    const Int32 row = rowOf();
-    DecodeWave wave(lane_, {query(row)}, rules_.factor());
+    const Int32 row = rowOf(), key = lane_.key(0), group = lane_.product().element(0),
+                valueLane = firstValue_ + lane_.element(0, lane_.product().row());
+    const std::vector<Vector> query = this->query(row);
+    DecodeWave wave(lane_, 1, static_cast<int>(query.size()), rules_.factor());
     std::vector<Var<Vector>> fetched;
     for (int i = 0; i < fetches(); ++i)
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
@@ -97,24 +95,25 @@ public:
       gpu::barrier();
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched); });
       const Boolean partial = masksDecode(sight_, base, step, part.end);
-      wave.step(
-          [&](int tile, int piece) {
-            return memory_.load(lane_.key(tile), lane_.product().element(piece),
-                                lane_.product().piece());
-          },
-          [&](int tile) {
-            return valuesOfRows(lane_, tile, [&](int i, const Int32 &element) {
-              return memory_.load(lane_.valueKey(i), firstValue_ + element, lane_.width());
-            });
-          },
-          [&](int, const Tensor &scores) {
-            if (scale_)
-              scores.store(scores.load() * *scale_);
-            if_(partial, [&] {
-              maskDecode(scores, sight_, row / problem_.q_heads, base + lane_.scoreKey(), part.end);
-            });
-          },
-          [](const Vector &probabilities) { return probabilities; });
+      wave.step([&](int, int piece) { return query[static_cast<std::size_t>(piece)]; },
+                [&](int tile, int piece) {
+                  return memory_.keys.load(lane_.key(tile), key, group,
+                                           lane_.product().pieceAt(piece), lane_.product().piece());
+                },
+                [&](int tile) {
+                  return valuesOfRows(lane_, lane_.width(), [&](int i) {
+                    return memory_.keys.load(lane_.valueKey(i), lane_.scoreKey(), valueLane,
+                                             lane_.elementOfTile(tile), lane_.width());
+                  });
+                },
+                [&](int, const Tensor &scores) {
+                  if (scoreScale_)
+                    scores.store(scores.load() * *scoreScale_);
+                  if_(partial, [&] {
+                    maskDecode(scores, sight_, row / problem_.q_heads, lane_, base, part.end);
+                  });
+                },
+                [](const Vector &probabilities) { return probabilities; });
     }
     write(wave);
   }
@@ -176,8 +175,8 @@ private:
       const Piece piece = this->piece(static_cast<int>(i));
       const auto store = [&] {
         const Vector values = fetched[i].get();
-        memory_.store(piece.key, piece.element,
-                      problem_.kv == problem_.q ? values : values.to(problem_.q));
+        memory_.keys.store(piece.key, piece.element,
+                           problem_.kv == problem_.q ? values : values.to(problem_.q));
       };
       if (piece.inside)
         if_(*piece.inside, store);
@@ -186,22 +185,56 @@ private:
     }
   }
 
+  /// Writes what the wave found. A lane's numbers of a row lie apart from those of others; so they go
+  /// through shared memory, and neighbouring lanes write 16 neighbours at a time.
   void write(const DecodeWave &wave) const {
+    constexpr int size = kCombineElements, kTogether = 16;
     const DecodeResults results(config_, rows_, part_);
     const SoftmaxEnd end = wave.finish(0);
     const Numeric factor = scale_ ? Numeric(end.inverse * *scale_) : end.inverse;
-    const Int32 row = firstRow_ + lane_.product().row();
-    if_(row < rowsOf(problem_), [&] {
-      constexpr int size = kCombineElements;
-      for (int v = 0; v < lane_.product().sums(); ++v)
-        for (int tile = 0; tile < lane_.valueTiles(); tile += size) {
-          const Tensor run = make_rmem_tensor(IntTuple(size), f32);
-          for (int e = 0; e < size; ++e)
-            run(e) = wave.sums(0, tile + e)(v) * factor;
-          const Int32 first = firstValue_ + lane_.element(tile, lane_.product().sumRow(v));
-          results.write(row, first, {run.load(), end.lse});
+    const int width = lane_.width(), rows = kTogether / width; // of the product's result
+    // What the lane writes of each 64 elements: for each of these, its row and the place of its pieces.
+    constexpr int across = LatentMemory::kElements / size;
+    struct Piece {
+      Int32 row, element;
+      Boolean exists;
+      DecodeResults::Row place;
+    };
+    std::vector<Piece> pieces;
+    // Nothing of it is kept in registers from before the loop over keys.
+    const Int32 lane = computedAgain(gpu::lane_id()).to<Int32>();
+    for (int at = 0; at < 16 * across; at += lane_.form().lanes) {
+      const Int32 number = lane + at, row = number / across, own = firstRow_ + row;
+      pieces.push_back(
+          {row, Int32(number % across * size), Boolean(own < rowsOf(problem_)), results.row(own)});
+    }
+    for (int tile = 0; tile < lane_.valueTiles(); tile += width)
+      for (int v = 0; v < lane_.product().sums(); v += rows) {
+        gpu::barrier(); // all have read what was there before
+        for (int i = 0; i < rows; ++i)
+          for (int e = 0; e < width; e += size) {
+            const Tensor run = make_rmem_tensor(IntTuple(size), f32);
+            for (int k = 0; k < size; ++k)
+              run(k) = wave.sums(0, tile + e + k)(v + i) * factor;
+            const Int32 at = lane_.product().group() * kTogether + (i * width + e);
+            memory_.result(wave_, lane_.product().row(), at).store(run.load());
+          }
+        const bool withLse = tile == 0 && v == 0;
+        if (withLse)
+          memory_.lse(wave_, lane_.product().row()).store(end.lse);
+        gpu::barrier();
+        for (const Piece &piece : pieces) {
+          const Int32 group = piece.element / kTogether,
+                      first = firstValue_ + lane_.element(tile, group * 4 + v) +
+                              piece.element % kTogether;
+          if_(piece.exists, [&] {
+            results.write(piece.place, first,
+                          {memory_.result(wave_, piece.row, piece.element).load(size),
+                           withLse ? memory_.lse(wave_, piece.row).load() : end.lse},
+                          withLse);
+          });
         }
-    });
+      }
   }
 
   const DecodeProblem &problem_;
@@ -215,7 +248,7 @@ private:
   Sight<Int32> sight_;
   KvSource source_;
   ScoreRules rules_;
-  std::optional<Numeric> scale_;
+  std::optional<Numeric> scale_, scoreScale_;
 };
 
 } // namespace kernels::impl

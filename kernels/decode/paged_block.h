@@ -3,7 +3,9 @@
 // and add up at the end what they found.
 #pragma once
 
+#include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
+#include "blocks/shared_rows.h"
 #include "decode/decode_part.h"
 
 #include <flydsl/flydsl.h>
@@ -21,8 +23,9 @@ inline KvLayout kvLayout(const DecodeProblem &problem) {
 }
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.
-inline int valueWidth(const DecodeProblem &problem) {
-  return problem.cache == KvCache::packed ? 1 : kPieceBytes / problem.kv.bytes();
+inline int valueWidth(const DecodeProblem &problem, const DecodeStep &step) {
+  return problem.cache == KvCache::packed ? 1
+                                          : std::min(step.width, kPieceBytes / problem.kv.bytes());
 }
 
 /// Neighbouring tokens of a sequence, those from a multiple of 8 to below the next: in pages of a
@@ -51,17 +54,37 @@ private:
   std::optional<KvPlace> place_;
 };
 
+/// What the waves of a block share.
+struct PagedMemory {
+  WaveParts found;
+  std::optional<SharedRows> queries; ///< of DecodeStep::sharedQueries
+
+  PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
+      : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
+              problem.head) {
+    if (DecodeStep::of(problem, config.rows, form).sharedQueries)
+      queries.emplace(
+          SharedAllocator().allocate(SharedRows::bytes(config.rows, problem.head, problem.q)),
+          problem.q, problem.head);
+  }
+};
+
 /// A block with one sequence.
 class PagedBlock {
 public:
   PagedBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
-             const MatrixForm &form, const WaveParts &found, const DecodePart &part)
-      : problem_(problem), config_(config), numbers_(numbers), found_(found), part_(part),
-        lane_(form, keyPiece(problem, form), problem.head, valueWidth(problem)),
+             const MatrixForm &form, const PagedMemory &memory, const DecodePart &part)
+      : problem_(problem), config_(config), numbers_(numbers), memory_(memory), part_(part),
+        step_(DecodeStep::of(problem, config.rows, form)),
+        lane_(form, keyPiece(problem, form), problem.head / step_.shares,
+              valueWidth(problem, step_), step_.repeats),
         kvHead_(block_idx().y / rowBlocks(problem, config)),
         firstRow_(block_idx().y % rowBlocks(problem, config) * config.rows),
-        wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
-        waves_(config.block / form.lanes), rows_(problem, numbers, part.sequence, kvHead_),
+        number_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
+        wave_(number_ / step_.shares),
+        firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
+        waves_(config.block / form.lanes / step_.shares),
+        rows_(problem, numbers, part.sequence, kvHead_),
         sight_(sightOf(problem, numbers, part.sequence)),
         source_(kvLayout(problem), strides(kDecodeK), strides(kDecodeV),
                 Int64(numbers[kDecodeTables] +
@@ -70,29 +93,29 @@ public:
     rules_.causal = true;
     rules_.window = problem.window;
     if (problem.scales == KvScales::tensor) {
-      kScale_.emplace(scaleAt(kDecodeKScale));
-      vScale_.emplace(scaleAt(kDecodeVScale));
+      kScale_.emplace(scoreScale(problem, numbers, scaleAt(numbers[kDecodeKScale])));
+      vScale_.emplace(scaleAt(numbers[kDecodeVScale]));
     }
   }
 
   void run() {
-    DecodeWave wave(lane_, queries(), rules_.factor());
+    const QueryPiece query = queries();
+    DecodeWave wave(lane_, tiles(), lane_.product().pieces(problem_.head), rules_.factor());
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, sight_, part_, step * waves_);
     for (Int32 base : range(part.first + wave_ * step, part.end, waves_ * step))
-      keys(wave, base, part);
+      keys(wave, query, base, part);
     write(wave);
   }
 
 private:
+  static constexpr int kRun = RunsOfEight::kRun;
+
   KvStrides strides(DecodeNumber at) const {
     const int bytes = problem_.kv.bytes();
     return {.start = Int64(numbers_[at] + kvHead_.to(i64) * numbers_[at + 3] * bytes),
             .block = numbers_[at + 1],
             .token = numbers_[at + 2]};
-  }
-  Numeric scaleAt(DecodeNumber at, const Numeric &more = Int64(0)) const {
-    return Pointer::from_address(numbers_[at] + more * 4, f32).load();
   }
   int tiles() const { return config_.rows / 16; }
   /// The row of the block's rows that the lane has in a tile; rows past the last one are the first
@@ -103,44 +126,94 @@ private:
   }
   Int32 queryOf(const Int32 &row) const { return row / groupOf(problem_); }
 
-  std::vector<std::vector<Vector>> queries() const {
+  /// The queries, in registers; or none, and they are in shared memory.
+  QueryPiece queries() const {
+    if (step_.sharedQueries) {
+      shareQueries();
+      return nullptr; // see queriesOfStep
+    }
     std::vector<std::vector<Vector>> all;
-    const int bytes = problem_.q.bytes(), piece = lane_.product().piece();
     for (int tile = 0; tile < tiles(); ++tile) {
       const Int32 row = rowOf(tile);
       all.emplace_back();
-      for (int i = 0; i < lane_.product().pieces(problem_.head); ++i) {
-        const Numeric at = rows_.element(kDecodeQ, problem_.q, rows_.token(row), rows_.head(row),
-                                         lane_.product().element(i));
-        all.back().push_back(Pointer::from_address(at, problem_.q, AddressSpace::global,
-                                                   std::min(kPieceBytes, piece * bytes))
-                                 .load(piece));
-      }
+      for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
+        all.back().push_back(loadQuery(row, lane_.product().element(i), lane_.product().piece()));
     }
-    return all;
+    return [all](int tile, int piece) { return all[std::size_t(tile)][std::size_t(piece)]; };
+  }
+  void shareQueries() const {
+    const int count = kPieceBytes / problem_.q.bytes(), across = problem_.head / count;
+    for (int at = 0; at < config_.rows * across; at += config_.block) {
+      const Int32 number = thread_idx().x + at, row = number / across,
+                  element = number % across * count, own = firstRow_ + row;
+      const auto bring = [&] {
+        memory_.queries->store(
+            row, element,
+            loadQuery(select(own < rowsOf(problem_), own, firstRow_), element, count));
+      };
+      if (at + config_.block > config_.rows * across)
+        if_(number < config_.rows * across, bring);
+      else
+        bring();
+    }
+    gpu::barrier();
+  }
+  /// The queries in shared memory, as a step reads them. Without computedAgain the compiler would read
+  /// them before the loop, into registers.
+  QueryPiece queriesOfStep() const {
+    const Int32 row = computedAgain(lane_.product().row()).to<Int32>();
+    return [this, row](int tile, int piece) {
+      return memory_.queries->load(row + tile * 16, row, lane_.product().element(0),
+                                   lane_.product().pieceAt(piece), lane_.product().piece());
+    };
+  }
+  Vector loadQuery(const Int32 &row, const Int32 &element, int count) const {
+    return Pointer::from_address(
+               rows_.element(kDecodeQ, problem_.q, rows_.token(row), rows_.head(row), element),
+               problem_.q, AddressSpace::global, std::min(kPieceBytes, count * problem_.q.bytes()))
+        .load(count);
   }
 
   /// A step of keys from `base` on. Those past the part are its last one again, and are masked.
-  void keys(DecodeWave &wave, const Int32 &base, const Span<Int32> &part) const {
+  void keys(DecodeWave &wave, const QueryPiece &held, const Int32 &base,
+            const Span<Int32> &part) const {
+    const QueryPiece query = held ? held : queriesOfStep();
     const Int32 last = part.end - 1;
     const std::vector<std::vector<Vector>> keys = this->keys(base, last);
-    const ValueOperands values =
-        problem_.cache == KvCache::packed ? packedValues(base, last) : this->values(base, last);
+    const std::vector<KvRun> runs = valueRuns(base, packed() ? Int32(last / kRun * kRun) : last);
+    ValueOperands loaded; // all tiles, or those that are asked for
+    const auto load = [&](int tile, int end) {
+      if (packed())
+        return packedValues(base, last, runs);
+      ValueOperands values;
+      for (; tile < end; tile += lane_.width())
+        for (const Vector &operand : this->values(runs, tile))
+          values.push_back(operand);
+      return values;
+    };
+    const bool late = step_.lateValues && !packed();
+    if (!step_.lateValues)
+      loaded = load(0, lane_.valueTiles());
     const int count = lane_.product().sums() * lane_.keyTiles();
     std::vector<Numeric> kScales, vScales;
-    if (problem_.scales == KvScales::token) {
-      const KvRun run(source_, base + lane_.scoreKey(), last);
-      for (int i = 0; i < count; ++i) {
-        const KvPlace place = run(Int32(i));
-        kScales.push_back(tokenScale(kDecodeKScale, place));
-        vScales.push_back(tokenScale(kDecodeVScale, place));
+    if (problem_.scales == KvScales::token)
+      for (int first = 0; first < count; first += kRun) {
+        const KvRun run(source_, base + lane_.scoreKey() + lane_.scoreOffset(first), last);
+        for (int i = 0; i < kRun; ++i) {
+          const KvPlace place = run(Int32(i));
+          kScales.push_back(tokenScale(kDecodeKScale, place));
+          vScales.push_back(tokenScale(kDecodeVScale, place));
+        }
       }
-    }
     const Boolean partial = masksDecode(sight_, base, lane_.keys(), part.end);
     wave.step(
-        [&](int tile, int piece) { return keys[std::size_t(tile)][std::size_t(piece)]; },
+        query, [&](int tile, int piece) { return keys[std::size_t(tile)][std::size_t(piece)]; },
         [&](int tile) {
-          const auto first = values.begin() + tile;
+          if (late)
+            return load(tile, tile + lane_.width());
+          if (loaded.empty())
+            loaded = load(0, lane_.valueTiles());
+          const auto first = loaded.begin() + tile;
           return ValueOperands(first, first + lane_.width());
         },
         [&](int tile, const Tensor &scores) {
@@ -148,9 +221,8 @@ private:
             scores.store(scores.load() * *kScale_);
           for (std::size_t i = 0; i < kScales.size(); ++i)
             scores(int(i)) = scores(int(i)) * kScales[i];
-          if_(partial, [&] {
-            maskDecode(scores, sight_, queryOf(rowOf(tile)), base + lane_.scoreKey(), part.end);
-          });
+          if_(partial,
+              [&] { maskDecode(scores, sight_, queryOf(rowOf(tile)), lane_, base, part.end); });
         },
         [&](const Vector &probabilities) {
           if (vScales.empty())
@@ -162,8 +234,10 @@ private:
         });
   }
   Numeric tokenScale(DecodeNumber at, const KvPlace &place) const {
-    return scaleAt(at, place.block * numbers_[at + 1] + place.inside * numbers_[at + 2] +
-                           kvHead_.to(i64) * numbers_[at + 3]);
+    return scaleAt(numbers_[at] +
+                   (place.block * numbers_[at + 1] + place.inside * numbers_[at + 2] +
+                    kvHead_.to(i64) * numbers_[at + 3]) *
+                       4);
   }
   Vector asQ(const Vector &values) const {
     return problem_.kv == problem_.q ? values : values.to(problem_.q);
@@ -184,13 +258,17 @@ private:
   }
   /// The lane's pieces of the keys of a step, by tile.
   std::vector<std::vector<Vector>> keys(const Int32 &base, const Int32 &last) const {
-    const int most = problem_.cache == KvCache::packed ? problem_.pack : problem_.head;
-    // The lane's keys of all tiles are of one run.
-    const Int32 start = lane_.key(0) / RunsOfEight::kRun * RunsOfEight::kRun;
-    const KvRun run(source_, base + start, last);
+    const int most = packed() ? problem_.pack : problem_.head;
     std::vector<std::vector<Vector>> keys;
+    std::vector<KvRun> runs;
+    std::vector<Int32> starts;
     for (int tile = 0; tile < lane_.keyTiles(); ++tile) {
-      const KvPlace place = run(lane_.key(tile) - start);
+      const Int32 key = lane_.key(tile);
+      if (tile % lane_.tilesOfRun() == 0) { // the lane's keys of these tiles are of one run
+        starts.push_back(key / kRun * kRun);
+        runs.emplace_back(source_, base + starts.back(), last);
+      }
+      const KvPlace place = runs.back()(key - starts.back());
       keys.emplace_back();
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
         keys.back().push_back(
@@ -199,33 +277,26 @@ private:
     }
     return keys;
   }
-  /// The lane's parts of the values of a step.
-  ValueOperands values(const Int32 &base, const Int32 &last) const {
-    std::vector<KvPlace> places;
-    for (const KvRun &run : valueRuns(base, last))
-      for (int i = 0; i < RunsOfEight::kRun; ++i)
-        places.push_back(run(Int32(i)));
-    ValueOperands tiles;
-    for (int tile = 0; tile < lane_.valueTiles(); tile += lane_.width())
-      for (const Vector &operand : valuesOfRows(lane_, tile, [&](int i, const Int32 &element) {
-             return loadRun(
-                 [&](int at) { return source_.value(places[std::size_t(i)], element + at); },
-                 lane_.width(), problem_.head);
-           }))
-        tiles.push_back(operand);
-    return tiles;
+  bool packed() const { return problem_.cache == KvCache::packed; }
+  /// The lane's parts of `width()` tiles of the values of a step.
+  ValueOperands values(const std::vector<KvRun> &runs, int tile) const {
+    const Int32 element = firstValue_ + lane_.element(tile, lane_.product().row());
+    return valuesOfRows(lane_, lane_.width(), [&](int i) {
+      const KvPlace place = runs[std::size_t(i / kRun)](Int32(i % kRun));
+      return loadRun([&](int at) { return source_.value(place, element + at); }, lane_.width(),
+                     problem_.head);
+    });
   }
-  /// The same of a packed cache, whose neighbours are an element of 8 tokens. Past the last token
-  /// may be anything: it becomes 0, which a weight of 0 leaves 0.
-  ValueOperands packedValues(const Int32 &base, const Int32 &last) const {
-    constexpr int kRun = RunsOfEight::kRun;
-    const std::vector<KvRun> runs = valueRuns(base, last / kRun * kRun);
+  /// Those of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
+  /// token may be anything: it becomes 0, which a weight of 0 leaves 0.
+  ValueOperands packedValues(const Int32 &base, const Int32 &last,
+                             const std::vector<KvRun> &runs) const {
     std::vector<Tensor> tiles;
     for (int tile = 0; tile < lane_.valueTiles(); ++tile) {
       tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), problem_.q));
       for (std::size_t i = 0; i < runs.size(); ++i) {
-        const Numeric start =
-            source_.value(runs[i](Int32(0)), lane_.element(tile, lane_.product().row()));
+        const Numeric start = source_.value(
+            runs[i](Int32(0)), firstValue_ + lane_.element(tile, lane_.product().row()));
         tiles.back()(_, int(i)).store(
             loadRun([&](int at) { return start + at * problem_.kv.bytes(); }, kRun, kRun));
       }
@@ -244,7 +315,7 @@ private:
   /// The runs of tokens of whose values the lane holds elements.
   std::vector<KvRun> valueRuns(const Int32 &base, const Int32 &last) const {
     std::vector<KvRun> runs;
-    for (int i = 0; i < lane_.valueKeys(); i += RunsOfEight::kRun)
+    for (int i = 0; i < lane_.valueKeys(); i += kRun)
       runs.emplace_back(source_, base + lane_.valueKey(i), last);
     return runs;
   }
@@ -257,7 +328,7 @@ private:
     for (int tile = 0; tile < tiles(); ++tile) {
       if (tile > 0)
         gpu::barrier(); // all threads have read the tile before
-      found_.put(wave, tile, wave_);
+      memory_.found.put(wave, tile, wave_, firstValue_);
       gpu::barrier();
       for (int at = 0; at < 16 * across; at += config_.block) {
         const Int32 number = thread_idx().x + at;
@@ -265,8 +336,9 @@ private:
         const Int32 own = firstRow_ + tile * 16 + row;
         const Boolean exists(own < rowsOf(problem_));
         if_(16 * across % config_.block ? Boolean(exists & (row < 16)) : exists, [&] {
-          const CombinedRow found = found_.combined(row, first, size);
-          results.write(own, first, {vScale_ ? found.values * *vScale_ : found.values, found.lse});
+          const CombinedRow found = memory_.found.combined(row, first, size);
+          results.write(results.row(own), first,
+                        {vScale_ ? found.values * *vScale_ : found.values, found.lse});
         });
       }
     }
@@ -274,10 +346,14 @@ private:
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
   const DecodeTraced &numbers_;
-  const WaveParts &found_;
+  const PagedMemory &memory_;
   const DecodePart &part_;
+  DecodeStep step_;
   DecodeLane lane_;
-  Int32 kvHead_, firstRow_, wave_;
+  Int32 kvHead_, firstRow_;
+  Int32 number_;     ///< of the wave in the block
+  Int32 wave_;       ///< among those that have other keys
+  Int32 firstValue_; ///< the first of the elements that the wave has of values
   int waves_;
   DecodeRows rows_;
   Sight<Int32> sight_;

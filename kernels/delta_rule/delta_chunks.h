@@ -13,6 +13,7 @@
 // instructions are rounded to x. The triangular system is solved in f32, each lane a column.
 #pragma once
 
+#include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
 #include "delta_rule/delta_memory.h"
 
@@ -88,7 +89,10 @@ private:
               false);
     });
     for (Int32 base : range(begin, end, tokens()))
-      chunk(base, end, state);
+      if (holdsAll())
+        DeltaChunks(*this, lane_.again()).chunk(base, end, state);
+      else
+        chunk(base, end, state);
     if_(hasColumn(), [&] {
       eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); },
               holdsAll());
@@ -104,6 +108,13 @@ private:
       }
   }
 
+  /// The same for a chunk, where the lanes hold all: numbers that follow from the lane's would be kept
+  /// for all chunks, and there are no registers for them.
+  DeltaChunks(const DeltaChunks &all, const DecodeLane &lane)
+      : problem_(all.problem_), config_(all.config_), memory_(all.memory_), lane_(lane),
+        product_(all.product_), waves_(all.waves_), shared_(all.shared_), wave_(all.wave_),
+        column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
+
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
     gpu::barrier(); // all waves are done with the chunk before
     rowsOf(kDeltaK, base, end, shared_.k);
@@ -112,17 +123,11 @@ private:
     gpu::barrier();
     pairs();
     gpu::barrier();
-    const std::vector<Vector> rounded = operandsOf(state);
-    const std::vector<Tensor> known = products(shared_.k, rounded);
-    std::vector<Tensor> seen;
-    if (!holdsAll())
-      seen = products(shared_.q, rounded);
-    rightSide(base, end, known);
+    const std::vector<std::vector<Tensor>> found = products({shared_.k, shared_.q}, state);
+    rightSide(base, end, found[0]);
     gpu::barrier();
     const Vector delta = solved();
-    if (holdsAll())
-      seen = products(shared_.q, operandsOf(computedAgain(state)));
-    results(base, end, seen, delta);
+    results(base, end, found[1], delta);
     change(state, delta);
   }
 
@@ -199,20 +204,6 @@ private:
   /// Whether the lanes of both halves of a wave hold the same elements of an operand (RDNA3): all that
   /// elsewhere the lanes of a row share.
   bool holdsAll() const { return lane_.form().across == 1; }
-  /// The same number, of which the compiler does not know that. What is computed of it is computed
-  /// again, and not kept in registers.
-  static Numeric computedAgain(const Numeric &number) {
-    return rocdl::inline_asm("", "=v,0", number.dtype(), {number}, true);
-  }
-  std::vector<Tensor> computedAgain(const std::vector<Tensor> &state) const {
-    std::vector<Tensor> again;
-    for (const Tensor &tile : state) {
-      again.push_back(product_.zeros());
-      for (int v = 0; v < sums(); ++v)
-        again.back()(v) = computedAgain(Numeric(tile(v)));
-    }
-    return again;
-  }
   /// A piece of the lane's elements of a row.
   Vector pieceOf(const Tensor &matrix, const Int32 &row, const Int32 &element) const {
     const auto load = [&](int more) {
@@ -227,21 +218,15 @@ private:
     return both.load();
   }
 
-  /// The state as the second operand of products over its rows: for each block of 8 tiles and each
-  /// value of a lane, the 8 rows that the lane has there, and those of the other half of the wave.
-  std::vector<Vector> operandsOf(const std::vector<Tensor> &state) const {
-    std::vector<Vector> operands;
-    for (int block = 0; block < tiles(); block += kPiece)
-      for (int v = 0; v < sums(); ++v) {
-        const Tensor own = make_rmem_tensor(IntTuple(kPiece), problem_.x);
-        for (int e = 0; e < kPiece; ++e)
-          own(e) = state[at(block + e)](v).to(problem_.x);
-        const Tensor operand =
-            make_rmem_tensor(IntTuple(holdsAll() ? 2 * kPiece : kPiece), problem_.x);
-        giveProbabilities(lane_.form(), own.load(), operand);
-        operands.push_back(operand.load());
-      }
-    return operands;
+  /// The state as the second operand of products over its rows: for a block of 8 tiles and a value of a
+  /// lane, the 8 rows that the lane has there, and those of the other half of the wave.
+  Vector operandOf(const std::vector<Tensor> &state, int block, int v) const {
+    const Tensor own = make_rmem_tensor(IntTuple(kPiece), problem_.x);
+    for (int e = 0; e < kPiece; ++e)
+      own(e) = state[at(block + e)](v).to(problem_.x);
+    const Tensor operand = make_rmem_tensor(IntTuple(holdsAll() ? 2 * kPiece : kPiece), problem_.x);
+    giveProbabilities(lane_.form(), own.load(), operand);
+    return operand.load();
   }
   /// The columns of a matrix of tokens that belong to these rows.
   Vector columnsOfState(const Tensor &matrix, int tile, int block, int v) const {
@@ -251,16 +236,22 @@ private:
     return holdsAll() ? joined(load(Int32(2 * v)), load(Int32(2 * v + 1)))
                       : load(lane_.product().sumRow(v));
   }
-  /// The products of a matrix of tokens with the state: for each tile of tokens.
-  std::vector<Tensor> products(const Tensor &matrix, const std::vector<Vector> &state) const {
-    std::vector<Tensor> results;
-    for (int tile = 0; tile < lane_.keyTiles(); ++tile) {
-      results.push_back(product_.zeros());
-      std::size_t operand = 0;
-      for (int block = 0; block < tiles(); block += kPiece)
-        for (int v = 0; v < sums(); ++v)
-          product_.add(results.back(), columnsOfState(matrix, tile, block, v), state[operand++]);
-    }
+  /// The products of matrices of tokens with the state: for each matrix and each tile of tokens. An
+  /// operand of the state is made once, and no longer needed behind its products.
+  std::vector<std::vector<Tensor>> products(const std::vector<Tensor> &matrices,
+                                            const std::vector<Tensor> &state) const {
+    std::vector<std::vector<Tensor>> results(matrices.size());
+    for (std::vector<Tensor> &tiles : results)
+      for (int tile = 0; tile < lane_.keyTiles(); ++tile)
+        tiles.push_back(product_.zeros());
+    for (int block = 0; block < tiles(); block += kPiece)
+      for (int v = 0; v < sums(); ++v) {
+        const Vector operand = operandOf(state, block, v);
+        for (std::size_t i = 0; i < matrices.size(); ++i)
+          for (int tile = 0; tile < lane_.keyTiles(); ++tile)
+            product_.add(results[i][at(tile)], columnsOfState(matrices[i], tile, block, v),
+                         operand);
+      }
     return results;
   }
   /// Calls `body` with each of the lane's tokens of products: tile, value, number in the chunk.
@@ -286,6 +277,9 @@ private:
   Vector solved() const {
     std::vector<Numeric> d;
     for (int i = 0; i < tokens(); ++i) {
+      // Rows of L are not loaded earlier than needed where registers are few.
+      if (holdsAll() && i % 4 == 0)
+        rocdl::sched_barrier(0);
       std::vector<Numeric> sum{shared_.right(wave_ * tokens() + i, lane_.product().row())};
       for (int j = 0; j < i; j += 4) {
         const Vector row = ChunkMemory::load(shared_.system, Int32(i), Int32(j), 4);
@@ -335,9 +329,12 @@ private:
       weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(firstToken() + k))).to(problem_.x);
     const Vector operand = weighed.load();
     const Numeric decay = decayOf(last);
-    for (int tile = 0; tile < tiles(); tile += lane_.width()) {
-      const ValueOperands rows = valuesOfRows(lane_, tile, [&](int i, const Int32 &element) {
-        return ChunkMemory::load(shared_.k, lane_.valueKey(i), element, lane_.width());
+    // RDNA3's lanes have all tokens: of half as many elements each, they fit the registers.
+    const int width = holdsAll() ? lane_.width() / 2 : lane_.width();
+    for (int tile = 0; tile < tiles(); tile += width) {
+      const Int32 element = lane_.element(tile, lane_.product().row());
+      const ValueOperands rows = valuesOfRows(lane_, width, [&](int i) {
+        return ChunkMemory::load(shared_.k, lane_.valueKey(i), element, width);
       });
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const Tensor &sum = state[at(tile) + i];

@@ -18,6 +18,7 @@ struct Inputs {
   std::vector<double> q = {};    ///< [token][q_heads][head]
   SequenceValues k = {}, v = {}; ///< as the cache holds them
   SequenceValues kScale, vScale; ///< [token][kv_heads], or one number; empty: 1
+  double qScale = 1;
 };
 
 Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int before = -1) {
@@ -38,6 +39,8 @@ Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int befor
   if (problem.scales == KvScales::tensor) {
     inputs.kScale.push_back({0.75});
     inputs.vScale.push_back({problem.latent ? 0.75 : -1.5});
+    if (problem.q.bits() == 8)
+      inputs.qScale = 1.25;
   }
   return inputs;
 }
@@ -84,7 +87,7 @@ Expected reference(const DecodeProblem &problem, const Inputs &inputs) {
             sum += term;
             size += std::fabs(term);
           }
-          const double by = scale * factor(inputs.kScale, s, j, kvHead);
+          const double by = scale * inputs.qScale * factor(inputs.kScale, s, j, kvHead);
           scores.push_back(sum * by);
           error = std::max(error, size * std::fabs(by) * (double(head) + 6) * 0x1p-23);
           largest = std::max(largest, scores.back());
@@ -141,32 +144,34 @@ void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
   const Operand kScale =
                     Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.kScale[0] : one),
                 vScale =
-                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.vScale[0] : one);
+                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.vScale[0] : one),
+                qScale = Operand::input(fx::f32, 1, 1, std::vector<double>{inputs.qScale});
   const auto three = [](const fx::TensorArg &scales) { // without the mode of elements
     const auto extents = scales.shape(), strides = scales.strides();
     return fx::tensor(scales.data(), fx::f32, {extents[0], extents[1], extents[2]},
                       {strides[0], strides[1], strides[2]});
   };
+  const std::int64_t qPad = 16 / problem.q.bytes(); // rows stay at multiples of 16 bytes
   const Operand table = tables.operand(),
                 contexts = Operand::input(
                     fx::i32, 1, n,
                     std::vector<double>(inputs.contexts.begin(), inputs.contexts.end())),
-                q = Operand::input(problem.q, m * heads, problem.head, inputs.q, 8),
+                q = Operand::input(problem.q, m * heads, problem.head, inputs.q, qPad),
                 y = Operand::output(problem.y, m * heads, value, 8),
                 lse = Operand::output(fx::f32, m, heads),
                 workspace = Operand::output(fx::u8, 1,
                                             std::int64_t(fk::workspace_bytes(problem, config, m)));
-  const auto headed = [&](const Operand &operand, std::int64_t size) {
-    const std::int64_t row = size + 8;
+  const auto headed = [&](const Operand &operand, std::int64_t size, std::int64_t pad) {
+    const std::int64_t row = size + pad;
     return fx::tensor(operand.tensor().data(), operand.dtype(), {m, heads, size},
                       {heads * row, row, 1});
   };
-  fk::DecodeArgs args{.q = headed(q, problem.head),
+  fk::DecodeArgs args{.q = headed(q, problem.head, qPad),
                       .k_cache = k.tensor(true),
                       .tables = table.tensor(),
                       .contexts = contexts.vector(),
                       .before = inputs.before,
-                      .y = headed(y, value)};
+                      .y = headed(y, value, 8)};
   if (!problem.latent)
     args.v_cache = v.tensor(false);
   if (scaled) {
@@ -174,6 +179,8 @@ void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
     if (!problem.latent)
       args.v_scale = perToken ? three(vScales.tensor(true)) : vScale.vector();
   }
+  if (problem.q.bits() == 8 && problem.scales == KvScales::tensor)
+    args.q_scale = qScale.vector();
   if (config.splits > 1 || config.workers)
     args.workspace = workspace.vector();
   // Of workers, the plan makes the worklist for even numbers; others get the host's.
@@ -314,6 +321,69 @@ TEST_CASE("decoding over caches of 8 bits", "[run]") {
   expectDecode(single, random(single, {50}));
 }
 
+TEST_CASE("decoding by products of 8 bits", "[run]") {
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2}) {
+    const fx::Target target = fx::Device::current().target();
+    const DecodeProblem problem{.q = type,
+                                .kv = type,
+                                .y = fx::f32,
+                                .q_heads = 4,
+                                .kv_heads = 2,
+                                .head = 128,
+                                .scales = KvScales::tensor,
+                                .lse = true};
+    if (!fk::supported(problem, target)) {
+      CHECK(fk::supported(problem, target)
+                .why.find("floats of 8 bits of which " + target.name() + " has products") !=
+            std::string::npos);
+      continue;
+    }
+    expectDecode(problem, random(problem, {17, 140}));
+    expectDecode(problem, random(problem, {0, 90}), DecodeConfig{.block = 2 * wave(), .splits = 2});
+    const DecodeProblem packed{.q = type,
+                               .kv = type,
+                               .q_heads = 16,
+                               .kv_heads = 1,
+                               .head = 64,
+                               .cache = KvCache::packed,
+                               .pack = 16};
+    expectDecode(packed, random(packed, {70}));
+    if (wave() == 32)
+      continue;
+    const DecodeProblem latent{.q = type,
+                               .kv = type,
+                               .y = fx::f32,
+                               .q_heads = 32,
+                               .head = 192,
+                               .page = 1,
+                               .queries = 2,
+                               .scales = KvScales::tensor,
+                               .latent = 128,
+                               .lse = true};
+    expectDecode(latent, random(latent, {2, 70}));
+    expectDecode(latent, random(latent, {65}), DecodeConfig{.block = 256, .rows = 64, .splits = 2});
+  }
+}
+
+TEST_CASE("decoding by products of 8 bits picks keys exactly", "[run]") {
+  // As below; all but one weight are 0, and numbers up to 16 are floats of 8 bits.
+  const fx::Target target = fx::Device::current().target();
+  const fx::DType type = target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+  const DecodeProblem problem{
+      .q = type, .kv = type, .y = fx::f32, .q_heads = 16, .kv_heads = 1, .head = 64, .scale = 30};
+  if (!fk::supported(problem, target))
+    return;
+  Inputs inputs = random(problem, {64});
+  inputs.v[0] = integers(64 * 64, 9, -16, 16);
+  std::fill(inputs.q.begin(), inputs.q.end(), 0);
+  std::fill(inputs.k[0].begin(), inputs.k[0].end(), 0);
+  for (std::size_t i = 0; i < 64; ++i)
+    inputs.k[0][i * 64 + i] = 32;
+  for (std::size_t h = 0; h < 16; ++h)
+    inputs.q[h * 64 + (h * 11) % 64] = 1;
+  expectDecode(problem, inputs, DecodeConfig{.block = 2 * wave()}, true);
+}
+
 TEST_CASE("decoding picks keys exactly", "[run]") {
   // Key j is 100 e_j: query i, which is e_i and scaled by 10, sees a score of 1000 there and 0
   // elsewhere, of which nothing is left.
@@ -426,11 +496,11 @@ TEST_CASE("decode multiplies the steps that a window has", "[run]") {
         })
         .at(0)["SQ_INSTS_MFMA"];
   };
-  // A step has 32 keys, on RDNA 16, and the first begins at a multiple of 32.
-  const std::uint64_t step = wave() == 64 ? 32 : 16, ofStep = products(-1) * step / 512;
+  // A step has 64 keys, on RDNA 16, and the first begins at a multiple of 32.
+  const std::uint64_t step = wave() == 64 ? 64 : 16, ofStep = products(-1) * step / 512;
   CHECK(ofStep > 0);
   for (std::uint64_t before : {0, 1, 31, 32, 63, 64, 200, 511})
-    CHECK(products(int(before)) == ofStep * ((512 - (511 - before) / 32 * 32) / step));
+    CHECK(products(int(before)) == ofStep * ((512 - (511 - before) / 32 * 32 + step - 1) / step));
 }
 
 TEST_CASE("latent decode reads keys once for all heads", "[run]") {
@@ -472,17 +542,38 @@ TEST_CASE("latent decode has a configuration for all heads") {
 
 TEST_CASE("decode spills none") {
   for (const char *name : {"gfx90a", "gfx942", "gfx950"})
-    for (int heads : {16, 128}) {
-      const fx::Target target = fx::Target::parse(name);
-      const DecodeProblem problem{.q_heads = heads, .head = 576, .latent = 512};
-      for (const fx::Executable &code :
-           fk::DecodePlan(problem, fk::choose(problem, 1, target), target).executables()) {
-        INFO(code.summary());
-        CHECK(code.spills() == 0);
+    for (int heads : {16, 128})
+      for (bool narrow : {false, true}) {
+        const fx::Target target = fx::Target::parse(name);
+        DecodeProblem problem{.q_heads = heads, .head = 576, .latent = 512};
+        if (narrow) {
+          problem.q = problem.kv =
+              target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+          problem.scales = KvScales::tensor;
+        }
+        // Of 512 sequences, blocks have 128 rows if queries are narrow.
+        expectNoSpillsOf(problem, heads == 128 ? 512 : 1, target);
       }
-    }
   expectNoSpills<DecodeProblem>({{.q_heads = 8, .kv_heads = 1, .head = 128},
                                  {.q_heads = 8, .kv_heads = 1, .head = 64, .queries = 4}});
+}
+
+TEST_CASE("decode spills none with heads of all sizes and any number of rows", "[spills]") {
+  std::vector<DecodeProblem> problems;
+  for (int head : {32, 64, 96, 128, 160, 192, 224, 256})
+    for (int rows : {16, 32, 48, 64})
+      problems.push_back({.q_heads = rows / 4, .kv_heads = 1, .head = head, .queries = 4});
+  for (int head : {64, 128, 256}) {
+    problems.push_back({.q_heads = 8, .kv_heads = 1, .head = head, .page = 1, .window = true});
+    problems.push_back({.kv = fx::f8E4M3FN, .head = head, .scales = KvScales::token});
+    problems.push_back({.kv = fx::f8E4M3FNUZ, .head = head, .scales = KvScales::tensor});
+    problems.push_back(
+        {.q = fx::f16, .kv = fx::f16, .head = head, .cache = KvCache::packed, .pack = 8});
+    problems.push_back({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN, .q_heads = 16, .head = head});
+  }
+  for (const DecodeProblem &problem : problems)
+    for (const fx::Target &target : targets())
+      expectNoSpillsOf(problem, 1, target);
 }
 
 TEST_CASE("decode is tuned, and what is found gives what it must") {
@@ -494,7 +585,14 @@ TEST_CASE("decode is tuned, and what is found gives what it must") {
 TEST_CASE("decode says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const DecodeProblem &problem) { return fk::supported(problem, target).why; };
-  CHECK(why({.q = fx::f32}) == "q is of type f32; f16 and bf16 are supported");
+  CHECK(why({.q = fx::f32}) ==
+        "q is of type f32; f16 and bf16 are supported, and floats of 8 bits of "
+        "which gfx942 has products");
+  CHECK(why({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN}).find("q is of type f8E4M3FN; f16") == 0);
+  CHECK(why({.q = fx::i8, .kv = fx::i8}).find("q is of type i8; f16") == 0);
+  CHECK(why({.q = fx::f8E4M3FNUZ}) == "kv is of type bf16; it has the type of q, f8E4M3FNUZ");
+  CHECK(why({.q = fx::f8E4M3FNUZ, .kv = fx::f8E4M3FNUZ, .scales = KvScales::token})
+            .find("weights are too, and have no room") != std::string::npos);
   CHECK(why({.kv = fx::f16}) == "kv is of type f16; it has the type of q, or is a float of 8 bits");
   CHECK(why({.kv = fx::i8}) == "kv is of type i8; it has the type of q, or is a float of 8 bits");
   CHECK(why({.scales = KvScales::token}) ==
@@ -541,6 +639,9 @@ TEST_CASE("decode says what it does not support") {
   CHECK(message([](fk::DecodeArgs &args) {
           args.workspace.reset();
         }).find("workspace is missing; the problem has it") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.q_scale = args.contexts;
+        }).find("q_scale is given, and the problem does not have it") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
           args.before = 3;
         }).find("before is given, and the problem has no window") != std::string::npos);

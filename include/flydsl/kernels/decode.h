@@ -21,7 +21,9 @@ enum class KvScales : std::uint8_t {
 ///
 /// Head h of q has head h / (q_heads / kv_heads) of k and v. A query that sees nothing gets 0.
 struct FLYDSL_API DecodeProblem {
-  DType q = bf16;  ///< f16 or bf16
+  /// f16 or bf16; or a float of 8 bits that the target's matrix instructions take, as kv: the products
+  /// are of 8 bits then, and the weights are rounded to q's type.
+  DType q = bf16;
   DType kv = bf16; ///< as q, or a float of 8 bits, which becomes q's type: nothing is lost
   DType y = bf16;  ///< f32, f16 or bf16
   int q_heads = 8;
@@ -75,6 +77,8 @@ struct FLYDSL_API DecodeArgs {
   std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
   /// f32. KvScales::tensor: (1). KvScales::token: (blocks, page, kv_heads), at any distance.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
+  /// With q of 8 bits and KvScales::tensor: (1), f32, what q's numbers are multiplied by.
+  std::optional<TensorArg> q_scale = {};
   /// With workers: (n + 1 + workers), i32, of worklist_of. Without it, the plan makes its own.
   std::optional<TensorArg> worklist = {};
   std::optional<TensorArg> workspace = {}; ///< u8; with splits or workers
