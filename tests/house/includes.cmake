@@ -90,14 +90,15 @@ endif()
 
 # Inside a room: which of the room's own folders the files of a folder may include besides those in it; "." is the room's
 # own folder.
-set(jit_folders code_object compile compile/options compile/guard compile/link compile/codegen compile/rocm compile/backends
-    compile/module binding launch program autotune)
+set(jit_folders code_object compile compile/options compile/guard compile/link compile/codegen compile/rocm compile/rocm/schedule
+    compile/backends compile/module binding launch program autotune)
 set(jit_may_code_object     "")
 set(jit_may_compile/options "")
 set(jit_may_compile/guard   "")
 set(jit_may_compile/link    compile/guard)
 set(jit_may_compile/codegen compile/options code_object)
-set(jit_may_compile/rocm    compile/codegen compile/link compile/options compile/guard)
+set(jit_may_compile/rocm/schedule "")
+set(jit_may_compile/rocm    compile/codegen compile/link compile/options compile/guard compile/rocm/schedule)
 set(jit_may_compile/backends compile/rocm compile/codegen)
 set(jit_may_compile/module  compile/backends compile/options compile/guard)
 set(jit_may_compile         compile/module compile/backends compile/codegen compile/options compile/guard code_object)
