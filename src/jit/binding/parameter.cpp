@@ -191,7 +191,7 @@ private:
                           : bits == 64 || value >> bits == 0;
     if (!fits) [[unlikely]]
       return unlike(argument, "it does not fit " + std::to_string(bits) + " bits");
-    put(value, dtype.bytes());
+    put(bits < 8 ? value & ((1u << bits) - 1) : value, dtype.bytes()); // -1 as a truth value is 1
     return true;
   }
 

@@ -7,6 +7,7 @@
 #include "jit/compile/kernel_cache.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
+#include "jit/compile/module/on_target.h"
 #include "jit/launch/events.h"
 #include "runtime/current_driver.h"
 #include "runtime/profiler_range.h"
@@ -236,6 +237,7 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
   event.target = targetId;
   return orReported(event, [&] {
     auto state = std::make_shared<detail::ExecutableState>();
+    expectOnTarget(module, options);
     {
       runtime::ProfilerRange range("flydsl compile", kernel);
       compileInto(*state, module, options, {}, [](const KernelMetadata &) {});

@@ -22,6 +22,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -136,21 +137,35 @@ private:
       return false;
     }
     for (const auto &launch : plan.launches)
-      prepare(*launch, runtime::deviceOf(call.streamOf(*launch), runtime::driver()), call.where);
+      prepare(*launch, runtime::deviceOf(call.streamOf(*launch), runtime::driver()), call);
     return true;
   }
 
-  void prepare(const jit::KeptLaunch &launch, int device, const std::source_location &where) {
-    const LoadedProgram &program = loaded(device, where);
+  void prepare(const jit::KeptLaunch &launch, int device, const Call &call) {
+    checkBlock(launch.planned, call.host.name, call.where);
+    const LoadedProgram &program = loaded(device, call.where);
     const auto found = program.kernels.find(launch.planned.kernel);
     if (found == program.kernels.end())
       throw CompileError(module_.name + ": the code object has no kernel " + launch.planned.kernel);
     const LoadedProgramKernel &kernel = found->second;
-    runtime::checkBlock(launch.config.block, kernel.kernel->facts(), where);
+    runtime::checkBlock(launch.config.block, kernel.kernel->facts(), call.where);
     launch.ready.publish(
         device,
         std::make_shared<const jit::ReadyLaunch>(
             kernel.kernel.get(), jit::PackedOperands(launch.planned.operands, *kernel.metadata)));
+  }
+
+  /// A launch of C++ may leave its block out; that of a host function may not.
+  static void checkBlock(const jit::PlannedLaunch &launch, const std::string &function,
+                         const std::source_location &where) {
+    if (std::ranges::all_of(launch.block, [](std::int64_t extent) { return extent >= 1; }))
+      return;
+    std::string text;
+    for (std::int64_t extent : launch.block)
+      text += (text.empty() ? "(" : ", ") + std::to_string(extent);
+    throw TraceError(function + ": the block of the launch of " + launch.kernel + " is " + text +
+                         ") with these arguments; each extent must be 1 or more",
+                     where);
   }
 
   static void run(const jit::KeptLaunch &launch, const Call &call) {

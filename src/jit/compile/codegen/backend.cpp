@@ -4,6 +4,7 @@
 #include "jit/compile/codegen/codegen.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Types.h"
 
 namespace flydsl::jit {
 
@@ -24,6 +25,8 @@ std::string Backend::problemWithAttribute(const std::string &name, const std::st
                                           const Target &target) const {
   return "kernels for " + target.name() + " take no attributes, such as " + name;
 }
+
+std::string Backend::missingOn(mlir::Type, const Target &) const { return {}; }
 
 mlir::ArrayAttr Backend::bitcodeOf(mlir::Attribute) const { return {}; }
 

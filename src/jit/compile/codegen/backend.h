@@ -21,6 +21,7 @@ class TargetPassConfig;
 namespace mlir {
 class ArrayAttr;
 class Attribute;
+class Type;
 class DialectRegistry;
 } // namespace mlir
 
@@ -61,6 +62,10 @@ public:
   /// backend takes none unless it says otherwise.
   virtual std::string problemWithAttribute(const std::string &name, const std::string &value,
                                            const Target &target) const;
+
+  /// Why the instruction that a type of its dialects stands for is not on a target, or an empty
+  /// text. Any type may be asked for.
+  virtual std::string missingOn(mlir::Type type, const Target &target) const;
 
   /// The passes to the LLVM dialect as text, one stage an element; each parses by itself inside
   /// builtin.module(...). The Fly stages are left out for a module that is past them.

@@ -10,6 +10,7 @@
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -69,6 +70,38 @@ static unsigned tooDeepAt(std::string_view text) {
 
 namespace {
 
+mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text, const std::string &name,
+                                        mlir::MLIRContext &context) {
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, name), {});
+  return mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+}
+
+/// Names the operation whose dialect the library does not have, if that is why a module was refused:
+/// MLIR's own error names none.
+void explainRefusal(const std::string &text, const std::string &name, mlir::MLIRContext &context) {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  {
+    mlir::ScopedDiagnosticHandler quiet(&context, [](mlir::Diagnostic &) {});
+    context.allowUnregisteredDialects();
+    module = parse(text, name, context);
+    context.allowUnregisteredDialects(false);
+  }
+  if (!module)
+    return;
+  module->walk(
+      [&](mlir::Operation *op) {
+        if (op->isRegistered())
+          return mlir::WalkResult::advance();
+        mlir::emitError(op->getLoc())
+            << "'" << op->getName() << "' is of the dialect '"
+            << op->getName().getDialectNamespace()
+            << "', which this library does not have; it reads modules as FlyDSL writes them "
+               "(00_origin.mlir)";
+        return mlir::WalkResult::interrupt();
+      });
+}
+
 /// What the guarded thread reads and makes.
 struct Reading {
   std::string text, name;
@@ -76,9 +109,9 @@ struct Reading {
 
   bool read(mlir::MLIRContext &context) {
     text = mlir::fly::forThisMlir(text);
-    llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, name), {});
-    module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+    module = parse(text, name, context);
+    if (!module)
+      explainRefusal(text, name, context);
     // The cache's key is made of the module as bytecode. Writing it here finds the modules that
     // crash MLIR's writer, because a crash is survived here.
     if (module)
