@@ -348,8 +348,9 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
         config = dma;
         break;
       }
-  if (const GemmConfig sliced = inSlices(config, target.wave_size(), last->slices);
-      last->slices > 1 && supported(problem, sliced, target))
+  const int slices = ldsBanks(target) == 64 ? last->slicesWide : last->slices;
+  if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
+      slices > 1 && supported(problem, sliced, target))
     config = sliced;
   for (int split : kSplits)
     if (tiles * config.split_k < units)

@@ -24,8 +24,9 @@ struct GemmTile {
   /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if LDS
   /// has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
-  /// Waves of the ring that share K, where the problem and the target let them.
-  int slices = 1;
+  /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32 banks,
+  /// and if it has 64 and gives twice the fragments at a time.
+  int slices = 1, slicesWide = 1;
   bool groups = false; ///< GemmLoop::groups
 };
 /// Into how many slices waves of the ring may share K, and the tiles of which they may.
@@ -35,8 +36,8 @@ inline constexpr int kDmaStages = 4;
 inline constexpr GemmTile kCdnaTiles[] = {
     {128, 256, 128, 256, 0, 1, 1}, {128, 128, 128, 256, 0, 1, 2},
     {64, 256, 128, 256, 0, 1, 2},  {64, 128, 128, 256, 0, 1, 1},
-    {32, 256, 128, 256, 0, 1, 2},  {64, 64, 256, 256},
-    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256},
+    {32, 256, 128, 256, 0, 1, 2},  {64, 64, 256, 256, 0, 1, 0, 2},
+    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2},
     {16, 128, 256, 256},           {16, 64, 512, 256},
 };
 /// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can name
@@ -59,12 +60,17 @@ inline constexpr GemmTile kRdnaFewRows[] = {
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
 inline constexpr GemmTile kCdnaUnprepared[] = {
-    {256, 256, 128, 512, 0, 2, 0, 1, true}, {128, 256, 128, 256, 0, 2, 2},
-    {128, 128, 128, 256, 0, 2, 2},          {128, 128, 256, 256, 0, 2},
-    {64, 128, 128, 256, 0, 2, 2, 2},        {64, 128, 256, 256, 0, 2},
-    {64, 64, 128, 256, 0, 2, 2, 2},         {64, 64, 256, 256, 0, 2, 2, 2},
-    {32, 64, 256, 256, 0, 1, 2, 2},         {32, 64, 128, 256, 0, 1, 2, 2},
-    {16, 64, 256, 256, 0, 1, 2, 4},
+    {256, 256, 128, 512, 0, 2, 0, 1, 1, true},
+    {128, 256, 128, 256, 0, 2, 2},
+    {128, 128, 128, 256, 0, 2, 2},
+    {128, 128, 256, 256, 0, 2},
+    {64, 128, 128, 256, 0, 2, 2, 2, 2},
+    {64, 128, 256, 256, 0, 2},
+    {64, 64, 128, 256, 0, 2, 2, 2, 2},
+    {64, 64, 256, 256, 0, 2, 2, 2, 2},
+    {32, 64, 256, 256, 0, 1, 2, 2, 2},
+    {32, 64, 128, 256, 0, 1, 2, 2, 2},
+    {16, 64, 256, 256, 0, 1, 2, 4, 4},
 };
 inline constexpr GemmTile kRdnaUnprepared[] = {
     {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},

@@ -442,3 +442,24 @@ TEST_CASE("a group of tiles is as high as the caches of a die want it") {
   CHECK(large == fk::TileOrder{.group = 8, .xcds = 8});
   CHECK(fk::choose(GemmProblem{.n = 4096, .k = 4096}, 32, target).order == fk::TileOrder{});
 }
+
+TEST_CASE("waves of a product share k, and take turns, where that is estimated faster") {
+  // The figures are in bench/kernels/README.md.
+  const fx::Target narrow = fx::Target::parse("gfx942"), wide = fx::Target::parse("gfx950");
+  const GemmProblem prepared{.a = fx::bf16, .b = fx::bf16, .c = fx::bf16, .n = 4096, .k = 4096};
+  GemmProblem rows = prepared;
+  rows.b_layout = OperandLayout::rows;
+  const auto chosen = [](const GemmProblem &problem, std::int64_t m, const fx::Target &target) {
+    const GemmConfig config = fk::choose(problem, m, target);
+    return std::array{config.tile_m, config.tile_n, config.waves_k, config.stages};
+  };
+  CHECK(chosen(prepared, 256, narrow) == std::array{32, 64, 2, 2});
+  CHECK(chosen(prepared, 256, wide) == std::array{64, 64, 1, 2});
+  CHECK(chosen(rows, 256, narrow) == std::array{32, 64, 2, 2});
+  CHECK(chosen(rows, 256, wide) == std::array{64, 64, 2, 4});
+  CHECK(chosen(rows, 4096, narrow) == std::array{128, 128, 1, 2});
+  CHECK(chosen(rows, 4096, wide) == std::array{256, 256, 1, 2});
+  CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::groups);
+  rows.b_layout = OperandLayout::columns;
+  CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::ring);
+}
