@@ -200,6 +200,49 @@ private:
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
+/// The plans that a thread's last calls of `run` took, found without a lock, without asking what the
+/// device's target is and what is chosen.
+template <class P> class RecentPlans {
+public:
+  /// What a call asks for: a configuration, or the choice for so many rows.
+  struct Request {
+    int device;
+    const P &problem;
+    const ConfigOf<P> *config;
+    std::int64_t rows;
+  };
+
+  /// None if it is not among them.
+  const Plan<P> *find(const Request &request) const {
+    for (const Entry &entry : entries_)
+      if (entry.plan && entry.device == request.device &&
+          entry.rows == (request.config ? kOfConfig : request.rows) &&
+          entry.plan->problem() == request.problem &&
+          (!request.config || entry.plan->config() == *request.config))
+        return entry.plan;
+    return nullptr;
+  }
+  /// Takes the place of the oldest one.
+  void add(const Request &request, const Plan<P> &plan) {
+    entries_[next_] = {request.device, request.config ? kOfConfig : request.rows, &plan};
+    next_ = (next_ + 1) % entries_.size();
+  }
+  static RecentPlans &instance() {
+    static thread_local constinit RecentPlans plans;
+    return plans;
+  }
+
+private:
+  static constexpr std::int64_t kOfConfig = -1; ///< for a configuration that the caller gave
+  struct Entry {
+    int device = 0;
+    std::int64_t rows = 0;
+    const Plan<P> *plan = nullptr; ///< of PlanCache, which keeps it
+  };
+  std::array<Entry, 8> entries_ = {};
+  std::size_t next_ = 0;
+};
+
 template <class P>
 void Compiling<P>::exportAot(const P &problem, const ConfigOf<P> &config, const std::string &path,
                              const AotConfig &aot, const std::source_location &where) {
@@ -244,10 +287,18 @@ Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOpti
 template <class P>
 void Compiling<P>::run(const P &problem, const ArgsOf<P> &args, StreamRef stream,
                        const ConfigOf<P> *config, const std::source_location &where) {
-  const Target target = Device::current(where).target();
-  PlanCache<P>::instance().find(problem,
-                                config ? *config : choose(problem, Family<P>::rows(args), target),
-                                target, where)(args, stream, where);
+  const Device device = Device::current(where);
+  const std::int64_t rows = Family<P>::rows(args);
+  RecentPlans<P> &recent = RecentPlans<P>::instance();
+  const typename RecentPlans<P>::Request request{device.ordinal(), problem, config, rows};
+  const Plan<P> *plan = recent.find(request);
+  if (!plan) [[unlikely]] {
+    const Target target = device.target();
+    plan = &PlanCache<P>::instance().find(problem, config ? *config : choose(problem, rows, target),
+                                          target, where);
+    recent.add(request, *plan);
+  }
+  (*plan)(args, stream, where);
 }
 
 } // namespace kernels::impl

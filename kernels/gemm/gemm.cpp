@@ -366,10 +366,16 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   const GpuSize &size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
-    if (fits(tile, problem, rows))
-      for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
-                                     TileOrder{.group = size.group, .xcds = size.xcds}})
-        all.push_back(configOf(problem, tile, order));
+    if (fits(tile, problem, rows)) {
+      const TileOrder usual = orderOf(tile.m, target);
+      all.push_back(configOf(problem, tile, usual));
+      // The orders of a single row of tiles differ in nothing that counts.
+      if (rows > tile.m)
+        for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
+                                       TileOrder{.group = size.group, .xcds = size.xcds}})
+          if (order != usual)
+            all.push_back(configOf(problem, tile, order));
+    }
   // Those that the target or the problem has no such loads for are filtered out.
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
     if (all[i].loop == GemmLoop::ring)
@@ -380,13 +386,20 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
         all[i].order == orderOf(all[i].tile_m, target))
       for (int slices : kSlices)
         all.push_back(inSlices(all[i], target.wave_size(), slices));
-  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
+  // Parts of K make work for compute units that have none: as many as find such units, or half of that.
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i) {
+    std::vector<int> splits;
     for (int split : kSplits)
-      if (worthwhile(problem, splitOf(all[i], split), rows))
-        for (PartsSum sum : {PartsSum::kernel, PartsSum::last_block}) {
-          all.push_back(splitOf(all[i], split));
+      if (tilesOf(problem, all[i], rows) * split < 2 * std::int64_t(size.computeUnits) &&
+          worthwhile(problem, splitOf(all[i], split), rows))
+        splits.push_back(split);
+    for (std::size_t last = splits.size(), j = last < 2 ? 0 : last - 2; j < last; ++j)
+      for (PartsSum sum : {PartsSum::kernel, PartsSum::last_block})
+        if (sum == PartsSum::kernel || j + 1 == last) {
+          all.push_back(splitOf(all[i], splits[j]));
           all.back().parts_sum = sum;
         }
+  }
   return all;
 }
 

@@ -19,6 +19,8 @@ constexpr std::int64_t kMostTileBytes = 1 << 30;
 
 /// The most rows of a that are multiplied as blocks of weights come by: their sums stay in registers.
 constexpr int kMostVectorRows = 8;
+/// How often the vector form may read the weights and still be worth measuring.
+constexpr int kMostPasses = 2;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -141,14 +143,24 @@ std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem,
   if (m > 1)
     for (const GgmlTile &tile : kGgmlTiles)
       all.push_back(matrixConfig(tile, target));
-  if (m <= 64)
-    for (int together : {1, 2, 4, 8})
-      for (int rows : {1, 2, 4})
-        for (int lanes : {4, 8, 16, 32, 64}) {
-          GgmlGemmConfig config = vectorConfig(problem, together, rows, target);
-          config.lanes = lanes;
-          all.push_back(config);
-        }
+  // Without matrix instructions each `together` rows read and widen the weights anew: more than twice
+  // wins nowhere, nor do more rows together than there are.
+  const bool matrix = std::any_of(all.begin(), all.end(), [&](const GgmlGemmConfig &config) {
+    return supported(problem, config, target).ok;
+  });
+  for (int together : {1, 2, 4, 8}) {
+    const bool rereads = m > kMostPasses * together,
+               onlyOne = together == kMostVectorRows && !matrix,
+               tooMany = together > 1 && m <= together / 2;
+    if (tooMany || (rereads && !onlyOne))
+      continue;
+    for (int rows : {1, 2, 4})
+      for (int lanes : {4, 8, 16, 32, 64}) {
+        GgmlGemmConfig config = vectorConfig(problem, together, rows, target);
+        config.lanes = lanes;
+        all.push_back(config);
+      }
+  }
   return all;
 }
 

@@ -425,6 +425,17 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
   CHECK(fk::choose(problem, 64, fx::Target::parse("gfx950")).parts_sum == fk::PartsSum::kernel);
 }
 
+TEST_CASE("tuning a product measures a bounded number of configurations") {
+  for (const fx::Target &target : targets())
+    for (std::int64_t n : {512, 4096, 14336})
+      for (std::int64_t m : {1, 16, 17, 64, 128, 1024, 8192}) {
+        const GemmProblem problem{.a = fx::f16, .b = fx::f16, .n = n, .k = 4096};
+        const auto all = fk::configs(problem, m, target);
+        INFO(target.name() << ", n = " << n << ", m = " << m << ": " << all.size());
+        CHECK(all.size() <= 256);
+      }
+}
+
 TEST_CASE("a group of tiles is as high as the caches of a die want it") {
   // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group. They
   // read the group's rows and these columns. No other power of two reads fewer bytes by more than an

@@ -204,6 +204,19 @@ TEST_CASE("ggml_gemm has a configuration for every problem that it supports") {
   expectTotal(problems);
 }
 
+TEST_CASE("tuning ggml_gemm measures a bounded number of configurations") {
+  // A vector form that reads the weights eight times is not among them.
+  for (const fx::Target &target : targets())
+    for (std::int64_t m : {1, 2, 3, 8, 9, 16, 17, 64, 1000}) {
+      const GgmlGemmProblem problem{.format = GgmlFormat::q4_k, .n = 2048, .k = 2048};
+      const auto all = fk::configs(problem, m, target);
+      INFO(target.name() << ", m = " << m << ": " << all.size());
+      CHECK(all.size() <= (m <= 16 ? 40 : 12));
+      for (const GgmlGemmConfig &config : all)
+        CHECK((config.matrix || (m <= 2 * config.tile_m && config.tile_m <= std::max(1L, 2 * m))));
+    }
+}
+
 TEST_CASE("ggml_gemm spills no registers") {
   std::vector<GgmlGemmProblem> problems;
   for (GgmlFormat format : {GgmlFormat::q4_1, GgmlFormat::q6_k})
