@@ -432,7 +432,7 @@ TEST_CASE("tuning a product measures a bounded number of configurations") {
         const GemmProblem problem{.a = fx::f16, .b = fx::f16, .n = n, .k = 4096};
         const auto all = fk::configs(problem, m, target);
         INFO(target.name() << ", n = " << n << ", m = " << m << ": " << all.size());
-        CHECK(all.size() <= 256);
+        CHECK(all.size() <= 384); // the most on gfx950, which has three ways to fill its ring
       }
 }
 
