@@ -89,8 +89,8 @@ private:
     at_ += size;
   }
 
-  bool address(const Parameter &parameter, const AnyArg &argument, const void *address, DType dtype,
-               bool mayBeNull) {
+  [[gnu::always_inline]] bool address(const Parameter &parameter, const AnyArg &argument,
+                                      const void *address, DType dtype, bool mayBeNull) {
     if (parameter.dtype && dtype != parameter.dtype && dtype.ir_name() != parameter.dtype.ir_name())
         [[unlikely]]
       return unlike(argument,
@@ -117,18 +117,17 @@ private:
            address(parameter, argument, argument.tensor().data(), argument.tensor().dtype(), false);
   }
 
-  bool isThere(const AnyArg &tensor) { return !tensor.gone() || refuse(tensor.gone()); }
-
-  /// `what` and `mode` say which leaf of the tensor it is.
-  bool leaf(const LeafType &wanted, std::int64_t given, std::size_t mode, const char *what) {
-    if (wanted.isStatic())
-      return given == wanted.value || refuseLeaf(wanted, given, mode, what);
-    if ((wanted.value != 1 && given % wanted.value != 0) ||
-        (wanted.width == 32 && given != static_cast<std::int32_t>(given))) [[unlikely]]
-      return refuseLeaf(wanted, given, mode, what);
-    put(static_cast<std::uint64_t>(given), wanted.width / 8);
-    return true;
+  [[gnu::always_inline]] bool isThere(const AnyArg &tensor) {
+    return !tensor.gone() || refuse(tensor.gone());
   }
+
+  static bool fits(const LeafType &wanted, std::int64_t given) {
+    if (wanted.isStatic())
+      return given == wanted.value;
+    return (wanted.value == 1 || given % wanted.value == 0) &&
+           (wanted.width == 64 || given == static_cast<std::int32_t>(given));
+  }
+  /// `what` and `mode` say which leaf of the tensor it is.
   [[gnu::cold, gnu::noinline]] bool refuseLeaf(const LeafType &wanted, std::int64_t given,
                                                std::size_t mode, const char *what) {
     const std::string which = std::string("its ") + what + " of mode " + std::to_string(mode) +
@@ -157,16 +156,27 @@ private:
     if (!address(parameter, argument, tensor.data(), tensor.dtype(),
                  !tensor.data() && tensor.size() == 0))
       return false;
-    for (std::size_t i = 0; i < rank; ++i)
-      if (!leaf(parameter.shape[i], shape[i], i, "extent"))
-        return false;
+    std::byte *at = at_; // in a register: each store through a member would wait for the last
+    const auto write = [&at](const LeafType &leaf, std::int64_t value) {
+      if (leaf.isStatic())
+        return;
+      std::memcpy(at, &value, sizeof value);
+      at += static_cast<unsigned>(leaf.width) / 8;
+    };
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (!fits(parameter.shape[i], shape[i])) [[unlikely]]
+        return refuseLeaf(parameter.shape[i], shape[i], i, "extent");
+      write(parameter.shape[i], shape[i]);
+    }
     for (std::size_t i = 0; i < rank; ++i) {
       // No element is a step along a mode of extent 1, so any stride is as good as the static one.
       if (parameter.stride[i].isStatic() && shape[i] <= 1)
         continue;
-      if (!leaf(parameter.stride[i], strides[i], i, "stride"))
-        return false;
+      if (!fits(parameter.stride[i], strides[i])) [[unlikely]]
+        return refuseLeaf(parameter.stride[i], strides[i], i, "stride");
+      write(parameter.stride[i], strides[i]);
     }
+    at_ = at;
     return true;
   }
 

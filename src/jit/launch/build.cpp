@@ -95,6 +95,7 @@ void compileInto(detail::ExecutableState &state, mlir::ModuleOp module,
 std::shared_ptr<const detail::ExecutableState::Read> readKernel(mlir::ModuleOp module,
                                                                 const KernelMetadata &kernel) {
   auto read = std::make_shared<detail::ExecutableState::Read>();
+  read->called = "kernel " + kernel.name;
   module.walk([&](mlir::FunctionOpInterface function) {
     if (function.getName() != kernel.name)
       return mlir::WalkResult::advance();

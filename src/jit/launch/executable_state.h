@@ -39,6 +39,7 @@ struct ExecutableState {
   std::shared_ptr<LoadedOn> loaded = std::make_shared<LoadedOn>();
   /// Of a kernel that was read from IR: what its call takes.
   struct Read {
+    std::string called; ///< in messages about its arguments
     jit::Signature signature;
     /// None for a kernel with a parameter that no call can pass an argument for.
     std::optional<jit::PackedOperands> packed;

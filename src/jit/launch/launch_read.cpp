@@ -16,14 +16,17 @@ void launchRead(const Executable &executable, std::span<const AnyArg> arguments,
                      where);
   const jit::Signature &signature = state.read->signature;
   jit::CallBytes call(signature.bytes);
-  jit::bind(signature, arguments, call.data(), "kernel " + state.facts.name, where);
+  jit::bind(signature, arguments, call.data(), state.read->called, where);
   const LaunchConfig &launch =
       !givesBlock(config) && state.facts.block[0] ? withBlock(config, state.facts.block) : config;
   checkBlock(launch.block, state.facts, where);
   jit::CallBytes packed(state.read->packed->size());
   state.read->packed->fill(call.bytes(), packed.data());
   const int device = deviceOf(launch.stream, driver());
-  jit::load(state, device, where)->launch(launch, packed.bytes(), where);
+  const LoadedKernel *loaded = state.loaded->devices.find(device);
+  if (!loaded) [[unlikely]]
+    loaded = jit::load(state, device, where).get(); // `state` keeps it
+  loaded->launch(launch, packed.bytes(), where);
 }
 
 } // namespace detail
