@@ -348,7 +348,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
         config = dma;
         break;
       }
-  const int slices = ldsBanks(target) == 64 ? last->slicesWide : last->slices;
+  // Tiles that come by registers gain nothing on LDS of 64 banks.
+  const int slices = ldsBanks(target) < 64 ? last->slices : config.dma ? last->slicesWide : 1;
   if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
       slices > 1 && supported(problem, sliced, target))
     config = sliced;

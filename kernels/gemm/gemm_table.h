@@ -25,7 +25,7 @@ struct GemmTile {
   /// has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
   /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32 banks,
-  /// and if it has 64 and gives twice the fragments at a time.
+  /// and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
   int slices = 1, slicesWide = 1;
   bool groups = false; ///< GemmLoop::groups
 };

@@ -473,4 +473,6 @@ TEST_CASE("waves of a product share k, and take turns, where that is estimated f
   CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::groups);
   rows.b_layout = OperandLayout::columns;
   CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::ring);
+  CHECK(chosen(rows, 256, narrow)[2] == 2);
+  CHECK(chosen(rows, 256, wide)[2] == 1);
 }

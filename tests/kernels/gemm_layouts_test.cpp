@@ -115,6 +115,17 @@ TEST_CASE("products whose tiles are loaded by LDS's own loads", "[run]") {
           expectProduct(problem, config, 40, {.a = 16});
         }
       }
+  // Waves that share k.
+  for (OperandLayout b : {OperandLayout::prepared, OperandLayout::rows})
+    for (int stages : {2, 4}) {
+      GemmProblem problem = plain(fx::bf16, OperandLayout::rows, b, 72, 648);
+      GemmConfig config = small(problem);
+      config.tile_k = 128;
+      config.waves_k = 2;
+      config.dma = true;
+      config.stages = stages;
+      expectProduct(problem, config, 40);
+    }
   GemmProblem problem{.n = 128, .k = 1024};
   GemmConfig config = small(problem);
   config.dma = true;
