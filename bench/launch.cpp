@@ -1,7 +1,7 @@
 // The library's part of a launch: from the call to HIP's launch function, which here returns at
 // once.
-#include "fake.h"
 #include "fake_params.h"
+#include "five_matrices.h"
 
 #include <flydsl/aot.h>
 #include <flydsl/device_array.h>
@@ -18,22 +18,8 @@ namespace {
 const fx::Kernel kernel{"bench", [](FakeTensor, FakeTensor, FakeTensor, FakeTensor, FakeTensor,
                                     FakeInt32, FakeInt32, FakeInt32) {}};
 
-/// Five matrices on the only device of this process, and a stream.
-struct Setup {
-  Setup() {
-    fake().devices = 1;
-    fake().record = false;
-  }
-  std::array<fx::DeviceArray<float>, 5> t{
-      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
-      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
-      fx::DeviceArray<float>({64, 128})};
-  fx::Stream stream;
-};
-
-Setup &setup() {
-  fake().devices = 1;
-  static Setup made;
+FiveMatrices &setup() {
+  static FiveMatrices made;
   return made;
 }
 

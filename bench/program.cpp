@@ -1,6 +1,6 @@
 // The library's part of a call of a program: from the call to HIP's launch function, which here
 // returns at once; beside the launch of a compiled kernel with the same arguments.
-#include "fake.h"
+#include "five_matrices.h"
 
 #include <flydsl/compile_ir.h>
 #include <flydsl/flydsl.h>
@@ -43,29 +43,20 @@ std::string matricesModule() {
 const fx::Kernel kernel{"bench", [](fx::Tensor, fx::Tensor, fx::Tensor, fx::Tensor, fx::Tensor,
                                     fx::Int32, fx::Int32, fx::Int32) {}};
 
-/// Five matrices on the only device of this process, and a stream.
 struct Setup {
-  Setup() {
-    fake().devices = 1;
-    fake().record = false;
-  }
-  std::array<fx::DeviceArray<float>, 5> t{
-      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
-      fx::DeviceArray<float>({64, 128}), fx::DeviceArray<float>({64, 128}),
-      fx::DeviceArray<float>({64, 128})};
-  fx::Stream stream;
+  FiveMatrices five;
   fx::Program matrices = fx::parse_program(matricesModule());
   fx::Program vectorAdd = fx::load_program(VECTOR_ADD);
 };
 
 Setup &setup() {
-  fake().devices = 1;
   static Setup made;
   return made;
 }
 
 void compiledKernel(benchmark::State &state) {
-  auto &[t, stream, matrices, vectorAdd] = setup();
+  auto &[five, matrices, vectorAdd] = setup();
+  auto &[t, stream] = five;
   auto compiled = kernel(t[0], t[1], t[2], t[3], t[4], 1, 2, 3).compile({.block = 256});
   int i = 0;
   for (auto _ : state)
@@ -76,7 +67,8 @@ BENCHMARK(compiledKernel);
 
 /// The last number changes from call to call; it decides nothing.
 void program(benchmark::State &state) {
-  auto &[t, stream, matrices, vectorAdd] = setup();
+  auto &[five, matrices, vectorAdd] = setup();
+  auto &[t, stream] = five;
   int i = 0;
   for (auto _ : state)
     matrices("f", t[0], t[1], t[2], t[3], t[4], 8, 2, ++i, stream);
@@ -85,7 +77,8 @@ BENCHMARK(program)->ThreadRange(1, 2);
 
 /// The number that decides is one of some.
 void programOfManyGrids(benchmark::State &state) {
-  auto &[t, stream, matrices, vectorAdd] = setup();
+  auto &[five, matrices, vectorAdd] = setup();
+  auto &[t, stream] = five;
   const auto grids = static_cast<int>(state.range(0));
   int i = 0;
   for (auto _ : state)
@@ -94,7 +87,8 @@ void programOfManyGrids(benchmark::State &state) {
 BENCHMARK(programOfManyGrids)->Arg(4)->Arg(64);
 
 void programVectorAdd(benchmark::State &state) {
-  auto &[t, stream, matrices, vectorAdd] = setup();
+  auto &[five, matrices, vectorAdd] = setup();
+  auto &[t, stream] = five;
   const auto a = fx::tensor(t[0].data(), {1000}), b = fx::tensor(t[1].data(), {1000}),
              c = fx::tensor(t[2].data(), {1000});
   for (auto _ : state)
@@ -104,7 +98,8 @@ BENCHMARK(programVectorAdd);
 
 /// A kernel that compile_ir has read.
 void readKernel(benchmark::State &state) {
-  auto &[t, stream, matrices, vectorAdd] = setup();
+  auto &[five, matrices, vectorAdd] = setup();
+  auto &[t, stream] = five;
   const fx::Executable read = fx::compile_ir(matricesModule());
   int i = 0;
   for (auto _ : state)

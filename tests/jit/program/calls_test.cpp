@@ -125,6 +125,14 @@ TEST_CASE("calls that have no place or no body are refused with their line") {
                       "around this call can't hold; write them as scf.if and scf.for"));
 }
 
+TEST_CASE("a body that does not return is refused") {
+  CHECK_THAT(
+      error(module("%m = func.call @never(%n) : (i32) -> i32\n%t = " + launch("%c1", "%x", "%m"),
+                   "", "func.func private @never(%a: i32) -> i32 {\nllvm.unreachable\n}\n")),
+      Contains("text.mlir:13: the body of 'never' ends with llvm.unreachable, not with a "
+               "return"));
+}
+
 TEST_CASE("bodies that grow without measure are refused") {
   std::string others = "func.func private @g0() {\n%c = arith.constant 1 : i32\nreturn }\n";
   for (int i = 1; i <= 40; ++i) {

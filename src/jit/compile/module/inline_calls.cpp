@@ -114,6 +114,12 @@ private:
                  << call->getParentOp()->getName()
                  << " around this call can't hold; write them as scf.if and scf.for",
              false;
+    if (callee.getBody().hasOneBlock() &&
+        !isa<func::ReturnOp>(callee.getBody().front().getTerminator()))
+      return call.emitError("the body of '")
+                 << callee.getName() << "' ends with "
+                 << callee.getBody().front().getTerminator()->getName() << ", not with a return",
+             false;
     callee.walk([&](Operation *) { ++operations_; });
     if (operations_ > kMostOperations)
       return call.emitError("with the functions that are called here, the module has more than ")
