@@ -216,41 +216,45 @@ private:
   std::vector<std::vector<Tensor>> sums_;
 };
 
-/// What the waves of a block found of 16 rows, in shared memory.
+/// What the waves of a block found of up to 16 rows, in shared memory.
 class WaveParts {
 public:
   static constexpr int kPad = 4; ///< elements between rows, against bank conflicts
-  /// The bytes for rows of so many elements.
-  static std::int64_t bytes(int waves, int headV) {
-    return std::int64_t(waves) * 16 * (headV + kPad + 1) * 4;
-  }
 
-  WaveParts(int waves, int headV)
-      : waves_(waves), headV_(headV),
-        values_(
-            SharedAllocator().allocate(std::int64_t(waves) * 16 * (headV + kPad) * 4).recast(f32)),
-        lse_(SharedAllocator().allocate(std::int64_t(waves) * 16 * 4).recast(f32)) {}
+  /// `rows`: of a tile, those that exist.
+  WaveParts(int waves, int rows, int headV)
+      : waves_(waves), rows_(rows), headV_(headV),
+        values_(SharedAllocator()
+                    .allocate(std::int64_t(waves) * rows * (headV + kPad) * 4)
+                    .recast(f32)),
+        lse_(SharedAllocator().allocate(std::int64_t(waves) * rows * 4).recast(f32)) {}
 
   /// Writes what a wave found of a tile of rows, of the elements from `first` on.
   void put(const DecodeWave &wave, int rowTile, const Int32 &number, const Int32 &first) const {
     const DecodeLane &lane = wave.lane();
-    const Int32 row = number * 16 + lane.product().row();
     const SoftmaxEnd end = wave.finish(rowTile);
-    if_(Boolean((lane.product().group() == 0) & (first == 0)),
-        [&] { (lse_ + row).store(end.lse); });
-    for (int v = 0; v < lane.product().sums(); ++v)
-      for (int tile = 0; tile < lane.valueTiles(); tile += lane.width()) {
-        const Tensor run = make_rmem_tensor(IntTuple(lane.width()), f32);
-        for (int e = 0; e < lane.width(); ++e)
-          run(e) = wave.sums(rowTile, tile + e)(v) * end.inverse;
-        const Int32 at =
-            row * (headV_ + kPad) + (first + lane.element(tile, lane.product().sumRow(v)));
-        store(at, run);
-      }
+    const auto write = [&] {
+      const Int32 row = number * rows_ + lane.product().row();
+      if_(Boolean((lane.product().group() == 0) & (first == 0)),
+          [&] { (lse_ + row).store(end.lse); });
+      for (int v = 0; v < lane.product().sums(); ++v)
+        for (int tile = 0; tile < lane.valueTiles(); tile += lane.width()) {
+          const Tensor run = make_rmem_tensor(IntTuple(lane.width()), f32);
+          for (int e = 0; e < lane.width(); ++e)
+            run(e) = wave.sums(rowTile, tile + e)(v) * end.inverse;
+          const Int32 at =
+              row * (headV_ + kPad) + (first + lane.element(tile, lane.product().sumRow(v)));
+          (values_ + at).store(run.load());
+        }
+    };
+    if (rows_ < 16)
+      if_(lane.product().row() < rows_, write);
+    else
+      write();
   }
   /// The combined result of a row, for `size` elements from `element` on.
   CombinedRow combined(const Int32 &row, const Int32 &element, int size) const {
-    const auto place = [&](const Int32 &wave) { return Int32(wave * 16 + row); };
+    const auto place = [&](const Int32 &wave) { return Int32(wave * rows_ + row); };
     return combineParts(
         {.count = Int32(waves_),
          .lse = [&](const Int32 &wave) { return (lse_ + place(wave)).load(); },
@@ -263,8 +267,7 @@ public:
   }
 
 private:
-  void store(const Int32 &at, const Tensor &run) const { (values_ + at).store(run.load()); }
-  int waves_, headV_;
+  int waves_, rows_, headV_;
   Pointer values_, lse_;
 };
 

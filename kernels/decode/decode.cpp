@@ -68,9 +68,9 @@ int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
 int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return DecodeStep::of(problem, rows, form).shares;
 }
-/// What so many waves with keys of their own find of 16 rows.
+/// What so many waves with keys of their own find of a tile of up to 16 rows.
 std::int64_t partBytes(const DecodeProblem &problem, int waves) {
-  return std::int64_t(waves) * 16 * (problem.head + 8) * 4;
+  return std::int64_t(waves) * std::min(16, rowsOf(problem)) * (problem.head + 8) * 4;
 }
 
 /// As many splits as make twice as many blocks as there are compute units, of parts that are not too
@@ -281,8 +281,8 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
                        " two waves have the same keys, so the waves of a block are even");
   if (!problem.latent && partBytes(problem, waves / shares) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
-                       " waves find of 16 rows of " + std::to_string(problem.head) +
-                       " does not fit shared memory");
+                       " waves find of " + std::to_string(std::min(16, rowsOf(problem))) +
+                       " rows of " + std::to_string(problem.head) + " does not fit shared memory");
   return {};
 }
 

@@ -61,7 +61,7 @@ struct PagedMemory {
 
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
-              problem.head) {
+              std::min(16, rowsOf(problem)), problem.head) {
     if (DecodeStep::of(problem, config.rows, form).sharedQueries)
       queries.emplace(
           SharedAllocator().allocate(SharedRows::bytes(config.rows, problem.head, problem.q)),

@@ -124,6 +124,7 @@ private:
     pairs();
     gpu::barrier();
     const std::vector<std::vector<Tensor>> found = products({shared_.k, shared_.q}, state);
+    loadsStay();
     rightSide(base, end, found[0]);
     gpu::barrier();
     const Vector delta = solved();
@@ -136,7 +137,7 @@ private:
   void rowsOf(DeltaNumber of, const Int32 &base, const Int32 &end, const Tensor &into) const {
     const int across = problem_.key / kPiece;
     for (int first = 0; first < tokens() * across; first += config_.block) {
-      const Int32 number = thread_idx().x + first;
+      const Int32 number = wave_ * lane_.form().lanes + lane_.product().lane() + first;
       const Int32 row = number / across, column = number % across * kPiece;
       const Int32 token = base + row;
       const Vector raw = memory_.head(of, min(token, end - 1), column, kPiece);
@@ -204,6 +205,11 @@ private:
   /// Whether the lanes of both halves of a wave hold the same elements of an operand (RDNA3): all that
   /// elsewhere the lanes of a row share.
   bool holdsAll() const { return lane_.form().across == 1; }
+  /// What is loaded behind it is not loaded before, where there are no registers to hold it.
+  void loadsStay() const {
+    if (holdsAll())
+      rocdl::sched_barrier(0);
+  }
   /// A piece of the lane's elements of a row.
   Vector pieceOf(const Tensor &matrix, const Int32 &row, const Int32 &element) const {
     const auto load = [&](int more) {
@@ -246,6 +252,7 @@ private:
         tiles.push_back(product_.zeros());
     for (int block = 0; block < tiles(); block += kPiece)
       for (int v = 0; v < sums(); ++v) {
+        loadsStay();
         const Vector operand = operandOf(state, block, v);
         for (std::size_t i = 0; i < matrices.size(); ++i)
           for (int tile = 0; tile < lane_.keyTiles(); ++tile)
@@ -277,9 +284,8 @@ private:
   Vector solved() const {
     std::vector<Numeric> d;
     for (int i = 0; i < tokens(); ++i) {
-      // Rows of L are not loaded earlier than needed where registers are few.
-      if (holdsAll() && i % 4 == 0)
-        rocdl::sched_barrier(0);
+      if (i % 4 == 0)
+        loadsStay();
       std::vector<Numeric> sum{shared_.right(wave_ * tokens() + i, lane_.product().row())};
       for (int j = 0; j < i; j += 4) {
         const Vector row = ChunkMemory::load(shared_.system, Int32(i), Int32(j), 4);
@@ -332,6 +338,7 @@ private:
     // RDNA3's lanes have all tokens: of half as many elements each, they fit the registers.
     const int width = holdsAll() ? lane_.width() / 2 : lane_.width();
     for (int tile = 0; tile < tiles(); tile += width) {
+      loadsStay();
       const Int32 element = lane_.element(tile, lane_.product().row());
       const ValueOperands rows = valuesOfRows(lane_, width, [&](int i) {
         return ChunkMemory::load(shared_.k, lane_.valueKey(i), element, width);

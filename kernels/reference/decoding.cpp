@@ -104,6 +104,8 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
                      group = problem.q_heads / kv,
                      columns = std::int64_t(inputs.at("tables").size()) / n;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(head));
+  const bool narrow = problem.q.bits() == 8 && problem.scales == KvScales::tensor;
+  const double ofQueries = narrow ? *at(inputs, "q_scale", 0) : 1;
   Expected y, lse;
   for (std::int64_t s = 0; s < n; ++s)
     for (int i = 0; i < problem.queries; ++i)
@@ -125,7 +127,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         double largest = -HUGE_VAL, error = 0, total = 0;
         for (std::int64_t j = 0; j <= last; ++j) {
           const Product score = dot(q, at(inputs, "k_cache", place(j) * head), head);
-          const double by = scale * factor("k_scale", j);
+          const double by = scale * ofQueries * factor("k_scale", j);
           weights.push_back(score.sum * by);
           largest = std::max(largest, weights.back());
           error = std::max(error, (double(head) + 6) * 0x1p-23 * score.magnitude * std::fabs(by));
