@@ -1,16 +1,10 @@
 #include "jit/code_object/code_object.h"
 #include "jit/compile/backends/backends.h"
-#include "jit/compile/codegen/codegen.h"
 #include "jit/compile/link/link_lld.h"
 #include "jit/compile/rocm/rocm_codegen.h"
+#include "object_of.h"
 
 #include <flydsl/error.h>
-
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IRReader/IRReader.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <catch2/catch.hpp>
 
@@ -19,22 +13,10 @@ using namespace flydsl::jit;
 
 namespace {
 
-/// An object that is not linked yet.
-llvm::SmallVector<char, 0> objectOf(const std::string &text, const Target &target) {
+llvm::SmallVector<char, 0> objectFor(const std::string &text, const Target &target) {
   CompileOptions options;
   options.target = target;
-  const Backend &backend = backendFor(target);
-  TargetMachineLease machine(backend, options);
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  auto module = llvm::parseIR(llvm::MemoryBufferRef(text, "link"), problem, context);
-  REQUIRE(module);
-  module->setTargetTriple((*machine).getTargetTriple());
-  module->setDataLayout((*machine).createDataLayout());
-  REQUIRE(backend.prepare(*module, *machine, options));
-  llvm::SmallVector<char, 0> object;
-  REQUIRE(backend.emit(*module, *machine, options, object));
-  return object;
+  return objectOf(text, options);
 }
 
 const char *store = R"(
@@ -49,7 +31,7 @@ TEST_CASE("LLD links for every target, and comgr makes the same kernel where it 
   unsigned both = 0;
   for (const Target &target : Target::all()) {
     CAPTURE(target.name());
-    const auto object = objectOf(store, target);
+    const auto object = objectFor(store, target);
     const auto linked = linkWithLld(object, target);
     REQUIRE(linked);
     const CodeObject read = readCodeObject(*linked);
@@ -65,13 +47,13 @@ TEST_CASE("LLD links for every target, and comgr makes the same kernel where it 
 
 TEST_CASE("What does not link says which symbol is missing, and the next link works") {
   const Target target = Target::parse("gfx942");
-  const auto broken = objectOf(R"(
+  const auto broken = objectFor(R"(
     declare void @nobody()
     define amdgpu_kernel void @calls() {
       call void @nobody()
       ret void
     })",
-                               target);
+                                target);
   std::string what;
   try {
     backendFor(target).link(broken, target);
@@ -79,6 +61,6 @@ TEST_CASE("What does not link says which symbol is missing, and the next link wo
     what = error.what();
   }
   CHECK_THAT(what, Catch::Contains("gfx942") && Catch::Contains("undefined symbol: nobody"));
-  CHECK(readCodeObject(backendFor(target).link(objectOf(store, target), target)).kernel().name ==
+  CHECK(readCodeObject(backendFor(target).link(objectFor(store, target), target)).kernel().name ==
         "store");
 }

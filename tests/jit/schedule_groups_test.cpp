@@ -1,17 +1,11 @@
 // Groups of scheduling (`sched_group_barrier`): the quick choice of their instructions against LLVM's own.
-#include "jit/compile/backends/backends.h"
-#include "jit/compile/codegen/codegen.h"
 #include "jit/compile/rocm/schedule/group_order.h"
 #include "jit/compile/rocm/schedule/instruction_kinds.h"
 #include "jit/compile/rocm/schedule/reachability.h"
+#include "object_of.h"
 
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IRReader/IRReader.h"
 #include "llvm/MC/MCInstrInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <catch2/catch.hpp>
 
@@ -30,22 +24,6 @@ bool searched(const Edges &edges, unsigned from, unsigned to) {
     if (start == from && (end == to || searched(edges, end, to)))
       return true;
   return false;
-}
-
-llvm::SmallVector<char, 0> objectOf(const std::string &text, const CompileOptions &options) {
-  const Backend &backend = backendFor(options.target);
-  TargetMachineLease machine(backend, options);
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  auto module = llvm::parseIR(llvm::MemoryBufferRef(text, "groups"), problem, context);
-  CAPTURE(problem.getMessage().str());
-  REQUIRE(module);
-  module->setTargetTriple((*machine).getTargetTriple());
-  module->setDataLayout((*machine).createDataLayout());
-  REQUIRE(backend.prepare(*module, *machine, options));
-  llvm::SmallVector<char, 0> object;
-  REQUIRE(backend.emit(*module, *machine, options, object));
-  return object;
 }
 
 /// A kernel whose loop reads LDS, multiplies and fetches, with barriers of groups at the end of its body.

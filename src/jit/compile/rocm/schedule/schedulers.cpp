@@ -83,12 +83,10 @@ void run(llvm::MachineFunction &function, llvm::ScheduleDAGInstrs *made, bool is
   schedule(function, *scheduler, isAllocated);
 }
 
-/// In the place of the scheduler before registers are allocated, under its id: passes are inserted
-/// behind that.
-class BeforeAllocation final : public llvm::MachineFunctionPass {
+/// What both passes need.
+class SchedulerPass : public llvm::MachineFunctionPass {
 public:
-  BeforeAllocation() : MachineFunctionPass(llvm::MachineSchedulerID) {}
-  llvm::StringRef getPassName() const override { return "Machine Instruction Scheduler"; }
+  using MachineFunctionPass::MachineFunctionPass;
 
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
@@ -96,22 +94,39 @@ public:
     usage.addRequired<llvm::MachineLoopInfoWrapperPass>();
     usage.addRequired<llvm::AAResultsWrapperPass>();
     usage.addRequired<llvm::TargetPassConfig>();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+
+protected:
+  void fill(llvm::MachineSchedContext &context, llvm::MachineFunction &function) {
+    context.MF = &function;
+    context.MLI = &getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
+    context.TM = &getAnalysis<llvm::TargetPassConfig>().getTM<llvm::TargetMachine>();
+    context.AA = &getAnalysis<llvm::AAResultsWrapperPass>().getAAResults();
+  }
+};
+
+/// In the place of the scheduler before registers are allocated, under its id: passes are inserted
+/// behind that.
+class BeforeAllocation final : public SchedulerPass {
+public:
+  BeforeAllocation() : SchedulerPass(llvm::MachineSchedulerID) {}
+  llvm::StringRef getPassName() const override { return "Machine Instruction Scheduler"; }
+
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.addRequired<llvm::SlotIndexesWrapperPass>();
     usage.addPreserved<llvm::SlotIndexesWrapperPass>();
     usage.addRequired<llvm::LiveIntervalsWrapperPass>();
     usage.addPreserved<llvm::LiveIntervalsWrapperPass>();
-    MachineFunctionPass::getAnalysisUsage(usage);
+    SchedulerPass::getAnalysisUsage(usage);
   }
 
   bool runOnMachineFunction(llvm::MachineFunction &function) override {
     if (skipFunction(function.getFunction()) || !function.getSubtarget().enableMachineScheduler())
       return false;
     llvm::MachineSchedContext context;
-    context.MF = &function;
-    context.MLI = &getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
+    fill(context, function);
     context.MDT = &getAnalysis<llvm::MachineDominatorTreeWrapperPass>().getDomTree();
-    context.TM = &getAnalysis<llvm::TargetPassConfig>().getTM<llvm::TargetMachine>();
-    context.AA = &getAnalysis<llvm::AAResultsWrapperPass>().getAAResults();
     context.LIS = &getAnalysis<llvm::LiveIntervalsWrapperPass>().getLIS();
     context.RegClassInfo->runOnMachineFunction(function);
     run(function, context.TM->createMachineScheduler(&context), /*isAllocated=*/false);
@@ -120,29 +135,17 @@ public:
 };
 
 /// In the place of the scheduler after registers are allocated.
-class AfterAllocation final : public llvm::MachineFunctionPass {
+class AfterAllocation final : public SchedulerPass {
 public:
-  AfterAllocation() : MachineFunctionPass(llvm::PostMachineSchedulerID) {}
+  AfterAllocation() : SchedulerPass(llvm::PostMachineSchedulerID) {}
   llvm::StringRef getPassName() const override { return "PostRA Machine Instruction Scheduler"; }
-
-  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
-    usage.setPreservesCFG();
-    usage.addRequired<llvm::MachineDominatorTreeWrapperPass>();
-    usage.addRequired<llvm::MachineLoopInfoWrapperPass>();
-    usage.addRequired<llvm::AAResultsWrapperPass>();
-    usage.addRequired<llvm::TargetPassConfig>();
-    MachineFunctionPass::getAnalysisUsage(usage);
-  }
 
   bool runOnMachineFunction(llvm::MachineFunction &function) override {
     if (skipFunction(function.getFunction()) ||
         !function.getSubtarget().enablePostRAMachineScheduler())
       return false;
     llvm::MachineSchedContext context;
-    context.MF = &function;
-    context.MLI = &getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
-    context.TM = &getAnalysis<llvm::TargetPassConfig>().getTM<llvm::TargetMachine>();
-    context.AA = &getAnalysis<llvm::AAResultsWrapperPass>().getAAResults();
+    fill(context, function);
     run(function, context.TM->createPostMachineScheduler(&context), /*isAllocated=*/true);
     return true;
   }
