@@ -32,8 +32,8 @@ struct AttentionTile {
   int q, k, threads;
   AttentionLoop loop = AttentionLoop::together;
 };
-/// Two groups of waves take less time than as many waves together, on the emulator 0.92 of it with
-/// heads of 128 and 0.85 with heads of 64 (bench/kernels/README.md).
+/// Two groups of waves take less time than as many waves together, on the emulator 0.83 of it with
+/// heads of 128 and 0.82 with heads of 64 (bench/kernels/README.md).
 constexpr AttentionTile kCdnaTiles[] = {
     {256, 64, 512, AttentionLoop::groups},
     {128, 64, 512, AttentionLoop::groups},

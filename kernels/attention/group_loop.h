@@ -1,25 +1,30 @@
 // The loop over tiles of keys of gfx950, in which the waves of a block are two groups that take
 // turns at the matrix units.
 //
-// A block has eight waves, two on each SIMD, one of each group. What a wave does with a tile has four
+// A block has eight waves, two on each SIMD, one of each group. What a wave does with a tile has two
 // phases, each of which ends at a barrier:
 //
-//   keys      the next tile's keys are sent for, this tile's are read from LDS
-//   scores    the products of keys and queries
-//   weights   the next tile's values are sent for, this tile's are read; the softmax
-//   results   the products of values and probabilities
+//   weights    the softmax of its scores; its values are read from LDS
+//   products   of its values and probabilities, then of the next tile's keys and the queries: those
+//              are the scores of the next tile
 //
 // The second group is a barrier behind the first, so that on each SIMD one wave multiplies while the
-// other reads and computes the softmax:
+// other computes the softmax:
 //
-//   first     | keys   | scores | weights | results | keys   | scores | ...
-//   second    |        | keys   | scores  | weights | results| keys   | ...
+//   first     | products | weights  | products | weights  | ...
+//   second    |          | products | weights  | products | ...
 //
 // Keys and values go from memory to LDS without a way through registers, and have two places each
-// there. When a place is written again, its last reads are two barriers ago, as its readers'
-// `lgkmcnt` said. Loads end in their order: a wave waits until all but the newest tile of the other
-// kind have landed, a phase before anybody reads them. The loop is two tiles long, so that each knows
-// its place while it is traced: the compiler then sees that what is written is not what is read.
+// there. All waves send for the same tile between the same two barriers, for keys and for values in
+// turn, as soon as the last reads of its place have ended, as their readers' `lgkmcnt` said. So what
+// one group sends for with its products, the other does with its weights:
+//
+//   first     | keys i+1 | values i+1 | keys i+2   | values i+2 | ...
+//   second    | keys i+1 | values i+1 | keys i+2   | values i+2 | ...
+//
+// Loads end in their order: at each barrier a wave waits until all but the newest tile have landed, a
+// phase before anybody reads them. The loop is two tiles long, so that each knows its place while it
+// is traced: the compiler then sees that what is written is not what is read.
 #pragma once
 
 #include "attention/dma_tile.h"
@@ -28,15 +33,17 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The loads of a wave that may be under way where it waits.
+/// The loads of a wave that may be under way where it waits: those of the newest tile.
 struct GroupWaits {
-  int first = 0;            ///< before the first tile, whose keys are there then
-  int keys = 0, values = 0; ///< in the phases that send for keys, and for values
+  int first = 0;    ///< before the first tile, whose keys are there then
+  int second = 0;   ///< where the second group falls a barrier behind
+  int weights = 0;  ///< at the end of the weights
+  int products = 0; ///< at the end of the products
 
   static GroupWaits of(const AttentionShape &shape) {
     const int keys = shape.keyTile().loads(shape.threads),
-              values = shape.valueTile().loads(shape.threads);
-    return {.first = values, .keys = keys, .values = values};
+              values = shape.valueTile().loads(shape.threads), newest = std::min(keys, values);
+    return {.first = values, .second = keys, .weights = newest, .products = newest};
   }
 };
 
@@ -81,7 +88,15 @@ public:
       fetchKeys(tiles.begin, 0, tiles);
       fetchValues(tiles.begin, 0, tiles);
       meet(waits_.first);
-      if_(second_, [&] { meet(); });
+      if_(second_, [&] {
+        fetchKeys(Int32(tiles.begin + 1), 1, tiles);
+        meet(waits_.second);
+      });
+      byGroup([&] { fetchKeys(Int32(tiles.begin + 1), 1, tiles); },
+              [&] { fetchValues(Int32(tiles.begin + 1), 1, tiles); });
+      for (int chunk = 0; chunk < chunks(); ++chunk)
+        multiplyKeys(readKeys(0, chunk), chunk);
+      meet(waits_.products);
       for (Int32 tile : range(tiles.begin, tiles.end - 1, 2)) {
         step(tile, 0, tiles);
         step(Int32(tile + 1), 1, tiles);
@@ -107,6 +122,9 @@ private:
   int sums() const { return shape_.form.sums(); }
   // Keys and queries are multiplied in parts of their elements. A lane reads whole pieces: several
   // for an instruction, or one for several.
+  /// The keys of a tile are read from LDS and multiplied in so many chunks, of so many times 16 keys.
+  int chunks() const { return std::min(4, shape_.tileK / 16); }
+  int tilesOfChunk() const { return shape_.tileK / 16 / chunks(); }
   int keyParts() const { return shape_.head / shape_.form.part(); }
   /// The elements of a lane's row in a part, of which an instruction takes perLane().
   int elementsOfPart() const { return shape_.form.part() / shape_.form.across; }
@@ -191,14 +209,14 @@ private:
     return make_view(tile.iter() + offset + more, make_layout(count));
   }
 
-  /// The operands of the keys: for each part and 16 rows. Rows are those of runs of 8 keys.
-  Operands readKeys(int stage) const {
+  /// The operands of a chunk of the keys: for each part and 16 rows. Rows are those of runs of 8 keys.
+  Operands readKeys(int stage, int chunk) const {
     const DmaTile rows = shape_.keyTile();
     const Int32 first = row_ % 4 + row_ / 4 * 8;
     const int size = shape_.form.piece();
     Operands operands;
     for (int part = 0; part < keyParts(); ++part)
-      for (int tile = 0; tile < shape_.tileK / 16; ++tile) {
+      for (int tile = chunk * tilesOfChunk(); tile < (chunk + 1) * tilesOfChunk(); ++tile) {
         operands.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b));
         for (int i = 0; i < piecesOfPart(); ++i) {
           const Int32 piece = pieceOf(part, i) ^ rows.ofKeys(first);
@@ -238,29 +256,31 @@ private:
     return operands;
   }
 
-  /// S^T = K * Q^T.
-  void multiplyKeys(const Operands &keys) const {
-    const int tiles = shape_.tileK / 16;
-    for (const Tensor &scores : scores_)
-      scores.fill(0);
+  /// S^T = K * Q^T for a chunk of the keys.
+  void multiplyKeys(const Operands &keys, int chunk) const {
+    const int tiles = tilesOfChunk();
+    for (int tile = 0; tile < tiles; ++tile)
+      for (const Tensor &scores : scores_)
+        scores(_, chunk * tiles + tile).fill(0);
     for (int part = 0; part < keyParts(); ++part)
       for (int product = 0; product < shape_.form.products(); ++product)
         for (int tile = 0; tile < tiles; ++tile)
           for (int r = 0; r < shape_.repeats(); ++r) {
-            const Tensor sums = scores_[at(r)](_, tile);
+            const Tensor sums = scores_[at(r)](_, chunk * tiles + tile);
             mma_atom_call(scoresAtom_, sums, ofProduct(keys[at(part * tiles + tile)], product),
                           ofProduct(operandsQ_[at(r * keyParts() + part)], product), sums);
           }
   }
-  /// O^T += V^T * P^T, and the sums of the probabilities as the product with values of 1.
-  void multiplyValues(const std::vector<Operands> &values,
-                      const std::vector<Operands> &weights) const {
-    const int tiles = shape_.headV / 16;
+  /// O^T += V^T * P^T for a half of the elements, and with the first the sums of the probabilities as
+  /// the product with values of 1.
+  void multiplyValues(const std::vector<Operands> &values, const std::vector<Operands> &weights,
+                      int half) const {
+    const int tiles = shape_.headV / 32;
     for (int step = 0; step < valueSteps(); ++step) {
       const Operands &operands = weights[at(step)];
-      for (int r = 0; r < shape_.repeats(); ++r)
+      for (int r = 0; r < shape_.repeats() && half == 0; ++r)
         mma_atom_call(valuesAtom_, weightSums_[at(r)], ones_, operands[at(r)], weightSums_[at(r)]);
-      for (int tile = 0; tile < tiles; ++tile)
+      for (int tile = half * tiles; tile < (half + 1) * tiles; ++tile)
         for (int r = 0; r < shape_.repeats(); ++r) {
           const Tensor sums = results_[at(r)](_, tile);
           mma_atom_call(valuesAtom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
@@ -292,15 +312,20 @@ private:
     rocdl::s_setprio(0);
   }
 
-  /// The four phases of a tile, whose keys and values are at place `stage`. Behind the last tile, its
-  /// last key is sent for, so that all steps have the same waits.
+  /// Sends for a tile.
+  template <class First, class Second> void byGroup(First first, Second second) const {
+    rocdl::sched_barrier(0);
+    if_(second_, second, first);
+    rocdl::sched_barrier(0);
+  }
+
+  /// The phases of a tile whose scores are there, and whose values are at place `stage`; the next
+  /// tile's keys are at the other one. Behind the last tile, its last key is sent for and multiplied, so
+  /// that all steps are the same: without its products the compiler spills registers.
   void step(const Int32 &tile, int stage, const TilesOfBlock &tiles) {
-    fetchKeys(Int32(tile + 1), 1 - stage, tiles);
-    const Operands keys = readKeys(stage);
-    meet(waits_.keys);
-    first([&] { multiplyKeys(keys); });
-    meet();
-    fetchValues(Int32(tile + 1), 1 - stage, tiles);
+    const Int32 next = tile + 1, afterNext = tile + 2;
+    byGroup([&] { fetchValues(next, 1 - stage, tiles); },
+            [&] { fetchKeys(afterNext, stage, tiles); });
     const std::vector<Operands> weights =
         operandsOf(queries_.weights(scores_, tile, tiles.seen, [&](int r, const Numeric &factor) {
           for (const Tensor &sums : {results_[at(r)], weightSums_[at(r)]})
@@ -310,9 +335,23 @@ private:
     std::vector<Operands> values;
     for (int step = 0; step < valueSteps(); ++step)
       values.push_back(readValues(stage, step));
-    meet(waits_.values);
-    first([&] { multiplyValues(values, weights); });
-    meet();
+    meet(waits_.weights);
+
+    byGroup([&] { fetchKeys(afterNext, stage, tiles); },
+            [&] { fetchValues(afterNext, stage, tiles); });
+    first([&] {
+      multiplyValues(values, weights, 0);
+      rocdl::sched_barrier(0); // The registers of these values are free for keys.
+      std::vector<Operands> keys{readKeys(1 - stage, 0)};
+      multiplyValues(values, weights, 1);
+      rocdl::sched_barrier(0);
+      for (int chunk = 0; chunk < chunks(); ++chunk) {
+        if (chunk + 1 < chunks())
+          keys.push_back(readKeys(1 - stage, chunk + 1));
+        multiplyKeys(keys[at(chunk)], chunk);
+      }
+    });
+    meet(waits_.products);
   }
 
   AttentionShape shape_;

@@ -89,12 +89,14 @@ public:
            .at = query + (place_.keys - place_.queries)});
     }
     if_(needsMask(seen, tile), [&] {
-      // The scheduler puts all comparisons first, of which each takes scalars.
-      const int all = size(scores[0]).value(), some = std::min(all, 16);
+      // The scheduler puts all comparisons first, of which each takes two scalars for 64 lanes.
+      const int all = size(scores[0]).value(),
+                some = gpu::num_warp_threads() == 64 ? std::min(all, 8) : all;
       for (int i = 0; i < all; i += some) {
         for (std::size_t r = 0; r < scores.size(); ++r)
           maskScores(scores[r], keys, sight_.ofQuery(queries_[r]), i, some);
-        rocdl::sched_barrier(0);
+        if (some < all)
+          rocdl::sched_barrier(0);
       }
     });
     return softmax_.add(scores, rescale);

@@ -115,52 +115,68 @@ TEST_CASE("groups of waves: another run, a graph, a file", "[groups]") {
 
 TEST_CASE("groups of waves look at the tiles that some query sees, and send for each once",
           "[groups]") {
-  AttentionProblem problem = heads(fx::f16, 64);
-  problem.causal = problem.window = true;
-  problem.lse = false;
-  AttentionCase attention(problem, {200}, {330});
-  attention.left = 70;
-  const AttentionConfig config = inGroups();
-  const auto launches = fx::Device::current().count_launches([&] { (void)attention.run(config); });
-  REQUIRE(launches.size() == 1);
-  const fx::LaunchCounters &counters = launches[0];
-  INFO(counters.str());
-  // Queries 0 to 127 stand at the keys 130 to 257, and see from 60 on: tiles 0 to 4. The others stand
-  // at 258 to 329 and see from 188 on: tiles 2 to 5.
-  const std::int64_t tiles = 2 * (5 + 4), blocks = 2 * 2;
-  // Each block sends for one more of keys and of values, which are all the last key.
-  // For each tile a wave multiplies 16 queries by 64 keys, 64 keys by 64 elements, and 64 keys by 1.
-  const std::int64_t products = 64 / 16 * (64 / 32) + 64 / 16 * (64 / 32) + 64 / 32;
-  CHECK(std::int64_t(counters["SQ_INSTS_MFMA"]) == tiles * 8 * products);
-  CHECK(std::int64_t(counters["globalBytesRead"]) ==
-        2 * (blocks * 128 * 64 + (tiles + blocks) * 64 * (64 + 64)));
-  CHECK(counters["SQ_LDS_BANK_CONFLICT"] == 0);
+  for (AttentionProblem problem : {heads(fx::f16, 64), bytes(64)}) {
+    problem.causal = problem.window = true;
+    problem.lse = false;
+    AttentionCase attention(problem, {200}, {330});
+    attention.left = 70;
+    const AttentionConfig config = problem.float8_products ? bytesInGroups() : inGroups();
+    const auto launches =
+        fx::Device::current().count_launches([&] { (void)attention.run(config); });
+    REQUIRE(launches.size() == 1);
+    const fx::LaunchCounters &counters = launches[0];
+    INFO(counters.str());
+    // Queries 0 to 127 stand at the keys 130 to 257, and see from 60 on: of tiles of 64 0 to 4, of 128
+    // 0 to 2. The others stand at 258 to 329 and see from 188 on: tiles 2 to 5, or 1 and 2.
+    const std::int64_t tileK = config.tile_k, tiles = 2 * (tileK == 64 ? 5 + 4 : 3 + 2),
+                       blocks = 2 * 2, element = problem.kv.bytes();
+    // For each tile a wave multiplies 16 queries by its keys, its keys by 64 elements, and its keys
+    // by 1. Heads of 64 are too short for the instruction that multiplies 128 elements of a byte.
+    const std::int64_t k = problem.float8_products ? 128 : 32, ofKeys = tileK / 16 * (64 / 32),
+                       ofValues = (64 / 16 + 1) * (tileK / k);
+    CHECK(std::int64_t(counters["SQ_INSTS_MFMA"]) ==
+          8 * (tiles * (ofKeys + ofValues) + blocks / 2 * ofKeys));
+    // Each block sends for two more tiles of keys, and of values for two by the second group and one by
+    // the first, which are all the last key. One is multiplied if the number of tiles is even, as it is
+    // for every second block.
+    CHECK(2 * std::int64_t(counters["globalBytesRead"]) ==
+          element * 2 * blocks * 128 * 64 +
+              element * (2 * tiles + 4 * blocks + 2 * tiles + 3 * blocks) * tileK * 64);
+    CHECK(counters["SQ_LDS_BANK_CONFLICT"] == 0);
+  }
 }
 
 TEST_CASE("groups of waves: the instructions of two tiles", "[groups]") {
   // The loop is two tiles long; its instructions are what two tiles more take. Equal scores: nothing is
   // scaled down.
-  for (int head : {64, 128}) {
-    AttentionProblem problem = heads(fx::bf16, head);
-    problem.q_heads = 1;
-    const auto run = [&](std::int64_t tiles) {
-      AttentionCase attention(problem, {256}, {tiles * 64});
-      std::fill(attention.q.begin(), attention.q.end(), 0);
-      return fx::Device::current().count_launches([&] { (void)attention.run(inGroups(256)); })[0];
-    };
-    const fx::LaunchCounters few = run(3), many = run(5);
-    const auto ofWave = [&](const char *name) {
-      return double(many[name] - few[name]) / 8; // waves
-    };
-    INFO("head " << head << "\n" << few.str() << "\n" << many.str());
-    // For 32 queries of a wave: the two products, and the sums of the probabilities.
-    CHECK(ofWave("SQ_INSTS_MFMA") == 2 * (2 * (32 / 16) * (64 / 16) * (head / 32) + 2 * 64 / 32));
-    // Keys by 16 bytes, values by 8.
-    CHECK(ofWave("SQ_INSTS_LDS") == 2 * (64 * head * 2 / (64 * 16) + 64 * head * 2 / (64 * 8)));
-    // What a thread sends for of both.
-    CHECK(ofWave("SQ_INSTS_VMEM") == 2 * 2 * 64 * head * 2 / (512 * 16));
-    CHECK(ofWave("SQ_INSTS_VALU") - ofWave("SQ_INSTS_MFMA") <= 2 * 160);
-  }
+  for (int head : {64, 128})
+    for (bool float8 : {false, true}) {
+      AttentionProblem problem = float8 ? bytes(head) : heads(fx::bf16, head);
+      problem.q_heads = 1;
+      const std::int64_t tileK = float8 ? 128 : 64, element = problem.kv.bytes();
+      const auto run = [&](std::int64_t tiles) {
+        AttentionCase attention(problem, {256}, {tiles * tileK});
+        std::fill(attention.q.begin(), attention.q.end(), 0);
+        return fx::Device::current().count_launches(
+            [&] { (void)attention.run(float8 ? bytesInGroups(256) : inGroups(256)); })[0];
+      };
+      const fx::LaunchCounters few = run(3), many = run(5);
+      const auto ofWave = [&](const char *name) {
+        return double(many[name] - few[name]) / 8; // waves
+      };
+      INFO("head " << head << "\n" << few.str() << "\n" << many.str());
+      // For 32 queries of a wave: the two products, and the sums of the probabilities.
+      const std::int64_t k = float8 ? 128 : 32, ofScores = head % k ? 32 : k;
+      CHECK(ofWave("SQ_INSTS_MFMA") == 2 * ((32 / 16) * (tileK / 16) * (head / ofScores) +
+                                            (32 / 16) * (head / 16 + 1) * (tileK / k)));
+      // Keys by 16 bytes, values by 8.
+      const std::int64_t bytesOfTile = tileK * head * element;
+      CHECK(ofWave("SQ_INSTS_LDS") == 2 * (bytesOfTile / (64 * 16) + bytesOfTile / (64 * 8)));
+      // What a thread sends for of both.
+      CHECK(ofWave("SQ_INSTS_VMEM") == 2 * 2 * bytesOfTile / (512 * 16));
+      CHECK(ofWave("SQ_INSTS_VALU") - ofWave("SQ_INSTS_MFMA") <= 2 * (float8 ? 256 : 160));
+      CHECK(many["SQ_LDS_BANK_CONFLICT"] == 0);
+    }
 }
 
 TEST_CASE("groups of waves stay in their registers", "[groups]") {
@@ -226,57 +242,90 @@ namespace {
 namespace impl = fk::impl;
 
 /// A call of one sequence with a head of each tensor, with waits that are weaker by one where
-/// `change` says so.
+/// `weaker` says so.
+struct WaitSpec {
+  bool float8 = false;
+  impl::GroupWaits weaker = {};
+  AttentionProblem problem() const {
+    AttentionProblem problem = float8 ? bytes(64) : heads(fx::f16, 64);
+    problem.q_heads = 1;
+    problem.lse = false;
+    return problem;
+  }
+  AttentionConfig config() const { return float8 ? bytesInGroups() : inGroups(); }
+};
 const fx::Kernel attend_waiting{
-    "attend_waiting", [](impl::AttentionTraced numbers, fx::Constexpr<impl::GroupWaits> weaker) {
-      AttentionProblem problem = heads(fx::f16, 64);
-      problem.q_heads = 1;
-      problem.lse = false;
-      const AttentionConfig config = inGroups();
+    "attend_waiting", [](impl::AttentionTraced numbers, fx::Constexpr<WaitSpec> spec) {
+      const AttentionProblem problem = spec->problem();
+      const AttentionConfig config = spec->config();
       const auto shape = *impl::AttentionShape::of(problem, config, fx::target());
       const auto place = impl::BlockPlace::of(problem, config, numbers, false);
       const impl::AttentionRows rows(problem, config, numbers, place);
       impl::WaveQueries queries(problem, config, shape, place, rows, numbers);
-      const impl::GroupWaits right = impl::GroupWaits::of(shape);
+      const impl::GroupWaits right = impl::GroupWaits::of(shape), &weaker = spec->weaker;
       impl::GroupLoop loop(shape, rows.source(), place.keys, queries,
-                           {.first = right.first + weaker->first,
-                            .keys = right.keys + weaker->keys,
-                            .values = right.values + weaker->values});
+                           {.first = right.first + weaker.first,
+                            .second = right.second + weaker.second,
+                            .weights = right.weights + weaker.weights,
+                            .products = right.products + weaker.products});
       loop.run(false);
       loop.store(false);
     }};
 
 /// Runs it on four tiles.
-void attendWaiting(const impl::GroupWaits &weaker) {
-  const Operand memory = Operand::input(fx::f16, 1, 4 * 64 * 64, uniform(fx::f16, 4 * 64 * 64, 1)),
-                results = Operand::output(fx::f16, 128, 64);
+void attendWaiting(const WaitSpec &spec) {
+  const AttentionProblem problem = spec.problem();
+  const std::int64_t keys = 4 * spec.config().tile_k;
+  const Operand memory = Operand::input(problem.q, 1, keys * 64, uniform(problem.q, keys * 64, 1)),
+                results = Operand::output(problem.y, 128, 64),
+                descale = Operand::input(fx::f32, 1, 1, std::vector<double>{1});
   impl::AttentionNumbers numbers{};
   const auto put = [&](std::size_t at, const Operand &operand) {
     numbers[at] =
         static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
-    numbers[at + 2] = 64;
   };
-  for (std::size_t at : {impl::kAttentionQ, impl::kAttentionK, impl::kAttentionV})
+  for (std::size_t at : {impl::kAttentionQ, impl::kAttentionK, impl::kAttentionV}) {
     put(at, memory);
+    numbers[at + 2] = 64;
+  }
   put(impl::kAttentionO, results);
+  numbers[impl::kAttentionO + 2] = 64;
+  for (std::size_t at :
+       {impl::kAttentionQDescale, impl::kAttentionKDescale, impl::kAttentionVDescale})
+    put(at, descale);
   numbers[impl::kAttentionQueries] = numbers[impl::kAttentionTokens] = 128;
-  numbers[impl::kAttentionKeys] = 4 * 64;
+  numbers[impl::kAttentionKeys] = keys;
   numbers[impl::kAttentionBatch] = 1;
   const fx::Stream stream;
-  attend_waiting(numbers, weaker).launch({.grid = 1, .block = 512, .stream = stream});
+  attend_waiting(numbers, spec).launch({.grid = 1, .block = 512, .stream = stream});
   stream.synchronize();
 }
-impl::GroupWaits weaker(int impl::GroupWaits::*wait) {
-  impl::GroupWaits waits;
-  waits.*wait = 1;
-  return waits;
+/// The same with a weaker wait.
+void attendWeakly(int impl::GroupWaits::*wait, bool float8 = false) {
+  WaitSpec spec{.float8 = float8};
+  spec.weaker.*wait = 1;
+  attendWaiting(spec);
 }
 } // namespace
 
 // Their test passes if the emulator says what is read too early.
-TEST_CASE("waits of groups: first", "[.weak]") { attendWaiting(weaker(&impl::GroupWaits::first)); }
-TEST_CASE("waits of groups: keys", "[.weak]") { attendWaiting(weaker(&impl::GroupWaits::keys)); }
-TEST_CASE("waits of groups: values", "[.weak]") {
-  attendWaiting(weaker(&impl::GroupWaits::values));
+TEST_CASE("waits of groups: first", "[.weak]") { attendWeakly(&impl::GroupWaits::first); }
+TEST_CASE("waits of groups: second", "[.weak]") { attendWeakly(&impl::GroupWaits::second); }
+TEST_CASE("waits of groups: weights", "[.weak]") { attendWeakly(&impl::GroupWaits::weights); }
+TEST_CASE("waits of groups: products", "[.weak]") { attendWeakly(&impl::GroupWaits::products); }
+TEST_CASE("waits of groups: bytes_first", "[.weak]") {
+  attendWeakly(&impl::GroupWaits::first, true);
 }
-TEST_CASE("waits of groups: none is weaker", "[groups]") { attendWaiting({}); }
+TEST_CASE("waits of groups: bytes_second", "[.weak]") {
+  attendWeakly(&impl::GroupWaits::second, true);
+}
+TEST_CASE("waits of groups: bytes_weights", "[.weak]") {
+  attendWeakly(&impl::GroupWaits::weights, true);
+}
+TEST_CASE("waits of groups: bytes_products", "[.weak]") {
+  attendWeakly(&impl::GroupWaits::products, true);
+}
+TEST_CASE("waits of groups: none is weaker", "[groups]") {
+  attendWaiting({});
+  attendWaiting({.float8 = true});
+}
