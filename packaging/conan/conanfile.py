@@ -6,9 +6,11 @@ import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 from conan.tools.gnu import PkgConfigDeps
+from conan.tools.scm import Version
 
 
 class FlydslConan(ConanFile):
@@ -34,6 +36,15 @@ class FlydslConan(ConanFile):
 
     def layout(self):
         cmake_layout(self)
+
+    def validate(self):
+        if self.settings.os != "Linux" or self.settings.arch != "x86_64":
+            raise ConanInvalidConfiguration(
+                f"flydsl is built for Linux on x86_64, not for {self.settings.os} on {self.settings.arch}: its emulator runs on that alone")
+        oldest = {"gcc": "12", "clang": "16"}.get(str(self.settings.compiler))
+        if oldest is None or Version(self.settings.compiler.version) < oldest:
+            raise ConanInvalidConfiguration(
+                f"flydsl is C++20 for gcc 12 or clang 16 and later, not for {self.settings.compiler} {self.settings.compiler.version}")
 
     def requirements(self):
         if not self.options.system_libraries:
