@@ -1,0 +1,98 @@
+// Every configuration that `choose` gives for products: its code neither spills nor uses
+// scratch memory, and no access to LDS meets a bank twice. All of a target's take minutes, so that
+// this runs in CTest's configuration Long.
+#include "support/product.h"
+
+#include <flydsl/kernels/operands.h>
+
+using namespace kernel_tests;
+
+namespace {
+
+/// A call on zeros: where accesses lie does not depend on values.
+template <class P> void expectCleanCode(const P &problem, const fk::ConfigOf<P> &config, int m) {
+  INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(config).str());
+  const fk::Plan<P> plan(problem, config);
+  for (const fx::Executable &code : plan.executables()) {
+    INFO(code.summary());
+    CHECK(code.spills() == 0);
+    CHECK(code.scratch_bytes() == 0);
+  }
+  std::vector<std::unique_ptr<fx::DeviceArray<std::uint8_t>>> memory;
+  const auto args = fk::make_args(
+      problem, config, m, [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role) {
+        std::int64_t bytes = dtype.memory_bits() / 8;
+        for (std::int64_t extent : shape)
+          bytes *= extent;
+        memory.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{bytes}));
+        memory.back()->fill(0);
+        return fx::tensor(static_cast<void *>(memory.back()->data()), dtype, shape);
+      });
+  const fx::Stream stream;
+  for (const fx::LaunchCounters &launch : fx::Device::current().count_launches([&] {
+         plan(args, stream);
+         stream.synchronize();
+       }))
+    CHECK(launch["SQ_LDS_BANK_CONFLICT"] == 0);
+}
+
+/// The different configurations that are chosen for many sizes, as far as they are ones for `small`,
+/// whose k and n take little time to run.
+template <class P, class Sized>
+std::vector<fk::ConfigOf<P>> chosen(const P &small, const Sized &sized) {
+  std::vector<fk::ConfigOf<P>> all;
+  for (std::int64_t n : {256, 1024, 2048, 4096, 8192, 16384})
+    for (std::int64_t m : {1, 4, 8, 9, 16, 17, 32, 33, 64, 128, 256, 512, 1024, 4096}) {
+      const P problem = sized(n);
+      if (!fk::supported(problem, here()))
+        continue;
+      const auto config = fk::choose(problem, m);
+      if (fk::supported(small, config, here()) &&
+          std::find(all.begin(), all.end(), config) == all.end())
+        all.push_back(config);
+    }
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("configurations of products that are chosen spill nothing and meet no bank twice") {
+  using enum OperandLayout;
+  struct Form {
+    OperandLayout a, b;
+    Scales scales = Scales::none;
+    bool gated = false;
+  };
+  std::size_t count = 0;
+  for (fx::DType type : {fx::DType(fx::f16), fx::DType(fx::bf16), fx::DType(fx::i8), float8()})
+    for (const Form &form : std::initializer_list<Form>{{rows, prepared},
+                                                        {rows, prepared, Scales::per_row, true},
+                                                        {rows, prepared, Scales::per_block},
+                                                        {rows, rows},
+                                                        {rows, columns},
+                                                        {columns, rows},
+                                                        {columns, columns}}) {
+      const auto sized = [&](std::int64_t n, std::int64_t k) {
+        GemmProblem problem{.a = type,
+                            .b = type,
+                            .c = fx::bf16,
+                            .a_layout = form.a,
+                            .b_layout = form.b,
+                            .n = n,
+                            .k = k,
+                            .scale_a = form.scales,
+                            .scale_b = form.scales};
+        problem.gated = form.gated;
+        problem.activation = form.gated ? Activation::silu : Activation::none;
+        return problem;
+      };
+      const GemmProblem small = sized(512, 4096);
+      if (type == fx::DType() || !fk::supported(small, here()))
+        continue;
+      for (GemmConfig config : chosen(small, [&](std::int64_t n) { return sized(n, 4096); })) {
+        expectCleanCode(small, config, config.tile_m);
+        ++count;
+      }
+    }
+  CHECK(count > 20);
+}
