@@ -104,7 +104,10 @@ struct DecodeStep {
       step.shares = 2;
     const int tiles = rows / 16, row = problem.head * problem.q.bytes() / form.across / 4,
               sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
-              keys = form.lanes / 32 * row, most = form.lanes == 64 ? 256 : 200;
+              keys = form.lanes / 32 * row,
+              most = form.lanes == 64   ? 256
+                     : form.across == 1 ? 176
+                                        : 200;
     step.sharedQueries = sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;
     step.lateValues = kept + 2 * keys > most;
