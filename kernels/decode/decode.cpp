@@ -290,9 +290,11 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   const MatrixForm form = *decodeForm(problem, target);
   if (problem.latent)
     return chooseLatent(problem, m, target);
+  // RDNA3's lanes hold whole rows of operands, which leaves room for fewer sums.
+  const int most = form.across == 1 ? kSumBytes * 3 / 4 : kSumBytes;
   int rows = 16;
   while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
-         sumBytes(problem, rows + 16, form) <= kSumBytes)
+         sumBytes(problem, rows + 16, form) <= most)
     rows += 16;
   int waves = 4;
   while (partBytes(problem, waves) > kPartBytes)
