@@ -12,6 +12,7 @@
 // FLYDSL_EMULATOR_ARCH names the target; PART is a part of the names of the rows to print.
 #include "gemm/gemm_table.h"
 #include "support/hot_loop.h"
+#include "support/zero_operands.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
@@ -19,7 +20,6 @@
 #include <flydsl/kernels/operands.h>
 
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,16 +32,8 @@ namespace {
 void row(const std::string &what, const fk::GemmProblem &problem, const fk::GemmConfig &config,
          std::int64_t m) {
   const fk::GemmPlan plan(problem, config);
-  std::vector<std::unique_ptr<fx::DeviceArray<std::uint8_t>>> memory;
-  const auto args = fk::make_args(
-      problem, config, m, [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role) {
-        std::int64_t bytes = dtype.memory_bits() / 8;
-        for (std::int64_t extent : shape)
-          bytes *= extent;
-        memory.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{bytes}));
-        memory.back()->fill(0);
-        return fx::tensor(static_cast<void *>(memory.back()->data()), dtype, shape);
-      });
+  kernel_tests::ZeroOperands zeros;
+  const auto args = fk::make_args(problem, config, m, zeros.sampler());
   const fx::Stream stream;
   const auto launches = fx::Device::current().count_launches([&] {
     plan(args, stream);

@@ -2,6 +2,7 @@
 // scratch memory, and no access to LDS meets a bank twice. All of a target's take minutes, so that
 // this runs in CTest's configuration Long.
 #include "support/product.h"
+#include "support/zero_operands.h"
 
 #include <flydsl/kernels/operands.h>
 
@@ -18,16 +19,8 @@ template <class P> void expectCleanCode(const P &problem, const fk::ConfigOf<P> 
     CHECK(code.spills() == 0);
     CHECK(code.scratch_bytes() == 0);
   }
-  std::vector<std::unique_ptr<fx::DeviceArray<std::uint8_t>>> memory;
-  const auto args = fk::make_args(
-      problem, config, m, [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role) {
-        std::int64_t bytes = dtype.memory_bits() / 8;
-        for (std::int64_t extent : shape)
-          bytes *= extent;
-        memory.push_back(std::make_unique<fx::DeviceArray<std::uint8_t>>(fx::Extents{bytes}));
-        memory.back()->fill(0);
-        return fx::tensor(static_cast<void *>(memory.back()->data()), dtype, shape);
-      });
+  ZeroOperands zeros;
+  const auto args = fk::make_args(problem, config, m, zeros.sampler());
   const fx::Stream stream;
   for (const fx::LaunchCounters &launch : fx::Device::current().count_launches([&] {
          plan(args, stream);
