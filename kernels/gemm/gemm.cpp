@@ -39,7 +39,12 @@ int registersOf(const GemmProblem &problem, const GemmConfig &config, const Loop
   const int ofA = ring ? staged(shape.tileM, shape.reads()) : 2 * shape.parts() * shape.reads();
   const int ofB =
       shape.ringB ? staged(shape.tileN, shape.loadsB()) : 2 * shape.parts() * shape.loadsB();
-  const int operands = 4 * (ofA + ofB);
+  // Columns are turned on their way, which takes as many registers again, and a few.
+  const auto turned = [&](OperandLayout layout, int rows) {
+    return layout == OperandLayout::columns ? 4 * shape.loadsOf(rows) + 4 : 0;
+  };
+  const int operands = 4 * (ofA + ofB) + turned(problem.a_layout, shape.tileM) +
+                       turned(problem.b_layout, shape.tileN);
   if (!hasBlockScales(problem))
     return sums + operands;
   return 2 * sums + operands +
