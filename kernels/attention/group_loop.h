@@ -29,6 +29,7 @@
 
 #include "attention/dma_tile.h"
 #include "attention/wave_queries.h"
+#include "blocks/wave_groups.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -87,22 +88,22 @@ public:
     if_(tiles.begin < tiles.end, [&] {
       fetchKeys(tiles.begin, 0, tiles);
       fetchValues(tiles.begin, 0, tiles);
-      meet(waits_.first);
+      meetGroups(waits_.first);
       if_(second_, [&] {
         fetchKeys(Int32(tiles.begin + 1), 1, tiles);
-        meet(waits_.second);
+        meetGroups(waits_.second);
       });
       byGroup([&] { fetchKeys(Int32(tiles.begin + 1), 1, tiles); },
               [&] { fetchValues(Int32(tiles.begin + 1), 1, tiles); });
       for (int chunk = 0; chunk < chunks(); ++chunk)
         multiplyKeys(readKeys(0, chunk), chunk);
-      meet(waits_.products);
+      meetGroups(waits_.products);
       for (Int32 tile : range(tiles.begin, tiles.end - 1, 2)) {
         step(tile, 0, tiles);
         step(Int32(tile + 1), 1, tiles);
       }
       if_((tiles.end - tiles.begin) % 2 == 1, [&] { step(Int32(tiles.end - 1), 0, tiles); });
-      if_(!second_, [&] { meet(); });
+      if_(!second_, [&] { meetGroups(); });
       rocdl::s_waitcnt(
           {.vmcnt = 0}); // What was sent for last ends before the memory is given back.
     });
@@ -141,18 +142,6 @@ private:
   // Values and probabilities are multiplied in steps of keys, of which a lane has runs of 8.
   int valueSteps() const { return shape_.tileK / shape_.second.k; }
 
-  /// Lets the waves go on together. What stands on one side of a meeting stays there.
-  static void meet() {
-    rocdl::sched_barrier(0);
-    rocdl::s_barrier();
-    rocdl::sched_barrier(0);
-  }
-  /// The same when the wave's reads of LDS have ended, and of its loads all but `loads`.
-  void meet(int loads) const {
-    rocdl::sched_barrier(0);
-    rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = 0});
-    meet();
-  }
   void wait(int loads) const { rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = 0}); }
   // Tiles on their way to LDS. Keys behind the last one of the block's tiles are as that one.
   template <class Swizzle, class Address>
@@ -335,7 +324,7 @@ private:
     std::vector<Operands> values;
     for (int step = 0; step < valueSteps(); ++step)
       values.push_back(readValues(stage, step));
-    meet(waits_.weights);
+    meetGroups(waits_.weights);
 
     byGroup([&] { fetchKeys(afterNext, stage, tiles); },
             [&] { fetchValues(afterNext, stage, tiles); });
@@ -351,7 +340,7 @@ private:
         multiplyKeys(keys[at(chunk)], chunk);
       }
     });
-    meet(waits_.products);
+    meetGroups(waits_.products);
   }
 
   AttentionShape shape_;

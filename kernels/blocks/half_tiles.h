@@ -25,6 +25,7 @@
 
 #include "blocks/product_sums.h"
 #include "blocks/ring_operand.h"
+#include "blocks/wave_groups.h"
 
 #include <flydsl/flydsl.h>
 
@@ -68,10 +69,10 @@ public:
       rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
     }
     sums_.start();
-    meet(underWay(a0, std::min(kStages, steps) * kHalves) + weaker_.first);
+    meetGroups(underWay(a0, std::min(kStages, steps) * kHalves) + weaker_.first, weaker_.reads);
     read(b0, 0);
-    meet(kAny);
-    if_(second_, [&] { meet(); });
+    meetGroups(kAny, weaker_.reads);
+    if_(second_, [&] { meetGroups(); });
     // The loop runs pairs of steps that send for whole tiles; the remaining steps follow.
     const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - kStages;
     const int looped = whole > 0 ? whole / kStages * kStages : 0;
@@ -92,7 +93,7 @@ public:
              underWay(step * kHalves + phase + 2, std::min(ahead + 1, steps * kHalves)) +
                  weaker_.last);
       }
-    if_(!second_, [&] { meet(); });
+    if_(!second_, [&] { meetGroups(); });
   }
 
 private:
@@ -130,18 +131,6 @@ private:
     for (int part = 0; part < shape_.parts(); ++part)
       halves_[at(half)]->read(stage, part);
   }
-  /// Lets the waves go on together. What stands on one side of a meeting stays there.
-  static void meet() {
-    rocdl::sched_barrier(0);
-    rocdl::s_barrier();
-    rocdl::sched_barrier(0);
-  }
-  /// The same when the wave's reads of LDS have ended, and of its loads all but `loads`.
-  void meet(int loads) const {
-    rocdl::sched_barrier(0);
-    rocdl::s_waitcnt({.vmcnt = std::min(loads, kAny), .lgkmcnt = weaker_.reads});
-    meet();
-  }
   /// A phase of a step whose halves have their places at `stage`. `more`: there is a next step.
   void turn(int stage, int phase, bool more, int loads) const {
     constexpr std::array kReads{a0, b1, a1, b0};
@@ -150,11 +139,11 @@ private:
       read(half, stage);
     else if (more)
       read(half, 1 - stage);
-    meet(loads);
+    meetGroups(loads, weaker_.reads);
     rocdl::s_setprio(1);
     multiply(phase / 2, phase % 2, stage);
     rocdl::s_setprio(0);
-    meet();
+    meetGroups();
   }
   /// Adds the products of half `m` of A and half `n` of B.
   void multiply(int m, int n, int stage) const {

@@ -120,9 +120,10 @@ void floats(const Strips &strips, unsigned bits, const FloatFormat &format, floa
 
 inline Float multiplyAdd(float a, Float b, Float c) {
 #ifdef __FMA__
-  // Not Float{} + a, which is an addition: 0 + -0 is 0.
-  const Float all = {a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a};
-  return __builtin_elementwise_fma(all, b, c);
+  Float sum; // Clang and GCC make one instruction of a register's elements.
+  for (unsigned lane = 0; lane < sizeof sum / sizeof(float); ++lane)
+    sum[lane] = __builtin_fmaf(a, b[lane], c[lane]);
+  return sum;
 #else
   return a * b + c;
 #endif

@@ -1,0 +1,28 @@
+// Meetings of the waves of a block that are two groups, which take turns at the matrix units: one group
+// multiplies while the other reads. The scheduler moves nothing across a meeting.
+#pragma once
+
+#include <flydsl/flydsl.h>
+
+#include <algorithm>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Lets the waves of a block go on together.
+inline void meetGroups() {
+  rocdl::sched_barrier(0);
+  rocdl::s_barrier();
+  rocdl::sched_barrier(0);
+}
+
+/// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS all but
+/// `reads`. More loads than s_waitcnt can name (63 on gfx9) are not waited for.
+inline void meetGroups(int loads, int reads = 0) {
+  rocdl::sched_barrier(0);
+  rocdl::s_waitcnt({.vmcnt = std::min(loads, 63), .lgkmcnt = reads});
+  meetGroups();
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
