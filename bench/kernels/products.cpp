@@ -142,9 +142,9 @@ void choices(const fk::GemmProblem &problem, std::int64_t m, bool loops, const s
   const fk::GemmConfig choice = fk::choose(problem, m);
   for (const fk::GemmConfig &config : fk::configs(problem, m)) {
     const std::string name = nameOf(problem.a, config) + formOf(config);
-    // Waves share K of the ring's tiles in one order alone.
-    const bool ordered =
-        config.order == choice.order || (config.loop == fk::GemmLoop::ring && config.waves_k > 1);
+    // A single row of tiles, and waves that share K of the ring's, come in one order alone.
+    const bool ordered = config.order == choice.order || config.tile_m >= m ||
+                         (config.loop == fk::GemmLoop::ring && config.waves_k > 1);
     if (!ordered || name.find(part) == std::string::npos)
       continue;
     if (loops && config.split_k == 1)
