@@ -64,3 +64,16 @@ TEST_CASE("What does not link says which symbol is missing, and the next link wo
   CHECK(readCodeObject(backendFor(target).link(objectFor(store, target), target)).kernel().name ==
         "store");
 }
+
+TEST_CASE("Passes that made objects before make what new ones make") {
+  const Target target = Target::parse("gfx942");
+  const auto first = objectFor(store, target);
+  // What metadata says of printf stays with the passes that saw it.
+  const auto prints =
+      objectFor(std::string(store) + "\n!llvm.printf.fmts = !{!0}\n!0 = !{!\"1:1:4:%d\"}", target);
+  CHECK(prints != first);
+  unsigned same = 0;
+  for (int i = 0; i < 70; ++i) // more than one list of passes serves
+    same += objectFor(store, target) == first;
+  CHECK(same == 70);
+}

@@ -29,7 +29,7 @@ inline llvm::SmallVector<char, 0> objectOf(const std::string &text, const Compil
   module->setDataLayout((*machine).createDataLayout());
   REQUIRE(backend.prepare(*module, *machine, options));
   llvm::SmallVector<char, 0> object;
-  REQUIRE(backend.emit(*module, *machine, options, object));
+  REQUIRE(backend.emit(*module, machine, options, object));
   return object;
 }
 

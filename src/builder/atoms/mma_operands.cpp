@@ -133,7 +133,7 @@ private:
     }
     try {
       (void)fly::forEachCall(whole, order, std::get_if<layout::Layout>(&view),
-                             [&](const fly::MmaOperands &call, bool) {
+                             [&](const fly::MmaOperands &call, fly::MmaParts, bool) {
                                expectValues(call);
                                return mlir::failure(); // the others are like it
                              });

@@ -126,14 +126,14 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     dump.write("llvm_ir_optimized", "ll", printed(*module));
     phase = "printing the ISA";
     llvm::SmallString<0> assembly;
-    if (emit(*llvm::CloneModule(*module), *machine, backend, options, /*assembly=*/true, assembly))
+    if (emit(*llvm::CloneModule(*module), machine, backend, options, /*assembly=*/true, assembly))
       dump.write("final_isa", "s", {assembly.data(), assembly.size()});
   }
   llvm::SmallVector<char, 0> emittedCode;
   {
     support::Timer timer(object.times.codegen);
     phase = "generating code";
-    bool emitted = backend.emit(*module, *machine, options, emittedCode);
+    bool emitted = backend.emit(*module, machine, options, emittedCode);
     llvmModule = nullptr;
     if (!emitted && !diagnostics.failed())
       diagnostics.errors = "the target can't emit objects";

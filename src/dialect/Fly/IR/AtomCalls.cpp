@@ -328,13 +328,14 @@ static std::vector<std::array<int64_t, 3>> inOrder(std::optional<GemmTraversalOr
   return calls;
 }
 
-LogicalResult forEachCall(const MmaOperands &whole, std::optional<GemmTraversalOrder> order,
-                          const Layout *traversal,
-                          llvm::function_ref<LogicalResult(const MmaOperands &, bool begins)> fn) {
+LogicalResult
+forEachCall(const MmaOperands &whole, std::optional<GemmTraversalOrder> order,
+            const Layout *traversal,
+            llvm::function_ref<LogicalResult(const MmaOperands &, MmaParts, bool begins)> fn) {
   const auto &[d, a, b, c] = whole;
   const Layout &ld = linearOf(d), &la = linearOf(a), &lb = linearOf(b), &lc = linearOf(c);
   if (ld.rank() == 1 && la.rank() == 1 && lb.rank() == 1 && lc.rank() == 1)
-    return fn(whole, /*begins=*/true);
+    return fn(whole, {0, 0, 0}, /*begins=*/true);
   if (ld.rank() != 3 || lc.rank() != 3 || la.rank() != lb.rank() || la.rank() < 2 || la.rank() > 3)
     fail("operands are not (value, M, K), (value, N, K) and (value, M, N): D "
          "is ",
@@ -356,10 +357,11 @@ LogicalResult forEachCall(const MmaOperands &whole, std::optional<GemmTraversalO
     IntTuple atA = hasK ? tup(m, k) : IntTuple(m), atB = hasK ? tup(n, k) : IntTuple(n),
              atD = tup(m, n);
     // After the first step along K, D holds the sum so far.
-    const bool begins = !begun[m * extents[1] + n];
-    begun[m * extents[1] + n] = true;
+    const MmaParts parts{m * extents[1] + n, m * extents[2] + k, n * extents[2] + k};
+    const bool begins = !begun[parts.d];
+    begun[parts.d] = true;
     if (failed(fn({partAt(d, atD), partAt(a, atA), partAt(b, atB), partAt(begins ? c : d, atD)},
-                  begins)))
+                  parts, begins)))
       return failure();
   }
   return success();

@@ -47,11 +47,18 @@ struct MmaOperands {
   MemRefValue d, a, b, c;
 };
 
+/// Which part of D (and of C), A and B a call takes, numbered from 0: calls that take the same part of
+/// a tensor have the same number.
+struct MmaParts {
+  int64_t d, a, b;
+};
+
 /// The same for D = A * B + C over (value, M, N), (value, M, K), (value, N, K); `order` or
 /// `traversal` (where given) says which call comes first. Of the calls along K, the first one
 /// `begins` with C, the others go on with D.
-LogicalResult forEachCall(const MmaOperands &whole, std::optional<GemmTraversalOrder> order,
-                          const flydsl::layout::Layout *traversal,
-                          llvm::function_ref<LogicalResult(const MmaOperands &, bool begins)> fn);
+LogicalResult
+forEachCall(const MmaOperands &whole, std::optional<GemmTraversalOrder> order,
+            const flydsl::layout::Layout *traversal,
+            llvm::function_ref<LogicalResult(const MmaOperands &, MmaParts, bool begins)> fn);
 
 } // namespace mlir::fly

@@ -2,6 +2,8 @@
 
 #include "dialect/Fly/Transforms/AlgebraLowering.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace mlir::fly {
 
 namespace {
@@ -92,17 +94,28 @@ LogicalResult expandGemm(GemmOp op, AlgebraLowering &lowering) {
     traversal = &cast<LayoutType>(given.getType()).getValue();
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  auto emit = [&](const MmaOperands &call, bool begins) -> LogicalResult {
-    const std::pair<const SymbolicValue *, const MemRefValue *> parts[] = {
-        {&*d, &call.d}, {&*a, &call.a}, {&*b, &call.b}, {begins ? &*c : &*d, &call.c}};
-    SmallVector<Value> operands;
-    for (const auto &[side, part] : parts) {
-      FailureOr<Value> value = madeFrom(builder, loc, lowering, *side, *part);
+  // Many calls take the same part of a tensor: its place is made once.
+  llvm::SmallDenseMap<int64_t, Value> ofD, ofA, ofB, ofC;
+  auto emit = [&](const MmaOperands &call, MmaParts at, bool begins) -> LogicalResult {
+    struct Side {
+      const SymbolicValue &whole;
+      const MemRefValue &part;
+      Value &made;
+    };
+    const Side sides[] = {{*d, call.d, ofD[at.d]},
+                          {*a, call.a, ofA[at.a]},
+                          {*b, call.b, ofB[at.b]},
+                          begins ? Side{*c, call.c, ofC[at.d]} : Side{*d, call.c, ofD[at.d]}};
+    for (const Side &side : sides) {
+      if (side.made)
+        continue;
+      FailureOr<Value> value = madeFrom(builder, loc, lowering, side.whole, side.part);
       if (failed(value))
         return failure();
-      operands.push_back(*value);
+      side.made = *value;
     }
-    MmaAtomCallOp::create(builder, loc, *atom, operands[0], operands[1], operands[2], operands[3]);
+    MmaAtomCallOp::create(builder, loc, *atom, sides[0].made, sides[1].made, sides[2].made,
+                          sides[3].made);
     return success();
   };
   if (failed(emitLayoutErrors(

@@ -30,8 +30,8 @@ std::string Backend::missingOn(mlir::Type, const Target &) const { return {}; }
 
 mlir::ArrayAttr Backend::bitcodeOf(mlir::Attribute) const { return {}; }
 
-bool Backend::emit(llvm::Module &module, llvm::TargetMachine &machine,
-                   const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const {
+bool Backend::emit(llvm::Module &module, TargetMachineLease &machine, const CompileOptions &options,
+                   llvm::SmallVectorImpl<char> &out) const {
   return jit::emit(module, machine, *this, options, /*assembly=*/false, out);
 }
 

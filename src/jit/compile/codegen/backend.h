@@ -27,6 +27,8 @@ class DialectRegistry;
 
 namespace flydsl::jit {
 
+class TargetMachineLease;
+
 /// A processor as LLVM spells it.
 struct LlvmProcessor {
   std::string triple;
@@ -87,7 +89,7 @@ public:
                        const CompileOptions &options) const = 0;
   /// Generates what `link` takes; false if the target can't. An object, unless a backend says
   /// otherwise.
-  virtual bool emit(llvm::Module &module, llvm::TargetMachine &machine,
+  virtual bool emit(llvm::Module &module, TargetMachineLease &machine,
                     const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const;
   /// Puts passes of its own in the place of LLVM's before these generate code. Not asked where the
   /// options set LLVM's, which may be those passes'.

@@ -18,6 +18,12 @@ class Operation;
 
 namespace flydsl::jit {
 
+/// A TargetMachine and what is kept with it, which goes before the machine does.
+struct MadeMachine {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::shared_ptr<void> kept;
+};
+
 /// A TargetMachine for the options; made once, lent to one user at a time.
 class TargetMachineLease {
 public:
@@ -27,11 +33,14 @@ public:
   TargetMachineLease(TargetMachineLease &&) noexcept;
   TargetMachineLease &operator=(TargetMachineLease &&) = delete;
 
-  llvm::TargetMachine &operator*() const { return *machine_; }
+  llvm::TargetMachine &operator*() const { return *made_.machine; }
+
+  /// A place for something that lives as long as the machine; whoever holds the lease may use it.
+  std::shared_ptr<void> &kept() { return made_.kept; }
 
 private:
   std::string key_;
-  std::unique_ptr<llvm::TargetMachine> machine_;
+  MadeMachine made_;
 };
 
 /// Translates a gpu.module in the LLVM dialect, and has the backend prepare it. Null on failure,
@@ -47,8 +56,9 @@ void alignPrivateMemory(llvm::Function &function, std::uint64_t maxAlignment);
 /// LLVM's middle end at the options' level.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CompileOptions &options);
 
-/// Generates code; `assembly` for text instead of an object. False if the target can't.
-bool emit(llvm::Module &module, llvm::TargetMachine &machine, const Backend &backend,
+/// Generates code; `assembly` for text instead of an object. False if the target can't. The passes to
+/// objects are kept with the machine.
+bool emit(llvm::Module &module, TargetMachineLease &machine, const Backend &backend,
           const CompileOptions &options, bool assembly, llvm::SmallVectorImpl<char> &out);
 
 } // namespace flydsl::jit

@@ -21,7 +21,7 @@ namespace {
 
 struct Pool {
   std::mutex mutex;
-  std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> free;
+  std::map<std::string, std::vector<MadeMachine>> free;
 };
 
 Pool &pool() {
@@ -62,21 +62,21 @@ TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOpti
     std::lock_guard lock(pool().mutex);
     auto &free = pool().free[key_];
     if (!free.empty()) {
-      machine_ = std::move(free.back());
+      made_ = std::move(free.back());
       free.pop_back();
     }
   }
-  if (!machine_)
-    machine_ = make(backend, options);
+  if (!made_.machine)
+    made_.machine = make(backend, options);
 }
 
 TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default;
 
 TargetMachineLease::~TargetMachineLease() {
-  if (!machine_)
+  if (!made_.machine)
     return;
   std::lock_guard lock(pool().mutex);
-  pool().free[key_].push_back(std::move(machine_));
+  pool().free[key_].push_back(std::move(made_));
 }
 
 } // namespace flydsl::jit
