@@ -256,7 +256,7 @@ private:
 
 } // namespace
 
-TEST_CASE("each fence between the blocks of a tile is needed", "[weak]") {
+TEST_CASE("each fence between the blocks of a tile is needed", "[fences]") {
   // On caches that show one that is missing, in an order in which some tile ends while blocks of its
   // neighbour are still to come: what a block has written goes on to memory before it is counted, after
   // all of its waves are there; what the others wrote is read anew; and the other waves of the last
