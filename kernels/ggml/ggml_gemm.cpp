@@ -19,6 +19,26 @@ constexpr std::int64_t kMostTileBytes = 1 << 30;
 
 /// The most rows of a that are multiplied as blocks of weights come by: their sums stay in registers.
 constexpr int kMostVectorRows = 8;
+/// What `choose` takes of the vector form, for waves and for units of weights of this size or more.
+/// RDNA's waves of 32 take twice the turns over a row of weights: from 2 rows on matrix instructions
+/// are estimated 1.8 to 8 times as fast there, see bench/kernels/README.md. More sums spill.
+struct GgmlVectorLimits {
+  int wave, unit;
+  int rows;     ///< the most rows of a; more are multiplied by matrix instructions
+  int together; ///< the most of them that are multiplied together
+  int sums;     ///< the most sums of a thread
+};
+constexpr GgmlVectorLimits kVectorLimits[] = {
+    {32, 32, 1, 1, 4}, {64, 64, kMostVectorRows, 4, 8}, {0, 0, kMostVectorRows, 8, 16}};
+
+const GgmlVectorLimits &vectorLimits(GgmlFormat format, const Target &target) {
+  const auto *limits = std::begin(kVectorLimits);
+  while (limits->wave &&
+         (limits->wave != target.wave_size() || ggmlRow(format).unitWeights() < limits->unit))
+    ++limits;
+  return *limits;
+}
+
 /// How often the vector form may read the weights and still be worth measuring.
 constexpr int kMostPasses = 2;
 
@@ -30,14 +50,32 @@ bool isPower(int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(
 /// blocks, and the weights of a tile are taken apart once for all of its rows.
 struct GgmlTile {
   int m, n;
+  int waves, waves32; ///< of a block, by waves of 64 and of 32 lanes
+  int unit32;         ///< the most weights of a unit with waves of 32: more spill
 };
-constexpr GgmlTile kGgmlTiles[] = {{64, 128}, {64, 64}, {32, 64}, {16, 64}};
+constexpr GgmlTile kGgmlTiles[] = {
+    {64, 128, 4, 8, 32}, {64, 64, 4, 4, 32}, {32, 64, 4, 4, 64}, {16, 64, 4, 4, 64}};
+/// RDNA's lanes spill with more sums of a tile than these; CDNA has registers for them apart.
+constexpr int kMostSums32 = 32;
 /// Fewer blocks leave most of a GPU without work, and smaller tiles are faster then: estimated for
 /// 64 rows and n of 576 to 2048 on gfx942 and gfx1201, see bench/kernels/README.md.
 constexpr std::int64_t kFewBlocks = 48;
 
 GgmlGemmConfig matrixConfig(const GgmlTile &tile, const Target &target) {
-  return {.matrix = true, .tile_m = tile.m, .tile_n = tile.n, .threads = 4 * target.wave_size()};
+  const int wave = target.wave_size(), waves = wave == 32 ? tile.waves32 : tile.waves;
+  return {.matrix = true, .tile_m = tile.m, .tile_n = tile.n, .threads = waves * wave};
+}
+
+/// The sums of a lane.
+int sumsOf(const GgmlMatrixShape &shape) {
+  return shape.tileM / 16 * (shape.rowsB / 16 / shape.waves()) * shape.form.sums();
+}
+
+/// Whether the tile leaves registers for what is loaded.
+bool fitsRegisters(const GgmlGemmProblem &problem, const GgmlTile &tile, const Target &target) {
+  const auto shape = ggmlMatrixShape(problem, matrixConfig(tile, target), target);
+  return target.wave_size() != 32 || (shape && sumsOf(*shape) <= kMostSums32 &&
+                                      ggmlRow(problem.format).unitWeights() <= tile.unit32);
 }
 
 /// The threads of a row of weights: as many as still have work most of the time.
@@ -111,7 +149,7 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
     return Support::no("the tiles take " + text(shape->sharedBytes()) +
                        " bytes of LDS, of which there are " +
                        text(static_cast<std::int64_t>(target.lds_bytes())));
-  const int sums = config.tile_m / 16 * (shape->rowsB / 16 / shape->waves()) * shape->form.sums();
+  const int sums = sumsOf(*shape);
   if (sums > 128)
     return Support::no("a lane has " + text(sums) + " sums, of which 128 fit its registers");
   return {};
@@ -119,20 +157,22 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
 
 GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
                                 const Target &target) {
-  if (m > kMostVectorRows)
+  const GgmlVectorLimits &limits = vectorLimits(problem.format, target);
+  if (m > limits.rows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
       const std::int64_t blocks = (m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
       if ((tile.m == 16 || (tile.m <= m && blocks >= kFewBlocks)) &&
-          (tile.n <= problem.n || tile.n == 64) && supported(problem, config, target))
+          (tile.n <= problem.n || tile.n == 64) && fitsRegisters(problem, tile, target) &&
+          supported(problem, config, target))
         return config;
     }
-  const int together =
-      static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, 8))));
+  const int together = static_cast<int>(
+      std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, limits.together))));
   // Rows that a thread has beside each other share the loads of a; few rows of weights are shared
   // among more threads instead.
   int rows = problem.n >= 16384 ? 4 : problem.n >= 512 ? 2 : 1;
-  while (rows > 1 && rows * together * (problem.gated ? 2 : 1) > 16)
+  while (rows > 1 && rows * together * (problem.gated ? 2 : 1) > limits.sums)
     rows /= 2;
   return vectorConfig(problem, together, rows, target);
 }

@@ -71,8 +71,9 @@ private:
                 const Int32 &first) const {
     const std::size_t rows = rowsOfA_.size(), words = groups.front()[g].codes.size();
     std::vector<Pair> products(sums_.size()), ofA(rows);
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t word = 0; word < words; word += wordsOfLoad(words)) {
+    // Words are the outer loop, so that a lane holds a few numbers of each row of weights at a time.
+    for (std::size_t word = 0; word < words; word += wordsOfLoad(words))
+      for (std::size_t i = 0; i < rows; ++i) {
         const std::vector<Vector> a = loadA(rowsOfA_[i], first, word, wordsOfLoad(words));
         for (std::size_t w = 0; w < a.size(); ++w)
           for (int half : {0, 2}) {

@@ -37,10 +37,14 @@ const Kernel reduce{
       }
       const auto token = [&](const Cursor &at) {
         std::vector<Vector> rows;
-        for (int k = 0; k < problem.topk; ++k) {
-          const std::size_t i = static_cast<std::size_t>(k);
-          const RowMemory row{Int64(x + (before + apartRows * k) * problem.x.bytes()), apartTokens,
-                              problem.x};
+        // Each row's address is the one before it and a step: two scalar instructions a row.
+        const Int64 step = apartRows * problem.x.bytes();
+        std::vector<Int64> starts{
+            Int64(x + (before + thread.row().to(i64) * apartTokens) * problem.x.bytes())};
+        while (std::ssize(starts) < problem.topk)
+          starts.emplace_back(starts.back() + step);
+        for (std::size_t i = 0; i < starts.size(); ++i) {
+          const RowMemory row{starts[i], Int64(0), problem.x};
           const auto load = [&] { return at.load(row, 0); };
           rows.push_back(
               problem.mask
