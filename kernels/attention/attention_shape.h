@@ -45,6 +45,8 @@ struct AttentionShape {
   int tileQ, tileK, threads;
   int banks; ///< of LDS
   AttentionLoop loop;
+  bool changesScores; ///< whether scores have terms beside the products, or a cap
+  bool packed;        ///< whether keys and values come from KvCache::packed
 
   /// None if the target has no instructions for the problem or for the keys of a tile.
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
@@ -54,11 +56,22 @@ struct AttentionShape {
                                    config.tile_k, config.tile_k);
     if (!form || !second)
       return std::nullopt;
-    return AttentionShape{
-        *form,         *second,       problem.kv,     problem.head,     impl::headV(problem),
-        config.tile_q, config.tile_k, config.threads, ldsBanks(target), config.loop};
+    return AttentionShape{*form,
+                          *second,
+                          problem.kv,
+                          problem.head,
+                          impl::headV(problem),
+                          config.tile_q,
+                          config.tile_k,
+                          config.threads,
+                          ldsBanks(target),
+                          config.loop,
+                          problem.bias || problem.alibi || problem.soft_cap > 0,
+                          problem.cache == KvCache::packed};
   }
 
+  /// Whether keys and values are widened on their way to LDS.
+  bool widens() const { return kv.bytes() < form.bytes(); }
   int waves() const { return threads / form.lanes; }
   /// Queries that all waves take at once, 16 each, and how often they do.
   int queriesAtOnce() const { return 16 * waves(); }
@@ -109,11 +122,25 @@ struct AttentionShape {
   /// The registers that kernels are made for: two waves of a SIMD of CDNA share 512, accumulation
   /// registers included; an instruction of RDNA names 256.
   static constexpr int kRegisters = 256;
-  /// Whether the queries stay in registers; otherwise each tile of keys reads them again.
-  bool keepsQueries() const { return fewestRegisters() + queryRegisters() <= kRegisters; }
+  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside: found by
+  /// compiling all that is chosen (attention_spills_gfx1100 of tests/kernels).
+  int besideRegisters() const {
+    if (form.lanes == 64)
+      return 0;
+    return (widens() ? 40 : 0) + (changesScores ? 32 : 0) + (packed ? 24 : 0);
+  }
+  /// Whether the queries stay in registers; otherwise each tile of keys reads them again. On RDNA a
+  /// few are left for what the compiler moves about, and all values of 8 bits of a product are loaded
+  /// first, 4 registers for 16 elements.
+  bool keepsQueries() const {
+    const int values = second.bytes() == 1 ? headV / 16 * 4 : 0,
+              spare = form.lanes == 32 ? 8 + values : 0;
+    return fewestRegisters() + queryRegisters() + besideRegisters() + spare <= kRegisters;
+  }
   /// Whether a tile is loaded while the one before is worked on.
   bool fetchesAhead() const {
-    return fewestRegisters() + queryRegisters() + fetchRegisters() <= kRegisters;
+    return fewestRegisters() + queryRegisters() + fetchRegisters() + besideRegisters() <=
+           kRegisters;
   }
 };
 

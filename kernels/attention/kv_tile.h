@@ -46,7 +46,7 @@ public:
                      shape.threads) {
     const auto make = [&](std::vector<Var<Vector>> &all, int count, int size) {
       for (int i = 0; i < count; ++i)
-        all.emplace_back(Vector::splat(0.0f, size, shape.kv));
+        all.emplace_back(Vector::splat(0, size * shape.kv.bytes() / 4, i32));
     };
     make(fetchedKeys_, dealtKeys_.rounds(), shape.piece());
     make(fetchedValues_, dealtValues_.rounds() * (inRows() ? kQuad : 1),
@@ -112,6 +112,9 @@ private:
       else
         storeRun(round);
     });
+    // Widening takes registers of its own; the scheduler would put that of all rounds together.
+    if (shape_.widens())
+      rocdl::sched_barrier(0);
   }
 
   struct Key {
@@ -126,12 +129,13 @@ private:
   void fetchKey(int round, const Int32 &first, const Int32 &last) const {
     const Key key = keyOf(round);
     const KvPlace place = source_.place(first, min(key.row, last));
-    fetchedKeys_[std::size_t(round)] = load(source_.key(place, key.element), shape_.piece());
+    fetchedKeys_[std::size_t(round)] =
+        load(source_.key(place, key.element), shape_.piece()).bitcast(i32);
   }
   void storeKey(int round) const {
     const Key key = keyOf(round);
     put(keys_, key.row / 8 * shape_.keyRows8() + key.row % 8 * shape_.keyRow() + key.element,
-        fetchedKeys_[std::size_t(round)]);
+        fetched(fetchedKeys_, round));
   }
 
   /// The place of a thread's values: neighbouring threads have elements of neighbouring groups of 8,
@@ -151,7 +155,7 @@ private:
     for (int k = 0; k < kQuad; ++k) {
       const KvPlace place = source_.place(first, min(values.key + k, last));
       fetchedValues_[std::size_t(round * kQuad + k)] =
-          load(source_.value(place, values.element), piece());
+          load(source_.value(place, values.element), piece()).bitcast(i32);
     }
   }
   void storeQuad(int round) const {
@@ -160,7 +164,7 @@ private:
                         values.element % 8 * shape_.valueRow() + values.key;
     std::vector<Vector> rows;
     for (int k = 0; k < kQuad; ++k)
-      rows.push_back(fetchedValues_[std::size_t(round * kQuad + k)]);
+      rows.push_back(fetched(fetchedValues_, round * kQuad + k));
     for (int e = 0; e < piece(); ++e)
       put(values_, start + e * shape_.valueRow(),
           Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)}));
@@ -176,14 +180,15 @@ private:
     const Values values = runOf(round);
     const KvPlace place = source_.place(first, min(values.key, last / kPiece * kPiece));
     const Var<Vector> &run = fetchedValues_[std::size_t(round)];
-    run = load(source_.value(place, values.element), kPiece);
+    run = load(source_.value(place, values.element), kPiece).bitcast(i32);
     // Tokens behind the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
       const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
       const auto kept = [&](int k) {
-        return select(last - values.key >= k, run.get().at(k), zero);
+        return select(last - values.key >= k, fetched(fetchedValues_, round).at(k), zero);
       };
-      run = Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)});
+      run = Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)})
+                .bitcast(i32);
     });
   }
   void storeRun(int round) const {
@@ -191,12 +196,16 @@ private:
     put(values_,
         values.element / 8 * shape_.valueRows8() + values.element % 8 * shape_.valueRow() +
             values.key,
-        fetchedValues_[std::size_t(round)]);
+        fetched(fetchedValues_, round));
   }
 
   Vector load(const Numeric &address, int size) const {
     return Pointer::from_address(address, shape_.kv, AddressSpace::global, size * shape_.kv.bytes())
         .load(size);
+  }
+  /// What was loaded, as elements.
+  Vector fetched(const std::vector<Var<Vector>> &all, int i) const {
+    return all[std::size_t(i)].get().bitcast(shape_.kv);
   }
   /// Writes elements to LDS in the type of the products.
   void put(const Tensor &tile, const Numeric &element, const Vector &values) const {
@@ -212,6 +221,7 @@ private:
   SharedAllocator shared_;
   Tensor keys_, values_;
   DealtPieces dealtKeys_, dealtValues_;
+  /// As words: from one turn of the loop to the next, elements of 8 bits would take a register each.
   std::vector<Var<Vector>> fetchedKeys_, fetchedValues_;
 };
 

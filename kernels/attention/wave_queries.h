@@ -89,9 +89,10 @@ public:
            .at = query + (place_.keys - place_.queries)});
     }
     if_(needsMask(seen, tile), [&] {
-      // The scheduler puts all comparisons first, of which each takes two scalars for 64 lanes.
+      // The scheduler puts all comparisons first, of which each takes two scalars for 64 lanes, and
+      // one for 32.
       const int all = size(scores[0]).value(),
-                some = gpu::num_warp_threads() == 64 ? std::min(all, 8) : all;
+                some = std::min(all, gpu::num_warp_threads() == 64 ? 8 : 16);
       for (int i = 0; i < all; i += some) {
         for (std::size_t r = 0; r < scores.size(); ++r)
           maskScores(scores[r], keys, sight_.ofQuery(queries_[r]), i, some);

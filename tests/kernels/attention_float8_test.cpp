@@ -265,12 +265,8 @@ TEST_CASE("products of 8 bits stay in their registers", "[run]") {
         for (const fx::Executable &code :
              fk::AttentionPlan(problem, fk::choose(problem, queries)).executables()) {
           INFO("head " << head << "\n" << code.summary());
-          // RDNA keeps a few scalars of the mask's in lanes of a vector register, and with heads of 192
-          // one register in memory.
-          const bool rdna = fx::Device::current().target().wave_size() == 32;
-          if (!rdna)
-            CHECK(code.spills() == 0);
-          CHECK(code.scratch_bytes() <= (rdna && head == 192 ? 8 : 0));
+          CHECK(code.spills() == 0);
+          CHECK(code.scratch_bytes() == 0);
         }
     }
   });

@@ -248,17 +248,22 @@ template <class P> void expectTotal(const std::vector<P> &problems) {
   SUCCEED();
 }
 
-/// What `choose` gives for m rows on a target spills no registers, if the target supports the problem.
+/// The kernels of a configuration spill no registers on a target, and take no scratch memory.
 template <class P>
-void expectNoSpillsOf(const P &problem, std::int64_t m, const fx::Target &target) {
-  if (!fk::supported(problem, target))
-    return;
-  for (const fx::Executable &code :
-       fk::Plan<P>(problem, fk::choose(problem, m, target), target).executables()) {
-    INFO(code.summary());
+void expectNoSpillsWith(const P &problem, const fk::ConfigOf<P> &config, const fx::Target &target) {
+  for (const fx::Executable &code : fk::Plan<P>(problem, config, target).executables()) {
+    INFO(target.name() << ": " << fx::to_config(problem).str() << ", "
+                       << fx::to_config(config).str() << "\n"
+                       << code.summary());
     CHECK(code.spills() == 0);
     CHECK(code.scratch_bytes() == 0);
   }
+}
+/// What `choose` gives for m rows on a target spills no registers, if the target supports the problem.
+template <class P>
+void expectNoSpillsOf(const P &problem, std::int64_t m, const fx::Target &target) {
+  if (fk::supported(problem, target))
+    expectNoSpillsWith(problem, fk::choose(problem, m, target), target);
 }
 /// Requires that the chosen configurations of problems fit the registers. The targets are those of
 /// which a wave of a block of 1024 threads has the fewest, and one of RDNA.
