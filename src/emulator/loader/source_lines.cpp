@@ -1,12 +1,15 @@
 #include "emulator/loader/source_lines.h"
 
+#include <llvm/DebugInfo/DWARF/DWARFCompileUnit.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
+#include <llvm/DebugInfo/DWARF/DWARFFormValue.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <cstring>
 #include <elf.h>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace flyemu::loader {
@@ -33,6 +36,67 @@ bool expandsTooFar(const llvm::object::ObjectFile &object) {
   }
   return false;
 }
+
+/// Reads a list of entries of a line table's header (DWARF 5, 6.2.4.1), directories or files: their format, their number
+/// and themselves. False where LLVM could not go on.
+bool skipEntries(const llvm::DataExtractor &data, llvm::DataExtractor::Cursor &at,
+                 llvm::dwarf::FormParams params) {
+  std::vector<llvm::dwarf::Form> forms;
+  for (unsigned left = data.getU8(at); left && at; --left) {
+    (void)data.getULEB128(at); // what it says of an entry
+    forms.push_back(static_cast<llvm::dwarf::Form>(data.getULEB128(at)));
+  }
+  const uint64_t count = data.getULEB128(at);
+  if (count > data.size() || (count && forms.empty())) // LLVM would make room for all of them
+    return false;
+  for (uint64_t entry = 0; entry < count && at; ++entry)
+    for (llvm::dwarf::Form form : forms) {
+      uint64_t offset = at.tell();
+      if (!llvm::DWARFFormValue::skipValue(form, data, &offset, params) || offset < at.tell() ||
+          offset > data.size())
+        return false;
+      data.skip(at, offset - at.tell());
+    }
+  return static_cast<bool>(at);
+}
+
+/// Whether the forms that a line table's header names are ones that LLVM knows. It takes those in a table for granted,
+/// and runs into what stands behind its function otherwise (LLVM 22, DWARFFormValue::extractValue).
+bool hasKnownForms(const llvm::DataExtractor &data, uint64_t offset) {
+  llvm::DataExtractor::Cursor at(offset);
+  const bool isLong = data.getU32(at) == 0xffffffff;
+  if (isLong)
+    (void)data.getU64(at);
+  const uint16_t version = data.getU16(at);
+  bool known = true;
+  if (version >= 5) {
+    const uint8_t addressSize = data.getU8(at);
+    data.skip(at, 1 + (isLong ? 8 : 4)); // the segment selector's size, the header's length
+    data.skip(at, 5); // from the least length of an instruction to the range of lines
+    const uint8_t opcodes = data.getU8(at);
+    data.skip(at, opcodes ? opcodes - 1 : 0);
+    const llvm::dwarf::FormParams params{version, addressSize,
+                                         isLong ? llvm::dwarf::DWARF64 : llvm::dwarf::DWARF32};
+    known = addressSize == 8 && skipEntries(data, at, params) && skipEntries(data, at, params);
+  }
+  // LLVM sees by itself that a table ends too early.
+  llvm::consumeError(at.takeError());
+  return known;
+}
+
+/// Whether the line table of each unit has known forms.
+bool hasKnownForms(llvm::DWARFContext &context) {
+  const llvm::StringRef lines = context.getDWARFObj().getLineSection().Data;
+  const llvm::DataExtractor data(lines, context.isLittleEndian(), 8);
+  for (const std::unique_ptr<llvm::DWARFUnit> &unit : context.compile_units()) {
+    const llvm::DWARFDie die = unit->getUnitDIE();
+    const std::optional<uint64_t> table =
+        die ? llvm::dwarf::toSectionOffset(die.find(llvm::dwarf::DW_AT_stmt_list)) : std::nullopt;
+    if (table && !hasKnownForms(data, *table + unit->getLineTableOffset()))
+      return false;
+  }
+  return true;
+}
 } // namespace
 
 struct SourceLines::Impl {
@@ -58,6 +122,8 @@ struct SourceLines::Impl {
     auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
     context = llvm::DWARFContext::create(
         *object, llvm::DWARFContext::ProcessDebugRelocations::Ignore, nullptr, "", ignore, ignore);
+    if (!hasKnownForms(*context))
+      context.reset();
   }
 };
 

@@ -299,27 +299,55 @@ TEST_CASE("Source lines of instructions, through inlined calls") {
         "");
 }
 
-TEST_CASE("Debug information that claims to expand without end gives no lines") {
-  std::vector<char> image = readImage("planted.gfx942.co");
+namespace {
+/// The header of a file's line tables.
+Elf64_Shdr *lineSection(std::vector<char> &image) {
   const auto header = *at<Elf64_Ehdr>(image, 0);
   auto section = [&](unsigned i) {
     return at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
   };
-  bool found = false;
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const char *name = image.data() + section(header.e_shstrndx)->sh_offset + section(i)->sh_name;
-    if (std::string(name) != ".debug_line")
-      continue;
-    found = true;
-    section(i)->sh_flags |= SHF_COMPRESSED;
-    auto *compression = at<Elf64_Chdr>(image, section(i)->sh_offset);
-    compression->ch_type = ELFCOMPRESS_ZLIB;
-    compression->ch_size = uint64_t(1) << 40;
+    if (std::string(name) == ".debug_line")
+      return section(i);
   }
-  REQUIRE(found);
+  FAIL("no line tables");
+  return nullptr;
+}
+
+bool hasLines(const std::vector<char> &image) {
   auto code = LoadedCode::load(view(image), device);
-  KernelCode ready = code->findKernel("memory_global")->ready();
-  CHECK(ready.source(ready.entry).empty());
+  const KernelCode ready = code->findKernel("memory_global")->ready();
+  return !ready.source(ready.entry).empty();
+}
+} // namespace
+
+TEST_CASE("Debug information that claims to expand without end gives no lines") {
+  std::vector<char> image = readImage("planted.gfx942.co");
+  Elf64_Shdr *section = lineSection(image);
+  section->sh_flags |= SHF_COMPRESSED;
+  auto *compression = at<Elf64_Chdr>(image, section->sh_offset);
+  compression->ch_type = ELFCOMPRESS_ZLIB;
+  compression->ch_size = uint64_t(1) << 40;
+  CHECK(!hasLines(image));
+}
+
+TEST_CASE("Line tables with forms that LLVM takes for granted give no lines") {
+  std::vector<char> image = readImage("planted.gfx942.co");
+  REQUIRE(hasLines(image));
+  // DWARF 5, 6.2.4: the places of these in the header of a table for an instruction set with 12 standard opcodes.
+  constexpr size_t kAddressSize = 6, kOpcodeBase = 17, kFormats = 30;
+  const size_t table = lineSection(image)->sh_offset;
+  REQUIRE((image[table + 4] == 5 && image[table + kOpcodeBase] == 13));
+  const auto damaged = [&](size_t place, int value) {
+    std::vector<char> other = image;
+    other[table + place] = static_cast<char>(value);
+    return hasLines(other);
+  };
+  CHECK(!damaged(kFormats + 2, 0x02)); // the form of a directory: no form has this number
+  CHECK(!damaged(kFormats + 2, 0x7f));
+  CHECK(!damaged(kFormats, 0)); // directories without a format
+  CHECK(!damaged(kAddressSize, 3));
 }
 
 TEST_CASE("A matrix instruction with a constant for A or B is no instruction, and no crash") {
