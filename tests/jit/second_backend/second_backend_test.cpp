@@ -103,7 +103,9 @@ TEST_CASE("a kernel runs on another vendor's device through the public API") {
   CHECK(wrong == 0);
 
   // The code is in the cache's directory.
-  const std::filesystem::path cache = std::getenv("FLYDSL_RUNTIME_CACHE_DIR");
+  const char *const directory = std::getenv("FLYDSL_RUNTIME_CACHE_DIR");
+  REQUIRE(directory); // CTest sets it
+  const std::filesystem::path cache = directory;
   CHECK_FALSE(std::filesystem::is_empty(cache));
 
   // A second launch takes the loaded kernel; a second kernel object finds the compiled one.
