@@ -1,9 +1,11 @@
 // Every configuration that `choose` gives for products: its code neither spills nor uses
 // scratch memory, and no access to LDS meets a bank twice. All of a target's take minutes, so that
 // this runs in CTest's configuration Long.
+#include "ggml/ggml_rules.h"
 #include "support/product.h"
 #include "support/zero_operands.h"
 
+#include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/operands.h>
 
 using namespace kernel_tests;
@@ -88,4 +90,33 @@ TEST_CASE("configurations of products that are chosen spill nothing and meet no 
       }
     }
   CHECK(count > 20);
+}
+
+TEST_CASE("configurations of products with ggml's blocks that are chosen spill nothing") {
+  using enum fk::GgmlFormat;
+  std::size_t count = 0;
+  for (fk::GgmlFormat format : {f32, f16, bf16, q8_0, q4_0, q4_1, q4_k, q6_k})
+    for (fx::DType a : {fx::DType(fx::f32), fx::DType(fx::f16), fx::DType(fx::bf16)})
+      for (bool gated : {false, true})
+        // One turn over a row of weights, whose loop is gone, and many.
+        for (std::int64_t k : {fk::impl::ggmlRow(format).unitWeights() * here().wave_size(), 8192})
+          for (std::int64_t n : {2048, 16384}) {
+            const fk::GgmlGemmProblem problem{.format = format,
+                                              .a = a,
+                                              .n = n,
+                                              .k = k,
+                                              .activation =
+                                                  gated ? Activation::silu : Activation::none,
+                                              .gated = gated};
+            std::vector<fk::GgmlGemmConfig> chosen;
+            for (std::int64_t m : {1, 2, 4, 8, 16, 32, 64, 128, 4096}) {
+              const fk::GgmlGemmConfig config = fk::choose(problem, m);
+              if (std::find(chosen.begin(), chosen.end(), config) != chosen.end())
+                continue;
+              chosen.push_back(config);
+              expectNoSpillsOf(problem, m, here());
+              ++count;
+            }
+          }
+  CHECK(count > 100);
 }
