@@ -27,14 +27,15 @@ struct GgmlVectorLimits {
   int rows;     ///< the most rows of a; more are multiplied by matrix instructions
   int together; ///< the most of them that are multiplied together
   int sums;     ///< the most sums of a thread
-  /// The most rows of weights of a thread where a has 16 bits, of which eight are loaded at a time
-  /// and widened: each row of units of 64 takes 70 registers then.
-  int weights16;
+  // The most rows of weights of a thread where a has 16 bits, of which eight are loaded at a time and
+  // widened: each row of units of 64 takes 70 registers then.
+  int ofOne16, ofMore16; ///< where one row of a is multiplied, and where more are
 };
-constexpr GgmlVectorLimits kVectorLimits[] = {{32, 64, 1, 1, 4, 2},
-                                              {32, 32, 1, 1, 4, 4},
-                                              {64, 64, kMostVectorRows, 4, 8, 2},
-                                              {0, 0, kMostVectorRows, 8, 16, 16}};
+constexpr GgmlVectorLimits kVectorLimits[] = {{32, 64, 1, 1, 4, 2, 2},
+                                              {32, 32, 1, 1, 4, 4, 4},
+                                              {64, 64, kMostVectorRows, 4, 8, 2, 2},
+                                              {64, 32, kMostVectorRows, 8, 16, 4, 2},
+                                              {0, 0, kMostVectorRows, 8, 16, 16, 16}};
 
 const GgmlVectorLimits &vectorLimits(GgmlFormat format, const Target &target) {
   const auto *limits = std::begin(kVectorLimits);
@@ -178,7 +179,8 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
   // among more threads instead.
   int rows = problem.n >= 16384 ? 4 : problem.n >= 512 ? 2 : 1;
   const int weights = problem.gated ? 2 : 1,
-            mostWeights = problem.a.bytes() == 2 ? limits.weights16 : limits.sums;
+            most16 = together > 1 ? limits.ofMore16 : limits.ofOne16,
+            mostWeights = problem.a.bytes() == 2 ? most16 : limits.sums;
   while (rows > 1 && (rows * together * weights > limits.sums || rows * weights > mostWeights))
     rows /= 2;
   return vectorConfig(problem, together, rows, target);

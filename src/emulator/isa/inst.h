@@ -116,11 +116,9 @@ struct MemoryRows {
 struct Inst {
   Handler fn = nullptr;
   const OpDef *op = nullptr;
-  Operand dst; ///< vector or scalar destination
-  union {
-    Operand sdst = {}; ///< VOP3B, VOPC: the scalar (mask) destination; SMEM: destination or data
-    Operand scaleB;    ///< matrix instructions with scales: that of B; src[3] is that of A
-  };
+  Operand dst;        ///< vector or scalar destination
+  Operand sdst;       ///< VOP3B, VOPC: the scalar (mask) destination; SMEM: destination or data;
+                      ///< matrix instructions with scales: scaleB()
   Operand src[4];     ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor,
                       ///< src[3] soffset
   int32_t offset = 0; ///< the immediate. Memory: added to the address; branches: target minus this
@@ -147,6 +145,10 @@ struct Inst {
     Handler base = nullptr; ///< with a permute: the operation itself
     const void *plan;       ///< matrix instructions: their matrix::MatrixPlan
   };
+
+  /// Matrix instructions with scales: that of B; src[3] is that of A.
+  Operand &scaleB() { return sdst; }
+  const Operand &scaleB() const { return sdst; }
 };
 static_assert(sizeof(Inst) == 96);
 

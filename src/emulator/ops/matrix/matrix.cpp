@@ -73,7 +73,7 @@ void runMatrix(Wave &w, const Inst &i) {
   }
   if (op.scaled) {
     r.scaleA = rows(w, i.src[3], Type::B32, 1, scales[0]);
-    r.scaleB = rows(w, i.scaleB, Type::B32, 1, scales[1]);
+    r.scaleB = rows(w, i.scaleB(), Type::B32, 1, scales[1]);
     m.opselA = i.matrix.byteOfA;
     m.opselB = i.matrix.byteOfB;
   }
@@ -161,7 +161,7 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
   if (op.scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
-    inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
+    inst.scaleB() = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
     unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
     inst.matrix.byteOfA = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
     inst.matrix.byteOfB = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
