@@ -1,6 +1,6 @@
 // The cache with a small kernel: the key of its IR, a hit in memory, a hit on disk that is not in
-// memory, and the fleet's cache on a server of this machine: a hit, a miss with its store, and what a
-// server that is gone costs.
+// memory, and the fleet's cache on a server of this machine: a hit, a miss with its store, and what
+// a server that is gone costs.
 #include "../tests/jit/module_text.h"
 #ifdef REDIS_SERVER
 #include "../tests/cache/remote/redis_server.h"

@@ -34,9 +34,9 @@ private:
   std::shared_ptr<WrittenBytes> written_;
 };
 
-/// A kernel that runs `text` kUnroll * kLoops times. s[2:3] contains the address of `memory`, s[4:7] a buffer
-/// of it. By lane, v1 contains 16 * lane, v8 4 * lane, v9 2 * lane, v12 20 * lane, v13 1024 * lane, and
-/// v[14:15] the address of dword `lane`.
+/// A kernel that runs `text` kUnroll * kLoops times. s[2:3] contains the address of `memory`,
+/// s[4:7] a buffer of it. By lane, v1 contains 16 * lane, v8 4 * lane, v9 2 * lane, v12 20 * lane,
+/// v13 1024 * lane, and v[14:15] the address of dword `lane`.
 struct Looped {
   std::vector<uint32_t> words;
   struct alignas(4096) Page { // device memory begins on a page

@@ -1,8 +1,8 @@
 // Times from the start of a process to its first launched kernel: told to use the emulator, told
-// nothing where no GPU is, with LLVM's shared libraries, compiled anew, and compiled ahead of time. All
-// are measured in turns, so that their ratios hold on a busy machine too. A child process reports when it
-// reached each step, and what processor time that took it and its threads. Also prints the memory that a
-// loaded kernel takes.
+// nothing where no GPU is, with LLVM's shared libraries, compiled anew, and compiled ahead of time.
+// All are measured in turns, so that their ratios hold on a busy machine too. A child process
+// reports when it reached each step, and what processor time that took it and its threads. Also
+// prints the memory that a loaded kernel takes.
 //   bench_startup [runs]
 #include "startup_steps.h"
 

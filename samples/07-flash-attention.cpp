@@ -4,9 +4,9 @@
 // New here: an accumulator becomes the operand of the next product. A block computes the transposed
 // scores S^T = K * Q^T, so that a lane's values lie along the keys. The matrix instructions of CDNA
 // and of RDNA 4 want the operand B of the next product, O^T = V^T * P^T, in just these places: the
-// probabilities go from one product to the next without leaving their registers. On RDNA 3 a lane has
-// every other one, and gets the rest from its neighbour. Options: --heads (2), --queries (70), --keys
-// (97), --dim (64).
+// probabilities go from one product to the next without leaving their registers. On RDNA 3 a lane
+// has every other one, and gets the rest from its neighbour. Options: --heads (2), --queries (70),
+// --keys (97), --dim (64).
 //
 // The softmax runs along with the tiles of keys: each query keeps the largest score so far and the
 // sum of the exponentials relative to it. Where a tile raises the largest score, what was summed
@@ -231,11 +231,11 @@ static int run(const samples::Options &options) {
           {.grid = {(Sq + tile_queries - 1) / tile_queries, H}, .block = block, .stream = stream});
   stream.synchronize();
 
-  // What rounding allows, relative to the sum of |p v|: a score has D products in instructions of 16,
-  // whose errors of 2^-23 of the magnitudes count twice, in the numerator and in the sum; the scaled
-  // score is rounded, and an exponential of it, by 2^-24 of up to the largest score, and 2^-22. A
-  // probability is rounded to half precision; each tile rounds the scale, the sum, and the products
-  // of 16 keys. The result is rounded once.
+  // What rounding allows, relative to the sum of |p v|: a score has D products in instructions of
+  // 16, whose errors of 2^-23 of the magnitudes count twice, in the numerator and in the sum; the
+  // scaled score is rounded, and an exponential of it, by 2^-24 of up to the largest score, and
+  // 2^-22. A probability is rounded to half precision; each tile rounds the scale, the sum, and the
+  // products of 16 keys. The result is rounded once.
   const auto q = Q.to_host(), k = K.to_host(), v = V.to_host(), o = O.to_host();
   samples::Worst worst;
   std::vector<double> p(static_cast<std::size_t>(Skv));

@@ -1,12 +1,13 @@
 // C = A * B^T for any M, N and K on RDNA: A and B in half precision, C in float, by WMMA.
 //
-// New here: matrix instructions of waves of 32 lanes, borders in all directions, a copy that fills
-// what it leaves out, two stages in a loop of unknown length. Options: --m (100), --n (70), --k (50).
+// New here: matrix instructions of waves of 32 lanes, borders in all directions, a
+// copy that fills what it leaves out, two stages in a loop of unknown length.
+// Options: --m (100), --n (70), --k (50).
 //
-// Tiles of A and B go through LDS. While the waves multiply those of one stage, the next tiles are on
-// their way to registers; they are written to the other stage afterwards, so that a step has one
-// barrier. Rows of A and B begin at multiples of 128 bits, whatever K is: copies stay wide, and what
-// the last copy of a row brings from behind its end is made 0 in registers.
+// Tiles of A and B go through LDS. While the waves multiply those of one stage, the next tiles are
+// on their way to registers; they are written to the other stage afterwards, so that a step has one
+// barrier. Rows of A and B begin at multiples of 128 bits, whatever K is: copies stay wide, and
+// what the last copy of a row brings from behind its end is made 0 in registers.
 #include "common/options.h"
 #include "common/report.h"
 

@@ -1,6 +1,6 @@
-// C = A * B^T for one 64 x 64 tile per block and a long K, whose parts several blocks multiply at the
-// same time. The block that comes last to a tile adds the parts, always in the same order, so that
-// the result does not depend on which block that is.
+// C = A * B^T for one 64 x 64 tile per block and a long K, whose parts several blocks multiply at
+// the same time. The block that comes last to a tile adds the parts, always in the same order, so
+// that the result does not depend on which block that is.
 //
 // New here: the order of memory accesses. A part is written, the barrier gathers the block, and one
 // thread counts the block by an atomic that releases what the block has written and acquires what

@@ -1,7 +1,8 @@
-// Sorts any number of keys with a value each, in several blocks, by a digit of 8 bits after another
-// from the lowest on. For each digit, every block counts its tile's digits; one block turns all counts
-// into places; and every block sorts its tile by the digit and writes each item to its place. Equal
-// digits keep their order, so that after the last digit the keys are sorted, and equal ones in theirs.
+// Sorts any number of keys with a value each, in several blocks, by a digit of 8 bits after
+// another from the lowest on. For each digit, every block counts its tile's digits; one
+// block turns all counts into places; and every block sorts its tile by the digit and writes
+// each item to its place. Equal digits keep their order, so that after the last digit the
+// keys are sorted, and equal ones in theirs.
 //
 // New here: collectives of a block (fx::coop), which share their storage one after the other, tiles
 // that are not full, a running prefix. Options: --n, the number of keys (20000).

@@ -1,6 +1,6 @@
 // C = A * B^T in half precision, whose tiles go from global memory straight into LDS, for any M, N
-// and K that tiles of 128 x 128 x 64 divide. Three stages of LDS form a ring: while a step's tile is
-// multiplied, the tiles of the next two are under way.
+// and K that tiles of 128 x 128 x 64 divide. Three stages of LDS form a ring: while a step's tile
+// is multiplied, the tiles of the next two are under way.
 //
 // New here: loads into LDS that bypass the registers (gfx950), the waits that belong to them, and a
 // kernel that chooses by the target's features. Elsewhere tiles go through registers, into as many

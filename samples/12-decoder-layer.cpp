@@ -1,11 +1,11 @@
-// One layer of a decoder with kernels of the library: norm, QKV product, rotary embedding and cache,
-// attention, output product, norm, gated MLP. Two prompts of different lengths are one batch, then each
-// sequence gets some tokens more. Keys and values are in a cache of pages, whose blocks the sequences
-// own in any order. A reference in double precision checks every token.
+// One layer of a decoder with kernels of the library: norm, QKV product, rotary embedding and
+// cache, attention, output product, norm, gated MLP. Two prompts of different lengths are one
+// batch, then each sequence gets some tokens more. Keys and values are in a cache of pages, whose
+// blocks the sequences own in any order. A reference in double precision checks every token.
 //
 // New here: plans of flydsl::kernels, made once and called for any number of tokens; nothing is
-// allocated or compiled after that. Options: --prompt (19), --steps (2), --hidden (256), --heads (4),
-// --kv-heads (2), --mlp (512).
+// allocated or compiled after that. Options: --prompt (19), --steps (2), --hidden (256), --heads
+// (4), --kv-heads (2), --mlp (512).
 #include "common/options.h"
 #include "common/report.h"
 
@@ -166,8 +166,8 @@ public:
   }
 
   // region: layer
-  /// x (tokens, hidden) is what the layer before added to the residual stream, and becomes what this
-  /// one adds; `residual` gets the former x added.
+  /// x (tokens, hidden) is what the layer before added to the residual stream, and becomes what
+  /// this one adds; `residual` gets the former x added.
   void operator()(const Batch &batch, Half *x, Half *residual, fx::StreamRef stream) const {
     const std::int64_t m = batch.tokens, wide = shape_.wide();
     const fx::TensorArg hidden = fx::tensor(x, {m, shape_.hidden}),
@@ -387,8 +387,8 @@ int run(const samples::Options &options) {
     for (int &length : after)
       ++length;
   }
-  // Eleven results are rounded to f16 on the way of a token: the sums of the residual stream, norms,
-  // products, heads, weights of attention. Each errs by up to 2^-11 of its magnitude, which
+  // Eleven results are rounded to f16 on the way of a token: the sums of the residual stream,
+  // norms, products, heads, weights of attention. Each errs by up to 2^-11 of its magnitude, which
   // products with random weights of this size keep.
   return samples::verdict("largest error", samples::dims(most, shape.hidden), worst, 11 * 0x1p-11);
 }

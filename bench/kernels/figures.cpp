@@ -1,6 +1,6 @@
-// Figures of the kernels of rows, heads and blocks, as rows of the table in bench/kernels/README.md: registers,
-// waves a SIMD, instructions of a wave by class, bytes over the least that must be moved, and the
-// emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
+// Figures of the kernels of rows, heads and blocks, as rows of the table in
+// bench/kernels/README.md: registers, waves a SIMD, instructions of a wave by class, bytes over the
+// least that must be moved, and the emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/decode.h>
@@ -122,7 +122,8 @@ void decoding() {
   row("delta rule bf16, 256 tokens of one, 16 heads of 128", delta, 256);
 }
 
-/// Products with weights in ggml's formats, as the engine makes them: of one row, and of a prompt's.
+/// Products with weights in ggml's formats, as the engine makes them:
+/// of one row, and of a prompt's.
 void blocks() {
   using enum fk::GgmlFormat;
   for (const fk::GgmlFormat format : {f16, q8_0, q4_0, q4_1, q4_k, q6_k}) {

@@ -1,5 +1,5 @@
-// The library's part of a plan's call, from the call to HIP's launch function, which here returns at
-// once.
+// The library's part of a plan's call, from the call to HIP's launch function, which here returns
+// at once.
 #include "fake.h"
 
 #include <flydsl/device_array.h>

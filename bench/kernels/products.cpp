@@ -1,11 +1,12 @@
-// Figures of products, as rows of the tables in bench/kernels/README.md: registers, instructions of a
-// call in thousands, conflicts of banks, and the emulator's estimate.
+// Figures of products, as rows of the tables in bench/kernels/README.md: registers, instructions of
+// a call in thousands, conflicts of banks, and the emulator's estimate.
 //
 //   bench_kernel_products [PART]           the tiles that CDNA chooses, with 128 rows
-//   bench_kernel_products rows M [PART]    what is worth measuring for M rows, the choice first, with
-//                                          K whole or in as many parts as in the choice
-//   bench_kernel_products LAYOUTS M [PART] the same with operands as they are: LAYOUTS is rows_rows,
-//                                          rows_columns, columns_rows or columns_columns, of a and b
+//   bench_kernel_products rows M [PART]    what is worth measuring for M rows, the choice first,
+//                                          with K whole or in as many parts as in the choice
+//   bench_kernel_products LAYOUTS M [PART] the same with operands as they are: LAYOUTS, of a and b,
+//                                          is rows_rows, rows_columns, columns_rows or
+//                                          columns_columns
 //   bench_kernel_products blocks M [PART]  the same with scales of blocks
 //
 // `loops` before these words prints the instructions of the hot loops instead, without a run.

@@ -138,8 +138,9 @@ FLYDSL_API void expectAllTaken(const Config &config, std::size_t taken);
 
 } // namespace detail
 
-/// The fields of a struct by name, "stage.count" for a field of a field and "waves.0" for an element
-/// of an array. A field is a number, flag, text, enum or dtype, or a struct or array of them.
+/// The fields of a struct by name, "stage.count" for a field of a field and
+/// "waves.0" for an element of an array. A field is a number, flag, text, enum or
+/// dtype, or a struct or array of them.
 template <detail::PlainStruct T> Config to_config(const T &configuration) {
   std::vector<Config::Entry> entries;
   detail::addEntries(entries, {}, configuration);

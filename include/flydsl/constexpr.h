@@ -153,8 +153,8 @@ template <PlainStruct T> struct ConstantTraits<T> {
 } // namespace detail
 
 /// The name of the variant that `export_aot` writes for a kernel whose Constexpr parameters have
-/// these values, in the order of the parameters: fx::variant_name(Tile{64, 64, 32}, 4) is "64x64x32x4".
-/// Layouts and the like add nothing to it; kernels that differ in those alone need an
+/// these values, in the order of the parameters: fx::variant_name(Tile{64, 64, 32}, 4) is
+/// "64x64x32x4". Layouts and the like add nothing to it; kernels that differ in those alone need an
 /// AotConfig::variant.
 template <class... T> std::string variant_name(const T &...constants) {
   detail::SymbolText text;

@@ -56,8 +56,8 @@ public:
   /// The thread's part of the destination; otherwise as partition_S.
   Tensor partition_D(const Tensor &destination, Loc loc = Loc::current()) const;
   /// A predicate for the copies of a tile at the border (CopyOptions::pred): one boolean for each
-  /// call of the atom, true where the call's elements lie inside of `shape`. `places` is the tile of
-  /// fx::make_identity_tensor(shape) that is cut as the source is; it has the coordinates of the
+  /// call of the atom, true where the call's elements lie inside of `shape`. `places` is the tile
+  /// of fx::make_identity_tensor(shape) that is cut as the source is; it has the coordinates of the
   /// tile's elements. The modes are those of the partition, with one value for all elements of a
   /// call: ((1, calls), repeats in M, repeats in N, ...).
   Tensor predicate(const Tensor &places, const IntTuple &shape,

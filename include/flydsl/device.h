@@ -42,9 +42,10 @@ public:
   /// The number of compute units, as the driver counts them: on RDNA those are pairs of compute
   /// units (work-group processors).
   int compute_units() const;
-  /// The number of accelerator dies (XCDs). A launch's blocks go to them in turn, and each has an L2
-  /// cache of its own. It is 1 for a device of one die. The driver tells it; if the driver is too
-  /// old to know, it follows from the number of compute units. Throws RuntimeError if neither says.
+  /// The number of accelerator dies (XCDs). A launch's blocks go to them in turn, and
+  /// each has an L2 cache of its own. It is 1 for a device of one die. The driver
+  /// tells it; if the driver is too old to know, it follows from the number of compute
+  /// units. Throws RuntimeError if neither says.
   int xcds() const;
   /// The number of lanes of a wave.
   int warp_size() const;

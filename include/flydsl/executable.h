@@ -101,8 +101,8 @@ public:
     std::array<AnyArg, N> arguments_;
   };
   /// Binds arguments to a kernel that compile_ir has read; nothing else happens until
-  /// `.launch(...)` in the same expression. They are checked by the types of the kernel's parameters
-  /// as those of Program's functions are; parameters whose type says all take none.
+  /// `.launch(...)` in the same expression. They are checked by the types of the kernel's
+  /// parameters as those of Program's functions are; parameters whose type says all take none.
   template <class... Arguments>
   Call<sizeof...(Arguments)> operator()(const Arguments &...arguments) const {
     return {*this, {AnyArg(arguments)...}};

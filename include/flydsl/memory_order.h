@@ -7,8 +7,8 @@ FLYDSL_NAMESPACE_BEGIN
 
 /// What an atomic access promises of the thread's other accesses.
 /// - `relaxed`: nothing.
-/// - `acquire`, of a load: accesses behind it see what was written before the release whose value it
-///   reads.
+/// - `acquire`, of a load: accesses behind it see what was written before the release whose value
+///   it reads.
 /// - `release`, of a store: accesses before it are seen by whoever reads its value by an acquire.
 /// - `acq_rel`, of an access that reads and writes: both.
 /// - `seq_cst`: both, and all accesses of this order have one order that all threads agree on.

@@ -7,8 +7,8 @@ FLYDSL_NAMESPACE_BEGIN
 
 /// What a launch passes for a parameter of type fx::Pointer: an address in global memory and the
 /// type of the elements there. The type is part of the signature, the address is not. Nothing says
-/// how far the memory reaches; a tensor does. A launch with a null pointer, or with one that is not a
-/// multiple of the element's size, is a TraceError.
+/// how far the memory reaches; a tensor does. A launch with a null pointer, or with one that is not
+/// a multiple of the element's size, is a TraceError.
 class PointerArg {
 public:
   PointerArg(const void *address, DType type) : address_(address), type_(type) {}

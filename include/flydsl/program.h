@@ -30,8 +30,8 @@ struct ProgramConfig {
 /// the function's types, evaluates the function's own IR with them (grid, block, dynamic shared
 /// memory and arguments of each launch), compiles the kernels for the device of the stream, and
 /// launches in the order of the function. What was evaluated and compiled is kept: a call with the
-/// same shapes and numbers launches at once. Immutable for its users and safe from any thread; copies
-/// share everything.
+/// same shapes and numbers launches at once. Immutable for its users and safe from any thread;
+/// copies share everything.
 class FLYDSL_API Program {
 public:
   /// The name of a function, and the line of the call that names it.

@@ -13,12 +13,12 @@ FLYDSL_API int num_warp_threads(Loc loc = Loc::current());
 /// The number of threads per block in x, y and z. Throws TraceError if the trace does not know it.
 FLYDSL_API std::array<int, 3> known_block_size(Loc loc = Loc::current());
 
-/// The value of another lane of the wave. Lane k reads lane k ^ offset (`xor`), k - offset (`up`), k
-/// + offset (`down`) or lane `lane` (`idx`). All four count lanes in the wave: lane 3 of the group of
-/// 8 that holds lane k is shuffle_idx(value, lane_id() / 8 * 8 + 3). `width` is a power of two (0: the
-/// wave) and bounds what is read: a lane keeps its own value if it would read behind the last lane of
-/// its group of `width`. Lanes before the group are read; before the wave's first lane there is none,
-/// and the result is unspecified.
+/// The value of another lane of the wave. Lane k reads lane k ^ offset (`xor`), k - offset (`up`),
+/// k + offset (`down`) or lane `lane` (`idx`). All four count lanes in the wave: lane 3 of the
+/// group of 8 that holds lane k is shuffle_idx(value, lane_id() / 8 * 8 + 3). `width` is a power of
+/// two (0: the wave) and bounds what is read: a lane keeps its own value if it would read behind
+/// the last lane of its group of `width`. Lanes before the group are read; before the wave's first
+/// lane there is none, and the result is unspecified.
 FLYDSL_API Numeric shuffle_xor(const Numeric &value, const IntTuple &offset, int width = 0,
                                Loc loc = Loc::current());
 FLYDSL_API Numeric shuffle_up(const Numeric &value, const IntTuple &offset, int width = 0,

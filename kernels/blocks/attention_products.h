@@ -1,12 +1,12 @@
 // The two products of attention, whose operands pass from one to the other in registers.
 //
 // A wave computes the scores transposed, S^T = K * Q^T: a lane has scores of one query. With the
-// keys in the right order, these are what the second product, O^T = V^T * P^T, takes of P^T: nothing
-// moves between lanes, but on RDNA3, whose instructions want the keys of both halves of a wave in
-// both. In every form, groups of 16 lanes share the queries, and group g holds runs of 8 neighbours:
-// of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups behind them. The rows of the
-// second product, elements of the values, are dealt in the same way, so that a lane's results are
-// neighbours in memory too.
+// keys in the right order, these are what the second product, O^T = V^T * P^T, takes of P^T:
+// nothing moves between lanes, but on RDNA3, whose instructions want the keys of both halves of a
+// wave in both. In every form, groups of 16 lanes share the queries, and group g holds runs of 8
+// neighbours: of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups behind them. The rows
+// of the second product, elements of the values, are dealt in the same way, so that a lane's
+// results are neighbours in memory too.
 #pragma once
 
 #include "blocks/operand.h"
@@ -31,8 +31,9 @@ struct RunsOfEight {
   Int32 first() const { return gpu::lane_id() / 16 * kRun; }
 };
 
-/// The rows of an operand in the order in which the instructions of a product take them, so that each
-/// lane gets runs of 8. Rows are `apart` elements from one another, and groups of 8 are `apart8`.
+/// The rows of an operand in the order in which the instructions of a product take
+/// them, so that each lane gets runs of 8. Rows are `apart` elements from one
+/// another, and groups of 8 are `apart8`.
 inline Layout rowsInRuns(const MatrixForm &form, int rows, int apart, int apart8) {
   if (form.lanes == 64) // a lane has 4 neighbours: two instructions make a run
     return make_layout({4, 4, 2, rows / 32}, {apart, apart8, 4 * apart, 4 * apart8});
@@ -46,8 +47,8 @@ inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int apar
   return make_layout({runs.shape(), columns}, {runs.stride(), 1});
 }
 
-/// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. The keys are a tile
-/// in runs. A lane takes pieces of 16 bytes of a key and of a query.
+/// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. The keys are a
+/// tile in runs. A lane takes pieces of 16 bytes of a key and of a query.
 inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
   const int piece = form.piece(), perLane = form.perLane();
   const Tile::Mode elements =
@@ -61,8 +62,8 @@ inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
 inline int keysTogether(const MatrixForm &form) {
   return std::max(form.k, RunsOfEight::kRun * form.across);
 }
-/// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8. The elements are a tile in
-/// runs too.
+/// O^T = V^T * P^T, elements of values by queries, over keys in runs of 8. The elements are a tile
+/// in runs too.
 inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
   constexpr int kRun = RunsOfEight::kRun;
   const int perLane = form.perLane(), piece = std::min(perLane, form.piece());

@@ -1,7 +1,7 @@
 // Attention of a row whose keys were shared among several blocks. Each left its own result, divided
-// by its own sum, and the base-2 logarithm of that sum (SoftmaxEnd); the row's result is their mean,
-// weighted by the sums. The order is always the same, so the result does not depend on which block
-// comes first.
+// by its own sum, and the base-2 logarithm of that sum (SoftmaxEnd); the row's result is their
+// mean, weighted by the sums. The order is always the same, so the result does not depend on which
+// block comes first.
 #pragma once
 
 #include "blocks/online_softmax.h"

@@ -1,8 +1,8 @@
 // What follows a product: its sums are scaled, get a bias and an activation, and are stored.
 //
-// The sums come as `weightsFirst` leaves them: a lane holds groups of neighbours of a row of C, 4 of
-// them in waves of 64 lanes and 8 in waves of 32, for each of its columns of tiles (j) and rows of
-// tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
+// The sums come as `weightsFirst` leaves them: a lane holds groups of neighbours of a row of C, 4
+// of them in waves of 64 lanes and 8 in waves of 32, for each of its columns of tiles (j) and rows
+// of tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
 #pragma once
 
 #include "blocks/activation.h"
@@ -146,8 +146,8 @@ inline EpilogueStage applyActivation(Activation activation) {
   return [activation](const Vector &values, int, int) { return activate(activation, values); };
 }
 
-/// Rounds to a type as random bits say: element (i, j) of C by word j % 4 of the draw with the offset
-/// i * ceil(n / 4) + j / 4.
+/// Rounds to a type as random bits say: element (i, j) of C by word j % 4 of the draw with the
+/// offset i * ceil(n / 4) + j / 4.
 inline EpilogueStage roundStochastically(const TileOfC &tile, DType type, const Int64 &seed) {
   return [tile, type, seed](const Vector &values, int i, int j) {
     const std::int64_t across = (tile.n() + 3) / 4;

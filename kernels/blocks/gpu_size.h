@@ -29,8 +29,8 @@ inline const GpuSize *gpuSize(const Target &target) {
   return nullptr;
 }
 
-/// The vector registers of a lane. On CDNA the waves of a block share the 512 of each of four SIMDs,
-/// accumulation registers included; an instruction of RDNA names 256.
+/// The vector registers of a lane. On CDNA the waves of a block share the 512 of each of four
+/// SIMDs, accumulation registers included; an instruction of RDNA names 256.
 inline int registersOfLane(const Target &target, int waves) {
   return target.has(Feature::accumulation_registers) ? 512 / ((waves + 3) / 4) : 256;
 }

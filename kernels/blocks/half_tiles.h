@@ -1,9 +1,10 @@
-// The main loop of gfx950 for large tiles of operands that lie by rows, in which the waves of a block
-// are two groups that take turns at the matrix units. FlyDSL calls it half-tile interleaving.
+// The main loop of gfx950 for large tiles of operands that lie by rows, in which the waves of a
+// block are two groups that take turns at the matrix units. FlyDSL calls it half-tile interleaving.
 //
-// A block has eight waves, two on each SIMD, one of each group; a group is a row of waves along M. The
-// tiles of A and B come by halves, and a wave's sums are four quadrants. A step has four phases, each
-// of which reads a half from LDS, meets, multiplies the halves of a quadrant, and meets again:
+// A block has eight waves, two on each SIMD, one of each group; a group is a row of
+// waves along M. The tiles of A and B come by halves, and a wave's sums are four
+// quadrants. A step has four phases, each of which reads a half from LDS, meets,
+// multiplies the halves of a quadrant, and meets again:
 //
 //   phase   reads                  multiplies   sends for, two steps ahead
 //   0       A0                     A0 B0        B0
@@ -11,16 +12,16 @@
 //   2       A1                     A1 B0        B1
 //   3       B0 of the next step    A1 B1        A1
 //
-// The second group is a meeting behind the first, so that on each SIMD one wave multiplies while the
-// other reads:
+// The second group is a meeting behind the first, so that on each SIMD one wave multiplies while
+// the other reads:
 //
 //   first     | read 0     | multiply 0 | read 1     | multiply 1 | ...
 //   second    |            | read 0     | multiply 0 | read 1     | ...
 //
-// A half has two places in LDS, for every other step. It is sent for a phase after its place was read
-// for the last time: that is two meetings ago, before which the readers waited for their reads. Loads
-// end in their order: in each phase a wave waits until the half that the next phase reads has landed,
-// and all waves meet before anybody reads it. Six halves are on their way then.
+// A half has two places in LDS, for every other step. It is sent for a phase after its place was
+// read for the last time: that is two meetings ago, before which the readers waited for their
+// reads. Loads end in their order: in each phase a wave waits until the half that the next phase
+// reads has landed, and all waves meet before anybody reads it. Six halves are on their way then.
 #pragma once
 
 #include "blocks/product_sums.h"

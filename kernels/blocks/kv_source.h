@@ -55,8 +55,8 @@ public:
             .load();
     return {page.to(i64), (number % UInt32(layout_.page)).to(u64).to(i64)};
   }
-  /// The place of token first + inside, where `first` is the same for the block of threads. Without a
-  /// cache, `inside` tokens span less than 2^32 bytes.
+  /// The place of token first + inside, where `first` is the same for the block of threads. Without
+  /// a cache, `inside` tokens span less than 2^32 bytes.
   KvPlace place(const Int32 &first, const Int32 &inside) const {
     if (layout_.cache == KvCache::none)
       return {first.to(i64), inside.to(u32)};

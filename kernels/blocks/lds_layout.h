@@ -3,8 +3,8 @@
 // LDS has banks of 4 bytes: 64 on gfx950, 32 on the other targets. An access of 16 bytes a lane is
 // served for as many neighbouring lanes at a time as the banks have room for, 8 or 16; two of these
 // lanes that want different words of one bank cost a cycle. In a matrix instruction's operand,
-// neighbouring lanes have neighbouring rows and the same column, so that in a row-major tile of rows
-// of 128 bytes all of them meet in four banks.
+// neighbouring lanes have neighbouring rows and the same column, so that in a row-major tile of
+// rows of 128 bytes all of them meet in four banks.
 #pragma once
 
 #include <flydsl/layout.h>

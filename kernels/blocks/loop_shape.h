@@ -49,14 +49,14 @@ struct LoopShape {
   int ringBytes() const { return stages * (tileM + (ringB ? tileN : 0)) * rowBytes(); }
   /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
   int slicesBytes() const { return (wavesK - 1) * tileM * tileN * form.acc.bytes(); }
-  /// Bytes of shared memory of the loop and what follows it. Tiles that came by registers make place
-  /// for the sums; see gemm_kernels.cpp.
+  /// Bytes of shared memory of the loop and what follows it. Tiles that came by registers make
+  /// place for the sums; see gemm_kernels.cpp.
   int ldsBytes() const {
     const int ring = sliced ? ringBytes() : 0;
     return dma ? ring + slicesBytes() : std::max(ring, slicesBytes());
   }
-  /// Loads of 16 bytes a thread for a tile of so many rows, and for a part of a tile of B: of LDS, if
-  /// it goes through the ring.
+  /// Loads of 16 bytes a thread for a tile of so many rows, and for a part of a tile of B: of LDS,
+  /// if it goes through the ring.
   int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / loaders(); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.

@@ -45,9 +45,9 @@ struct Headroom {
   int start; ///< of the key that the row is relative to
   int lazy;  ///< how far a later key may be above it before the row is scaled
 
-  /// Types of 16 bits have exponents enough. For those of 8 bits both together stay below the largest
-  /// number, 448 of f8E4M3FN and 240 of f8E4M3FNUZ, and the probabilities of other keys lie as far
-  /// above the smallest, 2^-9 and 2^-10, as the lazy part lets them.
+  /// Types of 16 bits have exponents enough. For those of 8 bits both together stay below the
+  /// largest number, 448 of f8E4M3FN and 240 of f8E4M3FNUZ, and the probabilities of other keys lie
+  /// as far above the smallest, 2^-9 and 2^-10, as the lazy part lets them.
   static Headroom of(DType type) {
     if (type == f8E4M3FN)
       return {5, 3};
@@ -67,8 +67,9 @@ struct SoftmaxEnd {
 /// numbers.
 class OnlineSoftmax {
 public:
-  /// `factor`: from a score to its power of 2, positive. `rounded`: the type of probabilities.
-  /// `addsUp`: whether it sums the probabilities; otherwise the caller does, and ends by finishWith.
+  /// `factor`: from a score to its power of 2, positive. `rounded`: the type of
+  /// probabilities. `addsUp`: whether it sums the probabilities; otherwise the
+  /// caller does, and ends by finishWith.
   OnlineSoftmax(int rows, const Float32 &factor, DType rounded, OverRow overRow, bool addsUp = true)
       : factor_(factor), rounded_(rounded), headroom_(Headroom::of(rounded)),
         most_(static_cast<float>(headroom_.lazy) / factor), overRow_(std::move(overRow)),

@@ -104,8 +104,8 @@ public:
       tiles_.push_back(slice_.partition_S(buffer(shape, weights, address, blocks)));
   }
 
-  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of K are
-  /// zeros.
+  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of K
+  /// are zeros.
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];

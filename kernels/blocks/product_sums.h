@@ -1,9 +1,9 @@
 // The sums of a product's main loop, and how the products of a part of K are added to them.
 //
-// Sums adds them as they are. BlockScaledSums multiplies those of each 128 elements of K by the scales
-// of that block: of A for each row, of B for 128 of its rows. The instruction of gfx950 that takes
-// scales as exponents does so itself; elsewhere the products of a block are summed on their own, and
-// multiplied and added in f32.
+// Sums adds them as they are. BlockScaledSums multiplies those of each 128 elements of K by the
+// scales of that block: of A for each row, of B for 128 of its rows. The instruction of gfx950 that
+// takes scales as exponents does so itself; elsewhere the products of a block are summed on their
+// own, and multiplied and added in f32.
 #pragma once
 
 #include "blocks/loop_shape.h"

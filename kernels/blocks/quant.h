@@ -53,8 +53,8 @@ inline BlockExponent blockExponent(const Numeric &largestBits, DType type, Block
           .inverse = ((254 - limited).to(u32) << 23).bitcast(f32)};
 }
 
-/// Up to eight values in a type of 4 bits, as bytes; the first has the lowest bits. They are converted
-/// one by one: LLVM takes vectors of 4-bit elements apart through scratch memory.
+/// Up to eight values in a type of 4 bits, as bytes; the first has the lowest bits. They are
+/// converted one by one: LLVM takes vectors of 4-bit elements apart through scratch memory.
 inline Vector packed(const Vector &values, DType type) {
   std::vector<Numeric> parts;
   for (std::int64_t i = 0; i < values.size(); ++i)

@@ -16,8 +16,8 @@ constexpr const detail::FloatFormat *quantisedFormat(DType type) {
   return nullptr;
 }
 
-/// The largest magnitude that quantised values get: 127 of i8; of floats the format's largest finite
-/// number. 0: no such type.
+/// The largest magnitude that quantised values get: 127 of i8; of floats the format's largest
+/// finite number. 0: no such type.
 constexpr double largestOf(DType type) {
   if (type == i8)
     return 127;
@@ -33,8 +33,8 @@ inline Support quantisedSupported(const char *name, DType type) {
                      "; i8 and floats of 8 bits are supported");
 }
 
-/// The format of the blocks of the microscaling formats, or null for types that are not supported, by
-/// OCP's "Microscaling Formats (MX) Specification" 1.0, table 1.
+/// The format of the blocks of the microscaling formats, or null for types that are not supported,
+/// by OCP's "Microscaling Formats (MX) Specification" 1.0, table 1.
 constexpr const detail::FloatFormat *blockFormat(DType type) {
   for (DType each : {f8E4M3FN, f8E5M2, f4E2M1FN})
     if (type == each)

@@ -1,6 +1,6 @@
-// The main loop of products with so few rows of A that reading B is all the work: each wave loads its
-// parts of both operands straight into registers, without shared memory and barriers. The waves of a
-// block share K; their sums are added at the end, in shared memory, always in the same order.
+// The main loop of products with so few rows of A that reading B is all the work: each wave loads
+// its parts of both operands straight into registers, without shared memory and barriers. The waves
+// of a block share K; their sums are added at the end, in shared memory, always in the same order.
 //
 // Wave w of W takes the steps w, w + W and so on, so that the waves together read B from front to
 // back. The operands of a step are fetched while the step before it is multiplied.

@@ -1,16 +1,17 @@
-// The main loop of products whose tiles go through a ring in shared memory, from which all waves read
-// them: those of A, and those of B unless it is prepared. Of prepared weights each wave loads its own
-// columns straight into registers.
+// The main loop of products whose tiles go through a ring in shared memory, from which all waves
+// read them: those of A, and those of B unless it is prepared. Of prepared weights each wave loads
+// its own columns straight into registers.
 //
-// A step multiplies a tile of `tileK` columns, in parts. Prepared weights are fetched one step ahead.
-// Tiles of the ring are fetched two steps ahead; those that come by registers spend the second step
-// there until their place in the ring is free, those that are loaded by LDS's own loads are on their
-// way for as many steps as the ring has stages less one. The fragments of a part are read from shared
-// memory during the multiplications of the part before it, so that nothing waits for them. The
-// barrier stands before the last part, so that it has multiplications on both sides.
+// A step multiplies a tile of `tileK` columns, in parts. Prepared weights are fetched one step
+// ahead. Tiles of the ring are fetched two steps ahead; those that come by registers spend the
+// second step there until their place in the ring is free, those that are loaded by LDS's own loads
+// are on their way for as many steps as the ring has stages less one. The fragments of a part are
+// read from shared memory during the multiplications of the part before it, so that nothing waits
+// for them. The barrier stands before the last part, so that it has multiplications on both sides.
 //
-// Waves may share the K of a step (slices): each multiplies its part of each round of parts, so that
-// it reads fewer fragments for as many products. Their sums are added at the end, see slice_k.h.
+// Waves may share the K of a step (slices): each multiplies its part of each
+// round of parts, so that it reads fewer fragments for as many products. Their
+// sums are added at the end, see slice_k.h.
 //
 // The number of steps is known while tracing. The last step may be shorter than the others: parts
 // past the end of K are left out.
@@ -134,16 +135,16 @@ private:
       sums_.add(half, set, part, parts, fragmentB(weights_ ? set : stage, part, half),
                 operands_[0]->fragment(stage, part));
   }
-  /// The loads of a thread that follow those of the tile of step k + 1, when step k ends: of `tiles`
-  /// later tiles of the ring, and of what each step since has fetched straight into registers. Before
-  /// the first steps less was fetched.
+  /// The loads of a thread that follow those of the tile of step k + 1, when step k ends: of
+  /// `tiles` later tiles of the ring, and of what each step since has fetched straight into
+  /// registers. Before the first steps less was fetched.
   int underWay(int k, int tiles) const {
     return tiles * ringLoads() + std::min(shape_.stages - 1, k + 2) * otherLoads(shape_.parts());
   }
   /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
   /// that write LDS end in their order, so that `underWay` later ones need not be over; those into
-  /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves of a
-  /// block may have two caches.
+  /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves
+  /// of a block may have two caches.
   void meet(int underWay) const {
     constexpr int kMostCount = 63; // of s_waitcnt's field
     rocdl::WaitCounts counts{.lgkmcnt = 0};
@@ -153,9 +154,10 @@ private:
     rocdl::s_barrier();
   }
 
-  /// One step of `parts` parts, of which `stage` holds the tiles and `set` says which registers hold
-  /// what was fetched straight there. The step after it has `following` parts, or 0 if there is none;
-  /// `guarded` says whether its K ends in a round. `ahead` fetches the tiles of the step that takes the next free stage, if there is one.
+  /// One step of `parts` parts, of which `stage` holds the tiles and `set` says which registers
+  /// hold what was fetched straight there. The step after it has `following` parts, or 0 if there
+  /// is none; `guarded` says whether its K ends in a round. `ahead` fetches the tiles of the step
+  /// that takes the next free stage, if there is one.
   void step(const Int32 &k, int stage, int set, int parts, int following, bool guarded,
             int underWay, const std::function<void()> &ahead) const {
     using Kind = Interleave::Kind;

@@ -33,8 +33,8 @@ struct OperandTile {
 
 class RingOperand {
 public:
-  /// The ring's tiles are allocated from `shared`. `toFragments` reads them into fragments of a part,
-  /// which take turns.
+  /// The ring's tiles are allocated from `shared`. `toFragments` reads them into fragments of a
+  /// part, which take turns.
   RingOperand(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
               const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : shape_(shape), tile_(tile), atom_(make_copy_atom(UniversalCopy128b(), tile.dtype)),
@@ -150,9 +150,9 @@ private:
 /// of K by some neighbours, turns it, and writes pieces of 16 bytes.
 ///
 /// As many threads take pieces side by side along K as a thread has neighbours; then come the next
-/// neighbours, so that what a wave loads lies together. The pieces that lanes write at a time meet no
-/// bank twice: the swizzle exchanges pieces by the low bits of a row's number, of which the neighbours
-/// are the lowest.
+/// neighbours, so that what a wave loads lies together. The pieces that lanes write at a time meet
+/// no bank twice: the swizzle exchanges pieces by the low bits of a row's number, of which the
+/// neighbours are the lowest.
 class ColumnsThroughRegisters final : public RingOperand {
 public:
   ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
@@ -215,8 +215,8 @@ private:
   Tensor fetched_; // (neighbour, k, pass)
 };
 
-/// The hardware writes the lanes' pieces one after another. So the swizzle is in the choice of what a
-/// lane loads.
+/// The hardware writes the lanes' pieces one after another. So the swizzle is in the choice of what
+/// a lane loads.
 class RowsByDma final : public RingOperand {
 public:
   RowsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,

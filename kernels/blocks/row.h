@@ -126,9 +126,9 @@ private:
   Numeric rowStart(const RowMemory &memory) const {
     return memory.address + row_.to(i64) * bytesOf(memory.distance, memory.dtype);
   }
-  /// The part of an address that is the same for the block is a pointer of its own, which the scalar
-  /// unit computes; the instruction adds the thread's offset. As one sum of integers, LLVM adds the
-  /// offset first and each slot's distance to that, in vector instructions.
+  /// The part of an address that is the same for the block is a pointer of its own, which the
+  /// scalar unit computes; the instruction adds the thread's offset. As one sum of integers, LLVM
+  /// adds the offset first and each slot's distance to that, in vector instructions.
   Pointer place(const Slot &slot, DType dtype, const Numeric &start) const {
     const DType stored = dtype.memory_bits() < 8 ? u8 : dtype;
     const int bytes = slot.size * dtype.memory_bits() / 8, elements = bytes / stored.bytes();
@@ -198,7 +198,8 @@ public:
   Vector loadShared(const Int64 &address, DType dtype, double fill) const {
     return thread_.loadSlot(slot_, {address, Int64(0), dtype}, address, fill);
   }
-  /// Writes the elements, rounded to the operand's type; those that share a byte are given as bytes.
+  /// Writes the elements, rounded to the operand's type; those that
+  /// share a byte are given as bytes.
   void store(const RowMemory &to, const Vector &values) const {
     thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
   }

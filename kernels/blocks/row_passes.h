@@ -37,8 +37,8 @@ public:
     });
   }
 
-  /// Replaces all values by f of them, once if they stay in registers and in each later pass if they
-  /// do not.
+  /// Replaces all values by f of them, once if they stay in registers and in each later pass if
+  /// they do not.
   void map(Map f) {
     if (!resident_) {
       maps_.push_back(std::move(f));

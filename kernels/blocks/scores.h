@@ -26,7 +26,8 @@ namespace kernels::impl {
 inline constexpr double kLog2E = 1.4426950408889634;
 
 /// What scores are, as constants of the code: for query i and key j,
-///   s = scale * (q_i . k_j), then cap * tanh(s / cap), then + bias - slope * |i + keys - queries - j|.
+///   s = scale * (q_i . k_j), then cap * tanh(s / cap), then + bias - slope * |at - j|,
+/// where query i stands at the key at = i + keys - queries.
 struct ScoreRules {
   double scale = 1;    ///< positive
   double soft_cap = 0; ///< 0: none

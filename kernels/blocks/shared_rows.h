@@ -1,8 +1,8 @@
 // Rows of elements in shared memory, written and read in chunks of 16 bytes.
 //
 // Rows are an odd number of chunks apart, so that neighbouring rows lie in other banks. Where lanes
-// that read together have rows that are a multiple of 8 apart, which fall into the same banks again,
-// every other group of `turn` rows has the halves of each 8 chunks in turned order.
+// that read together have rows that are a multiple of 8 apart, which fall into the same banks
+// again, every other group of `turn` rows has the halves of each 8 chunks in turned order.
 #pragma once
 
 #include <flydsl/flydsl.h>

@@ -1,6 +1,6 @@
-// Products whose K is shared by several blocks: each writes the sums of its part to memory. A second
-// kernel, or the last block of a tile to arrive, adds the parts, always in the same order, and finishes
-// the result. So the result does not depend on which block comes first.
+// Products whose K is shared by several blocks: each writes the sums of its part to memory. A
+// second kernel, or the last block of a tile to arrive, adds the parts, always in the same order,
+// and finishes the result. So the result does not depend on which block comes first.
 #pragma once
 
 #include "blocks/epilogue.h"
@@ -55,11 +55,11 @@ private:
 /// comes last, which sees the sums of all. All threads of the block call it. `flag` is the tile's.
 ///
 /// What orders the sums of one block before the reads of another: a barrier, after which one thread
-/// has seen what its block wrote; its atomic, which releases that and acquires what the blocks before
-/// it released; and a barrier, which passes that on to its block.
+/// has seen what its block wrote; its atomic, which releases that and acquires what the blocks
+/// before it released; and a barrier, which passes that on to its block.
 ///
-/// A word that is no count of parts, or one that has the block's own part already, was not zero when
-/// the call began: the block traps.
+/// A word that is no count of parts, or one that has the block's own part already, was not zero
+/// when the call began: the block traps.
 inline void ifLast(const PartsShape &shape, const Int64 &flag, const Int32 &part,
                    const std::function<void()> &finish) {
   const int all = (1 << shape.parts) - 1;

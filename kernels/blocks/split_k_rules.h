@@ -23,14 +23,14 @@ struct PartsShape {
   }
 };
 
-/// The flags by which the blocks of a tile count themselves, a word for each tile, zero between calls.
-/// A block adds the bit of its part, times kMark: the word of parts that have arrived is the number of
-/// their bits times kMark. Hardly any other word is such a product, so that a workspace that was not
-/// set to zero is found out.
+/// The flags by which the blocks of a tile count themselves, a word for each tile, zero between
+/// calls. A block adds the bit of its part, times kMark: the word of parts that have arrived is the
+/// number of their bits times kMark. Hardly any other word is such a product, so that a workspace
+/// that was not set to zero is found out.
 ///
-/// Flags are the last bytes of the workspace, whatever its size, so that calls of different sizes find
-/// them where others left them at zero. Their room is the same for all products with few tiles, so
-/// that none of these puts its sums where another has its flags.
+/// Flags are the last bytes of the workspace, whatever its size, so that calls of different sizes
+/// find them where others left them at zero. Their room is the same for all products with few
+/// tiles, so that none of these puts its sums where another has its flags.
 struct PartFlags {
   static constexpr int kBytes = 8, kMostParts = 16;
   /// An odd number in the upper half, here 2^32 over the golden ratio, and 1 in the lower.

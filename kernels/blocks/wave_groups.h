@@ -1,5 +1,5 @@
-// Meetings of the waves of a block that are two groups, which take turns at the matrix units: one group
-// multiplies while the other reads. The scheduler moves nothing across a meeting.
+// Meetings of the waves of a block that are two groups, which take turns at the matrix units: one
+// group multiplies while the other reads. The scheduler moves nothing across a meeting.
 #pragma once
 
 #include <flydsl/flydsl.h>
@@ -16,8 +16,8 @@ inline void meetGroups() {
   rocdl::sched_barrier(0);
 }
 
-/// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS all but
-/// `reads`. More loads than s_waitcnt can name (63 on gfx9) are not waited for.
+/// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS
+/// all but `reads`. More loads than s_waitcnt can name (63 on gfx9) are not waited for.
 inline void meetGroups(int loads, int reads = 0) {
   rocdl::sched_barrier(0);
   rocdl::s_waitcnt({.vmcnt = std::min(loads, 63), .lgkmcnt = reads});

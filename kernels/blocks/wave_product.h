@@ -17,8 +17,8 @@ namespace kernels::impl {
 /// The lane of a wave as products of 16 x 16 see it.
 class ProductLane {
 public:
-  /// `piece`: elements of a piece, a multiple of what a lane has for an instruction. `lane`: the number
-  /// of the lane.
+  /// `piece`: elements of a piece, a multiple of what a lane has for an instruction. `lane`: the
+  /// number of the lane.
   ProductLane(const MatrixForm &form, int piece, const Int32 &lane)
       : form_(form), piece_(piece), lane_(lane), row_(lane_ % 16), group_(lane_ / 16) {}
   ProductLane(const MatrixForm &form, int piece)
@@ -77,8 +77,8 @@ public:
     sums.fill(0);
     return sums;
   }
-  /// sums += first second^T over the elements of a piece, of which each vector has a lane's. `first`
-  /// has the type form.b, `second` form.a.
+  /// sums += first second^T over the elements of a piece, of which each vector has a lane's.
+  /// `first` has the type form.b, `second` form.a.
   void add(const Tensor &sums, const Vector &first, const Vector &second) const {
     const Tensor a = held(first), b = held(second);
     for (int i = 0; i < first.size() / form_.perLane(); ++i)

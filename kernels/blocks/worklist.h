@@ -1,10 +1,11 @@
 // How the keys of sequences are dealt to workers (flydsl/kernels/worklist.h).
 //
-// A worker has a run of units: the end of a sequence, whole sequences, the start of another. What it
-// finds of a whole sequence is final. Of others it leaves a part, which a second kernel combines with
-// the parts of the workers next to it. A worker has at most two parts, of the sequence of its first
-// unit and of another: part 2 w belongs to its first unit, part 2 w + 1 to a later one. So the parts
-// of a sequence are known from the units before it, and the workspace depends on the workers alone.
+// A worker has a run of units: the end of a sequence, whole sequences, the start of another.
+// What it finds of a whole sequence is final. Of others it leaves a part, which a second
+// kernel combines with the parts of the workers next to it. A worker has at most two parts,
+// of the sequence of its first unit and of another: part 2 w belongs to its first unit, part
+// 2 w + 1 to a later one. So the parts of a sequence are known from the units before it, and
+// the workspace depends on the workers alone.
 //
 // The functions compute with host integers and with a kernel's numbers.
 #pragma once

@@ -110,8 +110,8 @@ public:
       compact *= found[static_cast<std::size_t>(mode)];
     }
   }
-  /// The same, and puts the tensor's address and the distances of its free modes into `numbers`, from
-  /// `at` on.
+  /// The same, and puts the tensor's address and the distances of its free modes into `numbers`,
+  /// from `at` on.
   template <std::size_t N>
   void place(std::array<std::int64_t, N> &numbers, std::size_t at, const TensorArg &tensor,
              const Expected &expected, const Extents &shape, int free) const {

@@ -24,8 +24,8 @@ template <class N, std::size_t Size> struct ParameterOf<std::array<N, Size>> {
   using type = std::array<Scalar<DTypeOf<N>::value>, Size>;
 };
 
-/// A problem and its configuration in a signature: 64 bits that stand for all of their fields, so that
-/// a launch packs and compares one number.
+/// A problem and its configuration in a signature: 64 bits that stand for all of their fields, so
+/// that a launch packs and compares one number.
 template <class P> struct SpecDigest {
   std::uint64_t bits;
 };
@@ -53,8 +53,8 @@ public:
   }
 
 private:
-  /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: it is the same in every process, as files of
-  /// compiled kernels need it.
+  /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: it is the same in every process, as files
+  /// of compiled kernels need it.
   static std::uint64_t digestOf(const Spec<P> &spec) {
     ArgPack fields;
     detail::ConstantTraits<Spec<P>>::pack(fields, spec);
@@ -200,8 +200,8 @@ private:
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
-/// The plans that a thread's last calls of `run` took, found without a lock, without asking what the
-/// device's target is and what is chosen.
+/// The plans that a thread's last calls of `run` took, found without a lock, without asking what
+/// the device's target is and what is chosen.
 template <class P> class RecentPlans {
 public:
   /// What a call asks for: a configuration, or the choice for so many rows.

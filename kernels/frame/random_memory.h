@@ -10,8 +10,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Memory for arguments: what is read is as its role says, and inputs are random: floats in [-1, 1),
-/// integers from -8 to 7.
+/// Memory for arguments: what is read is as its role says, and inputs are random: floats in
+/// [-1, 1), integers from -8 to 7.
 class RandomMemory {
 public:
   Sampler sampler() {

@@ -27,7 +27,8 @@ constexpr int kMostParts = 64;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Registers of the sums, of the parts of A and of B on their way, and of what scales of blocks need.
+/// Registers of the sums, of the parts of A and of B on their way,
+/// and of what scales of blocks need.
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
   const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
   if (config.loop == GemmLoop::groups) // half of A and both halves of B
@@ -130,8 +131,8 @@ bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
 }
 
-/// Checks scales of blocks, and gives the distances of scale_a's rows and blocks in elements. Those of
-/// a tile lie in one buffer.
+/// Checks scales of blocks, and gives the distances of scale_a's rows and blocks in elements. Those
+/// of a tile lie in one buffer.
 std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
                                         const GemmConfig &config, const GemmArgs &args,
                                         std::int64_t m) {
@@ -392,7 +393,8 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
         all[i].order == orderOf(all[i].tile_m, target))
       for (int slices : kSlices)
         all.push_back(inSlices(all[i], target.wave_size(), slices));
-  // Parts of K make work for compute units that have none: as many as find such units, or half of that.
+  // Parts of K make work for compute units that have none: as many as
+  // find such units, or half of that.
   for (std::size_t i = 0, whole = all.size(); i < whole; ++i) {
     std::vector<int> splits;
     for (int split : kSplits)

@@ -15,8 +15,8 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
                             std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
     kGemm{"gemm"};
-/// The sums of parts of K: a, b, scale_a, scale_b, workspace; the distances of the rows of a and b, and
-/// of the rows and blocks of scale_a; m.
+/// The sums of parts of K: a, b, scale_a, scale_b, workspace; the distances of the rows of a and b,
+/// and of the rows and blocks of scale_a; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::array<std::int64_t, 2>, std::int32_t>
     kGemmParts{"gemm_parts"};
@@ -26,7 +26,8 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
                             std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
     kGemmSplit{"gemm_split"};
-/// What adds them: workspace, c, scale_a, scale_b, bias; the distance of the rows of c; the seed; m.
+/// What adds them: workspace, c, scale_a, scale_b, bias; the distance
+/// of the rows of c; the seed; m.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int32_t>
     kGemmSum{"gemm_sum"};

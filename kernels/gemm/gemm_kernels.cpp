@@ -38,8 +38,8 @@ struct Place {
   }
 };
 
-/// The addresses of what the loop reads, and distances in elements: of the rows, or columns, of a and
-/// of b if it is not prepared, and of the rows and the blocks of K of scale_a.
+/// The addresses of what the loop reads, and distances in elements: of the rows, or columns, of a
+/// and of b if it is not prepared, and of the rows and the blocks of K of scale_a.
 struct Operands {
   Int64 a, b, scaleA, scaleB, apartA, apartB;
   std::array<Int64, 2> apartScales;
@@ -105,8 +105,8 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
   const auto memoryOfSums = [&](SharedAllocator &from) {
     return from.allocate(shape.slicesBytes(), kPieceBytes);
   };
-  // Runs the ring that `make` allocates. The sums of waves that share K take the place of its tiles,
-  // if they are not loaded by LDS's own loads.
+  // Runs the ring that `make` allocates. The sums of waves that share K take the place of its
+  // tiles, if they are not loaded by LDS's own loads.
   const auto runRing = [&](const std::function<std::unique_ptr<Ring>(SharedAllocator &)> &make) {
     if (!shared) {
       make(allocator)->run();

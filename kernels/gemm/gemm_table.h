@@ -21,11 +21,11 @@ namespace kernels::impl {
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
   /// The bytes of the largest elements whose tiles LDS loads by itself, where the target has such
-  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if LDS
-  /// has no room for more (bench/kernels/README.md). 0: none.
+  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if
+  /// LDS has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
-  /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32 banks,
-  /// and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
+  /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32
+  /// banks, and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
   int slices = 1, slicesWide = 1;
   bool groups = false; ///< GemmLoop::groups
 };
@@ -40,15 +40,15 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2},
     {16, 128, 256, 256},           {16, 64, 512, 256},
 };
-/// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can name
-/// 256: tiles are smaller.
+/// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can
+/// name 256: tiles are smaller.
 inline constexpr GemmTile kRdnaTiles[] = {
     {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
     {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
 };
-/// Tiles for up to kFewRows rows, where reading the weights is all the work: a tile has all rows, so
-/// that the weights are read once. A wave has a kilobyte or more of them on its way; narrower tiles are
-/// more blocks, of which each reads A.
+/// Tiles for up to kFewRows rows, where reading the weights is all the work: a tile has all rows,
+/// so that the weights are read once. A wave has a kilobyte or more of them on its way; narrower
+/// tiles are more blocks, of which each reads A.
 inline constexpr int kFewRows = 32;
 inline constexpr GemmTile kCdnaFewRows[] = {{32, 64, 256, 256, 4}, {32, 32, 256, 256, 4},
                                             {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4},

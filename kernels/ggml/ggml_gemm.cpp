@@ -17,18 +17,20 @@ constexpr const char *kPieces = "16 bytes are loaded at a time";
 /// A block's rows of a, and of c, span fewer bytes.
 constexpr std::int64_t kMostTileBytes = 1 << 30;
 
-/// The most rows of a that are multiplied as blocks of weights come by: their sums stay in registers.
+/// The most rows of a that are multiplied as blocks of weights come
+/// by: their sums stay in registers.
 constexpr int kMostVectorRows = 8;
-/// What `choose` takes of the vector form, for waves and for units of weights of this size or more.
-/// RDNA's waves of 32 take twice the turns over a row of weights: from 2 rows on matrix instructions
-/// are estimated 1.8 to 8 times as fast there, see bench/kernels/README.md. More sums spill.
+/// What `choose` takes of the vector form, for waves and for units of weights of this size
+/// or more. RDNA's waves of 32 take twice the turns over a row of weights: from 2 rows on
+/// matrix instructions are estimated 1.8 to 8 times as fast there, see
+/// bench/kernels/README.md. More sums spill.
 struct GgmlVectorLimits {
   int wave, unit;
   int rows;     ///< the most rows of a; more are multiplied by matrix instructions
   int together; ///< the most of them that are multiplied together
   int sums;     ///< the most sums of a thread
-  // The most rows of weights of a thread where a has 16 bits, of which eight are loaded at a time and
-  // widened: each row of units of 64 takes 70 registers then.
+  // The most rows of weights of a thread where a has 16 bits, of which eight are loaded at a time
+  // and widened: each row of units of 64 takes 70 registers then.
   int ofOne16, ofMore16; ///< where one row of a is multiplied, and where more are
 };
 constexpr GgmlVectorLimits kVectorLimits[] = {{32, 64, 1, 1, 4, 2, 2},
@@ -192,8 +194,8 @@ std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem,
   if (m > 1)
     for (const GgmlTile &tile : kGgmlTiles)
       all.push_back(matrixConfig(tile, target));
-  // Without matrix instructions each `together` rows read and widen the weights anew: more than twice
-  // wins nowhere, nor do more rows together than there are.
+  // Without matrix instructions each `together` rows read and widen the weights anew: more than
+  // twice wins nowhere, nor do more rows together than there are.
   const bool matrix = std::any_of(all.begin(), all.end(), [&](const GgmlGemmConfig &config) {
     return supported(problem, config, target).ok;
   });

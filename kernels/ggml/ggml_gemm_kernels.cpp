@@ -71,7 +71,8 @@ private:
                 const Int32 &first) const {
     const std::size_t rows = rowsOfA_.size(), words = groups.front()[g].codes.size();
     std::vector<Pair> products(sums_.size()), ofA(rows);
-    // Words are the outer loop, so that a lane holds a few numbers of each row of weights at a time.
+    // Words are the outer loop, so that a lane holds a few numbers of
+    // each row of weights at a time.
     for (std::size_t word = 0; word < words; word += wordsOfLoad(words))
       for (std::size_t i = 0; i < rows; ++i) {
         const std::vector<Vector> a = loadA(rowsOfA_[i], first, word, wordsOfLoad(words));

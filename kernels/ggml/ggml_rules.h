@@ -12,8 +12,8 @@ namespace kernels::impl {
 /// A format: its blocks, and the pieces in which threads take them.
 ///
 /// A block is a head of factors and a body whose length is a multiple of 16 bytes; formats whose
-/// blocks are such multiples have no head. A thread takes a unit of a block at a time: one or several
-/// groups of neighbours. The units of a span, a part of the block, interleave their groups.
+/// blocks are such multiples have no head. A thread takes a unit of a block at a time: one or
+/// several groups of neighbours. The units of a span, a part of the block, interleave their groups.
 struct GgmlRow {
   GgmlFormat format;
   std::uint32_t type; ///< the number in ggml's enumeration

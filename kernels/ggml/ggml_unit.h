@@ -1,7 +1,7 @@
 // Blocks of ggml's formats in a kernel: units are loaded as they are and taken apart in registers.
 //
-// A weight is scale * code + offset, where a code is a byte without a sign; four codes share a word.
-// Signed codes become unsigned by an offset: q + 128 in Q8_0.
+// A weight is scale * code + offset, where a code is a byte without a sign; four codes share a
+// word. Signed codes become unsigned by an offset: q + 128 in Q8_0.
 #pragma once
 
 #include "blocks/groups.h"
@@ -30,7 +30,8 @@ struct GgmlGroup {
   }
 };
 
-/// A unit as it is in memory; all of it is zeros for one that does not exist, and so are its weights.
+/// A unit as it is in memory; all of it is zeros for one that does
+/// not exist, and so are its weights.
 using GgmlRaw = std::vector<Vector>;
 
 /// The units of a matrix of weights.

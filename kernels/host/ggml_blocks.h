@@ -41,9 +41,9 @@ inline DType plainType(GgmlFormat format) {
   return format == GgmlFormat::f32 ? DType(f32) : format == GgmlFormat::f16 ? DType(f16) : bf16;
 }
 
-/// Blocks of weights as they are in a file: random codes, whose factors are `factor` or, if it is 0,
-/// random ones up to 0.1; and random numbers up to 1, or whole ones up to 8 if there is a factor.
-/// With a factor of 1, all weights are whole numbers.
+/// Blocks of weights as they are in a file: random codes, whose factors are `factor` or, if it is
+/// 0, random ones up to 0.1; and random numbers up to 1, or whole ones up to 8 if there is a
+/// factor. With a factor of 1, all weights are whole numbers.
 inline std::vector<std::uint8_t> randomBlocks(GgmlFormat format, std::int64_t blocks,
                                               std::uint64_t seed, double factor = 0) {
   const GgmlBlock block = ggml_block(format);

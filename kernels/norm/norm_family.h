@@ -18,8 +18,8 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
 template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
   /// A thread keeps the row in f32, and its weights beside.
   static constexpr RowLimits kLimits{.most = 32};
-  /// The rows of a problem. Memory that is narrower than the widest operand moves less than 16 bytes
-  /// at a time.
+  /// The rows of a problem. Memory that is narrower than the widest operand moves less than 16
+  /// bytes at a time.
   static RowShape shape(const P &problem) {
     return RowShape::of(problem.n, problem.row_align,
                         std::max(problem.x.bytes(), problem.y.bytes()));

@@ -13,8 +13,8 @@ inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64
                             std::int64_t, std::int32_t>
     kQuantise{"quantise"};
 /// A scale for the whole tensor takes three kernels before that one. The scale's place holds the
-/// bits of the largest magnitude meanwhile: they are cleared, each row adds its own, and they become
-/// the scale.
+/// bits of the largest magnitude meanwhile: they are cleared, each row adds its own, and they
+/// become the scale.
 inline constexpr KernelName<std::int64_t> kClear{"quantise_clear"};
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int32_t> kLargest{
     "quantise_largest"};

@@ -62,8 +62,8 @@ inline GgmlValues ggmlValues(const GgmlWeight &weight, const std::vector<double>
 ///
 /// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
 /// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
-/// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded to
-/// the type of the product, and the products, which are exact, are added as those of a GEMM.
+/// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded
+/// to the type of the product, and the products, which are exact, are added as those of a GEMM.
 inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
                             const std::vector<double> &a, const GgmlValues &b,
                             const GgmlValues *up) {

@@ -1,4 +1,5 @@
-// Heads that are normed and rotated, in double precision, by the definition in flydsl/kernels/rope.h.
+// Heads that are normed and rotated, in double precision, by the
+// definition in flydsl/kernels/rope.h.
 #pragma once
 
 #include <flydsl/kernels/rope.h>
@@ -16,9 +17,9 @@ struct Heads {
   std::vector<double> values, error;
 };
 
-/// Heads over their root mean squares. A sum of squares, which are positive, errs by as many roundings
-/// as one of `lanes` lanes has numbers, and one for each step among the lanes; the root, the quotient
-/// and the products by six more.
+/// Heads over their root mean squares. A sum of squares, which are positive, errs by as many
+/// roundings as one of `lanes` lanes has numbers, and one for each step among the lanes; the root,
+/// the quotient and the products by six more.
 inline Heads normed(const RopeProblem &problem, std::span<const double> x, HeadNorm norm,
                     std::span<const double> weight, int lanes) {
   Heads result{{x.begin(), x.end()}, std::vector<double>(x.size())};
@@ -39,9 +40,9 @@ inline Heads normed(const RopeProblem &problem, std::span<const double> x, HeadN
   return result;
 }
 
-/// `heads` heads of each token, rotated by the rows of cos and sin that `positions` name. Two products
-/// and their difference err by four roundings at most; what does not rotate stays as it is. A position
-/// outside of the tables makes NaNs.
+/// `heads` heads of each token, rotated by the rows of cos and sin that `positions` name. Two
+/// products and their difference err by four roundings at most; what does not rotate stays as it
+/// is. A position outside of the tables makes NaNs.
 inline Heads rotated(const RopeProblem &problem, const Heads &x, int heads,
                      std::span<const double> positions, std::span<const double> cos,
                      std::span<const double> sin) {

@@ -9,8 +9,8 @@ namespace {
 
 using Backward = Family<SoftmaxBackwardProblem>;
 
-/// The elements of each operand that a thread holds, in f32: the compiler converts them once for both
-/// passes.
+/// The elements of each operand that a thread holds, in f32: the compiler converts them once for
+/// both passes.
 RowLimits limitsOf(Resident resident) { return {.most = resident == Resident::both ? 32 : 48}; }
 
 /// The threads of a configuration as those of rows that stay, or do not.

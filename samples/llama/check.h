@@ -77,7 +77,8 @@ inline Rows normalised(const Rows &x, std::span<const float> weight, double eps)
   return y;
 }
 
-/// Pairs of neighbours of each head turn by an angle that grows with the position, the row's number.
+/// Pairs of neighbours of each head turn by an angle that grows with
+/// the position, the row's number.
 inline void rotate(Rows &x, std::int64_t heads, const Model &model) {
   const std::int64_t across = heads * model.head;
   for (std::int64_t at = 0; at < std::int64_t(x.size()); at += 2) {
@@ -123,8 +124,8 @@ inline void add(Rows &x, const Rows &more) {
 
 /// How far numbers after `layers` layers may be from the reference, as a part of their root mean
 /// square. The engine rounds to half precision the operands of matrix products (prompts), the
-/// cache, and what goes into attention and comes out of it: about eight roundings a layer of at most
-/// 2^-11 each, which add up like independent errors.
+/// cache, and what goes into attention and comes out of it: about eight roundings a layer of at
+/// most 2^-11 each, which add up like independent errors.
 inline double toleranceAfter(std::int64_t layers) {
   return 0x1p-11 * std::sqrt(8.0 * double(layers) + 2);
 }
@@ -196,9 +197,9 @@ public:
     engine_.afterLayer = nullptr;
     std::printf("layers: %.3g of what rounding allows\n", worst);
   }
-  /// Compares the tokens of a text that were not yet. Where two logits are closer than rounding allows,
-  /// either is right: the text is then cut behind the reference's token, to go on from there. Returns
-  /// whether it was cut.
+  /// Compares the tokens of a text that were not yet. Where two logits are closer than rounding
+  /// allows, either is right: the text is then cut behind the reference's token, to go on from
+  /// there. Returns whether it was cut.
   bool text(Text &text) {
     const std::size_t from = std::exchange(text.checked, text.tokens.size());
     const std::size_t added = text.tokens.size() - from, columns = std::size_t(model_.vocabulary);

@@ -200,7 +200,8 @@ public:
 
   Gguf(Gguf &&) = default;
 
-  /// The value of a key as T. Throws FileError if there is no such key, or if it is of another kind.
+  /// The value of a key as T. Throws FileError if there is no such
+  /// key, or if it is of another kind.
   template <class T> const T &get(const std::string &key) const {
     const auto found = values_.find(key);
     if (found == values_.end())

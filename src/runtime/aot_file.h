@@ -1,8 +1,8 @@
 // The file of kernels compiled ahead of time.
 //
-// Little-endian: "FLYAOT", a version (u16), the number of codes (u32), the codes, and XXH3-64 of all
-// before it. A code is what one compile made: a kernel for one signature and one target. It has the
-// names of kernel and variant, the facts of the code object (among them symbol and target), the
+// Little-endian: "FLYAOT", a version (u16), the number of codes (u32), the codes, and XXH3-64 of
+// all before it. A code is what one compile made: a kernel for one signature and one target. It has
+// the names of kernel and variant, the facts of the code object (among them symbol and target), the
 // signature words of the arguments that a launch gives (the first word is the workgroup size),
 // those of the constants and static values, and the code object. Texts and arrays have their
 // length (u32) in front.

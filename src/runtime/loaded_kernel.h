@@ -127,8 +127,8 @@ private:
   std::vector<LoadedKernel *> kernels_;
 };
 
-/// Whether code for the target id `code` runs on a device that reports `device` (Target::runs_on). An
-/// id of a processor that this library does not know fits itself alone.
+/// Whether code for the target id `code` runs on a device that reports `device` (Target::runs_on).
+/// An id of a processor that this library does not know fits itself alone.
 bool runsOn(const std::string &code, const std::string &device);
 
 /// Throws TraceError for arguments that can't be packed.

@@ -3,8 +3,8 @@
 // here.
 //
 // It does so at the load of the library, in a [[gnu::constructor]] function that makes the object.
-// If a static object of a function were made at its first use, and the process forked meanwhile, the
-// child would wait forever for a thread that it does not have.
+// If a static object of a function were made at its first use, and the process forked meanwhile,
+// the child would wait forever for a thread that it does not have.
 #pragma once
 
 #include <mutex>

@@ -3,8 +3,8 @@
 //
 // The buffer begins with a header. Behind it, each wave of the launch has a region of as many
 // records as the header says, in the order of waves: region number = (block - firstBlock) *
-// wavesPerBlock + wave, where `block` counts x fastest. A wave fills its region from the front; what
-// was not written is zero. Records that find their region full are counted, not written.
+// wavesPerBlock + wave, where `block` counts x fastest. A wave fills its region from the front;
+// what was not written is zero. Records that find their region full are counted, not written.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,9 @@
 
 namespace flydsl::support {
 
-/// Does a piece of work once. A function's static object or std::call_once would make a forked child
-/// wait forever for the thread of its parent that was at work; here a fork waits for that thread.
-/// For objects with static storage, declared constinit, whose file calls `holdAtFork` in a
+/// Does a piece of work once. A function's static object or std::call_once would make a forked
+/// child wait forever for the thread of its parent that was at work; here a fork waits for that
+/// thread. For objects with static storage, declared constinit, whose file calls `holdAtFork` in a
 /// [[gnu::constructor]] function.
 class OnceOverForks {
 public:

@@ -1,4 +1,5 @@
-// Makes text of unknown origin safe to show (names of kernels, paths, strings from files), and lists.
+// Makes text of unknown origin safe to show (names of kernels, paths,
+// strings from files), and lists.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Instructions with several results, pointers as operands, inline assembly, halves of barriers: what
-// they are in the IR, and what is refused.
+// Instructions with several results, pointers as operands, inline assembly, halves of barriers:
+// what they are in the IR, and what is refused.
 #include "errors_at.h"
 
 namespace fx = flydsl;

@@ -50,8 +50,8 @@ std::vector<std::string> original(const Block &block) {
   return region(readLines(sourceOf(block.rest.substr(0, hash))), block.rest.substr(hash + 1));
 }
 
-/// A picture by its text: what fly-layout draws of an expression, or, of "timeline of PROGRAM ...", what
-/// the emulator draws of the program's last launch.
+/// A picture by its text: what fly-layout draws of an expression, or, of "timeline of PROGRAM ...",
+/// what the emulator draws of the program's last launch.
 std::vector<std::string> draw(const std::string &text) {
   const fs::path file = fs::path(FLYDSL_SCRATCH_DIR) / "picture.svg";
   fs::create_directories(file.parent_path());

@@ -46,8 +46,8 @@ std::vector<std::string> regionNames(const std::vector<std::string> &source);
 /// Why the commands of a page's blocks `sh` and `console` are not what it says; empty where they
 /// are. They run one after the other in `scratch`, where the sources' top-level entries and `build`
 /// are linked. Every command of an `sh` block succeeds; a `console` block has commands after `$ `,
-/// each with its whole output below it, in which a line `...` stands for any lines and `...` in a line for any text. `sh not-run` is
-/// left out.
+/// each with its whole output below it, in which a line `...` stands for any lines and `...` in a
+/// line for any text. `sh not-run` is left out.
 std::vector<std::string> runCommands(const Page &page, const std::filesystem::path &source,
                                      const std::filesystem::path &build,
                                      const std::filesystem::path &scratch);

@@ -1,4 +1,5 @@
-// Groups of scheduling (`sched_group_barrier`): the quick choice of their instructions against LLVM's own.
+// Groups of scheduling (`sched_group_barrier`): the quick choice of their
+// instructions against LLVM's own.
 #include "jit/compile/rocm/schedule/group_order.h"
 #include "jit/compile/rocm/schedule/instruction_kinds.h"
 #include "jit/compile/rocm/schedule/reachability.h"
@@ -26,7 +27,8 @@ bool searched(const Edges &edges, unsigned from, unsigned to) {
   return false;
 }
 
-/// A kernel whose loop reads LDS, multiplies and fetches, with barriers of groups at the end of its body.
+/// A kernel whose loop reads LDS, multiplies and fetches, with barriers
+/// of groups at the end of its body.
 std::string kernelWith(const std::string &barriers, bool isWmma) {
   const std::string n = isWmma ? "16" : "4", sums = isWmma ? "8" : "4";
   const std::string half = "<" + n + " x half>", sum = "<" + sums + " x float>";

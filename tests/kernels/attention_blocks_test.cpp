@@ -42,7 +42,8 @@ bool tilesAreRight(const Sight<std::int64_t> &sight, std::int64_t first, std::in
         ++pairs;
       }
     }
-    // No tile is looked at in vain, but of windows that lie apart from one another for some queries.
+    // No tile is looked at in vain, but of windows that lie apart from
+    // one another for some queries.
     const bool looked = tile >= tiles.first && tile < tiles.end;
     right &= seen ? looked : !looked || sight.window;
     right &= (tile >= tiles.whole && tile < tiles.wholeEnd) == (seen == pairs);

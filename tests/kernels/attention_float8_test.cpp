@@ -166,8 +166,8 @@ TEST_CASE("products of 8 bits are exact where no probability is rounded", "[run]
 
 namespace {
 
-/// A case whose scores are what `score` says of a key. The elements of q are 1 / 4, and those of a key
-/// its score over 16.
+/// A case whose scores are what `score` says of a key. The elements of q are 1 / 4, and those of a
+/// key its score over 16.
 AttentionCase scored(const AttentionProblem &problem, std::int64_t keys, auto score) {
   AttentionCase attention(problem, {40}, {keys});
   const std::size_t head = std::size_t(problem.head);

@@ -126,8 +126,8 @@ TEST_CASE("groups of waves look at the tiles that some query sees, and send for 
     REQUIRE(launches.size() == 1);
     const fx::LaunchCounters &counters = launches[0];
     INFO(counters.str());
-    // Queries 0 to 127 stand at the keys 130 to 257, and see from 60 on: of tiles of 64 0 to 4, of 128
-    // 0 to 2. The others stand at 258 to 329 and see from 188 on: tiles 2 to 5, or 1 and 2.
+    // Queries 0 to 127 stand at the keys 130 to 257, and see from 60 on: of tiles of 64 0 to 4, of
+    // 128 0 to 2. The others stand at 258 to 329 and see from 188 on: tiles 2 to 5, or 1 and 2.
     const std::int64_t tileK = config.tile_k, tiles = 2 * (tileK == 64 ? 5 + 4 : 3 + 2),
                        blocks = 2 * 2, element = problem.kv.bytes();
     // For each tile a wave multiplies 16 queries by its keys, its keys by 64 elements, and its keys
@@ -136,9 +136,9 @@ TEST_CASE("groups of waves look at the tiles that some query sees, and send for 
                        ofValues = (64 / 16 + 1) * (tileK / k);
     CHECK(std::int64_t(counters["SQ_INSTS_MFMA"]) ==
           8 * (tiles * (ofKeys + ofValues) + blocks / 2 * ofKeys));
-    // Each block sends for two more tiles of keys, and of values for two by the second group and one by
-    // the first, which are all the last key. One is multiplied if the number of tiles is even, as it is
-    // for every second block.
+    // Each block sends for two more tiles of keys, and of values for two by the second group and
+    // one by the first, which are all the last key. One is multiplied if the number of tiles is
+    // even, as it is for every second block.
     CHECK(2 * std::int64_t(counters["globalBytesRead"]) ==
           element * 2 * blocks * 128 * 64 +
               element * (2 * tiles + 4 * blocks + 2 * tiles + 3 * blocks) * tileK * 64);
@@ -147,8 +147,8 @@ TEST_CASE("groups of waves look at the tiles that some query sees, and send for 
 }
 
 TEST_CASE("groups of waves: the instructions of two tiles", "[groups]") {
-  // The loop is two tiles long; its instructions are what two tiles more take. Equal scores: nothing is
-  // scaled down.
+  // The loop is two tiles long; its instructions are what two tiles more take. Equal scores:
+  // nothing is scaled down.
   for (int head : {64, 128})
     for (bool float8 : {false, true}) {
       AttentionProblem problem = float8 ? bytes(head) : heads(fx::bf16, head);

@@ -11,8 +11,8 @@ struct Types {
   fx::DType q, kv, y;
   bool products = false;
 };
-/// Floats of 8 bits that are widened are f8E4M3FN on each target; those that are multiplied are what
-/// the target's instructions take.
+/// Floats of 8 bits that are widened are f8E4M3FN on each target; those that are multiplied are
+/// what the target's instructions take.
 constexpr Types kTypes[] = {{fx::f16, fx::f16, fx::f16},
                             {fx::bf16, fx::bf16, fx::bf16},
                             {fx::bf16, fx::f8E4M3FN, fx::bf16},

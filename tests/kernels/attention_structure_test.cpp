@@ -64,8 +64,8 @@ TEST_CASE("attention looks at the tiles that some query sees, and reads what the
     const std::int64_t bytes = 2 * (blocks * 64 * head + pairs * 32 * 2 * head);
     CHECK(std::int64_t(counters["globalBytesRead"]) == bytes);
     CHECK(std::int64_t(counters["globalBytesWritten"]) == 2 * heads * c.queries * head);
-    // Operands are read without conflicts of banks. Values are written transposed, two rows at once,
-    // which meet: a cycle more for each 128 bytes.
+    // Operands are read without conflicts of banks. Values are written transposed, two rows at
+    // once, which meet: a cycle more for each 128 bytes.
     CHECK(std::int64_t(counters["SQ_LDS_BANK_CONFLICT"]) <= pairs * 32 * head * 2 / 128);
   }
 }

@@ -63,17 +63,18 @@ TEST_CASE("the hot loop of a product has the instructions that it needs") {
     CHECK(loop.loads == 2 * (tileM * bytes / 16 / threads + tileN / waves * bytes / row));
     CHECK(loop.barriers == 2);
     CHECK(loop.vector == 0);
-    // Offsets of what is fetched, the test, and the first halves of RDNA4's barriers; FlyDSL has 7 on
-    // CDNA, and on gfx1201 10 to 14 for bf16 and 6 to 23 for fp8.
+    // Offsets of what is fetched, the test, and the first halves of RDNA4's barriers; FlyDSL has 7
+    // on CDNA, and on gfx1201 10 to 14 for bf16 and 6 to 23 for fp8.
     CHECK(loop.scalar <= 14);
     CHECK(loop.by.count("v_mfma_scale_f32_16x16x128_f8f6f4") == 0);
   }
 }
 
 TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instructions or fewer") {
-  // FlyDSL 0.4.2's preshuffle_gemm for the same tiles (bench/kernels/README.md) has as many matrix
-  // instructions, reads and writes of LDS, loads and barriers, by the formulas below, and 6 to 24
-  // other vector instructions. Of i8 on gfx950 it has twice as many matrix instructions, of half the k.
+  // FlyDSL 0.4.2's preshuffle_gemm for the same tiles (bench/kernels/README.md) has as
+  // many matrix instructions, reads and writes of LDS, loads and barriers, by the
+  // formulas below, and 6 to 24 other vector instructions. Of i8 on gfx950 it has twice
+  // as many matrix instructions, of half the k.
   struct Case {
     const char *target;
     fx::DType type;
@@ -110,9 +111,9 @@ TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instruction
 
 TEST_CASE("the hot loop of every tile of RDNA for weights as they are has FlyDSL's instructions or "
           "fewer") {
-  // FlyDSL 0.4.2's rdna3_f16_gemm for the same tiles and waves (bench/kernels/README.md) has as many
-  // matrix instructions, reads and writes of LDS, loads and barriers on gfx1100, by the formulas below,
-  // and 10 to 19 other vector instructions a step.
+  // FlyDSL 0.4.2's rdna3_f16_gemm for the same tiles and waves (bench/kernels/README.md) has as
+  // many matrix instructions, reads and writes of LDS, loads and barriers on gfx1100, by the
+  // formulas below, and 10 to 19 other vector instructions a step.
   struct Case {
     const char *target;
     fx::DType type;
@@ -153,9 +154,10 @@ TEST_CASE("the hot loop of every tile of RDNA for weights as they are has FlyDSL
 }
 
 TEST_CASE("the hot loop of every tile of RDNA for prepared weights has what it needs alone") {
-  // FlyDSL 0.4.2's rdna_fp8_preshuffle_gemm keeps both operands in registers, reads 8 bytes at a time
-  // and has 10 to 79 other vector instructions a step for the same tiles (bench/kernels/README.md). Its
-  // blocks have one to four waves; loads and reads of LDS together are fewer here for a block's step.
+  // FlyDSL 0.4.2's rdna_fp8_preshuffle_gemm keeps both operands in registers, reads 8 bytes at a
+  // time and has 10 to 79 other vector instructions a step for the same tiles
+  // (bench/kernels/README.md). Its blocks have one to four waves; loads and reads of LDS together
+  // are fewer here for a block's step.
   struct Case {
     const char *target;
     fx::DType type;
@@ -203,7 +205,8 @@ TEST_CASE("the hot loop of every tile of RDNA for prepared weights has what it n
               loop.ldsWrites + (ring ? 0 : 2 * piecesA) + 2 * piecesB + 2 * blocks * (rows + 1));
         CHECK(loop.barriers == (ring ? 2 : 0));
         CHECK(loop.invalidates == 0); // a barrier lets loads go on
-        // With scales: eight sums of each tile of 16 x 16, a factor for each row of them, and zeros.
+        // With scales: eight sums of each tile of 16 x 16, a factor for
+        // each row of them, and zeros.
         CHECK(loop.vector <= 2 * blocks * (8 * rows * columns + rows));
       }
 }
@@ -230,8 +233,8 @@ TEST_CASE("the hot loop of a product with tiles by LDS's own loads") {
 
 TEST_CASE("the hot loop of a product with scales of blocks") {
   // Beside the instructions of one without: a load of scales for each row of tiles and each 128
-  // columns, and for each tile of 16 x 16 the products with scales added, one or two values at a time.
-  // gfx950's instruction takes exponents as they are.
+  // columns, and for each tile of 16 x 16 the products with scales added, one or two values at a
+  // time. gfx950's instruction takes exponents as they are.
   struct Case {
     const char *target;
     fx::DType type, scale;
@@ -338,8 +341,8 @@ TEST_CASE("the tile of a product grows with the work") {
   CHECK(tile(64, 14336) == std::pair(32, 64)); // 448 tiles; 64 x 64 are 224 of 304 units
   CHECK(tile(4096, 4096) == std::pair(128, 256));
   CHECK(tile(1024, 4096) == std::pair(64, 128));
-  // Few rows: waves share K, a tile has all rows, so that the weights are read once, and blocks are as
-  // narrow as it takes to have work for all units.
+  // Few rows: waves share K, a tile has all rows, so that the weights are read once, and blocks are
+  // as narrow as it takes to have work for all units.
   const auto few = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const GemmConfig config = fk::choose(GemmProblem{.n = n, .k = k}, m, target);
     CHECK(config.loop == fk::GemmLoop::registers);
@@ -411,8 +414,8 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
   CHECK(asTheyAre(fx::bf16, 2048) == 4);
   CHECK(asTheyAre(fx::bf16, 8192) == 2); // 128 x 256: four tiles of a and b are too much for LDS
   CHECK(stages("gfx942", fx::f8E4M3FNUZ, 8192) == 0); // has no such loads
-  // All forms are worth measuring; sums of parts in one launch are, too, but not chosen, because they
-  // ask for a workspace that was set to zero.
+  // All forms are worth measuring; sums of parts in one launch are, too, but not chosen, because
+  // they ask for a workspace that was set to zero.
   const GemmProblem problem{.a = fx::bf16, .b = fx::bf16, .n = 2048, .k = 4096};
   int dma[5] = {}, oneLaunch = 0;
   for (const GemmConfig &config : fk::configs(problem, 64, fx::Target::parse("gfx950"))) {
@@ -437,9 +440,9 @@ TEST_CASE("tuning a product measures a bounded number of configurations") {
 }
 
 TEST_CASE("a group of tiles is as high as the caches of a die want it") {
-  // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group. They
-  // read the group's rows and these columns. No other power of two reads fewer bytes by more than an
-  // eighth, for the largest tiles.
+  // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group.
+  // They read the group's rows and these columns. No other power of two reads fewer bytes by more
+  // than an eighth, for the largest tiles.
   for (const fk::impl::GpuSize &size : fk::impl::kGpuSizes) {
     const double units = double(size.computeUnits) / size.xcds;
     for (auto [m, n] : {std::pair(128, 256), std::pair(64, 128)}) {

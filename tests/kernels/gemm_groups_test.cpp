@@ -61,8 +61,8 @@ TEST_CASE("products by groups of waves that take turns", "[groups]") {
 }
 
 TEST_CASE("the hot loop of a product by groups of waves that take turns") {
-  // FlyDSL 0.4.2's gemm_a16w16 with half tiles interleaved has 128 matrix instructions, 48 reads of LDS,
-  // 16 loads and 16 barriers in its loop of two steps for this tile (bench/kernels/README.md).
+  // FlyDSL 0.4.2's gemm_a16w16 with half tiles interleaved has 128 matrix instructions, 48 reads of
+  // LDS, 16 loads and 16 barriers in its loop of two steps for this tile (bench/kernels/README.md).
   const GemmProblem problem = byRows(fx::bf16, 2048, 4096);
   const fx::Executable code =
       fk::GemmPlan(problem, inGroups(problem, 256, 256), fx::Target::parse("gfx950"))

@@ -197,8 +197,8 @@ private:
   std::vector<Line> lines_;
 };
 
-/// A product of 16 parts and three tiles side by side. The end of a part shares a cache line with the
-/// start of the next one, so that a cache may have that from before it was written.
+/// A product of 16 parts and three tiles side by side. The end of a part shares a cache line with
+/// the start of the next one, so that a cache may have that from before it was written.
 class WeakCall {
 public:
   WeakCall() : plan_(kProblem, oneLaunch(kProblem, 16)), code_(plan_.executables().at(0)) {}
@@ -257,10 +257,10 @@ private:
 } // namespace
 
 TEST_CASE("each fence between the blocks of a tile is needed", "[fences]") {
-  // On caches that show one that is missing, in an order in which some tile ends while blocks of its
-  // neighbour are still to come: what a block has written goes on to memory before it is counted, after
-  // all of its waves are there; what the others wrote is read anew; and the other waves of the last
-  // block wait for the one that counts.
+  // On caches that show one that is missing, in an order in which some tile ends while blocks of
+  // its neighbour are still to come: what a block has written goes on to memory before it is
+  // counted, after all of its waves are there; what the others wrote is read anew; and the other
+  // waves of the last block wait for the one that counts.
   const WeakCall call;
   CHECK(call.right(call.code().image()));
   const auto only = [&](const char *name) {

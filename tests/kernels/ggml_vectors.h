@@ -1,8 +1,8 @@
 // Blocks of ggml's formats and the weights that they stand for.
 //
 // The blocks are random bytes with factors of ordinary size. The weights are what
-// gguf.quants.dequantize of the PyPI package gguf 0.19.0, the format's own reference in numpy, makes
-// of them, in f32.
+// gguf.quants.dequantize of the PyPI package gguf 0.19.0, the format's own reference in numpy,
+// makes of them, in f32.
 #pragma once
 
 #include <flydsl/kernels/ggml.h>

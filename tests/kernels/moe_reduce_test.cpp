@@ -64,7 +64,8 @@ TEST_CASE("sums of expert outputs", "[run]") {
   expectReduce({.x = fx::bf16, .y = fx::bf16, .n = 7168, .topk = 8}, 1);
   expectReduce({.x = fx::f16, .y = fx::f32, .n = 200, .topk = 9, .weights = true}, 5);
   expectReduce({.x = fx::f32, .y = fx::f32, .n = 65, .topk = 3, .weights = true, .mask = true}, 4);
-  // Blocks share a row: pieces that fill their threads, that do not, and rows that no number divides.
+  // Blocks share a row: pieces that fill their threads, that do not,
+  // and rows that no number divides.
   expectReduce({.n = 2880, .topk = 2, .weights = true, .mask = true}, 3);
   expectReduce({.x = fx::bf16, .y = fx::f32, .n = 1544, .topk = 2}, 2);
   expectReduce({.n = 8 * 2053, .topk = 1}, 2);

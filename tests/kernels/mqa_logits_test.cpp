@@ -47,8 +47,8 @@ Inputs random(const MqaLogitsProblem &problem, std::int64_t m, std::int64_t n) {
 }
 
 /// A product of `head` terms is added up with a rounding a term, those of a logit's heads too, and
-/// the weight and the scale round once each: (head + heads + 4) 2^-24 of the magnitudes. Half of the
-/// instructions round twice as much.
+/// the weight and the scale round once each: (head + heads + 4) 2^-24 of the magnitudes. Half of
+/// the instructions round twice as much.
 void expectLogits(const MqaLogitsProblem &problem, const Inputs &inputs,
                   std::optional<MqaLogitsConfig> given = {}, bool exact = false) {
   const std::int64_t m = inputs.m, n = inputs.n, heads = problem.heads, head = problem.head;

@@ -53,9 +53,9 @@ struct Case {
     stream.synchronize();
   }
 
-  /// What must come out before it is rounded to the type of y, and how far the f32 arithmetic may be
-  /// from it. A sum of n numbers by `threads` threads errs by n / threads + log2 n roundings. That
-  /// is relative for squares, which are positive, and is of the mean magnitude for the mean.
+  /// What must come out before it is rounded to the type of y, and how far the f32 arithmetic may
+  /// be from it. A sum of n numbers by `threads` threads errs by n / threads + log2 n roundings.
+  /// That is relative for squares, which are positive, and is of the mean magnitude for the mean.
   struct Reference {
     std::vector<double> y, error, rstd, mean, sum;
   };

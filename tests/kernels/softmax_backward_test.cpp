@@ -11,8 +11,8 @@ using fk::Resident;
 using fk::SoftmaxBackwardConfig;
 using fk::SoftmaxBackwardProblem;
 
-/// The sum of dy * y errs by (n / threads + log2 n + 4) 2^-23 of the sum of magnitudes; beside it are
-/// the roundings of the difference, of the product and of dx.
+/// The sum of dy * y errs by (n / threads + log2 n + 4) 2^-23 of the sum of magnitudes; beside it
+/// are the roundings of the difference, of the product and of dx.
 void expectBackward(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardConfig &config,
                     std::int64_t m, std::span<const double> y, std::span<const double> dy,
                     std::int64_t gap = 0) {

@@ -31,8 +31,8 @@ template <class P> void expectCleanCode(const P &problem, const fk::ConfigOf<P> 
     CHECK(launch["SQ_LDS_BANK_CONFLICT"] == 0);
 }
 
-/// The different configurations that are chosen for many sizes, as far as they are ones for `small`,
-/// whose k and n take little time to run.
+/// The different configurations that are chosen for many sizes, as far as they are ones for
+/// `small`, whose k and n take little time to run.
 template <class P, class Sized>
 std::vector<fk::ConfigOf<P>> chosen(const P &small, const Sized &sized) {
   std::vector<fk::ConfigOf<P>> all;

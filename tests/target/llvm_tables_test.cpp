@@ -39,9 +39,9 @@ struct Counterpart {
   std::vector<const char *> llvm;
 };
 
-// LLVM ties the transposing reads, the wide loads to LDS and the scaled MFMA to gfx950 as a whole, the
-// tensor mover and its asynchronous copies to gfx1250, split barriers and wait counts to gfx12, DPP's
-// moves between rows to gfx9 (and gfx8), and v_permlanex16 to gfx10 and what came later.
+// LLVM ties the transposing reads, the wide loads to LDS and the scaled MFMA to gfx950 as a whole,
+// the tensor mover and its asynchronous copies to gfx1250, split barriers and wait counts to gfx12,
+// DPP's moves between rows to gfx9 (and gfx8), and v_permlanex16 to gfx10 and what came later.
 const std::vector<Counterpart> counterparts = {
     {Feature::mfma, {"mai-insts"}},
     {Feature::accumulation_registers, {"mai-insts"}},

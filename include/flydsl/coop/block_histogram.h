@@ -16,7 +16,8 @@ enum class BlockHistogramAlgorithm {
 /// Counts how often each of a number of bins comes up. The counts are the caller's shared memory, a
 /// tensor of one mode of UInt32 or Int32, one for each bin, that lives on from call to call:
 ///
-///   auto counts = fx::make_view(shared.allocate(bins * 4).recast(fx::u32), fx::make_layout(bins, 1));
+///   auto memory = shared.allocate(bins * 4).recast(fx::u32);
+///   auto counts = fx::make_view(memory, fx::make_layout(bins, 1));
 ///   histogram.clear(counts);
 ///   fx::gpu::barrier();
 ///   histogram.add(items, counts); // as often as needed

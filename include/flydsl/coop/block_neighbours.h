@@ -23,8 +23,8 @@ protected:
                                              Loc loc) const;
 };
 
-/// Where runs of like items begin and end. `differs(a, b)` is whether b, the item behind a, belongs to
-/// another run. Flags are Boolean.
+/// Where runs of like items begin and end. `differs(a, b)` is whether b, the item behind a, belongs
+/// to another run. Flags are Boolean.
 class FLYDSL_API BlockDiscontinuity : public BlockNeighbours {
 public:
   BlockDiscontinuity(ValueType type, int threads, Loc loc = Loc::current());
@@ -70,8 +70,8 @@ public:
         loc);
   }
 
-  /// The last one of the first `valid` items, 1 to all, is the last of its run; behind it flags have
-  /// any values. Heads need no such call: items behind a head do not change it.
+  /// The last one of the first `valid` items, 1 to all, is the last of its run; behind it flags
+  /// have any values. Heads need no such call: items behind a head do not change it.
   template <class C, class F>
   impl::ResultWith<C, Boolean> tails_partial(const C &items, const F &differs,
                                              const IntTuple &valid, const Storage &storage,
@@ -145,8 +145,8 @@ public:
                                               loc);
   }
 
-  /// The same of the first `valid` items, 0 to all: those behind them, and of `right` the last of them
-  /// too, are left as they are.
+  /// The same of the first `valid` items, 0 to all: those behind them, and of `right` the last of
+  /// them too, are left as they are.
   template <class C, class F>
   impl::ResultOf<C> left_partial(const C &items, const F &f, const IntTuple &valid,
                                  const Storage &storage, Loc loc = Loc::current()) const {
@@ -175,8 +175,8 @@ class FLYDSL_API BlockShuffle : public BlockNeighbours {
 public:
   BlockShuffle(ValueType type, int threads, Loc loc = Loc::current());
 
-  /// Thread t's value from thread t + distance, which may be negative; `fill` where the block has no
-  /// such thread.
+  /// Thread t's value from thread t + distance, which may be negative; `fill` where the block has
+  /// no such thread.
   template <impl::CoopValue T>
   impl::PlainOf<T> offset(const T &value, const IntTuple &distance, const impl::InitOf<T> &fill,
                           const Storage &storage, Loc loc = Loc::current()) const {

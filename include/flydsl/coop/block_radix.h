@@ -41,9 +41,9 @@ struct RadixSortOptions {
   std::optional<IntTuple> valid = {};
 };
 
-/// A stable sort by the digits of keys: integers of 8 to 64 bits with or without sign, and f16, bf16,
-/// f32 and f64 in IEEE's total order (-NaN, -inf, ..., -0, +0, ..., inf, NaN). Four barriers a digit, and
-/// one before.
+/// A stable sort by the digits of keys: integers of 8 to 64 bits with or without sign, and f16,
+/// bf16, f32 and f64 in IEEE's total order (-NaN, -inf, ..., -0, +0, ..., inf, NaN). Four barriers
+/// a digit, and one before.
 class FLYDSL_API BlockRadixSort : public BlockCollective {
 public:
   /// Of keys alone.

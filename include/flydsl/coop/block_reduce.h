@@ -28,8 +28,8 @@ public:
     return impl::fromFields<T>(
         reduce(impl::takeItems(items, loc), impl::operatorOf<T>(op, loc), storage, loc));
   }
-  /// The first `valid` items, in the order of blocked items, 1 to all: a last tile that is not full.
-  /// `valid` is the same number in all threads.
+  /// The first `valid` items, in the order of blocked items, 1 to all: a last tile that is not
+  /// full. `valid` is the same number in all threads.
   template <class C, class Op>
   impl::ItemOf<C> partial(const C &items, const Op &op, const IntTuple &valid,
                           const Storage &storage, Loc loc = Loc::current()) const {

@@ -14,8 +14,8 @@ template <class T> struct DecodedItems {
 
 template <class T> class DecodedRuns;
 
-/// Decodes runs: each thread brings the same number of values with their lengths (Int32, 0 or more),
-/// in blocked order. Two barriers.
+/// Decodes runs: each thread brings the same number of values with their lengths (Int32, 0 or
+/// more), in blocked order. Two barriers.
 class FLYDSL_API BlockRunLengthDecode : public BlockCollective {
 public:
   BlockRunLengthDecode(ValueType type, int threads, int runs_per_thread, Loc loc = Loc::current());

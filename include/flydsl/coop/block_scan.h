@@ -13,8 +13,8 @@ enum class BlockScanAlgorithm {
   raking,     ///< one wave scans all threads' sums in shared memory; two barriers
 };
 
-/// What comes before the next tile of a loop: a value that a scan starts from and then adds its tile
-/// to.
+/// What comes before the next tile of a loop: a value that a scan starts from and then adds its
+/// tile to.
 ///
 ///   fx::coop::Running<fx::Int32> before(0);
 ///   for (fx::Int32 tile : fx::range(tiles)) {
@@ -73,8 +73,8 @@ public:
                               const Storage &storage, Loc loc = Loc::current()) const {
     return inclusive_with_aggregate(items, init, op, storage, loc).items;
   }
-  /// All items before each one combined. The first is `init`; without it, what changes no value: only
-  /// an fx::Reduction has it.
+  /// All items before each one combined. The first is `init`; without it, what changes no value:
+  /// only an fx::Reduction has it.
   template <class C, class Op>
   impl::ResultOf<C> exclusive(const C &items, const Op &op, const Storage &storage,
                               Loc loc = Loc::current()) const {
@@ -122,9 +122,10 @@ public:
                  loc);
   }
 
-  /// The same for a tile of which only the first `valid` items, 1 to all, are there: the aggregate is
-  /// of these, and behind them the items have any values. `valid` is the same number in all threads.
-  /// An fx::Reduction needs no more barriers, a function one more. `init` goes before the first.
+  /// The same for a tile of which only the first `valid` items, 1 to all, are there:
+  /// the aggregate is of these, and behind them the items have any values. `valid` is
+  /// the same number in all threads. An fx::Reduction needs no more barriers, a
+  /// function one more. `init` goes before the first.
   template <class C, class Op>
   BlockScanned<impl::ResultOf<C>> inclusive_partial(const C &items, const Op &op,
                                                     const IntTuple &valid, const Storage &storage,

@@ -7,8 +7,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
-/// A collective that is made for values of one type: it says what shared memory it needs, and is then
-/// called with it.
+/// A collective that is made for values of one type: it says what shared memory it needs, and is
+/// then called with it.
 ///
 /// A call ends with reads of its storage, without a barrier behind them: the caller owes one before
 /// the storage is written again, by this or another collective.
@@ -20,8 +20,8 @@ public:
   const ValueType &type() const { return type_; }
 
 protected:
-  /// `what` is the class's name for messages. `items` is for a fixed number of items per thread, or 0.
-  /// TraceErrors for types that have no place in memory.
+  /// `what` is the class's name for messages. `items` is for a fixed number of items per thread, or
+  /// 0. TraceErrors for types that have no place in memory.
   Collective(const char *what, ValueType type, int items, Loc loc);
   /// TraceError for less than one item per thread.
   void expectSomeItems(Loc loc) const;

@@ -66,8 +66,8 @@ private:
 
 } // namespace impl
 
-/// A stable sort of a block's items by a function: `less(a, b)` is whether a goes before b. Keys are
-/// numbers or records. Two barriers for each doubling of the waves; within a wave none.
+/// A stable sort of a block's items by a function: `less(a, b)` is whether a goes before b. Keys
+/// are numbers or records. Two barriers for each doubling of the waves; within a wave none.
 class FLYDSL_API BlockMergeSort : public BlockCollective,
                                   public impl::MergeSortCalls<BlockMergeSort> {
 public:

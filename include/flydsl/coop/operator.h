@@ -9,8 +9,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
-/// A function of two values, marked as one whose operands may change places: `f(a, b)` is `f(b, a)`.
-/// A function without the mark is called with its operands in the order of lanes and items.
+/// A function of two values, marked as one whose operands may change places:
+/// `f(a, b)` is `f(b, a)`. A function without the mark is called with its
+/// operands in the order of lanes and items.
 template <class F> struct Commutative {
   F function;
   /// What the function gives.
@@ -28,8 +29,8 @@ struct Operator {
   bool commutative = false;
 };
 
-/// The values combined: by a Reduction field by field, by a function as they are. A TraceError where
-/// the function gives other types than it takes.
+/// The values combined: by a Reduction field by field, by a function as they are. A TraceError
+/// where the function gives other types than it takes.
 FLYDSL_API Fields combine(const Operator &op, const Fields &a, const Fields &b, Loc loc);
 
 template <class F> inline constexpr bool isCommutative = false;

@@ -1,5 +1,5 @@
-// How threads have the items of a tile, how they read and write them, and the calls by which they do,
-// which are the same for the threads of a block and for the lanes of a group.
+// How threads have the items of a tile, how they read and write them, and the calls by which they
+// do, which are the same for the threads of a block and for the lanes of a group.
 #pragma once
 
 #include <flydsl/coop/operator.h>
@@ -8,8 +8,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
 
-/// Which items of a sequence a thread has, of n items per thread: thread t has the items t * n + i;
-/// the items t + threads * i; or, as striped ones, a part of its wave's items, which are neighbours.
+/// Which items of a sequence a thread has, of n items per thread: thread t has
+/// the items t * n + i; the items t + threads * i; or, as striped ones, a part of
+/// its wave's items, which are neighbours.
 enum class Order { blocked, striped, warp_striped };
 
 /// How a tile is accessed.
@@ -19,8 +20,8 @@ struct Transfer {
   bool viaExchange = false; ///< items are blocked, and exchanged through shared memory
 };
 
-/// The calls of exchanges. `Exchange` has members `exchange` and `scatter` for items without their C++
-/// types.
+/// The calls of exchanges. `Exchange` has members `exchange` and `scatter` for items without their
+/// C++ types.
 template <class Exchange> class ExchangeCalls {
 public:
   /// From one arrangement to the other.

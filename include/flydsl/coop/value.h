@@ -151,8 +151,8 @@ template <class T> using PlainOf = typename Plain<std::remove_cvref_t<T>>::type;
 FLYDSL_API Items itemsOfVector(const Vector &vector, Loc loc);
 FLYDSL_API Vector vectorOfItems(const Items &items, Loc loc);
 
-/// A thread's items as one of their C++ types: an fx::Vector of numbers; a std::vector or std::array
-/// of values; or one value alone.
+/// A thread's items as one of their C++ types: an fx::Vector of numbers; a std::vector or
+/// std::array of values; or one value alone.
 template <class C> struct ItemsOf {
   static_assert(CoopValue<C>, "a collective takes numbers, records, an fx::Vector of numbers, or a "
                               "std::vector or std::array of numbers or records");

@@ -1,9 +1,9 @@
 // Collectives of a wave: no shared memory, no barriers.
 //
-// Each works in groups of `width` neighbouring lanes, a power of two up to the wave (0: the wave). All
-// lanes of a group take part; a branch that some of them skip is no place for a call. A thread's
-// items are combined in their order, and lanes in theirs: all items of a lane come before those of
-// the next one.
+// Each works in groups of `width` neighbouring lanes, a power of two up to the wave (0: the wave).
+// All lanes of a group take part; a branch that some of them skip is no place for a call. A
+// thread's items are combined in their order, and lanes in theirs: all items of a lane come before
+// those of the next one.
 #pragma once
 
 #include <flydsl/coop/operator.h>
@@ -28,8 +28,8 @@ struct Scanned {
   Items inclusive, exclusive;
   Fields aggregate;
 };
-/// What is asked for beside the inclusive scan. Without an initial value a Reduction starts from what
-/// changes no value, and a function has no exclusive scan.
+/// What is asked for beside the inclusive scan. Without an initial value a Reduction starts from
+/// what changes no value, and a function has no exclusive scan.
 struct ScanWish {
   const Fields *init = nullptr;
   bool exclusive = false, aggregate = false;
@@ -53,8 +53,8 @@ impl::ItemOf<C> warp_reduce(const C &items, const Op &op, int width = 0, Loc loc
   return impl::fromFields<T>(impl::warpReduce(impl::takeItems(items, loc),
                                               impl::operatorOf<T>(op, loc), width, nullptr, loc));
 }
-/// The items of the group's first `valid` lanes combined, in all its lanes. `valid` is 1 to width, the
-/// same number in all lanes of the group.
+/// The items of the group's first `valid` lanes combined, in all its lanes. `valid` is 1 to width,
+/// the same number in all lanes of the group.
 template <class C, class Op>
 impl::ItemOf<C> warp_reduce_partial(const C &items, const Op &op, const IntTuple &valid,
                                     int width = 0, Loc loc = Loc::current()) {
@@ -74,9 +74,9 @@ impl::ResultOf<C> warp_reduce_batched(const C &items, const Op &op, int width = 
 }
 
 /// The same results, of which each lane gets a part, n of them where there are `count`: n is
-/// ceil(count / width). Blocked, lane l gets the results l * n to l * n + n - 1; striped, those of the
-/// numbers l, l + width, and so on. Past the last result a lane has any value. Fewer moves between
-/// lanes than the results in all lanes take.
+/// ceil(count / width). Blocked, lane l gets the results l * n to l * n + n - 1; striped, those of
+/// the numbers l, l + width, and so on. Past the last result a lane has any value. Fewer moves
+/// between lanes than the results in all lanes take.
 template <class C, class Op>
 std::vector<impl::ItemOf<C>> warp_reduce_batched_to_blocked(const C &items, const Op &op,
                                                             int width = 0,
@@ -98,9 +98,9 @@ std::vector<impl::ItemOf<C>> warp_reduce_batched_to_striped(const C &items, cons
                                          loc);
 }
 
-/// The lanes of a group in segments: one begins at each lane whose flag is a head (the group's first
-/// lane is one), or ends at each lane whose flag is a tail. Each lane gets its segment's items
-/// combined.
+/// The lanes of a group in segments: one begins at each lane whose flag is a head (the group's
+/// first lane is one), or ends at each lane whose flag is a tail. Each lane gets its segment's
+/// items combined.
 template <class C, class Op>
 impl::ItemOf<C> warp_head_segmented_reduce(const C &items, const Boolean &head, const Op &op,
                                            int width = 0, Loc loc = Loc::current()) {
@@ -125,7 +125,8 @@ impl::PlainOf<T> warp_broadcast(const T &value, const IntTuple &lane, int width 
       impl::warpBroadcast(impl::toFields(value), lane, width, loc));
 }
 
-/// What a scan gives: each item with all before it, the items before it alone, and all of the group.
+/// What a scan gives: each item with all before it, the items before
+/// it alone, and all of the group.
 template <class C> struct WarpScan {
   C inclusive;
   C exclusive;
@@ -180,8 +181,9 @@ WarpScan<impl::ResultOf<C>> warp_scan(const C &items, const impl::InitOf<C> &ini
           impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
 }
 
-/// The same for a group of which only the first `valid` items, 1 to all, are there: all items combined
-/// are these, and behind them a lane has any values. `valid` is the same number in all lanes of a group.
+/// The same for a group of which only the first `valid` items, 1 to all, are there:
+/// all items combined are these, and behind them a lane has any values. `valid` is
+/// the same number in all lanes of a group.
 template <class C, class Op>
 WarpScan<impl::ResultOf<C>> warp_scan_partial(const C &items, const impl::InitOf<C> &init,
                                               const Op &op, const IntTuple &valid, int width = 0,
@@ -195,8 +197,8 @@ WarpScan<impl::ResultOf<C>> warp_scan_partial(const C &items, const impl::InitOf
           impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
 }
 
-/// Items change their lanes: from blocked (lane k has the items k * n to k * n + n - 1 of its group)
-/// to striped (lane k has the items k, k + width, k + 2 * width, ...), and back.
+/// Items change their lanes: from blocked (lane k has the items k * n to k * n + n - 1 of its
+/// group) to striped (lane k has the items k, k + width, k + 2 * width, ...), and back.
 template <class C>
 impl::ResultOf<C> warp_blocked_to_striped(const C &items, int width = 0, Loc loc = Loc::current()) {
   return impl::makeItems<impl::ResultOf<C>>(
@@ -218,8 +220,8 @@ impl::ResultOf<C> warp_bitonic_sort(const C &items, const Less &less, int width 
                      impl::relationOf<impl::ItemOf<C>>(less), nullptr, width, loc),
       loc);
 }
-/// The group's first `valid` items alone, 0 to all, the same number in all its lanes; behind them the
-/// result has any values.
+/// The group's first `valid` items alone, 0 to all, the same number in all its lanes; behind them
+/// the result has any values.
 template <class C, class Less>
 impl::ResultOf<C> warp_bitonic_sort_partial(const C &items, const Less &less, const IntTuple &valid,
                                             int width = 0, Loc loc = Loc::current()) {

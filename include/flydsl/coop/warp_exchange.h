@@ -1,5 +1,5 @@
-// Items that change their lanes within a group, through shared memory; tiles of memory, to the lanes of
-// a group and back.
+// Items that change their lanes within a group, through shared memory; tiles of memory, to the
+// lanes of a group and back.
 #pragma once
 
 #include <flydsl/coop/tile_transfer.h>
@@ -8,8 +8,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
-/// Rearranges the items of a group through shared memory. warp_blocked_to_striped and its opposite do
-/// the same in registers, which is better for few items.
+/// Rearranges the items of a group through shared memory. warp_blocked_to_striped and its opposite
+/// do the same in registers, which is better for few items.
 class FLYDSL_API WarpExchange : public WarpCollective, public impl::ExchangeCalls<WarpExchange> {
 public:
   WarpExchange(ValueType type, int items_per_lane, int width = 0, Loc loc = Loc::current());
@@ -39,8 +39,8 @@ protected:
   impl::Transfer transfer_;
 };
 
-/// Loads a tile for each group: width * items elements from the start of a tensor of one mode, which is
-/// the group's own.
+/// Loads a tile for each group: width * items elements from the start of a tensor of one mode,
+/// which is the group's own.
 class FLYDSL_API WarpLoad : public WarpTile, public impl::LoadCalls<WarpLoad> {
 public:
   WarpLoad(DType type, int items_per_lane, WarpTransfer transfer = WarpTransfer::direct,

@@ -26,8 +26,8 @@ enum class FloatOverflow : std::uint8_t {
   special,  ///< infinity; NaN if the format has none; the largest number if it has neither
 };
 
-/// A format of at most 32 bits whose numbers are numbers of f32 too: the sign, then `exponent` bits,
-/// then `mantissa` bits.
+/// A format of at most 32 bits whose numbers are numbers of f32 too: the sign, then `exponent`
+/// bits, then `mantissa` bits.
 struct FloatFormat {
   int exponent, mantissa, bias;
   FloatSpecials specials;
@@ -58,8 +58,8 @@ struct FloatFormat {
       return largest();
     return specials == FloatSpecials::unsignedZero ? signBit() : largest() + 1;
   }
-  /// The pattern that a NaN becomes: the quiet NaN, or the largest number if the format has none. It
-  /// takes the NaN's sign but for `unsignedZero`.
+  /// The pattern that a NaN becomes: the quiet NaN, or the largest number if the format has none.
+  /// It takes the NaN's sign but for `unsignedZero`.
   constexpr std::uint32_t nan() const {
     return specials == FloatSpecials::ieee ? overflow() + (std::uint32_t(1) << (mantissa - 1))
                                            : overflow();
@@ -107,8 +107,8 @@ struct FloatFormat {
                                           : sign | significand >> (1 - field));
   }
 
-  /// The pattern of the nearest number, of two the even one. Of `powers` it is the power of two at or
-  /// below the magnitude, and a format without signs has zero in place of negative numbers.
+  /// The pattern of the nearest number, of two the even one. Of `powers` it is the power of two at
+  /// or below the magnitude, and a format without signs has zero in place of negative numbers.
   constexpr std::uint32_t fromDouble(double value, FloatOverflow how) const {
     const auto wide = std::bit_cast<std::uint64_t>(value);
     return rounded(wide >> 63, static_cast<int>(wide >> 52 & 0x7ff) - 1023, wide & kFraction, how,
@@ -118,9 +118,10 @@ struct FloatFormat {
     return fromFloat(value, how, nullptr);
   }
   /// The same with another rounding, that of AMD's instructions (HIP's from_float_sr in
-  /// amd_hip_ocp_host.hpp): the number is brought to the exponent of the result, where a subnormal one
-  /// loses what leaves f32's mantissa; as many of the highest bits of `random` as f32's mantissa has
-  /// more than the format's are added below the last bit that is kept; and what is below it is dropped.
+  /// amd_hip_ocp_host.hpp): the number is brought to the exponent of the result, where a
+  /// subnormal one loses what leaves f32's mantissa; as many of the highest bits of
+  /// `random` as f32's mantissa has more than the format's are added below the last bit
+  /// that is kept; and what is below it is dropped.
   constexpr std::uint32_t fromFloat(float value, FloatOverflow how, std::uint32_t random) const {
     return fromFloat(value, how, &random);
   }

@@ -15,20 +15,22 @@ namespace kernels {
 ///
 ///   s[i, j] = scale * sum_d q[i, d] * k[j, d]
 ///   s = soft_cap * tanh(s / soft_cap)            if soft_cap is not 0
-///   s = s + bias[i, j] - slope * |at - j|         if there is a bias, and ALiBi's slopes
-///   s = -infinity                                 of keys that the query does not see
-///   o[i] = sum_j exp(s[i, j]) * v[j] / (sum_j exp(s[i, j]) + exp(sink))    exp(sink) if there is one
+///   s = s + bias[i, j] - slope * |at - j|        if there is a bias, and ALiBi's slopes
+///   s = -infinity                                of keys that the query does not see
+///   o[i] = sum_j exp(s[i, j]) * v[j]
+///        / (sum_j exp(s[i, j]) + exp(sink))      exp(sink) if there is one
 ///
-/// A query sees the keys up to j = at if `causal`, and from at - window_left to at + window_right if
-/// `window`. A query that sees none has o = 0. Head h of q has the keys of head
+/// A query sees the keys up to j = at if `causal`, and from at - window_left to at + window_right
+/// if `window`. A query that sees none has o = 0. Head h of q has the keys of head
 /// h / (q_heads / kv_heads). Sums are in f32; the exponentials are rounded to type y for the second
 /// product. A score below -2^100 counts as -infinity. Operands of 8 bits are multiplied by their
 /// descales, which are not negative.
 ///
-/// Products are of numbers of type y, which holds those of 8 bits exactly, unless `float8_products`:
-/// then q and kv have 8 bits and are multiplied as they are, and the exponentials are rounded to
-/// f8E4M3FN, or on gfx942 to f8E4M3FNUZ: relative to the largest of a query those below 2^-15 are
-/// lost, and others off by up to 2^-4 of themselves. They are weights that add up to 1 all the same.
+/// Products are of numbers of type y, which holds those of 8 bits exactly, unless
+/// `float8_products`: then q and kv have 8 bits and are multiplied as they are, and the
+/// exponentials are rounded to f8E4M3FN, or on gfx942 to f8E4M3FNUZ: relative to the largest of a
+/// query those below 2^-15 are lost, and others off by up to 2^-4 of themselves. They are weights
+/// that add up to 1 all the same.
 struct FLYDSL_API AttentionProblem {
   DType q = f16;  ///< of q: y, or a float of 8 bits
   DType kv = f16; ///< of k and v: y, or a float of 8 bits
@@ -41,8 +43,8 @@ struct FLYDSL_API AttentionProblem {
   double scale = 0; ///< positive; 0: 1 / sqrt(head)
   double soft_cap = 0;
   bool causal = false, window = false;
-  /// The sequences of q lie one behind another, and those of k and v too unless they are in a cache;
-  /// cu_seqlens_q and cu_seqlens_kv say where. Otherwise all sequences have the same length.
+  /// The sequences of q lie one behind another, and those of k and v too unless they are in a
+  /// cache; cu_seqlens_q and cu_seqlens_kv say where. Otherwise all sequences have the same length.
   bool varlen = false;
   /// k and v are in a cache: seqlens_kv has the number of keys of each sequence, and block_table
   /// the blocks. A page has at least a multiple of 8 tokens if it is packed.
@@ -61,9 +63,9 @@ struct FLYDSL_API AttentionProblem {
 /// How the waves of a block go over the tiles of keys.
 enum class AttentionLoop : std::uint8_t {
   together, ///< a tile goes through registers into shared memory, where all waves meet
-  /// gfx950: tiles go straight to shared memory, and two groups of four waves take turns at the matrix
-  /// units. Heads of 64 and 128, keys and values of type y or with float8_products, side by side or in
-  /// KvCache::pages.
+  /// gfx950: tiles go straight to shared memory, and two groups of four waves take turns at the
+  /// matrix units. Heads of 64 and 128, keys and values of type y or with float8_products, side by
+  /// side or in KvCache::pages.
   groups,
 };
 
@@ -73,20 +75,20 @@ struct FLYDSL_API AttentionConfig {
   int tile_k = 64;   ///< keys that are loaded together: a multiple of 32
   int threads = 256; ///< of a block; AttentionLoop::groups: 512
   AttentionLoop loop = AttentionLoop::together;
-  /// Blocks that share the keys of a tile of queries. If there are several, their results go through
-  /// a workspace, and a second kernel combines them, always in the same order.
+  /// Blocks that share the keys of a tile of queries. If there are several, their results go
+  /// through a workspace, and a second kernel combines them, always in the same order.
   int splits = 1;
   TileOrder order = {}; ///< of (sequence and head) by (tile of queries)
   friend bool operator==(const AttentionConfig &, const AttentionConfig &) = default;
 };
 
 /// The tensors of a call; those that the problem does not have are left out. The elements of a head
-/// are contiguous; all other modes may lie at any distance of a multiple of 8 elements, of q, k and v
-/// of 16 if `float8_products`. `tokens` are the queries of all sequences.
+/// are contiguous; all other modes may lie at any distance of a multiple of 8 elements, of q, k and
+/// v of 16 if `float8_products`. `tokens` are the queries of all sequences.
 struct FLYDSL_API AttentionArgs {
   TensorArg q; ///< (batch, queries, q_heads, head); varlen: (tokens, q_heads, head)
-  /// (batch, keys, kv_heads, head) and head_v; varlen: (tokens, kv_heads, head) of their own tokens;
-  /// a cache: see KvCache.
+  /// (batch, keys, kv_heads, head) and head_v; varlen: (tokens, kv_heads, head) of their own
+  /// tokens; a cache: see KvCache.
   TensorArg k, v;
   TensorArg o; ///< as q, with head_v
   /// Of operands of 8 bits: (1), or (batch, kv_heads) for each sequence and head of k and v; f32.
@@ -94,14 +96,14 @@ struct FLYDSL_API AttentionArgs {
   /// Where the sequences start, and the end: (batch + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
   /// varlen: queries of the longest sequence, for which there are blocks; 0: of an average one.
-  /// Results are right for any number. The blocks of a sequence that has more queries take the tiles
-  /// behind theirs too, which takes longer.
+  /// Results are right for any number. The blocks of a sequence that has more queries take the
+  /// tiles behind theirs too, which takes longer.
   std::int64_t max_seqlen_q = 0;
   std::optional<TensorArg> seqlens_kv = {};         ///< a cache: (batch), i32
   std::optional<TensorArg> block_table = {};        ///< a cache: (batch, blocks), i32
   std::int64_t window_left = -1, window_right = -1; ///< keys on both sides; -1: all
-  /// (batch, q_heads, queries, keys); varlen: (q_heads, tokens, keys). With a cache or varlen it has
-  /// at least as many columns as a sequence has keys. Distances may be 0 where it is the same.
+  /// (batch, q_heads, queries, keys); varlen: (q_heads, tokens, keys). With a cache or varlen it
+  /// has at least as many columns as a sequence has keys. Distances may be 0 where it is the same.
   std::optional<TensorArg> bias = {};
   std::optional<TensorArg> alibi_slopes = {}, sink = {}; ///< (q_heads), f32
   std::optional<TensorArg> lse = {}; ///< (batch, q_heads, queries); varlen: (q_heads, tokens); f32

@@ -18,8 +18,8 @@ struct ExportStep {
   const Support &support;  ///< no: the target does not support the problem, which is left out
 };
 
-/// Problems of any families. For each target a problem's plans are those that `choose` gives for the
-/// numbers of rows that a model meets, each once:
+/// Problems of any families. For each target a problem's plans are those that `choose` gives for
+/// the numbers of rows that a model meets, each once:
 ///
 ///   fk::ExportList list;
 ///   list.add(norm, {1, 64, 4096}).add(product, {1, 64, 4096});
@@ -52,10 +52,10 @@ public:
     };
     return *this;
   }
-  /// Compiles the plans for each target of `aot.archs`, or for the current device's if there are none,
-  /// and writes them to the file, or adds them with `aot.append`. `progress` is called before each
-  /// problem and target. Returns the number of plans. Throws Error if it is 0, and what export_aot
-  /// throws.
+  /// Compiles the plans for each target of `aot.archs`, or for the current device's if there are
+  /// none, and writes them to the file, or adds them with `aot.append`. `progress` is called before
+  /// each problem and target. Returns the number of plans. Throws Error if it is 0, and what
+  /// export_aot throws.
   std::size_t write(const std::string &path, const AotConfig &aot = {},
                     const Progress &progress = {},
                     std::source_location where = std::source_location::current()) const {

@@ -68,16 +68,17 @@ struct FLYDSL_API GemmProblem {
 enum class GemmLoop : std::uint8_t {
   ring,      ///< a through a ring of two tiles in shared memory, b straight into registers
   registers, ///< both straight into registers: for few rows, where reading b is all the work
-  /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take turns
-  /// at the matrix units. On gfx950, for operands that lie by rows.
+  /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take
+  /// turns at the matrix units. On gfx950, for operands that lie by rows.
   groups,
 };
 
 /// What adds the sums of the parts of K, always in the same order.
 enum class PartsSum : std::uint8_t {
   kernel, ///< a second kernel
-  /// The last block of a tile to arrive, in the same launch. Blocks count themselves by flags in the
-  /// last bytes of the workspace, which are zero before the first call; each call leaves them so.
+  /// The last block of a tile to arrive, in the same launch. Blocks count
+  /// themselves by flags in the last bytes of the workspace, which are zero before
+  /// the first call; each call leaves them so.
   last_block,
 };
 
@@ -87,8 +88,9 @@ struct FLYDSL_API GemmConfig {
   int tile_k = 64;   ///< elements of k of a tile in the ring, or that a wave loads together
   int threads = 256; ///< of a block
   GemmLoop loop = GemmLoop::ring;
-  /// Waves of a block that share k: with GemmLoop::ring the k of each tile, with GemmLoop::registers
-  /// the tiles in turn. Their sums are added in shared memory, always in the same order.
+  /// Waves of a block that share k: with GemmLoop::ring the k of each tile,
+  /// with GemmLoop::registers the tiles in turn. Their sums are added in
+  /// shared memory, always in the same order.
   int waves_k = 1;
   /// Rows of waves along m, with GemmLoop::ring, and the two groups of GemmLoop::groups. The other
   /// waves lie side by side along n.

@@ -12,8 +12,8 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
 /// How the weights of a row are kept. A block has a number of neighbours of a row and the factors
-/// that they share; d, m and dmin are f16. Source of the layouts: ggml-common.h and ggml-quants.c of
-/// ggml (github.com/ggml-org/ggml), and gguf/quants.py of the package `gguf`.
+/// that they share; d, m and dmin are f16. Source of the layouts: ggml-common.h and ggml-quants.c
+/// of ggml (github.com/ggml-org/ggml), and gguf/quants.py of the package `gguf`.
 enum class GgmlFormat : std::uint8_t {
   f32,
   f16,
@@ -23,11 +23,11 @@ enum class GgmlFormat : std::uint8_t {
   /// ones; weight = d (q - 8)
   q4_0,
   q4_1, ///< 32 weights in 20 bytes: d, m, and the bytes of q4_0; weight = d q + m
-  /// 256 weights in 144 bytes: d, dmin, 12 bytes with a scale s and a minimum t of 6 bits for each 32
-  /// weights, 128 bytes of q; weight = d s q - dmin t
+  /// 256 weights in 144 bytes: d, dmin, 12 bytes with a scale s and a minimum t of 6 bits for each
+  /// 32 weights, 128 bytes of q; weight = d s q - dmin t
   q4_k,
-  /// 256 weights in 210 bytes: 128 bytes with the low 4 bits of q, 64 with the high 2 bits, a scale s
-  /// of type i8 for each 16 weights, d; weight = d s (q - 32)
+  /// 256 weights in 210 bytes: 128 bytes with the low 4 bits of q, 64 with the high 2 bits, a scale
+  /// s of type i8 for each 16 weights, d; weight = d s (q - 32)
   q6_k,
 };
 

@@ -10,10 +10,10 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// c[i, j] = act(sum_k a[i, k] * w(b)[j, k]), where w(b) are the weights that the blocks b stand for;
-/// if it is gated, that times sum_k a[i, k] * w(up)[j, k], as in a gated MLP. A configuration without
-/// matrix instructions computes in f32 from the exact weights; with them, a and the weights are
-/// rounded to `product` first.
+/// c[i, j] = act(sum_k a[i, k] * w(b)[j, k]), where w(b) are the weights that the blocks b stand
+/// for; if it is gated, that times sum_k a[i, k] * w(up)[j, k], as in a gated MLP. A configuration
+/// without matrix instructions computes in f32 from the exact weights; with them, a and the weights
+/// are rounded to `product` first.
 struct FLYDSL_API GgmlGemmProblem {
   GgmlFormat format = GgmlFormat::q4_0;
   GgmlLayout layout = GgmlLayout::blocks;

@@ -15,9 +15,9 @@ enum class NormKind : std::uint8_t {
   layer, ///< xhat = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
 };
 
-/// y = xhat * weight + bias for each row, computed in f32; x is x + residual if there is one. The sum
-/// is rounded to the type of x first, written to residual_out, and that number is normalised. If y
-/// is quantised, it is that number times `smooth` over a scale, see Quantisation.
+/// y = xhat * weight + bias for each row, computed in f32; x is x + residual if there is one. The
+/// sum is rounded to the type of x first, written to residual_out, and that number is normalised.
+/// If y is quantised, it is that number times `smooth` over a scale, see Quantisation.
 struct FLYDSL_API NormProblem {
   NormKind kind = NormKind::rms;
   DType x = f16;      ///< f32, f16 or bf16, also of residual and residual_out
@@ -36,8 +36,8 @@ struct FLYDSL_API NormProblem {
   friend bool operator==(const NormProblem &, const NormProblem &) = default;
 };
 
-/// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n) with
-/// contiguous rows, vectors contiguous. y and residual_out may be x or residual.
+/// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n)
+/// with contiguous rows, vectors contiguous. y and residual_out may be x or residual.
 struct FLYDSL_API NormArgs {
   TensorArg x;
   TensorArg weight;                           ///< (n)

@@ -10,8 +10,8 @@ namespace kernels {
 ///   rms:    dx = rstd * (g - xhat * mean(g * xhat))
 ///   layer:  dx = rstd * (g - mean(g) - xhat * mean(g * xhat))
 ///   dweight = sum over rows of dy * xhat,  dbias = sum over rows of dy
-/// x is what was normalised: residual_out where there was a residual, whose own gradient is added to
-/// dx then.
+/// x is what was normalised: residual_out where there was a residual, whose own gradient is added
+/// to dx then.
 struct FLYDSL_API NormBackwardProblem {
   NormKind kind = NormKind::rms;
   DType x = f16;         ///< f32, f16 or bf16
@@ -31,14 +31,14 @@ struct FLYDSL_API NormBackwardConfig {
   int threads = 256, block = 256;
   bool resident = true; ///< also the sums of dweight and dbias stay in registers
   int programs = 256;   ///< blocks at most, which share the rows
-  /// True if blocks add their sums to one place by atomics, in any order: results may differ in
-  /// the last bits from run to run. Otherwise each writes its own, and a second kernel adds them up.
+  /// True if blocks add their sums to one place by atomics, in any order: results may differ in the
+  /// last bits from run to run. Otherwise each writes its own, and a second kernel adds them up.
   bool atomic = false;
   friend bool operator==(const NormBackwardConfig &, const NormBackwardConfig &) = default;
 };
 
-/// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n) with
-/// contiguous rows, vectors contiguous.
+/// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n)
+/// with contiguous rows, vectors contiguous.
 struct FLYDSL_API NormBackwardArgs {
   TensorArg x, weight, dy;                 ///< (m, n), (n), (m, n)
   TensorArg rstd;                          ///< (m), f32, as the norm wrote it

@@ -22,8 +22,9 @@ struct Role {
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
     workspace, ///< written before it is read
-    /// A workspace with flags: its last bytes are zero before the first call, and each call leaves
-    /// them so; the others are written before they are read. To set all of it to zero once is enough.
+    /// A workspace with flags: its last bytes are zero before the first call, and
+    /// each call leaves them so; the others are written before they are read. To
+    /// set all of it to zero once is enough.
     flagged,
   };
   Kind kind;

@@ -2,8 +2,8 @@
 //
 // A family is four plain structs. A Problem says what the code depends on, such as types and the
 // length of a row. A Config says how the work is shared among threads. Args are the tensors of one
-// call. A Plan is the code for a problem and a configuration: it is launched with Args of any number
-// of rows, and compiles, allocates and looks up nothing.
+// call. A Plan is the code for a problem and a configuration: it is launched with Args of any
+// number of rows, and compiles, allocates and looks up nothing.
 //
 //   namespace fk = flydsl::kernels;
 //   const fk::SoftmaxProblem problem{.x = fx::f16, .y = fx::f16, .n = 4096};
@@ -107,17 +107,17 @@ std::size_t workspace_bytes(const P &problem, const std::type_identity_t<ConfigO
   return impl::Questions<P>::workspaceBytes(problem, config, m);
 }
 
-/// The code for a problem and a configuration. It is immutable and may be used by several threads at
-/// a time; copies share the code. A call launches on the given stream and does nothing else, so it
-/// may be captured into a graph.
+/// The code for a problem and a configuration. It is immutable and may be used by several threads
+/// at a time; copies share the code. A call launches on the given stream and does nothing else, so
+/// it may be captured into a graph.
 template <Problem P> class FLYDSL_API Plan {
 public:
   using Config = ConfigOf<P>;
   using Args = ArgsOf<P>;
 
-  /// Compiles the kernels, or takes them from the cache. Throws Error with the reason if the problem
-  /// or the configuration is not supported, and CompileError if compiling fails. No device is needed
-  /// for a plan that is not launched.
+  /// Compiles the kernels, or takes them from the cache. Throws Error with the reason if the
+  /// problem or the configuration is not supported, and CompileError if compiling fails. No device
+  /// is needed for a plan that is not launched.
   Plan(const P &problem, const Config &config, const Target &target = Device::current().target(),
        std::source_location where = std::source_location::current());
   /// Takes the kernels from a file that kernels::export_aot wrote for this problem and

@@ -31,8 +31,8 @@ enum class BlockScale : std::uint8_t {
 /// f8E8M0FNU, and a block with a NaN or an infinity has the scale NaN.
 struct FLYDSL_API QuantiseProblem {
   DType x = f16; ///< f32, f16 or bf16
-  /// i8 or a float of 8 bits; for blocks f8E4M3FN, f8E5M2 or f4E2M1FN, of which two share a byte and
-  /// the first has the low bits.
+  /// i8 or a float of 8 bits; for blocks f8E4M3FN, f8E5M2 or f4E2M1FN, of which two share a byte
+  /// and the first has the low bits.
   DType q = i8;
   std::int64_t n = 0; ///< elements of a row; for blocks a multiple of 32
   ScaleOf scale = ScaleOf::row;

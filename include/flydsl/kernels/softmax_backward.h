@@ -18,8 +18,8 @@ struct FLYDSL_API SoftmaxBackwardProblem {
   friend bool operator==(const SoftmaxBackwardProblem &, const SoftmaxBackwardProblem &) = default;
 };
 
-/// Which operands of a row stay in registers between the two passes. Memory is read once for each of
-/// them, and twice for each other.
+/// Which operands of a row stay in registers between the two passes. Memory is read once for each
+/// of them, and twice for each other.
 enum class Resident : std::uint8_t { both, y, none };
 
 /// As RowConfig, with `resident` for two operands.

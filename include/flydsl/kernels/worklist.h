@@ -1,4 +1,5 @@
-// How the keys of a step of decoding are dealt to blocks: evenly, whatever the lengths of sequences.
+// How the keys of a step of decoding are dealt to blocks: evenly,
+// whatever the lengths of sequences.
 #pragma once
 
 #include <flydsl/kernels/plan.h>
@@ -8,9 +9,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// The keys of all sequences, one sequence after another, are cut into units, and each worker gets a
-/// run of neighbouring units; no two workers differ by more than one unit. A sequence has at least
-/// one unit, also if nothing is seen of it. One worklist serves all layers of a step.
+/// The keys of all sequences, one sequence after another, are cut into units, and each worker gets
+/// a run of neighbouring units; no two workers differ by more than one unit. A sequence has at
+/// least one unit, also if nothing is seen of it. One worklist serves all layers of a step.
 ///
 /// The worklist is a vector of n + 1 + workers numbers: the units before each sequence and those of
 /// all, then for each worker the sequence of its first unit (n if it has none).

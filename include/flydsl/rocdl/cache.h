@@ -10,13 +10,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
 
-/// A bit, or a value of a field, by which an instruction says how caches treat its access. The names
-/// are those of AMD's assembly; each generation has names of its own.
+/// A bit, or a value of a field, by which an instruction says how caches treat its access. The
+/// names are those of AMD's assembly; each generation has names of its own.
 enum class CacheBit : std::uint8_t {
-  glc, ///< gfx90a, RDNA 3: past the cache nearest to the lanes
-  slc, ///< gfx90a, RDNA 3: the data stream through
-  dlc, ///< RDNA 3: past the cache of a group of workgroups
-  sc0, ///< gfx942, gfx950: with sc1, the scope of the access: wave, group, agent (sc1), system (both)
+  glc,       ///< gfx90a, RDNA 3: past the cache nearest to the lanes
+  slc,       ///< gfx90a, RDNA 3: the data stream through
+  dlc,       ///< RDNA 3: past the cache of a group of workgroups
+  sc0,       ///< gfx942, gfx950: with sc1, the scope: wave, group (sc0), agent (sc1), system (both)
   sc1,       ///< gfx942, gfx950
   nt,        ///< gfx942, gfx950: not temporal, the data stream through
   th_nt,     ///< RDNA 4, gfx1250: not temporal
@@ -30,8 +30,8 @@ enum class CacheBit : std::uint8_t {
 };
 
 /// What a buffer instruction says to the caches: a policy, which every target has in its own bits,
-/// or bits by their names, as in `CacheBit::sc0 | CacheBit::sc1`. An instruction on a target without
-/// such a bit is a TraceError.
+/// or bits by their names, as in `CacheBit::sc0 | CacheBit::sc1`. An instruction on a target
+/// without such a bit is a TraceError.
 class FLYDSL_API CacheControl {
 public:
   CacheControl() = default;
@@ -47,7 +47,8 @@ public:
     return named;
   }
 
-  /// The operand that LLVM's intrinsics call "auxiliary data" or "cache policy" (SIDefines.h, CPol).
+  /// The operand that LLVM's intrinsics call "auxiliary data" or
+  /// "cache policy" (SIDefines.h, CPol).
   int auxiliary(Loc loc = Loc::current()) const;
 
 private:

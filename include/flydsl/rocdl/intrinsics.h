@@ -31,9 +31,9 @@ FLYDSL_API Numeric ds_swizzle(const Numeric &value, int offset, Loc loc = Loc::c
 FLYDSL_API Numeric update_dpp(const Numeric &old, const Numeric &value, int control,
                               int rowMask = 0xf, int bankMask = 0xf, bool boundControl = false,
                               Loc loc = Loc::current());
-/// RDNA and gfx1250: a value of 32 bits from the other row of 16 lanes (rows 0 and 1 are each other's
-/// other row, and so are 2 and 3). Lane k of a row gets the value of the lane whose number in its row
-/// stands in bits 4 * k to 4 * k + 3 of `selector`.
+/// RDNA and gfx1250: a value of 32 bits from the other row of 16 lanes (rows 0 and 1 are each
+/// other's other row, and so are 2 and 3). Lane k of a row gets the value of the lane whose number
+/// in its row stands in bits 4 * k to 4 * k + 3 of `selector`.
 FLYDSL_API Numeric permlanex16(const Numeric &value, std::uint64_t selector,
                                Loc loc = Loc::current());
 /// Selects bytes of two 32-bit values: byte k of `selector` is the number of the byte that becomes

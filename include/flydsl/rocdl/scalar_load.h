@@ -12,13 +12,13 @@ FLYDSL_API detail::Handle scalarBufferLoad(const Pointer &buffer, const Numeric 
 FLYDSL_API detail::Handle scalarLoad(const Pointer &pointer, ResultType result, Loc loc);
 } // namespace impl
 
-/// Reads a value of 32 or 64 bits at `offset` bytes (a multiple of 4) from the buffer's start, as one
-/// load of the wave into scalar registers (`s_buffer_load`); past the buffer's range it reads zero.
-/// A page table or the scale of a block is read so, without taking a register of each lane. The
-/// offset is the same in all lanes, and the compiler must see that: it comes from block_idx(),
-/// arguments, constants or readfirstlane. Otherwise each lane loads for itself, with the same result.
-/// Nothing may write the memory while the kernel runs. `buffer` comes from make_buffer_ptr, or is a
-/// buffer tensor's `iter()`.
+/// Reads a value of 32 or 64 bits at `offset` bytes (a multiple of 4) from the buffer's start, as
+/// one load of the wave into scalar registers (`s_buffer_load`); past the buffer's range it reads
+/// zero. A page table or the scale of a block is read so, without taking a register of each lane.
+/// The offset is the same in all lanes, and the compiler must see that: it comes from block_idx(),
+/// arguments, constants or readfirstlane. Otherwise each lane loads for itself, with the same
+/// result. Nothing may write the memory while the kernel runs. `buffer` comes from make_buffer_ptr,
+/// or is a buffer tensor's `iter()`.
 inline Numeric s_buffer_load(const Pointer &buffer, const Numeric &offset, DType type,
                              const CacheControl &cache = {}, Loc loc = Loc::current()) {
   return Numeric(impl::scalarBufferLoad(buffer, offset, {type}, cache, loc));

@@ -46,7 +46,8 @@ public:
            std::to_string(axis_.front()) + ", " + number + ") on the argument says so";
   }
 
-  /// Registers with a boolean for each call, in the modes of the partition: ((1, calls), repeats...).
+  /// Registers with a boolean for each call, in the modes of the
+  /// partition: ((1, calls), repeats...).
   Tensor fragment() const {
     const layout::IntTuple &shape = layout::outermost(type_.getLayout()).shape();
     if (!layout::product(shape).isStatic())

@@ -19,8 +19,8 @@ public:
   /// The thread in its group of `width` lanes, as if the group were the block.
   static Thread inGroup(int width, Loc loc);
 
-  /// Its number in the block, the number of its wave, which is a scalar, and its lane in the wave; of
-  /// type i32.
+  /// Its number in the block, the number of its wave, which is a scalar, and its lane in the wave;
+  /// of type i32.
   const Expr &number() const { return number_; }
   const Expr &wave() const { return wave_; }
   const Expr &lane() const { return lane_; }
@@ -38,8 +38,8 @@ private:
 /// The number, in the block, of a thread's group of `width` lanes.
 Expr groupOfThread(int width, Loc loc);
 
-/// Keeps accesses to shared memory behind it behind those before it: of all threads of the block, or of
-/// the lanes of a wave, whose accesses happen in their order if the compiler leaves it.
+/// Keeps accesses to shared memory behind it behind those before it: of all threads of the block,
+/// or of the lanes of a wave, whose accesses happen in their order if the compiler leaves it.
 using Wait = void (*)(Loc loc);
 void waitForBlock(Loc loc);
 void waitForWave(Loc loc);

@@ -175,8 +175,8 @@ BlockScan::Scanned BlockScan::scan(const Items &given, const Operator &op, const
   if (!valid || neutral)
     return {std::move(results), std::move(around.aggregate)};
 
-  // The thread of the last item that counts has the aggregate: what is before it, and its own items up
-  // to that one.
+  // The thread of the last item that counts has the aggregate: what is before it, and its own items
+  // up to that one.
   const Expr last = numberOf(*valid, loc) - 1, lastThread = last / n;
   Fields own = within.front();
   for (int i = 1; i < n; ++i)

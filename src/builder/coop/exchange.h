@@ -26,8 +26,8 @@ public:
   Items load(const SharedValues &shared, Order order, const Thread &thread) const;
 
 private:
-  /// The places of a thread's items: of item i, `first + i * step`. Nothing where they are not evenly
-  /// spaced.
+  /// The places of a thread's items: of item i, `first + i * step`. Nothing where they are not
+  /// evenly spaced.
   struct Walk {
     Expr first;
     int step;
@@ -38,8 +38,8 @@ private:
   int threads_, items_;
 };
 
-/// The storage of a collective of the groups of `width` lanes: each group of the block has places of
-/// its own.
+/// The storage of a collective of the groups of `width` lanes: each group of the block has places
+/// of its own.
 class GroupPlan {
 public:
   GroupPlan(const ValueType &type, int width, std::int64_t places, Loc loc);
@@ -56,12 +56,12 @@ private:
 /// A thread's items, from one order to another: all threads write, wait and read.
 Items rearrange(const SharedTile &tile, const SharedValues &shared, Order from, Order to,
                 const Thread &thread, const Items &items, Wait wait, Loc loc);
-/// Each item goes to the place of the sequence that its rank says, and a thread gets its items in an
-/// order: all threads write, wait and read.
+/// Each item goes to the place of the sequence that its rank says, and a thread gets its items in
+/// an order: all threads write, wait and read.
 Items rearrangeByRank(const SharedTile &tile, const SharedValues &shared, const Items &ranks,
                       Order to, const Thread &thread, const Items &items, Wait wait, Loc loc);
-/// Each item goes to the place of the sequence that its rank says; where there are `flags`, only those
-/// whose flag holds. Then all wait.
+/// Each item goes to the place of the sequence that its rank says; where there are `flags`, only
+/// those whose flag holds. Then all wait.
 void scatterItems(const SharedTile &tile, const SharedValues &shared, const Items &items,
                   const Items &ranks, const Items *flags, Wait wait, Loc loc);
 /// TraceError where the numbers that go with a thread's items are not one of that type each.

@@ -98,12 +98,12 @@ Fields combineAll(const Operator &op, const Items &items, Loc loc);
 std::vector<DType> typesOf(const char *what, const Fields &value, Loc loc);
 /// The types of the items. A TraceError for no items, or items of different types.
 std::vector<DType> typesOf(const char *what, const Items &items, Loc loc);
-/// TraceError where a number that is known while tracing is not `least` to `most`: of the `what` of so
-/// many items.
+/// TraceError where a number that is known while tracing is not `least` to `most`: of the `what` of
+/// so many items.
 void expectCount(const char *what, const IntTuple &count, std::int64_t least, std::int64_t most,
                  Loc loc);
-/// A value given by the user as one of these types, which host numbers take. A TraceError that names
-/// `what` for another type.
+/// A value given by the user as one of these types, which host numbers take. A TraceError that
+/// names `what` for another type.
 Fields expectTypes(const char *what, const Fields &value, const std::vector<DType> &types, Loc loc);
 
 } // namespace coop::impl

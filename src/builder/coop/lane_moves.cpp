@@ -76,8 +76,8 @@ Fields byDpp(const Fields &value, int control, Loc loc) {
   });
 }
 
-/// A DPP move of the rows that `rowMask` has a bit for. The lanes of other rows, and those without a
-/// source, have `other`.
+/// A DPP move of the rows that `rowMask` has a bit for. The lanes of other rows, and those without
+/// a source, have `other`.
 Fields byDppOr(const Fields &value, const Fields &other, int control, int rowMask, Loc loc) {
   Fields result;
   for (std::size_t f = 0; f < value.size(); ++f) {
@@ -213,8 +213,8 @@ Fields Lanes::across(const Fields &value, int mask) const {
   if (mask == 16 && !rowsByDpp_)
     return sameOfOtherRow(value, loc_);
   if (mask >= 16 && swapsRows_) {
-    // With the same value twice, the first result has that of the lower rows in both, the second that
-    // of the upper ones.
+    // With the same value twice, the first result has that of the lower rows in both, the second
+    // that of the upper ones.
     const Expr isUpper = (laneOfWave_ & mask) != 0;
     return moved(value, loc_, [&](const Numeric &word) {
       const auto [lower, upper] = mask == 16 ? rocdl::permlane16_swap(word, word, loc_)
@@ -224,8 +224,8 @@ Fields Lanes::across(const Fields &value, int mask) const {
   }
   if (mask >= 32)
     return byCrossbar(value, laneOfWave_ ^ mask);
-  // Within 32 lanes ds_swizzle needs no register with the lane's number: bits 10 to 14 of its offset
-  // are the mask, bits 0 to 4 those of the lane's number that count.
+  // Within 32 lanes ds_swizzle needs no register with the lane's number: bits 10 to 14 of its
+  // offset are the mask, bits 0 to 4 those of the lane's number that count.
   return moved(value, loc_, [&](const Numeric &word) {
     return rocdl::ds_swizzle(word, mask << 10 | 0x1f, loc_);
   });

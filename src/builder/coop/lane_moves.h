@@ -9,10 +9,10 @@ namespace coop::impl {
 /// The lanes of one group of a wave.
 ///
 /// AMD's waves consist of rows of 16 lanes. Within a row, values move by DPP, an operand of vector
-/// instructions, on all targets. Between rows, CDNA has DPP controls too (row_bcast, wave_shr; "DPP"
-/// in the CDNA3 ISA manual), and RDNA, whose waves have two rows, has v_permlanex16; gfx950 swaps rows
-/// and halves (v_permlane16_swap, v_permlane32_swap). What none of these does goes through
-/// ds_bpermute, LDS's crossbar.
+/// instructions, on all targets. Between rows, CDNA has DPP controls too (row_bcast, wave_shr;
+/// "DPP" in the CDNA3 ISA manual), and RDNA, whose waves have two rows, has v_permlanex16; gfx950
+/// swaps rows and halves (v_permlane16_swap, v_permlane32_swap). What none of these does goes
+/// through ds_bpermute, LDS's crossbar.
 class Lanes {
 public:
   /// Groups of `width` lanes, checked; 0: the wave.
@@ -25,8 +25,8 @@ public:
   /// The group's first lane in its wave.
   Expr groupStart() const;
 
-  /// The value `distance` lanes below in the same row of 16, where `distance` is 1 to 15. Lanes that
-  /// have no such lane get zeros, or `other`.
+  /// The value `distance` lanes below in the same row of 16, where `distance` is 1 to 15. Lanes
+  /// that have no such lane get zeros, or `other`.
   Fields upInRow(const Fields &value, int distance, const Fields *other = nullptr) const;
   /// What a scan takes from the rows before, when each row's last lane has its row's result: for
   /// step 0 the last lane of the row before, for step 1 (waves of four rows) lane 31. Lanes that

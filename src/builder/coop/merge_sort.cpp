@@ -104,8 +104,8 @@ struct Merge {
   }
 
   /// A thread's part of two neighbouring sorted runs merged, each of the items of `run` threads (a
-  /// power of two), of which none are past place `end` of the tile: the items from the thread's own place
-  /// on. What is past the end is any value.
+  /// power of two), of which none are past place `end` of the tile: the items from the thread's own
+  /// place on. What is past the end is any value.
   Items merged(const Thread &thread, const Expr &run, const Expr &end, int count) const {
     const Expr first = (thread.number() & ~(run * 2 - 1)) * items;
     // Behind the end, runs are empty, and no other thread's places are looked at.
@@ -128,8 +128,8 @@ struct Merge {
            },
            loc);
 
-    // Places of the next item of each run. What is behind a run that is used up is not looked at, and
-    // is no place of other threads than those that merge.
+    // Places of the next item of each run. What is behind a run that is used up is not looked at,
+    // and is no place of other threads than those that merge.
     const Expr last = min(first + run * (2 * items) - 1, number(count - 1));
     Expr a = first + value(low), b = middle + (diagonal - value(low));
     Fields nextA = at(min(a, last)), nextB = at(min(b, last));
@@ -148,8 +148,8 @@ struct Merge {
     return taken;
   }
 
-  /// Merges runs of the items of `from` threads until they are of `to` threads. All threads that share
-  /// a run take part, and wait for each other by `wait`.
+  /// Merges runs of the items of `from` threads until they are of `to` threads. All threads that
+  /// share a run take part, and wait for each other by `wait`.
   void mergeRuns(const std::vector<Slots> &slots, int from, int to, const Thread &thread,
                  const Expr &end, int count, Wait wait) const {
     if (from >= to)
@@ -172,8 +172,8 @@ struct Merge {
            loc);
   }
 
-  /// The whole sort of the items of `threads` threads, of which each `lanes` are lanes of a wave, or of
-  /// the first `valid` of them.
+  /// The whole sort of the items of `threads` threads, of which each `lanes` are lanes of a wave,
+  /// or of the first `valid` of them.
   Sorted sorted(const Items &keys, const Items *values, const IntTuple *valid, const Thread &thread,
                 int lanes, int threads) const {
     const int count = threads * items;

@@ -17,8 +17,8 @@ public:
   /// Whether items are exchanged through shared memory, and the places that this takes.
   bool exchanges() const { return transfer_.viaExchange && items_ > 1; }
   std::int64_t places() const { return exchanges() ? places_.places() : 0; }
-  /// TraceErrors where the tensor is no such tile, or is known to have fewer elements than the tile, or
-  /// than the `valid` ones of it.
+  /// TraceErrors where the tensor is no such tile, or is known to have fewer elements than the
+  /// tile, or than the `valid` ones of it.
   void expect(const Tensor &tile, const IntTuple *valid, Loc loc) const;
 
   /// The items of a thread. `shared` gives memory for the exchange, if there is one.

@@ -11,9 +11,9 @@ namespace coop::impl {
 
 namespace {
 
-/// The exchange between blocked and striped items, in rounds. In round r each lane sends one item and
-/// gets one. Element e = W * j + l is item i = e % n of lane s = e / n when blocked, and item j of
-/// lane l when striped. It moves in round
+/// The exchange between blocked and striped items, in rounds. In round r each lane sends one item
+/// and gets one. Element e = W * j + l is item i = e % n of lane s = e / n when blocked, and item j
+/// of lane l when striped. It moves in round
 ///
 ///   r = (e + e / lcm(n, W)) mod n,
 ///
@@ -41,7 +41,8 @@ struct Rounds {
     const Expr t = (ahead - wraps) / g * inverse % period;
     return wraps * period + t;
   }
-  /// The lane that has the striped item `item` of lane `lane` when blocked, and the other way round.
+  /// The lane that has the striped item `item` of lane `lane` when
+  /// blocked, and the other way round.
   Expr blockedLane(const Expr &lane, const Expr &item) const { return (item * width + lane) / n; }
   Expr stripedLane(const Expr &lane, const Expr &item) const { return (lane * n + item) % width; }
 };

@@ -49,8 +49,8 @@ Fields scanLanes(const Lanes &lanes, const Fields &value, const Operator &op, co
   auto takeWhere = [&](const Expr &inside, const Fields &below) {
     sum = select(inside, combine(op, below, sum, loc), sum);
   };
-  // Of a Reduction, lanes that take nothing can take what changes no value, which needs no selection;
-  // DPP's zeros are free.
+  // Of a Reduction, lanes that take nothing can take what changes no value, which needs no
+  // selection; DPP's zeros are free.
   const std::optional<Fields> neutral =
       reach ? std::nullopt : neutralIfKnown(op, typesOf("a scan", value, loc), loc);
   const int rows = std::min(lanes.width(), 16);
@@ -124,11 +124,11 @@ Items warpReduceBatched(const Items &items, const Operator &op, int width, Loc l
   return reduced;
 }
 
-/// Values that become one result in each lane: lane l gets all lanes' value number l combined. In each
-/// round two neighbouring groups of lanes share what is left: the lower keeps the values of even
-/// number, the upper those of odd number, and each gets the other's part of what it keeps. So a lane's
-/// values always cover neighbouring lanes, and are combined in their order. Values that are not there
-/// cost no move.
+/// Values that become one result in each lane: lane l gets all lanes' value number l combined. In
+/// each round two neighbouring groups of lanes share what is left: the lower keeps the values of
+/// even number, the upper those of odd number, and each gets the other's part of what it keeps. So
+/// a lane's values always cover neighbouring lanes, and are combined in their order. Values that
+/// are not there cost no move.
 static Fields spreadOverLanes(const Lanes &lanes, std::vector<std::optional<Fields>> values,
                               const Operator &op, Loc loc) {
   for (int distance = 1; distance < lanes.width(); distance *= 2) {
@@ -179,8 +179,8 @@ Fields warpReduceSegments(const Items &items, const Operator &op, const Handle &
   const Expr flags = lanes.ballot(Expr(flag, loc));
   const DType mask = flags.type();
   const Expr lane = lanes.lane().to(mask);
-  // A bit for each lane at which a segment begins. With the lane's own bit at the top, the zeros above
-  // the highest bit are the lanes of its segment before it.
+  // A bit for each lane at which a segment begins. With the lane's own bit at the top, the zeros
+  // above the highest bit are the lanes of its segment before it.
   const Expr starts = (heads ? flags : flags << 1) | 1;
   const Expr reach = leadingZeros(starts << (Expr(mask, mask.bits() - 1, loc) - lane)).to(i32);
   const Fields sum = scanLanes(lanes, combineAll(op, items, loc), op, &reach, loc);

@@ -1,5 +1,5 @@
-// Exchanges and tiles of the groups of a wave: each group has a part of the storage, and waits for no
-// other.
+// Exchanges and tiles of the groups of a wave: each group has a part of the storage, and waits for
+// no other.
 #include "builder/coop/tile_access.h"
 
 #include <flydsl/coop/warp_exchange.h>

@@ -6,8 +6,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
 
-/// Each lane's value combined with those of the lanes before it; with `reach`, of type i32, only with
-/// those of so many lanes, which the group has.
+/// Each lane's value combined with those of the lanes before it; with `reach`, of type i32, only
+/// with those of so many lanes, which the group has.
 Fields scanLanes(const Lanes &lanes, const Fields &value, const Operator &op, const Expr *reach,
                  Loc loc);
 /// What changes no value of these types, if the operator is a Reduction.

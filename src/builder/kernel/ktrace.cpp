@@ -1,5 +1,5 @@
-// Events of a kernel's timeline. Without the hint or the variable, nothing is emitted; what is wrong
-// is refused all the same.
+// Events of a kernel's timeline. Without the hint or the variable, nothing is emitted; what is
+// wrong is refused all the same.
 #include <flydsl/ktrace.h>
 
 #include "builder/trace/tracer.h"

@@ -10,8 +10,8 @@
 
 namespace flydsl::builder {
 
-/// The extent that each number of an order is for; nothing where the two do not fit, which the operation
-/// itself refuses.
+/// The extent that each number of an order is for; nothing where the two do not fit, which the
+/// operation itself refuses.
 static bool extentsOf(const layout::IntTuple &shape, const layout::IntTuple &order,
                       std::vector<layout::Int> &extents) {
   if (order.isLeaf()) {

@@ -8,15 +8,15 @@
 
 namespace flydsl::builder {
 
-/// Throws a LayoutError if two modes have the same number in an order: their strides would begin alike,
-/// and their elements would share places. Modes of one element may have any number. `op` is the
-/// operation as users call it.
+/// Throws a LayoutError if two modes have the same number in an order: their strides would begin
+/// alike, and their elements would share places. Modes of one element may have any number. `op` is
+/// the operation as users call it.
 void expectDistinctOrder(const std::string &op, const layout::IntTuple &shape,
                          const layout::IntTuple &order);
 
-/// Throws a LayoutError if a layout is to be counted in smaller elements and no mode is known to have
-/// stride 1, which is the mode that the parts of an element lie along. The result would have the first
-/// part of each element alone, as FlyDSL's and CuTe's has.
+/// Throws a LayoutError if a layout is to be counted in smaller elements and no mode is known to
+/// have stride 1, which is the mode that the parts of an element lie along. The result would have
+/// the first part of each element alone, as FlyDSL's and CuTe's has.
 void expectContiguousMode(const layout::Layout &layout, std::int64_t oldBits, std::int64_t newBits);
 
 } // namespace flydsl::builder

@@ -9,8 +9,8 @@
 
 namespace flydsl::builder {
 
-/// A pointer to memory that LLVM addresses: generic, global or shared. Nullopt for other values, for
-/// registers, and for a target's own memory.
+/// A pointer to memory that LLVM addresses: generic, global or shared. Nullopt for other values,
+/// for registers, and for a target's own memory.
 std::optional<mlir::fly::PointerType> addressable(const Tracer &t, const Handle &pointer, Loc loc);
 
 /// The pointer as LLVM's. `type` is what `addressable` gave.

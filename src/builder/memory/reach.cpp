@@ -9,8 +9,8 @@ namespace fly = mlir::fly;
 
 namespace {
 
-/// Where a pointer stands in memory of a known size; in bits, because its elements may be others than
-/// those that were allocated.
+/// Where a pointer stands in memory of a known size; in bits, because its elements may be others
+/// than those that were allocated.
 struct Place {
   std::int64_t offset, size;
   bool isShared;
@@ -21,7 +21,8 @@ std::int64_t memoryBits(mlir::Type element) {
   return element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
 }
 
-/// The bits from the start of a tensor to its elements at `coord`; nothing if only the launch knows.
+/// The bits from the start of a tensor to its elements at `coord`;
+/// nothing if only the launch knows.
 std::optional<std::int64_t> offsetAt(fly::MemRefType tensor, const layout::IntTuple &coord) {
   const auto *plain = std::get_if<layout::Layout>(&tensor.getLayout());
   if (!plain)
@@ -32,8 +33,8 @@ std::optional<std::int64_t> offsetAt(fly::MemRefType tensor, const layout::IntTu
   return offset.leaf().value() * memoryBits(tensor.getElemTy());
 }
 
-/// The bits by which an operation moves the memory that is its first operand; nothing if it is none of
-/// these, or if only the launch knows.
+/// The bits by which an operation moves the memory that is its first operand; nothing if it is none
+/// of these, or if only the launch knows.
 std::optional<std::int64_t> movedBy(mlir::Operation &op) {
   // These see the same memory in another way, from the same start.
   if (mlir::isa<fly::GetIterOp, fly::RecastIterOp, fly::MakeViewOp, fly::GroupOp, fly::SelectOp,

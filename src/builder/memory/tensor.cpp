@@ -46,7 +46,8 @@ fly::PointerType pointerType(const Handle &handle, Loc loc) {
   throw TraceError("expected memory, got " + builder::typeText(type), loc);
 }
 
-/// Elements of less than a byte have no address of their own in memory; in registers they need none.
+/// Elements of less than a byte have no address of their own in
+/// memory; in registers they need none.
 void expectWholeBytes(const std::string &what, const Handle &memory, std::int64_t elements,
                       Loc loc) {
   const DType type = memory.node()->dtype;
@@ -187,8 +188,8 @@ void pointerStore(const Handle &pointer, const Handle &value, Loc loc) {
   t.create<fly::PtrStoreOp>(loc, number, t.use(pointer, loc));
 }
 
-/// Moves by whole bytes alone: an address has no room for the rest. Of an offset that only the launch
-/// knows, the powers of two that its arithmetic shows to divide it count.
+/// Moves by whole bytes alone: an address has no room for the rest. Of an offset that only the
+/// launch knows, the powers of two that its arithmetic shows to divide it count.
 static void expectByteOffset(const Handle &pointer, const Handle &offset, Loc loc) {
   const DType type = pointer.node()->dtype;
   if (!type || type.memory_bits() % 8 == 0 ||

@@ -1,4 +1,5 @@
-// Stochastic rounding in a kernel: by the target's instructions where it has them, else by integers.
+// Stochastic rounding in a kernel: by the target's instructions
+// where it has them, else by integers.
 //
 // What the instructions do is published in HIP's `from_float_sr` (amd_hip_ocp_host.hpp), which
 // stands for gfx950's where a program runs on the host: the number is brought to the exponent of

@@ -167,8 +167,8 @@ static void expectSeveral(const char *what, std::int64_t elements, Loc loc) {
                      loc);
 }
 
-/// The instructions have forms of a byte, two, and 1 to 4 words ("Vector Memory Buffer Instructions" in
-/// the ISA documents of CDNA and RDNA).
+/// The instructions have forms of a byte, two, and 1 to 4 words ("Vector Memory Buffer
+/// Instructions" in the ISA documents of CDNA and RDNA).
 static void expectWidth(const char *what, DType type, std::int64_t elements, Loc loc) {
   const std::int64_t bits = type.memory_bits() * elements;
   if (bits != 8 && bits != 16 && (bits % 32 || bits > 128))

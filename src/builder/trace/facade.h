@@ -1,5 +1,5 @@
-// What the eDSL's functions ask about the trace that runs on their thread. The code below them is handed
-// the tracer, and asks builder/trace/view.h.
+// What the eDSL's functions ask about the trace that runs on their thread. The code below them is
+// handed the tracer, and asks builder/trace/view.h.
 #pragma once
 
 #include "builder/trace/tracer.h"

@@ -33,8 +33,8 @@ void SharedBytes::reachDynamic(std::int64_t end, Loc loc) {
 }
 
 /// LLVM's AMDGPU backend (AMDGPULowerModuleLDSPass.cpp) makes one struct of them, in the order that
-/// its performOptimizedStructLayout chooses, after it aligned each for accesses as wide as itself, up to
-/// 16 bytes.
+/// its performOptimizedStructLayout chooses, after it aligned each for accesses as wide as itself,
+/// up to 16 bytes.
 std::uint64_t SharedBytes::placedBytes() const {
   llvm::SmallVector<llvm::OptimizedStructLayoutField, 8> fields;
   for (std::size_t i = 0; i < uses_.size(); ++i) {

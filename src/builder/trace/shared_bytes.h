@@ -15,8 +15,8 @@ public:
   /// and has less than all allocations together.
   /// Returns the allocation's entry.
   std::size_t addStatic(std::int64_t bytes, std::int64_t alignment, Loc loc);
-  /// The same for an allocation whose entry has fewer bytes, or a smaller alignment, so far. The others
-  /// come before it.
+  /// The same for an allocation whose entry has fewer bytes, or a smaller alignment, so far. The
+  /// others come before it.
   void growStatic(std::size_t entry, std::int64_t bytes, std::int64_t alignment, Loc loc);
   /// The launch's dynamic shared memory reaches at least to `end`. Throws TraceError as above.
   void reachDynamic(std::int64_t end, Loc loc);

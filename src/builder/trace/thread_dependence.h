@@ -18,15 +18,15 @@ struct Thread {
 };
 
 /// A value is followed to the thread's number through operations that touch no memory. What comes
-/// out of memory, of a branch, or around a loop counts as the same for all, because nothing is known
-/// of it.
+/// out of memory, of a branch, or around a loop counts as the same for all, because nothing is
+/// known of it.
 class ThreadDependence {
 public:
   explicit ThreadDependence(const KernelFacts &kernel) : kernel_(kernel) {}
 
   /// Whether neighbouring threads, `group` at a time, may have different values. 0: all of a block.
-  /// Values of nothing but the thread's number are computed for each thread; others may differ where
-  /// one of their operands does.
+  /// Values of nothing but the thread's number are computed for each thread; others may differ
+  /// where one of their operands does.
   bool mayDiffer(mlir::Value value, unsigned group);
   /// Whether they may take a loop's body a different number of times.
   bool stepsMayDiffer(mlir::scf::ForOp loop, unsigned group);

@@ -13,8 +13,8 @@ class Tracer;
 
 // `running` is the trace in progress, null outside of any.
 
-/// What `handle` is to the algebra: host values, and traced ones whose type is static; monostate for
-/// others. A traced value of a finished trace is a TraceError.
+/// What `handle` is to the algebra: host values, and traced ones whose type is static; monostate
+/// for others. A traced value of a finished trace is a TraceError.
 detail::HostValue hostView(const Tracer *running, const Handle &handle, Loc loc);
 /// The type of a traced value; a TraceError if its trace is not the running one.
 mlir::Type tracedType(const Tracer *running, const Handle &handle, Loc loc);

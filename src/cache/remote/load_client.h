@@ -5,8 +5,8 @@
 
 namespace flydsl::cache {
 
-/// The client of `endpoint`, by the library at `library`, or if that is empty by the one beside this
-/// code. Throws flydsl::Error if there is no such library, or if it refuses the endpoint.
+/// The client of `endpoint`, by the library at `library`, or if that is empty by the one beside
+/// this code. Throws flydsl::Error if there is no such library, or if it refuses the endpoint.
 std::unique_ptr<RemoteClient> loadRemoteClient(const Endpoint &endpoint,
                                                const std::string &library);
 

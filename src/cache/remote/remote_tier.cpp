@@ -28,8 +28,8 @@ constexpr std::size_t kAnswerBytes = 4096;
 /// The bytes at the end of an entry by which the server tells one that was refused from a new one:
 /// its signature, or its checksum and what stands before.
 constexpr std::size_t kTailBytes = 32;
-/// The most warnings of a process, and the most characters of one that are the server's: it must not
-/// fill a log.
+/// The most warnings of a process, and the most characters of one that are the server's: it must
+/// not fill a log.
 constexpr std::size_t kMostWarnings = 100, kMostShown = 200;
 /// What stands for the tail of an entry that was too long to be read.
 constexpr std::string_view kTooLong = "too long";
@@ -37,16 +37,16 @@ constexpr std::string_view kTooLong = "too long";
 constexpr std::chrono::milliseconds kFirstLook{2}, kSlowestLook{100};
 /// A search for a winner measures many kernels: its lease lasts so many times that of a kernel.
 constexpr int kLeasesOfSearch = 10;
-/// A lease is renewed so often in its time, and for so many times its length in all: a maker that hangs
-/// does not hold it for ever.
+/// A lease is renewed so often in its time, and for so many times its length in all: a maker that
+/// hangs does not hold it for ever.
 constexpr int kRenewalsOfLease = 3, kLongestInLeases = 20;
 
 // The scripts run on the server, each as one step. KEYS: the entry, its lease.
 
 /// Returns the entry, unless it ends as ARGV[4] does, which this machine refused. Where there is
 /// none: 1 if the lease is now the caller's, 0 if it is another's, 2 if the entry is too long.
-/// ARGV: token, milliseconds of the lease, most bytes of an entry, tail of the refused one. A caller
-/// that asks again after a broken connection has the lease still.
+/// ARGV: token, milliseconds of the lease, most bytes of an entry, tail of the refused one. A
+/// caller that asks again after a broken connection has the lease still.
 constexpr std::string_view kLookScript = R"(
 local size = redis.call('STRLEN', KEYS[1])
 if size > tonumber(ARGV[3]) then

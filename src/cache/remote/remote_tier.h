@@ -35,8 +35,8 @@ public:
   std::optional<Blob> load(Kind kind, const Key &key, const Accept &accept);
 
   /// Loads the entry, or makes and stores it while no other machine does. Waits for another machine
-  /// that makes it for as long as a lease lasts. This machine's own is renewed while it makes the entry. Throws what `make` throws. `made` is true if
-  /// this call made it.
+  /// that makes it for as long as a lease lasts. This machine's own is renewed while it makes the
+  /// entry. Throws what `make` throws. `made` is true if this call made it.
   Blob loadOrMake(Kind kind, const Key &key, const Accept &accept,
                   const std::function<Blob()> &make, bool &made);
 

@@ -134,11 +134,12 @@ struct DispatchResult {
   LineSet touched;                     ///< the cache lines of global memory
 };
 
-/// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at once.
-/// Never throws on a kernel's mistakes and never crashes on them: they are the result's fault.
-/// Geometry that the target cannot launch (a zero, more work-items in a workgroup or more LDS than
-/// the target allows) is a fault too. `watch` is null if nobody watches: then Options::checks,
-/// landLate, counters and trace have no effect (runDispatch in observe/run_dispatch.h makes one as they ask).
+/// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at
+/// once. Never throws on a kernel's mistakes and never crashes on them: they are the result's
+/// fault. Geometry that the target cannot launch (a zero, more work-items in a workgroup or more
+/// LDS than the target allows) is a fault too. `watch` is null if nobody watches: then
+/// Options::checks, landLate, counters and trace have no effect (runDispatch in
+/// observe/run_dispatch.h makes one as they ask).
 DispatchResult runLaunch(const Dispatch &dispatch, const MemoryMap &memory, const Options &options,
                          Watch *watch);
 

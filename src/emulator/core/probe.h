@@ -18,8 +18,8 @@ struct Probe {
   /// offset in Lds and Scratch.
   virtual void access(Wave &, const Inst &, unsigned lane, Space, uint64_t address, unsigned bytes,
                       bool write, bool atomic) = 0;
-  /// Reports the accesses of all lanes of `lanes` at once; the address of each is at[lane] - origin. They
-  /// lie in one allocation, or in the workgroup's LDS.
+  /// Reports the accesses of all lanes of `lanes` at once; the address of each is
+  /// at[lane] - origin. They lie in one allocation, or in the workgroup's LDS.
   virtual void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
                            uint64_t origin, unsigned bytes, bool write, bool atomic) {
     for (; lanes; lanes &= lanes - 1) {

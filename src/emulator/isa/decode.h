@@ -10,8 +10,8 @@
 
 namespace flyemu {
 
-// How the first dword of an encoding begins. Vector instructions of 32 bits begin with a zero; their
-// opcode is VOP2's, but for two values that VOP1 and VOPC have.
+// How the first dword of an encoding begins. Vector instructions of 32 bits begin with a zero;
+// their opcode is VOP2's, but for two values that VOP1 and VOPC have.
 constexpr unsigned kVopcOpcode = 0x3e, kVop1Opcode = 0x3f;
 /// Nine bits.
 constexpr unsigned kSop1Prefix = 0x17d, kSopcPrefix = 0x17e, kSoppPrefix = 0x17f;

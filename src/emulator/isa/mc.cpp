@@ -115,8 +115,8 @@ struct McTarget::Impl {
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  // Facts are found when a program first needs them, and kept by number: LLVM has 47,000 opcodes and
-  // 10,000 registers, and a program uses few.
+  // Facts are found when a program first needs them, and kept by number: LLVM has 47,000 opcodes
+  // and 10,000 registers, and a program uses few.
   std::unordered_map<unsigned, RegisterFacts> registerFacts;
   std::unordered_map<unsigned, uint16_t> effects;
 

@@ -1,5 +1,5 @@
-// The numbers of registers: scalar operand codes that all targets share, rows of the vector file, and
-// the apertures of the flat address space.
+// The numbers of registers: scalar operand codes that all targets share, rows of the vector file,
+// and the apertures of the flat address space.
 #pragma once
 
 #include <cstdint>

@@ -37,8 +37,8 @@ bool expandsTooFar(const llvm::object::ObjectFile &object) {
   return false;
 }
 
-/// Reads a list of entries of a line table's header (DWARF 5, 6.2.4.1), directories or files: their format, their number
-/// and themselves. False where LLVM could not go on.
+/// Reads a list of entries of a line table's header (DWARF 5, 6.2.4.1), directories or files: their
+/// format, their number and themselves. False where LLVM could not go on.
 bool skipEntries(const llvm::DataExtractor &data, llvm::DataExtractor::Cursor &at,
                  llvm::dwarf::FormParams params) {
   std::vector<llvm::dwarf::Form> forms;
@@ -60,8 +60,9 @@ bool skipEntries(const llvm::DataExtractor &data, llvm::DataExtractor::Cursor &a
   return static_cast<bool>(at);
 }
 
-/// Whether the forms that a line table's header names are ones that LLVM knows. It takes those in a table for granted,
-/// and runs into what stands behind its function otherwise (LLVM 22, DWARFFormValue::extractValue).
+/// Whether the forms that a line table's header names are ones that LLVM knows. It takes those in a
+/// table for granted, and runs into what stands behind its function otherwise (LLVM 22,
+/// DWARFFormValue::extractValue).
 bool hasKnownForms(const llvm::DataExtractor &data, uint64_t offset) {
   llvm::DataExtractor::Cursor at(offset);
   const bool isLong = data.getU32(at) == 0xffffffff;

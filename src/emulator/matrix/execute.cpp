@@ -243,8 +243,8 @@ private:
     }
   }
 
-  /// f32 chains where 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and D
-  /// alike.
+  /// f32 chains where 16 rows or columns are 16 neighbouring lanes of one register, for A, B, C and
+  /// D alike.
   void runChainLanes() {
     unsigned stride = registers_.laneStride;
     alignas(64) float a[128], b[128 * 16];
@@ -529,8 +529,8 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
 
 void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
                          Precision precision) const {
-  // A pointer: a thread that uses any of this library's thread-local bytes has all of them cleared, and most threads execute
-  // no product.
+  // A pointer: a thread that uses any of this library's thread-local bytes has all of them cleared,
+  // and most threads execute no product.
   static thread_local const auto space = std::make_unique<Workspace>();
   Execution execution(op_, maps_, modifiers, registers, *space);
   // CBSZ and BLGP are formats where the instruction has any, and are part of the plan then.

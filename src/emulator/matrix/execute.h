@@ -40,8 +40,8 @@ struct OperandStrips {
   bool paired; ///< an even k and the next one are the halves of the same words
 };
 
-/// The operands of a product of small floats that is summed in f32, if 16 rows of A, columns of B and
-/// columns of D are each 16 neighbouring lanes of one register.
+/// The operands of a product of small floats that is summed in f32, if 16 rows of A, columns of B
+/// and columns of D are each 16 neighbouring lanes of one register.
 struct FloatStrips {
   OperandStrips a, b;
   std::vector<StripPlace> d; ///< [block][row][16 columns]

@@ -68,8 +68,9 @@ struct Kernels {
   /// The exponents of values as `decode` gives them for a format whose least is `least`. Returns
   /// false if one is NaN or infinite.
   bool (*exponents)(const float *values, unsigned count, int32_t least, int32_t *exponents);
-  /// acc[step * row + 16] += the tile, by the model of groupTruncate. Returns false if some sum is to be
-  /// computed otherwise: one that is not finite, or whose products may leave the range of f32.
+  /// acc[step * row + 16] += the tile, by the model of groupTruncate. Returns false
+  /// if some sum is to be computed otherwise: one that is not finite, or whose
+  /// products may leave the range of f32.
   bool (*groupTile)(const GroupTile &tile, float *acc, unsigned step);
   /// acc[16] += the strip, by CDNA3's group-and-truncate model. Values must be finite and no
   /// product may reach 2^127; exceptional strips are computed by `groupTruncateScalar`.

@@ -271,8 +271,8 @@ template <unsigned Count> struct GroupColumns {
 
 /// As alignedSum, of a row that is given by its first value and exponent, StepA apart. A product of
 /// values is exact, and so is its scaling, after which a conversion truncates it. Elements of `bad`
-/// become other than 0 where this may not hold: products that are not far below all others have to be
-/// in the range of normal numbers.
+/// become other than 0 where this may not hold: products that are not far below all others have to
+/// be in the range of normal numbers.
 template <unsigned Count, unsigned Step, unsigned StepA>
 inline Aligned alignedProducts(const float *value, const int32_t *exponent, const Float *values,
                                const Int *exponents, Int &bad) {

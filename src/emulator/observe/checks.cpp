@@ -245,9 +245,10 @@ private:
            "LDS access of " + std::to_string(bytes) + " bytes at " + std::to_string(address) +
                " of " + std::to_string(w.ldsSize),
            w, i, bit);
-    // LDS, as global memory, may be accessed at any byte: kernels for amdhsa are compiled for that
-    // (LLVM's features unaligned-access-mode and unaligned-ds-access, which all targets since gfx9
-    // have), and LLVM merges neighbouring narrow accesses accordingly. Atomics alone need alignment.
+    // LDS, as global memory, may be accessed at any byte: kernels for amdhsa are
+    // compiled for that (LLVM's features unaligned-access-mode and unaligned-ds-access,
+    // which all targets since gfx9 have), and LLVM merges neighbouring narrow accesses
+    // accordingly. Atomics alone need alignment.
     if (atomic && address % bytes)
       pend(kCheckMemory,
            "misaligned atomic of " + std::to_string(bytes) + " bytes at LDS byte " +
@@ -315,9 +316,9 @@ private:
            (synchronizes(i) ? kSynchronizes : 0);
   }
 
-  /// Waves of a workgroup that meet at different barriers. It is a mistake if neither wave ever comes
-  /// to the other's barrier, as in the branches of a condition. Otherwise one is some barriers behind
-  /// the other: groups of waves that take turns at the matrix units run so.
+  /// Waves of a workgroup that meet at different barriers. It is a mistake if neither wave ever
+  /// comes to the other's barrier, as in the branches of a condition. Otherwise one is some
+  /// barriers behind the other: groups of waves that take turns at the matrix units run so.
   class Meetings {
   public:
     struct Meeting {

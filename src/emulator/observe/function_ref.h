@@ -1,4 +1,5 @@
-// A function that is called while it is handed over, for what runs too often to make a std::function.
+// A function that is called while it is handed over, for what runs
+// too often to make a std::function.
 #pragma once
 
 #include <memory>

@@ -16,7 +16,8 @@ class LaneAccess {
 public:
   unsigned count = 0, bytes = 0;
   bool write = false, atomic = false;
-  /// Bit k: the k-th begins a run, of lanes one after another that access bytes one behind the other.
+  /// Bit k: the k-th begins a run, of lanes one after another that
+  /// access bytes one behind the other.
   uint64_t starts = 1;
   uint64_t ends = 0; ///< all places, or-ed: the zeros below say what all are aligned to
 

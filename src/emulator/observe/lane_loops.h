@@ -47,8 +47,8 @@ struct LaneLoops {
                   uint32_t *to);
   /// Saves registers of 64 lanes, one behind the other, and gives each lane `value`.
   void (*hide)(uint32_t *rows, unsigned count, uint32_t *saved, uint32_t value);
-  /// Notes an access of places in a row. Place k is touched as `detail` + (k >> shift) says. Returns
-  /// false, and has noted nothing, if another wave has made one that may be a race with it.
+  /// Notes an access of places in a row. Place k is touched as `detail` + (k >> shift) says.
+  /// Returns false, and has noted nothing, if another wave has made one that may be a race with it.
   bool (*noteRow)(const LdsShadow &shadow, size_t first, size_t count, uint32_t key,
                   uint32_t detail, unsigned shift, bool write);
   /// Notes accesses of `each` places in a row from every index of `first` on, whose detail is

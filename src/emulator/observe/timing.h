@@ -1,6 +1,6 @@
-// The clock of the cycle estimate: how long instructions issue, how long a wave waits for memory, and
-// for the other waves of its workgroup that use the same SIMD, LDS or path to memory. A model of a
-// few figures, no simulation: it knows no caches, no other workgroups and no pipeline hazards.
+// The clock of the cycle estimate: how long instructions issue, how long a wave waits for memory,
+// and for the other waves of its workgroup that use the same SIMD, LDS or path to memory. A model
+// of a few figures, no simulation: it knows no caches, no other workgroups and no pipeline hazards.
 #pragma once
 
 #include "emulator/core/counters.h"

@@ -112,16 +112,16 @@ public:
     History *first;
     unsigned shift;
   };
-  /// The places of [from, from + bytes), where bytes is a power of two up to 16, of which `from` is a
-  /// multiple.
+  /// The places of [from, from + bytes), where bytes is a power of two up to 16, of which `from` is
+  /// a multiple.
   Pieces pieces(uint64_t from, unsigned bytes) {
     Line &line = lines_[from / kLine];
     split(line, static_cast<unsigned>(std::countr_zero(bytes)));
     return {line.parts.get() + (from % kLine >> line.shift), line.shift};
   }
 
-  /// The place of [from, from + (1 << shift)), if there is such a place and a workgroup alone has touched
-  /// it; else null.
+  /// The place of [from, from + (1 << shift)), if there is such a place and a workgroup alone has
+  /// touched it; else null.
   History *placeOf(uint32_t group, uint64_t from, unsigned shift) {
     Line &line = lines_[from / kLine];
     if (line.shift != shift)

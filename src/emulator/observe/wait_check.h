@@ -82,7 +82,8 @@ private:
     bool ended = false;
     uint32_t time = 0; ///< when it has ended
   };
-  /// Lanes from `first` on that access so many bytes each, one behind the other from byte `from` on.
+  /// Lanes from `first` on that access so many bytes each, one behind
+  /// the other from byte `from` on.
   struct LaneRun {
     unsigned first;
     uint32_t from;

@@ -166,8 +166,9 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
   std::lock_guard lock(disassembler.mutex);
   Operations &d = operationsOf(*info);
   auto *words = static_cast<const uint32_t *>(code);
-  // Hundreds of equal words stand behind a kernel, s_nop or s_code_end, and LLVM takes a microsecond for each. What is
-  // one dword long is known by that word alone, except where a branch leads to.
+  // Hundreds of equal words stand behind a kernel, s_nop or s_code_end, and LLVM
+  // takes a microsecond for each. What is one dword long is known by that word
+  // alone, except where a branch leads to.
   bool isRepeatable = false;
   for (size_t at = 0, end = size / 4; at < end;) {
     if (isRepeatable && words[at] == words[at - 1]) {

@@ -1,4 +1,5 @@
-// A winner is one JSON text, in a file or in an entry of the fleet's cache. Whatever it says is checked before it is used.
+// A winner is one JSON text, in a file or in an entry of the fleet's cache. Whatever
+// it says is checked before it is used.
 #include "jit/autotune/winners.h"
 
 #include "support/file.h"

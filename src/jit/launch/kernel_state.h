@@ -24,8 +24,8 @@ public:
   using Built = std::shared_ptr<const ExecutableState>;
   /// The executable for the signature in `pack` and a target. Threads that ask for the same one at
   /// the same time share one trace. Without `withIr` it is the first that was built for them, and
-  /// has no IR. With `withIr` it is built anew, for its IR; its code is loaded once with that of the
-  /// first, if both are the same.
+  /// has no IR. With `withIr` it is built anew, for its IR; its code is loaded once with that of
+  /// the first, if both are the same.
   Built build(const ArgPack &pack, std::array<unsigned, 3> block, const Target &target,
               bool withIr);
 

@@ -1,4 +1,5 @@
-// Calls of a kernel that was read from IR: its arguments are checked by the types of its parameters.
+// Calls of a kernel that was read from IR: its arguments are checked
+// by the types of its parameters.
 #include "jit/launch/executable_state.h"
 #include "jit/launch/load.h"
 

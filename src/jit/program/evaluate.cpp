@@ -1,5 +1,5 @@
-// Values become constants, MLIR's canonicalizer folds what depends on them, loops of constant bounds
-// are unrolled; then the function's one block is read from top to bottom.
+// Values become constants, MLIR's canonicalizer folds what depends on them, loops of constant
+// bounds are unrolled; then the function's one block is read from top to bottom.
 #include "jit/program/evaluate.h"
 
 #include "jit/compile/module/context_pool.h"

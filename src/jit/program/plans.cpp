@@ -1,5 +1,5 @@
-// A plan that a thread remembers is named by the serial number of its owner, so that one of an owner
-// that is gone is never taken for another's.
+// A plan that a thread remembers is named by the serial number of its owner, so that one of an
+// owner that is gone is never taken for another's.
 #include "jit/program/plans.h"
 
 #include <array>

@@ -50,8 +50,8 @@ public:
   /// The plan of a call with these bytes; null where none is kept. It lives at least until this
   /// thread calls `find` or `keep` of any Plans again.
   const KeptPlan *find(std::span<const std::byte> call) const;
-  /// Keeps a plan, for as long as `find` says. Where another thread has kept one meanwhile, that one
-  /// is returned.
+  /// Keeps a plan, for as long as `find` says. Where another thread has kept one meanwhile, that
+  /// one is returned.
   const KeptPlan &keep(std::span<const std::byte> call, Plan plan);
   std::size_t size() const;
 

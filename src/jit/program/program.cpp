@@ -130,7 +130,8 @@ private:
     return true;
   }
 
-  /// Makes the kernels of the plan ready. False where nothing is to be launched, but compiled alone.
+  /// Makes the kernels of the plan ready. False where nothing is to
+  /// be launched, but compiled alone.
   bool prepare(const jit::KeptPlan &plan, const Call &call) {
     if (compile_only()) {
       support::log().info("{}", Executable(compile(jit::chooseTarget({}, call.where))).summary());

@@ -55,8 +55,8 @@ struct EmulatorFunctions {
 
 /// Graphs of captured work. A driver has all of these functions or none.
 struct GraphFunctions {
-  /// From here on, what this thread puts into the stream, and into streams that wait for it, is kept
-  /// instead of done.
+  /// From here on, what this thread puts into the stream, and into streams that wait for it, is
+  /// kept instead of done.
   Status (*beginCapture)(void *stream) = nullptr;
   /// `graph` is null where the capture failed.
   Status (*endCapture)(void *stream, void **graph) = nullptr;

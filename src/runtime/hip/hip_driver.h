@@ -7,8 +7,8 @@
 
 namespace flydsl::runtime {
 
-/// When the HIP library of a GPU is opened: always, or where the machine may have a GPU. A HIP that the
-/// process has already is asked in both cases.
+/// When the HIP library of a GPU is opened: always, or where the machine may have a GPU. A HIP that
+/// the process has already is asked in both cases.
 enum class HipWanted { always, whereGpuMayBe };
 
 /// Null, with a line in `attempts` for each file that was tried, where none reports a device. One

@@ -19,10 +19,11 @@ namespace {
 constexpr const char *kHipNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
                                      "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"};
 constexpr const char *kEmulatorName = "libflydsl_emulator.so";
-/// What HIP opens to reach a GPU: the kernel driver's interface and its render nodes ("Accessing GPUs
-/// in containers", https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html),
-/// and Windows' interface in its subsystem for Linux (ROCm's librocdxg). With none of them there is no
-/// GPU, which is known without the 30 ms that loading HIP and its compiler takes.
+/// What HIP opens to reach a GPU: the kernel driver's interface and its render nodes ("Accessing
+/// GPUs in containers",
+/// https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html), and Windows'
+/// interface in its subsystem for Linux (ROCm's librocdxg). With none of them there is no GPU,
+/// which is known without the 30 ms that loading HIP and its compiler takes.
 constexpr const char *kDeviceFiles[] = {"kfd", "dri", "dxg"};
 
 std::string fileOf(void *address) {
@@ -34,8 +35,8 @@ bool isEmulator(const std::filesystem::path &library) {
   return library.filename().string().starts_with("libflydsl_emulator");
 }
 
-/// The HIP library that the program has by itself, linked or loaded; empty where it has none, or the
-/// emulator's. It is looked for once, before this file loads any. The driver's lock guards it.
+/// The HIP library that the program has by itself, linked or loaded; empty where it has none, or
+/// the emulator's. It is looked for once, before this file loads any. The driver's lock guards it.
 std::optional<std::string> hipOfProgram;
 
 void lookForHipOfProgram() {

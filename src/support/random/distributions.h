@@ -70,8 +70,8 @@ template <class Float> struct SineCosine {
   Float sine, cosine;
 };
 
-/// Sine and cosine of 2 pi x, of x in [0, 1). The results are off by less than 1.6 units of their last
-/// place.
+/// Sine and cosine of 2 pi x, of x in [0, 1). The results are off by less than 1.6 units of their
+/// last place.
 template <class Float> SineCosine<Float> sineCosineOfTurn(const Float &x) {
   // The nearest quarter of a turn, and what is left of x in quarters: exact, and at most 1/2.
   const Float quarters = x * 4.0f;

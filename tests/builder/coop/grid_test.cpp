@@ -1,6 +1,6 @@
-// Collectives of a block over the grid of block sizes, items per thread, element types, algorithms and
-// full or partial tiles. A covering selection runs always; the whole grid is a test of its own, which
-// `ctest -C long -R coop_grid` runs.
+// Collectives of a block over the grid of block sizes, items per thread, element types, algorithms
+// and full or partial tiles. A covering selection runs always; the whole grid is a test of its own,
+// which `ctest -C long -R coop_grid` runs.
 #include "sheet.h"
 
 #include <numeric>
@@ -278,8 +278,8 @@ void expectSequences(const Point &p) {
 
 /// Whether a block's shared memory has room for a tile, with the places that are left out in it.
 bool fitsMoves(const Point &p) { return p.tile() * p.dtype().bytes() <= 62 * 1024; }
-/// Whether a block's shared memory has room for the sorts: keys, their numbers, padding, and counters of
-/// the 256 digits of each wave.
+/// Whether a block's shared memory has room for the sorts: keys, their numbers, padding, and
+/// counters of the 256 digits of each wave.
 bool fitsSorts(const Point &p) {
   const int tile = p.tile() * (p.dtype().bytes() + 4), counters = 1024 * p.threads / waveSize();
   return tile < 48 * 1024 && tile + tile / 32 + counters <= 63 * 1024;

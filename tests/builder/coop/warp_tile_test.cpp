@@ -1,5 +1,5 @@
-// Collectives of a wave that work in shared memory: each group of lanes has a part of the storage, and
-// no barrier stands in between.
+// Collectives of a wave that work in shared memory: each group of lanes has a part of the storage,
+// and no barrier stands in between.
 #include "sheet.h"
 
 #include <numeric>

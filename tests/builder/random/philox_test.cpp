@@ -195,7 +195,8 @@ TEST_CASE(
                             out(at, 0) = fx::random::randint(seed, at);
                             out(at, 1) = fx::random::randint(constant, moving);
                             out(at, 2) = fx::random::randint(-7, at.to(fx::i64) - 1);
-                            // What is known on the host is drawn there, and is a number like others.
+                            // What is known on the host is drawn there, and is a number
+                            // like others.
                             out(at, 3) = fx::random::randint(1, 2) + 0 * at.to(fx::u32);
                             auto offsets = fx::Vector::of({at, at + 64, at + 128});
                             for (const fx::Vector &words : fx::random::randint4x(seed, offsets))

@@ -1,4 +1,5 @@
-// What accesses say to caches, and loads into scalar registers: the instructions, and their results.
+// What accesses say to caches, and loads into scalar registers: the
+// instructions, and their results.
 #include "run.h"
 
 #include <catch2/catch.hpp>

@@ -120,8 +120,8 @@ TEST_CASE("AMD's lane instructions move values as documented") {
   CHECK(wrong == 0);
 }
 
-// LLVM 22 folds the move between lanes into v_mad_i64_i32 and v_mad_u64_u32, which have no such form on
-// RDNA.
+// LLVM 22 folds the move between lanes into v_mad_i64_i32 and v_mad_u64_u32, which have no such
+// form on RDNA.
 TEST_CASE("What another lane brings is multiplied, and widened, on every target") {
   auto h = run::values<std::int64_t>("dpp_operands", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
     // The thread's number, of which the compiler knows no range.

@@ -1,4 +1,5 @@
-// Atomic accesses with an order and a scope: the instructions that they become, and what other threads see.
+// Atomic accesses with an order and a scope: the instructions that they
+// become, and what other threads see.
 #include "run.h"
 
 #include <catch2/catch.hpp>

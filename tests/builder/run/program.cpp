@@ -1,5 +1,5 @@
-// A user's program with a printf in a kernel, a missing barrier, a missing wait, and a tile that is too
-// large for a buffer.
+// A user's program with a printf in a kernel, a missing barrier, a missing wait, and a tile that is
+// too large for a buffer.
 #include <flydsl/flydsl.h>
 
 #include <cstdio>
@@ -62,8 +62,8 @@ static void overlay(bool hasBarrier) {
   std::puts("done");
 }
 
-/// Two loads by inline assembly, which the compiler puts no wait behind. The wait of the author lets
-/// `pending` of them be under way; he forgets it if that is negative.
+/// Two loads by inline assembly, which the compiler puts no wait behind. The wait of the author
+/// lets `pending` of them be under way; he forgets it if that is negative.
 static void assemblyLoads(int pending) {
   const fx::Kernel loads{"loads", [pending](fx::Tensor out, fx::Tensor in) {
                            auto tid = fx::thread_idx().x;

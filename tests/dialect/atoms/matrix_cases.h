@@ -36,8 +36,8 @@ inline void append(std::vector<Case> &to, const std::vector<Case> &more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// What the manuals say that a target has, sparse instructions apart. Of those of several blocks, the
-/// product of one A, which the blocks share, with the B of all blocks; f64 has no such form.
+/// What the manuals say that a target has, sparse instructions apart. Of those of several blocks,
+/// the product of one A, which the blocks share, with the B of all blocks; f64 has no such form.
 inline std::vector<Case> casesOf(const std::string &arch) {
   using namespace flydsl;
   std::vector<Case> c;

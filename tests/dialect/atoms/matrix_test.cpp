@@ -103,7 +103,8 @@ int wrongElements(const Case &c, unsigned seed) {
   std::mt19937 random(seed);
   const Operands host = randomOperands(c, random);
   const int threads = fx::Device::current().warp_size();
-  // The lane that holds a scale: matrix_layouts.h has it from outside, as lane = row + rows * block.
+  // The lane that holds a scale: matrix_layouts.h has it from
+  // outside, as lane = row + rows * block.
   const int blocks = c.k / 32;
   std::vector<std::int32_t> scales(std::size_t(threads) * 2);
   for (auto &s : scales)

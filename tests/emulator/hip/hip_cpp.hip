@@ -1,5 +1,5 @@
-// A HIP C++ program, compiled as such, with host and device code in one file: kernels by <<<>>>, variables by symbol.
-// Its exit status is 0 if all results are right.
+// A HIP C++ program, compiled as such, with host and device code in one file: kernels by <<<>>>,
+// variables by symbol. Its exit status is 0 if all results are right.
 #include <cstdio>
 #include <cstdlib>
 #include <hip/hip_runtime_api.h>

@@ -1,6 +1,6 @@
-// Features that every HIP program gets from the compiler: printf and assert in kernels, malloc and free in kernels,
-// __managed__ variables, occupancy by kernel. Compiled with HIP's own headers and ROCm's device library.
-// emulator_hip_defaults PART; the exit status is 0 if all results are right.
+// Features that every HIP program gets from the compiler: printf and assert in kernels, malloc and
+// free in kernels, __managed__ variables, occupancy by kernel. Compiled with HIP's own headers and
+// ROCm's device library. emulator_hip_defaults PART; the exit status is 0 if all results are right.
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>

@@ -335,7 +335,8 @@ TEST_CASE("Debug information that claims to expand without end gives no lines") 
 TEST_CASE("Line tables with forms that LLVM takes for granted give no lines") {
   std::vector<char> image = readImage("planted.gfx942.co");
   REQUIRE(hasLines(image));
-  // DWARF 5, 6.2.4: the places of these in the header of a table for an instruction set with 12 standard opcodes.
+  // DWARF 5, 6.2.4: the places of these in the header of a table for an
+  // instruction set with 12 standard opcodes.
   constexpr size_t kAddressSize = 6, kOpcodeBase = 17, kFormats = 30;
   const size_t table = lineSection(image)->sh_offset;
   REQUIRE((image[table + 4] == 5 && image[table + kOpcodeBase] == 13));

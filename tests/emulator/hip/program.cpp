@@ -118,7 +118,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < Count; ++i)
     expect(c[i] == 77 + 3 * a[i], "result of a graph run three times");
 
-  // A second device: its memory is copied to, and seen by kernels of the first once that is allowed.
+  // A second device: its memory is copied to, and seen by kernels of
+  // the first once that is allowed.
   if (devices > 1) {
     int can = 0;
     CHECK(hipDeviceCanAccessPeer(&can, 0, 1));

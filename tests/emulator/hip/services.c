@@ -26,7 +26,8 @@ struct header {
   unsigned service, control;
 };
 
-// One hostcall by one work-item: a packet off the free stack, filled, onto the ready stack; then the wait.
+// One hostcall by one work-item: a packet off the free stack, filled, onto the ready stack; then
+// the wait.
 KERNEL void hostcall(GLOBAL u64 *out, unsigned service, u64 first, u64 second) {
   volatile GLOBAL u64 *shared = (volatile GLOBAL u64 *)hidden(80);
   u64 packet = shared[3];

@@ -28,8 +28,8 @@ std::string target() {
   return name.substr(0, name.find(':'));
 }
 
-/// What both sides have in `out` after the kernel of that name, which has 1 and 10 as its values. The
-/// second side is device `second`.
+/// What both sides have in `out` after the kernel of that name, which has 1 and 10 as its values.
+/// The second side is device `second`.
 std::vector<int> exchanged(const char *name, int fences, int groups, int second = 1) {
   std::unique_ptr<Side> sides[2];
   hipStream_t streams[2];
@@ -87,7 +87,8 @@ TEST_CASE("A reduction over workgroups and devices needs each of its four fences
   CHECK(exchanged(kernel, 15 & ~8, kGroups) == alone);
   CHECK(exchanged(kernel, 15 & ~4, kGroups) == alone);
   CHECK(exchanged(kernel, 15 & ~2, kGroups) != right);
-  // Of gfx12 stores go past the caches of the first level: a release of device scope is a wait there.
+  // Of gfx12 stores go past the caches of the first level: a release
+  // of device scope is a wait there.
   const bool keepsWrites = target().substr(0, 4) == "gfx9";
   CHECK((exchanged(kernel, 15 & ~1, kGroups) != right) == keepsWrites);
   CHECK(exchanged(kernel, 15 | 16, kGroups) == alone);

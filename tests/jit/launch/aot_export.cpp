@@ -1,5 +1,5 @@
-// Compiles kernels for several targets, without a device, into a file: one kernel, and another in two
-// configurations.
+// Compiles kernels for several targets, without a device, into a file: one kernel, and another in
+// two configurations.
 #include "aot_config.h"
 #include "scale.h"
 

@@ -1,6 +1,6 @@
 // The steps of a kernel's first launch are ranges in a profiler's timeline, and each launch is one
-// where FLYDSL_RUNTIME_ROCTX_LAUNCHES asks for it. Run with a library path on which libroctx64.so is
-// the fake one.
+// where FLYDSL_RUNTIME_ROCTX_LAUNCHES asks for it. Run with a library path on which libroctx64.so
+// is the fake one.
 #include "scale.h"
 
 #include <cstdio>

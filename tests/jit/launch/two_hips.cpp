@@ -1,5 +1,5 @@
-// A program that links HIP where there is no GPU: kernels run on the emulator, and the log warns that
-// the program's own HIP is another one.
+// A program that links HIP where there is no GPU: kernels run on the emulator, and the log warns
+// that the program's own HIP is another one.
 #include <flydsl/flydsl.h>
 
 #include <hip/hip_runtime_api.h>

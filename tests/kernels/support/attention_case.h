@@ -18,8 +18,8 @@ using fk::reference::Attended;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The operands of a call, and what they hold. Tokens have gaps between them. In a cache, the blocks
-/// of the sequences lie in random order, and places that no sequence uses hold NaNs.
+/// The operands of a call, and what they hold. Tokens have gaps between them. In a cache, the
+/// blocks of the sequences lie in random order, and places that no sequence uses hold NaNs.
 struct AttentionCase {
   /// The elements between tokens: no more than have to be.
   std::int64_t gap() const { return problem.float8_products ? 16 : 8; }

@@ -1,5 +1,5 @@
-// A paged cache of keys and values in device memory, filled from sequences on the host. Blocks are in
-// random order, and whatever no token has is NaN.
+// A paged cache of keys and values in device memory, filled from sequences on the host. Blocks are
+// in random order, and whatever no token has is NaN.
 #pragma once
 
 #include "support/operand.h"

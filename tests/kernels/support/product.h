@@ -78,11 +78,11 @@ struct Bounded {
 /// The scaled sum of row i of A and row j of B, with the bias.
 ///
 /// Products of 16- and 8-bit floats are exact in f32. An instruction adds k of them in a tree of
-/// log2(k) levels, and the sums of K / k instructions follow one another: each addition is off by at
-/// most 2^-23 of the sum of magnitudes, because matrix units may cut off instead of rounding; twice
-/// that is allowed. The sums of parts of K, and of waves that share K, are added after that; so are those of blocks with
-/// scales, each rounded twice, by the product of scales and by the sum. Sums of i8 are exact in i32 and rounded once. Scales and bias
-/// round 4 times.
+/// log2(k) levels, and the sums of K / k instructions follow one another: each addition is off by
+/// at most 2^-23 of the sum of magnitudes, because matrix units may cut off instead of rounding;
+/// twice that is allowed. The sums of parts of K, and of waves that share K, are added after that;
+/// so are those of blocks with scales, each rounded twice, by the product of scales and by the sum.
+/// Sums of i8 are exact in i32 and rounded once. Scales and bias round 4 times.
 inline Bounded scaledSum(const GemmProblem &problem, const Values &v, std::int64_t i,
                          std::int64_t j) {
   const double instruction = 16; // the shortest k, which has the most additions
@@ -119,8 +119,8 @@ inline Bounded activated(const GemmProblem &problem, const Bounded &x) {
 struct Reference {
   std::vector<double> c, bound;
 };
-/// What must come out, and how far from it. The errors of a gated pair's factors multiply, and their
-/// product is rounded.
+/// What must come out, and how far from it. The errors of a gated pair's factors multiply, and
+/// their product is rounded.
 inline Reference reference(const GemmProblem &problem, std::int64_t m, const Values &v) {
   Reference result;
   for (std::int64_t i = 0; i < m; ++i)

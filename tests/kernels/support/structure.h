@@ -259,7 +259,8 @@ void expectNoSpillsWith(const P &problem, const fk::ConfigOf<P> &config, const f
     CHECK(code.scratch_bytes() == 0);
   }
 }
-/// What `choose` gives for m rows on a target spills no registers, if the target supports the problem.
+/// What `choose` gives for m rows on a target spills no registers, if
+/// the target supports the problem.
 template <class P>
 void expectNoSpillsOf(const P &problem, std::int64_t m, const fx::Target &target) {
   if (fk::supported(problem, target))
@@ -273,8 +274,8 @@ template <class P> void expectNoSpills(const std::vector<P> &problems) {
       expectNoSpillsOf(problem, 1, fx::Target::parse(name));
 }
 
-/// The configuration that tuning finds: every one of `configs` is built and measured, and what is chosen
-/// is one of them. What earlier runs found is not looked at.
+/// The configuration that tuning finds: every one of `configs` is built and measured, and what is
+/// chosen is one of them. What earlier runs found is not looked at.
 template <class P> fk::ConfigOf<P> tunedConfig(const P &problem, std::int64_t m) {
   const auto directory = std::filesystem::temp_directory_path() /
                          ("flydsl-tuned-" + std::to_string(static_cast<long>(getpid())));

@@ -1,4 +1,5 @@
-// The dialects and passes of the way from Fly to LLVM's dialect, as far as every backend shares them.
+// The dialects and passes of the way from Fly to LLVM's dialect, as
+// far as every backend shares them.
 #pragma once
 
 namespace mlir {

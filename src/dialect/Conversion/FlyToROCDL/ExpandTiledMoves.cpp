@@ -4,7 +4,7 @@
 // translated here, while the values are still Fly's: the tensor's strides and extents, the modes
 // along which it checks borders, and the coordinates and the place in LDS of each box of a copy.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 

@@ -1,5 +1,6 @@
-// The conversion of Fly and FlyROCDL to LLVM and ROCDL, and of what MLIR's own conversion to ROCDL
-// does not do as kernels need it: narrow floats, math functions, and addresses and aliases of loads into LDS.
+// The conversion of Fly and FlyROCDL to LLVM and ROCDL, and of what MLIR's own
+// conversion to ROCDL does not do as kernels need it: narrow floats, math functions, and
+// addresses and aliases of loads into LDS.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

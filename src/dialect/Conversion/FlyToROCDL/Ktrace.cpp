@@ -6,7 +6,7 @@
 // counted in LDS, once for all its lanes: a count in a register would be lost for the lanes that a
 // branch left out. The first active lane writes.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 
@@ -192,8 +192,8 @@ private:
     return branch.getResult(0);
   }
 
-  /// Emits one record. Gives its number in the region plus 1, the same for all lanes, or 0 where the
-  /// block does not record.
+  /// Emits one record. Gives its number in the region plus 1, the same for all lanes, or 0 where
+  /// the block does not record.
   template <class Op>
   Value write(Emit &e, record::Kind kind, StringAttr name, Op op, Value start = {}) {
     const uint32_t event =

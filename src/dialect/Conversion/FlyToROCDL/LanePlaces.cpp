@@ -80,7 +80,8 @@ private:
         .Default([&](Operation *op) { return sharedUnlessThreads(op); });
   }
 
-  /// Arguments of the kernel are the same in all lanes, and so is the index of a loop whose bounds are.
+  /// Arguments of the kernel are the same in all lanes, and so is the
+  /// index of a loop whose bounds are.
   std::optional<InLane> argument(BlockArgument argument) {
     Operation *owner = argument.getOwner()->getParentOp();
     if (isa<FunctionOpInterface>(owner))
@@ -97,8 +98,8 @@ private:
     return in && (in->isConstant || (!in->isWhole && !in->number));
   }
 
-  /// What is computed in another way is the same in all lanes where its operands are, unless it looks at
-  /// the lanes.
+  /// What is computed in another way is the same in all lanes where its operands are, unless it
+  /// looks at the lanes.
   std::optional<InLane> sharedUnlessThreads(Operation *op) {
     if (isa<ROCDL::ReadfirstlaneOp, LLVM::AddressOfOp, gpu::BlockIdOp, gpu::GridDimOp,
             gpu::BlockDimOp>(op))

@@ -14,8 +14,8 @@ struct MisplacedLane {
   int64_t bytes; ///< behind the address of lane 0
 };
 
-/// The first lane of the first wave whose address is not `lane * bytes` behind that of lane 0. Nothing if
-/// each is there, if all lanes have one address, or if the arithmetic does not tell.
+/// The first lane of the first wave whose address is not `lane * bytes` behind that of lane 0.
+/// Nothing if each is there, if all lanes have one address, or if the arithmetic does not tell.
 std::optional<MisplacedLane> misplacedLane(Value address, int64_t bytes);
 
 } // namespace mlir::fly

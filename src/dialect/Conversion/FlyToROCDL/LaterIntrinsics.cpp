@@ -10,7 +10,7 @@
 // compiler waits for, and no count of marks. So a wait for all but so many marks becomes a wait for
 // all loads, which waits longer, but never too short.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "target/processors.h"

@@ -1,8 +1,8 @@
 //===- LdsAliasScopes.cpp - Loads into LDS that write to different places --===//
 //
-// LLVM waits for a load into LDS before anything reads the LDS that the load may write. What lies in
-// different variables it tells apart by itself. Of one variable, such as dynamic shared memory or an
-// overlay, it would wait for all loads before each read.
+// LLVM waits for a load into LDS before anything reads the LDS that the load may write. What lies
+// in different variables it tells apart by itself. Of one variable, such as dynamic shared memory
+// or an overlay, it would wait for all loads before each read.
 //
 // This pass finds the bytes that each access may touch, by the ranges of the arithmetic that leads
 // to its address. Accesses whose bytes overlap, directly or by way of others, become a scope;
@@ -11,7 +11,7 @@
 // The bytes of a load into LDS are those at the address of each lane, at which the author of the
 // kernel promises to have the lane's data.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 

@@ -64,7 +64,8 @@ struct MFMA : RowModel<MFMA, MmaOpCDNA3_MFMAType> {
                             Value a, Value b, Value c) const {
     const MatrixInstruction &row = cast<MmaOpCDNA3_MFMAType>(type).row();
     Value zero = constantI32(builder, loc, 0);
-    // CBSZ is the logarithm of the number of blocks that share a block of A; ABID chooses the block.
+    // CBSZ is the logarithm of the number of blocks that share a block
+    // of A; ABID chooses the block.
     const unsigned sharing = llvm::Log2_32(static_cast<unsigned>(row.blocks));
     Value cbsz = sharing ? constantI32(builder, loc, sharing) : zero;
     return emitNamed(builder, loc, IntrinsicForm(row, type.getContext()), resultTy, a, b, c,

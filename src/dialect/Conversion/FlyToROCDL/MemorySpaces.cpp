@@ -1,8 +1,8 @@
 //===- MemorySpaces.cpp - GPU address spaces of memrefs as numbers --------===//
 //
-// MLIR's conversion of vectors to LLVM knows address spaces as numbers alone and refuses the names of
-// the gpu dialect, such as `#gpu.address_space<workgroup>`. Its conversion of GPU modules knows both, but
-// has to come later, because it converts the arithmetic that the vectors become.
+// MLIR's conversion of vectors to LLVM knows address spaces as numbers alone and refuses the names
+// of the gpu dialect, such as `#gpu.address_space<workgroup>`. Its conversion of GPU modules knows
+// both, but has to come later, because it converts the arithmetic that the vectors become.
 //
 //===----------------------------------------------------------------------===//
 

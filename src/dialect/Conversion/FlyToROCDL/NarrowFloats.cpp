@@ -6,7 +6,7 @@
 // NaN if the format has no infinity; formats without either saturate. f8E8M0FNU is a power of two:
 // it is the exponent of an f32.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Fly/IR/ElementTypes.h"
@@ -176,7 +176,8 @@ Value call(OpBuilder &b, Location loc, const Twine &name, Type type, ValueRange 
   return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands)->getResult(0);
 }
 
-/// Narrows by the target's instructions, which convert two elements each and write a half of a word.
+/// Narrows by the target's instructions, which convert two elements
+/// each and write a half of a word.
 Value nativelyNarrowed(OpBuilder &b, Location loc, StringRef name, Value number) {
   SmallVector<Value> from = elementsOf(b, loc, number), to;
   Type i32 = b.getI32Type(), i8 = b.getIntegerType(8);
@@ -253,8 +254,8 @@ Value extended(OpBuilder &b, arith::ExtFOp op, const Processor *processor) {
   return widened(w, format, bits);
 }
 
-/// Whether a conversion of f32 to bf16 loses nothing, because the number was a float of 8 bits, whose
-/// bits of the mantissa and exponents all fit bf16.
+/// Whether a conversion of f32 to bf16 loses nothing, because the number was a float of 8 bits,
+/// whose bits of the mantissa and exponents all fit bf16.
 bool cutsExactly(arith::TruncFOp op) {
   auto from = op.getIn().getDefiningOp<arith::ExtFOp>();
   if (!from || !getElementTypeOrSelf(op.getType()).isBF16() ||

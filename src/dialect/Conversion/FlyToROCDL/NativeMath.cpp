@@ -5,7 +5,7 @@
 // operation that the AMDGPU code generator lowers within the accuracy that OpenCL asks for. It
 // leaves the others to the library.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 
@@ -98,8 +98,8 @@ Value hardware(OpBuilder &b, Location loc, StringRef intrinsic, Value x) {
 }
 
 /// The code generator scales arguments whose result would not be normal, which takes five more
-/// instructions. Approximate functions in f32 leave that out, as FlyDSL's do: the hardware's results
-/// below the smallest normal number are 0.
+/// instructions. Approximate functions in f32 leave that out, as FlyDSL's do: the hardware's
+/// results below the smallest normal number are 0.
 void becomeExponential(Operation *op, StringRef intrinsic, double log2OfBase) {
   replace(op, Precision::upToSingle,
           [&](OpBuilder &b, Location loc, Value x, LLVM::FastmathFlagsAttr flags) -> Value {

@@ -9,7 +9,7 @@
 // the thread's id to the address with the id of the first thread. What follows is then scalar, and
 // what the loop does not change stands before the loop.
 //
-//===----------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/Conversion/FlyToROCDL/LanePlaces.h"
@@ -77,8 +77,8 @@ private:
   llvm::DenseMap<Value, Value> values_;
 };
 
-/// The hardware writes each lane's bytes behind those of the lane before. An error where the lanes of a
-/// wave are known to ask for other places, which would stay as they were.
+/// The hardware writes each lane's bytes behind those of the lane before. An error where the lanes
+/// of a wave are known to ask for other places, which would stay as they were.
 LogicalResult expectLanesInTurn(Operation *load, Value address, std::optional<int64_t> bytes) {
   // The lanes of a wave differ in x alone if its rows are whole waves.
   auto kernel = load->getParentOfType<gpu::GPUFuncOp>();

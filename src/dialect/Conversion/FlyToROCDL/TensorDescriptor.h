@@ -1,5 +1,5 @@
-// The descriptor by which gfx1250's tensor data mover moves a box of a tensor. Sources of its fields:
-// LLVM's tests of tensor_load_to_lds, Triton's TDMUtility and FlyDSL's CopyAtom of gfx1250.
+// The descriptor by which gfx1250's tensor data mover moves a box of a tensor. Sources of its
+// fields: LLVM's tests of tensor_load_to_lds, Triton's TDMUtility and FlyDSL's CopyAtom of gfx1250.
 #pragma once
 
 #include "dialect/Conversion/FlyToLLVM/Pointers.h"

@@ -105,9 +105,9 @@ using AlgebraFn = void (*)(const AlgebraArgs &, SmallVectorImpl<AlgebraValue> &)
 
 namespace detail {
 
-/// Runs `fn` and returns the text of what it throws, or nothing. MLIR is built without exceptions, so
-/// that none may pass through its frames: a LayoutError becomes the operation's error, and any other
-/// exception says that it is not about layouts.
+/// Runs `fn` and returns the text of what it throws, or nothing. MLIR is built without exceptions,
+/// so that none may pass through its frames: a LayoutError becomes the operation's error, and any
+/// other exception says that it is not about layouts.
 std::optional<std::string> errorOf(llvm::function_ref<void()> fn);
 
 /// Runs `fn`. If it throws, the text goes to `error`, and the result is false.

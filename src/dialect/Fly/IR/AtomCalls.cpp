@@ -252,8 +252,8 @@ LogicalResult forEachCall(CopyAtomType atom, const CopyOperands &whole, OneEleme
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-/// How a gemm walks through its atom calls: the modes, 0 for M, 1 for N and 2 for K, from the one that
-/// runs fastest. A serpentine turns the inner loops around on every other pass.
+/// How a gemm walks through its atom calls: the modes, 0 for M, 1 for N and 2 for K, from the one
+/// that runs fastest. A serpentine turns the inner loops around on every other pass.
 struct Walk {
   int inner, middle, outer;
   bool serpentine = false;

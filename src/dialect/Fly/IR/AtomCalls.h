@@ -47,8 +47,8 @@ struct MmaOperands {
   MemRefValue d, a, b, c;
 };
 
-/// Which part of D (and of C), A and B a call takes, numbered from 0: calls that take the same part of
-/// a tensor have the same number.
+/// Which part of D (and of C), A and B a call takes, numbered from 0: calls that take the same part
+/// of a tensor have the same number.
 struct MmaParts {
   int64_t d, a, b;
 };

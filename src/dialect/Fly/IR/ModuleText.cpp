@@ -225,9 +225,9 @@ private:
     rest = statement.rest;
   }
 
-  /// `gpu.barrier memfence [...] scope <subgroup>`. Without a scope it is one of the workgroup, which
-  /// this version's is too; it orders all memories. A wave needs no more than that the compiler
-  /// keeps its order.
+  /// `gpu.barrier memfence [...] scope <subgroup>`. Without a scope it is one of the workgroup,
+  /// which this version's is too; it orders all memories. A wave needs no more than that the
+  /// compiler keeps its order.
   void barrier(llvm::StringRef name, llvm::StringRef &rest) {
     const StatementText statement(rest);
     llvm::StringRef scope = statement.operands.split("scope <").second.split('>').first;

@@ -1,8 +1,9 @@
-// The pass replaces each make_ptr in register memory by one vector value. It goes through the
-// blocks in order, and `state` holds what each such memory contains: a vector, and the pieces that
-// were stored over it since. A load takes a piece or a slice of the vector. Control flow passes the
-// memory on: loops carry it, branches return it. It goes as one vector, or with pieces in parts that
-// no access crosses, so that nothing is put together and taken apart again in each round of a loop.
+// The pass replaces each make_ptr in register memory by one vector value. It goes through
+// the blocks in order, and `state` holds what each such memory contains: a vector, and the
+// pieces that were stored over it since. A load takes a piece or a slice of the vector.
+// Control flow passes the memory on: loops carry it, branches return it. It goes as one
+// vector, or with pieces in parts that no access crosses, so that nothing is put together
+// and taken apart again in each round of a loop.
 //
 // Memory stays memory if its uses can't be followed: if it is recast to other elements, reached at
 // an offset that is known only at run time, used by an operation other than a load or a store, or
@@ -199,8 +200,8 @@ private:
     // Parts that a loop puts together each time are no gain.
     if (count * bits < kLeastCutBits || isWholeInside_)
       return parts;
-    // Whether an element goes together with the one before it, and whether anything but an access of
-    // the whole concerns it.
+    // Whether an element goes together with the one before it, and whether anything but an access
+    // of the whole concerns it.
     llvm::BitVector joined(static_cast<unsigned>(count)), touched(static_cast<unsigned>(count));
     for (auto [offset, size] : accesses_) {
       if (size == count)

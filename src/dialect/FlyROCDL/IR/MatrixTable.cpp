@@ -61,9 +61,9 @@ constexpr ThreadValues kDoubleResult{
     .lanes = {Mode{16, 16}, Mode{4, 1}}, .values = {Mode{4, 4}}, .valueModes = 1};
 
 /// A and B of the scaled MFMA, 32 values a lane. Elements of fewer than eight bits lie in one run.
-/// Those of eight bits lie in two runs of 16 bytes. Sources: Composable Kernel's test/mx_mfma_op and
-/// FlyDSL's kernels/gemm/mxfp4_preshuffle.py. The blocks of 32 that share a scale are neighbours in
-/// K.
+/// Those of eight bits lie in two runs of 16 bytes. Sources: Composable Kernel's test/mx_mfma_op
+/// and FlyDSL's kernels/gemm/mxfp4_preshuffle.py. The blocks of 32 that share a scale are
+/// neighbours in K.
 constexpr ThreadValues mfmaScaledOperand(int rows, int k, DType element) {
   const int groups = 64 / rows;
   return inRuns(rows, groups, k, element.bits() < 8 ? k / groups : 16);

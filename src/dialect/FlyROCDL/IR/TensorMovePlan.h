@@ -1,5 +1,5 @@
-// How the tensor data mover moves a tile: the box of one wave, and how the tensor's modes become the
-// box's dimensions.
+// How the tensor data mover moves a tile: the box of one wave, and how the tensor's modes become
+// the box's dimensions.
 #pragma once
 
 #include "layout/layout.h"
@@ -17,7 +17,8 @@ constexpr int64_t kMaxBoxExtent = 65535;
 
 struct TensorMovePlan {
   std::vector<int32_t> box; ///< extents, outermost first
-  /// The tensor's shape with a leaf for each mode: steps along a dimension of the box (`4E0`), or 0.
+  /// The tensor's shape with a leaf for each mode: steps along a
+  /// dimension of the box (`4E0`), or 0.
   flydsl::layout::IntTuple modes;
   int64_t padInterval = 0, padAmount = 0; ///< in elements; 0: LDS has no gaps
 };

@@ -5,9 +5,9 @@
 namespace flyemu::hip {
 namespace {
 
-// ROCm's device libraries (ockl, dm.cl): the control block, all zero at first, fits 128 KiB, which is
-// what the runtime gives it. The slabs that small blocks are cut from have 2 MiB and are aligned to
-// their size; what begins a page is taken for a large block.
+// ROCm's device libraries (ockl, dm.cl): the control block, all zero at first, fits 128 KiB, which
+// is what the runtime gives it. The slabs that small blocks are cut from have 2 MiB and are aligned
+// to their size; what begins a page is taken for a large block.
 constexpr uint64_t kControlBytes = uint64_t(128) << 10;
 constexpr uint64_t kSlabBytes = uint64_t(2) << 20;
 constexpr uint64_t kPageBytes = 4096;

@@ -21,8 +21,9 @@ struct MatrixDef : OpDef {
 
 std::mutex tableMutex;
 
-/// An operand as rows of registers; constants are spread over `buffer`. A constant of 16 bits is
-/// every element, so both halves of a register: LLVM writes the splat of a half so (SelectWMMAVISrc).
+/// An operand as rows of registers; constants are spread over `buffer`. A constant
+/// of 16 bits is every element, so both halves of a register: LLVM writes the
+/// splat of a half so (SelectWMMAVISrc).
 const uint32_t *rows(const Wave &w, const Operand &o, Type type, unsigned count, uint32_t *buffer) {
   if (o.isVgpr())
     return w.row(o.index);

@@ -30,9 +30,9 @@ uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
   return &w.s[i.sdst.index];
 }
 
-/// The bytes of an access that must be there. Memory has whole dwords, so the last one of a load may
-/// reach past the end of an allocation: LLVM loads a uniform byte or half as the aligned dword around
-/// it (AMDGPUCodeGenPrepare, SITargetLowering::widenLoad).
+/// The bytes of an access that must be there. Memory has whole dwords, so the last one of a load
+/// may reach past the end of an allocation: LLVM loads a uniform byte or half as the aligned dword
+/// around it (AMDGPUCodeGenPrepare, SITargetLowering::widenLoad).
 uint32_t neededBytes(uint32_t bytes, bool write) { return write || bytes < 4 ? bytes : bytes - 3; }
 
 /// Addresses of base and offset. at() returns null for accesses out of a buffer's range, which do

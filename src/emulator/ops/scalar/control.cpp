@@ -216,8 +216,8 @@ constexpr OpDef kOps[] = {
             setModeBits(w, (modeBits(w) & ~0xf0u) | (static_cast<uint32_t>(i.offset) & 15) << 4);
           }),
 
-    // Memory operations complete when they are issued, so waits have nothing to wait for. What would
-    // be under way is the wait check's matter.
+    // Memory operations complete when they are issued, so waits have nothing to wait for. What
+    // would be under way is the wait check's matter.
     plain("s_waitcnt", Class::Other, kNothing).waitsFor(kWaitPacked),
     plain("s_waitcnt_vscnt", Class::Other, kNothing).waitsFor(kWaitStore),
     plain("s_waitcnt_vmcnt", Class::Other, kNothing).waitsFor(kWaitVector),
@@ -310,7 +310,8 @@ constexpr OpDef kOps[] = {
           [](Wave &w, const Inst &i) { fork(w, w.s64(i.dst.index), w.pcOf(&i + 1 + i.offset)); })
         .flows(Flow::None),
     plain("s_cbranch_join", Class::Branch, join, Type::B32).flows(Flow::None),
-    // gfx11: a loop over the halves of a wave of 64 (RDNA ISA manuals). The scalar keeps the other half's EXEC.
+    // gfx11: a loop over the halves of a wave of 64 (RDNA ISA manuals). The
+    // scalar keeps the other half's EXEC.
     plain("s_subvector_loop_begin", Class::Branch,
           [](Wave &w, const Inst &i) {
             uint32_t *exec = &w.s[kExec], *saved = &w.s[i.dst.index];

@@ -1,6 +1,6 @@
-// The conversions of the hardware to and from floats of at most 8 bits. They are functions of a file
-// of their own because the lane files are compiled for several levels of the host's instruction
-// set, and inline functions that they share would run at any of them.
+// The conversions of the hardware to and from floats of at most 8 bits. They are functions of a
+// file of their own because the lane files are compiled for several levels of the host's
+// instruction set, and inline functions that they share would run at any of them.
 #pragma once
 
 #include "support/float_format.h"

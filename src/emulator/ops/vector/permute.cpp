@@ -11,8 +11,8 @@ namespace flyemu {
 namespace {
 constexpr int kNoLane = -1, kUnknown = -2;
 
-/// DPP controls (ISA manuals, "DPP Data Parallel Primitives"). Below kQuadEnd they are a permutation
-/// of each four lanes; those of a row have the amount in their low bits.
+/// DPP controls (ISA manuals, "DPP Data Parallel Primitives"). Below kQuadEnd they are a
+/// permutation of each four lanes; those of a row have the amount in their low bits.
 constexpr unsigned kQuadEnd = 0x100, kControls = 0x200;
 enum RowControl : unsigned { RowShl = 0x10, RowShr, RowRor, RowShare = 0x15, RowXmask };
 enum WaveControl : unsigned {

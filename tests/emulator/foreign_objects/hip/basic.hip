@@ -1,4 +1,5 @@
-// Kernels of the kinds that AMD's HIP examples have: a wave, LDS, atomics, constant and device memory.
+// Kernels of the kinds that AMD's HIP examples have: a wave, LDS,
+// atomics, constant and device memory.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void saxpy(int n, float a, const float *x, float *y) {
@@ -47,7 +48,8 @@ extern "C" __global__ void transpose(const float *x, float *y, int M, int N) {
     y[j * M + i] = tile[row * stride + column];
 }
 
-// One row a block: shuffles in a wave, LDS between waves. Sum, largest, smallest, place, exclusive or.
+// One row a block: shuffles in a wave, LDS between waves. Sum,
+// largest, smallest, place, exclusive or.
 template <class T, class F> __device__ T wave_reduce(T value, F f) {
   for (int step = warpSize / 2; step; step /= 2)
     value = f(value, __shfl_down(value, step));
@@ -72,7 +74,8 @@ extern "C" __global__ void reduce(const int *x, int *out, int columns) {
     sum += value;
     bits ^= value;
     smallest = min(smallest, value);
-    // The value above, the place counted from the end below: the first of equal ones is the largest.
+    // The value above, the place counted from the end below: the first
+    // of equal ones is the largest.
     largest = max(largest, (static_cast<long long>(value) << 32) | (columns - 1 - j));
   }
   int *words = reinterpret_cast<int *>(parts);
@@ -124,7 +127,8 @@ extern "C" __global__ void sort(const int *x, int *y) {
   y[at] = values[t];
 }
 
-// Sums from the front, the largest from the back, one row a block of 256 with four elements a thread.
+// Sums from the front, the largest from the back, one row a block of
+// 256 with four elements a thread.
 extern "C" __global__ void scan(const int *x, int *sums, int *largest) {
   __shared__ int sum[2][256], most[2][256];
   const int t = threadIdx.x;

@@ -1,4 +1,5 @@
-// Functions that are really called: through a table, by themselves, with arrays on the stack; and integers of 64 bits.
+// Functions that are really called: through a table, by themselves, with arrays
+// on the stack; and integers of 64 bits.
 #include <hip/hip_runtime.h>
 
 __device__ __noinline__ int twice(int x) { return 2 * x; }

@@ -12,7 +12,8 @@
 namespace flyemu::test {
 
 namespace {
-/// The bits of a constant as an integer operand of 16 or 32 bits, as a half and as a bfloat gets it.
+/// The bits of a constant as an integer operand of 16 or 32 bits, as
+/// a half and as a bfloat gets it.
 struct Constant {
   const char *text;
   uint32_t integer, half, bfloat;

@@ -1,4 +1,5 @@
-// Words that are repeated, as the padding behind a kernel is, are decoded from the word before them.
+// Words that are repeated, as the padding behind a kernel is, are
+// decoded from the word before them.
 #include "machine.h"
 
 #include "emulator/isa/encodings.h"
@@ -42,7 +43,8 @@ TEST_CASE("repeated words are decoded as they are behind another instruction") {
 }
 
 TEST_CASE("a branch that is repeated leads out of the code where each one does") {
-  // s_branch 1: the first one leads to the third word, the second one to the end, the third one past it.
+  // s_branch 1: the first one leads to the third word, the second one to
+  // the end, the third one past it.
   const std::array<uint32_t, 3> words{0xbf820001, 0xbf820001, 0xbf820001};
   const auto program = decodeProgram("gfx942", words.data(), sizeof words);
   CHECK(program->insts[1].fn == program->insts[0].fn);

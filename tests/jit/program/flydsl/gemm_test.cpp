@@ -1,5 +1,5 @@
-// FlyDSL's preshuffle GEMM: C (m, n) of A (m, k) and preshuffled B (n, k), with a number for each row
-// and each column where the elements are of 8 bits; m is no multiple of the tile.
+// FlyDSL's preshuffle GEMM: C (m, n) of A (m, k) and preshuffled B (n, k), with a number for each
+// row and each column where the elements are of 8 bits; m is no multiple of the tile.
 #include "call.h"
 
 using namespace flydsl_programs;

@@ -12,8 +12,8 @@ Operand input(fx::DType dtype, const Numbers &values) {
 }
 
 /// Tokens that are sorted by their experts, in blocks of `unit` rows of one expert: in each row the
-/// place among the token's experts, times 2^24, and the token. Rows that fill a block have the number
-/// of places and that of tokens.
+/// place among the token's experts, times 2^24, and the token. Rows that fill a block have the
+/// number of places and that of tokens.
 struct Sorted {
   Numbers rows, weights, experts;
 };
@@ -79,8 +79,8 @@ TEST_CASE("the best experts of each token, by the softmax over all") {
   CHECK(sources.values() == expectedSources);
 }
 
-// FlyDSL's kernel reads LDS beside what was written and behind its end, and drops what it read; waves
-// write the same numbers without an order among them.
+// FlyDSL's kernel reads LDS beside what was written and behind its end, and drops what it read;
+// waves write the same numbers without an order among them.
 TEST_CASE("tokens sorted by their experts", "[lockstep]") {
   constexpr std::size_t experts = 8, unit = 32, width = 64;
   const Numbers chosen = chosenExperts(experts), weights = uniform(fx::f32, kTokens * kPlaces, 2);

@@ -1,10 +1,11 @@
-// FlyDSL's layer norm, RMS norm and softmax: forward, backward, with a residual, quantising. Each row
-// is compared with its formula in double precision.
+// FlyDSL's layer norm, RMS norm and softmax: forward, backward, with a residual, quantising. Each
+// row is compared with its formula in double precision.
 //
-// Softmax and the quantising norms of FlyDSL 0.4.2 reduce twice through the same LDS, with no barrier
-// between the last read of the first reduction and the first write of the second one. Their cases are
-// tagged [lockstep] and run with the waves in step, an instruction of each in turn, where the write
-// comes behind the reads; run wave by wave, the emulator finds the race and the results are wrong.
+// Softmax and the quantising norms of FlyDSL 0.4.2 reduce twice through the same LDS, with
+// no barrier between the last read of the first reduction and the first write of the second
+// one. Their cases are tagged [lockstep] and run with the waves in step, an instruction of
+// each in turn, where the write comes behind the reads; run wave by wave, the emulator
+// finds the race and the results are wrong.
 #include "call.h"
 
 using namespace flydsl_programs;
@@ -103,9 +104,9 @@ Operand zeros(fx::DType dtype, std::int64_t rows, std::int64_t n) {
   return Operand::both(dtype, rows, n, Numbers(static_cast<std::size_t>(rows * n)));
 }
 
-/// Requires that rows were quantised to int8 by their largest magnitude: the scale is that over 127,
-/// and FlyDSL cuts what is behind the point off. `slack` are the steps by which what is rounded to
-/// bf16 on the way moves an element.
+/// Requires that rows were quantised to int8 by their largest magnitude: the scale is that over
+/// 127, and FlyDSL cuts what is behind the point off. `slack` are the steps by which what is
+/// rounded to bf16 on the way moves an element.
 void expectQuantised(const Operand &quantised, const Operand &scales, const Matrix &expected,
                      double slack = 0.05) {
   Numbers wanted(expected.rows()), steps = expected.values;
