@@ -25,15 +25,15 @@ struct Config {
 constexpr int threads = 256;
 
 const fx::Kernel split_k{
-    "split_k", [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC, fx::Tensor gParts, fx::Tensor gArrived,
-                  fx::Constexpr<Config> config) {
+    "split_k", [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC, fx::Tensor gParts,
+                  fx::Tensor gArrived, fx::Constexpr<Config> config) {
       const int BM = config->tile_m, BN = config->tile_n, BK = config->tile_k;
       auto tid = fx::thread_idx().x;
       auto [tile_m, tile_n, split] = fx::block_idx();
 
-      auto A = fx::flat_divide(gA, {BM, BK})(_, _, tile_m, _);                // (BM, BK, k)
-      auto B = fx::flat_divide(gB, {BN, BK})(_, _, tile_n, _);                // (BN, BK, k)
-      auto C = fx::flat_divide(gC, {BM, BN})(_, _, tile_m, tile_n);           // (BM, BN)
+      auto A = fx::flat_divide(gA, {BM, BK})(_, _, tile_m, _);                 // (BM, BK, k)
+      auto B = fx::flat_divide(gB, {BN, BK})(_, _, tile_n, _);                 // (BN, BK, k)
+      auto C = fx::flat_divide(gC, {BM, BN})(_, _, tile_m, tile_n);            // (BM, BN)
       auto parts = fx::flat_divide(gParts, {BM, BN})(_, _, tile_m, tile_n, _); // (BM, BN, splits)
 
       auto mma_atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32));
@@ -65,8 +65,8 @@ const fx::Kernel split_k{
       fx::gpu::barrier(); // the whole block has written its part
       fx::if_(tid == 0, [&] {
         auto arrived = gArrived.iter() + (tile_m * fx::grid_dim().y + tile_n);
-        auto before =
-            fx::atomic(fx::AtomicOp::add, arrived, 1, fx::MemoryOrder::acq_rel, fx::MemoryScope::agent);
+        auto before = fx::atomic(fx::AtomicOp::add, arrived, 1, fx::MemoryOrder::acq_rel,
+                                 fx::MemoryScope::agent);
         is_last(0) = fx::select(before == config->splits - 1, 1, 0);
       });
       fx::gpu::barrier(); // what one thread acquired, the block sees
@@ -97,10 +97,10 @@ static int run(const samples::Options &options) {
   if (fx::compile_only()) { // needs no device
     float *none = nullptr;
     int *nobody = nullptr;
-    auto compiled = split_k(fx::tensor(none, {M, K}), fx::tensor(none, {N, K}),
-                            fx::tensor(none, {M, N}), fx::tensor(none, {M, N, config.splits}),
-                            fx::tensor(nobody, {1}), config)
-                        .compile({.block = threads});
+    auto compiled =
+        split_k(fx::tensor(none, {M, K}), fx::tensor(none, {N, K}), fx::tensor(none, {M, N}),
+                fx::tensor(none, {M, N, config.splits}), fx::tensor(nobody, {1}), config)
+            .compile({.block = threads});
     std::printf("%s", compiled.summary().c_str());
     return 0;
   }

@@ -76,7 +76,8 @@ inline std::string fieldOf(const std::string &name, std::string_view field) {
   return (name.empty() ? "" : name + ".") + std::string(field);
 }
 
-template <class T> void addEntries(std::vector<Config::Entry> &to, std::string name, const T &value) {
+template <class T>
+void addEntries(std::vector<Config::Entry> &to, std::string name, const T &value) {
   if constexpr (PlainStruct<T>)
     eachField(value, [&](std::string_view field, const auto &inner) {
       addEntries(to, fieldOf(name, field), inner);
@@ -103,7 +104,8 @@ template <class T> void addEntries(std::vector<Config::Entry> &to, std::string n
                                        const char *expected);
 FLYDSL_API DType dtypeNamed(const std::string &name, const Config &config);
 
-template <class T> void takeEntries(const Config &from, std::string name, T &value, std::size_t &taken) {
+template <class T>
+void takeEntries(const Config &from, std::string name, T &value, std::size_t &taken) {
   if constexpr (PlainStruct<T>) {
     eachField(value, [&](std::string_view field, auto &inner) {
       takeEntries(from, fieldOf(name, field), inner, taken);

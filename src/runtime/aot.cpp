@@ -164,8 +164,9 @@ AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
 }
 
 std::string joined(const std::vector<std::string> &names) {
-  return support::joined(
-      names, [](const std::string &name) { return name.empty() ? std::string("(no name)") : name; });
+  return support::joined(names, [](const std::string &name) {
+    return name.empty() ? std::string("(no name)") : name;
+  });
 }
 
 template <class Map> std::vector<std::string> namesOf(const Map &map) {

@@ -17,7 +17,8 @@ void noteExitBeforeStatics();
 
 /// Makes an object that threads of the program may use during exit(), even after its handle was
 /// destroyed: a handle that is destroyed during exit() leaves the object alive.
-template <class T, class... Arguments> std::shared_ptr<T> makeOutlivingExit(Arguments &&...arguments) {
+template <class T, class... Arguments>
+std::shared_ptr<T> makeOutlivingExit(Arguments &&...arguments) {
   return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...), [](T *object) {
     if (!exiting())
       delete object;

@@ -37,9 +37,8 @@ TEST_CASE("several threads make atoms at once outside of kernels") {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
-        auto mma =
-            fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
-                               fx::make_layout({1 + i % 4, 1, 1}, {1, 0, 0}));
+        auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
+                                      fx::make_layout({1 + i % 4, 1, 1}, {1, 0, 0}));
         made += mma.threads() == 64 * (1 + i % 4);
         refused += refusal([] { fx::rocdl::MFMA(16, 16, 5, fx::f32); }).find("16x16x5") !=
                    std::string::npos;

@@ -16,11 +16,12 @@ template <class F> std::string refusal(F body) {
                         scalarArg(fx::i32), scalarArg(fx::f32)});
 }
 #define REFUSES(text, ...)                                                                         \
-  CHECK_THAT(refusal([](fx::Tensor a, fx::Tensor h, fx::Tensor bytes, fx::Int32 n, fx::Float32 x) { \
-               (void)a, (void)h, (void)bytes, (void)n, (void)x;                                    \
-               __VA_ARGS__;                                                                        \
-             }),                                                                                   \
-             Contains(text) && Contains("memory_order_test.cpp:"))
+  CHECK_THAT(                                                                                      \
+      refusal([](fx::Tensor a, fx::Tensor h, fx::Tensor bytes, fx::Int32 n, fx::Float32 x) {       \
+        (void)a, (void)h, (void)bytes, (void)n, (void)x;                                           \
+        __VA_ARGS__;                                                                               \
+      }),                                                                                          \
+      Contains(text) && Contains("memory_order_test.cpp:"))
 } // namespace
 
 TEST_CASE("orders and scopes are those of LLVM's operations") {

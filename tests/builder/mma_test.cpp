@@ -61,9 +61,10 @@ TEST_CASE("WMMA and its tiled mma are made on the host for a named target") {
               target);
   };
   use("gfx1100");
-  CHECK_THROWS_WITH(traceText([&] { fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1100"}); },
-                              {}, false, {32, 1, 1}, {}, "gfx1201"),
-                    Catch::Contains("not on gfx1201"));
+  CHECK_THROWS_WITH(
+      traceText([&] { fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1100"}); }, {}, false,
+                {32, 1, 1}, {}, "gfx1201"),
+      Catch::Contains("not on gfx1201"));
 }
 
 TEST_CASE("a fragment is made for a tensor, a layout, a shape or coordinates") {
@@ -74,10 +75,13 @@ TEST_CASE("a fragment is made for a tensor, a layout, a shape or coordinates") {
         auto memory = mma.make_fragment_C(c);
         CHECK(mma.make_fragment_C({64, 32}).layout().str() == memory.layout().str());
         CHECK(mma.make_fragment_C(fx::make_shape(64, 32)).layout().str() == memory.layout().str());
-        CHECK(mma.make_fragment_C(fx::make_layout({64, 32}, {1, 64})).layout().str() == memory.layout().str());
-        CHECK(mma.make_fragment_C(fx::make_identity_tensor({64, 32})).layout().str() == memory.layout().str());
+        CHECK(mma.make_fragment_C(fx::make_layout({64, 32}, {1, 64})).layout().str() ==
+              memory.layout().str());
+        CHECK(mma.make_fragment_C(fx::make_identity_tensor({64, 32})).layout().str() ==
+              memory.layout().str());
         CHECK(mma.make_fragment_C({64, 32}).dtype() == fx::f32);
-        CHECK(mma.make_fragment_A({64, 16}).layout().str() == mma.make_fragment_A(a).layout().str());
+        CHECK(mma.make_fragment_A({64, 16}).layout().str() ==
+              mma.make_fragment_A(a).layout().str());
         CHECK(mma.make_fragment_A({64, 16}).dtype() == fx::f16);
         CHECK(mma.make_fragment_B({32, 16}, {.stages = 2}).layout().rank() == 4);
         CHECK_THROWS_WITH(mma.make_fragment_C({64, 32}, {.stages = -1}),

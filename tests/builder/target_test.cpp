@@ -57,8 +57,9 @@ TEST_CASE("the target is asked for where one is known") {
 }
 
 TEST_CASE("what a target lacks is refused with the processors that have it") {
-  CHECK_THROWS_WITH(onTarget([] { fx::rocdl::wave_id(); }, "gfx942"),
-                    Catch::Contains("there is no wave_id on gfx942; gfx1200, gfx1201, gfx1250 have it"));
+  CHECK_THROWS_WITH(
+      onTarget([] { fx::rocdl::wave_id(); }, "gfx942"),
+      Catch::Contains("there is no wave_id on gfx942; gfx1200, gfx1201, gfx1250 have it"));
   CHECK_THROWS_WITH(onTarget([] { fx::rocdl::s_wait_tensorcnt(0); }, "gfx1201"),
                     Catch::Contains("there is no s_wait_tensorcnt on gfx1201; gfx1250 has it"));
   CHECK_THROWS_WITH(onTarget([] { fx::rocdl::s_waitcnt({.vmcnt = 0}); }, "gfx1250"),

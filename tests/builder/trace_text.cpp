@@ -28,9 +28,9 @@ std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<
     flydsl::builder::loadDialects(*c);
     return c;
   }();
-  flydsl::builder::TraceResult result =
-      flydsl::builder::traceKernel(spec, types, block, *context,
-                                     target ? std::optional(flydsl::Target::parse(target)) : std::nullopt);
+  flydsl::builder::TraceResult result = flydsl::builder::traceKernel(
+      spec, types, block, *context,
+      target ? std::optional(flydsl::Target::parse(target)) : std::nullopt);
   expectUsersPlaces(*result.module);
   std::string text;
   llvm::raw_string_ostream os(text);

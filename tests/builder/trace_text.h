@@ -49,8 +49,7 @@ template <class V> ArgType staticArg(const V &value) {
 
 /// The text of the traced module, verified, without (or with) locations.
 std::string traceSpec(const flydsl::detail::KernelSpec &spec, const std::vector<ArgType> &types,
-                      std::array<unsigned, 3> block, bool locations,
-                      const char *target = "gfx942");
+                      std::array<unsigned, 3> block, bool locations, const char *target = "gfx942");
 
 template <class F> struct ParamsOf : ParamsOf<decltype(&F::operator())> {};
 template <class C, class... Ps> struct ParamsOf<void (C::*)(Ps...) const> {

@@ -65,8 +65,8 @@ TEST_CASE("A pipe, a device's link, a directory or a terabyte of holes in place 
     put();
     DiskCache cache(config);
     bool made = false;
-    const Blob blob = cache.loadOrMake(
-        keyOf(1), std::chrono::seconds(5), [] { return blobOf(1); }, made);
+    const Blob blob =
+        cache.loadOrMake(keyOf(1), std::chrono::seconds(5), [] { return blobOf(1); }, made);
     CHECK(made);
     CHECK(same(blob, blobOf(1)));
     CHECK(DiskCache(config).load(keyOf(1))); // replaced by a good one
@@ -94,8 +94,7 @@ TEST_CASE("A pipe in place of the lock does not block, nor does one in place of 
   fs::remove(entryPath(scratch.path, keyOf(1)));
   REQUIRE(mkfifo(lockPath(scratch.path, keyOf(1)).c_str(), 0600) == 0);
   bool made = false;
-  cache.loadOrMake(
-      keyOf(1), std::chrono::seconds(60), [] { return blobOf(1); }, made);
+  cache.loadOrMake(keyOf(1), std::chrono::seconds(60), [] { return blobOf(1); }, made);
   CHECK(made);
   CHECK(cache.load(keyOf(1)));
 
@@ -142,7 +141,8 @@ TEST_CASE("An entry that would unpack to more than a kernel has is refused befor
   CHECK_THROWS_WITH(encodeEntry(keyOf(1), {Bytes(kMaxMetadataBytes + 1), {}}),
                     Catch::Contains(std::to_string(kMaxMetadataBytes)));
   Scratch scratch; // too large to be kept is no error of the compile
-  CHECK_FALSE(DiskCache(configIn(scratch.path)).store(keyOf(1), {Bytes(kMaxMetadataBytes + 1), {}}));
+  CHECK_FALSE(
+      DiskCache(configIn(scratch.path)).store(keyOf(1), {Bytes(kMaxMetadataBytes + 1), {}}));
 }
 
 TEST_CASE("What killed writers left counts toward the limit, and goes") {
@@ -215,8 +215,7 @@ TEST_CASE("What others may write is not used: the entry, its folder, the directo
       CHECK_FALSE(cache.load(keyOf(1)));
       CHECK_FALSE(cache.store(keyOf(1), blobOf(1)));
       bool made = false;
-      cache.loadOrMake(
-          keyOf(1), std::chrono::seconds(1), [] { return blobOf(1); }, made);
+      cache.loadOrMake(keyOf(1), std::chrono::seconds(1), [] { return blobOf(1); }, made);
       CHECK(made);
       REQUIRE(chmod(folder.c_str(), 0700) == 0);
       CHECK(DiskCache(config).load(keyOf(1)));

@@ -118,8 +118,7 @@ TEST_CASE("An entry that does not fit the call is made again, once") {
   };
   for (CacheTier expected : {CacheTier::compiled, CacheTier::disk}) {
     KernelCache cache(config);
-    const CachedKernel got = cache.fetch(
-        keyOf(1), "k", target, [] { return objectFor(1); }, fits);
+    const CachedKernel got = cache.fetch(keyOf(1), "k", target, [] { return objectFor(1); }, fits);
     CHECK(got.tier == expected);
     CHECK(got.object->find("k1"));
   }

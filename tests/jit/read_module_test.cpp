@@ -148,8 +148,7 @@ TEST_CASE("Bytecode of unknown origin is read by a process of its own, and is th
 
 TEST_CASE("A host that waits for any child, or for none, reads bytecode") {
   const std::string bytes = bytecodeOf(test::scaleKernel());
-  struct sigaction ignore {
-  }, before;
+  struct sigaction ignore{}, before;
   ignore.sa_handler = SIG_IGN; // children are not waited for
   sigaction(SIGCHLD, &ignore, &before);
   CHECK_NOTHROW(read(bytecodeAsText(bytes, "bytes", 60)));

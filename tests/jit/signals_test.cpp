@@ -48,7 +48,7 @@ private:
 };
 
 void install(int signal, void (*handler)(int, siginfo_t *, void *), int flags = 0) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | flags;
   REQUIRE(sigaction(signal, &action, nullptr) == 0);

@@ -174,7 +174,8 @@ TEST_CASE("attention has a configuration for every problem that it supports") {
 TEST_CASE("attention says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](auto change) { return fk::supported(with(kHeads, change), target).why; };
-  CHECK(why([](auto &p) { p.y = fx::f32; }) == "y is of type f32; f16 and bf16 are supported, f32 with float8_products");
+  CHECK(why([](auto &p) { p.y = fx::f32; }) ==
+        "y is of type f32; f16 and bf16 are supported, f32 with float8_products");
   CHECK(why([](auto &p) { p.q = fx::bf16; }) ==
         "q is of type bf16; y, which is f16, and floats of 8 bits are supported");
   CHECK(why([](auto &p) { p.kv = fx::i8; }) ==

@@ -206,7 +206,9 @@ TEST_CASE("validate is asked once for each configuration, after one run of it") 
   CHECK(result.trials[1].outcome == fx::Trial::Outcome::wrong);
   CHECK(result.trials[1].reason == "validate says that its results are wrong");
 
-  auto nothing = [](const fx::Config &config) { return fx::Candidate{candidate(config).executable, {}}; };
+  auto nothing = [](const fx::Config &config) {
+    return fx::Candidate{candidate(config).executable, {}};
+  };
   CHECK_THROWS_WITH(fx::autotune("no_run", configs, {}, nothing),
                     Contains("the candidate has no function that runs it"));
   options.repeat = 0;
@@ -221,7 +223,8 @@ TEST_CASE("validate is asked once for each configuration, after one run of it") 
 TEST_CASE("a configuration's numbers are of any integer type") {
   const std::int64_t n = std::int64_t(1) << 40;
   const std::size_t size = 7;
-  const fx::Config config{{"n", n}, {"size", size}, {"small", short(-3)}, {"flag", true}, {"x", 0.5}};
+  const fx::Config config{
+      {"n", n}, {"size", size}, {"small", short(-3)}, {"flag", true}, {"x", 0.5}};
   CHECK(config.integer("n") == n);
   CHECK(config.integer("size") == 7);
   CHECK(config.integer("small") == -3);
@@ -278,10 +281,11 @@ TEST_CASE("a configuration that is no such struct's is refused") {
   };
   const auto read = [](const fx::Config &config) { return fx::from_config<Tile>(config); };
   CHECK_THROWS_WITH(read(with("k", std::int64_t{200})),
-                    Contains("the value k of the configuration") &&
-                        Contains("k=200") && Contains("is not a number that the field holds"));
+                    Contains("the value k of the configuration") && Contains("k=200") &&
+                        Contains("is not a number that the field holds"));
   CHECK_THROWS_WITH(read(with("order", std::int64_t{256})), Contains("order"));
-  CHECK_THROWS_WITH(read(with("m", true)), Contains("the value m of a configuration is no integer"));
+  CHECK_THROWS_WITH(read(with("m", true)),
+                    Contains("the value m of a configuration is no integer"));
   CHECK_THROWS_WITH(read(with("dtype", "f17")), Contains("the name of a dtype"));
   CHECK_THROWS_WITH(read(fx::Config{{"m", 1}}), Contains("no value k in the configuration"));
   std::vector<fx::Config::Entry> more = fx::to_config(Tile{}).entries();

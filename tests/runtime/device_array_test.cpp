@@ -133,9 +133,9 @@ TEST_CASE("extents are any integers that 63 bits hold") {
   const int row[] = {2, 3};
   CHECK(fx::tensor(a.data(), row).shape()[1] == 3);
   using Catch::Contains;
-  CHECK_THROWS_WITH(fx::tensor(a.data(), {std::size_t(-1)}),
-                    Contains("device_array_test.cpp") && Contains("18446744073709551615") &&
-                        Contains("63 bits"));
+  CHECK_THROWS_WITH(fx::tensor(a.data(), {std::size_t(-1)}), Contains("device_array_test.cpp") &&
+                                                                 Contains("18446744073709551615") &&
+                                                                 Contains("63 bits"));
   CHECK_THROWS_WITH(fx::DeviceArray<float>({std::size_t(1) << 63}), Contains("63 bits"));
 }
 

@@ -143,21 +143,13 @@ TEST_CASE("mistakes are told with the user's line") {
   using Catch::Contains;
   CHECK_THAT(message([] { fx::tensor(storage, std::vector<std::int64_t>{}); }),
              Catch::Contains("1 to 8 modes"));
-  CHECK_THAT(message([] {
-               fx::tensor(storage, {1, 1, 1, 1, 1, 1, 1, 1, 1});
-             }),
+  CHECK_THAT(message([] { fx::tensor(storage, {1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
              Catch::Contains("1 to 8 modes"));
-  CHECK_THAT(message([] {
-               fx::tensor(storage, {4, 8}, {1});
-             }),
+  CHECK_THAT(message([] { fx::tensor(storage, {4, 8}, {1}); }),
              Catch::Contains("differ in the number of modes"));
-  CHECK_THAT(message([] {
-               fx::tensor(storage, {4, -8});
-             }),
+  CHECK_THAT(message([] { fx::tensor(storage, {4, -8}); }),
              Catch::Contains("negative extent in the shape (4,-8)"));
-  CHECK_THAT(message([] {
-               fx::tensor(storage, {std::int64_t{1} << 40, std::int64_t{1} << 40});
-             }),
+  CHECK_THAT(message([] { fx::tensor(storage, {std::int64_t{1} << 40, std::int64_t{1} << 40}); }),
              Catch::Contains("more elements than 64 bits count"));
   CHECK_THAT(message([] { fx::tensor(reinterpret_cast<char *>(storage) + 1, fx::f32, {4}); }),
              Catch::Contains("not a multiple of 4 bytes"));
@@ -172,9 +164,7 @@ TEST_CASE("mistakes are told with the user's line") {
   CHECK_THAT(message([&] { t.assume_aligned(3); }), Catch::Contains("not a power of two"));
   CHECK_THAT(message([&] { t.at(storage + 1).assume_aligned(16); }),
              Catch::Contains("not a multiple of 16"));
-  CHECK_THAT(message([] {
-               fx::tensor(storage, {2, 2}, {4, 2}).mark_layout_dynamic();
-             }),
+  CHECK_THAT(message([] { fx::tensor(storage, {2, 2}, {4, 2}).mark_layout_dynamic(); }),
              Catch::Contains("no mode has stride 1"));
 }
 

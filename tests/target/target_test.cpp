@@ -41,9 +41,9 @@ TEST_CASE("Targets parse and print in one canonical form") {
 }
 
 TEST_CASE("What is no target is refused with the list of targets") {
-  for (const char *text :
-       {"", "gfx", "gfx900", "gfx9420", "gfx942:", "gfx942:xnack", "gfx942:+xnack",
-        "gfx942:xnack+:xnack+", "gfx1201:xnack-", "gfx1250:sramecc+", "gfx942:foo+", "sm_90", ":xnack+"}) {
+  for (const char *text : {"", "gfx", "gfx900", "gfx9420", "gfx942:", "gfx942:xnack",
+                           "gfx942:+xnack", "gfx942:xnack+:xnack+", "gfx1201:xnack-",
+                           "gfx1250:sramecc+", "gfx942:foo+", "sm_90", ":xnack+"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(Target::parse(text), Catch::Contains("gfx90a, gfx942, gfx950, gfx1100, "
                                                            "gfx1200, gfx1201, gfx1250"));

@@ -16,8 +16,8 @@ namespace {
 const char *const kUsage = R"(usage: fly-kernels COMMAND ...
 
   list                                the families, and the fields of their problems
-  show FAMILY [FIELD=VALUE ...]       whether each target supports the problem, what is chosen for it,
-                                      and the figures of the code
+  show FAMILY [FIELD=VALUE ...]       whether each target supports the problem, what is chosen for
+                                      it, and the figures of the code
   run FAMILY [FIELD=VALUE ...]        one call with random data on the current device, checked
                                       against a reference in double precision where there is one
   tune FAMILY [FIELD=VALUE ...]       measures all configurations on the current device

@@ -34,8 +34,7 @@ template <class Struct> struct AnyField {
   constexpr operator Field() const noexcept;
 };
 
-template <class T, std::size_t... I>
-constexpr bool takesInitializers(std::index_sequence<I...>) {
+template <class T, std::size_t... I> constexpr bool takesInitializers(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), AnyField<T>{})...}; };
 }
 
@@ -57,7 +56,8 @@ template <PlainStruct T> inline constexpr std::size_t fieldCount = countFields<T
 // clang-format off
 template <class T, class F> constexpr decltype(auto) withFields(T &value, F &&f) {
   constexpr std::size_t kCount = fieldCount<std::remove_const_t<T>>;
-  static_assert(kCount <= maxFields, "a configuration's struct has at most 32 fields; group some into a struct of their own");
+  static_assert(kCount <= maxFields, "a configuration's struct has at most 32 fields; group some "
+                                     "into a struct of their own");
   if constexpr (kCount == 0)
     return f();
   else if constexpr (kCount == 1) {
@@ -214,8 +214,7 @@ template <const auto *Field> consteval std::string_view nameOfField() {
   return text.substr(text.find_last_of(".:>") + 1);
 }
 
-template <PlainStruct T, std::size_t... I>
-consteval auto namesOfFields(std::index_sequence<I...>) {
+template <PlainStruct T, std::size_t... I> consteval auto namesOfFields(std::index_sequence<I...>) {
   constexpr auto addresses =
       withFields(neverMade<T>.value, [](auto &...field) { return std::tuple{&field...}; });
   return std::array<std::string_view, sizeof...(I)>{nameOfField<std::get<I>(addresses)>()...};

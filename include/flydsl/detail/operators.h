@@ -72,7 +72,7 @@ template <class Arg, class R, class B> struct Operators {
 // The operations that change a value. A class of values does not have them: using one is a compile
 // error that names the alternative.
 #define FLYDSL_CHANGE(symbol)                                                                      \
-  template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &)&);
+  template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &) &);
 #define FLYDSL_CHANGES_REFUSED                                                                     \
   FLYDSL_CHANGE(+=)                                                                                \
   FLYDSL_CHANGE(-=)                                                                                \
@@ -120,9 +120,9 @@ FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc
     requires(!detail::Operated<R> && std::convertible_to<const R &, typename L::OperandOf>)        \
   typename L::TruthOf operator symbol(const L &a, const R &b) {                                    \
     const Loc loc = detail::unknownPlace();                                                        \
-    return typename L::TruthOf(                                                                    \
-        detail::logical(detail::BinaryOp::op, typename L::OperandOf(a, loc).handle,                \
-                        typename L::OperandOf(b, loc).handle, loc));                               \
+    return typename L::TruthOf(detail::logical(detail::BinaryOp::op,                               \
+                                               typename L::OperandOf(a, loc).handle,               \
+                                               typename L::OperandOf(b, loc).handle, loc));        \
   }                                                                                                \
   template <class L, detail::Operated R>                                                           \
     requires(std::convertible_to<const L &, typename R::OperandOf> &&                              \
@@ -130,9 +130,9 @@ FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc
               !std::convertible_to<const R &, typename detail::OperandIn<L>::type>))               \
   typename R::TruthOf operator symbol(const L &a, const R &b) {                                    \
     const Loc loc = detail::unknownPlace();                                                        \
-    return typename R::TruthOf(                                                                    \
-        detail::logical(detail::BinaryOp::op, typename R::OperandOf(a, loc).handle,                \
-                        typename R::OperandOf(b, loc).handle, loc));                               \
+    return typename R::TruthOf(detail::logical(detail::BinaryOp::op,                               \
+                                               typename R::OperandOf(a, loc).handle,               \
+                                               typename R::OperandOf(b, loc).handle, loc));        \
   }
 FLYDSL_LOGICAL(&&, bitAnd)
 FLYDSL_LOGICAL(||, bitOr)

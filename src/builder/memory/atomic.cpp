@@ -110,9 +110,9 @@ Numeric atomic(AtomicOp op, const Pointer &pointer, const Numeric::Arg &value, M
                          "64 bits add, exchange, min and max",
                      loc);
   mlir::Value operand = element(t, value.handle, type, "atomic", loc);
-  mlir::Value old = t.create<llvmd::AtomicRMWOp>(
-      loc, *kind, address(t, pointer, "atomic", loc), operand, builder::orderingOf(order),
-      builder::scopeNamed(scope, loc));
+  mlir::Value old =
+      t.create<llvmd::AtomicRMWOp>(loc, *kind, address(t, pointer, "atomic", loc), operand,
+                                   builder::orderingOf(order), builder::scopeNamed(scope, loc));
   return Numeric(t.wrap(old, type, loc));
 }
 
@@ -138,8 +138,8 @@ Vector atomic(AtomicOp op, const Pointer &pointer, const Vector &value, MemoryOr
                          "; recast it to 32 bits, add the offset, and recast it back",
                      loc);
   mlir::Value old = t.create<llvmd::AtomicRMWOp>(
-      loc, llvmd::AtomicBinOp::fadd, address(t, pointer, "atomic", loc),
-      t.use(value.handle(), loc), builder::orderingOf(order), builder::scopeNamed(scope, loc));
+      loc, llvmd::AtomicBinOp::fadd, address(t, pointer, "atomic", loc), t.use(value.handle(), loc),
+      builder::orderingOf(order), builder::scopeNamed(scope, loc));
   return Vector(t.wrap(old, type, loc));
 }
 
@@ -223,7 +223,8 @@ void atomic_store(const Pointer &pointer, const Numeric::Arg &value, MemoryOrder
   mlir::Value to = address(t, pointer, "atomic_store", loc);
   t.create<llvmd::StoreOp>(loc, written, to, static_cast<unsigned>(bits.bytes()),
                            /*isVolatile=*/false, /*isNonTemporal=*/false,
-                           /*isInvariantGroup=*/false, builder::orderingOf(order), builder::scopeNamed(scope, loc));
+                           /*isInvariantGroup=*/false, builder::orderingOf(order),
+                           builder::scopeNamed(scope, loc));
 }
 
 FLYDSL_NAMESPACE_END

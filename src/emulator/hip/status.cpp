@@ -9,8 +9,7 @@ struct StatusEntry {
   const char *text;
 };
 
-#define FLYEMU_STATUS(name, text)                                                                  \
-  { name, #name, text }
+#define FLYEMU_STATUS(name, text) {name, #name, text}
 constexpr StatusEntry kEntries[] = {
     FLYEMU_STATUS(hipSuccess, "no error"),
     FLYEMU_STATUS(hipErrorInvalidValue, "invalid argument"),

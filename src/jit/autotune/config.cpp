@@ -47,7 +47,8 @@ std::string Config::str() const {
 namespace detail {
 
 void failField(const std::string &name, const Config &config, const char *expected) {
-  throw Error("the value " + name + " of the configuration " + config.str() + " is not " + expected);
+  throw Error("the value " + name + " of the configuration " + config.str() + " is not " +
+              expected);
 }
 
 DType dtypeNamed(const std::string &name, const Config &config) {

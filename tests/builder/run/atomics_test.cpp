@@ -148,22 +148,22 @@ TEST_CASE("atomic atoms count a histogram") {
 TEST_CASE("a block waits for a flag that another one sets") {
   // Both ways, so that one of them waits for a block that starts after it.
   for (int waiter : {0, 1}) {
-    const fx::Kernel handshake{
-        "handshake", [waiter](fx::Tensor data, fx::Tensor flag, fx::Tensor out) {
-          auto i = fx::thread_idx().x;
-          fx::if_(
-              fx::block_idx().x == waiter,
-              [&] {
-                fx::while_([&] { return fx::atomic_load(flag.iter()) == 0; },
-                           [] { fx::rocdl::s_sleep(1); });
-                out(i) = data(i);
-              },
-              [&] {
-                data(i) = i * 3 + 1;
-                fx::gpu::barrier();
-                fx::if_(i == 0, [&] { fx::atomic_store(flag.iter(), 1); });
-              });
-        }};
+    const fx::Kernel handshake{"handshake",
+                               [waiter](fx::Tensor data, fx::Tensor flag, fx::Tensor out) {
+                                 auto i = fx::thread_idx().x;
+                                 fx::if_(
+                                     fx::block_idx().x == waiter,
+                                     [&] {
+                                       fx::while_([&] { return fx::atomic_load(flag.iter()) == 0; },
+                                                  [] { fx::rocdl::s_sleep(1); });
+                                       out(i) = data(i);
+                                     },
+                                     [&] {
+                                       data(i) = i * 3 + 1;
+                                       fx::gpu::barrier();
+                                       fx::if_(i == 0, [&] { fx::atomic_store(flag.iter(), 1); });
+                                     });
+                               }};
     fx::DeviceArray<int> data({64}), flag({1}), out({64});
     data.fill(0);
     flag.fill(0);
@@ -178,18 +178,18 @@ TEST_CASE("a block waits for a flag that another one sets") {
 TEST_CASE("atomic accesses of every width, of global and of shared memory") {
   auto check = [](auto one) {
     using T = decltype(one);
-    const fx::Kernel copy{"atomic_copy", [](fx::Tensor in, fx::Tensor out) {
-                            auto i = fx::thread_idx().x;
-                            const fx::DType type = in.dtype();
-                            auto at = fx::SharedAllocator().allocate(64 * type.bytes(), 8).recast(type);
-                            fx::atomic_store(at + i, fx::atomic_load(in.iter() + i),
-                                             fx::MemoryOrder::relaxed, "workgroup");
-                            fx::gpu::barrier();
-                            fx::atomic_store(out.iter() + i,
-                                             fx::atomic_load(at + (63 - i), fx::MemoryOrder::seq_cst,
-                                                             "workgroup"),
-                                             fx::MemoryOrder::seq_cst, "system");
-                          }};
+    const fx::Kernel copy{
+        "atomic_copy", [](fx::Tensor in, fx::Tensor out) {
+          auto i = fx::thread_idx().x;
+          const fx::DType type = in.dtype();
+          auto at = fx::SharedAllocator().allocate(64 * type.bytes(), 8).recast(type);
+          fx::atomic_store(at + i, fx::atomic_load(in.iter() + i), fx::MemoryOrder::relaxed,
+                           "workgroup");
+          fx::gpu::barrier();
+          fx::atomic_store(out.iter() + i,
+                           fx::atomic_load(at + (63 - i), fx::MemoryOrder::seq_cst, "workgroup"),
+                           fx::MemoryOrder::seq_cst, "system");
+        }};
     auto in = fx::DeviceArray<T>::random({64}, 5);
     fx::DeviceArray<T> out({64});
     out.poison();
@@ -208,11 +208,11 @@ TEST_CASE("atomic accesses of every width, of global and of shared memory") {
 
 TEST_CASE("the order and the scope of an atomic access are in the machine code") {
   auto isaOf = [](fx::MemoryOrder order, const char *scope) {
-    const fx::Kernel wait{"waits", [=](fx::Tensor flag, fx::Tensor out) {
-                            fx::while_([&] { return fx::atomic_load(flag.iter(), order, scope) == 0; },
-                                       [] {});
-                            out(0) = flag(1);
-                          }};
+    const fx::Kernel wait{
+        "waits", [=](fx::Tensor flag, fx::Tensor out) {
+          fx::while_([&] { return fx::atomic_load(flag.iter(), order, scope) == 0; }, [] {});
+          out(0) = flag(1);
+        }};
     auto flag = fx::tensor(static_cast<int *>(nullptr), {2});
     return wait(flag, flag).compile({.block = 64, .arch = "gfx942"}).isa();
   };

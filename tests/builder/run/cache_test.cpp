@@ -243,7 +243,8 @@ TEST_CASE("values that all lanes share are loaded once, into scalar registers") 
                             auto four = fx::rocdl::s_buffer_load(buffer, block * 16, fx::i32, 4);
                             auto one = fx::rocdl::s_load(x.iter() + (block + 8), fx::i32);
                             auto wide = fx::rocdl::s_load(x.iter() + 16, fx::i64);
-                            auto halves = fx::rocdl::s_buffer_load(buffer, fx::Int32(0), fx::i16, 4);
+                            auto halves =
+                                fx::rocdl::s_buffer_load(buffer, fx::Int32(0), fx::i16, 4);
                             y(block * 64 + tid) = four[0] + four[3] * 10 + one * 100 +
                                                   wide.to(fx::i32) * 1000 +
                                                   halves[2].to(fx::i32) * 10000;

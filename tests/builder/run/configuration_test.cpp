@@ -17,17 +17,17 @@ struct Config {
   std::array<int, 2> add = {1, 10};
 };
 
-const fx::Kernel scale{"scale", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<Config> config) {
-                         const Config &c = config;
-                         fx::require(c.block % 32 == 0, "block is a multiple of 32, not {}", c.block);
-                         auto first = (fx::block_idx().x * c.block + fx::thread_idx().x) *
-                                      c.unroll.items;
-                         for (int i = 0; i < c.unroll.items; ++i) {
-                           const int k = c.unroll.backwards ? c.unroll.items - 1 - i : i;
-                           auto v = x(first + k).to(config->accumulate) * 2 + c.add[k % 2];
-                           y(first + k) = v.to(fx::f32);
-                         }
-                       }};
+const fx::Kernel scale{
+    "scale", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<Config> config) {
+      const Config &c = config;
+      fx::require(c.block % 32 == 0, "block is a multiple of 32, not {}", c.block);
+      auto first = (fx::block_idx().x * c.block + fx::thread_idx().x) * c.unroll.items;
+      for (int i = 0; i < c.unroll.items; ++i) {
+        const int k = c.unroll.backwards ? c.unroll.items - 1 - i : i;
+        auto v = x(first + k).to(config->accumulate) * 2 + c.add[k % 2];
+        y(first + k) = v.to(fx::f32);
+      }
+    }};
 } // namespace
 
 TEST_CASE("a configuration of several values is one parameter of the kernel") {
@@ -39,7 +39,8 @@ TEST_CASE("a configuration of several values is one parameter of the kernel") {
   x.copy_from(in);
   fx::DeviceArray<float> y({n});
   for (const Config &config :
-       {Config{}, Config{.block = 128, .accumulate = fx::f64, .unroll = {4, true}, .add = {3, 4}}}) {
+       {Config{},
+        Config{.block = 128, .accumulate = fx::f64, .unroll = {4, true}, .add = {3, 4}}}) {
     y.poison();
     const int blocks = n / config.block / config.unroll.items;
     scale(x, y, config).launch({blocks, config.block});

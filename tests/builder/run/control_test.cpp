@@ -206,8 +206,8 @@ TEST_CASE("elements change in place") {
 TEST_CASE("conditions of numbers are those of C++") {
   auto h = run::values<int>("truths", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
     fx::Int32 two = tid % 4 * 2; // 2 & 4 is 0, 2 && 4 is true
-    out(tid, 0) = fx::select(two && 4, 1, 0) + fx::select((tid & 8) || two, 2, 0) +
-                  fx::select(!two, 4, 0);
+    out(tid, 0) =
+        fx::select(two && 4, 1, 0) + fx::select((tid & 8) || two, 2, 0) + fx::select(!two, 4, 0);
   });
   for (int t = 0; t < 64; ++t) {
     const int two = t % 4 * 2;

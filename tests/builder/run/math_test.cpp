@@ -115,10 +115,18 @@ void checkFunctions(fx::DType type, int mantissa, double largest, double smalles
 
 } // namespace
 
-TEST_CASE("functions of f32 are within their bounds of the host's") { checkFunctions(fx::f32, 23, 1e30, 0x1p-149, 8); }
-TEST_CASE("functions of f64 are within their bounds of the host's") { checkFunctions(fx::f64, 52, 1e300, 0x1p-1074, 8); }
-TEST_CASE("functions of f16 are within their bounds of the host's") { checkFunctions(fx::f16, 10, 60000, 0x1p-24, 2); }
-TEST_CASE("functions of bf16 are within their bounds of the host's") { checkFunctions(fx::bf16, 7, 1e30, 0x1p-133, 1); }
+TEST_CASE("functions of f32 are within their bounds of the host's") {
+  checkFunctions(fx::f32, 23, 1e30, 0x1p-149, 8);
+}
+TEST_CASE("functions of f64 are within their bounds of the host's") {
+  checkFunctions(fx::f64, 52, 1e300, 0x1p-1074, 8);
+}
+TEST_CASE("functions of f16 are within their bounds of the host's") {
+  checkFunctions(fx::f16, 10, 60000, 0x1p-24, 2);
+}
+TEST_CASE("functions of bf16 are within their bounds of the host's") {
+  checkFunctions(fx::bf16, 7, 1e30, 0x1p-133, 1);
+}
 
 TEST_CASE("functions of two and three arguments, of vectors, and classes of floats") {
   auto h = run::values<float>("more", 64, 16, [](fx::Tensor out, fx::Int32 tid) {

@@ -97,11 +97,11 @@ const std::vector<Row> rows = {
      {"global_wb scope:SCOPE_SYS", "s_wait_storecnt 0x0", "global_store_b32 scope:SCOPE_SYS"}},
 };
 
-template <class Body> std::vector<std::string> instructionsOf(const Body &body, const char *target) {
+template <class Body>
+std::vector<std::string> instructionsOf(const Body &body, const char *target) {
   const fx::Kernel kernel{"ordered", body};
   const fx::TensorArg nothing(nullptr, fx::i32, std::array<std::int64_t, 1>{4});
-  return memoryInstructions(
-      kernel(nothing, nothing).compile({.block = kBlock, .arch = target}));
+  return memoryInstructions(kernel(nothing, nothing).compile({.block = kBlock, .arch = target}));
 }
 
 bool isStore(const std::string &instruction) {
@@ -183,8 +183,8 @@ TEST_CASE("a read-modify-write of both orders has what both ask for") {
     const auto both = instructionsOf(
         [&row](fx::Tensor flag, fx::Tensor data) {
           data(1) = 1;
-          data(0) = fx::atomic(fx::AtomicOp::add, flag.iter(), 2, fx::MemoryOrder::acq_rel,
-                               row.scope);
+          data(0) =
+              fx::atomic(fx::AtomicOp::add, flag.iter(), 2, fx::MemoryOrder::acq_rel, row.scope);
         },
         row.target);
     INFO(joined(both));
@@ -201,20 +201,20 @@ TEST_CASE("a read-modify-write of both orders has what both ask for") {
 
 TEST_CASE("the last block that arrives sees what all blocks have written") {
   constexpr int blocks = 24, lanes = 64;
-  const fx::Kernel sum{
-      "last_block", [](fx::Tensor parts, fx::Tensor arrived, fx::Tensor total) {
-        auto b = fx::block_idx().x;
-        fx::if_(fx::thread_idx().x == 0, [&] {
-          parts(b) = (b + 1) * 3;
-          auto before = fx::atomic(fx::AtomicOp::add, arrived.iter(), 1, fx::MemoryOrder::acq_rel);
-          fx::if_(before == blocks - 1, [&] {
-            fx::Var<fx::Int32> all{fx::Int32(0)};
-            for (fx::Int32 i : fx::range(0, blocks))
-              all += parts(i);
-            total(0) = all;
-          });
-        });
-      }};
+  const fx::Kernel sum{"last_block", [](fx::Tensor parts, fx::Tensor arrived, fx::Tensor total) {
+                         auto b = fx::block_idx().x;
+                         fx::if_(fx::thread_idx().x == 0, [&] {
+                           parts(b) = (b + 1) * 3;
+                           auto before = fx::atomic(fx::AtomicOp::add, arrived.iter(), 1,
+                                                    fx::MemoryOrder::acq_rel);
+                           fx::if_(before == blocks - 1, [&] {
+                             fx::Var<fx::Int32> all{fx::Int32(0)};
+                             for (fx::Int32 i : fx::range(0, blocks))
+                               all += parts(i);
+                             total(0) = all;
+                           });
+                         });
+                       }};
   fx::DeviceArray<std::int32_t> parts({blocks}), arrived({1}), total({1});
   arrived.fill(0);
   total.fill(-1);
@@ -227,9 +227,8 @@ TEST_CASE("pairs of 16-bit floats are added in one step") {
                          fx::Pointer pair = x.iter() + 2;
                          fx::Vector both = fx::Vector::splat(1.5f, 2, fx::f16);
                          fx::Vector before = fx::atomic(fx::AtomicOp::add, pair, both);
-                         fx::if_(fx::thread_idx().x == 0, [&] {
-                           old(0) = before[0].to(fx::f32) + before[1].to(fx::f32);
-                         });
+                         fx::if_(fx::thread_idx().x == 0,
+                                 [&] { old(0) = before[0].to(fx::f32) + before[1].to(fx::f32); });
                        }};
   fx::DeviceArray<fx::half_t> x({4});
   fx::DeviceArray<float> old({1});
@@ -240,8 +239,10 @@ TEST_CASE("pairs of 16-bit floats are added in one step") {
   CHECK(float(values[2]) == 2.0f + 64 * 1.5f);
   CHECK(float(values[3]) == 2.0f + 64 * 1.5f);
   for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1201"})
-    CHECK(add(x.assume_aligned(8), old).compile({.block = 64, .arch = target}).isa().find("pk_add_f16") !=
-          std::string::npos);
+    CHECK(add(x.assume_aligned(8), old)
+              .compile({.block = 64, .arch = target})
+              .isa()
+              .find("pk_add_f16") != std::string::npos);
 }
 
 TEST_CASE("addresses come back as the memory that they are") {
@@ -253,9 +254,8 @@ TEST_CASE("addresses come back as the memory that they are") {
                             (to + (k * 64 + i)).store(again.load());
                           }
                         }};
-  std::array<fx::DeviceArray<float>, 3> from = {fx::DeviceArray<float>({64}),
-                                                fx::DeviceArray<float>({64}),
-                                                fx::DeviceArray<float>({64})};
+  std::array<fx::DeviceArray<float>, 3> from = {
+      fx::DeviceArray<float>({64}), fx::DeviceArray<float>({64}), fx::DeviceArray<float>({64})};
   fx::DeviceArray<float> to({192});
   for (int k = 0; k < 3; ++k) {
     std::vector<float> values(64);

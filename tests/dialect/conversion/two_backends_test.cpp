@@ -59,8 +59,8 @@ std::unique_ptr<MLIRContext> makeContext() {
   fly::registerFlyToLLVMPasses();
   fly::registerFlyToROCDLPasses();
   DialectRegistry registry;
-  registry.insert<fly::FlyDialect, fly_rocdl::FlyROCDLDialect, func::FuncDialect,
-                  LLVM::LLVMDialect>();
+  registry
+      .insert<fly::FlyDialect, fly_rocdl::FlyROCDLDialect, func::FuncDialect, LLVM::LLVMDialect>();
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }
 

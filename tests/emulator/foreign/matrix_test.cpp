@@ -122,9 +122,13 @@ void smallProducts(const std::string &prefix) {
 }
 } // namespace
 
-TEST_CASE("MFMA on half precision, bfloat16 and bytes multiplies", "[mfma][bytes]") { smallProducts("mfma"); }
+TEST_CASE("MFMA on half precision, bfloat16 and bytes multiplies", "[mfma][bytes]") {
+  smallProducts("mfma");
+}
 
-TEST_CASE("WMMA on half precision, bfloat16 and bytes multiplies", "[.][wmma]") { smallProducts("wmma"); }
+TEST_CASE("WMMA on half precision, bfloat16 and bytes multiplies", "[.][wmma]") {
+  smallProducts("wmma");
+}
 
 TEST_CASE("MFMA on half precision with eight values a lane multiplies", "[.][gfx950]") {
   Module module("matrix", FOREIGN_LEVEL);

@@ -4,9 +4,9 @@
 
 #include <cstring>
 #include <elf.h>
-#include <flydsl/emulator.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <flydsl/emulator.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@ long peakKilobytes() {
 }
 
 struct TemporaryPath {
-  std::string path = std::filesystem::temp_directory_path() / ("flyemu-image-" + std::to_string(getpid()));
+  std::string path =
+      std::filesystem::temp_directory_path() / ("flyemu-image-" + std::to_string(getpid()));
   ~TemporaryPath() { std::filesystem::remove(path); }
 };
 

@@ -194,7 +194,8 @@ TEST_CASE("Stream-ordered allocation is freed in order") {
   (void)hipGetLastError();
 }
 
-TEST_CASE("Devices that are not there are refused by copies between devices, prefetches and advice") {
+TEST_CASE(
+    "Devices that are not there are refused by copies between devices, prefetches and advice") {
   void *managed;
   HIP_OK(hipMallocManaged(&managed, 256, hipMemAttachGlobal));
   CHECK(hipMemcpyPeer(managed, 99, managed, 0, 16) == hipErrorInvalidDevice);

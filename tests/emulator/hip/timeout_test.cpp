@@ -30,9 +30,10 @@ TEST_CASE("Endless launches on two devices, two streams each, end at their limit
     for (hipStream_t stream : all[device]->streams)
       CHECK(hipStreamSynchronize(stream) == hipErrorLaunchTimeOut);
     const std::string text = flydslEmulatorErrorText();
-    CHECK_THAT(text, Catch::Contains("kernel 'endless': the launch exceeded its limit of 1.0 s, and "
-                                     "0 of 3 workgroups have ended; a wave is in a loop that waits "
-                                     "for memory to change, at pc"));
+    CHECK_THAT(text,
+               Catch::Contains("kernel 'endless': the launch exceeded its limit of 1.0 s, and "
+                               "0 of 3 workgroups have ended; a wave is in a loop that waits "
+                               "for memory to change, at pc"));
     CHECK_THAT(text, Catch::Contains("wave ") && Catch::Contains("instruction: "));
   }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));

@@ -148,8 +148,9 @@ TEST_CASE("a configuration whose results are wrong is out, however fast") {
     const bool all = config.flag("all");
     auto compiled = part(x, y).compile({.block = block});
     return fx::Candidate{compiled, [=, &x, &y](fx::StreamRef stream, int) {
-                           compiled(x, y).launch(
-                               {.grid = n / block / (all ? 1 : 8), .block = block, .stream = stream});
+                           compiled(x, y).launch({.grid = n / block / (all ? 1 : 8),
+                                                  .block = block,
+                                                  .stream = stream});
                          }};
   };
   const std::vector<fx::Config> configs = {{{"all", true}}, {{"all", false}}};

@@ -158,8 +158,8 @@ TEST_CASE("compile_all ends in a child that its progress forks") {
   for (int i = 0; i < 6; ++i)
     requests.push_back({"k", [] { return compileNew("progress"); }});
   pid_t child = -1;
-  auto outcomes = fx::compile_all(
-      requests, [&](const fx::CompileOutcome &, std::size_t done, std::size_t) {
+  auto outcomes =
+      fx::compile_all(requests, [&](const fx::CompileOutcome &, std::size_t done, std::size_t) {
         if (done == 1 && (child = fork()) == 0)
           alarm(60);
       });
@@ -204,7 +204,8 @@ TEST_CASE("what is queued at the fork comes to its end in both, each in its own 
     constexpr int times = 40;
     for (int i = 0; i < times; ++i) {
       fx::Stream &on = i % 2 ? other : stream;
-      kernel(dx, dy, 1.0f).launch({.grid = (1 << 14) / axpyBlock, .block = axpyBlock, .stream = on});
+      kernel(dx, dy, 1.0f)
+          .launch({.grid = (1 << 14) / axpyBlock, .block = axpyBlock, .stream = on});
       event.record(on);
       (i % 2 ? stream : other).wait(event);
     }

@@ -61,7 +61,7 @@ Status launch(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, un
                                .block = {},
                                .blockDim = {blockX, blockY, blockZ},
                                .gridDim = {gridX, gridY, gridZ}};
-  auto each = [](std::int64_t(&place)[3], const std::int64_t(&size)[3], auto body) {
+  auto each = [](std::int64_t (&place)[3], const std::int64_t (&size)[3], auto body) {
     for (place[2] = 0; place[2] < size[2]; ++place[2])
       for (place[1] = 0; place[1] < size[1]; ++place[1])
         for (place[0] = 0; place[0] < size[0]; ++place[0])

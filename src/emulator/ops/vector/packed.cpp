@@ -36,8 +36,8 @@ template <class F, class D, class... S> void packedOp(Wave &w, const Inst &i) {
       continue;
     const uint32_t *a = w.row(kTempRow + 4) + c * kChunk, *b = w.row(kTempRow + 5) + c * kChunk;
     alignas(64) uint32_t r[kChunk];
-    FLYEMU_EACH(l)
-    r[l] = (a[l] & 0xffff) | b[l] << 16;
+    FLYEMU_EACH (l)
+      r[l] = (a[l] & 0xffff) | b[l] << 16;
     storeRow(w.row(i.dst.index) + c * kChunk, r, m);
   }
 }
@@ -138,12 +138,12 @@ template <int Part> void mixOp(Wave &w, const Inst &i) {
       }
     }
     if (Part < 0) {
-      FLYEMU_EACH(l)
-      r[l] = fma(in[0][l], in[1][l], in[2][l]);
+      FLYEMU_EACH (l)
+        r[l] = fma(in[0][l], in[1][l], in[2][l]);
       store<F32>(w, i, c, m, r);
     } else {
       // One rounding, to half: the float sum would be a second one.
-      FLYEMU_EACH(l) {
+      FLYEMU_EACH (l) {
         r[l] = nanOf(toOdd(__builtin_fma(double(in[0][l]), double(in[1][l]), double(in[2][l]))),
                      in[0][l], in[1][l], in[2][l]);
       }

@@ -26,7 +26,7 @@ public:
 
   const std::string target;
   const bool gfx9, gfx11, gfx12, gfx940, gfx950; ///< gfx940: gfx942 and gfx950
-  const unsigned lanes; ///< of the wave
+  const unsigned lanes;                          ///< of the wave
 
   /// Adds a snippet, of one line or several; returns its number.
   size_t add(const std::string &text);

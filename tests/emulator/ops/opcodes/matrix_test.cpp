@@ -304,7 +304,8 @@ TEST_CASE("opcodes: sparse matrix products, with each set of indices match the r
   }
 }
 
-TEST_CASE("opcodes: gfx950: products of formats chosen by the instruction, plain and scaled match the reference") {
+TEST_CASE("opcodes: gfx950: products of formats chosen by the instruction, plain and scaled match "
+          "the reference") {
   Machine m("gfx950");
   static const char *const kFormats[] = {"fp8", "bf8", "fp6", "bf6", "fp4"};
   std::vector<std::pair<Run, Scales>> runs;

@@ -478,7 +478,8 @@ TEST_CASE("opcodes: loads to LDS match the reference") {
   }
 }
 
-TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache control match the reference") {
+TEST_CASE("opcodes: gfx11 and gfx12: addresses of lanes, register blocks, cache control match the "
+          "reference") {
   for (const char *target : {"gfx1100", "gfx1201"}) {
     Machine m(target);
     const size_t load = m.add("global_load_addtid_b32 v8, s[12:13] offset:16"),
@@ -575,7 +576,8 @@ TEST_CASE("opcodes: gfx12: transposing loads give each lane a column") {
   CHECK(m.run(bytes) == "");
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned e = 0; e < 8; ++e) {
-      const unsigned place = lane % 8 + lane / 8 % 2 * 32 + lane / 16 * 128 + e % 4 * 8 + e / 4 * 64;
+      const unsigned place =
+          lane % 8 + lane / 8 % 2 * 32 + lane / 16 * 128 + e % 4 * 8 + e / 4 * 64;
       CHECK((m.row(12 + e / 4)[lane] >> 8 * (e % 4) & 0xff) == m.memory[512 + place]);
     }
 

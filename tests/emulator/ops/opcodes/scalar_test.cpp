@@ -87,10 +87,8 @@ bool overflowsAdd(i64 a, i64 b) { return a + b != si(u64(a + b)); }
     "s_" NAME "_b64", "U:UU", [](u64 a, u64 b, u64, bool) { return u64(EXPR); }, nonzero           \
   }
 #define LSHL_ADD(N)                                                                                \
-  {                                                                                                \
-    "s_lshl" #N "_add_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo((a << N) + b); },      \
-        [](u64 a, u64 b, u64) { return (a << N) + b > 0xffffffff; }                                \
-  }
+  {"s_lshl" #N "_add_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo((a << N) + b); },       \
+   [](u64 a, u64 b, u64) { return (a << N) + b > 0xffffffff; }}
 const ScalarOp kOps[] = {
     {"s_add_u32 s_add_co_u32", "u:uu", [](u64 a, u64 b, u64, bool) { return lo(a + b); },
      [](u64 a, u64 b, u64) { return a + b > 0xffffffff; }},
