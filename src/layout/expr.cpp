@@ -51,8 +51,6 @@ int64_t fold(ExprOp op, int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) >> b);
   case ExprOp::Less:
     return a < b;
-  case ExprOp::LessEqual:
-    return a <= b;
   case ExprOp::Equal:
     return a == b;
   case ExprOp::Constant:
@@ -103,7 +101,6 @@ ValueRange rangeOf(ExprOp op, const ValueRange &a, const ValueRange &b) {
   case ExprOp::Shr:
     return a.lo >= 0 ? ValueRange::nonNegative() : ValueRange{};
   case ExprOp::Less:
-  case ExprOp::LessEqual:
   case ExprOp::Equal:
     return {0, 1};
   case ExprOp::Constant:
@@ -172,8 +169,6 @@ const char *symbolOf(ExprOp op) {
     return " >> ";
   case ExprOp::Less:
     return " < ";
-  case ExprOp::LessEqual:
-    return " <= ";
   case ExprOp::Equal:
     return " == ";
   default:
@@ -210,7 +205,7 @@ struct ExprMaker {
     auto e = std::make_shared<Expr>();
     e->op_ = op;
     e->width_ = std::max(a->width_, b->width_);
-    if (op == ExprOp::Less || op == ExprOp::LessEqual || op == ExprOp::Equal)
+    if (op == ExprOp::Less || op == ExprOp::Equal)
       e->width_ = 32;
     e->divisor_ = divisorOf(op, *a, *b);
     e->range_ = rangeOf(op, a->range_, b->range_);
@@ -262,10 +257,6 @@ struct ExprMaker {
         return constant(1);
       return a->range().lo >= b->range().hi || structurallyEqual(a, b) ? constant(0)
                                                                        : node(op, a, b);
-    case ExprOp::LessEqual:
-      if (a->range().hi <= b->range().lo || structurallyEqual(a, b))
-        return constant(1);
-      return a->range().lo > b->range().hi ? constant(0) : node(op, a, b);
     case ExprOp::Equal:
       if (structurallyEqual(a, b))
         return constant(1);

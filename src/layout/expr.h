@@ -36,7 +36,6 @@ enum class ExprOp : uint8_t {
   Shl,
   Shr, ///< of a non-negative value
   Less,
-  LessEqual,
   Equal, ///< comparisons are worth 0 or 1
 };
 
@@ -103,14 +102,6 @@ ExprRef exprCeilDiv(const ExprRef &a, const ExprRef &b);
 /// True if the trees are the same; pointers are compared first. Trees of more than about 10000
 /// nodes may count as different.
 bool structurallyEqual(const ExprRef &a, const ExprRef &b);
-
-/// Hash and equality by structure, for hash tables of expressions.
-struct ExprHash {
-  size_t operator()(const ExprRef &e) const { return e ? e->hash() : 0; }
-};
-struct ExprEqual {
-  bool operator()(const ExprRef &a, const ExprRef &b) const { return structurallyEqual(a, b); }
-};
 
 /// Values of symbols.
 using SymbolValues = std::unordered_map<uint64_t, int64_t>;

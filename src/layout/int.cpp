@@ -285,13 +285,6 @@ Int lessThan(const Int &a, const Int &b) {
   return truth(ExprOp::Less, a, b);
 }
 
-Int lessEqual(const Int &a, const Int &b) {
-  needScalars("comparison", a, b);
-  if (a.isStatic() && b.isStatic())
-    return int64_t(a.value() <= b.value());
-  return truth(ExprOp::LessEqual, a, b);
-}
-
 Int equalTo(const Int &a, const Int &b) {
   if (a.isWildcard() || b.isWildcard())
     fail("comparison of a wildcard: ", a, " and ", b);
@@ -314,21 +307,6 @@ Int logicalAnd(const Int &a, const Int &b) {
     return a;
   return truth(ExprOp::And, a, b);
 }
-
-Int logicalOr(const Int &a, const Int &b) {
-  needScalars("logical or", a, b);
-  if ((a.isStatic() && a.value() != 0) || (b.isStatic() && b.value() != 0))
-    return 1;
-  if (a.isStatic() && b.isStatic())
-    return 0;
-  if (a.isStatic())
-    return b;
-  if (b.isStatic())
-    return a;
-  return truth(ExprOp::Or, a, b);
-}
-
-Int logicalNot(const Int &a) { return equalTo(a, Int(0)); }
 
 int64_t evaluate(const Int &value, const SymbolValues &symbols) {
   if (value.isWildcard())

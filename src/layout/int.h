@@ -110,12 +110,9 @@ Int shapeDiv(const Int &a, const Int &b);
 
 /// Comparisons and logic; the result is 0 or 1.
 Int lessThan(const Int &a, const Int &b);
-Int lessEqual(const Int &a, const Int &b);
 /// Multiples of different axes are unequal, and so are a multiple of an axis and a plain number.
 Int equalTo(const Int &a, const Int &b);
 Int logicalAnd(const Int &a, const Int &b);
-Int logicalOr(const Int &a, const Int &b);
-Int logicalNot(const Int &a);
 
 /// The number for given values of its symbols; if it has basis modes, their factor.
 int64_t evaluate(const Int &value, const SymbolValues &symbols);

@@ -108,10 +108,6 @@ bool IntTuple::hasWildcard() const {
   return countLeaves(*this, [](const Int &v) { return v.isWildcard(); }) != 0;
 }
 
-bool IntTuple::allWildcards() const {
-  return countLeaves(*this, [](const Int &v) { return !v.isWildcard(); }) == 0;
-}
-
 bool IntTuple::hasBasis() const {
   return countLeaves(*this, [](const Int &v) { return v.hasBasis(); }) != 0;
 }

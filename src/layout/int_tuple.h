@@ -58,7 +58,6 @@ public:
   /// True if no leaf is dynamic; a wildcard is not dynamic.
   bool isStatic() const;
   bool hasWildcard() const;
-  bool allWildcards() const;
   bool hasBasis() const;
   /// The same nesting with fn(leaf) in place of each leaf.
   IntTuple mapLeaves(const std::function<Int(const Int &)> &fn) const;

@@ -381,10 +381,6 @@ Int elemLess(const IntTuple &a, const IntTuple &b) {
   return result;
 }
 
-Int elemLessEqual(const IntTuple &a, const IntTuple &b) { return logicalNot(elemLess(b, a)); }
-Int elemGreater(const IntTuple &a, const IntTuple &b) { return elemLess(b, a); }
-Int elemGreaterEqual(const IntTuple &a, const IntTuple &b) { return logicalNot(elemLess(a, b)); }
-
 Int equal(const IntTuple &a, const IntTuple &b) {
   if (a.isLeaf() && b.isLeaf())
     return equalTo(a.leaf(), b.leaf());

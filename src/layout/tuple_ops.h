@@ -90,9 +90,6 @@ IntTuple shapeDiv(const IntTuple &a, const IntTuple &b);
 /// 1 if each leaf of `a` is less than its counterpart in `b`, otherwise 0. It is 0 if `a` has more
 /// modes than `b`.
 Int elemLess(const IntTuple &a, const IntTuple &b);
-Int elemLessEqual(const IntTuple &a, const IntTuple &b);
-Int elemGreater(const IntTuple &a, const IntTuple &b);
-Int elemGreaterEqual(const IntTuple &a, const IntTuple &b);
 /// 1 if the nesting is the same and all leaves are equal, otherwise 0.
 Int equal(const IntTuple &a, const IntTuple &b);
 

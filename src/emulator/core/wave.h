@@ -59,7 +59,6 @@ struct alignas(64) Wave {
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;
   bool fastMatrix = false; ///< Options::fastMatrix
-  uint8_t barrierState = 0;
   const Machine *target = nullptr;
   const MemoryMap *memory = nullptr;
   Probe *probe = nullptr;

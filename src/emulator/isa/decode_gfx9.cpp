@@ -157,6 +157,77 @@ void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
   inst.src[1] = vgpr(row + (acc ? kAccRow : 0));
   inst.dst = vgpr(dst + (acc ? kAccRow : 0));
 }
+
+void scalarMemory(const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = Enc::Smem;
+  inst.sdst = sgpr(bitField(w, 6, 7));
+  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+  const bool imm = bitField(w, 17, 1), soffset = bitField(w, 14, 1);
+  if (bitField(w, 16, 1))
+    inst.flags |= kGlc;
+  if (imm)
+    inst.offset = static_cast<int32_t>(w1 << 11) >> 11;
+  if (soffset)
+    inst.src[2] = sgpr(bitField(w1, 25, 7));
+  else if (!imm)
+    inst.src[2] = sgpr(bitField(w1, 0, 7));
+}
+
+void ds(const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = Enc::Ds;
+  const bool acc = bitField(w, 25, 1);
+  inst.src[0] = vgpr(bitField(w1, 0, 8));
+  memoryData(inst, bitField(w1, 8, 8), acc, bitField(w1, 24, 8));
+  inst.src[2] = vgpr(bitField(w1, 16, 8) + (acc ? kAccRow : 0));
+  inst.offset = static_cast<int32_t>(bitField(w, 0, 16));
+  if (bitField(w, 16, 1))
+    inst.flags |= kGds;
+}
+
+void flat(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  const unsigned segment = bitField(w, 14, 2);
+  inst.enc = segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
+  inst.src[0] = vgpr(bitField(w1, 0, 8));
+  memoryData(inst, bitField(w1, 8, 8), bitField(w1, 23, 1), bitField(w1, 24, 8));
+  const unsigned saddr = bitField(w1, 16, 7);
+  if (segment != 0 && saddr != kNoScalarAddress) {
+    inst.flags |= kSaddr;
+    inst.src[2] = sgpr(saddr);
+  }
+  // CDNA3 has a bit for the scratch access' vector address where CDNA2 has that of loads to LDS.
+  const bool addressBit = target.processor->family != flydsl::Family::cdna2;
+  if (segment == 1 && (addressBit ? bitField(w, 13, 1) : saddr == kNoScalarAddress))
+    inst.flags |= kVaddr;
+  if (segment == 0)
+    inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+  else
+    inst.offset = static_cast<int32_t>(w << 19) >> 19;
+  if (bitField(w, 16, 1))
+    inst.flags |= kGlc;
+  inst.flags |= scopeFlags(target, bitField(w, 16, 1), bitField(w, 25, 1));
+  if (!addressBit && bitField(w, 13, 1))
+    inst.flags |= kToLds;
+}
+
+void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  const bool typed = prefix9(w) == Prefix9::Mtbuf;
+  inst.enc = typed ? Enc::Mtbuf : Enc::Mubuf;
+  inst.src[0] = vgpr(bitField(w1, 0, 8));
+  const unsigned data = bitField(w1, 8, 8);
+  memoryData(inst, data, bitField(w1, 23, 1), data);
+  inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
+  inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
+  inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+  inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
+                (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
+                scopeFlags(target, bitField(w, 14, 1), bitField(w, 15, 1));
+  if (typed)
+    inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
+}
 } // namespace
 
 const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -203,74 +274,19 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     }
     vop3(target, words, inst);
     return nullptr;
-  case Prefix9::Smem: {
-    inst.enc = Enc::Smem;
-    inst.sdst = sgpr(bitField(w, 6, 7));
-    inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
-    bool imm = bitField(w, 17, 1), soffset = bitField(w, 14, 1);
-    if (bitField(w, 16, 1))
-      inst.flags |= kGlc;
-    if (imm)
-      inst.offset = static_cast<int32_t>(w1 << 11) >> 11;
-    if (soffset)
-      inst.src[2] = sgpr(bitField(w1, 25, 7));
-    else if (!imm)
-      inst.src[2] = sgpr(bitField(w1, 0, 7));
+  case Prefix9::Smem:
+    scalarMemory(words, inst);
     return nullptr;
-  }
-  case Prefix9::Ds: {
-    inst.enc = Enc::Ds;
-    bool acc = bitField(w, 25, 1);
-    inst.src[0] = vgpr(bitField(w1, 0, 8));
-    memoryData(inst, bitField(w1, 8, 8), acc, bitField(w1, 24, 8));
-    inst.src[2] = vgpr(bitField(w1, 16, 8) + (acc ? kAccRow : 0));
-    inst.offset = static_cast<int32_t>(bitField(w, 0, 16));
-    if (bitField(w, 16, 1))
-      inst.flags |= kGds;
+  case Prefix9::Ds:
+    ds(words, inst);
     return nullptr;
-  }
-  case Prefix9::Flat: {
-    unsigned segment = bitField(w, 14, 2);
-    inst.enc = segment == 0 ? Enc::Flat : segment == 1 ? Enc::Scratch : Enc::Global;
-    inst.src[0] = vgpr(bitField(w1, 0, 8));
-    memoryData(inst, bitField(w1, 8, 8), bitField(w1, 23, 1), bitField(w1, 24, 8));
-    unsigned saddr = bitField(w1, 16, 7);
-    if (segment != 0 && saddr != kNoScalarAddress) {
-      inst.flags |= kSaddr;
-      inst.src[2] = sgpr(saddr);
-    }
-    // CDNA3 has a bit for the scratch access' vector address where CDNA2 has that of loads to LDS.
-    const bool addressBit = target.processor->family != flydsl::Family::cdna2;
-    if (segment == 1 && (addressBit ? bitField(w, 13, 1) : saddr == kNoScalarAddress))
-      inst.flags |= kVaddr;
-    if (segment == 0)
-      inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
-    else
-      inst.offset = static_cast<int32_t>(w << 19) >> 19;
-    if (bitField(w, 16, 1))
-      inst.flags |= kGlc;
-    inst.flags |= scopeFlags(target, bitField(w, 16, 1), bitField(w, 25, 1));
-    if (!addressBit && bitField(w, 13, 1))
-      inst.flags |= kToLds;
+  case Prefix9::Flat:
+    flat(target, words, inst);
     return nullptr;
-  }
   case Prefix9::Mubuf:
-  case Prefix9::Mtbuf: {
-    bool typed = prefix9(w) == Prefix9::Mtbuf;
-    inst.enc = typed ? Enc::Mtbuf : Enc::Mubuf;
-    inst.src[0] = vgpr(bitField(w1, 0, 8));
-    unsigned data = bitField(w1, 8, 8);
-    memoryData(inst, data, bitField(w1, 23, 1), data);
-    inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
-    inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
-    inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
-    inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
-                  (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
-                  scopeFlags(target, bitField(w, 14, 1), bitField(w, 15, 1));
-    if (typed)
-      inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
+  case Prefix9::Mtbuf:
+    buffer(target, words, inst);
     return nullptr;
-  }
   default:
     break;
   }

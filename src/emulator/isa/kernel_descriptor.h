@@ -63,9 +63,6 @@ struct KernelDescriptor {
   bool dx10Clamp() const { return rsrc1 >> 21 & 1; } ///< before gfx12
   bool ieeeMode() const { return rsrc1 >> 23 & 1; }  ///< before gfx12
   bool fp16Overflow() const { return rsrc1 >> 26 & 1; }
-
-  /// gfx90a and gfx94x/950: the first accumulation register in the unified register file.
-  unsigned accumOffset() const { return ((rsrc3 & 63) + 1) * 4; }
 };
 
 } // namespace flyemu

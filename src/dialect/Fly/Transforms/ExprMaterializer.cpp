@@ -17,9 +17,7 @@ namespace {
 
 bool fits32(const Expr &e) { return e.range().lo >= INT32_MIN && e.range().hi <= INT32_MAX; }
 
-bool isLogic(ExprOp op) {
-  return op == ExprOp::Less || op == ExprOp::LessEqual || op == ExprOp::Equal;
-}
+bool isLogic(ExprOp op) { return op == ExprOp::Less || op == ExprOp::Equal; }
 
 /// True for operations whose low 32 bits depend on nothing but the low 32 bits of their operands.
 bool isModular(ExprOp op) {
@@ -240,9 +238,8 @@ Value ExprMaterializer::emitLogic(OpBuilder &builder, Location loc, const ExprRe
     Value lhs = emit(builder, loc, expr->lhs(), width, mode);
     Value rhs = emit(builder, loc, expr->rhs(), width, mode);
     placeAfter(builder, lhs, rhs);
-    auto predicate = expr->op() == ExprOp::Less        ? arith::CmpIPredicate::slt
-                     : expr->op() == ExprOp::LessEqual ? arith::CmpIPredicate::sle
-                                                       : arith::CmpIPredicate::eq;
+    auto predicate =
+        expr->op() == ExprOp::Less ? arith::CmpIPredicate::slt : arith::CmpIPredicate::eq;
     result = arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
   } else if ((expr->op() == ExprOp::And || expr->op() == ExprOp::Or || expr->op() == ExprOp::Xor) &&
              isZeroOrOne(*expr->lhs()) && isZeroOrOne(*expr->rhs())) {

@@ -6,7 +6,6 @@
 #include "emulator/hip/module/managed_variable.h"
 #include "emulator/loader/loaded_code.h"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,7 +20,6 @@ struct Function {
   std::shared_ptr<loader::LoadedCode> code;
   const loader::CodeKernel *kernel = nullptr;
   Device *device = nullptr;
-  std::atomic<int> maxDynamicLds{0}; ///< as set by hipFuncSetAttribute
 };
 
 /// Managed variables by name.
