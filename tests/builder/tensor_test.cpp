@@ -59,6 +59,26 @@ TEST_CASE("views, fragments and pointers trace to their operations") {
            "fly.make_fragment_like");
 }
 
+// What was inferred before is remembered with the context.
+TEST_CASE("An operation on the same operands has the result of its own attributes, each time") {
+  traceText(
+      [](fx::Tensor a) {
+        const fx::Layout layout = fx::make_layout({4, 2}, {8, 1});
+        const fx::TiledMma mma =
+            fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(32, 32, 8, fx::f16)),
+                               fx::make_layout({1, 1, 1}, {1, 1, 1}));
+        for (int i = 0; i < 2; ++i) {
+          CHECK(fx::make_fragment_like(layout, fx::f16).dtype() == fx::f16);
+          CHECK(fx::make_fragment_like(layout, fx::f32).dtype() == fx::f32);
+          CHECK(mma.make_fragment_A(a).dtype() == fx::f16);
+          CHECK(mma.make_fragment_C(a).dtype() == fx::f32);
+          CHECK_THROWS_WITH(fx::crd2idx(fx::make_coord(fx::thread_idx().x, 2, 3), layout),
+                            Catch::Contains("their ranks differ"));
+        }
+      },
+      {tensorArg(fx::f16, {fix(32), fix(32)}, {fix(32), fix(1)})});
+}
+
 TEST_CASE("unsigned element types keep their sign through views") {
   std::string ir = traceText(
       [](fx::Tensor a) {

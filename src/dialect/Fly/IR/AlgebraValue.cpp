@@ -1,6 +1,7 @@
 #include "dialect/Fly/IR/AlgebraValue.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
+#include "dialect/Fly/IR/InferenceMemo.h"
 
 #include "layout/checked.h"
 #include "layout/coord.h"
@@ -197,6 +198,11 @@ bool runAlgebra(AlgebraFn fn, const AlgebraArgs &args, SmallVectorImpl<AlgebraVa
 LogicalResult inferByAlgebra(AlgebraFn fn, StringRef name, MLIRContext *context,
                              std::optional<Location> location, ValueRange operands,
                              OpaqueProperties properties, SmallVectorImpl<Type> &types) {
+  InferenceMemo *memo = InferenceMemo::of(*context);
+  const InferenceMemo::Key key =
+      InferenceMemo::keyOf(fn, operands, OperationName(name, context), properties);
+  if (memo && memo->find(key, types))
+    return success();
   SmallVector<AlgebraValue, 4> values;
   for (Value operand : operands)
     values.push_back(getAlgebraValue(operand.getType()));
@@ -204,8 +210,11 @@ LogicalResult inferByAlgebra(AlgebraFn fn, StringRef name, MLIRContext *context,
   std::string error;
   if (!runAlgebra(fn, {context, values, properties}, results, error))
     return emitOptionalError(location, "'", name, "' op ", error);
+  const std::size_t before = types.size();
   for (const AlgebraValue &result : results)
     types.push_back(getAlgebraType(result, context));
+  if (memo)
+    memo->add(key, ArrayRef<Type>(types).drop_front(before));
   return success();
 }
 

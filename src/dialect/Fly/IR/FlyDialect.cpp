@@ -1,6 +1,7 @@
 #include "dialect/Fly/IR/FlyDialect.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/IR/InferenceMemo.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,6 +20,7 @@ void FlyDialect::initialize() {
   registerAtomOps();
   registerTiledOps();
   registerMemoryOps();
+  addInterfaces<InferenceMemo>();
 }
 
 Operation *FlyDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
