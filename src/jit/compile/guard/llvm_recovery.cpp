@@ -8,6 +8,7 @@
 
 #include <array>
 #include <csignal>
+#include <dlfcn.h>
 #include <memory>
 #include <pthread.h>
 #include <sched.h>
@@ -75,12 +76,24 @@ void apply(void (*change)(), bool enabled) {
     withHandlersPutBack(change);
 }
 
+const void *fileOf(const void *address) {
+  Dl_info info;
+  return dladdr(address, &info) ? info.dli_fbase : nullptr;
+}
+
+/// Whether this LLVM is inside of the library, where nobody else uses it.
+bool isLlvmOurs() {
+  static const bool ours = fileOf(reinterpret_cast<void *>(&isEnabled)) ==
+                           fileOf(reinterpret_cast<void *>(&llvm::CrashRecoveryContext::Enable));
+  return ours;
+}
+
 } // namespace
 
 bool runUnderLlvmRecovery(llvm::function_ref<void()> work) {
   // The host may use the same LLVM and have it enabled for itself.
-  const bool enabledByHost = isEnabled();
-  if (!enabledByHost)
+  const bool wasEnabled = isEnabled();
+  if (!wasEnabled)
     apply(llvm::CrashRecoveryContext::Enable, true);
   Recovery *ours = Recovery::current();
   if (ours)
@@ -89,7 +102,8 @@ bool runUnderLlvmRecovery(llvm::function_ref<void()> work) {
   const bool returned = context.RunSafely(work);
   if (ours)
     ours->leaveBy(nullptr);
-  if (!enabledByHost)
+  // A child process each time takes longer than linking a small kernel.
+  if (!wasEnabled && !isLlvmOurs())
     apply(llvm::CrashRecoveryContext::Disable, false);
   return returned;
 }
