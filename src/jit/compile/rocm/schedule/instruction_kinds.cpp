@@ -7,23 +7,29 @@
 #include "llvm/CodeGen/TargetOpcodes.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 
+#include <iterator>
+#include <utility>
+
 namespace flydsl::jit {
 
 const SpecialOpcodes &specialOpcodes(const llvm::TargetInstrInfo &instructions) {
   static const SpecialOpcodes found = [&] {
     SpecialOpcodes opcodes{~0u, ~0u, ~0u, ~0u, ~0u};
-    for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode) {
-      const llvm::StringRef name = instructions.getName(opcode);
-      if (name == "SCHED_GROUP_BARRIER")
-        opcodes.groupBarrier = opcode;
-      else if (name == "SCHED_BARRIER")
-        opcodes.barrier = opcode;
-      else if (name == "IGLP_OPT")
-        opcodes.iglpOpt = opcode;
-      else if (name == "V_ACCVGPR_READ_B32_e64")
-        opcodes.readAcc = opcode;
-      else if (name == "V_ACCVGPR_WRITE_B32_e64")
-        opcodes.writeAcc = opcode;
+    const std::pair<llvm::StringRef, unsigned *> wanted[] = {
+        {"SCHED_GROUP_BARRIER", &opcodes.groupBarrier},
+        {"SCHED_BARRIER", &opcodes.barrier},
+        {"IGLP_OPT", &opcodes.iglpOpt},
+        {"V_ACCVGPR_READ_B32_e64", &opcodes.readAcc},
+        {"V_ACCVGPR_WRITE_B32_e64", &opcodes.writeAcc}};
+    // Most of the opcodes stand behind these.
+    std::size_t missing = std::size(wanted);
+    for (unsigned opcode = 0; missing && opcode < instructions.getNumOpcodes(); ++opcode) {
+      const llvm::StringRef found = instructions.getName(opcode);
+      for (const auto &[name, place] : wanted)
+        if (found == name) {
+          *place = opcode;
+          --missing;
+        }
     }
     return opcodes;
   }();
