@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,6 +84,9 @@ public:
   /// The processor of one of its targets. Code generator, assembler and disassembler are registered
   /// in LLVM when this returns.
   virtual LlvmProcessor processor(const Target &target) const = 0;
+  /// What generating code will need of a machine that was just made, as work for another thread while
+  /// passes before that run, or nothing. The work must not touch what those use.
+  virtual std::function<void()> warmUp(llvm::TargetMachine &) const { return {}; }
   /// Makes of a translated module what LLVM's middle end takes: links bitcode, sets attributes of
   /// kernels. False after a diagnostic through the module's LLVMContext.
   virtual bool prepare(llvm::Module &module, llvm::TargetMachine &machine,

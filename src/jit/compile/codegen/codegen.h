@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace llvm {
 class Function;
@@ -22,6 +23,7 @@ namespace flydsl::jit {
 struct MadeMachine {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::shared_ptr<void> kept;
+  std::jthread warming; ///< the backend's warmUp, until somebody waits for it
 };
 
 /// A TargetMachine for the options; made once, lent to one user at a time.
@@ -34,6 +36,9 @@ public:
   TargetMachineLease &operator=(TargetMachineLease &&) = delete;
 
   llvm::TargetMachine &operator*() const { return *made_.machine; }
+
+  /// Waits until the machine may generate code.
+  void finishWarming() { made_.warming = {}; }
 
   /// A place for something that lives as long as the machine; whoever holds the lease may use it.
   std::shared_ptr<void> &kept() { return made_.kept; }

@@ -81,6 +81,7 @@ bool emit(llvm::Module &module, TargetMachineLease &machine, const Backend &back
           const CompileOptions &options, bool assembly, llvm::SmallVectorImpl<char> &out) {
   const auto kind =
       assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  machine.finishWarming();
   std::shared_ptr<void> kept = assembly ? nullptr : std::move(machine.kept());
   auto generator = std::static_pointer_cast<CodeGenerator>(std::move(kept));
   if (!generator) {

@@ -11,8 +11,10 @@
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 namespace flydsl::jit {
@@ -54,6 +56,14 @@ static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
   return machine;
 }
 
+static void warm(MadeMachine &made, std::function<void()> work) {
+  try {
+    made.warming = std::jthread(std::move(work));
+  } catch (const std::system_error &) {
+    // Without a thread, generating code finds by itself what it needs.
+  }
+}
+
 TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
     : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
   for (const auto &[name, value] : options.llvmOptions) // a machine is made as the options say
@@ -66,8 +76,11 @@ TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOpti
       free.pop_back();
     }
   }
-  if (!made_.machine)
+  if (!made_.machine) {
     made_.machine = make(backend, options);
+    if (std::function<void()> work = backend.warmUp(*made_.machine))
+      warm(made_, std::move(work));
+  }
 }
 
 TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default;
@@ -75,6 +88,7 @@ TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default
 TargetMachineLease::~TargetMachineLease() {
   if (!made_.machine)
     return;
+  finishWarming();
   std::lock_guard lock(pool().mutex);
   pool().free[key_].push_back(std::move(made_));
 }

@@ -9,6 +9,7 @@
 #include "jit/compile/link/link_lld.h"
 #include "jit/compile/rocm/kernel_attributes.h"
 #include "jit/compile/rocm/llvm_target.h"
+#include "jit/compile/rocm/register_aliases.h"
 #include "jit/compile/rocm/rocm_codegen.h"
 #include "jit/compile/rocm/schedule/schedulers.h"
 
@@ -134,6 +135,10 @@ public:
   LlvmProcessor processor(const Target &target) const override {
     initializeAmdgpu();
     return {"amdgcn-amd-amdhsa", target.name(), llvmFeatures(target)};
+  }
+
+  std::function<void()> warmUp(llvm::TargetMachine &machine) const override {
+    return findRegisterAliases(machine);
   }
 
   bool prepare(llvm::Module &module, llvm::TargetMachine &,
