@@ -9,8 +9,11 @@
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 void add(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::TiledCopy tiled_copy) {
@@ -96,6 +99,46 @@ void compileNewGemm(benchmark::State &state) {
         compileGemm("new_gemm_" + std::to_string(number++)).compile_milliseconds() / 1e3);
 }
 BENCHMARK(compileNewGemm)->UseManualTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
+
+/// A tuning loop: sample 04's kernel in 64 configurations, which differ in the length of k, a constant
+/// of the kernel, and in the waves that the compiler aims at. Threads take the next one in turns.
+void tuneGemm(benchmark::State &state) {
+  constexpr int configurations = 64, largest = 8192;
+  static int run = 0;
+  compileGemm("first_gemm");
+  for (auto _ : state) {
+    const std::string name = "tuned_gemm_" + std::to_string(run++);
+    std::atomic<int> next{0};
+    auto work = [&] {
+      for (int i; (i = next++) < configurations;) {
+        const fx::Kernel kernel{name, &body, {.waves_per_eu = 1 + unsigned(i) % 2}};
+        const int depth = largest / (configurations / 2) * (1 + i / 2);
+        const Plan made = plan(largest, depth);
+        const auto any = [](int rows, int columns) {
+          return fx::tensor(static_cast<void *>(nullptr), fx::f16, {rows, columns});
+        };
+        kernel(any(largest, depth), any(largest, depth), any(largest, largest), made.layout_B,
+               made.mma, made.g2s, depth)
+            .compile({.block = threads, .arch = "gfx942"});
+      }
+    };
+    std::vector<std::thread> others;
+    for (std::int64_t i = 1; i < state.range(0); ++i)
+      others.emplace_back(work);
+    work();
+    for (std::thread &other : others)
+      other.join();
+  }
+  state.SetItemsProcessed(state.iterations() * configurations);
+}
+BENCHMARK(tuneGemm)
+    ->ArgName("threads")
+    ->Arg(1)
+    ->Arg(2)
+    ->Iterations(1)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime()
+    ->Unit(benchmark::kMillisecond);
 
 /// A kernel with `count` unrolled rounds. Each round has a copy from LDS, a multiplication, and one
 /// step of scalar arithmetic.
