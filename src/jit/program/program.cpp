@@ -21,6 +21,7 @@
 #include <flydsl/program.h>
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
 #include <map>
@@ -63,13 +64,15 @@ public:
                                   jit::evaluate(module_, host, bound.bytes(), timeout()));
     const Call call{host, arguments, bound.bytes(), function.where};
     std::shared_ptr<const jit::KeptPlan> hold; // those who are told of a load may call a program
-    if (!isReady(*plan, call)) [[unlikely]] {
+    ReadyLaunches ready;
+    if (!findReady(*plan, call, ready)) [[unlikely]] {
       hold = plan->shared_from_this();
       if (!prepare(*plan, call))
         return;
+      findReady(*plan, call, ready);
     }
-    for (const auto &launch : plan->launches)
-      run(*launch, call);
+    for (std::size_t i = 0; i < ready.size(); ++i)
+      run(*plan->launches[i], *ready[i], call);
   }
 
   const jit::HostFunction &host(const Program::Function &function) const {
@@ -122,11 +125,19 @@ private:
     return jit::buildModule(*module, jit::optionsFor(target, hints_));
   }
 
-  /// Whether each kernel was launched before on the device of its stream.
-  static bool isReady(const jit::KeptPlan &plan, const Call &call) {
-    for (const auto &launch : plan.launches)
-      if (!launch->ready.find(runtime::deviceOf(call.streamOf(*launch), runtime::driver())))
+  /// For each launch of a plan its kernel.
+  using ReadyLaunches = llvm::SmallVector<const jit::ReadyLaunch *, 4>;
+
+  /// False if a kernel was not launched yet on the device of its stream.
+  static bool findReady(const jit::KeptPlan &plan, const Call &call, ReadyLaunches &found) {
+    found.clear();
+    for (const auto &launch : plan.launches) {
+      const int device = runtime::deviceOf(call.streamOf(*launch), runtime::driver());
+      const jit::ReadyLaunch *ready = launch->ready.find(device);
+      if (!ready)
         return false;
+      found.push_back(ready);
+    }
     return true;
   }
 
@@ -169,11 +180,9 @@ private:
                      where);
   }
 
-  static void run(const jit::KeptLaunch &launch, const Call &call) {
+  static void run(const jit::KeptLaunch &launch, const jit::ReadyLaunch &ready, const Call &call) {
     LaunchConfig config = launch.config;
     config.stream = call.streamOf(launch);
-    const jit::ReadyLaunch &ready =
-        *launch.ready.find(runtime::deviceOf(config.stream, runtime::driver()));
     jit::CallBytes packed(ready.operands.size());
     ready.operands.fill(call.bytes, packed.data());
     ready.kernel->launch(config, packed.bytes(), call.where);
