@@ -43,9 +43,12 @@ static void addFastMath(mlir::Operation *op, unsigned flags) {
 
 mlir::OperationState IrBuilder::begin(Loc loc, llvm::StringRef name) {
   throwDeferred();
-  if (!mlir::RegisteredOperationName::lookup(name, context()))
+  mlir::OperationState state(location(loc), name);
+  if (!state.name.isRegistered()) [[unlikely]] {
     context()->getOrLoadDialect(name.split('.').first);
-  return mlir::OperationState(location(loc), name);
+    state.name = mlir::OperationName(name, context());
+  }
+  return state;
 }
 
 mlir::Operation *IrBuilder::insert(mlir::OperationState &state) {
