@@ -40,9 +40,7 @@ Pool &pool() {
 }
 [[gnu::constructor]] void makePool() { pool(); } // for forks (support/fork.h)
 
-} // namespace
-
-static void load(mlir::MLIRContext &context, Dialects wanted) {
+void load(mlir::MLIRContext &context, Dialects wanted) {
   if (wanted == Dialects::all)
     return context.loadAllAvailableDialects();
   mlir::DialectRegistry traced;
@@ -51,7 +49,10 @@ static void load(mlir::MLIRContext &context, Dialects wanted) {
     context.getOrLoadDialect(name);
 }
 
+} // namespace
+
 ContextLease::ContextLease(Dialects loaded) {
+  CompilerUse making; // of dialects too, where a context is there
   {
     std::lock_guard lock(pool().mutex);
     if (!pool().free.empty()) {
@@ -64,7 +65,6 @@ ContextLease::ContextLease(Dialects loaded) {
     load(*context_, loaded);
     return;
   }
-  CompilerUse making;
   mlir::DialectRegistry registry;
   registerDialects(registry);
   context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);

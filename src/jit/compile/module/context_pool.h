@@ -23,7 +23,8 @@ void registerPasses();
 /// Which dialects a context has when it is leased.
 enum class Dialects {
   all,
-  ofBackends, ///< those that a backend's kernels are traced in; a trace loads what else it needs, a compile all
+  /// Those that a backend's kernels are traced in; a trace loads what else it needs, a compile all.
+  ofBackends,
 };
 
 /// A context that no other thread uses while this is held; MLIR's own threading is off. Returned to
