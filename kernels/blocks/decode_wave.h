@@ -154,10 +154,10 @@ public:
 
   int rowTiles() const { return static_cast<int>(sums_.size()); }
 
-  /// Takes a step of keys. `query(tile, piece)` gives the lane's elements of a tile of rows, `key(tile, piece)` gives the lane's elements of the keys of a tile,
-  /// `values(tile)` those of `width()` tiles of values. `finish` makes scores of the products of a
-  /// tile of rows, masked where a row does not see a key. `weigh` may change the probabilities
-  /// before they meet the values.
+  /// Takes a step of keys. The lane's elements are given by `query(tile, piece)` of a tile of rows, by
+  /// `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of values.
+  /// `finish` makes scores of the products of a tile of rows, masked where a row does not see a key.
+  /// `weigh` may change the probabilities before they meet the values.
   template <class Key, class Values, class Finish, class Weigh>
   void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh) {
     std::vector<Tensor> scores;

@@ -72,7 +72,7 @@ public:
     sums_.start();
     meetGroups(underWay(a0, std::min(kStages, steps) * kHalves) + weaker_.first, weaker_.reads);
     read(b0, 0);
-    meetGroups(kAny, weaker_.reads);
+    meetGroups(kMostLoads, weaker_.reads);
     if_(second_, [&] { meetGroups(); });
     // The loop runs pairs of steps that send for whole tiles; the remaining steps follow.
     const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - kStages;
@@ -101,7 +101,6 @@ private:
   /// The halves of a step, in the order in which they are sent for and read.
   enum Half { b0, a0, b1, a1 };
   static constexpr int kHalves = 4, kStages = 2;
-  static constexpr int kAny = 63; ///< loads, as many as s_waitcnt can name
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   OperandTile halfOf(const OperandTile &tile, int number) const {

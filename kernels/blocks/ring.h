@@ -21,6 +21,7 @@
 #include "blocks/ring_operand.h"
 #include "blocks/schedule.h"
 #include "blocks/turns.h"
+#include "blocks/wait_counts.h"
 
 #include <flydsl/flydsl.h>
 
@@ -146,10 +147,9 @@ private:
   /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves
   /// of a block may have two caches.
   void meet(int underWay) const {
-    constexpr int kMostCount = 63; // of s_waitcnt's field
     rocdl::WaitCounts counts{.lgkmcnt = 0};
     if (shape_.dma)
-      counts.vmcnt = std::min(underWay, kMostCount);
+      counts.vmcnt = std::min(underWay, kMostLoads);
     rocdl::s_waitcnt(counts);
     rocdl::s_barrier();
   }

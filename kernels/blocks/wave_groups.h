@@ -2,6 +2,8 @@
 // group multiplies while the other reads. The scheduler moves nothing across a meeting.
 #pragma once
 
+#include "blocks/wait_counts.h"
+
 #include <flydsl/flydsl.h>
 
 #include <algorithm>
@@ -17,10 +19,10 @@ inline void meetGroups() {
 }
 
 /// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS
-/// all but `reads`. More loads than s_waitcnt can name (63 on gfx9) are not waited for.
+/// all but `reads`.
 inline void meetGroups(int loads, int reads = 0) {
   rocdl::sched_barrier(0);
-  rocdl::s_waitcnt({.vmcnt = std::min(loads, 63), .lgkmcnt = reads});
+  rocdl::s_waitcnt({.vmcnt = std::min(loads, kMostLoads), .lgkmcnt = reads});
   meetGroups();
 }
 

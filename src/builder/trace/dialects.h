@@ -5,8 +5,8 @@
 
 namespace flydsl::builder {
 
-/// Loads the dialects that most traces use. ROCDL, whose 500 operations take as long as a small trace,
-/// is registered: IrBuilder loads it with the first of its operations.
+/// Loads the dialects that most traces use. ROCDL, whose 500 operations take as long as a small
+/// trace, is registered: IrBuilder loads it with the first of its operations.
 void loadDialects(mlir::MLIRContext &context);
 
 /// The context of what is asked outside any trace (an atom's layouts). Never given back; types may
