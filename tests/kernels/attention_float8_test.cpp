@@ -93,11 +93,7 @@ TEST_CASE("products of 8 bits: pages of a cache", "[run]") {
     AttentionProblem problem = bytes(has.precise, 64);
     problem.causal = true;
     const auto expect = [&](KvCache cache, int page, int pack, int vPack) {
-      problem.cache = cache;
-      problem.page = page;
-      problem.pack = pack;
-      problem.v_pack = vPack;
-      AttentionCase(problem, {20, 20}, {50, 70}).expect(small());
+      AttentionCase(inCache(problem, cache, page, pack, vPack), {20, 20}, {50, 70}).expect(small());
     };
     expect(KvCache::pages, 5, 16, 0);
     expect(KvCache::packed, 16, 16, 8);
@@ -116,9 +112,7 @@ TEST_CASE("descales of each sequence and head, and descales of 0", "[run]") {
     if (!fk::supported(problem))
       continue;
     AttentionCase attention(problem, {20, 20, 20}, {70, 70, 70});
-    attention.descales.clear();
-    for (int i = 0; i < 3 * 3 * 2; ++i)
-      attention.descales.push_back(double(i % 7 + 1) / 4);
+    attention.descaleHeads();
     attention.expect(small());
     for (int i = 0; i < 18; i += 5)
       attention.descales[std::size_t(i)] = 0;

@@ -97,9 +97,7 @@ TEST_CASE("groups of waves: products of 8 bits with lengths, pages, windows and 
     AttentionCase all(problem, {20, 0, 141}, {33, 40, 400});
     all.left = 150;
     all.longest = 1;
-    all.descales.clear();
-    for (int i = 0; i < 3 * 3 * 2; ++i)
-      all.descales.push_back(double(i % 7 + 1) / 4);
+    all.descaleHeads();
     all.expect(bytesInGroups(128, cache == KvCache::none ? 1 : 2));
     problem.soft_cap = 3;
     problem.bias = problem.alibi = problem.sink = true;

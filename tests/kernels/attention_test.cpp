@@ -136,11 +136,8 @@ TEST_CASE("keys and values in pages of a cache", "[run]") {
   problem.kv_heads = 2;
   problem.causal = true;
   const auto expect = [&](KvCache cache, int page, int pack, int vPack) {
-    problem.cache = cache;
-    problem.page = page;
-    problem.pack = pack;
-    problem.v_pack = vPack;
-    AttentionCase(problem, {20, 20, 20}, {50, 7, 64}).expect(small());
+    AttentionCase(inCache(problem, cache, page, pack, vPack), {20, 20, 20}, {50, 7, 64})
+        .expect(small());
   };
   for (int page : {1, 5, 16, 64})
     expect(KvCache::pages, page, 8, 0);

@@ -18,6 +18,16 @@ using fk::reference::Attended;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// The same problem with keys and values in a cache.
+inline AttentionProblem inCache(AttentionProblem problem, KvCache cache, int page, int pack,
+                                int vPack) {
+  problem.cache = cache;
+  problem.page = page;
+  problem.pack = pack;
+  problem.v_pack = vPack;
+  return problem;
+}
+
 /// The operands of a call, and what they hold. Tokens have gaps between them. In a cache, the
 /// blocks of the sequences lie in random order, and places that no sequence uses hold NaNs.
 struct AttentionCase {
@@ -151,6 +161,12 @@ struct AttentionCase {
   std::vector<double> slopes, sink;
   /// Of q, k and v, for those of 8 bits: one each, or one each for each sequence and head of k.
   std::vector<double> descales{0.75, 1.5, 0.375};
+  /// Gives each sequence and head of k its own descales.
+  void descaleHeads() {
+    descales.clear();
+    for (std::int64_t i = 0; i < 3 * batch() * problem.kv_heads; ++i)
+      descales.push_back(double(i % 7 + 1) / 4);
+  }
 
 private:
   std::int64_t factorsOfEach() const { return std::int64_t(descales.size()) / 3; }

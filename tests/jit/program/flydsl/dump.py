@@ -412,79 +412,27 @@ def moe_sorting():
 
 
 E_, TK, MD, ID = 2, 2, 256, 128
+EXPERTS = dict(model_dim=MD, inter_dim=ID, experts=E_, topk=TK, tile_m=32, tile_n=64, tile_k=128, in_dtype="fp8")
+# What sorting tells of 4 blocks of 32 rows: the rows, the experts, the factors, how many there are.
+ROUTED = (t(4 * 32, d=i32), t(4, d=i32), t(4 * 32, d=f32), t(1, d=i32), 8)
 
 
 @k
 def moe_gemm1():
     from kernels.moe.moe_gemm_2stage.gemm1 import compile_moe_gemm1 as c
 
-    l = c(
-        model_dim=MD,
-        inter_dim=ID,
-        experts=E_,
-        topk=TK,
-        tile_m=32,
-        tile_n=64,
-        tile_k=128,
-        doweight_stage1=False,
-        out_dtype="bf16",
-        in_dtype="fp8",
-    )
+    l = c(**EXPERTS, doweight_stage1=False, out_dtype="bf16")
     T = 8
-    b = 4
-    l(
-        t(T * TK * ID),
-        t(T * MD, d=i8),
-        t(E_ * 2 * ID * MD, d=i8),
-        t(T, d=f32),
-        t(E_ * 2 * ID, d=f32),
-        t(b * 32, d=i32),
-        t(b, d=i32),
-        t(b * 32, d=f32),
-        t(1, d=i32),
-        T,
-        ID,
-        MD,
-        b,
-        S,
-    )
+    l(t(T * TK * ID), t(T * MD, d=i8), t(E_ * 2 * ID * MD, d=i8), t(T, d=f32), t(E_ * 2 * ID, d=f32), *ROUTED, ID, MD, 4, S)
 
 
 @k
 def moe_gemm2():
     from kernels.moe.moe_gemm_2stage.gemm2 import compile_moe_gemm2 as c
 
-    l = c(
-        model_dim=MD,
-        inter_dim=ID,
-        experts=E_,
-        topk=TK,
-        tile_m=32,
-        tile_n=64,
-        tile_k=128,
-        doweight_stage2=True,
-        out_dtype="f16",
-        in_dtype="fp8",
-        accumulate=False,
-    )
+    l = c(**EXPERTS, doweight_stage2=True, out_dtype="f16", accumulate=False)
     T = 8
-    b = 4
-    l(
-        t(T * TK * MD, d=f16),
-        t(T * TK * ID, d=i8),
-        t(E_ * MD * ID, d=i8),
-        t(T * TK, d=f32),
-        t(E_ * MD, d=f32),
-        t(b * 32, d=i32),
-        t(b, d=i32),
-        t(b * 32, d=f32),
-        t(1, d=i32),
-        T,
-        MD,
-        ID,
-        b,
-        S,
-    )
+    l(t(T * TK * MD, d=f16), t(T * TK * ID, d=i8), t(E_ * MD * ID, d=i8), t(T * TK, d=f32), t(E_ * MD, d=f32), *ROUTED, MD, ID, 4, S)
 
 
 OUT.mkdir(parents=True, exist_ok=True)
