@@ -626,6 +626,12 @@ TEST_CASE("decode says what it does not support") {
   CHECK(config({.splits = 2, .workers = 3}).find("a worklist makes the parts") !=
         std::string::npos);
   CHECK(config({.workers = 3, .unit = 40}) == "unit is 40; it is a multiple of 32 up to 65536");
+  // Registers for the waves of a block, and pairs of waves with the same keys.
+  CHECK(
+      fk::supported(DecodeProblem{.head = 576, .latent = 512}, {.block = 1024, .rows = 64}, target)
+          .why.find("up to 512 threads, for whose waves there are registers") != std::string::npos);
+  CHECK(fk::supported(DecodeProblem{.head = 256}, {.block = 96}, fx::Target::parse("gfx1201"))
+            .why.find("the waves of a block are even") != std::string::npos);
   CHECK(config({.block = 512}).find("does not fit shared memory") != std::string::npos);
 
   const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .context = 8};
