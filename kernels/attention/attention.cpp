@@ -133,9 +133,9 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
       !fits)
     return fits;
   if (!scoresForm(problem, target))
-    return Support::no(is("head", problem.head) + "; products of floats of 8 " +
-                       "bits take a multiple of " + std::to_string(granuleOfFloat8(target)) +
-                       " on " + target.name());
+    return Support::no(is("head", problem.head) +
+                       "; products of floats of 8 bits take a multiple of " +
+                       std::to_string(granuleOfFloat8(target)) + " on " + target.name());
   return {};
 }
 
@@ -175,9 +175,7 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
   if (!problem.float8_products && problem.kv != problem.y)
     return no("take keys and values of type y, " + std::string(problem.y.name()) + "; kv is " +
               std::string(problem.kv.name()) +
-              (isFloat8(problem.kv) ? ", and float8_products is "
-                                      "false"
-                                    : ""));
+              (isFloat8(problem.kv) ? ", and float8_products is false" : ""));
   if (problem.cache == KvCache::packed)
     return no("take keys and values side by side or in KvCache::pages");
   for (const DmaTile &tile : {shape.keyTile(), shape.valueTile()})

@@ -74,9 +74,9 @@ private:
   alignas(16) std::byte near_[1024];
 };
 
-/// Checks the arguments by the parameters, and writes the `signature.bytes` bytes that they
-/// have, and into the eight bytes behind them. Throws TraceError, with `who`, the
-/// argument's number and what was expected.
+/// Checks the arguments by the parameters, and writes the `signature.bytes` bytes that they have,
+/// and into the eight bytes behind them. Throws TraceError, with `who`, the argument's number and
+/// what was expected.
 void bind(const Signature &signature, std::span<const AnyArg> arguments, std::byte *into,
           std::string_view who, const std::source_location &where);
 
