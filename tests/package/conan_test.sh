@@ -9,7 +9,8 @@ command -v conan >/dev/null || skip "conan is not installed"
 [[ "$(conan --version)" == *" version 2."* ]] || skip "the recipe is for Conan 2, this is $(conan --version)"
 mkdir -p "$work"
 export CONAN_HOME=$work/home
-options=(--no-remote -o 'flydsl/*:system_libraries=True' -c tools.cmake.cmaketoolchain:generator=Ninja)
+options=(--no-remote -o 'flydsl/*:system_libraries=True' -c tools.cmake.cmaketoolchain:generator=Ninja
+  -c "tools.cmake.cmake_layout:test_folder=$work/test") # not in the source tree
 conan profile detect --force >/dev/null 2>&1
 
 # refuses TEXT SETTING: the recipe says the text of a machine or a compiler that it is not for.
