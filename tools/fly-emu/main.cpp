@@ -57,6 +57,74 @@ constexpr const char *kArguments =
 SOURCE is  zero,BYTES  poison,BYTES  iota,TYPE,COUNT  random,TYPE,COUNT[,SEED]  file,PATH
 SINK is    file,PATH  show,TYPE[,COUNT])";
 
+/// The options of `run` that are words, as they stand on the command line.
+struct RunWords {
+  std::string grid, block, checks, landing, order;
+};
+
+void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
+  runs.footer(kArguments);
+  runs.add_option("FILE", options.file)->required();
+  runs.add_option("KERNEL", options.kernel)->required();
+  runs.add_option("--grid", words.grid, "workgroups, X[,Y[,Z]] (1)");
+  runs.add_option("--block", words.block, "work-items of a workgroup, X[,Y[,Z]] (64)");
+  runs.add_option("--lds", options.shape.dynamicLds, "bytes of dynamic LDS (0)");
+  runs.add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
+      ->allow_extra_args(false);
+  runs.add_option("--check", words.checks,
+                  "a list of memory, race, init, sync, wait, all, race-same: what to look for "
+                  "beside faults");
+  runs.add_option("--landing", words.landing,
+                  "when loads land: early, as they are issued, or late, at a wait instruction "
+                  "(late where waits are checked)");
+  runs.add_option("--order", words.order,
+                  "of workgroups and waves (forwards): " + std::string(kOrderNames));
+  runs.add_option("--slice", options.slice,
+                  "instructions of a wave before the others get their turn (65536)")
+      ->check(CLI::Range(1u, kDefaultSlice));
+  runs.add_flag("--weak-memory", options.weakMemory,
+                "global memory behind caches that fences control");
+  runs.add_flag("--fast-matrix", options.fastMatrix,
+                "matrix products within rounding of the exact ones");
+  runs.add_option("--timeline", options.timeline,
+                  "a file for what waves do when, by the cycle estimate: .svg is a picture, else "
+                  "a trace that Chrome and Perfetto open");
+  runs.add_option("--timeline-blocks", options.timelineBlocks,
+                  "the workgroups, from the first on, that the timeline has (1)")
+      ->check(CLI::Range(1u, 1000u));
+  runs.add_flag("--counters", options.counters, "prints the launch's counters");
+  runs.add_flag("--trace", options.trace, "prints each executed instruction");
+  runs.add_option("--threads", options.threads, "host threads (as many as there are)")
+      ->check(CLI::Range(0u, 1024u));
+  runs.add_option("--limit", options.limit,
+                  "wave instructions of one wave before it counts as endless");
+  runs.add_option("--timeout", options.timeout,
+                  "seconds after which the launch counts as endless (none)")
+      ->check(CLI::Range(uint64_t(0), uint64_t(1) << 30));
+}
+
+/// Throws std::invalid_argument if a word says nothing.
+void readWords(const RunWords &words, RunOptions &options) {
+  if (!words.grid.empty())
+    options.shape.grid = parseExtent(words.grid, "the grid");
+  if (!words.block.empty())
+    options.shape.block = parseExtent(words.block, "the block");
+  const auto named = checksNamed(words.checks);
+  if (!named)
+    throw std::invalid_argument("--check " + words.checks + " holds a word that names no check");
+  options.checks = *named;
+  if (!words.landing.empty() && words.landing != "early" && words.landing != "late")
+    throw std::invalid_argument("--landing " + words.landing + " is neither early nor late");
+  if (!words.landing.empty())
+    options.landLate = words.landing == "late";
+  if (!words.order.empty()) {
+    const auto found = orderNamed(words.order);
+    if (!found)
+      throw std::invalid_argument("--order " + words.order + " is none of " + kOrderNames);
+    options.order = *found;
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -66,47 +134,9 @@ int main(int argc, char **argv) {
 
   RunOptions options;
   options.shape.block = {64, 1, 1};
-  std::string grid, block, checks, landing, order;
+  RunWords words;
   CLI::App *runs = app.add_subcommand("run", "runs a kernel of a code object or offload bundle");
-  runs->footer(kArguments);
-  runs->add_option("FILE", options.file)->required();
-  runs->add_option("KERNEL", options.kernel)->required();
-  runs->add_option("--grid", grid, "workgroups, X[,Y[,Z]] (1)");
-  runs->add_option("--block", block, "work-items of a workgroup, X[,Y[,Z]] (64)");
-  runs->add_option("--lds", options.shape.dynamicLds, "bytes of dynamic LDS (0)");
-  runs->add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
-      ->allow_extra_args(false);
-  runs->add_option("--check", checks,
-                   "a list of memory, race, init, sync, wait, all, race-same: what to look for "
-                   "beside faults");
-  runs->add_option("--landing", landing,
-                   "when loads land: early, as they are issued, or late, at a wait instruction "
-                   "(late where waits are checked)");
-  runs->add_option("--order", order,
-                   "of workgroups and waves (forwards): " + std::string(kOrderNames));
-  runs->add_option("--slice", options.slice,
-                   "instructions of a wave before the others get their turn (65536)")
-      ->check(CLI::Range(1u, kDefaultSlice));
-  runs->add_flag("--weak-memory", options.weakMemory,
-                 "global memory behind caches that fences control");
-  runs->add_flag("--fast-matrix", options.fastMatrix,
-                 "matrix products within rounding of the exact ones");
-  runs->add_option("--timeline", options.timeline,
-                   "a file for what waves do when, by the cycle estimate: .svg is a picture, else "
-                   "a trace that Chrome and Perfetto open");
-  runs->add_option("--timeline-blocks", options.timelineBlocks,
-                   "the workgroups, from the first on, that the timeline has (1)")
-      ->check(CLI::Range(1u, 1000u));
-  runs->add_flag("--counters", options.counters, "prints the launch's counters");
-  runs->add_flag("--trace", options.trace, "prints each executed instruction");
-  runs->add_option("--threads", options.threads, "host threads (as many as there are)")
-      ->check(CLI::Range(0u, 1024u));
-  runs->add_option("--limit", options.limit,
-                   "wave instructions of one wave before it counts as endless");
-  runs->add_option("--timeout", options.timeout,
-                   "seconds after which the launch counts as endless (none)")
-      ->check(CLI::Range(uint64_t(0), uint64_t(1) << 30));
-
+  addRunOptions(*runs, options, words);
   CLI::App *lists = app.add_subcommand("list", "the kernels of a file, their resources, arguments");
   lists->add_option("FILE", options.file)->required();
   CLI::App *covers = app.add_subcommand("coverage", "instructions implemented, and those missing");
@@ -116,24 +146,7 @@ int main(int argc, char **argv) {
 
   const auto work = [&] {
     if (runs->parsed()) {
-      if (!grid.empty())
-        options.shape.grid = parseExtent(grid, "the grid");
-      if (!block.empty())
-        options.shape.block = parseExtent(block, "the block");
-      const auto named = checksNamed(checks);
-      if (!named)
-        throw std::invalid_argument("--check " + checks + " holds a word that names no check");
-      options.checks = *named;
-      if (!landing.empty() && landing != "early" && landing != "late")
-        throw std::invalid_argument("--landing " + landing + " is neither early nor late");
-      if (!landing.empty())
-        options.landLate = landing == "late";
-      if (!order.empty()) {
-        const auto found = orderNamed(order);
-        if (!found)
-          throw std::invalid_argument("--order " + order + " is none of " + kOrderNames);
-        options.order = *found;
-      }
+      readWords(words, options);
       return run(options);
     }
     if (lists->parsed())

@@ -1,0 +1,150 @@
+// Which configuration of a product is chosen, and which are worth measuring.
+#include "gemm/gemm_family.h"
+
+#include "blocks/lds_layout.h"
+#include "blocks/product_rules.h"
+#include "blocks/tile_order_rules.h"
+#include "gemm/gemm_table.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Gemm = Family<GemmProblem>;
+
+/// The same tile by LDS's own loads.
+GemmConfig byDma(const GemmConfig &config, int stages) {
+  GemmConfig dma = config;
+  dma.dma = true;
+  dma.stages = stages;
+  return dma;
+}
+/// The same tile, whose waves share K in so many slices.
+GemmConfig inSlices(const GemmConfig &config, int lanes, int slices) {
+  GemmConfig sliced = config;
+  sliced.waves_k = slices;
+  sliced.waves_m = std::min(config.waves_m, config.threads / lanes / slices);
+  return sliced;
+}
+GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
+  return {.tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
+          .threads = tile.threads,
+          .loop = tile.groups   ? GemmLoop::groups
+                  : tile.wavesK ? GemmLoop::registers
+                                : GemmLoop::ring,
+          .waves_k = std::max(tile.wavesK, 1),
+          .waves_m = tile.wavesM,
+          .order = order};
+}
+/// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
+/// depend on the weights alone, which each block reads once.
+TileOrder orderOf(int tileM, const Target &target) {
+  if (tileM < 64)
+    return {};
+  const GpuSize &size = *gpuSize(target);
+  return {.group = size.group, .xcds = size.xcds};
+}
+/// True for a tile that is not mostly past the end of C.
+bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
+  const auto whole = [](std::int64_t size, int unit) { return (size + unit - 1) / unit * unit; };
+  return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
+}
+
+GemmConfig splitOf(const GemmConfig &config, int parts) {
+  GemmConfig split = config;
+  split.split_k = parts;
+  return split;
+}
+/// True if parts of K have enough steps and few enough sums.
+bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
+               weights = static_cast<double>(problem.k) * problem.b.bytes();
+  const int inTurn = config.loop == GemmLoop::registers ? config.waves_k : 1;
+  const std::int64_t steps = static_cast<std::int64_t>(kStepsOfPart) * config.split_k * inTurn;
+  return problem.k >= steps * config.tile_k && sums <= kPartsOfWeights * weights;
+}
+
+} // namespace
+
+GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
+  const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
+  const GemmTile *last = nullptr;
+  std::int64_t tiles = 0;
+  for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
+    if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
+      continue;
+    if (last && rows <= kFewRows && tile.m < last->m)
+      break; // the weights would be read more than once
+    last = &tile;
+    tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
+    if (tiles >= units)
+      break;
+  }
+  GemmConfig config = configOf(problem, *last, orderOf(last->m, target));
+  if (problem.a.memory_bits() / 8 <= last->dmaBytes)
+    for (int stages : {kDmaStages, 2})
+      if (const GemmConfig dma = byDma(config, stages); supported(problem, dma, target)) {
+        config = dma;
+        break;
+      }
+  // Tiles that come by registers gain nothing on LDS of 64 banks.
+  const int slices = ldsBanks(target) < 64 ? last->slices : config.dma ? last->slicesWide : 1;
+  if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
+      slices > 1 && supported(problem, sliced, target))
+    config = sliced;
+  for (int split : kSplits)
+    if (tiles * config.split_k < units)
+      if (const GemmConfig more = splitOf(config, split);
+          worthwhile(problem, more, rows) && supported(problem, more, target))
+        config = more;
+  return config;
+}
+
+std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
+                                         const Target &target) {
+  std::vector<GemmConfig> all;
+  const GpuSize &size = *gpuSize(target);
+  const std::int64_t rows = std::max<std::int64_t>(m, 1);
+  for (const GemmTile &tile : gemmTiles(target, problem, rows))
+    if (fits(tile, problem, rows)) {
+      const TileOrder usual = orderOf(tile.m, target);
+      all.push_back(configOf(problem, tile, usual));
+      // The orders of a single row of tiles differ in nothing that counts.
+      if (rows > tile.m)
+        for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
+                                       TileOrder{.group = size.group, .xcds = size.xcds}})
+          if (order != usual)
+            all.push_back(configOf(problem, tile, order));
+    }
+  // Those that the target or the problem has no such loads for are filtered out.
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
+    if (all[i].loop == GemmLoop::ring)
+      for (int stages : {2, kDmaStages})
+        all.push_back(byDma(all[i], stages));
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
+    if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
+        all[i].order == orderOf(all[i].tile_m, target))
+      for (int slices : kSlices)
+        all.push_back(inSlices(all[i], target.wave_size(), slices));
+  // Parts of K make work for compute units that have none: as many as
+  // find such units, or half of that.
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i) {
+    std::vector<int> splits;
+    for (int split : kSplits)
+      if (tilesOf(problem, all[i], rows) * split < 2 * std::int64_t(size.computeUnits) &&
+          worthwhile(problem, splitOf(all[i], split), rows))
+        splits.push_back(split);
+    for (std::size_t last = splits.size(), j = last < 2 ? 0 : last - 2; j < last; ++j)
+      for (PartsSum sum : {PartsSum::kernel, PartsSum::last_block})
+        if (sum == PartsSum::kernel || j + 1 == last) {
+          all.push_back(splitOf(all[i], splits[j]));
+          all.back().parts_sum = sum;
+        }
+  }
+  return all;
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

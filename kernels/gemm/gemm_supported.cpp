@@ -1,0 +1,303 @@
+// Which products the kernels support, and which configurations fit a problem and a target.
+#include "gemm/gemm_family.h"
+
+#include "blocks/lds_layout.h"
+#include "blocks/product_rules.h"
+#include "blocks/quant_rules.h"
+#include "blocks/tile_order_rules.h"
+#include "gemm/gemm_table.h"
+#include "weight/weight_family.h"
+
+#include <bit>
+#include <string>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Gemm = Family<GemmProblem>;
+using std::to_string;
+
+/// The vector registers that a kernel needs beside its fragments.
+constexpr int kOtherRegisters = 48;
+
+constexpr int kMostParts = 64;
+
+/// Registers of the sums, of the parts of A and of B on their way,
+/// and of what scales of blocks need.
+int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+  const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
+  if (config.loop == GemmLoop::groups) // half of A and both halves of B
+    return sums + 4 * shape.parts() * (shape.reads() / 2 + shape.loadsB());
+  const bool ring = config.loop == GemmLoop::ring;
+  const auto staged = [&](int rows, int reads) {
+    return 2 * reads + (shape.dma ? 0 : shape.loadsOf(rows));
+  };
+  const int ofA = ring ? staged(shape.tileM, shape.reads()) : 2 * shape.parts() * shape.reads();
+  const int ofB =
+      shape.ringB ? staged(shape.tileN, shape.loadsB()) : 2 * shape.parts() * shape.loadsB();
+  // Columns are turned on their way, which takes as many registers again, and a few.
+  const auto turned = [&](OperandLayout layout, int rows) {
+    return layout == OperandLayout::columns ? 4 * shape.loadsOf(rows) + 4 : 0;
+  };
+  const int operands = 4 * (ofA + ofB) + turned(problem.a_layout, shape.tileM) +
+                       turned(problem.b_layout, shape.tileN);
+  if (!hasBlockScales(problem))
+    return sums + operands;
+  return 2 * sums + operands +
+         2 * shape.blocksOf(shape.parts()) * (shape.tilesM() + shape.halves * shape.scalesOfHalf());
+}
+
+/// Whether scales of blocks, if the problem has them, can be used by the tile.
+Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+  if (!hasBlockScales(problem))
+    return {};
+  if (shape.slices() > 1)
+    return Support::no("scales of blocks are of whole steps, which waves of the ring do not share; "
+                       "waves_k is 1");
+  const int across = shape.tileOfHalf();
+  if (config.tile_k % kScaleBlock)
+    return Support::no("scales of blocks need a tile_k of a multiple of 128");
+  if (kScaleBlock % across && across % kScaleBlock)
+    return Support::no("scales of blocks need columns of c in a tile, here " + to_string(across) +
+                       ", that divide 128 or that 128 divides");
+  if (kScaleBlock % (16 * shape.waves))
+    return Support::no("scales of blocks need 1, 2, 4 or 8 waves side by side");
+  return {};
+}
+
+/// The bytes of a row of a tile of A or B.
+int rowBytesOf(const GemmProblem &problem, const GemmConfig &config) {
+  return config.tile_k * (problem.a.memory_bits() / 8);
+}
+
+/// What two groups of waves that take turns take.
+Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const auto no = [](const std::string &why) { return Support::no("GemmLoop::groups " + why); };
+  if (!target.has(Feature::buffer_to_lds_wide))
+    return no("needs loads of 16 bytes to LDS, which " + target.name() + " has not");
+  if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
+    return no("takes operands that lie by rows");
+  if (hasBlockScales(problem))
+    return no("takes no scales of blocks");
+  if (config.threads != 8 * target.wave_size() || config.waves_m != 2 || config.waves_k != 1)
+    return no("has two rows of four waves: threads is " + to_string(8 * target.wave_size()) +
+              ", waves_m 2 and waves_k 1");
+  if (config.tile_m % 64 || config.tile_n % 128)
+    return no("has halves of tiles: tile_m is a multiple of 64 and tile_n of 128");
+  const int pass = config.threads * kPieceBytes, rowBytes = rowBytesOf(problem, config);
+  if (std::min(config.tile_m, config.tile_n) / 2 * rowBytes % pass)
+    return no("loads " + to_string(pass) + " bytes at a time; half of a tile, with rows of " +
+              to_string(rowBytes) + " bytes, is no multiple of it");
+  return {};
+}
+
+/// How the waves of a block share its tile.
+Support wavesFit(const GemmConfig &config, const Target &target) {
+  const int threads = config.threads, lanes = target.wave_size(), waves = threads / lanes;
+  if (threads < lanes || threads % lanes || threads > target.max_block_size())
+    return Support::no("a block is a number of waves of " + to_string(lanes) + ", up to " +
+                       to_string(target.max_block_size()) + " threads");
+  if (config.waves_k < 1 || waves % config.waves_k)
+    return Support::no("waves_k is " + to_string(config.waves_k) +
+                       "; it divides the waves of a block, " + to_string(waves));
+  if (config.waves_m < 1 || waves / config.waves_k % config.waves_m)
+    return Support::no("waves_m is " + to_string(config.waves_m) +
+                       "; it divides the waves of a block, " + to_string(waves));
+  return {};
+}
+
+/// What each of the main loops takes, but for the sizes of GemmLoop::groups (groupsFit).
+Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const bool ring = config.loop == GemmLoop::ring, registers = config.loop == GemmLoop::registers;
+  if (registers && config.waves_m > 1)
+    return Support::no("waves_m is of GemmLoop::ring and GemmLoop::groups");
+  if (!ring && (config.dma || config.stages != 2))
+    return Support::no("stages and dma are of GemmLoop::ring");
+  if (registers &&
+      (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::prepared))
+    return Support::no("GemmLoop::registers takes rows of a and prepared weights");
+  if (config.stages != 2 && !(config.dma && config.stages == 4))
+    return Support::no("stages is 2, or 4 with dma");
+  if (config.dma && !target.has(Feature::buffer_to_lds_wide))
+    return Support::no("dma: " + target.name() + " has no loads of 16 bytes to LDS");
+  if (config.dma &&
+      (problem.a_layout == OperandLayout::columns || problem.b_layout == OperandLayout::columns))
+    return Support::no("dma takes operands that lie by rows");
+  return {};
+}
+
+/// The sizes of a tile, and the number of parts of K.
+Support tileFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const int waves = config.threads / target.wave_size(),
+            sideBySide = waves / config.waves_k / config.waves_m, halves = problem.gated ? 2 : 1;
+  if (config.split_k < 1 || config.split_k > kMostParts)
+    return Support::no("split_k is 1 to " + to_string(kMostParts));
+  if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % (16 * config.waves_m))
+    return Support::no("tile_m is a multiple of 16" +
+                       std::string(config.waves_m > 1 ? " for each row of waves" : "") +
+                       ", up to 256");
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * sideBySide * halves))
+    return Support::no("tile_n is a multiple of " + to_string(16 * halves) + " for each wave" +
+                       (problem.gated ? ", 16 gates and 16 ups" : "") + ", up to 512");
+  const int rowBytes = rowBytesOf(problem, config);
+  if (rowBytes < 64 || rowBytes > 1024 || !std::has_single_bit(static_cast<unsigned>(rowBytes)))
+    return Support::no("a row of tile_k elements is a power of two of bytes, from 64 to 1024");
+  return {};
+}
+
+/// Whether the block loads `rows` rows of the operand `name` in whole passes of all threads.
+Support loadsWhole(const char *name, int rows, int rowBytes, int threads) {
+  const int pass = threads * kPieceBytes;
+  if (rowBytes / kPieceBytes <= threads && rows * rowBytes % pass == 0)
+    return {};
+  return Support::no("the tile of " + std::string(name) + ", " + to_string(rows) + " rows of " +
+                     to_string(rowBytes) + " bytes, is no multiple of the " + to_string(pass) +
+                     " bytes that the block loads at a time");
+}
+
+/// Whether an operand that lies by columns comes in whole passes of turned blocks, and has rows
+/// that cover all banks.
+Support columnsFit(int rows, int rowBytes, int threads, const Target &target) {
+  const int loads = rows * rowBytes / threads / kPieceBytes;
+  if (loads > 8 ? loads % 8 : !std::has_single_bit(static_cast<unsigned>(loads)))
+    return Support::no("an operand that lies by columns is loaded by 1, 2, 4 or a multiple of 8 "
+                       "times 16 bytes a thread, here " +
+                       to_string(loads));
+  if (rowBytes < 4 * ldsBanks(target))
+    return Support::no("an operand that lies by columns needs rows of " +
+                       to_string(4 * ldsBanks(target)) + " bytes, as many as LDS has banks for");
+  return {};
+}
+
+/// How the threads of a block load the tiles that go through LDS.
+Support loadsFit(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const int threads = config.threads, rowBytes = rowBytesOf(problem, config);
+  if (config.loop == GemmLoop::groups)
+    if (const Support answer = groupsFit(problem, config, target); !answer)
+      return answer;
+  if (config.loop == GemmLoop::ring)
+    if (const Support answer = loadsWhole("a", config.tile_m, rowBytes, threads); !answer)
+      return answer;
+  if (problem.b_layout != OperandLayout::prepared)
+    if (const Support answer = loadsWhole("b", config.tile_n, rowBytes, threads); !answer)
+      return answer;
+  for (const auto &[layout, rows] :
+       {std::pair(problem.a_layout, config.tile_m), std::pair(problem.b_layout, config.tile_n)})
+    if (layout == OperandLayout::columns)
+      if (const Support answer = columnsFit(rows, rowBytes, threads, target); !answer)
+        return answer;
+  return {};
+}
+
+/// What LDS and the registers of a lane must hold.
+Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
+                   const Target &target) {
+  if (config.tile_k % shape.round())
+    return Support::no("waves_k is " + to_string(config.waves_k) +
+                       "; waves of the ring share tile_k by " + to_string(shape.form.part()) +
+                       " elements each");
+  const int lds = shape.ldsBytes() + (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
+  if (static_cast<std::size_t>(lds) > target.lds_bytes())
+    return Support::no(
+        (shape.ldsBytes() == shape.slicesBytes() ? "the sums of the waves that share k"
+         : shape.ringB                           ? "the tiles of a and b"
+         : shape.stages == 2                     ? "two tiles of a"
+                                                 : "four tiles of a") +
+        std::string(" take ") + to_string(lds) + " bytes of LDS, of which there are " +
+        to_string(static_cast<std::int64_t>(target.lds_bytes())));
+  if (const Support answer = scalesFit(problem, config, shape); !answer)
+    return answer;
+  const int waves = config.threads / target.wave_size(),
+            most = registersOfLane(target, waves) - kOtherRegisters,
+            needed = registersOf(problem, config, shape);
+  if (needed > most)
+    return Support::no("the fragments take " + to_string(needed) +
+                       " registers of a lane, of which " + to_string(most) + " are free");
+  return {};
+}
+
+/// How blocks share K.
+Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
+  if (config.parts_sum == PartsSum::last_block && config.split_k == 1)
+    return Support::no("parts_sum is of split_k > 1");
+  if (config.parts_sum == PartsSum::last_block && config.split_k > PartFlags::kMostParts)
+    return Support::no("split_k is up to " + to_string(PartFlags::kMostParts) +
+                       " with PartsSum::last_block");
+  const std::int64_t ofParts = static_cast<std::int64_t>(config.split_k) * config.tile_k;
+  if (config.split_k > 1 && problem.k % ofParts)
+    return Support::no("k is " + to_string(problem.k) + ", no multiple of split_k * tile_k, " +
+                       to_string(ofParts));
+  return {};
+}
+
+} // namespace
+
+Support Gemm::supported(const GemmProblem &problem, const Target &target) {
+  if (!gpuSize(target))
+    return Support::no("products have no configurations for this target");
+  for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
+    if (!answer)
+      return answer;
+  const std::int64_t k = weightsOf(problem).paddedK();
+  if (!matrixForm(target, problem.a, problem.b, k, k))
+    return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
+                       std::string(problem.b.name()) + "; " + productTypes(target));
+  if (problem.a_layout == OperandLayout::prepared)
+    return Support::no("a is never prepared; it lies by rows or by columns");
+  for (const auto &[name, layout] :
+       {std::pair("a", problem.a_layout), std::pair("b", problem.b_layout)})
+    if (layout == OperandLayout::columns && problem.a.memory_bits() != 16)
+      return Support::no(std::string(name) + " lies by columns and is of type " +
+                         std::string(problem.a.name()) + "; f16 and bf16 may do so");
+  if (problem.b_layout == OperandLayout::columns && problem.n % 8)
+    return Support::no("n is " + to_string(problem.n) +
+                       "; it is a multiple of 8 where b lies by columns");
+  if (problem.rounding == Rounding::stochastic && problem.c == f32)
+    return Support::no("c is of type f32, which is not rounded; stochastic rounding is for f16 and "
+                       "bf16");
+  if (problem.gated && problem.b_layout != OperandLayout::prepared)
+    return Support::no("gated pairs take prepared weights");
+  if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
+    return Support::no("one operand has scales of blocks; both have them, or none");
+  if (problem.scale != f32 && !(hasBlockScales(problem) && problem.scale == f8E8M0FNU))
+    return Support::no("scales are of type " + std::string(problem.scale.name()) +
+                       "; f32 is supported, and f8E8M0FNU for scales of blocks");
+  if (hasBlockScales(problem) && matrixKind(problem.a) != MatrixKind::float8)
+    return Support::no("scales of blocks belong to 8-bit floats; a is of type " +
+                       std::string(problem.a.name()));
+  if (const int blocks = hasBlockScales(problem) ? kScaleBlock : Preshuffled::kRows;
+      problem.gated && problem.n % blocks)
+    return Support::no(
+        "n is " + to_string(problem.n) + "; in gated pairs it is a multiple of " +
+        to_string(blocks) +
+        (hasBlockScales(problem) ? ", the rows of a scale" : ", the rows of a block"));
+  return {};
+}
+
+Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
+                        const Target &target) {
+  const auto named = [&](const Support &answer) {
+    return Support::no("tile " + to_string(config.tile_m) + "x" + to_string(config.tile_n) + "x" +
+                       to_string(config.tile_k) + " of " + to_string(config.threads) +
+                       " threads: " + answer.why);
+  };
+  // Each of these relies on those before it.
+  if (const Support answer = wavesFit(config, target); !answer)
+    return named(answer);
+  if (const Support answer = loopFits(problem, config, target); !answer)
+    return named(answer);
+  if (const Support answer = tileFits(problem, config, target); !answer)
+    return named(answer);
+  if (const Support answer = loadsFit(problem, config, target); !answer)
+    return named(answer);
+  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
+  if (const Support answer = memoryFits(problem, config, shape, target); !answer)
+    return named(answer);
+  if (const Support answer = partsFit(problem, config); !answer)
+    return named(answer);
+  return orderSupported(config.order);
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
