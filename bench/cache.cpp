@@ -27,7 +27,7 @@ struct Setup {
   mlir::OwningOpRef<mlir::ModuleOp> module =
       mlir::parseSourceString<mlir::ModuleOp>(test::scaleKernel(), context.get());
   CompileOptions options;
-  cache::Config config;
+  cache::CacheConfig config;
 
   Setup() {
     options.target = Target::parse("gfx942");

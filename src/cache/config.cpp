@@ -15,9 +15,9 @@ std::uint64_t parseSize(std::string_view text) {
               "' is no size: expected a number of bytes, or one with K, M, G or T");
 }
 
-Config Config::fromEnvironment() {
+CacheConfig CacheConfig::fromEnvironment() {
   namespace env = support::env;
-  Config config;
+  CacheConfig config;
   config.disk = env::kEnableCache.get();
   config.runOnly = env::kRunOnly.get();
   if (auto directory = env::kCacheDir.get()) {

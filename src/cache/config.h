@@ -10,7 +10,7 @@
 
 namespace flydsl::cache {
 
-struct Config {
+struct CacheConfig {
   bool disk = true;      ///< FLYDSL_RUNTIME_ENABLE_CACHE; the cache in memory is always on
   bool runOnly = false;  ///< FLYDSL_RUNTIME_RUN_ONLY: a miss is an error
   std::string directory; ///< FLYDSL_RUNTIME_CACHE_DIR, default ~/.flydsl/cache
@@ -21,7 +21,7 @@ struct Config {
   support::Trust trust;            ///< the trusted owners; the group is FLYDSL_RUNTIME_CACHE_GROUP
 
   /// Throws flydsl::Error that names the variable and its value if a value can't be parsed.
-  static Config fromEnvironment();
+  static CacheConfig fromEnvironment();
 };
 
 /// Parses a number of bytes: "1500", "64K", "10M", "2G", "1T" (powers of 1024, in upper or lower

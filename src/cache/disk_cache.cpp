@@ -11,7 +11,7 @@
 
 namespace flydsl::cache {
 
-DiskCache::DiskCache(Config config) : config_(std::move(config)) {}
+DiskCache::DiskCache(CacheConfig config) : config_(std::move(config)) {}
 
 std::vector<std::string> DiskCache::directories() const {
   std::vector<std::string> all = config_.readOnlyDirs;

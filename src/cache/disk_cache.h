@@ -30,7 +30,7 @@ struct EntryFile {
 
 class DiskCache {
 public:
-  explicit DiskCache(Config config);
+  explicit DiskCache(CacheConfig config);
 
   /// Loads the blob for `key`; the read-only directories are searched first. An entry is a miss if
   /// its verification fails, if it is not a regular file, or if another user owns it or may write
@@ -48,7 +48,7 @@ public:
   /// For a cache that is never destroyed: its mutex is held while the process forks.
   void holdAtFork() { support::holdAtFork(mutex_); }
 
-  const Config &config() const { return config_; }
+  const CacheConfig &config() const { return config_; }
   /// The directories that are searched, in order.
   std::vector<std::string> directories() const;
   /// The reason why `directory` is not searched; empty if it is searched.
@@ -62,7 +62,7 @@ private:
   /// Logs once that something is not used and why ("PATH: why").
   void report(const std::string &problem);
 
-  const Config config_;
+  const CacheConfig config_;
   std::atomic<bool> saidUnwritable_{false};
   std::mutex mutex_;               ///< guards the members below
   std::set<std::string> reported_; ///< what was logged already

@@ -38,7 +38,7 @@ TEST_CASE("What is stored is loaded, by this cache and by another") {
 
 TEST_CASE("Every byte of the file flipped in turn is a miss, and the bad file goes") {
   Scratch scratch;
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   std::string path = entryPath(scratch.path, keyOf(1));
   DiskCache(config).store(keyOf(1), blobOf(1, 100));
   Bytes good = contentsOf(path);
@@ -74,7 +74,7 @@ TEST_CASE("Read-only directories are looked into first and are never written") {
   Scratch scratch;
   std::string fleet = scratch.path + "/fleet", own = scratch.path + "/own";
   DiskCache(configIn(fleet)).store(keyOf(1), blobOf(1));
-  Config config = configIn(own);
+  CacheConfig config = configIn(own);
   config.readOnlyDirs = {scratch.path + "/absent", fleet};
   DiskCache cache(config);
   CHECK(cache.load(keyOf(1)));
@@ -92,7 +92,7 @@ TEST_CASE("Read-only directories are looked into first and are never written") {
 TEST_CASE("Switched off: nothing is read and nothing is written") {
   Scratch scratch;
   DiskCache(configIn(scratch.path)).store(keyOf(1), blobOf(1));
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   config.disk = false;
   DiskCache cache(config);
   CHECK_FALSE(cache.load(keyOf(1)));
@@ -105,7 +105,7 @@ TEST_CASE("Switched off: nothing is read and nothing is written") {
 
 TEST_CASE("The limit drops what was used longest ago, whatever the clock did") {
   Scratch scratch;
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   config.sizeLimit = 0;
   DiskCache unlimited(config);
   for (std::uint64_t n = 0; n < 20; ++n) {

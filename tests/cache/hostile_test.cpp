@@ -33,7 +33,7 @@ mode_t modeOf(const std::string &path) {
 }
 
 /// A store, and a load by another cache object.
-bool works(const Config &config, std::uint64_t number) {
+bool works(const CacheConfig &config, std::uint64_t number) {
   if (!DiskCache(config).store(keyOf(number), blobOf(number)))
     return false;
   auto blob = DiskCache(config).load(keyOf(number));
@@ -46,7 +46,7 @@ TEST_CASE("A pipe, a device's link, a directory or a terabyte of holes in place 
           "miss") {
   Scratch scratch;
   TimeLimit limit(30);
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   const std::string path = entryPath(scratch.path, keyOf(1));
   DiskCache(config).store(keyOf(1), blobOf(1));
   const std::vector<std::pair<const char *, std::function<void()>>> guises = {
@@ -148,7 +148,7 @@ TEST_CASE("An entry that would unpack to more than a kernel has is refused befor
 TEST_CASE("What killed writers left counts toward the limit, and goes") {
   Scratch scratch;
   TimeLimit limit(100);
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   config.sizeLimit = 1 << 20;
   std::uint64_t left = 0;
   // Killed in the middle of writing 48 MiB that do not compress.
@@ -200,7 +200,7 @@ TEST_CASE("The cache is this user's alone, whatever the umask") {
 
 TEST_CASE("What others may write is not used: the entry, its folder, the directory") {
   Scratch scratch;
-  Config config = configIn(scratch.path + "/cache");
+  CacheConfig config = configIn(scratch.path + "/cache");
   const std::string entry = entryPath(config.directory, keyOf(1));
   for (mode_t extra : {0020, 0002}) {
     REQUIRE(works(config, 1));
@@ -230,7 +230,7 @@ TEST_CASE("What another user owns is not used, root's is") {
   if (geteuid() != 0)
     return;
   Scratch scratch;
-  Config config = configIn(scratch.path + "/cache");
+  CacheConfig config = configIn(scratch.path + "/cache");
   REQUIRE(works(config, 1));
   const std::string entry = entryPath(config.directory, keyOf(1));
   // An entry that another user put there, in a directory of ours.
@@ -252,7 +252,7 @@ TEST_CASE("What another user owns is not used, root's is") {
   REQUIRE(chmod(scratch.path.c_str(), 0755) == 0);
   auto loads = [&] {
     return asUser(somebody, [&] {
-      Config mine;
+      CacheConfig mine;
       mine.disk = false;
       mine.readOnlyDirs = {fleet};
       return DiskCache(mine).load(keyOf(1)) ? 7 : 8;
@@ -273,7 +273,7 @@ TEST_CASE("A group that is trusted shares a cache, and no other group does") {
   REQUIRE(::mkdir(directory.c_str(), 0700) == 0);
   REQUIRE(chown(directory.c_str(), 0, team) == 0);
   REQUIRE(chmod(directory.c_str(), 02770) == 0);
-  Config config = configIn(directory);
+  CacheConfig config = configIn(directory);
   config.trust.group = team;
   auto asMember = [&](uid_t user, auto work) {
     return wait(start([&]() -> int {
@@ -289,7 +289,7 @@ TEST_CASE("A group that is trusted shares a cache, and no other group does") {
   CHECK(asMember(1002, [&] { return DiskCache(config).load(keyOf(1)) ? 7 : 8; }) == 7);
   CHECK(asMember(1002, [&] { return works(config, 1) ? 7 : 8; }) == 7);
   // Who does not name the group does not use it.
-  Config plain = configIn(directory);
+  CacheConfig plain = configIn(directory);
   CHECK(asMember(1002, [&] { return DiskCache(plain).load(keyOf(1)) ? 7 : 8; }) == 8);
   plain.trust.group = team + 1;
   CHECK(asMember(1002, [&] { return DiskCache(plain).load(keyOf(1)) ? 7 : 8; }) == 8);
@@ -297,12 +297,12 @@ TEST_CASE("A group that is trusted shares a cache, and no other group does") {
 
 TEST_CASE("The group is a name or a number of this machine") {
   setenv("FLYDSL_RUNTIME_CACHE_GROUP", "0", 1);
-  CHECK(Config::fromEnvironment().trust.group == 0u);
+  CHECK(CacheConfig::fromEnvironment().trust.group == 0u);
   setenv("FLYDSL_RUNTIME_CACHE_GROUP", "root", 1);
-  CHECK(Config::fromEnvironment().trust.group == 0u);
+  CHECK(CacheConfig::fromEnvironment().trust.group == 0u);
   setenv("FLYDSL_RUNTIME_CACHE_GROUP", "no such group", 1);
-  CHECK_THROWS_WITH(Config::fromEnvironment(),
+  CHECK_THROWS_WITH(CacheConfig::fromEnvironment(),
                     Catch::Contains("FLYDSL_RUNTIME_CACHE_GROUP=no such group"));
   unsetenv("FLYDSL_RUNTIME_CACHE_GROUP");
-  CHECK_FALSE(Config::fromEnvironment().trust.group);
+  CHECK_FALSE(CacheConfig::fromEnvironment().trust.group);
 }

@@ -78,7 +78,7 @@ TEST_CASE("16 processes x 100 kernels: each is made once, and all agree") {
 
 TEST_CASE("Writers killed at random moments, a thousand times: nothing bad is ever served") {
   Scratch scratch;
-  Config config = configIn(scratch.path + "/cache");
+  CacheConfig config = configIn(scratch.path + "/cache");
   std::mt19937 random(42);
   DiskCache reader(config);
   int served = 0;
@@ -112,7 +112,7 @@ TEST_CASE("Writers killed at random moments, a thousand times: nothing bad is ev
 
 TEST_CASE("A dead owner does not block; a stuck one only until the time-out") {
   Scratch scratch;
-  Config config = configIn(scratch.path);
+  CacheConfig config = configIn(scratch.path);
   int pipe[2];
   REQUIRE(::pipe(pipe) == 0);
   pid_t owner = start([&]() -> int {

@@ -23,8 +23,8 @@ struct Scratch {
   Scratch(const Scratch &) = delete;
 };
 
-inline Config configIn(const std::string &directory) {
-  Config config;
+inline CacheConfig configIn(const std::string &directory) {
+  CacheConfig config;
   config.directory = directory;
   return config;
 }

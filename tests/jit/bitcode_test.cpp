@@ -142,7 +142,7 @@ TEST_CASE("The key goes by a file's content, not by its place") {
   std::string three = scratch.bitcode("three.bc", scaleBy("3.0"));
   std::string same = scratch.bitcode("same.bc", scaleBy("3.0"));
   std::string four = scratch.bitcode("four.bc", scaleBy("4.0"));
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = (scratch.path / "cache").string();
   KernelCache cache(config);
   auto keyOf = [&](const std::string &path, CacheTier tier) {

@@ -26,8 +26,8 @@ struct Scratch {
   ~Scratch() { std::filesystem::remove_all(path); }
 };
 
-cache::Config configIn(const std::string &directory) {
-  cache::Config config;
+cache::CacheConfig configIn(const std::string &directory) {
+  cache::CacheConfig config;
   config.directory = directory;
   return config;
 }
@@ -98,7 +98,7 @@ TEST_CASE("Run-only: a hit works, a miss names kernel, key and directories; noth
   Scratch scratch;
   ContextLease context;
   auto module = parse(context, test::scaleKernel());
-  cache::Config config = configIn(scratch.path);
+  cache::CacheConfig config = configIn(scratch.path);
   config.runOnly = true;
   KernelCache empty(config);
   std::string message;

@@ -40,7 +40,7 @@ struct Directory {
 TEST_CASE(
     "Threads over three caches on one directory: each kernel is compiled once and all agree") {
   Directory directory;
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = directory.path;
   KernelCache caches[3] = {KernelCache(config), KernelCache(config), KernelCache(config)};
   Target target = Target::parse("gfx942");
@@ -77,7 +77,7 @@ TEST_CASE(
 
 TEST_CASE("An entry for another target under the same key is not used") {
   Directory directory;
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = directory.path;
   Target other = Target::parse("gfx950");
   KernelCache(config).fetch(keyOf(1), "k", Target::parse("gfx942"), [] { return objectFor(1); });
@@ -94,7 +94,7 @@ TEST_CASE("An entry for another target under the same key is not used") {
 
 TEST_CASE("A compile that fails is reported each time and leaves nothing behind") {
   Directory directory;
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = directory.path;
   KernelCache kernels(config);
   Target target = Target::parse("gfx942");
@@ -108,7 +108,7 @@ TEST_CASE("A compile that fails is reported each time and leaves nothing behind"
 
 TEST_CASE("An entry that does not fit the call is made again, once") {
   Directory directory;
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = directory.path;
   const Target target = Target::parse("gfx942");
   KernelCache(config).fetch(keyOf(1), "k", target, [] { return objectFor(7); });
@@ -132,7 +132,7 @@ TEST_CASE("An entry that does not fit the call is made again, once") {
 
 TEST_CASE("Run-only says of a directory that it is not looked into, and why") {
   Directory directory;
-  cache::Config config;
+  cache::CacheConfig config;
   config.directory = directory.path;
   const Target target = Target::parse("gfx942");
   KernelCache(config).fetch(keyOf(1), "k", target, [] { return objectFor(1); });

@@ -113,7 +113,7 @@ TEST_CASE("What the fleet has is checked as what the disk has, and replaced") {
 TEST_CASE("With the disk off the fleet's cache works; run-only takes from it and names it") {
   RedisServer server;
   cache::RemoteTier fleet(server.config());
-  cache::Config none;
+  cache::CacheConfig none;
   none.disk = false;
   KernelCache one(none, &fleet), two(none, &fleet);
   CHECK(fetch(one, 1).tier == CacheTier::compiled);

@@ -29,8 +29,8 @@ CachedKernel scaleBy(KernelCache &cache, int factor) {
   return cache.compile(*module, options);
 }
 
-cache::Config memoryOnly() {
-  cache::Config config;
+cache::CacheConfig memoryOnly() {
+  cache::CacheConfig config;
   config.disk = false;
   return config;
 }

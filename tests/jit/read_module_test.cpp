@@ -122,7 +122,7 @@ TEST_CASE("Bytecode of unknown origin is read by a process of its own, and is th
   options.target = Target::parse("gfx942");
   auto keyOf = [&](const std::string &text) {
     ContextLease context;
-    KernelCache cache{cache::Config{}};
+    KernelCache cache{cache::CacheConfig{}};
     auto module = readModule(text, "module", *context);
     return cache.compile(*module, options).key;
   };

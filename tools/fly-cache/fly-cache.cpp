@@ -32,7 +32,7 @@ std::string shown(const std::string &text) { return support::printable(text); }
 
 class Tool {
 public:
-  explicit Tool(cache::Config config) : config_(std::move(config)) {}
+  explicit Tool(cache::CacheConfig config) : config_(std::move(config)) {}
 
   int list() const {
     std::uint64_t bytes = 0;
@@ -162,7 +162,7 @@ private:
     return result.skipped.empty() ? 0 : 1;
   }
 
-  cache::Config config_;
+  cache::CacheConfig config_;
 };
 
 } // namespace
@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
   exports->add_option("KEY", keys, "the entries; else all");
   app.add_subcommand("import", "adds an archive's entries")->add_option("FILE", file)->required();
   return tools::runTool(app, argc, argv, [&] {
-    cache::Config config = cache::Config::fromEnvironment();
+    cache::CacheConfig config = cache::CacheConfig::fromEnvironment();
     if (!directory.empty())
       config.directory = directory;
     if (config.directory.empty())

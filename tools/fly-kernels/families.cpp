@@ -64,7 +64,7 @@ private:
   reference::Inputs inputs_;
 };
 
-template <class P> class FamilyOf final : public Family {
+template <class P> class FamilyOf final : public LibraryFamily {
   using C = fk::ConfigOf<P>;
   static P problemOf(const fx::Config &problem) { return fx::from_config<P>(problem); }
 
@@ -149,8 +149,8 @@ private:
 
 } // namespace
 
-std::vector<std::unique_ptr<Family>> families() {
-  std::vector<std::unique_ptr<Family>> all;
+std::vector<std::unique_ptr<LibraryFamily>> families() {
+  std::vector<std::unique_ptr<LibraryFamily>> all;
   const auto add = [&]<class... P>(std::type_identity<P>...) {
     (..., all.push_back(std::make_unique<FamilyOf<P>>()));
   };

@@ -24,9 +24,9 @@ struct RunReport {
 };
 
 /// What the tool asks of a family.
-class Family {
+class LibraryFamily {
 public:
-  virtual ~Family() = default;
+  virtual ~LibraryFamily() = default;
   virtual std::string name() const = 0;
   /// The fields of a problem with their defaults.
   virtual fx::Config defaults() const = 0;
@@ -44,6 +44,6 @@ public:
 };
 
 /// All families of the library, by name.
-std::vector<std::unique_ptr<Family>> families();
+std::vector<std::unique_ptr<LibraryFamily>> families();
 
 } // namespace fly_kernels

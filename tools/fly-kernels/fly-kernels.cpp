@@ -32,7 +32,7 @@ A FIELD that is not given has its default; enumerations are numbers, in the orde
 )";
 
 struct Request {
-  const Family *family = nullptr;
+  const LibraryFamily *family = nullptr;
   fx::Config problem;
 };
 
@@ -73,7 +73,7 @@ fx::Config::Value valueOf(const fx::Config::Entry &field, const std::string &tex
       field.value);
 }
 
-Request parse(const std::vector<std::unique_ptr<Family>> &all,
+Request parse(const std::vector<std::unique_ptr<LibraryFamily>> &all,
               const std::vector<std::string> &words) {
   if (words.empty())
     throw fx::Error("the name of a family is missing; fly-kernels list names them");
@@ -95,7 +95,7 @@ Request parse(const std::vector<std::unique_ptr<Family>> &all,
   return {found->get(), fx::Config(std::move(entries))};
 }
 
-int list(const std::vector<std::unique_ptr<Family>> &all) {
+int list(const std::vector<std::unique_ptr<LibraryFamily>> &all) {
   for (const auto &family : all)
     std::printf("%-18s %s\n", family->name().c_str(), family->defaults().str().c_str());
   return 0;
@@ -159,7 +159,7 @@ int tune(const Request &request, const Options &options) {
   return 0;
 }
 
-int exportList(const std::vector<std::unique_ptr<Family>> &all, const Options &options) {
+int exportList(const std::vector<std::unique_ptr<LibraryFamily>> &all, const Options &options) {
   if (options.words.size() != 2)
     throw fx::Error("export takes a list of problems and the file to write");
   std::ifstream file(options.words[0]);

@@ -129,7 +129,7 @@ const char *lastErrorText() { return lastText.c_str(); }
 
 hipError_t reportFailure(const char *function, hipError_t status, const char *message) {
   if (status != hipErrorNotReady && message && *message)
-    log(LogLevel::Error, std::string(function) + ": " + statusName(status) + ": " + message);
+    log(ReportLevel::Error, std::string(function) + ": " + statusName(status) + ": " + message);
   return noteStatus(status, message ? message : "");
 }
 

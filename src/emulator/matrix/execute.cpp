@@ -71,7 +71,7 @@ unsigned blgpLane(unsigned blgp, unsigned lane) {
 class Execution {
 public:
   Execution(const MatrixOp &op, const OperandMaps &maps, const Modifiers &modifiers,
-            const Registers &registers, Workspace &space)
+            const WaveRegisters &registers, Workspace &space)
       : op_(op), maps_(maps), modifiers_(modifiers), registers_(registers), space_(space) {}
 
   void run() {
@@ -475,7 +475,7 @@ private:
   const MatrixOp &op_;
   const OperandMaps &maps_;
   const Modifiers &modifiers_;
-  const Registers &registers_;
+  const WaveRegisters &registers_;
   Workspace &space_;
   const Kernels &kernels_ = kernels();
 };
@@ -527,7 +527,7 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
   return strips;
 }
 
-void MatrixPlan::execute(const Modifiers &modifiers, const Registers &registers,
+void MatrixPlan::execute(const Modifiers &modifiers, const WaveRegisters &registers,
                          Precision precision) const {
   // A pointer: a thread that uses any of this library's thread-local bytes has all of them cleared,
   // and most threads execute no product.

@@ -11,7 +11,7 @@ namespace flyemu::matrix {
 
 /// Registers of one wave, each [register][lane] with `laneStride` 32-bit words between registers.
 /// Inline constants are spread over such an array by the caller. D may overlap any source.
-struct Registers {
+struct WaveRegisters {
   const uint32_t *a = nullptr, *b = nullptr, *c = nullptr;
   uint32_t *d = nullptr;
   const uint32_t *index = nullptr;                     ///< sparse: which two of four k
@@ -59,7 +59,7 @@ public:
 
   /// All lanes take part whatever EXEC holds, as with MFMA. WMMA needs all of EXEC set, which the
   /// caller checks.
-  void execute(const Modifiers &modifiers, const Registers &registers,
+  void execute(const Modifiers &modifiers, const WaveRegisters &registers,
                Precision precision = Precision::Exact) const;
 
 private:

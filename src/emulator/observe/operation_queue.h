@@ -16,7 +16,7 @@ struct LdsBytes {
 };
 
 /// An operation under way.
-struct Operation {
+struct CountedOperation {
   const Inst *inst = nullptr;
   const WaitRule *rule = nullptr;
   uint64_t number = 0; ///< of the wave's operations, by issue
@@ -39,18 +39,18 @@ class OperationQueue {
 public:
   size_t size() const { return size_; }
   bool empty() const { return !size_; }
-  Operation &operator[](size_t i) { return places_[(first_ + i) & (places_.size() - 1)]; }
-  const Operation &operator[](size_t i) const {
+  CountedOperation &operator[](size_t i) { return places_[(first_ + i) & (places_.size() - 1)]; }
+  const CountedOperation &operator[](size_t i) const {
     return places_[(first_ + i) & (places_.size() - 1)];
   }
-  Operation &front() { return (*this)[0]; }
-  Operation &back() { return (*this)[size_ - 1]; }
+  CountedOperation &front() { return (*this)[0]; }
+  CountedOperation &back() { return (*this)[size_ - 1]; }
   /// Adds an operation, which is as new but for the storage of its vectors. References to others
   /// are no longer valid.
-  Operation &push() {
+  CountedOperation &push() {
     if (size_ == places_.size())
       grow();
-    Operation &o = (*this)[size_++];
+    CountedOperation &o = (*this)[size_++];
     o.writesLds = false;
     o.load = o.crossed = 0;
     o.lds.clear();
@@ -70,14 +70,14 @@ public:
 
 private:
   void grow() {
-    std::vector<Operation> more(places_.empty() ? 16 : 2 * places_.size());
+    std::vector<CountedOperation> more(places_.empty() ? 16 : 2 * places_.size());
     for (size_t i = 0; i < size_; ++i)
       more[i] = std::move((*this)[i]);
     places_ = std::move(more);
     first_ = 0;
   }
 
-  std::vector<Operation> places_; ///< as many as a power of two
+  std::vector<CountedOperation> places_; ///< as many as a power of two
   size_t first_ = 0, size_ = 0;
 };
 

@@ -107,7 +107,7 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
     retire(state, counter, limit - 1);
     // Unordered ones that no code waits for do not pile up.
     if (others.size() > 4 * limit) {
-      Operation &oldest = others.front();
+      CountedOperation &oldest = others.front();
       for (uint8_t c : kCounters)
         if (oldest.open & c)
           close(state, oldest, c);
@@ -116,7 +116,7 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
     }
   }
   const Kind kind = kindOf(rule);
-  Operation &operation = state.operations[kind].push();
+  CountedOperation &operation = state.operations[kind].push();
   operation.inst = &inst;
   operation.rule = &rule;
   operation.number = ++state.issued;
@@ -138,7 +138,7 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
   last_ = &operation;
 }
 
-std::string WaitCheck::remedy(const WaveState &state, const Operation &operation) const {
+std::string WaitCheck::remedy(const WaveState &state, const CountedOperation &operation) const {
   std::string text;
   for (uint8_t counter : kCounters) {
     if (!(operation.open & counter))
@@ -176,7 +176,7 @@ void WaitCheck::checkRegisters(WaveState &state, const WaitRule &rule, const Rep
 
 void WaitCheck::reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads,
                                Kind except, const Report &report) const {
-  const Operation *first = nullptr;
+  const CountedOperation *first = nullptr;
   const RegisterRange *written = nullptr;
   for (unsigned kind = 0; kind < kKinds; ++kind) {
     const OperationQueue &queue = state.operations[kind];
@@ -193,7 +193,7 @@ void WaitCheck::reportRegister(const WaveState &state, const RegisterRange &want
          0);
 }
 
-void WaitCheck::close(WaveState &state, Operation &operation, uint8_t counter) {
+void WaitCheck::close(WaveState &state, CountedOperation &operation, uint8_t counter) {
   operation.open &= static_cast<uint8_t>(~counter);
   --state.open[counter];
   state.ordered[counter] -= operation.isOrdered(counter);
@@ -232,7 +232,7 @@ void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
   unsigned later = 0;
   for (size_t a = counter == kCountScalar ? 0 : own.size(), b = others.size(); a || b;) {
     const bool isOwn = a && (!b || own[a - 1].number > others[b - 1].number);
-    Operation &o = isOwn ? own[--a] : others[--b];
+    CountedOperation &o = isOwn ? own[--a] : others[--b];
     if (o.open & counter && (o.isOrdered(counter) ? later++ >= left : left == 0))
       close(state, o, counter);
   }
@@ -253,7 +253,7 @@ void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
   }
 }
 
-void WaitCheck::end(WaveState &state, Operation &o) {
+void WaitCheck::end(WaveState &state, CountedOperation &o) {
   --state.count;
   for (const RegisterRange &r : o.rule->writes)
     for (unsigned row = r.first; row < r.first + r.count; ++row)
@@ -272,7 +272,7 @@ void WaitCheck::end(WaveState &state, Operation &o) {
 }
 
 template <class Rows, class Visit>
-void WaitCheck::eachValue(Wave &wave, const Operation &o, Rows rows, Visit visit) const {
+void WaitCheck::eachValue(Wave &wave, const CountedOperation &o, Rows rows, Visit visit) const {
   if (o.rule->toLds) {
     for (const LdsBytes &b : o.lds)
       for (uint32_t at = b.from; at + 4 <= std::min(b.to, wave.ldsSize); at += 4)
@@ -305,7 +305,7 @@ void replace(void *place, uint32_t mask, uint32_t value) {
 }
 } // namespace
 
-void WaitCheck::land(Wave &wave, const Operation &o) {
+void WaitCheck::land(Wave &wave, const CountedOperation &o) {
   if (!o.valueCount)
     return;
   const uint32_t *next = o.values.data();
@@ -323,7 +323,7 @@ void WaitCheck::settleRunning() {
   running_ = nullptr;
   if (!late_)
     return;
-  Operation &o = *last_;
+  CountedOperation &o = *last_;
   auto take = [&](size_t count) {
     if (o.values.size() < o.valueCount + count)
       o.values.resize(o.valueCount + count);
@@ -354,7 +354,7 @@ void WaitCheck::barrier() {
   for (WaveState &state : waves_)
     for (OperationQueue &queue : state.operations)
       for (size_t k = 0; k < queue.size(); ++k)
-        if (Operation &o = queue[k]; !o.load && !o.crossed && !o.lds.empty()) {
+        if (CountedOperation &o = queue[k]; !o.load && !o.crossed && !o.lds.empty()) {
           o.crossed = ++crossings_;
           crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
         }
@@ -364,7 +364,7 @@ void WaitCheck::barrier() {
   std::erase_if(crossed_, [this](const Crossed &c) { return c.ended && c.time < passed_; });
 }
 
-const Operation *WaitCheck::operationOf(uint32_t load) const {
+const CountedOperation *WaitCheck::operationOf(uint32_t load) const {
   for (const OperationQueue &queue : waves_[loads_[load - 1].wave].operations)
     for (size_t k = 0; k < queue.size(); ++k)
       if (queue[k].load == load)
@@ -383,7 +383,7 @@ void WaitCheck::access(const Wave &wave, const Inst &inst, const LaneAccess &a,
     const auto from = static_cast<uint32_t>(a.at(k)), to = from + lanes * a.bytes;
     const LaneRun run{a.lane(k), from, a.bytes};
     if (isRunning) {
-      Operation &operation = *last_;
+      CountedOperation &operation = *last_;
       operation.writesLds |= a.write;
       if (!operation.lds.empty() && operation.lds.back().to == from)
         operation.lds.back().to = to;
@@ -424,7 +424,7 @@ void WaitCheck::checkLoad(const Wave &wave, uint32_t number, bool loads, uint32_
   const Load &l = loads_[number - 1];
   const bool own = l.wave == wave.index;
   if (!l.ended && !(own && loads)) {
-    const Operation *o = operationOf(number);
+    const CountedOperation *o = operationOf(number);
     report(useText(byte, what) + " while a load to it" +
                (own ? "" : " by wave " + std::to_string(l.wave)) + " is under way, for which " +
                (o ? remedy(waves_[l.wave], *o) : "that wave's counter") +

@@ -118,14 +118,14 @@ private:
                       const Report &report) const;
   void retire(WaveState &state, uint8_t counter, unsigned left);
   /// The counter no longer counts the operation. It has ended if no other one does.
-  void close(WaveState &state, Operation &operation, uint8_t counter);
-  void end(WaveState &state, Operation &operation);
-  void land(Wave &wave, const Operation &operation);
+  void close(WaveState &state, CountedOperation &operation, uint8_t counter);
+  void end(WaveState &state, CountedOperation &operation);
+  void land(Wave &wave, const CountedOperation &operation);
   /// Calls rows(place, count) for registers in a row of which a load writes all lanes wholly, and
   /// visit(place, mask) for each other register's lane, or dword of LDS, that it writes.
   template <class Rows, class Visit>
-  void eachValue(Wave &wave, const Operation &operation, Rows rows, Visit visit) const;
-  std::string remedy(const WaveState &state, const Operation &operation) const;
+  void eachValue(Wave &wave, const CountedOperation &operation, Rows rows, Visit visit) const;
+  std::string remedy(const WaveState &state, const CountedOperation &operation) const;
   void checkCrossed(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
                     const Report &report) const;
   static std::string useText(uint32_t byte, const char *what);
@@ -137,7 +137,7 @@ private:
                uint32_t to, const Report &report);
   void noteLoad(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
                 const Report &report);
-  const Operation *operationOf(uint32_t load) const;
+  const CountedOperation *operationOf(uint32_t load) const;
 
   const Program &program_;
   const bool late_;
@@ -146,9 +146,9 @@ private:
   bool hasLoads_ = false;             ///< the program has loads to LDS
   std::vector<WaitRule> rules_;       ///< by instruction
   std::vector<WaveState> waves_;
-  WaveState *running_ = nullptr; ///< its last operation has been issued, and may not have run
-  Operation *last_ = nullptr;    ///< that operation
-  std::vector<Load> loads_;      ///< by number - 1
+  WaveState *running_ = nullptr;     ///< its last operation has been issued, and may not have run
+  CountedOperation *last_ = nullptr; ///< that operation
+  std::vector<Load> loads_;          ///< by number - 1
   /// Loads up to this number have ended, and a barrier stands behind the end of each.
   uint32_t settled_ = 0;
   static constexpr unsigned kWaveBits = 8;

@@ -29,7 +29,7 @@ KernelCache &KernelCache::process() {
   // Outside of the work, because it is done under a lock of its own, and a fork takes both.
   cache::RemoteTier *remote = cache::RemoteTier::process();
   making.run([&] {
-    made = new KernelCache(cache::Config::fromEnvironment(), remote);
+    made = new KernelCache(cache::CacheConfig::fromEnvironment(), remote);
     made->surviveForks();
   });
   return *made;

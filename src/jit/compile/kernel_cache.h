@@ -33,7 +33,7 @@ struct CacheStats {
 class KernelCache {
 public:
   /// `remote`, which may be null, must outlive this object.
-  explicit KernelCache(cache::Config config, cache::RemoteTier *remote = nullptr)
+  explicit KernelCache(cache::CacheConfig config, cache::RemoteTier *remote = nullptr)
       : disk_(std::move(config)), remote_(remote) {}
 
   /// The process's cache, configured by the environment when first asked for. Throws flydsl::Error

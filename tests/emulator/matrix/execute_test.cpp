@@ -418,7 +418,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
     std::fill(a.words.begin(), a.words.end(), 0x7f7f7f7fu);
     std::fill(b.words.begin(), b.words.end(), 0x7f7f7f7fu);
     std::fill(c.words.begin(), c.words.end(), 0x7fffffffu);
-    Registers registers{
+    WaveRegisters registers{
         .a = a.words.data(), .b = b.words.data(), .c = c.words.data(), .d = d.words.data()};
     MatrixPlan(op).execute({}, registers);
     CHECK(d.words[0] == 0x7fffffffu + 32u * 127 * 127);
@@ -433,7 +433,7 @@ TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") 
     RegisterBlock a(maps.regsA), b(maps.regsB), c(maps.regsD), d(maps.regsD);
     std::fill(a.words.begin(), a.words.end(), 0xffffffffu);
     std::fill(b.words.begin(), b.words.end(), 0x01010101u);
-    Registers registers{
+    WaveRegisters registers{
         .a = a.words.data(), .b = b.words.data(), .c = c.words.data(), .d = d.words.data()};
     MatrixPlan(op).execute({}, registers);
     CHECK(d.words[0] == 16 * 255);

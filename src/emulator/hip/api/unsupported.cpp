@@ -9,7 +9,7 @@ constexpr int kNotSupported =
     801; // hipErrorNotSupported; HIP's header would declare other signatures
 
 int refuse(const char *function) {
-  flyemu::hip::log(flyemu::hip::LogLevel::Error,
+  flyemu::hip::log(flyemu::hip::ReportLevel::Error,
                    std::string(function) + ": not supported by the emulator");
   return kNotSupported;
 }

@@ -123,7 +123,7 @@ Configuration Configuration::fromEnvironment() {
   return result;
 }
 
-Device::Device(int index, const Configuration &configuration, AddressSpace &space)
+Device::Device(int index, const Configuration &configuration, DeviceMemory &space)
     : heap(space, index),
       caches(configuration.weakMemory
                  ? std::make_unique<WeakMemory>(*findMachine(configuration.processor))
@@ -217,8 +217,8 @@ Runtime &Runtime::get() {
 Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
   int count = configuration_.error.empty() ? configuration_.devices : 0;
   if (!configuration_.error.empty())
-    log(LogLevel::Error, configuration_.error);
-  space_ = std::make_unique<AddressSpace>(count, configuration_.memoryBytes,
+    log(ReportLevel::Error, configuration_.error);
+  space_ = std::make_unique<DeviceMemory>(count, configuration_.memoryBytes,
                                           configuration_.checks != kCheckNone,
                                           configuration_.checks & kCheckInit);
   for (int i = 0; i < count; ++i)

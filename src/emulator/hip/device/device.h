@@ -50,13 +50,13 @@ struct Configuration {
 
 class Device {
 public:
-  Device(int index, const Configuration &configuration, AddressSpace &space);
+  Device(int index, const Configuration &configuration, DeviceMemory &space);
 
   int index() const { return index_; }
   const DeviceFigures &figures() const { return *configuration_.figures; }
   const Configuration &configuration() const { return configuration_; }
   const loader::TargetId &target() const { return target_; }
-  AddressSpace &space() const { return space_; }
+  DeviceMemory &space() const { return space_; }
 
   /// The legacy default stream.
   Stream &defaultStream() { return *defaultStream_; }
@@ -93,7 +93,7 @@ public:
 private:
   int index_;
   const Configuration &configuration_;
-  AddressSpace &space_;
+  DeviceMemory &space_;
   loader::TargetId target_;
   StreamRef defaultStream_;
   mutable std::mutex mutex_;
@@ -112,7 +112,7 @@ public:
   Device &currentDevice();
   int deviceCount() const { return static_cast<int>(devices_.size()); }
   const Configuration &configuration() const { return configuration_; }
-  AddressSpace &space() { return *space_; }
+  DeviceMemory &space() { return *space_; }
 
   /// The stream of a handle: null is the current device's default stream; also hipStreamPerThread.
   StreamRef stream(hipStream_t handle);
@@ -129,7 +129,7 @@ private:
   Runtime();
 
   Configuration configuration_;
-  std::unique_ptr<AddressSpace> space_;
+  std::unique_ptr<DeviceMemory> space_;
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

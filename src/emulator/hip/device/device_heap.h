@@ -10,7 +10,7 @@ namespace flyemu::hip {
 
 class DeviceHeap {
 public:
-  DeviceHeap(AddressSpace &space, int device) : space_(space), device_(device) {}
+  DeviceHeap(DeviceMemory &space, int device) : space_(space), device_(device) {}
 
   /// The address of the control block, made and zeroed by the first call; 0 when the device's
   /// memory does not suffice.
@@ -21,7 +21,7 @@ public:
   bool release(uint64_t address);
 
 private:
-  AddressSpace &space_;
+  DeviceMemory &space_;
   int device_;
   std::mutex mutex_;
   uint64_t control_ = 0;

@@ -56,18 +56,18 @@ std::string describeAllocation(const Allocation &allocation) {
 
 } // namespace
 
-AddressSpace::AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites)
+DeviceMemory::DeviceMemory(int devices, uint64_t capacity, bool poison, bool trackWrites)
     : used_(devices), peers_(devices, std::vector<bool>(devices)), capacity_(capacity),
       poison_(poison), trackWrites_(trackWrites) {}
 
-AddressSpace::~AddressSpace() {
+DeviceMemory::~DeviceMemory() {
   for (const auto &[base, block] : blocks_)
     std::free(block.memory);
   for (const Block &block : quarantine_)
     std::free(block.memory);
 }
 
-uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
+uint64_t DeviceMemory::allocate(MemoryKind kind, int device, uint64_t size, unsigned flags,
                                 uint64_t alignment) {
   std::unique_lock lock(mutex_);
   const bool counted = isDeviceMemory(kind);
@@ -100,7 +100,7 @@ uint64_t AddressSpace::allocate(MemoryKind kind, int device, uint64_t size, unsi
   return allocation.base;
 }
 
-bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
+bool DeviceMemory::release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
   std::unique_lock lock(mutex_);
   auto it = blocks_.find(address);
   if (it == blocks_.end() ||
@@ -112,7 +112,7 @@ bool AddressSpace::release(uint64_t address, std::initializer_list<MemoryKind> k
   return true;
 }
 
-void AddressSpace::releaseAll(int device) {
+void DeviceMemory::releaseAll(int device) {
   std::unique_lock lock(mutex_);
   for (auto it = blocks_.begin(); it != blocks_.end();) {
     const Allocation &allocation = it->second.allocation;
@@ -126,7 +126,7 @@ void AddressSpace::releaseAll(int device) {
   }
 }
 
-void AddressSpace::retire(Block block) {
+void DeviceMemory::retire(Block block) {
   const Allocation &allocation = block.allocation;
   table_.erase(allocation.base);
   if (isDeviceMemory(allocation.kind))
@@ -138,7 +138,7 @@ void AddressSpace::retire(Block block) {
   trimQuarantine();
 }
 
-void AddressSpace::trimQuarantine() {
+void DeviceMemory::trimQuarantine() {
   if (launches_)
     return;
   uint64_t limit = poison_ ? kQuarantineLimit : 0;
@@ -149,7 +149,7 @@ void AddressSpace::trimQuarantine() {
   }
 }
 
-bool AddressSpace::add(const Allocation &given) {
+bool DeviceMemory::add(const Allocation &given) {
   std::unique_lock lock(mutex_);
   auto next = table_.lower_bound(given.base);
   if (next != table_.end() && next->first < given.base + given.size)
@@ -165,7 +165,7 @@ bool AddressSpace::add(const Allocation &given) {
   return true;
 }
 
-bool AddressSpace::remove(uint64_t base, MemoryKind kind) {
+bool DeviceMemory::remove(uint64_t base, MemoryKind kind) {
   std::unique_lock lock(mutex_);
   auto it = table_.find(base);
   if (it == table_.end() || it->second.kind != kind)
@@ -174,7 +174,7 @@ bool AddressSpace::remove(uint64_t base, MemoryKind kind) {
   return true;
 }
 
-AddressSpace::Table::const_iterator AddressSpace::holder(uint64_t address) const {
+DeviceMemory::Table::const_iterator DeviceMemory::holder(uint64_t address) const {
   auto next = table_.upper_bound(address);
   if (next == table_.begin())
     return table_.end();
@@ -182,7 +182,7 @@ AddressSpace::Table::const_iterator AddressSpace::holder(uint64_t address) const
   return address - it->second.base < it->second.size ? it : table_.end();
 }
 
-std::optional<Allocation> AddressSpace::find(uint64_t address) const {
+std::optional<Allocation> DeviceMemory::find(uint64_t address) const {
   std::shared_lock lock(mutex_);
   auto it = holder(address);
   if (it == table_.end())
@@ -190,19 +190,19 @@ std::optional<Allocation> AddressSpace::find(uint64_t address) const {
   return it->second;
 }
 
-bool AddressSpace::covers(uint64_t address, uint64_t size) const {
+bool DeviceMemory::covers(uint64_t address, uint64_t size) const {
   std::optional<Allocation> allocation = find(address);
   return allocation && size <= allocation->size - (address - allocation->base);
 }
 
-void AddressSpace::noteWritten(uint64_t address, uint64_t bytes) const {
+void DeviceMemory::noteWritten(uint64_t address, uint64_t bytes) const {
   if (!trackWrites_)
     return;
   if (std::optional<Allocation> allocation = find(address); allocation && allocation->written)
     allocation->written->mark(address, bytes);
 }
 
-void AddressSpace::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const {
+void DeviceMemory::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) const {
   if (!trackWrites_)
     return;
   std::optional<Allocation> from = find(source), to = find(target);
@@ -217,7 +217,7 @@ void AddressSpace::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) 
       to->written->unmark(target + i, 1);
 }
 
-std::string AddressSpace::describe(uint64_t address) const {
+std::string DeviceMemory::describe(uint64_t address) const {
   std::shared_lock lock(mutex_);
   if (auto it = holder(address); it != table_.end())
     return hex(address) + " is byte " + std::to_string(address - it->second.base) + " of " +
@@ -245,12 +245,12 @@ std::string AddressSpace::describe(uint64_t address) const {
   return hex(address) + " is in no allocation";
 }
 
-uint64_t AddressSpace::used(int device) const {
+uint64_t DeviceMemory::used(int device) const {
   std::shared_lock lock(mutex_);
   return used_[device];
 }
 
-bool AddressSpace::enablePeer(int device, int peer) {
+bool DeviceMemory::enablePeer(int device, int peer) {
   std::unique_lock lock(mutex_);
   if (peers_[device][peer])
     return false;
@@ -258,7 +258,7 @@ bool AddressSpace::enablePeer(int device, int peer) {
   return true;
 }
 
-bool AddressSpace::disablePeer(int device, int peer) {
+bool DeviceMemory::disablePeer(int device, int peer) {
   std::unique_lock lock(mutex_);
   if (!peers_[device][peer])
     return false;
@@ -266,7 +266,7 @@ bool AddressSpace::disablePeer(int device, int peer) {
   return true;
 }
 
-bool AddressSpace::canAccess(int device, const Allocation &allocation) const {
+bool DeviceMemory::canAccess(int device, const Allocation &allocation) const {
   if (allocation.kind != MemoryKind::Device && allocation.kind != MemoryKind::Image &&
       allocation.kind != MemoryKind::KernelHeap)
     return true;
@@ -274,18 +274,18 @@ bool AddressSpace::canAccess(int device, const Allocation &allocation) const {
   return allocation.device == device || peers_[device][allocation.device];
 }
 
-void AddressSpace::beginLaunch() {
+void DeviceMemory::beginLaunch() {
   std::unique_lock lock(mutex_);
   ++launches_;
 }
 
-void AddressSpace::endLaunch() {
+void DeviceMemory::endLaunch() {
   std::unique_lock lock(mutex_);
   --launches_;
   trimQuarantine();
 }
 
-LaunchMemory::LaunchMemory(AddressSpace &space, int device) : space_(space), device_(device) {
+LaunchMemory::LaunchMemory(DeviceMemory &space, int device) : space_(space), device_(device) {
   space_.beginLaunch();
 }
 

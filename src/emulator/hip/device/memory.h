@@ -36,14 +36,14 @@ struct Allocation {
   std::shared_ptr<WrittenBytes> written; ///< where the init check is on, of device memory
 };
 
-class AddressSpace {
+class DeviceMemory {
 public:
   /// \p capacity: bytes of one device's memory. \p poison: fill new and freed memory with a
   /// pattern, and keep freed blocks unused for as long as the quarantine's size allows.
   /// \p trackWrites: remember which bytes of device memory somebody has written.
-  AddressSpace(int devices, uint64_t capacity, bool poison, bool trackWrites = false);
-  AddressSpace(const AddressSpace &) = delete;
-  ~AddressSpace();
+  DeviceMemory(int devices, uint64_t capacity, bool poison, bool trackWrites = false);
+  DeviceMemory(const DeviceMemory &) = delete;
+  ~DeviceMemory();
 
   /// Allocates \p size > 0 bytes, 256-byte aligned (page-aligned from a page on), or to
   /// \p alignment, a power of two, where that is more. Returns 0 when the device's memory or the
@@ -115,7 +115,7 @@ private:
 /// live for the launch alone (its kernarg segment).
 class LaunchMemory : public MemoryMap {
 public:
-  LaunchMemory(AddressSpace &space, int device);
+  LaunchMemory(DeviceMemory &space, int device);
   ~LaunchMemory() override;
   void addRange(const MemoryRange &range) { own_.push_back(range); }
   /// Declares addresses that nobody may touch. \p text ends the sentence of a message about one of
@@ -129,7 +129,7 @@ public:
   std::shared_ptr<WrittenBytes> written(uint64_t address) const override;
 
 private:
-  AddressSpace &space_;
+  DeviceMemory &space_;
   int device_;
   struct Hole {
     uint64_t base, size;

@@ -82,7 +82,7 @@ extern "C" {
 void **__hipRegisterFatBinary(const void *data) {
   auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
   if (!wrapper || wrapper->magic != kFatBinaryMagic) {
-    log(LogLevel::Error, "__hipRegisterFatBinary: not a HIP fat binary");
+    log(ReportLevel::Error, "__hipRegisterFatBinary: not a HIP fat binary");
     return nullptr;
   }
   auto binary = std::make_unique<FatBinary>();

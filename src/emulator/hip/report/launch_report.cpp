@@ -45,7 +45,7 @@ void keep(const KernelOperation &operation, const DispatchResult &result, const 
 void reportLaunch(const KernelOperation &operation, const DispatchResult &result,
                   const Options &options, Device &device) {
   for (const Finding &finding : result.findings) {
-    log(LogLevel::Error, "check: " + finding.message);
+    log(ReportLevel::Error, "check: " + finding.message);
     device.history.noteFinding(finding.message);
   }
   if (!result.ok) {
@@ -74,10 +74,10 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
       });
       text << "; estimate: " << static_cast<uint64_t>(guess.cycles) << " cycles, bound by "
            << guess.bound << ", " << guess.wavesPerSimd << " waves a SIMD";
-      log(LogLevel::Notice, text.str());
+      log(ReportLevel::Notice, text.str());
     }
-  } else if (logs(LogLevel::Debug)) {
-    log(LogLevel::Debug, "ran " + what);
+  } else if (logs(ReportLevel::Debug)) {
+    log(ReportLevel::Debug, "ran " + what);
   }
 }
 

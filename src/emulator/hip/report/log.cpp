@@ -10,38 +10,38 @@ namespace flyemu::hip {
 namespace support = flydsl::support;
 namespace {
 
-LogLevel shownLevel() {
-  static const LogLevel level = [] {
+ReportLevel shownLevel() {
+  static const ReportLevel level = [] {
     using support::env::EmulatorLog;
     try {
       switch (support::env::kEmulatorLog.get()) {
       case EmulatorLog::off:
-        return LogLevel::Off;
+        return ReportLevel::Off;
       case EmulatorLog::error:
-        return LogLevel::Error;
+        return ReportLevel::Error;
       case EmulatorLog::notice:
-        return LogLevel::Notice;
+        return ReportLevel::Notice;
       case EmulatorLog::info:
-        return LogLevel::Info;
+        return ReportLevel::Info;
       case EmulatorLog::debug:
-        return LogLevel::Debug;
+        return ReportLevel::Debug;
       }
     } catch (const std::exception &) {
       // The configuration reports the error, and then there is no device.
     }
-    return LogLevel::Notice;
+    return ReportLevel::Notice;
   }();
   return level;
 }
 
 } // namespace
 
-bool logs(LogLevel level) { return level <= shownLevel(); }
+bool logs(ReportLevel level) { return level <= shownLevel(); }
 
-void log(LogLevel level, const std::string &message) {
+void log(ReportLevel level, const std::string &message) {
   if (!logs(level))
     return;
-  const char *name = level == LogLevel::Error ? "error: " : "";
+  const char *name = level == ReportLevel::Error ? "error: " : "";
   // The line may hold names and messages of kernels, whose control characters must not reach the
   // terminal.
   const std::string shown = support::printable(message, "\n\t");

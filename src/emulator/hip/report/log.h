@@ -6,10 +6,10 @@
 
 namespace flyemu::hip {
 
-enum class LogLevel { Off, Error, Notice, Info, Debug };
+enum class ReportLevel { Off, Error, Notice, Info, Debug };
 
 /// Whether lines of this level are shown; test it before building a costly message.
-bool logs(LogLevel level);
-void log(LogLevel level, const std::string &message);
+bool logs(ReportLevel level);
+void log(ReportLevel level, const std::string &message);
 
 } // namespace flyemu::hip

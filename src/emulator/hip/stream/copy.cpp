@@ -18,7 +18,7 @@ bool isKnown(uint64_t address) { return Runtime::get().space().find(address).has
 /// Known memory must hold the whole span; unknown memory is the host's own, which is allowed only
 /// where the direction says so.
 void checkSide(uint64_t address, uint64_t span, bool mustBeKnown, const char *side) {
-  AddressSpace &space = Runtime::get().space();
+  DeviceMemory &space = Runtime::get().space();
   require(address, "a pointer is null");
   if (!isKnown(address)) {
     if (mustBeKnown)

@@ -57,7 +57,8 @@ public:
     options.abandon = [this] { return device_.fault() != hipSuccess; };
     options.timeLimit = configuration.timeLimit;
     options.notice = [](const std::string &text) {
-      log(LogLevel::Notice, text + "; FLYDSL_EMULATOR_TIMEOUT=<seconds> ends such a launch, Ctrl-C "
+      log(ReportLevel::Notice, text +
+                                   "; FLYDSL_EMULATOR_TIMEOUT=<seconds> ends such a launch, Ctrl-C "
                                    "the program");
     };
     LaunchServices services(operation.function->kernel->metadata, device_.heap, kernarg, memory,
@@ -69,7 +70,7 @@ public:
     if (options.timelineGroups)
       if (const std::string error = addToTraceFile(configuration.trace, result, kernel);
           !error.empty())
-        log(LogLevel::Error, error);
+        log(ReportLevel::Error, error);
     reportLaunch(operation, result, options, device_);
   }
 
@@ -193,11 +194,11 @@ void execute(const Operation &operation, Device &device) {
     std::visit(Executor(device), operation);
   } catch (const DeviceLost &) { // noted already
   } catch (const StatusError &error) {
-    log(LogLevel::Error, error.what());
+    log(ReportLevel::Error, error.what());
     device.noteFault(error.status(), error.what());
   } catch (const std::exception &error) {
     const std::string text = std::string("an operation in a stream failed: ") + error.what();
-    log(LogLevel::Error, text);
+    log(ReportLevel::Error, text);
     device.noteFault(hipErrorUnknown, text);
   }
 }

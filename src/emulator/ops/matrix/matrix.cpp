@@ -45,7 +45,7 @@ void runMatrix(Wave &w, const Inst &i) {
   if (w.lanes != op.lanes())
     throw WaveFault{"a matrix instruction for waves of another size"};
   alignas(64) uint32_t constants[32 * kLanes], scales[2][kLanes];
-  matrix::Registers r;
+  matrix::WaveRegisters r;
   r.laneStride = kLanes;
   r.a = w.row(i.src[0].index);
   r.b = w.row(i.src[1].index);
