@@ -1,0 +1,130 @@
+// What prepared weights, products, and rows in ggml's formats must give.
+#include "reference/activation.h"
+#include "reference/ggml.h"
+#include "reference/reference.h"
+#include "reference/rows.h"
+
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+namespace {
+
+/// Where a weight lies among prepared ones, by the definition of WeightProblem.
+std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, std::int64_t k) {
+  const std::int64_t bytes = problem.dtype.memory_bits() / 8, at = k * bytes,
+                     across = (problem.k * bytes + 63) / 64;
+  return std::size_t((((n / 16 * across + at / 64) * 4 + at % 64 / 16) * 16 + n % 16) *
+                         (16 / bytes) +
+                     at % 16 / bytes);
+}
+
+/// Where element (row, k) of one of `rows` rows of an operand lies.
+std::size_t operandPlace(OperandLayout layout, const WeightProblem &prepared, std::int64_t rows,
+                         std::int64_t row, std::int64_t k) {
+  switch (layout) {
+  case OperandLayout::prepared:
+    return preparedPlace(prepared, row, k);
+  case OperandLayout::rows:
+    return std::size_t(row * prepared.k + k);
+  case OperandLayout::columns:
+    return std::size_t(k * rows + row);
+  }
+  throw Error("a layout of no kind");
+}
+
+} // namespace
+
+Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_t,
+                 const Inputs &inputs) {
+  const auto size = static_cast<std::size_t>(prepared_size(problem));
+  Expected out{std::vector<double>(size), std::vector<double>(size)};
+  for (std::int64_t n = 0; n < problem.n; ++n)
+    for (std::int64_t k = 0; k < problem.k; ++k)
+      out.values[preparedPlace(problem, n, k)] =
+          inputs.at("raw")[static_cast<std::size_t>(n * problem.k + k)];
+  return {{"out", out}};
+}
+
+Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const std::int64_t n = problem.n, k = problem.k, across = (k + 127) / 128;
+  const bool blocks = problem.scale_a == Scales::per_block;
+  // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
+  const double roundings = problem.a == i8 ? 4 : 2 * (double(k) / 16 + 4 + config.split_k + across);
+  struct Sum {
+    double value, error;
+  };
+  const auto sumOf = [&](std::int64_t row, std::int64_t column) {
+    const Row a = inputs.at("a"), b = inputs.at("b");
+    double value = 0, magnitude = 0;
+    for (std::int64_t i = 0; i < k; ++i) {
+      double product =
+          a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] *
+          b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), column, i)];
+      if (blocks)
+        product *=
+            rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *
+            rowOf(inputs, "scale_b", column / 128, across)[static_cast<std::size_t>(i / 128)];
+      value += product;
+      magnitude += std::fabs(product);
+    }
+    const auto factor = [&](Scales scales, const char *name, std::int64_t at) {
+      return scales == Scales::per_row ? inputs.at(name)[static_cast<std::size_t>(at)] : 1.0;
+    };
+    const double scale =
+        factor(problem.scale_a, "scale_a", row) * factor(problem.scale_b, "scale_b", column);
+    const double bias = problem.bias ? inputs.at("bias")[static_cast<std::size_t>(column)] : 0.0;
+    return Sum{value * scale + bias, kRounding * (roundings * magnitude * std::fabs(scale) +
+                                                  4 * std::fabs(value * scale) + std::fabs(bias))};
+  };
+  Expected c;
+  for (std::int64_t row = 0; row < m; ++row)
+    for (std::int64_t column = 0; column < n; ++column) {
+      const auto put = [&](double value, double error) {
+        // Stochastic rounding takes either neighbour.
+        if (problem.rounding == Rounding::stochastic)
+          error += std::fabs(value) * host::unit(problem.c) + host::underflow(problem.c);
+        add(c, problem.c, value, error);
+      };
+      const Sum gate = sumOf(row, column);
+      // The slopes of the activations are at most 1.13.
+      const double value = activated(problem.activation, gate.value),
+                   error = problem.activation == Activation::none
+                               ? gate.error
+                               : 1.13 * gate.error + 8 * kRounding * std::fabs(value);
+      if (!problem.gated) {
+        put(value, error);
+        continue;
+      }
+      const Sum up = sumOf(row, n + column);
+      put(value * up.value, error * std::fabs(up.value) + up.error * std::fabs(value) +
+                                kRounding * std::fabs(value * up.value));
+    }
+  return {{"c", c}};
+}
+
+Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const GgmlValues b = ggmlValues(problem.weight(), inputs.at("b"));
+  std::optional<GgmlValues> up;
+  if (problem.gated)
+    up = ggmlValues(problem.weight(), inputs.at("up"));
+  return {{"c", ggmlProduct(problem, config.matrix, m, inputs.at("a"), b, up ? &*up : nullptr)}};
+}
+
+Outputs expected(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  const GgmlValues b = ggmlValues(problem.weight(), inputs.at("b"));
+  Expected y;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const auto id = static_cast<std::int64_t>(inputs.at("ids")[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = 0; j < problem.k; ++j)
+      add(y, problem.y,
+          id < problem.n ? b.values[static_cast<std::size_t>(id * problem.k + j)] : 0.0, 0);
+  }
+  return {{"y", y}};
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END

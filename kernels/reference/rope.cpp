@@ -1,0 +1,100 @@
+// What rotary embedding must give.
+#include "reference/heads.h"
+#include "reference/reference.h"
+#include "reference/rows.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+namespace {
+
+/// q_out or k_out, and its scales if the kernel writes them.
+void addHeads(Outputs &outputs, const RopeProblem &problem, const Inputs &inputs, const char *name,
+              const char *scaleName, const Heads &heads) {
+  const bool given = problem.quantise == Quantisation::fixed;
+  Expected out, scales;
+  if (problem.quantise == Quantisation::row && problem.scale != f32)
+    return;
+  const auto group = static_cast<std::size_t>(problem.group ? problem.group : problem.head);
+  for (std::size_t at = 0; at < heads.values.size(); at += group) {
+    const Row values = Row(heads.values).subspan(at, group),
+              error = Row(heads.error).subspan(at, group);
+    if (problem.quantise == Quantisation::none) {
+      for (std::size_t e = 0; e < group; ++e)
+        add(out, problem.y, values[e], error[e]);
+      continue;
+    }
+    const double scale = given ? inputs.at(scaleName)[0] : scaleOf(values, problem.y),
+                 worst = *std::max_element(error.begin(), error.end()),
+                 most = impl::largestOf(problem.y);
+    scales.values.push_back(scale);
+    scales.bound.push_back(worst / most + scale * kRounding);
+    for (std::size_t e = 0; e < group; ++e)
+      addQuantised(out, problem.y, given, values[e],
+                   error[e] + (given ? 0 : std::fabs(values[e]) * worst / (scale * most)), scale);
+  }
+  outputs[name] = out;
+  if (problem.quantise == Quantisation::row)
+    outputs[scaleName] = scales;
+}
+
+/// k_cache or v_cache: the heads of each token where its slot is.
+Expected cacheOf(const RopeProblem &problem, std::int64_t m, const Inputs &inputs,
+                 const char *scaleName, const Heads &heads, bool isV) {
+  const std::int64_t kv = problem.kv_heads, head = problem.head,
+                     blocks = (m + problem.page - 1) / problem.page;
+  const auto size = static_cast<std::size_t>(blocks * problem.page * kv * head);
+  Expected cache{std::vector<double>(size), std::vector<double>(size, HUGE_VAL)};
+  const bool quantised = impl::largestOf(problem.cached) != 0;
+  for (std::int64_t t = 0; t < m; ++t)
+    for (std::int64_t h = 0; h < kv; ++h)
+      for (std::int64_t e = 0; e < head; ++e) {
+        const auto from = static_cast<std::size_t>((t * kv + h) * head + e);
+        const auto slot =
+            static_cast<std::int64_t>(inputs.at("slots")[static_cast<std::size_t>(t)]);
+        const std::size_t place = cachePlace(problem, slot, h, e, isV);
+        Expected one;
+        if (quantised)
+          addQuantised(one, problem.cached, true, heads.values[from], heads.error[from],
+                       inputs.at(scaleName)[0]);
+        else
+          add(one, problem.cached, heads.values[from], heads.error[from]);
+        cache.values[place] = one.values[0];
+        cache.bound[place] = one.bound[0];
+      }
+  return cache;
+}
+
+} // namespace
+
+Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  Outputs outputs;
+  const auto valuesOf = [&](const char *name) {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? Row() : Row(found->second);
+  };
+  const auto heads = [&](const char *name, HeadNorm norm, const char *weight, int count) {
+    return rotated(problem, normed(problem, valuesOf(name), norm, valuesOf(weight), config.lanes),
+                   count, valuesOf("positions"), valuesOf("cos"), valuesOf("sin"));
+  };
+  if (problem.q_heads)
+    addHeads(outputs, problem, inputs, "q_out", "q_scale",
+             heads("q", problem.q_norm, "q_weight", problem.q_heads));
+  if (problem.kv_heads == 0)
+    return outputs;
+  const Heads k = heads("k", problem.k_norm, "k_weight", problem.kv_heads);
+  if (problem.k_out)
+    addHeads(outputs, problem, inputs, "k_out", "k_scale", k);
+  if (problem.cache == KvCache::none)
+    return outputs;
+  outputs["k_cache"] = cacheOf(problem, m, inputs, "k_cache_scale", k, false);
+  if (problem.v_cached) {
+    const Row v = valuesOf("v");
+    outputs["v_cache"] = cacheOf(problem, m, inputs, "v_cache_scale",
+                                 {{v.begin(), v.end()}, std::vector<double>(v.size())}, true);
+  }
+  return outputs;
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,181 @@
+// What softmax, norms and quantisation must give, forward and backward.
+#include "reference/rows.h"
+#include "reference/reference.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+
+Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  Expected y;
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row x = rowOf(inputs, "x", t, problem.n);
+    const double largest = *std::max_element(x.begin(), x.end());
+    double sum = 0;
+    for (double v : x)
+      sum += std::exp(v - largest);
+    for (double v : x) {
+      const double value = std::exp(v - largest) / sum;
+      add(y, problem.y, value,
+          value * kRounding * (largest - v + steps(problem.n, config.threads)));
+    }
+  }
+  return {{"y", y}};
+}
+
+Outputs expected(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardConfig &config,
+                 std::int64_t m, const Inputs &inputs) {
+  Expected dx;
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row y = rowOf(inputs, "y", t, problem.n), dy = rowOf(inputs, "dy", t, problem.n);
+    double sum = 0, magnitude = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      sum += y[i] * dy[i];
+      magnitude += std::fabs(y[i] * dy[i]);
+    }
+    for (std::size_t i = 0; i < y.size(); ++i)
+      add(dx, problem.dx, y[i] * (dy[i] - sum),
+          kRounding * steps(problem.n, config.threads) * std::fabs(y[i]) *
+              (std::fabs(dy[i]) + magnitude));
+  }
+  return {{"dx", dx}};
+}
+
+Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const bool centred = problem.kind == NormKind::layer;
+  const double sums = steps(problem.n, config.threads);
+  const std::int64_t n = problem.n;
+  Outputs outputs;
+  Expected y, rstds, means, scales, residualOut;
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row x = rowOf(inputs, "x", t, n), weight = inputs.at("weight");
+    std::vector<double> v(x.begin(), x.end());
+    if (problem.residual) {
+      const Row residual = rowOf(inputs, "residual", t, n);
+      for (std::size_t i = 0; i < v.size(); ++i)
+        v[i] = double(float(v[i]) + float(residual[i]));
+      v = host::decode(problem.x, host::encode(problem.x, v));
+      for (double value : v) {
+        residualOut.values.push_back(value);
+        residualOut.bound.push_back(0);
+      }
+    }
+    double mean = 0, magnitude = 0, squares = 0;
+    for (double value : v) {
+      mean += centred ? value / double(n) : 0;
+      magnitude += centred ? std::fabs(value) / double(n) : 0;
+    }
+    for (double value : v)
+      squares += (value - mean) * (value - mean) / double(n);
+    const double rstd = 1 / std::sqrt(squares + double(float(problem.eps)));
+    add(rstds, f32, rstd, rstd * sums * kRounding);
+    add(means, f32, mean, magnitude * sums * kRounding);
+    std::vector<double> values, errors;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const double factor = problem.smooth ? inputs.at("smooth")[i] : 1;
+      const double shift = problem.bias ? inputs.at("bias")[i] * factor : 0;
+      const double xhat = (v[i] - mean) * rstd, scaled = xhat * weight[i] * factor;
+      values.push_back(scaled + shift);
+      errors.push_back(std::fabs(scaled) * (sums + 2) * kRounding +
+                       (std::fabs(scaled) + 2 * std::fabs(shift)) * kRounding +
+                       std::fabs(weight[i] * factor) * sums * kRounding *
+                           (magnitude + std::fabs(mean)) * rstd);
+    }
+    const bool given = problem.quantise == Quantisation::fixed;
+    if (problem.quantise == Quantisation::none) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        add(y, problem.y, values[i], errors[i]);
+      continue;
+    }
+    const double scale = given ? inputs.at("scale")[0] : scaleOf(values, problem.y);
+    const double worst = *std::max_element(errors.begin(), errors.end());
+    scales.values.push_back(scale);
+    scales.bound.push_back(worst / impl::largestOf(problem.y) + scale * kRounding);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      addQuantised(
+          y, problem.y, given, values[i],
+          errors[i] +
+              (given ? 0 : std::fabs(values[i]) * worst / (scale * impl::largestOf(problem.y))),
+          scale);
+  }
+  outputs["y"] = y;
+  if (problem.residual)
+    outputs["residual_out"] = residualOut;
+  if (problem.statistics)
+    outputs["rstd"] = rstds;
+  if (problem.statistics && centred)
+    outputs["mean"] = means;
+  if (problem.quantise == Quantisation::row)
+    outputs["scale"] = scales;
+  return outputs;
+}
+
+Outputs expected(const NormBackwardProblem &problem, const NormBackwardConfig &config,
+                 std::int64_t m, const Inputs &inputs) {
+  const bool centred = problem.kind == NormKind::layer;
+  const std::int64_t n = problem.n;
+  const std::size_t columns = static_cast<std::size_t>(n);
+  Expected dx;
+  std::vector<double> dweight(columns), magnitudeW(columns), dbias(columns), magnitudeB(columns);
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row x = rowOf(inputs, "x", t, n), dy = rowOf(inputs, "dy", t, n),
+              weight = inputs.at("weight");
+    const double rstd = inputs.at("rstd")[static_cast<std::size_t>(t)],
+                 mean = centred ? inputs.at("mean")[static_cast<std::size_t>(t)] : 0;
+    double along = 0, shift = 0, alongMagnitude = 0, shiftMagnitude = 0;
+    for (std::size_t i = 0; i < columns; ++i) {
+      const double xhat = (x[i] - mean) * rstd, g = dy[i] * weight[i];
+      along += g * xhat / double(n);
+      alongMagnitude += std::fabs(g * xhat) / double(n);
+      shift += centred ? g / double(n) : 0;
+      shiftMagnitude += centred ? std::fabs(g) / double(n) : 0;
+      dweight[i] += dy[i] * xhat;
+      magnitudeW[i] += std::fabs(dy[i]) * (std::fabs(x[i]) + std::fabs(mean)) * std::fabs(rstd);
+      dbias[i] += dy[i];
+      magnitudeB[i] += std::fabs(dy[i]);
+    }
+    for (std::size_t i = 0; i < columns; ++i) {
+      const double xhat = (x[i] - mean) * rstd, g = dy[i] * weight[i];
+      const double more = problem.residual ? rowOf(inputs, "dresidual", t, n)[i] : 0;
+      add(dx, problem.dy, rstd * (g - shift - xhat * along) + more,
+          steps(n, config.threads) * kRounding *
+              (std::fabs(rstd) *
+                   (std::fabs(g) + shiftMagnitude +
+                    (std::fabs(x[i]) + std::fabs(mean)) * std::fabs(rstd) * alongMagnitude) +
+               std::fabs(more)));
+    }
+  }
+  Expected weights, biases;
+  for (std::size_t i = 0; i < columns; ++i) {
+    add(weights, problem.weight, dweight[i], magnitudeW[i] * (double(m) + 4) * kRounding);
+    add(biases, problem.weight, dbias[i], magnitudeB[i] * (double(m) + 4) * kRounding);
+  }
+  Outputs outputs{{"dx", dx}, {"dweight", weights}};
+  if (problem.bias)
+    outputs["dbias"] = biases;
+  return outputs;
+}
+
+Outputs expected(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  if (problem.scale == ScaleOf::block)
+    return {};
+  Expected q, scales;
+  const bool given = problem.scale == ScaleOf::given;
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row x = rowOf(inputs, "x", t, problem.n),
+              whole = problem.scale == ScaleOf::row ? x : Row(inputs.at("x"));
+    const double scale = given ? inputs.at("scale")[0] : scaleOf(whole, problem.q);
+    if (problem.scale == ScaleOf::row || t == 0)
+      add(scales, f32, scale, 0);
+    for (double v : x)
+      addQuantised(q, problem.q, given, v, 0, scale);
+  }
+  if (given)
+    return {{"q", q}};
+  return {{"q", q}, {"scale", scales}};
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END
