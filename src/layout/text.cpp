@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <charconv>
-#include <optional>
 
 namespace flydsl::layout {
 

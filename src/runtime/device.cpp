@@ -8,7 +8,6 @@
 #include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cctype>

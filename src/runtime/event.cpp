@@ -1,6 +1,5 @@
 // Events own a handle of the driver's, which a reset of the device takes away.
 #include "runtime/current_driver.h"
-#include "runtime/device_info.h"
 
 #include <flydsl/stream.h>
 

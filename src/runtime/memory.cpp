@@ -1,6 +1,5 @@
 // Device memory: allocation, copies, and what a reset of the device does to it.
 #include "runtime/current_driver.h"
-#include "runtime/device_info.h"
 
 #include <flydsl/device_array.h>
 

@@ -1,6 +1,5 @@
 #include "support/file.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>

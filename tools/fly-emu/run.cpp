@@ -20,7 +20,7 @@
 namespace flyemu::tool {
 namespace {
 
-using hip::AddressSpace;
+using hip::DeviceMemory;
 using hip::Allocation;
 using hip::LaunchMemory;
 using hip::MemoryKind;
@@ -42,7 +42,7 @@ std::shared_ptr<loader::LoadedCode> load(const std::string &file, const std::str
 /// argument.
 class Arguments {
 public:
-  Arguments(const std::vector<std::string> &texts, AddressSpace &space) {
+  Arguments(const std::vector<std::string> &texts, DeviceMemory &space) {
     for (const std::string &text : texts) {
       Argument argument = parseArgument(text);
       std::vector<uint8_t> passed = argument.bytes;
@@ -144,7 +144,7 @@ void writeTimeline(const std::string &path, const DispatchResult &result,
 int run(const RunOptions &options) {
   auto code = load(options.file, options.target);
   const loader::CodeKernel &kernel = kernelOf(*code, options.kernel);
-  AddressSpace space(1, kCapacity, options.checks != kCheckNone, options.checks & kCheckInit);
+  DeviceMemory space(1, kCapacity, options.checks != kCheckNone, options.checks & kCheckInit);
   for (const MemoryRange &range : code->ranges()) {
     Allocation segment;
     segment.base = range.base;

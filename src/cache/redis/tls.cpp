@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <stdexcept>
 
 namespace flydsl::cache::redis {

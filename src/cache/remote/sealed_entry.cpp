@@ -1,6 +1,5 @@
 #include "cache/remote/sealed_entry.h"
 
-#include <array>
 #include <cstdio>
 
 namespace flydsl::cache {

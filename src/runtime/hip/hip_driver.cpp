@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <utility>
 
 namespace flydsl::runtime {
 namespace {
