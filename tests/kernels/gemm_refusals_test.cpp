@@ -16,11 +16,32 @@ void expectRefused(const fk::GemmPlan &plan, fk::GemmArgs args, const Change &ch
   CHECK(text.find("gemm_refusals_test.cpp") != std::string::npos);
 }
 
+/// Why gfx942 has no product for a problem.
+std::string why(const GemmProblem &problem) {
+  return fk::supported(problem, fx::Target::parse("gfx942")).why;
+}
+
+/// Why a configuration does not fit a problem.
+std::string why(const GemmProblem &problem, const GemmConfig &config,
+                const char *target = "gfx942") {
+  return fk::supported(problem, config, fx::Target::parse(target)).why;
+}
+
+/// Why a configuration does not fit a small product.
+std::string whyNot(const GemmConfig &config) { return why({.n = 64, .k = 64}, config); }
+
+GemmProblem blockScales() {
+  return {.a = fx::f8E4M3FNUZ,
+          .b = fx::f8E4M3FNUZ,
+          .n = 256,
+          .k = 256,
+          .scale_a = Scales::per_block,
+          .scale_b = Scales::per_block};
+}
+
 } // namespace
 
 TEST_CASE("products say what they do not support") {
-  const fx::Target target = fx::Target::parse("gfx942");
-  const auto why = [&](const GemmProblem &problem) { return fk::supported(problem, target).why; };
   CHECK(why({.n = 0, .k = 64}) == "n is 0; it is 1 to 268435456");
   CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
   CHECK(why({.n = 64, .k = 0}) == "k is 0; it is 1 to 2097152");
@@ -38,15 +59,27 @@ TEST_CASE("products say what they do not support") {
                     "are f16, or both bf16, or both i8");
   CHECK(fk::supported(GemmProblem{.n = 64, .k = 64}, fx::Target::parse("gfx1250")).why ==
         "products have no configurations for this target");
+  CHECK(why({.n = 72, .k = 64, .gated = true}) ==
+        "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
+  using enum fk::OperandLayout;
+  CHECK(why({.a_layout = prepared, .n = 64, .k = 64}) ==
+        "a is never prepared; it lies by rows or by columns");
+  CHECK(why({.a = fx::i8, .b = fx::i8, .b_layout = columns, .n = 64, .k = 64}) ==
+        "b lies by columns and is of type i8; f16 and bf16 may do so");
+  CHECK(why({.b_layout = columns, .n = 100, .k = 64}) ==
+        "n is 100; it is a multiple of 8 where b lies by columns");
+  CHECK(why({.b_layout = rows, .n = 64, .k = 64, .gated = true}) ==
+        "gated pairs take prepared weights");
+  CHECK(why({.c = fx::f32, .n = 64, .k = 64, .rounding = fk::Rounding::stochastic}) ==
+        "c is of type f32, which is not rounded; stochastic rounding is for f16 and bf16");
+  CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f4E2M1FN, .n = 16, .k = 64}); })
+            .find("weight: elements are of type f4E2M1FN; types of one, two and four bytes are "
+                  "supported") != std::string::npos);
+}
 
-  const GemmProblem blocks{.a = fx::f8E4M3FNUZ,
-                           .b = fx::f8E4M3FNUZ,
-                           .n = 256,
-                           .k = 256,
-                           .scale_a = Scales::per_block,
-                           .scale_b = Scales::per_block};
+TEST_CASE("products say which scales of blocks they do not support") {
   const auto changed = [&](const auto &change) {
-    GemmProblem problem = blocks;
+    GemmProblem problem = blockScales();
     change(problem);
     return why(problem);
   };
@@ -62,22 +95,7 @@ TEST_CASE("products say what they do not support") {
         "scales of blocks belong to 8-bit floats; a is of type i8");
   CHECK(changed([](auto &p) { p.gated = true, p.n = 144; }) ==
         "n is 144; in gated pairs it is a multiple of 128, the rows of a scale");
-  CHECK(why({.n = 72, .k = 64, .gated = true}) ==
-        "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
-  using enum fk::OperandLayout;
-  CHECK(why({.a_layout = prepared, .n = 64, .k = 64}) ==
-        "a is never prepared; it lies by rows or by columns");
-  CHECK(why({.a = fx::i8, .b = fx::i8, .b_layout = columns, .n = 64, .k = 64}) ==
-        "b lies by columns and is of type i8; f16 and bf16 may do so");
-  CHECK(why({.b_layout = columns, .n = 100, .k = 64}) ==
-        "n is 100; it is a multiple of 8 where b lies by columns");
-  CHECK(why({.b_layout = rows, .n = 64, .k = 64, .gated = true}) ==
-        "gated pairs take prepared weights");
-  CHECK(why({.c = fx::f32, .n = 64, .k = 64, .rounding = fk::Rounding::stochastic}) ==
-        "c is of type f32, which is not rounded; stochastic rounding is for f16 and bf16");
-  const auto blocksWhyNot = [&](const GemmConfig &config) {
-    return fk::supported(blocks, config, target).why;
-  };
+  const auto blocksWhyNot = [](const GemmConfig &config) { return why(blockScales(), config); };
   CHECK(blocksWhyNot({.tile_m = 64, .tile_n = 64, .tile_k = 64}) ==
         "tile 64x64x64 of 256 threads: scales of blocks need a tile_k of a multiple of 128");
   CHECK(blocksWhyNot({.tile_m = 32, .tile_n = 192, .tile_k = 128}) ==
@@ -85,36 +103,30 @@ TEST_CASE("products say what they do not support") {
         "that divide 128 or that 128 divides");
   CHECK(blocksWhyNot({.tile_m = 48, .tile_n = 384, .tile_k = 128, .threads = 192}) ==
         "tile 48x384x128 of 192 threads: scales of blocks need 1, 2, 4 or 8 waves side by side");
-
   CHECK(
       blocksWhyNot({.tile_m = 32, .tile_n = 64, .tile_k = 256, .waves_k = 2}) ==
       "tile 32x64x256 of 256 threads: scales of blocks are of whole steps, which waves of the ring "
       "do not share; waves_k is 1");
+}
 
-  const GemmProblem good{.n = 64, .k = 64};
-  const auto whyNot = [&](const GemmConfig &config) {
-    return fk::supported(good, config, target).why;
-  };
+TEST_CASE("products say which tiles do not fit") {
   CHECK(whyNot({.tile_m = 24, .tile_n = 64, .tile_k = 64}) ==
         "tile 24x64x64 of 256 threads: tile_m is a multiple of 16, up to 256");
   CHECK(whyNot({.tile_m = 32, .tile_n = 96, .tile_k = 64}) ==
         "tile 32x96x64 of 256 threads: tile_n is a multiple of 16 for each wave, up to 512");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 48}) ==
         "tile 32x64x48 of 256 threads: a row of tile_k elements is a power of two of bytes, from "
-        "64 to "
-        "1024");
+        "64 to 1024");
   CHECK(whyNot({.tile_m = 16, .tile_n = 64, .tile_k = 64}) ==
         "tile 16x64x64 of 256 threads: the tile of a, 16 rows of 128 bytes, is no multiple of the "
-        "4096 "
-        "bytes that the block loads at a time");
+        "4096 bytes that the block loads at a time");
   CHECK(
       whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
       "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS, of which there are "
       "65536");
   CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
         "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane, of which 464 "
-        "are "
-        "free");
+        "are free");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 96}) ==
         "tile 32x64x64 of 96 threads: a block is a number of waves of 64, up to 1024 threads");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2}) ==
@@ -162,11 +174,18 @@ TEST_CASE("products say what they do not support") {
         "tile 32x64x64 of 256 threads: stages is 2, or 4 with dma");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .dma = true}) ==
         "tile 32x64x64 of 256 threads: dma: gfx942 has no loads of 16 bytes to LDS");
-  const auto layoutsWhyNot = [&](OperandLayout a, OperandLayout b, const GemmConfig &config,
-                                 const char *name = "gfx950") {
-    return fk::supported(GemmProblem{.a_layout = a, .b_layout = b, .n = 64, .k = 64}, config,
-                         fx::Target::parse(name))
-        .why;
+  CHECK(why({.n = 64, .k = 64, .gated = true}, {.tile_m = 32, .tile_n = 64, .tile_k = 64}) ==
+        "tile 32x64x64 of 256 threads: tile_n is a multiple of 32 for each wave, 16 gates "
+        "and 16 ups, up to 512");
+  CHECK(whyNot({.order = {.group = 0}}) ==
+        "order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
+}
+
+TEST_CASE("products say which tiles do not fit how operands lie") {
+  using enum fk::OperandLayout;
+  const auto layoutsWhyNot = [](OperandLayout a, OperandLayout b, const GemmConfig &config,
+                                const char *target = "gfx950") {
+    return why({.a_layout = a, .b_layout = b, .n = 64, .k = 64}, config, target);
   };
   CHECK(
       layoutsWhyNot(columns, prepared, {.tile_m = 32, .tile_n = 64, .tile_k = 128, .dma = true}) ==
@@ -189,22 +208,12 @@ TEST_CASE("products say what they do not support") {
   // The last block's word needs LDS beside tiles that fill it.
   GemmConfig full{.tile_m = 64, .tile_n = 64, .tile_k = 128, .waves_m = 2, .split_k = 2};
   const GemmProblem asTheyAre{.b_layout = rows, .n = 64, .k = 256};
-  CHECK(fk::supported(asTheyAre, full, target));
+  CHECK(why(asTheyAre, full).empty());
   full.parts_sum = fk::PartsSum::last_block;
   CHECK(
-      fk::supported(asTheyAre, full, target).why ==
+      why(asTheyAre, full) ==
       "tile 64x64x128 of 256 threads: the tiles of a and b take 65540 bytes of LDS, of which there "
       "are 65536");
-  CHECK(fk::supported(GemmProblem{.n = 64, .k = 64, .gated = true},
-                      {.tile_m = 32, .tile_n = 64, .tile_k = 64}, target)
-            .why ==
-        "tile 32x64x64 of 256 threads: tile_n is a multiple of 32 for each wave, 16 gates "
-        "and 16 ups, up to 512");
-  CHECK(whyNot({.order = {.group = 0}}) ==
-        "order: group is 1 to 4096, xcds 1 to 64, chunk 0 to 4096");
-  CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f4E2M1FN, .n = 16, .k = 64}); })
-            .find("weight: elements are of type f4E2M1FN; types of one, two and four bytes are "
-                  "supported") != std::string::npos);
 }
 
 TEST_CASE("products refuse arguments that do not fit") {
