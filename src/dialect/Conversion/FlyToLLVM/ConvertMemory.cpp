@@ -16,9 +16,6 @@ namespace mlir::fly {
 
 namespace {
 
-/// The alignment that FlyDSL's dynamic shared memory promises.
-constexpr int64_t kDynamicSharedAlignment = 1024;
-
 /// A variable of `bytes` bytes in shared memory, LLVM's address space `space`, at the start of the
 /// module.
 LLVM::GlobalOp createShared(ConversionPatternRewriter &rewriter, gpu::GPUModuleOp module,
@@ -133,7 +130,7 @@ struct ConvertGetDynShared : OpConversionPattern<GetDynSharedOp> {
         global = candidate;
     if (!global)
       global = createShared(rewriter, module, op.getLoc(), sharedSpace(*this), "__dynamic_shared",
-                            0, kDynamicSharedAlignment);
+                            0, cast<PointerType>(op.getType()).getAlignment());
     Value address = LLVM::AddressOfOp::create(rewriter, op.getLoc(), global);
     rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, address.getType(), rewriter.getI8Type(), address,
                                              ArrayRef<LLVM::GEPArg>{0});

@@ -31,7 +31,7 @@ using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effec
 LogicalResult GetDynSharedOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                                ValueRange, DictionaryAttr, OpaqueProperties,
                                                RegionRange, SmallVectorImpl<Type> &types) {
-  // Dynamic shared memory lies behind the static part, which is padded to this.
+  // Dynamic shared memory lies behind the static part, which is padded to this, as FlyDSL's is.
   constexpr int64_t kAlignment = 1024;
   types.push_back(PointerType::get(IntegerType::get(context, 8),
                                    AddressSpaceAttr::get(context, AddressSpace::Shared),
