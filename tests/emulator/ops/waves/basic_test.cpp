@@ -7,15 +7,6 @@
 using namespace flyemu;
 using namespace flyemu::test;
 
-namespace {
-Lanes iota(uint32_t first, uint32_t step = 1) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
-} // namespace
-
 TEST_CASE("vector addition writes the lanes that EXEC has on") {
   WaveRun w;
   w.v = {{1, iota(100)}, {2, iota(5, 3)}, {3, iota(7, 0)}};

@@ -9,12 +9,6 @@ using namespace flyemu::test;
 namespace {
 constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync;
 
-Lanes iota(uint32_t first, uint32_t step = 1) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
 bool found(const WaveRun &w, Check check, const std::string &part) {
   for (const Finding &f : w.result.findings)
     if (f.check == check && f.message.find(part) != std::string::npos)

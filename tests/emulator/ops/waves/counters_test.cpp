@@ -7,15 +7,6 @@
 using namespace flyemu;
 using namespace flyemu::test;
 
-namespace {
-Lanes iota(uint32_t first, uint32_t step = 1) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
-} // namespace
-
 TEST_CASE("counters of a known case are exact") {
   WaveRun plain, w;
   plain.counters = w.counters = true;

@@ -7,12 +7,6 @@ using namespace flyemu;
 using namespace flyemu::test;
 
 namespace {
-Lanes iota(uint32_t first, uint32_t step = 1) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
 uint32_t word(const std::vector<uint8_t> &m, unsigned at) {
   uint32_t x;
   std::memcpy(&x, &m[at], 4);

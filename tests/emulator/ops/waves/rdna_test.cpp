@@ -8,12 +8,6 @@ using u32 = uint32_t;
 
 namespace {
 const char *const kTargets[] = {"gfx1100", "gfx1201"};
-Lanes iota(u32 first, u32 step = 1) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
 float f(u32 x) { return asF32(x); }
 } // namespace
 

@@ -25,13 +25,6 @@ bool found(const WaveRun &w, const std::string &part, const std::string &first,
       return true;
   return false;
 }
-Lanes lanes(uint32_t first, uint32_t step) {
-  Lanes l;
-  for (unsigned i = 0; i < 64; ++i)
-    l[i] = first + i * step;
-  return l;
-}
-
 /// A run of `text` with the wait check, with values that land late.
 WaveRun ran(const std::string &target, const std::string &text, unsigned waves = 1,
             uint32_t slice = kDefaultSlice) {
@@ -46,7 +39,7 @@ WaveRun ran(const std::string &target, const std::string &text, unsigned waves =
     const auto value = static_cast<uint32_t>(i + 1);
     std::memcpy(w.memory.data() + i, &value, 4);
   }
-  w.v = {{1, lanes(0, 4)}, {2, lanes(7, 1)}};
+  w.v = {{1, iota(0, 4)}, {2, iota(7, 1)}};
   w.readV = {9};
   w.run(text);
   return w;
@@ -208,7 +201,7 @@ TEST_CASE("what lands late is there after the wait and not before") {
   WaveRun early;
   early.checks = kCheckWait;
   early.memory.resize(256, 9);
-  early.v = {{1, lanes(0, 4)}};
+  early.v = {{1, iota(0, 4)}};
   early.readV = {9};
   early.run("global_load_dword v3, v1, s[2:3]\nv_mov_b32 v9, v3\n");
   CHECK(early.outV[9][3] == 0x09090909);

@@ -14,6 +14,14 @@ namespace flyemu::test {
 
 using Lanes = std::array<uint32_t, 64>;
 
+/// Lane i has first + i * step.
+inline Lanes iota(uint32_t first, uint32_t step = 1) {
+  Lanes l;
+  for (unsigned i = 0; i < 64; ++i)
+    l[i] = first + i * step;
+  return l;
+}
+
 /// What the tested code starts from and what it leaves. Vector registers are v0 to v31; v40 and up
 /// and s40 and up are the harness's.
 struct WaveRun {
