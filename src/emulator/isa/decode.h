@@ -77,7 +77,8 @@ DppControl dppControl(uint32_t word);
 /// forms.
 void implicitOperands(Inst &inst, uint32_t literal);
 
-/// Copies clamp, omod, neg, abs, op_sel of VOP3's first word and second word into place.
+/// Copies clamp, omod and neg of VOP3's first and second word into place, and abs and op_sel unless
+/// the instruction has a mask of carries, whose register stands in their bits.
 void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1);
 
 /// Fills src[], neg, neg_hi, op_sel of a packed instruction.

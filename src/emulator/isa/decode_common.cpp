@@ -174,6 +174,18 @@ void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {
   for (unsigned k = 0; k < 3; ++k)
     if (bitField(w1, 29 + k, 1))
       inst.src[k].flags |= kNeg;
+  const OpDef &op = *inst.op;
+  if (op.has(kCarryMask))
+    return;
+  for (unsigned k = 0; k < 3; ++k)
+    if (bitField(w0, 8 + k, 1))
+      inst.src[k].flags |= kAbs;
+  inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
+  for (unsigned k = 0; k < 3; ++k)
+    if (inst.opsel >> k & 1 && is16(op.src[k]))
+      inst.src[k].flags |= kHigh;
+  if (inst.opsel & 8 && is16(op.dst))
+    inst.dst.flags |= kHigh;
 }
 
 void vop3pFields(const Machine &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal) {

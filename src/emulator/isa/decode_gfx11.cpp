@@ -83,19 +83,8 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   else
     inst.dst = vgpr(bitField(w0, 0, 8));
   vop3Modifiers(inst, w0, w1);
-  if (op.has(kCarryMask)) {
+  if (op.has(kCarryMask))
     inst.sdst = scalarDestination(target, bitField(w0, 8, 7));
-    return;
-  }
-  for (unsigned k = 0; k < 3; ++k)
-    if (bitField(w0, 8 + k, 1))
-      inst.src[k].flags |= kAbs;
-  inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
-  for (unsigned k = 0; k < 3; ++k)
-    if (inst.opsel >> k & 1 && is16(op.src[k]))
-      inst.src[k].flags |= kHigh;
-  if (inst.opsel & 8 && is16(op.dst))
-    inst.dst.flags |= kHigh;
 }
 
 /// One half of a dual instruction, as an instruction of its own.

@@ -97,19 +97,8 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
     if (op.src[k] != Type::None)
       inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), op.src[k], 0);
   vop3Modifiers(inst, w0, w1);
-  if (op.has(kCarryMask)) {
+  if (op.has(kCarryMask))
     inst.sdst = sgpr(bitField(w0, 8, 7));
-  } else {
-    for (unsigned k = 0; k < 3; ++k)
-      if (bitField(w0, 8 + k, 1))
-        inst.src[k].flags |= kAbs;
-    inst.opsel = static_cast<uint8_t>(bitField(w0, 11, 4));
-    for (unsigned k = 0; k < 3; ++k)
-      if (inst.opsel >> k & 1 && is16(op.src[k]))
-        inst.src[k].flags |= kHigh;
-    if (inst.opsel & 8 && is16(op.dst))
-      inst.dst.flags |= kHigh;
-  }
   if (op.has(kTruthTable)) {
     inst.truthTable = static_cast<uint8_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
                                            bitField(w1, 29, 3));
