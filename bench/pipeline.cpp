@@ -100,8 +100,9 @@ void compileNewGemm(benchmark::State &state) {
 }
 BENCHMARK(compileNewGemm)->UseManualTime()->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
-/// A tuning loop: sample 04's kernel in 64 configurations, which differ in the length of k, a constant
-/// of the kernel, and in the waves that the compiler aims at. Threads take the next one in turns.
+/// A tuning loop: sample 04's kernel in 64 configurations, which differ in the
+/// length of k, a constant of the kernel, and in the waves that the compiler aims
+/// at. Threads take the next one in turns.
 void tuneGemm(benchmark::State &state) {
   constexpr int configurations = 64, largest = 8192;
   static int run = 0;

@@ -1,9 +1,10 @@
 // A tile of keys or values in LDS as loads that write LDS themselves leave it, on gfx950.
 //
-// Such a load writes the lanes' pieces of 16 bytes one after another, so rows lie one behind another
-// without gaps. Which piece of its row a place holds is free: a lane loads the piece that belongs to
-// its place. The number of a piece is xored with a number of its row such that the lanes that LDS
-// serves together find their pieces in different banks. It has 64 banks of 4 bytes, 16 pieces.
+// Such a load writes the lanes' pieces of 16 bytes one after another, so rows lie one
+// behind another without gaps. Which piece of its row a place holds is free: a lane loads
+// the piece that belongs to its place. The number of a piece is xored with a number of
+// its row such that the lanes that LDS serves together find their pieces in different
+// banks. It has 64 banks of 4 bytes, 16 pieces.
 #pragma once
 
 #include <flydsl/dtype.h>
@@ -25,15 +26,15 @@ struct DmaTile {
   /// Rows that lie side by side in the banks.
   int rowsAtOnce() const { return kAtOnce / pieces(); }
 
-  /// The number that a row of keys is xored with. A matrix instruction reads a piece each of the rows
-  /// 8 b + a and of 4 more, a and b below 4 (rowsInRuns): their numbers differ, as far as the rows do
-  /// not lie side by side.
+  /// The number that a row of keys is xored with. A matrix instruction reads a piece each of the
+  /// rows 8 b + a and of 4 more, a and b below 4 (rowsInRuns): their numbers differ, as far as the
+  /// rows do not lie side by side.
   template <class Int> Int ofKeys(const Int &row) const {
     return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
   }
-  /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a multiple
-  /// of 8, and of the 8 behind them: if they have one byte, a piece of each row. Of elements of two
-  /// bytes it takes two pieces side by side, of every other four rows.
+  /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a
+  /// multiple of 8, and of the 8 behind them: if they have one byte, a piece of each row. Of
+  /// elements of two bytes it takes two pieces side by side, of every other four rows.
   template <class Int> Int ofValues(const Int &row) const {
     if (elementBytes == 1)
       return row % kAtOnce / rowsAtOnce();

@@ -1,12 +1,13 @@
 // Attention of few queries over many keys, by a wave that keeps all of its queries in registers and
-// goes over keys by itself: no wave waits for another before the end, when `mergeWaves` adds up what
-// they found.
+// goes over keys by itself: no wave waits for another before the end, when `mergeWaves` adds up
+// what they found.
 //
-// The rows of queries, 16 to a tile, are the columns of both products (see attention_products.h):
-// S^T = K * Q^T gives a lane the scores of one row for runs of 8 neighbouring keys, and
-// O^T = V^T * P^T takes the probabilities as they are. The operand V^T wants of each element of a
-// value the lane's 8 keys. Values lie the other way in memory; each lane loads neighbouring elements
-// of its 8 keys and takes the columns of what it got: a transposition without moving anything.
+// The rows of queries, 16 to a tile, are the columns of both products (see
+// attention_products.h): S^T = K * Q^T gives a lane the scores of one row for runs of 8
+// neighbouring keys, and O^T = V^T * P^T takes the probabilities as they are. The operand
+// V^T wants of each element of a value the lane's 8 keys. Values lie the other way in
+// memory; each lane loads neighbouring elements of its 8 keys and takes the columns of what
+// it got: a transposition without moving anything.
 #pragma once
 
 #include "blocks/attention_products.h"
@@ -23,8 +24,8 @@ namespace kernels::impl {
 class DecodeLane {
 public:
   /// `piece`: neighbouring elements of a key that a lane loads, a multiple of what an instruction
-  /// takes. `headV`: elements of a value, a multiple of 16. `most`: neighbouring elements of a value
-  /// that a lane may load together. `repeats`: runs of 8 keys that a lane has in a step.
+  /// takes. `headV`: elements of a value, a multiple of 16. `most`: neighbouring elements of a
+  /// value that a lane may load together. `repeats`: runs of 8 keys that a lane has in a step.
   DecodeLane(const MatrixForm &form, int piece, int headV, int most, int repeats = 1)
       : lane_(form, piece), runs_(RunsOfEight::of(form)), headV_(headV), repeats_(repeats) {
     while (2 * width_ <= most && headV % (32 * width_) == 0)
@@ -86,11 +87,12 @@ using QueryPiece = std::function<Vector(int tile, int piece)>;
 /// The values of a step: for each tile of 16 elements the lane's keys.
 using ValueOperands = std::vector<Vector>;
 
-/// The columns of rows of bytes, of which `row(i)` has `width` each: 4 x 4 bytes at a time, first pairs
-/// of rows and then pairs of these.
+/// The columns of rows of bytes, of which `row(i)` has `width` each: 4 x 4 bytes at a time, first
+/// pairs of rows and then pairs of these.
 inline ValueOperands columnsOfBytes(int width, int rows, DType type,
                                     const std::function<Vector(int i)> &row) {
-  // Byte i of a selector names the byte of (high, low) that byte i of the result is; low has 0 to 3.
+  // Byte i of a selector names the byte of (high, low) that byte i of
+  // the result is; low has 0 to 3.
   constexpr std::int32_t kLowPairs = 0x05010400, kHighPairs = 0x07030602, kLowHalves = 0x05040100,
                          kHighHalves = 0x07060302;
   std::vector<std::vector<Numeric>> columns(static_cast<std::size_t>(width));
@@ -154,10 +156,10 @@ public:
 
   int rowTiles() const { return static_cast<int>(sums_.size()); }
 
-  /// Takes a step of keys. The lane's elements are given by `query(tile, piece)` of a tile of rows, by
-  /// `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of values.
-  /// `finish` makes scores of the products of a tile of rows, masked where a row does not see a key.
-  /// `weigh` may change the probabilities before they meet the values.
+  /// Takes a step of keys. The lane's elements are given by `query(tile, piece)` of a tile of rows,
+  /// by `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of
+  /// values. `finish` makes scores of the products of a tile of rows, masked where a row does not
+  /// see a key. `weigh` may change the probabilities before they meet the values.
   template <class Key, class Values, class Finish, class Weigh>
   void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh) {
     std::vector<Tensor> scores;

@@ -1,4 +1,5 @@
-// The operands of the gated delta rule as a block sees them: those of one sequence and one head of v.
+// The operands of the gated delta rule as a block sees them: those of
+// one sequence and one head of v.
 #pragma once
 
 #include "delta_rule/delta_rule_family.h"

@@ -7,16 +7,17 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// For each sequence and each head of v, the tokens t of the sequence in their order, with the state
-/// S (key, value) of the head in f32:
+/// For each sequence and each head of v, the tokens t of the sequence in their order, with the
+/// state S (key, value) of the head in f32:
 ///
 ///   S = exp(g[t]) S                                    the decay; g is at most 0
 ///   d = beta[t] (v[t] - transposed(S) k[t])            what the state does not know of v
 ///   S = S + k[t] transposed(d)
 ///   y[t] = scale transposed(S) q[t]
 ///
-/// Head h of v has head h / (v_heads / heads) of q and k. The state is f32. In the recurrent form all
-/// of it is computed in f32, and y is rounded once; the chunked form rounds operands of products to x.
+/// Head h of v has head h / (v_heads / heads) of q and k. The state is f32. In the
+/// recurrent form all of it is computed in f32, and y is rounded once; the chunked
+/// form rounds operands of products to x.
 struct FLYDSL_API DeltaRuleProblem {
   DType x = bf16;         ///< of q, k and v: f32, f16 or bf16
   DType y = bf16;         ///< f32, f16 or bf16
@@ -35,12 +36,12 @@ struct FLYDSL_API DeltaRuleProblem {
 
 /// How a head's state is shared among threads.
 ///
-/// The recurrent form takes a token after another: `key_lanes` lanes lie along the state's rows, and
-/// block / key_lanes along its columns, of which each has 4.
+/// The recurrent form takes a token after another: `key_lanes` lanes lie along the state's rows,
+/// and block / key_lanes along its columns, of which each has 4.
 ///
 /// The chunked form takes 32 tokens at a time (16 on RDNA) by matrix instructions; each wave has 16
-/// columns. Types: f16 and bf16. Keys: 128 and 256 elements. On gfx1100 it spills registers, and `choose`
-/// takes the recurrent form.
+/// columns. Types: f16 and bf16. Keys: 128 and 256 elements. On gfx1100 it spills registers, and
+/// `choose` takes the recurrent form.
 struct FLYDSL_API DeltaRuleConfig {
   int key_lanes = 8;   ///< a power of two up to the wave, which divides `key`; in chunks the wave
   int block = 256;     ///< threads of a block, a multiple of the wave
@@ -48,8 +49,8 @@ struct FLYDSL_API DeltaRuleConfig {
   friend bool operator==(const DeltaRuleConfig &, const DeltaRuleConfig &) = default;
 };
 
-/// The tensors of a call with m tokens of n sequences. Tokens and heads may lie at any distance; the
-/// elements of a head are contiguous.
+/// The tensors of a call with m tokens of n sequences. Tokens and heads may lie at any distance;
+/// the elements of a head are contiguous.
 struct FLYDSL_API DeltaRuleArgs {
   TensorArg q, k;    ///< (m, heads, key)
   TensorArg v;       ///< (m, v_heads, value)

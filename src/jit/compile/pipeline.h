@@ -23,8 +23,8 @@ struct PipelineResult {
   std::string failedPass; ///< the pass that failed, or the stage that did not parse
 };
 
-/// Lowers `module` in place. CompileDiagnostics go to the context's handler. With a dump, each stage is
-/// written.
+/// Lowers `module` in place. CompileDiagnostics go to the context's handler. With a dump, each
+/// stage is written.
 PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options, Dump &dump,
                            const Guard &guard);
 

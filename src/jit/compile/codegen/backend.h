@@ -53,7 +53,8 @@ public:
 
   /// Registers the dialects in which its kernels are traced beside the common ones.
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
-  /// Registers the dialects, conversions and translations to LLVM that its modules need when they are read or lowered.
+  /// Registers the dialects, conversions and translations to LLVM that its modules
+  /// need when they are read or lowered.
   virtual void registerLoweringDialects(mlir::DialectRegistry &registry) const = 0;
   /// Registers the passes that its stages name beside the common ones. Called once.
   virtual void registerPasses() const = 0;
@@ -84,8 +85,8 @@ public:
   /// The processor of one of its targets. Code generator, assembler and disassembler are registered
   /// in LLVM when this returns.
   virtual LlvmProcessor processor(const Target &target) const = 0;
-  /// What generating code will need of a machine that was just made, as work for another thread while
-  /// passes before that run, or nothing. The work must not touch what those use.
+  /// What generating code will need of a machine that was just made, as work for another thread
+  /// while passes before that run, or nothing. The work must not touch what those use.
   virtual std::function<void()> warmUp(llvm::TargetMachine &) const { return {}; }
   /// Makes of a translated module what LLVM's middle end takes: links bitcode, sets attributes of
   /// kernels. False after a diagnostic through the module's LLVMContext.

@@ -61,8 +61,8 @@ void alignPrivateMemory(llvm::Function &function, std::uint64_t maxAlignment);
 /// LLVM's middle end at the options' level.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CompileOptions &options);
 
-/// Generates code; `assembly` for text instead of an object. False if the target can't. The passes to
-/// objects are kept with the machine.
+/// Generates code; `assembly` for text instead of an object. False if the target can't. The passes
+/// to objects are kept with the machine.
 bool emit(llvm::Module &module, TargetMachineLease &machine, const Backend &backend,
           const CompileOptions &options, bool assembly, llvm::SmallVectorImpl<char> &out);
 

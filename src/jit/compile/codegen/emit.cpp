@@ -1,8 +1,8 @@
 // Code generation: LLVM IR to an object or to assembly, in memory. The list of passes is built here
-// as LLVM's addPassesToEmitFile builds it (CodeGenTargetMachineImpl.cpp), so that a backend can choose
-// among them for this module alone. Passes to objects are kept with their machine: making them takes an
-// eighth of a small kernel's code generation. LLVM runs a list of passes again too (llc's
-// --compile-twice).
+// as LLVM's addPassesToEmitFile builds it (CodeGenTargetMachineImpl.cpp), so that a backend can
+// choose among them for this module alone. Passes to objects are kept with their machine: making
+// them takes an eighth of a small kernel's code generation. LLVM runs a list of passes again too
+// (llc's --compile-twice).
 #include "jit/compile/codegen/codegen.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"

@@ -17,8 +17,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CompileO
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = tuning.LoopInterleaving = true;
   tuning.LoopVectorization = tuning.SLPVectorization = true;
-  // Keeping memory in registers over a loop is tried where it may succeed: in loops with few accesses.
-  // In others, finding out what may alias what takes longer than all else that LLVM does to a loop.
+  // Keeping memory in registers over a loop is tried where it may succeed: in
+  // loops with few accesses. In others, finding out what may alias what takes
+  // longer than all else that LLVM does to a loop.
   tuning.LicmMssaNoAccForPromotionCap = 100;
   llvm::PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);

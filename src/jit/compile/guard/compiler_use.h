@@ -27,8 +27,8 @@ private:
 };
 
 /// While it lives, its thread has an MLIR context and may use it at any time. exit() waits for its
-/// end. A fork waits only a while, because the program's own code runs in it, a kernel's lambda, and
-/// that may wait for the very thread that forks.
+/// end. A fork waits only a while, because the program's own code runs in it, a kernel's lambda,
+/// and that may wait for the very thread that forks.
 class ContextUse {
 public:
   /// Throws as requireCompiler() does.

@@ -21,8 +21,8 @@ bool refuse(llvm::LLVMContext &context, const BitcodeLibrary &library, const llv
   return false;
 }
 
-/// A function or variable that is used, is not defined, and is not LLVM's own. A declared variable in
-/// shared memory stands for what the launch gives, and no library has it.
+/// A function or variable that is used, is not defined, and is not LLVM's own. A declared variable
+/// in shared memory stands for what the launch gives, and no library has it.
 bool isMissing(const llvm::GlobalValue &value, unsigned sharedSpace) {
   return value.isDeclaration() && !value.use_empty() && value.getAddressSpace() != sharedSpace &&
          !value.getName().starts_with("llvm.");

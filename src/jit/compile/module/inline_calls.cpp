@@ -1,5 +1,5 @@
-// MLIR's inlining of one call is used; its pass is not, because that leaves in silence what it can't
-// inline, and asks each dialect for leave.
+// MLIR's inlining of one call is used; its pass is not, because that leaves in silence what it
+// can't inline, and asks each dialect for leave.
 #include "jit/compile/module/inline_calls.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"

@@ -77,8 +77,8 @@ mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text, const std::stri
   return mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
 }
 
-/// Names the operation whose dialect the library does not have, if that is why a module was refused:
-/// MLIR's own error names none.
+/// Names the operation whose dialect the library does not have, if that is why a module was
+/// refused: MLIR's own error names none.
 void explainRefusal(const std::string &text, const std::string &name, mlir::MLIRContext &context) {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {

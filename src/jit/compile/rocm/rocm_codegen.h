@@ -26,7 +26,8 @@ void lowerPrintf(llvm::Module &module);
 /// library, whose controls are set for the options. False after a diagnostic.
 bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options);
 
-/// For RDNA: keeps LLVM from folding moves between lanes into instructions that have no form for it.
+/// For RDNA: keeps LLVM from folding moves between lanes into
+/// instructions that have no form for it.
 void hideDppFromWideOperands(llvm::Module &module);
 
 /// Attributes of the target and of kernels; functions that are no kernels become the module's own.

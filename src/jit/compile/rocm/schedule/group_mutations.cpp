@@ -1,7 +1,7 @@
-// A region with barriers of groups gets none of the target's steps over the graph but LLVM's step for
-// groups, by which the target's schedulers replace their list (GCNSchedStrategy.cpp). They look at the
-// opcodes of a region for that. So the barriers have another opcode, of the same properties, until the
-// list's first step runs for their region.
+// A region with barriers of groups gets none of the target's steps over the graph but LLVM's step
+// for groups, by which the target's schedulers replace their list (GCNSchedStrategy.cpp). They look
+// at the opcodes of a region for that. So the barriers have another opcode, of the same properties,
+// until the list's first step runs for their region.
 #include "jit/compile/rocm/schedule/group_mutations.h"
 
 #include "jit/compile/rocm/schedule/group_order.h"

@@ -1,11 +1,11 @@
 // The order that groups of a scheduling pipeline ask for (`sched_group_barrier`).
 //
-// A pipeline is a list of groups. Each takes up to some number of instructions of a kind out of those
-// that stand above its barrier, and what one group took comes before what the next one took. Which
-// instruction goes to which group is chosen greedily, as LLVM does it (AMDGPUIGroupLP.cpp): in the
-// order of the instructions, each goes to the first group with room that costs the fewest broken
-// orders. LLVM asks its graph anew for each pair of instructions whether one is reached from the other,
-// by a search; with sets of bits the same choice takes a twentieth of the time.
+// A pipeline is a list of groups. Each takes up to some number of instructions of a kind out of
+// those that stand above its barrier, and what one group took comes before what the next one took.
+// Which instruction goes to which group is chosen greedily, as LLVM does it (AMDGPUIGroupLP.cpp):
+// in the order of the instructions, each goes to the first group with room that costs the fewest
+// broken orders. LLVM asks its graph anew for each pair of instructions whether one is reached from
+// the other, by a search; with sets of bits the same choice takes a twentieth of the time.
 #pragma once
 
 #include "jit/compile/rocm/schedule/reachability.h"

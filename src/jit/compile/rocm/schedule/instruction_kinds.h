@@ -1,5 +1,6 @@
-// What `sched_group_barrier`'s mask calls an instruction of AMD's processors. LLVM keeps the header
-// that names the bits of its instruction descriptions to itself; tests compare these with its tables.
+// What `sched_group_barrier`'s mask calls an instruction of AMD's processors. LLVM
+// keeps the header that names the bits of its instruction descriptions to itself;
+// tests compare these with its tables.
 #pragma once
 
 #include <cstdint>

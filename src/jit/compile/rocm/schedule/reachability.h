@@ -1,5 +1,6 @@
-// What reaches what in a graph without cycles, kept as sets of bits: the graphs are the instructions
-// of a scheduling region, a few hundred, and are asked for reachability many thousand times.
+// What reaches what in a graph without cycles, kept as sets of bits: the
+// graphs are the instructions of a scheduling region, a few hundred, and are
+// asked for reachability many thousand times.
 #pragma once
 
 #include "llvm/ADT/bit.h"

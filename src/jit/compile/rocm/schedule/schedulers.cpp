@@ -1,5 +1,6 @@
-// The schedulers themselves are LLVM's and the target's. A pass only walks the regions of a function
-// (MachineScheduler.cpp has LLVM's walk, whose pass lets nobody at the scheduler that it makes).
+// The schedulers themselves are LLVM's and the target's. A pass only walks the
+// regions of a function (MachineScheduler.cpp has LLVM's walk, whose pass lets
+// nobody at the scheduler that it makes).
 #include "jit/compile/rocm/schedule/schedulers.h"
 
 #include "jit/compile/rocm/schedule/group_mutations.h"
