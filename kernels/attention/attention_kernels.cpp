@@ -1,8 +1,7 @@
 // The kernels of attention. A block takes a tile of queries of one head, and goes over the tiles of
 // keys that they see; each wave has its own queries, and all of them share the keys and the values.
+#include "attention/attend.h"
 #include "attention/attention_family.h"
-#include "attention/group_loop.h"
-#include "attention/tile_loop.h"
 #include "blocks/combine.h"
 #include "frame/compile.h"
 
@@ -12,39 +11,25 @@ namespace {
 
 using Numbers = AttentionTraced;
 
-/// The kernel over all keys, or over parts of them.
-void attend(const Numbers &numbers, const Spec<AttentionProblem> &spec, bool parts) {
-  const auto &[problem, config] = spec;
-  const AttentionShape shape = *AttentionShape::of(problem, config, target());
-  BlockPlace::of(problem, config, numbers, parts)
-      .eachTile(problem, config,
-                [&, &problem = problem, &config = config](const BlockPlace &place) {
-                  const AttentionRows rows(problem, config, numbers, place);
-                  WaveQueries queries(problem, config, shape, place, rows, numbers);
-                  const auto over = [&](auto loop) {
-                    loop.run(parts);
-                    loop.store(parts);
-                  };
-                  if (config.loop == AttentionLoop::groups)
-                    over(GroupLoop(shape, rows.source(), place.keys, queries));
-                  else
-                    over(TileLoop(shape, rows.source(), place.keys, queries));
-                });
-}
-
 /// Registers for two waves of a SIMD, see AttentionShape::kRegisters.
 const KernelHints kHints{.waves_per_eu = 2};
 
-const Kernel attention{kAttention.name(),
-                       [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
-                         attend(numbers, spec.value(), false);
-                       },
-                       kHints};
-const Kernel attentionParts{kAttentionParts.name(),
-                            [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
-                              attend(numbers, spec.value(), true);
-                            },
-                            kHints};
+using AttentionKernel = Kernel<void(Numbers, Constexpr<Spec<AttentionProblem>>)>;
+/// A kernel in each of the ways that take fewer and fewer registers.
+std::vector<AttentionKernel> withThrift(const char *name, bool parts) {
+  std::vector<AttentionKernel> all;
+  for (Thrift thrift :
+       {Thrift::none, Thrift::begun, Thrift::addresses, Thrift::tiles, Thrift::queries})
+    all.emplace_back(
+        name,
+        [parts, thrift](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
+          attend(numbers, spec->problem, spec->config, parts, thrift);
+        },
+        kHints);
+  return all;
+}
+const std::vector<AttentionKernel> attention = withThrift(kAttention.name(), false),
+                                   attentionParts = withThrift(kAttentionParts.name(), true);
 
 /// Combines the parts of a tile of queries: a thread takes four neighbours of a row.
 void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,

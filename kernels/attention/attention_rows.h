@@ -3,16 +3,28 @@
 
 #include "attention/attention_numbers.h"
 #include "attention/attention_shape.h"
+#include "blocks/computed_again.h"
 #include "blocks/kv_source.h"
 #include "blocks/scores.h"
 #include "blocks/tile_order.h"
 
 #include <flydsl/flydsl.h>
 
+#include <bit>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 using AttentionTraced = std::array<Int64, kAttentionNumbers>;
+
+/// The number of the thread. If the code is as thrifty as `from`, the compiler knows no more of
+/// it than how large it may be, and keeps nothing that it has computed from another one.
+inline Int32 threadOf(const AttentionShape &shape, Thrift from) {
+  const Int32 thread = thread_idx().x;
+  if (shape.thrift < from)
+    return thread;
+  return computedAgain(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
+}
 
 /// The number of an index that is the same for the block, at an address.
 inline Int32 uniformIndex(const Numeric &address) {
@@ -56,6 +68,12 @@ struct BlockPlace {
             startQ,
             startK,
             across};
+  }
+  /// The same place, for which everything is computed again: nothing is kept from one tile of
+  /// queries to the next.
+  BlockPlace again() const {
+    return {sequence,          head,   first,  part,  scalarAgain(queries),
+            scalarAgain(keys), startQ, startK, across};
   }
   /// Calls `body` with each tile of queries that the block has, as a place. If sequences have their
   /// own lengths, one may be longer than the host said: its blocks take the tiles behind, too.

@@ -36,6 +36,19 @@ inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
 }
 
+/// What the code does to take fewer registers, each with what stands before it. `choose` counts on
+/// none; a kernel whose code does not fit its registers is compiled with the next.
+enum class Thrift : std::uint8_t {
+  none,
+  /// Nothing is kept from one tile of queries to the next. Groups of waves compute the addresses of
+  /// what they load again for each tile of keys, and nothing is kept for the last of these.
+  begun,
+  /// All addresses are computed again for each tile of keys; a few scores are finished at a time.
+  addresses,
+  tiles,   ///< a tile is loaded when it is worked on, a few pieces at a time
+  queries, ///< they are read again for each tile
+};
+
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
   MatrixForm form;   ///< of keys and queries
@@ -47,10 +60,12 @@ struct AttentionShape {
   AttentionLoop loop;
   bool changesScores; ///< whether scores have terms beside the products, or a cap
   bool packed;        ///< whether keys and values come from KvCache::packed
+  Thrift thrift;
 
   /// None if the target has no instructions for the problem or for the keys of a tile.
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
-                                          const AttentionConfig &config, const Target &target) {
+                                          const AttentionConfig &config, const Target &target,
+                                          Thrift thrift = Thrift::none) {
     const auto form = scoresForm(problem, target);
     const auto second = matrixForm(target, probabilityType(problem), form ? form->b : problem.kv,
                                    config.tile_k, config.tile_k);
@@ -67,7 +82,8 @@ struct AttentionShape {
                           ldsBanks(target),
                           config.loop,
                           problem.bias || problem.alibi || problem.soft_cap > 0,
-                          problem.cache == KvCache::packed};
+                          problem.cache == KvCache::packed,
+                          thrift};
   }
 
   /// Whether keys and values are widened on their way to LDS.
@@ -122,8 +138,8 @@ struct AttentionShape {
   /// The registers that kernels are made for: two waves of a SIMD of CDNA share 512, accumulation
   /// registers included; an instruction of RDNA names 256.
   static constexpr int kRegisters = 256;
-  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside: found by
-  /// compiling all that is chosen (attention_spills_gfx1100 of tests/kernels).
+  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside, about:
+  /// found by compiling what is chosen. Thrift makes up for what it misses.
   int besideRegisters() const {
     if (form.lanes == 64)
       return 0;
@@ -133,15 +149,20 @@ struct AttentionShape {
   /// few are left for what the compiler moves about, and all values of 8 bits of a product are loaded
   /// first, 4 registers for 16 elements.
   bool keepsQueries() const {
+    if (thrift >= Thrift::queries)
+      return false;
     const int values = second.bytes() == 1 ? headV / 16 * 4 : 0,
               spare = form.lanes == 32 ? 8 + values : 0;
     return fewestRegisters() + queryRegisters() + besideRegisters() + spare <= kRegisters;
   }
   /// Whether a tile is loaded while the one before is worked on.
   bool fetchesAhead() const {
+    if (thrift >= Thrift::tiles)
+      return false;
     return fewestRegisters() + queryRegisters() + fetchRegisters() + besideRegisters() <=
            kRegisters;
   }
+  bool isThrifty() const { return thrift > Thrift::none; }
 };
 
 /// The workspace of keys that are shared among blocks: for each part and row (a token and a head of

@@ -62,7 +62,7 @@ public:
         read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
         second_(rocdl::readfirstlane(thread_idx().x / (shape.threads / 2)) == 1),
-        row_(thread_idx().x % 16), group_(thread_idx().x % shape.form.lanes / 16),
+        first_(threadOf(shape, Thrift::begun)),
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
     const auto place = [&](const DmaTile &tile) {
@@ -102,7 +102,12 @@ public:
         step(tile, 0, tiles);
         step(Int32(tile + 1), 1, tiles);
       }
-      if_((tiles.end - tiles.begin) % 2 == 1, [&] { step(Int32(tiles.end - 1), 0, tiles); });
+      if_((tiles.end - tiles.begin) % 2 == 1, [&] {
+        // Nothing is kept for the last tile while the loop runs.
+        last_.emplace(threadOf(shape_, Thrift::begun));
+        step(Int32(tiles.end - 1), 0, tiles);
+        last_.reset();
+      });
       if_(!second_, [&] { meetGroups(); });
       rocdl::s_waitcnt(
           {.vmcnt = 0}); // What was sent for last ends before the memory is given back.
@@ -110,9 +115,13 @@ public:
   }
   /// Writes what was found; see WaveQueries.
   void store(bool parts) const {
-    queries_.store([&](int r) { return results_[at(r)].load(); },
-                   {sums(), [&](int i) { return Int32(group_ * sums() + i / sums() * 16); }}, parts,
-                   [&](int r) { return Numeric(weightSums_[at(r)](0)); });
+    const Int32 first = lane().group * sums();
+    queries_.store(
+        [&](int r, int from, int count) {
+          return make_view(results_[at(r)].iter() + from, make_layout(count)).load();
+        },
+        {sums(), [&](int i) { return Int32(first + i / sums() * 16); }}, parts,
+        [&](int r) { return Numeric(weightSums_[at(r)](0)); });
   }
 
 private:
@@ -130,9 +139,22 @@ private:
   /// The elements of a lane's row in a part, of which an instruction takes perLane().
   int elementsOfPart() const { return shape_.form.part() / shape_.form.across; }
   int piecesOfPart() const { return elementsOfPart() / shape_.form.piece(); }
-  /// The lane's piece of its row.
-  Int32 pieceOf(int part, int i) const {
-    return group_ + (part * piecesOfPart() + i) * shape_.form.across;
+  Int32 thread() const {
+    if (shape_.thrift >= Thrift::addresses)
+      return threadOf(shape_, Thrift::addresses);
+    return last_ ? *last_ : first_;
+  }
+  /// A lane's place in matrix instructions.
+  struct Lane {
+    Int32 row, group;
+  };
+  Lane lane() const {
+    const Int32 thread = this->thread();
+    return {thread % 16, thread % shape_.form.lanes / 16};
+  }
+  /// A lane's piece of its row.
+  Int32 pieceOf(const Lane &lane, int part, int i) const {
+    return lane.group + (part * piecesOfPart() + i) * shape_.form.across;
   }
   /// What an instruction of a part takes of its elements.
   Tensor ofProduct(const Tensor &elements, int product) const {
@@ -150,8 +172,9 @@ private:
     const int elements = DmaTile::kPiece / bytes();
     const Int32 end = min(keys_, tiles.end * shape_.tileK),
                 first = min(number * shape_.tileK, end - 1), last = end - 1 - first;
+    const Int32 thread = threadOf(shape_, Thrift::begun);
     for (int i = 0; i < tile.loads(shape_.threads); ++i) {
-      const Int32 place = thread_idx().x + i * shape_.threads, row = place / tile.pieces(),
+      const Int32 place = thread + i * shape_.threads, row = place / tile.pieces(),
                   piece = place % tile.pieces() ^ swizzle(row);
       const Numeric from = address(source_.place(first, min(row, last)), Int32(piece * elements));
       copy(load_,
@@ -179,12 +202,13 @@ private:
   /// The lane's elements of its queries, for each repeat and part.
   void loadQueries() {
     const int size = shape_.form.piece();
+    const Lane own = lane();
     for (int r = 0; r < shape_.repeats(); ++r)
       for (int part = 0; part < keyParts(); ++part) {
         operandsQ_.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a));
         for (int i = 0; i < piecesOfPart(); ++i)
           operandsQ_.back()(_, i).store(
-              queries_.load(r, Int32(pieceOf(part, i) * size), size, shape_.form.a));
+              queries_.load(r, Int32(pieceOf(own, part, i) * size), size, shape_.form.a));
       }
   }
   static Tensor held(const Vector &values) {
@@ -201,14 +225,15 @@ private:
   /// The operands of a chunk of the keys: for each part and 16 rows. Rows are those of runs of 8 keys.
   Operands readKeys(int stage, int chunk) const {
     const DmaTile rows = shape_.keyTile();
-    const Int32 first = row_ % 4 + row_ / 4 * 8;
+    const Lane own = lane();
+    const Int32 first = own.row % 4 + own.row / 4 * 8;
     const int size = shape_.form.piece();
     Operands operands;
     for (int part = 0; part < keyParts(); ++part)
       for (int tile = chunk * tilesOfChunk(); tile < (chunk + 1) * tilesOfChunk(); ++tile) {
         operands.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b));
         for (int i = 0; i < piecesOfPart(); ++i) {
-          const Int32 piece = pieceOf(part, i) ^ rows.ofKeys(first);
+          const Int32 piece = pieceOf(own, part, i) ^ rows.ofKeys(first);
           copy_atom_call(read_,
                          inTile(keyPlaces_[at(stage)], first * shape_.head + piece * size,
                                 (tile % 2 * 4 + tile / 2 * 32) * shape_.head, size),
@@ -224,7 +249,9 @@ private:
     const DmaTile rows = shape_.valueTile();
     const int keys = 8 / bytes(), neighbours = 16 / keys, size = shape_.form.piece(),
               runs = shape_.second.perLane() / kRun;
-    const Int32 first = group_ * kRun + row_ / neighbours, inRow = row_ % neighbours * keys;
+    const Lane own = lane();
+    const Int32 first = own.group * kRun + own.row / neighbours,
+                inRow = own.row % neighbours * keys;
     Operands operands;
     for (int tile = 0; tile < shape_.headV / 16; ++tile) {
       const Int32 piece = (inRow / size + tile * 16 / size) ^ rows.ofValues(first);
@@ -350,8 +377,9 @@ private:
   GroupWaits waits_;
   MmaAtom scoresAtom_, valuesAtom_;
   CopyAtom load_, read_, transpose_;
-  Boolean second_;    // of the groups
-  Int32 row_, group_; // of the lane in matrix instructions
+  Boolean second_;            // of the groups
+  Int32 first_;               // the thread
+  std::optional<Int32> last_; // the same for the last tile
   std::vector<Tensor> keyPlaces_, valuePlaces_;
   std::vector<Tensor> operandsQ_;        // for each repeat and part: (piece, pieces)
   std::vector<Tensor> scores_, results_; // for each repeat: (sums, tiles of 16)

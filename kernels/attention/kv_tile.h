@@ -5,9 +5,8 @@
 // a packed cache are transposed in memory.
 #pragma once
 
-#include "attention/attention_shape.h"
+#include "attention/attention_rows.h"
 #include "blocks/attention_products.h"
-#include "blocks/kv_source.h"
 
 #include <numeric>
 
@@ -19,14 +18,14 @@ class DealtPieces {
 public:
   DealtPieces(int count, int threads) : count_(count), threads_(threads) {}
   int rounds() const { return (count_ + threads_ - 1) / threads_; }
-  /// The thread's piece of a round.
-  Int32 piece(int round) const { return thread_idx().x + round * threads_; }
+  /// A thread's piece of a round.
+  Int32 piece(const Int32 &thread, int round) const { return thread + round * threads_; }
   /// Runs `body` where the thread has a piece in the round.
-  void where(int round, const std::function<void()> &body) const {
+  void where(const Int32 &thread, int round, const std::function<void()> &body) const {
     if ((round + 1) * threads_ <= count_)
       body();
     else
-      if_(piece(round) < count_, body);
+      if_(piece(thread, round) < count_, body);
   }
 
 private:
@@ -60,23 +59,34 @@ public:
   /// Loads the tile that starts at key `first` of `count`; keys behind the last one are as the last
   /// one.
   void fetch(const Int32 &first, const Int32 &count) const {
-    each([&](bool keys, int round) { fetch(keys, round, first, count); });
+    each([&](const Round &round) { fetch(round, first, count); });
   }
   /// Writes what was loaded to LDS.
   void store() const {
-    each([&](bool keys, int round) { store(keys, round); });
+    each([&](const Round &round) { store(round); });
   }
   /// Does both at once, a piece at a time.
   void move(const Int32 &first, const Int32 &count) const {
-    each([&](bool keys, int round) {
-      fetch(keys, round, first, count);
-      store(keys, round);
+    each([&](const Round &round) {
+      fetch(round, first, count);
+      store(round);
+      if (shape_.thrift >= Thrift::tiles &&
+          (!round.keys || (round.number + 1) % kKeysTogether == 0))
+        rocdl::sched_barrier(0);
     });
   }
 
 private:
   static constexpr int kPiece = 8; ///< elements of values, a run
   static constexpr int kQuad = 4;  ///< keys whose values a thread transposes
+  /// Rounds of keys that take as many registers as one of values.
+  static constexpr int kKeysTogether = 4;
+  /// A round of pieces of keys or of values, and the thread whose they are.
+  struct Round {
+    bool keys;
+    int number;
+    Int32 thread;
+  };
 
   bool inRows() const { return source_.layout().valuesInRows(); }
   /// The elements of a value that a thread loads of each of its keys: fewer if there would not be
@@ -87,15 +97,16 @@ private:
 
   /// Calls `body` with the rounds of the keys, then with those of the values.
   template <class Body> void each(Body body) const {
+    const Int32 thread = threadOf(shape_, Thrift::addresses);
     for (int round = 0; round < dealtKeys_.rounds(); ++round)
-      body(true, round);
+      body(Round{true, round, thread});
     for (int round = 0; round < dealtValues_.rounds(); ++round)
-      body(false, round);
+      body(Round{false, round, thread});
   }
-  void fetch(bool keys, int round, const Int32 &first, const Int32 &count) const {
+  void fetch(const Round &round, const Int32 &first, const Int32 &count) const {
     const Int32 last = count - 1 - first;
-    (keys ? dealtKeys_ : dealtValues_).where(round, [&] {
-      if (keys)
+    (round.keys ? dealtKeys_ : dealtValues_).where(round.thread, round.number, [&] {
+      if (round.keys)
         fetchKey(round, first, last);
       else if (inRows())
         fetchQuad(round, first, last);
@@ -103,9 +114,9 @@ private:
         fetchRun(round, first, last);
     });
   }
-  void store(bool keys, int round) const {
-    (keys ? dealtKeys_ : dealtValues_).where(round, [&] {
-      if (keys)
+  void store(const Round &round) const {
+    (round.keys ? dealtKeys_ : dealtValues_).where(round.thread, round.number, [&] {
+      if (round.keys)
         storeKey(round);
       else if (inRows())
         storeQuad(round);
@@ -120,22 +131,22 @@ private:
   struct Key {
     Int32 row, element;
   };
-  Key keyOf(int round) const {
+  Key keyOf(const Round &round) const {
     const int pieces = shape_.head / shape_.piece();
-    const Int32 piece = dealtKeys_.piece(round);
+    const Int32 piece = dealtKeys_.piece(round.thread, round.number);
     return {piece / pieces, piece % pieces * shape_.piece()};
   }
 
-  void fetchKey(int round, const Int32 &first, const Int32 &last) const {
+  void fetchKey(const Round &round, const Int32 &first, const Int32 &last) const {
     const Key key = keyOf(round);
     const KvPlace place = source_.place(first, min(key.row, last));
-    fetchedKeys_[std::size_t(round)] =
+    fetchedKeys_[std::size_t(round.number)] =
         load(source_.key(place, key.element), shape_.piece()).bitcast(i32);
   }
-  void storeKey(int round) const {
+  void storeKey(const Round &round) const {
     const Key key = keyOf(round);
     put(keys_, key.row / 8 * shape_.keyRows8() + key.row % 8 * shape_.keyRow() + key.element,
-        fetched(fetchedKeys_, round));
+        fetched(fetchedKeys_, round.number));
   }
 
   /// The place of a thread's values: neighbouring threads have elements of neighbouring groups of 8,
@@ -143,60 +154,61 @@ private:
   struct Values {
     Int32 key, element;
   };
-  Values quadOf(int round) const {
+  Values quadOf(const Round &round) const {
     const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
               quads = shape_.tileK / kQuad, parts = 8 / piece();
-    const Int32 at = dealtValues_.piece(round), of = at / together, rest = of / quads;
+    const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together,
+                rest = of / quads;
     return {of % quads * kQuad,
             (rest / parts * together + at % together) * 8 + rest % parts * piece()};
   }
-  void fetchQuad(int round, const Int32 &first, const Int32 &last) const {
+  void fetchQuad(const Round &round, const Int32 &first, const Int32 &last) const {
     const Values values = quadOf(round);
     for (int k = 0; k < kQuad; ++k) {
       const KvPlace place = source_.place(first, min(values.key + k, last));
-      fetchedValues_[std::size_t(round * kQuad + k)] =
+      fetchedValues_[std::size_t(round.number * kQuad + k)] =
           load(source_.value(place, values.element), piece()).bitcast(i32);
     }
   }
-  void storeQuad(int round) const {
+  void storeQuad(const Round &round) const {
     const Values values = quadOf(round);
     const Int32 start = values.element / 8 * shape_.valueRows8() +
                         values.element % 8 * shape_.valueRow() + values.key;
     std::vector<Vector> rows;
     for (int k = 0; k < kQuad; ++k)
-      rows.push_back(fetched(fetchedValues_, round * kQuad + k));
+      rows.push_back(fetched(fetchedValues_, round.number * kQuad + k));
     for (int e = 0; e < piece(); ++e)
       put(values_, start + e * shape_.valueRow(),
           Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)}));
   }
 
   /// Eight keys of an element, in the order of a packed cache.
-  Values runOf(int round) const {
+  Values runOf(const Round &round) const {
     const int together = std::min(source_.layout().v_pack, shape_.tileK) / kPiece;
-    const Int32 at = dealtValues_.piece(round), of = at / together;
+    const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together;
     return {(of / shape_.headV * together + at % together) * kPiece, of % shape_.headV};
   }
-  void fetchRun(int round, const Int32 &first, const Int32 &last) const {
+  void fetchRun(const Round &round, const Int32 &first, const Int32 &last) const {
     const Values values = runOf(round);
     const KvPlace place = source_.place(first, min(values.key, last / kPiece * kPiece));
-    const Var<Vector> &run = fetchedValues_[std::size_t(round)];
+    const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
     run = load(source_.value(place, values.element), kPiece).bitcast(i32);
     // Tokens behind the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
       const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
       const auto kept = [&](int k) {
-        return select(last - values.key >= k, fetched(fetchedValues_, round).at(k), zero);
+        return select(last - values.key >= k, fetched(fetchedValues_, round.number).at(k), zero);
       };
       run = Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)})
                 .bitcast(i32);
     });
   }
-  void storeRun(int round) const {
+  void storeRun(const Round &round) const {
     const Values values = runOf(round);
     put(values_,
         values.element / 8 * shape_.valueRows8() + values.element % 8 * shape_.valueRow() +
             values.key,
-        fetched(fetchedValues_, round));
+        fetched(fetchedValues_, round.number));
   }
 
   Vector load(const Numeric &address, int size) const {

@@ -20,8 +20,10 @@ public:
         keyAtom_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
                                 shape.second.b)),
-        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(thread_idx().x)),
-        readValues_(make_tiled_copy_A(runAtom_, valuesMma_).get_slice(thread_idx().x)) {
+        readKeys_(
+            make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::begun))),
+        readValues_(
+            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, Thrift::begun))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
       operandQ_.push_back(scoresMma_.make_fragment_B(
           make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));
@@ -47,17 +49,27 @@ public:
       if (ahead)
         if_(tile + 1 < tiles.end, [&] { tile_.fetch((tile + 1) * shape_.tileK, keys_); });
       multiplyKeys();
-      multiplyValues(weights(tile, tiles.seen));
+      apart(Thrift::addresses);
+      const std::vector<Vector> probabilities = weights(tile, tiles.seen);
+      apart(Thrift::addresses);
+      multiplyValues(probabilities);
     }
   }
   /// Writes what was found; see WaveQueries.
   void store(bool parts) const {
     queries_.store(
-        [&](int r) { return results_(_, _, r).load(); },
+        [&](int r, int from, int count) {
+          return make_view(results_(_, _, r).iter() + from, make_layout(count)).load();
+        },
         {RunsOfEight::kRun, [&](int i) { return Int32(runs_.first() + runs_.offset(i)); }}, parts);
   }
 
 private:
+  /// Keeps the scheduler from mixing what stands before and behind if the code is that thrifty.
+  void apart(Thrift from) const {
+    if (shape_.thrift >= from)
+      rocdl::sched_barrier(0);
+  }
   Layout sideBySide() const { return make_layout({1, shape_.waves(), 1}, {0, 1, 0}); }
 
   /// Loads a part of the elements of the lane's queries: pieces of 16 bytes, which lanes that share
@@ -65,11 +77,12 @@ private:
   void loadQueries(std::size_t part) const {
     const MatrixForm &form = shape_.form;
     const int piece = form.piece(), lanes = form.across;
+    const Int32 thread = threadOf(shape_, Thrift::addresses);
     for (int r = 0; r < shape_.repeats(); ++r) {
       const Tensor operand = operandQ_[part](_, r, _);
       for (int i = 0; i < size(operand).value(); i += piece) {
-        const Int32 element = gpu::lane_id() / 16 % lanes * piece +
-                              (static_cast<int>(part) * form.part() + i * lanes);
+        const Int32 element =
+            thread / 16 % lanes * piece + (static_cast<int>(part) * form.part() + i * lanes);
         const Vector values = queries_.load(r, element, piece, form.a);
         for (int k = 0; k < piece; ++k)
           operand(i + k) = values.at(k);
@@ -88,6 +101,8 @@ private:
         loadQueries(part);
       copy(keyAtom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
       gemm(scoresMma_, scores_, operand, operandQ_[part], scores_, unscaled(shape_.form));
+      if (part % 2)
+        apart(Thrift::queries);
     }
   }
   std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
@@ -95,8 +110,12 @@ private:
     for (int r = 0; r < shape_.repeats(); ++r)
       scores.push_back(scores_(_, _, r));
     return queries_.weights(scores, tile, seen, [&](int r, const Numeric &factor) {
-      const Tensor result = results_(_, _, r);
-      result.store(result.load() * factor);
+      const auto scale = [&factor](const Tensor &result) { result.store(result.load() * factor); };
+      if (shape_.form.lanes == 64)
+        return scale(results_(_, _, r));
+      // RDNA: an access of all at once would keep them in registers that follow one another.
+      for (int tile = 0; tile < shape_.headV / 16; ++tile)
+        scale(results_(_, tile, r));
     });
   }
   /// O^T += V^T * P^T.
@@ -112,6 +131,7 @@ private:
                           operandP(_, r, _));
       copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
       gemm(valuesMma_, results_, operand, operandP, results_, unscaled(shape_.second));
+      apart(Thrift::tiles);
     }
   }
 

@@ -23,12 +23,15 @@ struct ResultRuns {
   std::function<Int32(int i)> element;
 };
 
+/// Some of a lane's results of a query: `count` from number `from` on.
+using ResultsOf = std::function<Vector(int repeat, int from, int count)>;
+
 class WaveQueries {
 public:
   WaveQueries(const AttentionProblem &problem, const AttentionConfig &config,
               const AttentionShape &shape, const BlockPlace &place, const AttentionRows &rows,
               const AttentionTraced &numbers)
-      : problem_(problem), config_(config), place_(place), rows_(rows),
+      : problem_(problem), config_(config), shape_(shape), place_(place), rows_(rows),
         rules_{.scale = scaleOf(problem),
                .soft_cap = problem.soft_cap,
                .bias = problem.bias,
@@ -45,9 +48,10 @@ public:
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
     rules_.descaled = rules_.changed() && descale_;
+    const Int32 thread = threadOf(shape, Thrift::begun);
     for (int r = 0; r < shape.repeats(); ++r)
-      queries_.push_back(place.first + r * shape.queriesAtOnce() +
-                         thread_idx().x / shape.form.lanes * 16 + thread_idx().x % 16);
+      queries_.push_back(place.first + r * shape.queriesAtOnce() + thread / shape.form.lanes * 16 +
+                         thread % 16);
   }
 
   /// The tiles of keys, or with `parts` the block's part of them.
@@ -79,34 +83,43 @@ public:
                               const std::function<void(int, const Numeric &)> &rescale) {
     const ScoreKeys keys{tile * config_.tile_k + runs_.first(),
                          [this](int i) { return runs_.offset(i); }};
+    const int all = size(scores[0]).value();
+    const bool again = shape_.thrift >= Thrift::addresses;
+    // Calls `body` with some scores at a time, which the scheduler does not mix with others.
+    const auto some = [&](int count, const auto &body) {
+      for (int i = 0; i < all; i += count) {
+        const ScoreKeys of{again ? Int32(computedAgain(keys.base)) : keys.base, keys.offset};
+        body(of, i, std::min(count, all - i));
+        if (count < all)
+          rocdl::sched_barrier(0);
+      }
+    };
     for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {
       const Int32 query = min(queries_[r], place_.queries - 1);
-      finishScores(
-          rules_, scores[r], keys,
-          {.bias = problem_.bias ? rows_.bias(query) : nullptr,
-           .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes)) : std::nullopt,
-           .descale = descale_,
-           .at = query + (place_.keys - place_.queries)});
+      const ScoreTerms terms{.bias = problem_.bias ? rows_.bias(query) : nullptr,
+                             .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes))
+                                                     : std::nullopt,
+                             .descale = descale_,
+                             .at = query + (place_.keys - place_.queries)};
+      some(again ? 8 : all, [&](const ScoreKeys &of, int from, int count) {
+        finishScores(rules_, scores[r], of, terms, from, count);
+      });
     }
     if_(needsMask(seen, tile), [&] {
       // The scheduler puts all comparisons first, of which each takes two scalars for 64 lanes, and
       // one for 32.
-      const int all = size(scores[0]).value(),
-                some = std::min(all, gpu::num_warp_threads() == 64 ? 8 : 16);
-      for (int i = 0; i < all; i += some) {
+      const int together = gpu::num_warp_threads() == 64 ? 8 : 16;
+      some(again ? 4 : together, [&](const ScoreKeys &of, int from, int count) {
         for (std::size_t r = 0; r < scores.size(); ++r)
-          maskScores(scores[r], keys, sight_.ofQuery(queries_[r]), i, some);
-        if (some < all)
-          rocdl::sched_barrier(0);
-      }
+          maskScores(scores[r], of, sight_.ofQuery(queries_[r]), from, count);
+      });
     });
     return softmax_.add(scores, rescale);
   }
 
   /// Writes the results, or with `parts` those of a part of the keys into the workspace.
-  /// `results(repeat)` are the lane's, and `sums(repeat)` those of the probabilities where the loop
-  /// keeps them.
-  void store(const std::function<Vector(int repeat)> &results, const ResultRuns &runs, bool parts,
+  /// `sums(repeat)` are the sums of the probabilities where the loop keeps them.
+  void store(const ResultsOf &results, const ResultRuns &runs, bool parts,
              const std::function<Numeric(int repeat)> &sums = nullptr) const {
     const std::optional<Numeric> descale = rows_.descale(kAttentionVDescale, problem_.kv);
     for (std::size_t r = 0; r < queries_.size(); ++r) {
@@ -116,7 +129,9 @@ public:
           sums ? softmax_.finishWith(repeat, sums(repeat), sink) : softmax_.finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
-        const Vector values = results(repeat) * factor;
+        const auto values = [&](int from, int count) {
+          return Vector(results(repeat, from, count) * factor);
+        };
         if (parts)
           storePart(queries_[r], end, values, runs);
         else
@@ -137,29 +152,35 @@ private:
   /// Whether the lane is the first of those that share its queries.
   Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
 
-  void storeRow(const Int32 &query, const SoftmaxEnd &end, const Vector &values,
+  /// The results of a query that a lane has.
+  int results() const { return shape_.headV / 16 * shape_.form.sums(); }
+
+  template <class Values>
+  void storeRow(const Int32 &query, const SoftmaxEnd &end, const Values &values,
                 const ResultRuns &runs) const {
     const DType type = problem_.y;
     const Numeric row = rows_.row(kAttentionO, type, query);
-    for (int i = 0; i < values.size(); i += runs.length)
+    for (int i = 0; i < results(); i += runs.length)
       Pointer::from_address(row + runs.element(i).to(i64) * type.bytes(), type,
                             AddressSpace::global, runs.length * type.bytes())
-          .store(part(values, i, runs.length).to(type));
+          .store(values(i, runs.length).to(type));
     if (problem_.lse)
       if_(isFirst(), [&] { rows_.storeLse(query, end.lse); });
   }
-  void storePart(const Int32 &query, const SoftmaxEnd &end, const Vector &values,
+  template <class Values>
+  void storePart(const Int32 &query, const SoftmaxEnd &end, const Values &values,
                  const ResultRuns &runs) const {
     constexpr int kQuad = 4;
     const Numeric row = rows_.partRow(place_.part, query), start = rows_.partValues(row);
-    for (int i = 0; i < values.size(); i += kQuad)
+    for (int i = 0; i < results(); i += kQuad)
       Pointer::from_address(start + runs.element(i).to(i64) * 4, f32, AddressSpace::global, 16)
-          .store(part(values, i, kQuad));
+          .store(values(i, kQuad));
     if_(isFirst(), [&] { Pointer::from_address(rows_.partLse(row), f32).store(end.lse); });
   }
 
   const AttentionProblem &problem_;
   const AttentionConfig &config_;
+  const AttentionShape &shape_;
   const BlockPlace &place_;
   const AttentionRows &rows_;
   ScoreRules rules_;

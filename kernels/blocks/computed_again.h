@@ -11,6 +11,10 @@ namespace kernels::impl {
 inline Numeric computedAgain(const Numeric &number) {
   return rocdl::inline_asm("", "=v,0", number.dtype(), {number}, true);
 }
+/// The same of a number that all threads of a wave have in common.
+inline Numeric scalarAgain(const Numeric &number) {
+  return rocdl::inline_asm("", "=s,0", number.dtype(), {number}, true);
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -123,10 +123,11 @@ struct ScoreTerms {
   Int32 at;                            ///< the key that the query stands at
 };
 
-/// Makes of products what the rules say of scores, times log2(e). If the rules change nothing, the
-/// products stay what they are, and ScoreRules::factor has the factor.
+/// Makes of products what the rules say of scores, times log2(e): of `count` of them from number
+/// `from` on. If the rules change nothing, the products stay what they are, and ScoreRules::factor
+/// has the factor.
 inline void finishScores(const ScoreRules &rules, const Tensor &scores, const ScoreKeys &keys,
-                         const ScoreTerms &terms) {
+                         const ScoreTerms &terms, int from, int count) {
   if (!rules.changed())
     return;
   const FastMathScope fast(FastMath::afn | FastMath::contract);
@@ -144,7 +145,7 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
     const float cap = static_cast<float>(rules.soft_cap * kLog2E);
     return cap - 2 * cap * rocdl::rcp(math::exp2(product * factor) + 1.0f);
   };
-  for (int i = 0; i < size(scores).value(); ++i) {
+  for (int i = from; i < from + count; ++i) {
     const Int32 key = keys.base + keys.offset(i);
     std::vector<Numeric> sum{scaled(scores(i))};
     if (rules.bias)
@@ -154,6 +155,11 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
                                      static_cast<float>(kLog2E));
     scores(i) = sum.back();
   }
+}
+/// The same of all of them.
+inline void finishScores(const ScoreRules &rules, const Tensor &scores, const ScoreKeys &keys,
+                         const ScoreTerms &terms) {
+  finishScores(rules, scores, keys, terms, 0, size(scores).value());
 }
 
 } // namespace kernels::impl

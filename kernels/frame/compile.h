@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -123,6 +124,22 @@ public:
     };
     launches_.push_back(std::make_unique<Compiled>(
         kernel(N{}..., digest_).compile({.block = block, .arch = target_.id()}, where_), digest_));
+  }
+
+  /// Compiles the first of several kernels that compute the same, each in fewer registers than the
+  /// one before, whose code takes no scratch memory; the last one if all do.
+  template <class... N>
+  void operator()(
+      const KernelName<N...> &name,
+      std::span<const Kernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>> kernels,
+      Dim3 block) const {
+    std::size_t fits = 0;
+    while (fits + 1 < kernels.size() &&
+           kernels[fits](N{}..., digest_)
+                   .compile({.block = block, .arch = target_.id()}, where_)
+                   .scratch_bytes() > 0)
+      ++fits;
+    (*this)(name, kernels[fits], block);
   }
 
   /// Compiles the kernels for a plan.
