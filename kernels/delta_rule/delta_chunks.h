@@ -15,6 +15,8 @@
 
 #include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
+#include "blocks/lds_layout.h"
+#include "blocks/shared_rows.h"
 #include "delta_rule/delta_memory.h"
 
 #include <flydsl/flydsl.h>
@@ -26,30 +28,34 @@ namespace kernels::impl {
 class ChunkMemory {
 public:
   ChunkMemory(const DeltaRuleProblem &problem, int tokens, int waves)
-      : k(SharedAllocator().tensor(problem.x, rows(tokens, problem.key + 8))),
-        q(SharedAllocator().tensor(problem.x, rows(tokens, problem.key + 8))),
+      : k(heads(problem, tokens)), q(heads(problem, tokens)),
         scores(SharedAllocator().tensor(problem.x, rows(tokens, tokens + 8))),
         system(SharedAllocator().tensor(f32, rows(tokens, tokens + 4))),
         right(SharedAllocator().tensor(f32, rows(waves * tokens, 17))),
         sums(SharedAllocator().tensor(f32, make_layout(tokens))),
         beta(SharedAllocator().tensor(f32, make_layout(tokens))) {}
 
-  Tensor k, q;   ///< (tokens, key)
-  Tensor scores; ///< (tokens, tokens): what y takes of each d
-  Tensor system; ///< (tokens, tokens): L
-  Tensor right;  ///< (waves tokens, 16): what L's solution is for
-  Tensor sums;   ///< (tokens): G
-  Tensor beta;   ///< (tokens)
+  SharedRows k, q; ///< (tokens, key)
+  Tensor scores;   ///< (tokens, tokens): what y takes of each d
+  Tensor system;   ///< (tokens, tokens): L
+  Tensor right;    ///< (waves tokens, 16): what L's solution is for
+  Tensor sums;     ///< (tokens): G
+  Tensor beta;     ///< (tokens)
 
   /// `count` neighbours of a row.
   static Vector load(const Tensor &matrix, const Int32 &row, const Int32 &column, int count) {
     return place(matrix, row, column).load(count);
   }
+
+private:
+  // Of 32 banks, 8 lanes read at once, whose rows are not all neighbours. 64 banks serve 16 lanes.
+  static SharedRows heads(const DeltaRuleProblem &problem, int tokens) {
+    return {SharedAllocator().allocate(SharedRows::bytes(tokens, problem.key, problem.x)),
+            problem.x, problem.key, ldsBanks(target()) == 64 ? 0 : 8};
+  }
   static Pointer place(const Tensor &matrix, const Int32 &row, const Int32 &column) {
     return matrix.iter() + (row * Int32(matrix.stride()[0]) + column);
   }
-
-private:
   static Layout rows(int count, int distance) {
     return make_layout({count, distance}, {distance, 1});
   }
@@ -89,13 +95,13 @@ private:
               false);
     });
     for (Int32 base : range(begin, end, tokens()))
-      if (holdsAll())
+      if (fewRegisters())
         DeltaChunks(*this, lane_.again()).chunk(base, end, state);
       else
         chunk(base, end, state);
     if_(hasColumn(), [&] {
       eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); },
-              holdsAll());
+              fewRegisters());
     });
   }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -108,7 +114,7 @@ private:
       }
   }
 
-  /// The same for a chunk, where the lanes hold all: numbers that follow from the lane's would be kept
+  /// The same for a chunk, where registers are few: numbers that follow from the lane's would be kept
   /// for all chunks, and there are no registers for them.
   DeltaChunks(const DeltaChunks &all, const DecodeLane &lane)
       : problem_(all.problem_), config_(all.config_), memory_(all.memory_), lane_(lane),
@@ -123,7 +129,9 @@ private:
     gpu::barrier();
     pairs();
     gpu::barrier();
-    const std::vector<std::vector<Tensor>> found = products({shared_.k, shared_.q}, state);
+    const std::vector<std::vector<Tensor>> found = products({&shared_.k, &shared_.q}, state);
+    for (const Tensor &seen : found[1])
+      computedHere(seen);
     loadsStay();
     rightSide(base, end, found[0]);
     gpu::barrier();
@@ -134,7 +142,7 @@ private:
 
   /// Brings rows of q or k into shared memory, normed if the problem says so; rows past the last
   /// token are 0.
-  void rowsOf(DeltaNumber of, const Int32 &base, const Int32 &end, const Tensor &into) const {
+  void rowsOf(DeltaNumber of, const Int32 &base, const Int32 &end, const SharedRows &into) const {
     const int across = problem_.key / kPiece;
     for (int first = 0; first < tokens() * across; first += config_.block) {
       const Int32 number = wave_ * lane_.form().lanes + lane_.product().lane() + first;
@@ -146,13 +154,12 @@ private:
         if (!problem_.normalise)
           return Float32(1.0f);
         return rocdl::rsq( // of a number that is not subnormal
-
             gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
             kNormEps);
       }();
       const Vector kept =
           wide * select(token < end, scale, 0.0f); // a NaN behind the end is not read
-      ChunkMemory::place(into, row, column).store(kept.to(problem_.x));
+      into.store(row, column, kept.to(problem_.x));
     }
   }
   /// The sums of g, and beta: 0 past the last token, which then changes nothing.
@@ -184,11 +191,9 @@ private:
     const Int32 row = lane_.product().row();
     const Tensor product = product_.zeros();
     if (j <= i)
-      for (int piece = 0; piece < lane_.product().pieces(problem_.key); ++piece) {
-        const Int32 element = lane_.product().element(piece);
-        product_.add(product, pieceOf(ofQ ? shared_.q : shared_.k, row + 16 * i, element),
-                     pieceOf(shared_.k, row + 16 * j, element));
-      }
+      for (int piece = 0; piece < lane_.product().pieces(problem_.key); ++piece)
+        product_.add(product, pieceOf(ofQ ? shared_.q : shared_.k, row + 16 * i, piece),
+                     pieceOf(shared_.k, row + 16 * j, piece));
     const Int32 second = row + 16 * j;
     const Numeric after = shared_.sums(second);
     for (int v = 0; v < sums(); ++v) {
@@ -205,17 +210,20 @@ private:
   /// Whether the lanes of both halves of a wave hold the same elements of an operand (RDNA3): all that
   /// elsewhere the lanes of a row share.
   bool holdsAll() const { return lane_.form().across == 1; }
+  /// Whether the state and operands take most of the registers: on RDNA3, and on RDNA4 of long keys
+  /// or where the compiler makes room for a block of more waves than a compute unit has SIMDs.
+  bool fewRegisters() const {
+    return holdsAll() || (lane_.form().lanes == 32 && (problem_.key > 128 || waves_ > 4));
+  }
   /// What is loaded behind it is not loaded before, where there are no registers to hold it.
   void loadsStay() const {
-    if (holdsAll())
+    if (fewRegisters())
       rocdl::sched_barrier(0);
   }
   /// A piece of the lane's elements of a row.
-  Vector pieceOf(const Tensor &matrix, const Int32 &row, const Int32 &element) const {
-    const auto load = [&](int more) {
-      return ChunkMemory::load(matrix, row, element + more, kPiece);
-    };
-    return lane_.product().piece() > kPiece ? joined(load(0), load(kPiece)) : load(0);
+  Vector pieceOf(const SharedRows &rows, const Int32 &row, int piece) const {
+    const ProductLane &lane = lane_.product();
+    return rows.load(row, row, lane.element(0), lane.pieceAt(piece), lane.piece());
   }
   static Vector joined(const Vector &low, const Vector &high) {
     const Tensor both = make_rmem_tensor(IntTuple({kPiece, 2}), low.dtype());
@@ -235,16 +243,16 @@ private:
     return operand.load();
   }
   /// The columns of a matrix of tokens that belong to these rows.
-  Vector columnsOfState(const Tensor &matrix, int tile, int block, int v) const {
-    const auto load = [&](const Int32 &row) {
-      return ChunkMemory::load(matrix, lane_.key(tile), lane_.element(block, row), kPiece);
-    };
-    return holdsAll() ? joined(load(Int32(2 * v)), load(Int32(2 * v + 1)))
-                      : load(lane_.product().sumRow(v));
+  Vector columnsOfState(const SharedRows &rows, int tile, int block, int v) const {
+    // A row of the state is `width` elements; those of the lanes of a group follow one another.
+    const int width = lane_.width(), count = holdsAll() ? 2 * kPiece : kPiece;
+    const Int32 group = holdsAll() ? Int32(0) : lane_.product().sumRow(0) * width;
+    return rows.load(lane_.key(tile), lane_.key(0), group,
+                     lane_.elementOfTile(block) + v * (count / kPiece) * width, count);
   }
   /// The products of matrices of tokens with the state: for each matrix and each tile of tokens. An
   /// operand of the state is made once, and no longer needed behind its products.
-  std::vector<std::vector<Tensor>> products(const std::vector<Tensor> &matrices,
+  std::vector<std::vector<Tensor>> products(const std::vector<const SharedRows *> &matrices,
                                             const std::vector<Tensor> &state) const {
     std::vector<std::vector<Tensor>> results(matrices.size());
     for (std::vector<Tensor> &tiles : results)
@@ -256,7 +264,7 @@ private:
         const Vector operand = operandOf(state, block, v);
         for (std::size_t i = 0; i < matrices.size(); ++i)
           for (int tile = 0; tile < lane_.keyTiles(); ++tile)
-            product_.add(results[i][at(tile)], columnsOfState(matrices[i], tile, block, v),
+            product_.add(results[i][at(tile)], columnsOfState(*matrices[i], tile, block, v),
                          operand);
       }
     return results;
@@ -290,7 +298,7 @@ private:
       for (int j = 0; j < i; j += 4) {
         const Vector row = ChunkMemory::load(shared_.system, Int32(i), Int32(j), 4);
         for (int k = j; k < std::min(i, j + 4); ++k)
-          sum.push_back(sum.back() - row.at(k - j) * d[at(k)]);
+          sum.push_back(math::fma(-row.at(k - j), d[at(k)], sum.back()));
       }
       d.push_back(sum.back());
     }
@@ -339,9 +347,11 @@ private:
     const int width = holdsAll() ? lane_.width() / 2 : lane_.width();
     for (int tile = 0; tile < tiles(); tile += width) {
       loadsStay();
-      const Int32 element = lane_.element(tile, lane_.product().row());
+      const Int32 column = lane_.product().row() * lane_.width();
       const ValueOperands rows = valuesOfRows(lane_, width, [&](int i) {
-        return ChunkMemory::load(shared_.k, lane_.valueKey(i), element, width);
+        const Int32 row = lane_.valueKey(i);
+        return shared_.k.load(row, holdsAll() ? row : lane_.scoreKey(), column,
+                              lane_.elementOfTile(tile), width);
       });
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const Tensor &sum = state[at(tile) + i];

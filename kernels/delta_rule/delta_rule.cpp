@@ -122,9 +122,7 @@ Support Delta::supported(const DeltaRuleProblem &problem, const DeltaRuleConfig 
 DeltaRuleConfig Delta::choose(const DeltaRuleProblem &problem, std::int64_t, const Target &target) {
   const DeltaRuleConfig chunked{
       .key_lanes = target.wave_size(), .block = 4 * target.wave_size(), .chunks = true};
-  // On RDNA3, where a lane holds whole rows of operands, chunks spill registers.
-  if (problem.prefill && supported(problem, chunked, target) &&
-      chunkForm(problem, target)->across > 1)
+  if (problem.prefill && supported(problem, chunked, target))
     return chunked;
   // Rows of a state in whole lines of 128 bytes, if the registers hold what a lane then has.
   int lanes = std::max(4, target.wave_size() / 8);
@@ -138,13 +136,14 @@ DeltaRuleConfig Delta::choose(const DeltaRuleProblem &problem, std::int64_t, con
   return {.key_lanes = lanes, .block = waves * wave};
 }
 
-std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &, std::int64_t,
+std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &problem, std::int64_t,
                                                const Target &target) {
   std::vector<DeltaRuleConfig> all;
   for (int lanes : {4, 8, 16})
     for (int waves : {1, 2, 4})
       all.push_back({.key_lanes = lanes, .block = waves * target.wave_size()});
-  for (int waves : {1, 2, 4, 8})
+  // Beside a state of long keys a wave has no registers to bring more than a quarter of a chunk.
+  for (int waves = problem.key > 128 ? 4 : 1; waves <= 8; waves *= 2)
     all.push_back(
         {.key_lanes = target.wave_size(), .block = waves * target.wave_size(), .chunks = true});
   return all;

@@ -250,9 +250,7 @@ TEST_CASE("the gated delta rule in chunks", "[run]") {
   const auto chunks = [&](int waves) {
     return DeltaRuleConfig{.key_lanes = wave, .block = waves * wave, .chunks = true};
   };
-  // On RDNA3 chunks spill registers, so they are not chosen.
-  const bool rdna3 = target.family() == fx::Family::rdna3;
-  CHECK(fk::choose(problem, 100).chunks == !rdna3);
+  CHECK(fk::choose(problem, 100).chunks);
   expectDelta(problem, random(problem, {40, 0, 1, 70, 32}, {1, 2, 0, 3, -1}, 4), chunks(4));
   problem.x = fx::f16;
   problem.y = fx::f32;
@@ -311,9 +309,8 @@ TEST_CASE("delta_rule: another run, a graph, a file", "[run]") {
   expectStructure<DeltaRuleProblem>({.heads = 1, .v_heads = 2, .key = 64, .value = 32},
                                     {.key_lanes = 8, .block = 64}, 3);
   const fx::Target target = fx::Device::current().target();
-  // gfx90a spills two scalars of chunks into lanes of a vector register, and RDNA3 some of its few
-  // registers.
-  if (target.family() != fx::Family::rdna3 && target.family() != fx::Family::cdna2)
+  // gfx90a spills scalars of chunks into lanes of a vector register.
+  if (target.family() != fx::Family::cdna2)
     expectStructure<DeltaRuleProblem>(
         {.heads = 1, .v_heads = 1, .key = 128, .value = 32, .normalise = true, .prefill = true},
         {.key_lanes = target.wave_size(), .block = 2 * target.wave_size(), .chunks = true}, 40);
@@ -343,6 +340,28 @@ TEST_CASE("delta_rule has a configuration for every problem that it supports") {
 TEST_CASE("delta_rule of the largest heads spills none") {
   expectNoSpills<DeltaRuleProblem>(
       {{.key = 128, .value = 128, .normalise = true}, {.x = fx::f32, .key = 256, .value = 256}});
+  expectNoSpillsOf<DeltaRuleProblem>({.normalise = true, .prefill = true}, 1,
+                                     fx::Target::parse("gfx1100"));
+}
+
+TEST_CASE("delta_rule in chunks spills none", "[spills]") {
+  for (const fx::Target &target : targets())
+    for (int key : {128, 256})
+      for (bool normalise : {false, true}) {
+        // gfx90a spills two scalars of long keys into lanes of a vector register.
+        if (target.family() == fx::Family::cdna2 && key == 256)
+          continue;
+        const DeltaRuleProblem problem{.x = normalise ? fx::bf16 : fx::f16,
+                                       .key = key,
+                                       .value = normalise ? 128 : 48,
+                                       .normalise = normalise,
+                                       .fresh = !normalise,
+                                       .prefill = true};
+        CHECK(fk::choose(problem, 1000, target).chunks);
+        for (const DeltaRuleConfig &config : fk::configs(problem, 1000, target))
+          if (config.chunks)
+            expectNoSpillsWith(problem, config, target);
+      }
 }
 
 TEST_CASE("delta_rule says what it does not support") {
