@@ -84,6 +84,19 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // endregion
   CHECK(fk::supported(latent, fx::Target::parse("gfx942")));
 
+  // region: float8
+  // Each head of q is rounded to the type of the cache, which gfx942 multiplies; gfx950 and gfx1201
+  // multiply f8E4M3FN.
+  const fk::DecodeProblem rounded{.q = fx::bf16,
+                                  .kv = fx::f8E4M3FNUZ,
+                                  .float8_products = true,
+                                  .q_heads = 16,
+                                  .kv_heads = 2,
+                                  .head = 128,
+                                  .scales = fk::KvScales::tensor};
+  // endregion
+  CHECK(fk::supported(rounded, fx::Target::parse("gfx942")));
+
   const auto hostQ = q.to_host(), hostK = keys.to_host(), hostV = values.to_host(),
              got = y.to_host();
   for (std::size_t s = 0; s < 2; ++s)

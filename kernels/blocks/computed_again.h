@@ -17,8 +17,8 @@ inline Numeric scalarAgain(const Numeric &number) {
 }
 
 /// The sums of products, from here on as numbers that the compiler knows nothing of. It would
-/// otherwise compute sums that a later branch alone uses in that branch, and keep their operands until
-/// then.
+/// otherwise compute sums that a later branch alone uses in that branch, and keep their operands
+/// until then.
 inline void computedHere(const Tensor &sums) {
   const Vector values = sums.load();
   sums.store(rocdl::inline_asm("", "=v,0", values.dtype(), values.size(), {values}, true));

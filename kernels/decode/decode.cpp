@@ -87,13 +87,13 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
   return config;
 }
 /// As many rows as there are, up to 64, beside which a wave's registers have room for half of the
-/// elements of values; of waves that share rows, each has 128 elements at least. Queries of 8 bits
+/// elements of values; of waves that share rows, each has 128 elements at least. Products of 8 bits
 /// leave room for all elements and so for 128 rows, if such blocks are enough for all compute units.
 DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Target &target) {
   int rows = 16;
   const std::int64_t parts = std::max<std::int64_t>(1, m / problem.queries) *
                              std::max(1, problem.context / kKeysOfLatentPart);
-  const bool many = narrowQueries(problem) && parts >= gpuSize(target)->computeUnits;
+  const bool many = narrowProducts(problem) && parts >= gpuSize(target)->computeUnits;
   while (rows < rowsOf(problem) && rows < (many ? kMostLatentRows : 64))
     rows *= 2;
   int shares = 1;
@@ -202,8 +202,12 @@ private:
 } // namespace
 
 Support Decode::supported(const DecodeProblem &problem, const Target &target) {
+  const bool narrow = problem.q.bits() == 8;
+  if (problem.float8_products && !hasFloat8(target, problem.kv))
+    return Support::no("kv is of type " + std::string(problem.kv.name()) +
+                       "; with float8_products it is a float of 8 bits; " + productTypes(target) +
+                       "; without it, floats of 8 bits become q's type");
   const auto form = decodeForm(problem, target);
-  const bool narrow = narrowQueries(problem);
   if (!form || (problem.q != f16 && problem.q != bf16 && !(narrow && problem.q.is_float())))
     return Support::no("q is of type " + std::string(problem.q.name()) +
                        "; f16 and bf16 are supported, and floats of 8 bits of which " +
@@ -211,10 +215,10 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   if (narrow && problem.kv != problem.q)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
                        "; it has the type of q, " + std::string(problem.q.name()));
-  if (narrow && problem.scales == KvScales::token)
-    return Support::no(
-        "scales is KvScales::token; with q of 8 bits, weights are too, and have no room "
-        "for a scale of each value");
+  if (narrowProducts(problem) && problem.scales == KvScales::token)
+    return Support::no("scales is KvScales::token; with products of 8 bits, weights are too, and "
+                       "have no room for a scale of each value; q of 16 bits without "
+                       "float8_products has");
   const bool quantised = problem.kv.bits() == 8 && problem.kv.is_float() && largestOf(problem.kv);
   if (problem.kv != problem.q && !quantised)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
@@ -290,8 +294,10 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   const MatrixForm form = *decodeForm(problem, target);
   if (problem.latent)
     return chooseLatent(problem, m, target);
-  // RDNA3's lanes hold whole rows of operands, which leaves room for fewer sums.
-  const int most = form.across == 1 ? kSumBytes * 3 / 4 : kSumBytes;
+  // RDNA3's lanes hold whole rows of operands, which leaves room for fewer sums; so do RDNA4's
+  // queries that are rounded, whose rows have scales.
+  const bool crowded = form.across == 1 || (form.lanes == 32 && roundsQueries(problem));
+  const int most = crowded ? kSumBytes * 3 / 4 : kSumBytes;
   int rows = 16;
   while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
          sumBytes(problem, rows + 16, form) <= most)

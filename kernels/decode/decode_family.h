@@ -43,10 +43,16 @@ inline constexpr int kCombineThreads = 256, kCombineElements = 4;
 /// The threads of the block that makes a worklist.
 inline constexpr int kWorklistThreads = 256;
 
-/// Whether q is of 8 bits, so that the products are; and whether it has a scale then.
-inline bool narrowQueries(const DecodeProblem &problem) { return problem.q.bits() == 8; }
+/// The type of both products' operands, and whether it has 8 bits.
+inline DType operandOf(const DecodeProblem &problem) {
+  return problem.float8_products ? problem.kv : problem.q;
+}
+inline bool narrowProducts(const DecodeProblem &problem) { return operandOf(problem).bits() == 8; }
+/// Whether the kernel rounds q to the operands' type; and whether q, which is of 8 bits, has a
+/// scale.
+inline bool roundsQueries(const DecodeProblem &problem) { return operandOf(problem) != problem.q; }
 inline bool scalesQueries(const DecodeProblem &problem) {
-  return narrowQueries(problem) && problem.scales == KvScales::tensor;
+  return problem.q.bits() == 8 && problem.scales == KvScales::tensor;
 }
 /// Rows of a sequence that share keys: the queries of a group of heads. Row r is query
 /// r / group, head r % group.
@@ -76,8 +82,9 @@ inline double scaleOf(const DecodeProblem &problem) { return scaleOr(problem.sca
 
 /// The instruction of both products; none if the target has none for the type.
 inline std::optional<MatrixForm> decodeForm(const DecodeProblem &problem, const Target &target) {
-  const int elements = narrowQueries(problem) ? 64 : 32; // a piece of each lane of a row
-  return matrixForm(target, problem.q, problem.q, elements, elements);
+  const DType type = operandOf(problem);
+  const int elements = narrowProducts(problem) ? 64 : 32; // a piece of each lane of a row
+  return matrixForm(target, type, type, elements, elements);
 }
 /// Neighbouring elements of a key that a lane loads: 16 bytes of the cache where the head has room
 /// for them, and what an instruction takes at least.
@@ -102,21 +109,23 @@ struct DecodeStep {
     DecodeStep step;
     if (form.lanes == 32 && problem.head > 192)
       step.shares = 2;
-    const int tiles = rows / 16, row = problem.head * problem.q.bytes() / form.across / 4,
+    const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
+              row = problem.head * bytes / form.across / 4,
               sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
               keys = form.lanes / 32 * row,
               most = form.lanes == 64   ? 256
                      : form.across == 1 ? 176
                                         : 200;
-    step.sharedQueries = sums + queries + 2 * keys > most;
+    // Queries of 8 bits fit beside the sums of all rows that are supported.
+    step.sharedQueries = bytes > 1 && sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;
     step.lateValues = kept + 2 * keys > most;
     // Of late values, those of a load and what becomes of them by tiles are there at a time.
     const auto late = [&] {
       const int own = form.across == 1 ? 16 : 8;
-      return sums + 2 * own * step.width * problem.q.bytes() / 4;
+      return sums + 2 * own * step.width * bytes / 4;
     };
-    step.width = kPieceBytes / problem.q.bytes();
+    step.width = kPieceBytes / bytes;
     while (step.lateValues && step.width > 2 && late() > most)
       step.width /= 2;
     // Waves of 64 have room for twice as many keys, beside which another wave still fits the SIMD.

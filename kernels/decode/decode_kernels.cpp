@@ -35,7 +35,7 @@ const Kernel decode{kDecode.name(), [](DecodeTraced numbers, Constexpr<Spec<Deco
                       });
                     }};
 
-const Kernel combine{
+const Kernel combineRows{
     kDecodeCombine.name(), [](DecodeTraced numbers, Constexpr<Spec<DecodeProblem>> spec) {
       const auto &[problem, config] = spec.value();
       const int across = valueOf(problem) / kCombineElements;
@@ -92,7 +92,7 @@ const Kernel worklist{
 void Family<DecodeProblem>::compile(const Compiler<DecodeProblem> &compiler) {
   compiler(kDecode, decode, compiler.config().block);
   if (hasParts(compiler.config()))
-    compiler(kDecodeCombine, combine, kCombineThreads);
+    compiler(kDecodeCombine, combineRows, kCombineThreads);
   if (compiler.config().workers)
     compiler(kDecodeWorklistKernel, worklist, kWorklistThreads);
 }

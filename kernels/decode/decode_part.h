@@ -4,6 +4,7 @@
 #include "blocks/combine.h"
 #include "blocks/decode_wave.h"
 #include "blocks/kv_source.h"
+#include "blocks/quant.h"
 #include "blocks/worklist.h"
 #include "decode/decode_family.h"
 
@@ -24,6 +25,38 @@ inline Numeric scaleAt(const Numeric &address) {
 inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &numbers,
                           const Numeric &ofKeys) {
   return scalesQueries(problem) ? Numeric(ofKeys * scaleAt(numbers[kDecodeQScale])) : ofKeys;
+}
+
+/// A lane's pieces of a row of queries, as the products take them, and by what its scores are
+/// multiplied.
+struct LaneQuery {
+  std::vector<Vector> pieces;
+  std::optional<Numeric> scale;
+};
+/// Of pieces of q's type, which are rounded if the problem says so; `known`: see scoreScale. Lanes
+/// that share the row find its largest magnitude together. A row is divided by a power of 2 that
+/// brings it to at most the largest number of the type, which costs no division and rounds once. A
+/// row with a NaN or an infinity has scores that are NaN or infinite.
+inline LaneQuery laneQuery(const DecodeProblem &problem, const ProductLane &lane,
+                           const std::vector<Vector> &pieces, const std::optional<Numeric> &known) {
+  if (!roundsQueries(problem))
+    return {pieces, known};
+  const DType type = operandOf(problem);
+  std::vector<Vector> largest; // bits have the order of magnitudes
+  for (const Vector &piece : pieces) {
+    const Vector own = piece.bitcast(u16) & 0x7fff;
+    largest.push_back(largest.empty() ? own : max(largest.back(), own));
+  }
+  const Numeric ofLane = largest.back().reduce(Reduction::max).to(u32),
+                ofRow = lane.overGroups(
+                    ofLane, [](const Numeric &a, const Numeric &b) { return max(a, b); });
+  const BlockExponent exponent =
+      blockExponent(ofRow.to(u16).bitcast(problem.q).to(f32).bitcast(u32), type, BlockScale::ceil);
+  const Numeric scale = (exponent.byte.to(u32) << 23).bitcast(f32);
+  LaneQuery rounded{{}, known ? Numeric(*known * scale) : scale};
+  for (const Vector &piece : pieces)
+    rounded.pieces.push_back((piece.to(f32) * exponent.inverse).to(type));
+  return rounded;
 }
 
 /// The addresses of the first element of a row's result, and of its logarithm.

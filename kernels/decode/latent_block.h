@@ -21,14 +21,14 @@ class LatentMemory {
 public:
   static constexpr int kElements = 64; ///< of a row that a wave writes at a time
   static std::int64_t bytes(const DecodeProblem &problem, int waves) {
-    return std::max(SharedRows::bytes(kKeyAlign, problem.head, problem.q),
+    return std::max(SharedRows::bytes(kKeyAlign, problem.head, operandOf(problem)),
                     std::int64_t(waves) * 16 * kDistance * 4);
   }
 
   // As many lanes read pieces of keys at once as the banks have bytes for.
   LatentMemory(const DecodeProblem &problem, int waves)
       : start_(SharedAllocator().allocate(bytes(problem, waves))),
-        keys(start_, problem.q, problem.head, ldsBanks(target()) == 64 ? 16 : 8) {}
+        keys(start_, operandOf(problem), problem.head, ldsBanks(target()) == 64 ? 16 : 8) {}
 
   /// An element of a row of a wave.
   Pointer result(const Int32 &wave, const Int32 &row, const Int32 &element) const {
@@ -54,8 +54,7 @@ public:
               const MatrixForm &form, const LatentMemory &memory, const DecodePart &part)
       : problem_(problem), config_(config), memory_(memory), part_(part),
         shares_(valueShares(config, form.lanes)),
-        lane_(form, kPieceBytes / problem.q.bytes(), problem.latent / shares_,
-              kPieceBytes / problem.q.bytes()),
+        lane_(form, form.piece(), problem.latent / shares_, form.piece()),
         wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
@@ -83,8 +82,8 @@ public:
     const Span<Int32> part = keysOfBlock(config_, sight_, part_, step);
     const Int32 row = rowOf(), key = lane_.key(0), group = lane_.product().element(0),
                 valueLane = firstValue_ + lane_.element(0, lane_.product().row());
-    const std::vector<Vector> query = this->query(row);
-    DecodeWave wave(lane_, 1, static_cast<int>(query.size()), rules_.factor());
+    const LaneQuery query = this->query(row);
+    DecodeWave wave(lane_, 1, static_cast<int>(query.pieces.size()), rules_.factor());
     std::vector<Var<Vector>> fetched;
     for (int i = 0; i < fetches(); ++i)
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
@@ -95,7 +94,7 @@ public:
       gpu::barrier();
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched); });
       const Boolean partial = masksDecode(sight_, base, step, part.end);
-      wave.step([&](int, int piece) { return query[static_cast<std::size_t>(piece)]; },
+      wave.step([&](int, int piece) { return query.pieces[static_cast<std::size_t>(piece)]; },
                 [&](int tile, int piece) {
                   return memory_.keys.load(lane_.key(tile), key, group,
                                            lane_.product().pieceAt(piece), lane_.product().piece());
@@ -107,8 +106,8 @@ public:
                   });
                 },
                 [&](int, const Tensor &scores) {
-                  if (scoreScale_)
-                    scores.store(scores.load() * *scoreScale_);
+                  if (query.scale)
+                    scores.store(scores.load() * *query.scale);
                   if_(partial, [&] {
                     maskDecode(scores, sight_, row / problem_.q_heads, lane_, base, part.end);
                   });
@@ -130,7 +129,7 @@ private:
     const Int32 row = firstRow_ + lane_.product().row();
     return select(row < rowsOf(problem_), row, Int32(0));
   }
-  std::vector<Vector> query(const Int32 &row) const {
+  LaneQuery query(const Int32 &row) const {
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
       pieces.push_back(
@@ -138,7 +137,7 @@ private:
                                               rows_.head(row), lane_.product().element(i)),
                                 problem_.q, AddressSpace::global, kPieceBytes)
               .load(lane_.product().piece()));
-    return pieces;
+    return laneQuery(problem_, lane_.product(), pieces, scoreScale_);
   }
 
   /// The key of a step and the element at which a thread's piece starts; none past the last piece.
@@ -176,7 +175,8 @@ private:
       const auto store = [&] {
         const Vector values = fetched[i].get();
         memory_.keys.store(piece.key, piece.element,
-                           problem_.kv == problem_.q ? values : values.to(problem_.q));
+                           problem_.kv == operandOf(problem_) ? values
+                                                              : values.to(operandOf(problem_)));
       };
       if (piece.inside)
         if_(*piece.inside, store);

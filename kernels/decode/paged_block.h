@@ -63,9 +63,9 @@ struct PagedMemory {
       : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
               std::min(16, rowsOf(problem)), problem.head) {
     if (DecodeStep::of(problem, config.rows, form).sharedQueries)
-      queries.emplace(
-          SharedAllocator().allocate(SharedRows::bytes(config.rows, problem.head, problem.q)),
-          problem.q, problem.head);
+      queries.emplace(SharedAllocator().allocate(
+                          SharedRows::bytes(config.rows, problem.head, operandOf(problem))),
+                      operandOf(problem), problem.head);
   }
 };
 
@@ -127,17 +127,23 @@ private:
   Int32 queryOf(const Int32 &row) const { return row / groupOf(problem_); }
 
   /// The queries, in registers; or none, and they are in shared memory.
-  QueryPiece queries() const {
+  QueryPiece queries() {
     if (step_.sharedQueries) {
       shareQueries();
+      for (int tile = 0; kScale_ && tile < tiles(); ++tile)
+        scoreScales_.push_back(*kScale_);
       return nullptr; // see queriesOfStep
     }
     std::vector<std::vector<Vector>> all;
     for (int tile = 0; tile < tiles(); ++tile) {
       const Int32 row = rowOf(tile);
-      all.emplace_back();
+      std::vector<Vector> pieces;
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-        all.back().push_back(loadQuery(row, lane_.product().element(i), lane_.product().piece()));
+        pieces.push_back(loadQuery(row, lane_.product().element(i), lane_.product().piece()));
+      const LaneQuery query = laneQuery(problem_, lane_.product(), pieces, kScale_);
+      all.push_back(query.pieces);
+      if (query.scale)
+        scoreScales_.push_back(*query.scale);
     }
     return [all](int tile, int piece) { return all[std::size_t(tile)][std::size_t(piece)]; };
   }
@@ -217,8 +223,8 @@ private:
           return ValueOperands(first, first + lane_.width());
         },
         [&](int tile, const Tensor &scores) {
-          if (kScale_)
-            scores.store(scores.load() * *kScale_);
+          if (!scoreScales_.empty())
+            scores.store(scores.load() * scoreScales_[std::size_t(tile)]);
           for (std::size_t i = 0; i < kScales.size(); ++i)
             scores(int(i)) = scores(int(i)) * kScales[i];
           if_(partial,
@@ -227,9 +233,10 @@ private:
         [&](const Vector &probabilities) {
           if (vScales.empty())
             return probabilities;
-          const Tensor weighed = make_rmem_tensor(IntTuple(count), problem_.q);
+          const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_));
           for (int i = 0; i < count; ++i)
-            weighed(i) = (probabilities.at(i).to(f32) * vScales[std::size_t(i)]).to(problem_.q);
+            weighed(i) =
+                (probabilities.at(i).to(f32) * vScales[std::size_t(i)]).to(operandOf(problem_));
           return weighed.load();
         });
   }
@@ -239,19 +246,20 @@ private:
                     kvHead_.to(i64) * numbers_[at + 3]) *
                        4);
   }
-  Vector asQ(const Vector &values) const {
-    return problem_.kv == problem_.q ? values : values.to(problem_.q);
+  Vector asOperand(const Vector &values) const {
+    return problem_.kv == operandOf(problem_) ? values : values.to(operandOf(problem_));
   }
   /// `count` neighbours in the cache, in accesses of at most `most` elements.
   Vector loadRun(const std::function<Numeric(int)> &address, int count, int most) const {
     const int bytes = problem_.kv.bytes(), each = std::min({count, most, kPieceBytes / bytes});
     const auto load = [&](int at) {
-      return asQ(Pointer::from_address(address(at), problem_.kv, AddressSpace::global, each * bytes)
-                     .load(each));
+      return asOperand(
+          Pointer::from_address(address(at), problem_.kv, AddressSpace::global, each * bytes)
+              .load(each));
     };
     if (each == count)
       return load(0);
-    const Tensor all = make_rmem_tensor(IntTuple({each, count / each}), problem_.q);
+    const Tensor all = make_rmem_tensor(IntTuple({each, count / each}), operandOf(problem_));
     for (int i = 0; i < count / each; ++i)
       all(_, i).store(load(i * each));
     return all.load();
@@ -293,7 +301,7 @@ private:
                              const std::vector<KvRun> &runs) const {
     std::vector<Tensor> tiles;
     for (int tile = 0; tile < lane_.valueTiles(); ++tile) {
-      tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), problem_.q));
+      tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), operandOf(problem_)));
       for (std::size_t i = 0; i < runs.size(); ++i) {
         const Numeric start = source_.value(
             runs[i](Int32(0)), firstValue_ + lane_.element(tile, lane_.product().row()));
@@ -360,6 +368,7 @@ private:
   KvSource source_;
   ScoreRules rules_;
   std::optional<Numeric> kScale_, vScale_;
+  std::vector<Numeric> scoreScales_; ///< of each tile of rows; none: all are 1
 };
 
 } // namespace kernels::impl

@@ -114,8 +114,8 @@ private:
       }
   }
 
-  /// The same for a chunk, where registers are few: numbers that follow from the lane's would be kept
-  /// for all chunks, and there are no registers for them.
+  /// The same for a chunk, where registers are few: numbers that follow from the lane's would be
+  /// kept for all chunks, and there are no registers for them.
   DeltaChunks(const DeltaChunks &all, const DecodeLane &lane)
       : problem_(all.problem_), config_(all.config_), memory_(all.memory_), lane_(lane),
         product_(all.product_), waves_(all.waves_), shared_(all.shared_), wave_(all.wave_),

@@ -104,6 +104,11 @@ inline const detail::FloatFormat &floatFormat(DType dtype) {
 /// Half of the distance of neighbours, relative to a number in the normal range: 2^-p for p bits of
 /// precision. It is what rounding to the type may add.
 inline double unit(DType dtype) { return std::ldexp(0.5, -floatFormat(dtype).mantissa); }
+/// The largest finite number.
+inline double largest(DType dtype) {
+  const detail::FloatFormat &format = floatFormat(dtype);
+  return format.toFloat(format.largest());
+}
 /// What rounding may add near 0: half of the smallest subnormal number. Of types with f32's
 /// exponents it is the smallest normal number, because kernels may flush f32's subnormal numbers.
 inline double underflow(DType dtype) {

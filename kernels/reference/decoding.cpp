@@ -24,6 +24,19 @@ Product dot(const double *a, const double *b, std::int64_t n) {
   }
   return product;
 }
+/// The largest magnitude, and the sum of all.
+double largestOf(const double *a, std::int64_t n) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    largest = std::max(largest, std::fabs(a[i]));
+  return largest;
+}
+double sizeOf(const double *a, std::int64_t n) {
+  double size = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    size += std::fabs(a[i]);
+  return size;
+}
 
 } // namespace
 
@@ -105,6 +118,12 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
                      columns = std::int64_t(inputs.at("tables").size()) / n;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(head));
   const bool narrow = problem.q.bits() == 8 && problem.scales == KvScales::tensor;
+  // What rounding q in the kernel adds to its elements: of themselves, and of the largest of their
+  // head.
+  const DType operand = problem.float8_products ? problem.kv : problem.q;
+  const bool rounds = operand != problem.q;
+  const double ofElement = rounds ? unit(operand) : 0,
+               ofLargest = rounds ? 2 * underflow(operand) / host::largest(operand) : 0;
   const double ofQueries = narrow ? *at(inputs, "q_scale", 0) : 1;
   Expected y, lse;
   for (std::int64_t s = 0; s < n; ++s)
@@ -125,18 +144,22 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         };
         std::vector<double> weights;
         double largest = -HUGE_VAL, error = 0, total = 0;
+        const double spread = ofLargest * largestOf(q, head);
         for (std::int64_t j = 0; j <= last; ++j) {
-          const Product score = dot(q, at(inputs, "k_cache", place(j) * head), head);
+          const double *key = at(inputs, "k_cache", place(j) * head);
+          const Product score = dot(q, key, head);
           const double by = scale * ofQueries * factor("k_scale", j);
           weights.push_back(score.sum * by);
           largest = std::max(largest, weights.back());
-          error = std::max(error, (double(head) + 6) * 0x1p-23 * score.magnitude * std::fabs(by));
+          const double rounding = ofElement * score.magnitude + spread * sizeOf(key, head);
+          error = std::max(error, ((double(head) + 6) * 0x1p-23 * score.magnitude + rounding) *
+                                      std::fabs(by));
         }
         for (double &weight : weights)
           total += weight = std::exp(weight - largest);
         const char *values = problem.latent ? "k_cache" : "v_cache";
         const double relative =
-            2 * error + 3 * unit(problem.q) + (double(last) + 40) * 0x1p-23 + 0x1p-21;
+            std::expm1(2 * error) + 3 * unit(operand) + (double(last) + 40) * 0x1p-23 + 0x1p-21;
         for (std::int64_t e = 0; e < value; ++e) {
           Product sum;
           for (std::int64_t j = 0; j <= last; ++j) {
@@ -147,9 +170,9 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
             sum.magnitude += std::fabs(term);
           }
           add(y, problem.y, sum.sum,
-              relative * sum.magnitude + 2 * double(last + 1) * underflow(problem.q));
+              relative * sum.magnitude + 2 * double(last + 1) * underflow(operand));
         }
-        add(lse, f32, largest + std::log(total), error + unit(problem.q) + 0x1p-20);
+        add(lse, f32, largest + std::log(total), error + unit(operand) + 0x1p-20);
       }
   Outputs outputs{{"y", y}};
   if (problem.lse)

@@ -45,20 +45,60 @@ Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int befor
   return inputs;
 }
 
+/// The type of the products' operands.
+fx::DType operandOf(const DecodeProblem &problem) {
+  return problem.float8_products ? problem.kv : problem.q;
+}
+/// The heads of q as the kernel rounds them: over the least power of 2 that brings all of a head to
+/// the type's largest number at most. Below 2^-126, that power is 0.
+std::vector<double> roundedQueries(const DecodeProblem &problem, std::vector<double> q) {
+  const fx::DType type = operandOf(problem);
+  const std::size_t head = std::size_t(problem.head);
+  for (std::size_t first = 0; type != problem.q && first < q.size(); first += head) {
+    const std::vector<double> row(q.begin() + std::ptrdiff_t(first),
+                                  q.begin() + std::ptrdiff_t(first + head));
+    double largest = 0;
+    bool ordered = true;
+    for (double x : row) {
+      largest = std::max(largest, std::fabs(x));
+      ordered = ordered && !std::isnan(x);
+    }
+    const double scale = std::exp2(std::ceil(std::log2(largest / fk::host::largest(type))));
+    std::vector<double> scaled;
+    for (double x : row)
+      scaled.push_back(scale < 0x1p-126 ? 0 : x / scale);
+    scaled = decode(type, encode(type, scaled));
+    for (std::size_t e = 0; e < head; ++e)
+      q[first + e] = !ordered ? std::nan("") : scale < 0x1p-126 ? 0 : scaled[e] * scale;
+  }
+  return q;
+}
+
 /// What must come out, and how far a kernel may be from it. The score of a key, in f32, is off by
 ///
 ///   e = (head + 6) 2^-23 sum |q k| scale,      each product of K and its scaling rounds,
 ///
-/// so that its power is off by e + 2^-22 of itself. It is rounded to q's type, by u of itself; the
-/// sum is that of the rounded ones. Weights thus are off by 2 e + 2^-21 + 2 u, or 3 u where values
-/// have scales of their own. A power below the type's smallest number is lost, relative to the
-/// largest, which is 1 at least. Sums over n keys and their parts round by (n + 32) 2^-23 of the
-/// magnitudes. The logarithm is off by e + u + 2^-20.
+/// so that its power is off by e^e - 1 + 2^-22 of itself. It is rounded to the operands' type, by u
+/// of itself; the sum is that of the rounded ones. Weights thus are off by e^(2 e) - 1 + 2^-21 + 2
+/// u, or 3 u where values have scales of their own. A power below the type's smallest number is
+/// lost, relative to the largest, which is 1 at least. Sums over n keys and their parts round by (n
+/// + 32) 2^-23 of the magnitudes. The logarithm is off by e + u + 2^-20.
+///
+/// Where the kernel rounds q, these are the errors to the rounded q. To the exact one, e has more:
+/// an element of q is off by u of itself, and by half of the type's smallest number times the power
+/// of 2, which is at most twice the largest element of its head over the type's largest number;
+/// that is
+///
+///   e += scale sum (u |q| + 2 max|q| underflow / largest) |k|.
 struct Expected {
   std::vector<double> y, yBound, lse, lseBound;
 };
-Expected reference(const DecodeProblem &problem, const Inputs &inputs) {
+Expected reference(const DecodeProblem &problem, const Inputs &inputs, bool toExact = false) {
   Expected expected;
+  const std::vector<double> queries = toExact ? inputs.q : roundedQueries(problem, inputs.q);
+  const fx::DType operand = operandOf(problem);
+  const double ofElement = toExact ? unit(operand) : 0,
+               ofLargest = toExact ? 2 * underflow(operand) / fk::host::largest(operand) : 0;
   const std::int64_t value = problem.latent ? problem.latent : problem.head;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(problem.head));
   const std::int64_t head = problem.head, kv = problem.kv_heads,
@@ -76,26 +116,30 @@ Expected reference(const DecodeProblem &problem, const Inputs &inputs) {
                            first = inputs.before < 0
                                        ? 0
                                        : std::max<std::int64_t>(0, at - inputs.before);
-        const double *q = &inputs.q[std::size_t(
+        const double *q = &queries[std::size_t(
             ((std::int64_t(s) * problem.queries + i) * problem.q_heads + h) * head)];
         std::vector<double> scores;
-        double error = 0, largest = -kInfinity;
+        double error = 0, largest = -kInfinity, mostQ = 0;
+        for (std::int64_t e = 0; e < head; ++e)
+          mostQ = std::max(mostQ, std::fabs(q[e]));
         for (std::int64_t j = first; j <= at; ++j) {
-          double sum = 0, size = 0;
+          double sum = 0, size = 0, rounding = 0;
           for (std::int64_t e = 0; e < head; ++e) {
-            const double term = q[e] * inputs.k[s][std::size_t((j * kv + kvHead) * head + e)];
+            const double k = inputs.k[s][std::size_t((j * kv + kvHead) * head + e)],
+                         term = q[e] * k;
             sum += term;
             size += std::fabs(term);
+            rounding += ofElement * std::fabs(term) + ofLargest * mostQ * std::fabs(k);
           }
           const double by = scale * inputs.qScale * factor(inputs.kScale, s, j, kvHead);
           scores.push_back(sum * by);
-          error = std::max(error, size * std::fabs(by) * (double(head) + 6) * 0x1p-23);
+          error = std::max(error, (size * (double(head) + 6) * 0x1p-23 + rounding) * std::fabs(by));
           largest = std::max(largest, scores.back());
         }
         double total = 0;
         for (double score : scores)
           total += std::exp(score - largest);
-        const double u = unit(problem.q), n = double(scores.size());
+        const double u = unit(operand), n = double(scores.size());
         expected.lse.push_back(largest + std::log(total));
         expected.lseBound.push_back(error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
         for (std::int64_t e = 0; e < value; ++e) {
@@ -109,9 +153,9 @@ Expected reference(const DecodeProblem &problem, const Inputs &inputs) {
             size += std::fabs(term);
             most = std::max(most, std::fabs(raw) * std::max(1.0, std::fabs(by)));
           }
-          const double relative = 2 * error + 0x1p-21 + 3 * u + (n + 32) * 0x1p-23;
+          const double relative = std::expm1(2 * error) + 0x1p-21 + 3 * u + (n + 32) * 0x1p-23;
           expected.y.push_back(sum);
-          expected.yBound.push_back(relative * size + 2 * n * underflow(problem.q) * most +
+          expected.yBound.push_back(relative * size + 2 * n * underflow(operand) * most +
                                     unit(problem.y) * std::fabs(sum) + underflow(problem.y));
         }
       }
@@ -205,10 +249,18 @@ void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
     std::fill(expected.yBound.begin(), expected.yBound.end(), 0);
   const std::vector<double> got = y.values();
   expectWithin(got, expected.y, expected.yBound);
+  if (problem.float8_products) {
+    const Expected toExact = reference(problem, inputs, true);
+    expectWithin(got, toExact.y, toExact.yBound);
+    if (problem.lse)
+      expectWithin(lse.values(), toExact.lse, toExact.lseBound);
+  }
   // Errors have no sign: their mean, of the bound, is small.
   double mean = 0;
   for (std::size_t i = 0; i < got.size() && !exact; ++i)
-    mean += (got[i] - expected.y[i]) / expected.yBound[i] / double(got.size());
+    mean += std::isnan(expected.y[i])
+                ? 0
+                : (got[i] - expected.y[i]) / expected.yBound[i] / double(got.size());
   CHECK(std::fabs(mean) < 0.02 + 1 / std::sqrt(double(got.size())));
   if (problem.lse)
     expectWithin(lse.values(), expected.lse, expected.lseBound);
@@ -365,6 +417,91 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
   }
 }
 
+TEST_CASE("decoding by products of 8 bits of q of 16 bits", "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2}) {
+    const DecodeProblem problem{.kv = type,
+                                .y = fx::f32,
+                                .float8_products = true,
+                                .q_heads = 4,
+                                .kv_heads = 2,
+                                .head = 128,
+                                .scales = KvScales::tensor,
+                                .lse = true};
+    if (!fk::supported(problem, target)) {
+      CHECK(fk::supported(problem, target)
+                .why.find("with float8_products it is a float of 8 bits; " + target.name() +
+                          " has products where") != std::string::npos);
+      continue;
+    }
+    expectDecode(problem, random(problem, {17, 140}));
+    expectDecode(problem, random(problem, {0, 90}), DecodeConfig{.block = 2 * wave(), .splits = 2});
+    const DecodeProblem packed{.q = fx::f16,
+                               .kv = type,
+                               .float8_products = true,
+                               .q_heads = 9,
+                               .kv_heads = 1,
+                               .head = 96,
+                               .cache = KvCache::packed,
+                               .pack = 16,
+                               .queries = 2};
+    expectDecode(packed, random(packed, {50}), DecodeConfig{.block = 2 * wave(), .rows = 32});
+    if (wave() == 32)
+      continue;
+    const DecodeProblem latent{.kv = type,
+                               .y = fx::f32,
+                               .float8_products = true,
+                               .q_heads = 32,
+                               .head = 192,
+                               .page = 1,
+                               .queries = 2,
+                               .scales = KvScales::tensor,
+                               .latent = 128,
+                               .lse = true};
+    expectDecode(latent, random(latent, {2, 40}));
+  }
+}
+
+TEST_CASE("decoding rounds adversarial q to 8 bits", "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  const fx::DType type = target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+  DecodeProblem problem{.kv = type,
+                        .y = fx::f32,
+                        .float8_products = true,
+                        .q_heads = 6,
+                        .kv_heads = 1,
+                        .head = 64,
+                        .scale = 0x1p-20};
+  if (!fk::supported(problem, target))
+    return;
+  Inputs inputs = random(problem, {70});
+  const auto row = [&](int head, auto value) {
+    for (std::size_t e = 0; e < 64; ++e)
+      inputs.q[std::size_t(head) * 64 + e] = value(inputs.q[std::size_t(head) * 64 + e], e);
+  };
+  row(0, [](double, std::size_t) { return 0.0; });                          // all weights are equal
+  row(1, [](double x, std::size_t e) { return e == 7 ? 0x1p20 : x; });      // a huge element
+  row(2, [](double x, std::size_t) { return x * 0x1p-130; });               // subnormal numbers
+  row(3, [](double x, std::size_t) { return x * 0x1p19; });                 // all are large
+  row(4, [](double x, std::size_t e) { return e == 63 ? x * 0x1p20 : 0; }); // all but one are 0
+  row(5, [](double x, std::size_t e) { return x * std::ldexp(1, 20 - int(e)); });
+  inputs.q = decode(problem.q, encode(problem.q, inputs.q));
+  expectDecode(problem, inputs);
+  // A NaN makes the results of its head NaN, and of no other.
+  inputs.q[2 * 64 + 33] = std::nan("");
+  expectDecode(problem, inputs);
+  // Subnormal numbers of f16 have a scale as others do, and the largest ones do not overflow.
+  problem.q = fx::f16;
+  for (double size : {0x1p-16, 32000.0}) {
+    problem.scale = 1 / size;
+    Inputs halves = random(problem, {40});
+    for (double &x : halves.q)
+      x *= size;
+    halves.q = decode(problem.q, encode(problem.q, halves.q));
+    expectDecode(problem, halves);
+  }
+}
+
 TEST_CASE("decoding by products of 8 bits picks keys exactly", "[run]") {
   // As below; all but one weight are 0, and numbers up to 16 are floats of 8 bits.
   const fx::Target target = fx::Device::current().target();
@@ -382,6 +519,11 @@ TEST_CASE("decoding by products of 8 bits picks keys exactly", "[run]") {
   for (std::size_t h = 0; h < 16; ++h)
     inputs.q[h * 64 + (h * 11) % 64] = 1;
   expectDecode(problem, inputs, DecodeConfig{.block = 2 * wave()}, true);
+  // Heads of q that are powers of 2, rounded in the kernel, too.
+  DecodeProblem rounded = problem;
+  rounded.q = fx::bf16;
+  rounded.float8_products = true;
+  expectDecode(rounded, inputs, DecodeConfig{.block = 2 * wave()}, true);
 }
 
 TEST_CASE("decoding picks keys exactly", "[run]") {
@@ -527,6 +669,24 @@ TEST_CASE("decode has a configuration for every problem that it supports") {
   expectTotal(problems);
 }
 
+TEST_CASE("decode has configurations with float8_products where there are such products") {
+  int count = 0;
+  for (const fx::Target &target : targets())
+    for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ})
+      for (int head : {32, 128, 256})
+        for (int heads : {8, 64}) {
+          const DecodeProblem problem{
+              .kv = kv, .float8_products = true, .q_heads = heads, .head = head, .queries = 4};
+          if (!fk::supported(problem, target))
+            continue;
+          for (const DecodeConfig &config : fk::configs(problem, 5, target)) {
+            CHECK(fk::supported(problem, config, target));
+            ++count;
+          }
+        }
+  CHECK(count > 3 * 6); // gfx942, gfx950 and gfx1201 have one format each
+}
+
 TEST_CASE("latent decode has a configuration for all heads") {
   for (const fx::Target &target : targets())
     for (int heads : {1, 16, 40, 64, 128})
@@ -570,6 +730,10 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
     problems.push_back(
         {.q = fx::f16, .kv = fx::f16, .head = head, .cache = KvCache::packed, .pack = 8});
     problems.push_back({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN, .q_heads = 16, .head = head});
+    for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ})
+      for (int rows : {16, 64})
+        problems.push_back(
+            {.kv = kv, .float8_products = true, .q_heads = rows / 4, .head = head, .queries = 4});
   }
   for (const DecodeProblem &problem : problems)
     for (const fx::Target &target : targets())
@@ -593,6 +757,19 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.q = fx::f8E4M3FNUZ}) == "kv is of type bf16; it has the type of q, f8E4M3FNUZ");
   CHECK(why({.q = fx::f8E4M3FNUZ, .kv = fx::f8E4M3FNUZ, .scales = KvScales::token})
             .find("weights are too, and have no room") != std::string::npos);
+  CHECK(
+      why({.float8_products = true}) ==
+      "kv is of type bf16; with float8_products it is a float of 8 bits; gfx942 has products where "
+      "both are f16, or both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ; without it, "
+      "floats of 8 bits become q's type");
+  CHECK(why({.kv = fx::f8E4M3FN, .float8_products = true}).find("kv is of type f8E4M3FN; with") ==
+        0);
+  CHECK(
+      why({.q = fx::f32, .kv = fx::f8E4M3FNUZ, .float8_products = true}).find("q is of type f32") ==
+      0);
+  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true, .scales = KvScales::token})
+            .find("q of 16 bits without float8_products has") != std::string::npos);
+  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true}) == "");
   CHECK(why({.kv = fx::f16}) == "kv is of type f16; it has the type of q, or is a float of 8 bits");
   CHECK(why({.kv = fx::i8}) == "kv is of type i8; it has the type of q, or is a float of 8 bits");
   CHECK(why({.scales = KvScales::token}) ==

@@ -26,6 +26,10 @@ struct FLYDSL_API DecodeProblem {
   DType q = bf16;
   DType kv = bf16; ///< as q, or a float of 8 bits, which becomes q's type: nothing is lost
   DType y = bf16;  ///< f32, f16 or bf16
+  /// With q of f16 or bf16 the products are of 8 bits, too: each head of q is divided by a power of
+  /// 2 that brings it into the range of kv's type, and rounded to that type, as the weights are. kv
+  /// is a float of 8 bits that the target's matrix instructions take.
+  bool float8_products = false;
   int q_heads = 8;
   int kv_heads = 1; ///< divides q_heads
   int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256; with latent to 640
