@@ -201,6 +201,12 @@ template <> struct ScalarStorage<DType::Kind::f32> { using type = float; };
 template <> struct ScalarStorage<DType::Kind::f64> { using type = double; };
 // clang-format on
 
+/// Whether a finite number was too large for the type that it was stored in.
+constexpr bool becameInfinite(double number, double stored) {
+  constexpr double most = std::numeric_limits<double>::max();
+  return (stored > most || stored < -most) && number <= most && number >= -most;
+}
+
 template <DType::Kind K, class Host>
 [[gnu::always_inline]] inline void packScalar(ArgPack &pack, const Host &host) {
   using Stored = typename ScalarStorage<K>::type;
@@ -219,10 +225,19 @@ template <DType::Kind K, class Host>
   } else {
     static_assert(std::is_arithmetic_v<Host> || isHostFloat<Host>,
                   "a floating-point parameter takes a number");
-    if constexpr (std::is_same_v<Host, Stored> || std::is_arithmetic_v<Stored>)
-      pack.scalar(K, static_cast<Stored>(host));
-    else
-      pack.scalar(K, Stored(static_cast<double>(host)));
+    if constexpr (std::is_same_v<Host, Stored>) {
+      pack.scalar(K, host);
+    } else {
+      const auto stored = [&] {
+        if constexpr (std::is_arithmetic_v<Stored>)
+          return static_cast<Stored>(host);
+        else
+          return Stored(static_cast<double>(host));
+      }();
+      if (becameInfinite(static_cast<double>(host), static_cast<double>(stored))) [[unlikely]]
+        pack.fail("the number is out of the parameter's range: it would become infinite");
+      pack.scalar(K, stored);
+    }
   }
 }
 

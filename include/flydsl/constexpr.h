@@ -172,6 +172,19 @@ template <class T> struct ArgTraits<Constexpr<T>> {
       if (static_cast<Host>(kept) != host || (kept < T{}) != (host < Host{}))
         to.fail("the integer is out of the constant's range");
       detail::ConstantTraits<T>::pack(to, kept);
+    } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Host>) {
+      // Beyond these bounds, which are exact, the conversion itself is undefined.
+      constexpr Host most = static_cast<Host>(std::numeric_limits<T>::max() / 2 + 1) * 2;
+      const bool isHeld = host >= static_cast<Host>(std::numeric_limits<T>::min()) && host < most;
+      const T kept = isHeld ? static_cast<T>(host) : T{};
+      if (!isHeld || static_cast<Host>(kept) != host)
+        to.fail("the number is no integer of the constant's range");
+      detail::ConstantTraits<T>::pack(to, kept);
+    } else if constexpr (std::is_floating_point_v<T> && std::is_floating_point_v<Host>) {
+      const T kept = static_cast<T>(host);
+      if (detail::becameInfinite(host, kept))
+        to.fail("the number is out of the constant's range: it would become infinite");
+      detail::ConstantTraits<T>::pack(to, kept);
     } else if constexpr (detail::TextConstant<T>) {
       to.constant(std::string_view(host));
     } else if constexpr (std::is_convertible_v<const Host &, const T &>) {

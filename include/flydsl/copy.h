@@ -90,8 +90,8 @@ struct CopyOptions {
   /// For buffer copies: the number of elements that is added to all addresses. It is a scalar of
   /// the whole wave.
   std::optional<Numeric> soffset = {};
-  /// For buffer copies: the number of elements that the instruction itself adds. It must be known
-  /// while tracing.
+  /// For copies of a buffer into LDS (rocdl::BufferCopyLDS and its kin): the number of elements that
+  /// the instruction itself adds. It must be known while tracing.
   std::optional<Numeric> imm_offset = {};
 };
 

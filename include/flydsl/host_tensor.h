@@ -84,6 +84,7 @@ private:
   void checkAligned(const std::source_location &where) const;
   int unitMode() const;
   bool isLarge() const;
+  bool isManyIn32Bits(std::uint64_t wide) const;
   void encode();
 
   static constexpr int maxWords = 1 + 2 * maxRank;

@@ -29,6 +29,13 @@ template <class C>
 concept IntConstant = requires { typename C::constant_type; } && HostInt<typename C::constant_type>;
 
 FLYDSL_API Handle staticLeaf(std::int64_t value);
+[[noreturn]] FLYDSL_API void refuseLeaf(std::uint64_t value, Loc loc);
+/// A static leaf of any integer type. Throws TraceError for a number that 63 bits do not hold.
+template <HostInt T> Handle staticLeafOf(T value, Loc loc) {
+  if (!std::in_range<std::int64_t>(value)) [[unlikely]]
+    refuseLeaf(static_cast<std::uint64_t>(value), loc);
+  return staticLeaf(static_cast<std::int64_t>(value));
+}
 FLYDSL_API Handle wildcardLeaf();
 FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
 
@@ -37,7 +44,8 @@ struct ModeIndex {
   int index;
   Loc loc;
   template <HostInt T>
-  ModeIndex(T i, Loc l = Loc::current()) : index(static_cast<int>(i)), loc(l) {}
+  ModeIndex(T i, Loc l = Loc::current())
+      : index(std::in_range<int>(i) ? static_cast<int>(i) : -1), loc(l) {}
 };
 
 enum class TupleOp { add, sub, mul, div, mod, shapeDiv, ceilDiv };
@@ -51,10 +59,11 @@ class FLYDSL_API IntTuple : public Value, public detail::StaticParam<IntTuple> {
 public:
   using Value::Value;
   template <detail::HostInt T>
-  IntTuple(T value) : Value(detail::staticLeaf(static_cast<std::int64_t>(value))) {}
+  IntTuple(T value, Loc loc = Loc::current()) : Value(detail::staticLeafOf(value, loc)) {}
   template <detail::IntConstant C> IntTuple(const C &constant) : IntTuple(constant.value()) {}
   IntTuple(Wildcard) : Value(detail::wildcardLeaf()) {}
-  /// Makes a dynamic leaf; integers of less than 32 bits are widened. A coordinate (an element of
+  /// Makes a dynamic leaf; integers of less than 32 bits are widened. Leaves have a sign: a UInt32 of
+  /// 2^31 or more needs .to(fx::i64). A coordinate (an element of
   /// an identity tensor) stays a tuple. Throws TraceError if the value is not an integer.
   IntTuple(const Numeric &value, Loc loc = Loc::current());
   IntTuple(std::initializer_list<IntTuple> elements, Loc loc = Loc::current());
@@ -80,8 +89,7 @@ public:
     Arg(const IntTuple &v, Loc l = Loc::current()) : handle(v.handle()), loc(l) {}
     Arg(const Numeric &v, Loc l = Loc::current()) : handle(IntTuple(v, l).handle()), loc(l) {}
     template <detail::HostInt T>
-    Arg(T v, Loc l = Loc::current())
-        : handle(detail::staticLeaf(static_cast<std::int64_t>(v))), loc(l) {}
+    Arg(T v, Loc l = Loc::current()) : handle(detail::staticLeafOf(v, l)), loc(l) {}
     template <detail::IntConstant C>
     Arg(const C &constant, Loc l = Loc::current()) : Arg(constant.value(), l) {}
   };
@@ -131,6 +139,8 @@ template <class T> IntTuple tupleMode(const T &mode, Loc loc) {
     return IntTuple(mode, loc);
   else if constexpr (requires { mode.get(loc); }) // a variable
     return IntTuple(mode.get(loc), loc);
+  else if constexpr (HostInt<T>)
+    return IntTuple(mode, loc);
   else
     return IntTuple(mode);
 }

@@ -134,7 +134,7 @@ public:
   class FLYDSL_API Mode : public Value {
   public:
     template <detail::HostInt T>
-    Mode(T length) : Value(detail::staticLeaf(static_cast<std::int64_t>(length))) {}
+    Mode(T length, Loc loc = Loc::current()) : Value(detail::staticLeafOf(length, loc)) {}
     template <detail::IntConstant C> Mode(const C &constant) : Mode(constant.value()) {}
     Mode(Wildcard) : Value(detail::wildcardLeaf()) {}
     /// A length that is known while tracing, or a tuple of lengths.
@@ -154,7 +154,13 @@ namespace detail {
 struct FirstTileMode {
   Tile::Mode mode;
   Loc loc;
-  template <class T> FirstTileMode(const T &m, Loc l = Loc::current()) : mode(m), loc(l) {}
+  template <class T> FirstTileMode(const T &m, Loc l = Loc::current()) : mode(of(m, l)), loc(l) {}
+  template <class T> static Tile::Mode of(const T &m, Loc l) {
+    if constexpr (HostInt<T>)
+      return Tile::Mode(m, l);
+    else
+      return Tile::Mode(m);
+  }
 };
 } // namespace detail
 
@@ -162,7 +168,7 @@ struct FirstTileMode {
 /// integer or Layout tiles the layout as a whole, whereas `make_tile(make_shape(16))` tiles the
 /// first of several modes.
 template <class... T> Tile make_tile(const detail::FirstTileMode &first, const T &...rest) {
-  return Tile({first.mode, Tile::Mode(rest)...}, first.loc);
+  return Tile({first.mode, detail::FirstTileMode::of(rest, first.loc)...}, first.loc);
 }
 
 /// The divisor of a layout: a Tile divides mode by mode, a Layout divides the layout as a whole.

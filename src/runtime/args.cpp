@@ -20,7 +20,7 @@ std::vector<ArgType> ArgPack::types() const {
 
 bool sameType(const ArgType &a, const ArgType &b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride &&
-         a.alignment == b.alignment && a.large == b.large &&
+         a.alignment == b.alignment && a.large == b.large && a.many == b.many &&
          a.staticArg.digest[0] == b.staticArg.digest[0] &&
          a.staticArg.digest[1] == b.staticArg.digest[1] && a.bits == b.bits && a.text == b.text;
 }
@@ -47,6 +47,7 @@ std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
       type.dtype = DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)));
       type.alignment = 1u << field(head, kAlignAt, 31);
       type.large = field(head, kLargeAt, 1);
+      type.many = field(head, kManyAt, 1);
       const auto rank = static_cast<unsigned>(field(head, kRankAt, 15));
       auto bit = [&](int mask, unsigned mode) { return field(head, mask, 0xff) >> mode & 1; };
       auto leaf = [&](int wordMask, unsigned mode) {
@@ -107,7 +108,7 @@ std::string ArgType::str() const {
   switch (kind) {
   case Kind::tensor:
     return "tensor<" + std::string(dtype.name()) + ", " + leaves(shape) + ":" + leaves(stride) +
-           (large ? ", 4 GiB or more>" : ">");
+           (large ? ", 4 GiB or more" : "") + (many ? ", 2^31 elements or more>" : ">");
   case Kind::scalar:
     return std::string(dtype.name());
   case Kind::pointer:

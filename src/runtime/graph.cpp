@@ -1,11 +1,39 @@
 // Graphs own two handles of the driver's: what was captured, and what is launched.
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
+#include "runtime/graph_capture.h"
 
 #include <flydsl/graph.h>
 
 #include <string>
 #include <utility>
+
+namespace flydsl::runtime {
+
+static thread_local int capturesHere = 0;
+
+bool isCapturing() noexcept { return capturesHere > 0; }
+
+void enterCapture() noexcept {
+  ++capturesHere;
+  capturesUnderWay.fetch_add(1, std::memory_order_relaxed);
+}
+
+void leaveCapture() noexcept {
+  --capturesHere;
+  capturesUnderWay.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void refuseInCapture(const char *doing, const char *instead, const SourceLocation &where) {
+  if (capturesUnderWay.load(std::memory_order_relaxed) > 0 && isCapturing()) [[unlikely]]
+    throw RuntimeError(std::string(doing) +
+                           " while a graph is captured would be done at once, and not when the "
+                           "graph is launched; " +
+                           instead,
+                       0, where);
+}
+
+} // namespace flydsl::runtime
 
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
@@ -26,9 +54,11 @@ const GraphFunctions &graphs(const std::source_location &where) {
 void Graph::beginCapture(const Stream &stream, const std::source_location &where) {
   DeviceScope scope(stream.device().ordinal());
   check(graphs(where).beginCapture(stream.native(where)), "beginning to capture a stream", where);
+  enterCapture();
 }
 
 void *Graph::endCapture(const Stream &stream, const std::source_location &where) {
+  leaveCapture();
   const GraphFunctions &functions = graphs(where);
   void *graph = nullptr;
   check(
@@ -49,6 +79,7 @@ void *Graph::endCapture(const Stream &stream, const std::source_location &where)
 }
 
 void Graph::dropCapture(const Stream &stream) noexcept {
+  leaveCapture();
   const Driver *used = driverToLetGo();
   void *graph = nullptr;
   if (used && used->graph.endCapture(stream.native(), &graph) == 0 && graph)
@@ -99,6 +130,15 @@ void Graph::requireUsable(const std::source_location &where) const {
 
 void Graph::launch(StreamRef stream, std::source_location where) const {
   requireUsable(where);
+  if (!stream.native())
+    refuseInCapture("a launch of a graph on the default stream",
+                    "launch it into the stream that the work is given", where);
+  if (stream.device() >= 0 && stream.device() != made_.device())
+    throw RuntimeError("a graph of device " + std::to_string(made_.device()) +
+                           " is launched into a stream of device " +
+                           std::to_string(stream.device()) +
+                           "; capture it in a stream of that device, with memory of that device",
+                       0, where);
   check(graphs(where).launch(executable_, stream.native()), "launching a graph", where);
 }
 

@@ -205,6 +205,12 @@ bool TensorArg::isLarge() const {
   return spanBits(shape(), strides(), dtype_) > std::uint64_t{0xffffffff} * 8;
 }
 
+/// Whether a kernel would count the elements in 32 bits, and there are more than those hold: `wide`
+/// has a bit for each extent of 64 bits.
+bool TensorArg::isManyIn32Bits(std::uint64_t wide) const {
+  return !wide && shapeDynamic_ && size() > std::numeric_limits<std::int32_t>::max();
+}
+
 void TensorArg::encode() {
   std::uint64_t wide = 0, shapeWords = 0, strideWords = 0;
   std::size_t bytes = 0;
@@ -243,7 +249,7 @@ void TensorArg::encode() {
               std::uint64_t{shapeDynamic_} << kShapeMaskAt |
               std::uint64_t{strideDynamic_} << kStrideMaskAt | wide << kWideMaskAt |
               std::uint64_t{isLarge()} << kLargeAt | shapeWords << kShapeWordAt |
-              strideWords << kStrideWordAt;
+              strideWords << kStrideWordAt | std::uint64_t{isManyIn32Bits(wide)} << kManyAt;
   dynamicBytes_ = static_cast<std::uint8_t>(bytes);
 }
 

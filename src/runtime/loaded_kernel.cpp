@@ -160,8 +160,17 @@ void LoadedKernel::launchRecording(const LaunchConfig &config, std::span<const s
   recording.finish();
 }
 
+static bool hasClusters(const std::string &target) {
+  const detail::Processor *known = detail::findProcessor(target.substr(0, target.find(':')));
+  return !known || known->features.has(Feature::clusters);
+}
+
 bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {
   const std::string who = "kernel " + facts_.name + ": ";
+  if (!config.stream.native())
+    refuseInCapture((who + "a launch on the default stream").c_str(),
+                    ".stream = the stream that the work is given makes it a part of the graph",
+                    where);
   bool empty = false;
   for (std::int64_t extent : {config.grid.x, config.grid.y, config.grid.z}) {
     if (extent < 0 || (extent == 0 && !config.allow_empty))
@@ -183,12 +192,27 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
                          std::to_string(most + facts_.sharedBytes) +
                          " that a workgroup may have on " + facts_.target,
                      where);
+  for (std::int64_t extent : {config.cluster.x, config.cluster.y, config.cluster.z})
+    if (extent < 1)
+      throw TraceError(who + "the cluster " + text(config.cluster) + " has a dimension below 1",
+                       where);
+  if (config.cluster != Dim3() && !hasClusters(facts_.target))
+    throw TraceError(who + "a cluster of workgroups " + text(config.cluster) + ", but " +
+                         facts_.target + " has no clusters; leave .cluster out",
+                     where);
   if (config.cluster != Dim3())
     throw RuntimeError(who + "clusters of workgroups " + text(config.cluster) +
                            " need a launch function that " + driver().path + " does not have",
                        0, where);
   if (empty)
     return true;
+  constexpr std::int64_t limit = 0xffffffff;
+  auto isWide = [](std::int64_t blocks, std::int64_t items) {
+    return blocks > limit || items > limit / blocks;
+  };
+  if (!isWide(config.grid.x, config.block.x) && !isWide(config.grid.y, config.block.y) &&
+      !isWide(config.grid.z, config.block.z))
+    return false;
   throw TraceError(who + "the grid " + text(config.grid) + " of blocks " + text(config.block) +
                        " has 2^32 work-items or more in a dimension",
                    where);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/current_driver.h"
+#include "runtime/graph_capture.h"
 
 #include <flydsl/args.h>
 #include <flydsl/error.h>
@@ -78,7 +79,9 @@ private:
     // `checkBlock`, so the products do not wrap once the grid is in range.
     if (gx - 1 >= limit || gy - 1 >= limit || gz - 1 >= limit || gx * bx > limit ||
         gy * by > limit || gz * bz > limit || config.smem - facts_.dynamicBytes > dynamicRange_ ||
-        config.cluster != Dim3()) [[unlikely]]
+        config.cluster != Dim3() ||
+        (!config.stream.native() && capturesUnderWay.load(std::memory_order_relaxed) > 0))
+        [[unlikely]]
       if (refuse(config, where))
         return;
     void *extra[] = {kArgumentBuffer, const_cast<std::byte *>(bytes), kArgumentBytes, &size,
@@ -95,7 +98,8 @@ private:
                       const std::source_location &where) const;
   void launchRecording(const LaunchConfig &config, std::span<const std::byte> arguments,
                        const std::source_location &where) const;
-  /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for.
+  /// Throws what is wrong with the launch; true where it is a launch of nothing, as asked for. False
+  /// where nothing is wrong: another thread captures a graph.
   bool refuse(const LaunchConfig &config, const std::source_location &where) const;
   void loadModule(const SourceLocation &where);
   [[noreturn]] void fail(Status status, const std::source_location &where) const;

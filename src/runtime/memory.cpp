@@ -1,5 +1,6 @@
 // Device memory: allocation, copies, and what a reset of the device does to it.
 #include "runtime/current_driver.h"
+#include "runtime/graph_capture.h"
 
 #include <flydsl/device_array.h>
 
@@ -14,6 +15,10 @@ namespace detail {
 
 DeviceMemory::DeviceMemory(std::size_t bytes, const std::source_location &where)
     : bytes_(bytes), made_(Device::current(where).ordinal()) {
+  refuseInCapture("an allocation",
+                  "make the array before the capture, and keep it for as long as "
+                  "the graph",
+                  where);
   if (bytes)
     check(driver().allocate(&data_, bytes),
           "allocating " + std::to_string(bytes) + " bytes of device memory", where);
@@ -67,6 +72,7 @@ void DeviceMemory::checkRange(std::size_t offset, std::size_t bytes,
 void DeviceMemory::copyFrom(const void *host, std::size_t offset, std::size_t bytes,
                             const std::source_location &where) {
   checkRange(offset, bytes, where);
+  refuseInCapture("a copy to the device", "copy before the capture, or by a kernel", where);
   if (bytes)
     check(driver().copyToDevice(static_cast<char *>(data_) + offset, host, bytes),
           "copying to the device", where);
@@ -75,6 +81,7 @@ void DeviceMemory::copyFrom(const void *host, std::size_t offset, std::size_t by
 void DeviceMemory::copyTo(void *host, std::size_t offset, std::size_t bytes,
                           const std::source_location &where) const {
   checkRange(offset, bytes, where);
+  refuseInCapture("a copy from the device", "copy after the graph was launched and has run", where);
   if (bytes)
     check(driver().copyToHost(host, static_cast<const char *>(data_) + offset, bytes),
           "copying from the device", where);
@@ -82,6 +89,7 @@ void DeviceMemory::copyTo(void *host, std::size_t offset, std::size_t bytes,
 
 void DeviceMemory::fillBytes(int value, const std::source_location &where) {
   expectAlive(where);
+  refuseInCapture("filling memory", "fill it before the capture, or by a kernel", where);
   if (!bytes_)
     return;
   check(driver().fill(data_, value, bytes_), "filling device memory", where);

@@ -2,8 +2,9 @@
 // first. A leaf's word is its value where static, its divisibility where dynamic; 1, the usual
 // case of both, is left out, so most tensors are their header. The header holds, from bit 0: the
 // tag (4 bits), the dtype (8), the rank (4), log2 of the alignment (5), masks of 8 bits, a bit per
-// mode: shape dynamic, stride dynamic, shape 64 bits wide; whether it spans 4 GiB or more (1); and
-// the masks of leaves with a word: shape (8), stride (8).
+// mode: shape dynamic, stride dynamic, shape 64 bits wide; whether it spans 4 GiB or more (1); the
+// masks of leaves with a word: shape (8), stride (8); and whether its dynamic extents are of 32 bits,
+// which do not hold the number of its elements (1).
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ namespace flydsl::runtime {
 
 inline constexpr int kDtypeAt = 4, kRankAt = 12, kAlignAt = 16, kShapeMaskAt = 21,
                      kStrideMaskAt = 29, kWideMaskAt = 37, kLargeAt = 45, kShapeWordAt = 46,
-                     kStrideWordAt = 54;
+                     kStrideWordAt = 54, kManyAt = 62;
 
 constexpr std::uint64_t field(std::uint64_t word, int at, std::uint64_t mask) {
   return word >> at & mask;

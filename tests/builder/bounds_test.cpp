@@ -308,3 +308,56 @@ TEST_CASE("a tiled mma has threads for each of its atoms, and whole atoms in eac
   CHECK_NOTHROW(
       fx::make_tiled_mma(atom, fx::make_layout({2, 2, 1}, {1, 2, 0}), fx::make_tile(64, _, 8)));
 }
+
+TEST_CASE("a view that begins before its memory is refused") {
+  auto array = [] { return fx::make_rmem_tensor(8, fx::f32); };
+  auto shared = [] { return fx::SharedAllocator().allocate<fx::Array<fx::Float32, 8>>(); };
+  const auto backwards = fx::make_layout(4, -1);
+  CHECK_THAT(errorOf([&] { fx::make_rmem_tensor(backwards, fx::f32); }),
+             Contains("the layout 4:-1 of a fragment in registers has places before the first"));
+  CHECK_THAT(errorOf([&] { fx::make_view(array().iter(), backwards); }),
+             Contains("the layout 4:-1 begins 3 elements before the fragment in registers"));
+  CHECK_THAT(errorOf([&] { shared().view(backwards); }),
+             Contains("begins 3 elements before the allocation in shared memory"));
+  CHECK_THAT(errorOf([&] { fx::make_view(shared().ptr() + 2, backwards); }),
+             Contains("begins 1 elements before the allocation"));
+  // From its last element on, memory may be seen backwards.
+  CHECK(errorOf([&] { fx::make_view(array().iter() + 3, backwards); }) == "no error");
+  CHECK(errorOf([&] { fx::make_view(shared().ptr() + 7, fx::make_layout(8, -1)); }) == "no error");
+}
+
+TEST_CASE("elem_less takes tuples of one form") {
+  auto less = [](const fx::IntTuple &a, const fx::IntTuple &b) {
+    return errorOf([&] { fx::elem_less(a, b); });
+  };
+  CHECK(less({1, 2}, {3, 4}) == "no error");
+  CHECK(less(1, fx::make_shape(3)) == "no error");
+  CHECK_THAT(less({1, 2}, {3, 4, 5}), Contains("some leaf has no counterpart"));
+  CHECK_THAT(less({1, 2}, 3), Contains("some leaf has no counterpart"));
+  CHECK_THAT(less({{1, 2}, 5}, {3, 4}), Contains("(1,2) and 3 are nested in other ways"));
+  // A predicate for a shape of fewer modes would leave a border out.
+  auto predicate = [](fx::Tensor a, fx::Tensor b) {
+    auto copy = fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32),
+                                       fx::make_layout({8, 8}), fx::make_layout({1, 1}));
+    auto places = fx::flat_divide(fx::make_identity_tensor(a.shape()), {8, 8})(_, _, 0, 0);
+    copy.get_slice(fx::thread_idx().x).predicate(places, b.shape());
+  };
+  CHECK_THAT(errorOf(predicate, {matrixArg(fx::f32), tensorArg(fx::f32, {dyn()}, {fix(1)})}),
+             Contains("elem_less(") && Contains("some leaf has no counterpart"));
+}
+
+TEST_CASE("a tensor's elements are not counted in 32 bits that do not hold their number") {
+  ArgType many = matrixArg(fx::f32);
+  many.large = many.many = true;
+  CHECK_THAT(errorOf([](fx::Tensor a) { fx::size(a); }, {many}),
+             Contains("size of") && Contains("parameter 0 of kernel") &&
+                 Contains("the 2^31 elements or more of this launch") && Contains("in 64 bits"));
+  CHECK_THAT(errorOf([](fx::Tensor a) { fx::size(a.layout()); }, {many}), Contains("2^31"));
+  CHECK_THAT(errorOf([](fx::Tensor a) { fx::product(a.shape()); }, {many}), Contains("2^31"));
+  auto rows = [](fx::Tensor a) {
+    fx::size(a, 0);
+    fx::size(fx::flat_divide(a, {8, 8})(_, _, 0, 0));
+  };
+  CHECK(errorOf(rows, {many}) == "no error");
+  CHECK(errorOf([](fx::Tensor a) { fx::size(a); }, {matrixArg(fx::f32)}) == "no error");
+}

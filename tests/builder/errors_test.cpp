@@ -298,3 +298,42 @@ TEST_CASE("an exception of the user's passes through") {
   // ... and leaves nothing behind: the next trace works.
   CHECK_IR(traceText([] {}), "gpu.return");
 }
+
+TEST_CASE("operands of atoms are looked at where they are given") {
+  auto copied = [](const fx::CopyOptions &options) {
+    return [=](fx::Tensor a) {
+      auto r = fx::make_rmem_tensor(4, fx::f32);
+      auto buffer = fx::rocdl::make_buffer_tensor(a);
+      auto atom = fx::make_copy_atom(fx::rocdl::BufferCopy128b(), fx::f32);
+      fx::copy(atom, fx::make_view(buffer.iter(), fx::make_layout(4)), r, options);
+    };
+  };
+  const std::vector<ArgType> array{arrayArg(fx::f32, 64)};
+  auto error = [&](auto options) {
+    return errorOf([&](fx::Tensor a) { copied(options())(a); }, array);
+  };
+  using Options = fx::CopyOptions;
+  CHECK(error([] { return Options{.soffset = fx::Int32(4)}; }) == "no error");
+  CHECK_THAT(error([] { return Options{.soffset = fx::Float32(4.0f)}; }),
+             Catch::Contains("the operand 'soffset' is an integer, i32, not f32"));
+  CHECK_THAT(error([] { return Options{.imm_offset = fx::Int32(4)}; }),
+             Catch::Contains("has no operand 'imm_offset'") &&
+                 !Catch::Contains("current operation"));
+  // An optional would hide the line of its value.
+  CHECK_THAT(error([] {
+               auto some = fx::make_rmem_tensor(1, fx::boolean);
+               some.fill(true);
+               return Options{.pred = some, .other = fx::Int32(3)};
+             }),
+             Catch::Contains("errors_test.cpp") && Catch::Contains("a scalar of f32"));
+}
+
+TEST_CASE("numbers of shapes that 63 bits do not hold are refused") {
+  const std::uint64_t most = std::uint64_t(1) << 63;
+  CHECK_THAT(errorOf([&] { fx::make_layout(most); }),
+             Catch::Contains("the number 9223372036854775808 of a shape"));
+  CHECK_THAT(errorOf([&] { fx::make_tile(most); }), Catch::Contains("more than 63 bits hold"));
+  CHECK_THAT(errorOf([&] { fx::IntTuple(4) * most; }), Catch::Contains("more than 63 bits hold"));
+  CHECK_THAT(errorOf([&] { fx::make_shape(4, 8)[std::int64_t(1) << 32]; }),
+             Catch::Contains("mode"));
+}

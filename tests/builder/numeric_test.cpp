@@ -1,5 +1,5 @@
 // Scalars and vectors: constants, promotion, operators, conversions.
-#include "trace_text.h"
+#include "errors_at.h"
 
 #include <catch2/catch.hpp>
 
@@ -204,4 +204,32 @@ TEST_CASE("infinities and the largest numbers are numbers of a float's type") {
       },
       {arrayArg(fx::f16, 4)});
   CHECK_IR(ir, "0x7C00 : f16", "6.550400e+04 : f16");
+}
+
+TEST_CASE("A right side for which an operator has no result is refused") {
+  struct Row {
+    std::function<void(const fx::Int32 &)> body;
+    const char *part;
+  };
+  const Row rows[] = {
+      {[](const fx::Int32 &n) { n / 0; }, "operator / of i32 by 0 has no result"},
+      {[](const fx::Int32 &n) { n % 0; }, "operator % of i32 by 0 has no result"},
+      {[](const fx::Int32 &n) { n / fx::Int32(0); }, "divided by any but 0"},
+      {[](const fx::Int32 &n) { fx::floordiv(n, 0); }, "operator floordiv of i32 by 0"},
+      {[](const fx::Int32 &n) { fx::ceildiv(n, 0); }, "has a positive divisor"},
+      {[](const fx::Int32 &n) { fx::ceildiv(n, -2); }, "operator ceildiv of i32 by -2"},
+      {[](const fx::Int32 &n) { n << 32; }, "32 bits are shifted by 0 to 31"},
+      {[](const fx::Int32 &n) { n >> -1; }, "operator >> of i32 by -1 has no result"},
+      {[](const fx::Int32 &n) { n.to(fx::i8) << 8; }, "8 bits are shifted by 0 to 7"},
+      {[](const fx::Int32 &n) { fx::Vector::splat(n, 4) / 0; }, "operator / of i32 by 0"},
+      {[](const fx::Int32 &n) { fx::Var<fx::Int32>(n) <<= 99; }, "operator << of i32 by 99"},
+  };
+  for (const Row &row : rows)
+    CHECK_THAT(errorOf([&](fx::Int32 n) { row.body(n); }, {scalarArg(fx::i32)}),
+               Catch::Contains(row.part));
+  auto fine = [](fx::Int32 n) {
+    n / -1, n % 7, n << 31, n.to(fx::i64) << 63, fx::floordiv(n, -2), 0 / n;
+    n.to(fx::f32) / 0.0f; // an infinity, or a NaN
+  };
+  CHECK(errorOf(fine, {scalarArg(fx::i32)}) == "no error");
 }

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <limits>
 
 namespace fx = flydsl;
@@ -166,6 +167,9 @@ TEST_CASE("scalars are checked for range on the way in") {
   CHECK(packed<FakeUInt8>(-1) == out);
   CHECK(packed<FakeFloat32>(1) == "f32 [0 0 128 63]");
   CHECK(packed<FakeFloat32>(1.0) == "f32 [0 0 128 63]");
+  CHECK(packed<FakeFloat32>(HUGE_VAL) == "f32 [0 0 128 127]");
+  CHECK(packed<FakeFloat32>(1e300) ==
+        "the number is out of the parameter's range: it would become infinite");
   CHECK(packed<FakeBoolean>(true) == "boolean [1]");
 }
 
@@ -182,6 +186,20 @@ TEST_CASE("constants come back as they went in") {
   fx::ArgPack pack;
   fx::ArgTraits<fx::Constexpr<int>>::pack(pack, std::int64_t{1} << 40);
   CHECK_THAT(pack.error(), Catch::Contains("out of the constant's range"));
+  const auto error = [](auto parameter, auto value) {
+    fx::ArgPack pack;
+    fx::ArgTraits<decltype(parameter)>::pack(pack, value);
+    return std::string(pack.error() ? pack.error() : "none");
+  };
+  const fx::Constexpr<int> number(0);
+  CHECK(error(number, -3.0) == "none");
+  CHECK_THAT(error(number, 2.5), Catch::Contains("no integer of the constant's range"));
+  CHECK_THAT(error(number, 0x1p31), Catch::Contains("no integer of the constant's range"));
+  CHECK(error(number, -0x1p31) == "none");
+  CHECK(error(fx::Constexpr<std::uint64_t>(0), 0x1p63) == "none");
+  CHECK_THAT(error(fx::Constexpr<std::uint64_t>(0), 0x1p64), Catch::Contains("no integer"));
+  CHECK(error(fx::Constexpr<float>(0), 0.5) == "none");
+  CHECK_THAT(error(fx::Constexpr<float>(0), 1e300), Catch::Contains("would become infinite"));
 }
 
 TEST_CASE("a user's composite parameter takes what its traits say") {

@@ -52,8 +52,11 @@ TEST_CASE("dimensions that can't be are refused, new signature or not") {
   CHECK_THAT(refused(x, 1, {.block = 65536 + 64}), Contains("more than 1024"));
   CHECK_THAT(refused(x, 1, {.block = 64, .smem = 65537}),
              Contains("65537 bytes of dynamic shared memory"));
-  CHECK_THAT(refused<fx::RuntimeError>(x, 1, {.block = 64, .cluster = 2}),
-             Contains("clusters of workgroups (2, 1, 1)"));
+  CHECK_THAT(refused(x, 1, {.block = 64, .cluster = 2}),
+             Contains("a cluster of workgroups (2, 1, 1), but gfx942") &&
+                 Contains("has no clusters; leave .cluster out"));
+  CHECK_THAT(refused(x, 1, {.block = 64, .cluster = {2, 0}}),
+             Contains("the cluster (2, 0, 1) has a dimension below 1"));
 }
 
 TEST_CASE("dynamic shared memory counts with the kernel's own") {

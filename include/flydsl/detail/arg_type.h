@@ -52,6 +52,9 @@ struct ArgType {
   std::uint32_t alignment = 1;
   /// Tensor: true if its elements span 4 GiB or more, which a buffer's offsets do not reach.
   bool large = false;
+  /// Tensor: true if its dynamic extents are of 32 bits, and those do not hold the number of its
+  /// elements.
+  bool many = false;
   /// Static value: its identity.
   StaticArg staticArg;
   /// Constant: an integer, enum, bool or dtype as 64 bits, or a float as the bits of a double. A

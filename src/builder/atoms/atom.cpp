@@ -59,12 +59,34 @@ MmaAtom make_mma_atom(const MmaOp &op, Loc loc) {
 
 namespace detail {
 
+/// The atom has an operand of that name, and a float is not taken for the bits of an integer.
+static void expectOperand(Tracer &t, mlir::Value atom, const char *field, mlir::Value part,
+                          Loc loc) {
+  const mlir::Type instruction = fly::instructionOf(atom.getType());
+  auto stateful = mlir::dyn_cast_or_null<fly::StatefulOpTypeInterface>(instruction);
+  if (stateful && stateful.isCompoundField(field))
+    return;
+  const std::optional<unsigned> index =
+      stateful ? stateful.getStateFieldIndex(field) : std::optional<unsigned>();
+  if (!index)
+    throw TraceError("the instruction " + builder::typeText(instruction) + " has no operand '" +
+                         field + "'; the documentation of each atom names its operands",
+                     loc);
+  const mlir::Type expected = stateful.getStateFieldTypes()[*index];
+  if (mlir::isa<mlir::FloatType>(part.getType()) && mlir::isa<mlir::IntegerType>(expected))
+    throw TraceError("the operand '" + std::string(field) + "' is an integer, " +
+                         builder::typeText(expected) + ", not " +
+                         builder::typeText(part.getType()) + "; .to(fx::i32) converts",
+                     loc);
+}
+
 Handle atomSet(const Handle &atom, const char *field, const Handle &value, Loc loc) {
   Tracer &t = Tracer::require("an atom's set_value", loc);
   Handle number = hostAs<HostNumber>(value)
                       ? constant(*hostAs<HostNumber>(value), dtypeOf(value, loc), loc)
                       : value;
   mlir::Value whole = t.use(atom, loc), part = t.use(number, loc);
+  expectOperand(t, whole, field, part, loc);
   fly::AtomSetValueOp::Properties properties;
   properties.field = t.ir.string(field);
   mlir::Value v = t.emit<fly::AtomSetValueOp>(loc, {whole, part}, properties);

@@ -189,7 +189,10 @@ static void emitCopy(const Value &atom, const Tensor &source, const Tensor &dest
       throw TraceError("CopyOptions::other fills registers; what a predicate leaves out of " +
                            destination.str() + " stays as it is, so write it before the copy",
                        loc);
-    destination.fill(*options.other);
+    // An optional makes its value in the standard library, so the value does not know the line.
+    Numeric::Arg other = *options.other;
+    other.loc = loc;
+    destination.fill(other);
   }
   Handle stated = atom.handle();
   if (options.soffset)

@@ -51,7 +51,10 @@ static void eachCall(const Tensor &offsets, const Tensor &values, const CopyOpti
   expectShapes(offsets, values, options, loc);
   const std::int64_t calls = size(offsets, 0, loc).value(loc);
   auto copyOptions = [&](const Tensor *pred) {
-    CopyOptions of{std::nullopt, options.soffset, options.imm_offset};
+    CopyOptions of{.pred = {},
+                   .other = options.other,
+                   .soffset = options.soffset,
+                   .imm_offset = options.imm_offset};
     if (pred)
       of.pred.emplace(*pred);
     return of;
@@ -88,12 +91,17 @@ static void eachCall(const Tensor &offsets, const Tensor &values, const CopyOpti
     }
 }
 
+/// An offset without a sign is extended without one: its 32 bits reach 2^32 elements.
+static IntTuple::Arg placeOf(const Numeric &offset, Loc loc) {
+  return IntTuple::Arg(offset.dtype(loc) == u32 ? offset.to(i64, loc) : offset, loc);
+}
+
 void gather(const CopyAtom &atom, const Pointer &base, const Tensor &offsets,
             const Tensor &destination, const CopyOptions &options, Loc loc) {
   Layout values = get(atom.layout_src_tv(loc), 1, loc);
   eachCall(offsets, destination, options, loc,
            [&](const Numeric &offset, const Tensor &part, const CopyOptions &of) {
-             Pointer at = base + IntTuple::Arg(offset, loc);
+             Pointer at = base + placeOf(offset, loc);
              copy(atom, make_view(at, values, loc), part, of, loc);
            });
 }
@@ -103,7 +111,7 @@ void scatter(const CopyAtom &atom, const Tensor &source, const Pointer &base, co
   Layout values = get(atom.layout_dst_tv(loc), 1, loc);
   eachCall(offsets, source, options, loc,
            [&](const Numeric &offset, const Tensor &part, const CopyOptions &of) {
-             Pointer at = base + IntTuple::Arg(offset, loc);
+             Pointer at = base + placeOf(offset, loc);
              copy(atom, part, make_view(at, values, loc), of, loc);
            });
 }

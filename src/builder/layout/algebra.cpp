@@ -7,6 +7,7 @@
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
 #include "layout/error.h"
@@ -182,6 +183,30 @@ static void expectOwnPlaces(AlgebraOp op, std::initializer_list<const Handle *> 
       builder::expectContiguousMode(*plain, /*oldBits=*/numbers[1], /*newBits=*/numbers[0]);
 }
 
+/// The elements of a kernel's tensor are not counted in 32 bits where those do not hold their number:
+/// the launch whose trace this is has that many.
+static void expectCounted(AlgebraOp op, const Tracer &t, mlir::Value counted, mlir::Type answer,
+                          Loc loc) {
+  auto tuple = mlir::dyn_cast<mlir::fly::IntTupleType>(answer);
+  if (t.kernel.uncounted.empty() || !tuple || !tuple.getValue().isLeaf() ||
+      tuple.getValue().leaf().width() == 64)
+    return;
+  while (auto *viewed = counted.getDefiningOp()) {
+    if (!mlir::isa<mlir::fly::GetLayoutOp, mlir::fly::GetShapeOp>(viewed))
+      return;
+    counted = viewed->getOperand(0);
+  }
+  if (llvm::is_contained(t.kernel.uncounted,
+                         mlir::cast<mlir::BlockArgument>(counted).getArgNumber()))
+    throw TraceError(
+        builder::userName(builder::rowOf(op).irName) + " of " +
+            t.kernel.parameterName(mlir::cast<mlir::BlockArgument>(counted).getArgNumber()) +
+            ", whose extents are of 32 bits, which do not hold the 2^31 elements or "
+            "more of this launch; multiply the extents in 64 bits, "
+            "fx::Int32(x.shape()[0]).to(fx::i64) * ..., or count along each mode",
+        loc);
+}
+
 Handle algebra(AlgebraOp op, std::initializer_list<const Handle *> operands, Loc loc,
                std::initializer_list<int> numbers) {
   const builder::AlgebraRow &row = builder::rowOf(op);
@@ -215,6 +240,8 @@ Handle algebra(AlgebraOp op, std::initializer_list<const Handle *> operands, Loc
   if (HostValue answer = builder::valueOfStaticType(type);
       !std::holds_alternative<std::monostate>(answer))
     return hostHandle(std::move(answer));
+  if (op == AlgebraOp::size || op == AlgebraOp::int_tuple_product)
+    expectCounted(op, t, inputs.front(), type, loc);
   return t.wrap(row.emit(t.ir, loc, type, inputs, ints), first.node()->dtype, loc);
 }
 

@@ -59,6 +59,12 @@ Handle leafOfScalar(const Numeric &value, Loc loc) {
 
 Handle staticLeaf(std::int64_t value) { return hostHandle(layout::IntTuple(value)); }
 
+void refuseLeaf(std::uint64_t value, Loc loc) {
+  throw TraceError("the number " + std::to_string(value) +
+                       " of a shape, a stride or a coordinate is more than 63 bits hold",
+                   loc);
+}
+
 Handle wildcardLeaf() { return hostHandle(layout::IntTuple(layout::Int::wildcard())); }
 
 Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc) {

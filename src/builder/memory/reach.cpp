@@ -90,6 +90,19 @@ std::optional<Place> placeOf(mlir::Value memory) {
   return std::nullopt;
 }
 
+const char *memoryOf(const Place &place) { return place.isShared ? "shared memory" : "registers"; }
+const char *ownerOf(const Place &place) {
+  return place.isShared ? "the allocation" : "the fragment";
+}
+
+/// The place is before its memory, whose elements have so many bits.
+[[noreturn]] void refuseBefore(const Place &place, std::int64_t bits, const std::string &what,
+                               Loc loc) {
+  throw TraceError(what + " begins " + std::to_string(-place.offset / bits) + " elements before " +
+                       ownerOf(place) + " in " + memoryOf(place),
+                   loc);
+}
+
 } // namespace
 
 void expectReach(const Tracer *running, const detail::Handle &pointer, std::int64_t count,
@@ -104,17 +117,44 @@ void expectReach(const Tracer *running, const detail::Handle &pointer, std::int6
   const std::int64_t bits = memoryBits(type.getElemTy());
   if (place->offset >= 0 && place->offset + count * bits <= place->size)
     return;
-  const std::string memory = place->isShared ? "shared memory" : "registers",
-                    owner = place->isShared ? "the allocation" : "the fragment";
   if (place->offset < 0)
-    throw TraceError(what + " begins " + std::to_string(-place->offset / bits) +
-                         " elements before " + owner + " in " + memory,
-                     loc);
+    refuseBefore(*place, bits, what, loc);
   const std::int64_t first = place->offset / bits;
   throw TraceError(what + (first ? ", from element " + std::to_string(first) + " on," : "") +
-                       " reaches " + std::to_string(first + count) + " elements of " + memory +
-                       ", " + owner + " has " + std::to_string(place->size / bits),
+                       " reaches " + std::to_string(first + count) + " elements of " +
+                       memoryOf(*place) + ", " + ownerOf(*place) + " has " +
+                       std::to_string(place->size / bits),
                    loc);
+}
+
+std::int64_t lowestPlace(const layout::Layout &layout) {
+  const std::vector<layout::Int> extents = layout.shape().leaves(),
+                                 strides = layout.stride().leaves();
+  std::int64_t lowest = 0;
+  for (std::size_t i = 0; i < extents.size() && i < strides.size(); ++i)
+    if (extents[i].isStatic() && strides[i].isStatic() && !strides[i].hasBasis() &&
+        extents[i].value() > 1 && strides[i].value() < 0)
+      lowest += (extents[i].value() - 1) * strides[i].value();
+  return lowest;
+}
+
+void expectReachBelow(const Tracer *running, const detail::Handle &pointer,
+                      const detail::Handle &layout, Loc loc) {
+  detail::HostValue view = hostView(running, layout, loc);
+  const auto *plain = std::get_if<layout::Layout>(&view);
+  if (!plain || !detail::isTraced(pointer))
+    return;
+  const std::int64_t lowest = lowestPlace(*plain);
+  auto type = mlir::dyn_cast<fly::PointerType>(tracedType(running, pointer, loc));
+  if (lowest == 0 || !type)
+    return;
+  std::optional<Place> place = placeOf(pointer.node()->traced()->value);
+  if (!place)
+    return;
+  place->offset += lowest * memoryBits(type.getElemTy());
+  if (place->offset < 0)
+    refuseBefore(*place, memoryBits(type.getElemTy()), "the layout " + describe(running, layout),
+                 loc);
 }
 
 } // namespace flydsl::builder

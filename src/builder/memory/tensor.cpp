@@ -256,8 +256,9 @@ void Tensor::fill(const Numeric::Arg &value) const {
                       value.loc);
 }
 
-/// A view ends in the memory that its pointer belongs to, as far as that is known.
+/// A view begins and ends in the memory that its pointer belongs to, as far as that is known.
 static void expectInside(const Pointer &iter, const Value &layout, Loc loc) {
+  builder::expectReachBelow(detail::running(), iter.handle(), layout.handle(), loc);
   const detail::HostValue reach =
       detail::hostView(algebra(AlgebraOp::cosize, {&layout.handle()}, loc), loc);
   const auto *needed = std::get_if<layout::IntTuple>(&reach);
@@ -308,6 +309,11 @@ Tensor make_rmem_tensor(const Layout &layout, DType type, Loc loc) {
                          "; take a tile of a static shape first, or pass its extent as an "
                          "fx::Constexpr",
                      loc);
+  if (builder::lowestPlace(*plain) < 0)
+    throw TraceError("the layout " + layout.str() +
+                         " of a fragment in registers has places before the first one; its strides "
+                         "are not negative",
+                     loc);
   auto pointer =
       fly::PointerType::get(builder::elementType(type, t.context()), fly::AddressSpace::Register);
   mlir::Value v = t.create<fly::MemRefAllocaOp>(
@@ -333,7 +339,30 @@ static Boolean compare(const IntTuple &a, const IntTuple &b,
   return Boolean(t.wrap(t.create<Op>(loc, t.builder().getI1Type(), left, right), boolean, loc));
 }
 
+/// A number has a number as its counterpart, a tuple one of as many modes.
+static void expectCounterparts(const layout::IntTuple &a, const layout::IntTuple &b,
+                               const std::string &whole, Loc loc) {
+  if (a.rank() != b.rank() || (a.rank() > 1 && a.isLeaf() != b.isLeaf()))
+    throw TraceError(whole + ": " + a.str() + " and " + b.str() +
+                         " are nested in other ways, so some leaf has no counterpart; fx::get, "
+                         "fx::take and fx::make_coord bring one to the form of the other",
+                     loc);
+  for (int mode = 0; !(a.isLeaf() && b.isLeaf()) && mode < a.rank(); ++mode)
+    expectCounterparts(a.at(mode), b.at(mode), whole, loc);
+}
+
+/// A tuple as its type has it: what is dynamic is anonymous.
+static layout::IntTuple profileOf(const IntTuple &tuple, Loc loc) {
+  detail::HostValue view = detail::hostView(tuple.handle(), loc);
+  if (auto *known = std::get_if<layout::IntTuple>(&view))
+    return *known;
+  const mlir::Type type = Tracer::require("elem_less", loc).values.typeOf(tuple.handle(), loc);
+  return mlir::cast<fly::IntTupleType>(type).getValue();
+}
+
 Boolean elem_less(const IntTuple &a, const IntTuple &b, Loc loc) {
+  expectCounterparts(profileOf(a, loc), profileOf(b, loc),
+                     "elem_less(" + a.str() + ", " + b.str() + ")", loc);
   return compare<fly::ElemLessOp>(a, b, &layout::elemLess, loc);
 }
 Boolean equal(const IntTuple &a, const IntTuple &b, Loc loc) {

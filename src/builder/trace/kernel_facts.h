@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace flydsl::builder {
 
@@ -23,6 +24,8 @@ struct KernelFacts {
   /// True if a tensor of the kernel's arguments spans 4 GiB or more, which a buffer's 32-bit
   /// offsets don't reach.
   bool hasLargeTensor = false;
+  /// The parameters that are tensors whose elements are too many for their extents' 32 bits.
+  std::vector<unsigned> uncounted = {};
   /// True if marks and ranges of the kernel's timeline are recorded (flydsl/ktrace.h).
   bool recordsEvents = false;
 

@@ -9,6 +9,8 @@ Handle wrapParam(const ParamHandle &param) {
     builder::Tracer &t = builder::Tracer::require("a kernel's parameter", Loc());
     auto argument = mlir::cast<mlir::BlockArgument>(mlir::Value::getFromOpaquePointer(param.value));
     t.kernel.hasLargeTensor |= param.type->large;
+    if (param.type->many)
+      t.kernel.uncounted.push_back(argument.getArgNumber());
     return t.values.wrapParameter(argument, param.type->dtype, param.type->large);
   }
   Node *node = const_cast<Node *>(static_cast<const Node *>(param.type->staticArg.object));

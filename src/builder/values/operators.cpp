@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -171,6 +172,57 @@ Handle compare(Tracer &t, const Predicate &p, const Typed &x, const Typed &y, Lo
   return t.wrap(v, boolean, loc);
 }
 
+/// Whether some element of an integer, or of a vector of them, is known while tracing to satisfy `is`.
+/// Returns that element.
+template <class Is>
+std::optional<std::int64_t> knownElement(mlir::Value value, bool isSigned, Is is) {
+  if (auto splat = value.getDefiningOp<mlir::vector::BroadcastOp>())
+    value = splat.getSource();
+  mlir::Attribute constant;
+  if (!mlir::matchPattern(value, mlir::m_Constant(&constant)))
+    return std::nullopt;
+  auto read = [&](const llvm::APInt &n) {
+    return isSigned ? n.getSExtValue() : static_cast<std::int64_t>(n.getZExtValue());
+  };
+  if (auto one = mlir::dyn_cast<mlir::IntegerAttr>(constant))
+    return is(read(one.getValue())) ? std::optional(read(one.getValue())) : std::nullopt;
+  if (auto all = mlir::dyn_cast<mlir::DenseIntElementsAttr>(constant))
+    for (const llvm::APInt &n : all.getValues<llvm::APInt>())
+      if (is(read(n)))
+        return read(n);
+  return std::nullopt;
+}
+
+/// Refuses a right side that is known while tracing and for which the operator on integers has no
+/// result: LLVM would make an unspecified number of it.
+void expectResult(BinaryOp op, const char *symbol, const Typed &right, Loc loc) {
+  const DType type = right.dtype;
+  auto refuseIf = [&](auto is, const std::string &rule) {
+    if (const std::optional<std::int64_t> n = knownElement(right.value, type.is_signed(), is))
+      throw TraceError("operator " + std::string(symbol) + " of " + std::string(type.name()) +
+                           " by " + std::to_string(*n) + " has no result: " + rule,
+                       loc);
+  };
+  switch (op) {
+  case BinaryOp::div:
+  case BinaryOp::rem:
+  case BinaryOp::floorDiv:
+    return refuseIf([](std::int64_t n) { return n == 0; }, "an integer is divided by any but 0");
+  case BinaryOp::ceilDiv:
+    return refuseIf([&](std::int64_t n) { return type.is_signed() ? n <= 0 : n == 0; },
+                    "a quotient that is rounded up has a positive divisor");
+  case BinaryOp::shl:
+  case BinaryOp::shr: {
+    const std::int64_t bits = type.bits();
+    return refuseIf([&](std::int64_t n) { return n < 0 || n >= bits; },
+                    std::to_string(bits) + " bits are shifted by 0 to " + std::to_string(bits - 1) +
+                        "; .to(type) of a wider type makes room");
+  }
+  default:
+    return;
+  }
+}
+
 Handle number(std::int64_t n, DType type, Loc loc) { return constant(hostNumber(n), type, loc); }
 
 /// An integer to a power known while tracing, by squares.
@@ -284,6 +336,8 @@ Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
                          std::string(type.name()),
                      loc);
   Typed x = operand(t, a, type, loc), y = operand(t, b, type, loc);
+  if (!type.is_float())
+    expectResult(op, row.symbol, y, loc);
   matchShapes(t, x, y, loc);
   if (asked)
     return compare(t, *asked, x, y, loc);

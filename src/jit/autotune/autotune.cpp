@@ -29,6 +29,17 @@ std::string cacheDirectory() {
   return {};
 }
 
+/// What the exception that is handled says. The caller's functions may throw anything.
+std::string thrownText() {
+  try {
+    throw;
+  } catch (const std::exception &error) {
+    return error.what();
+  } catch (...) {
+    return "it threw what is no std::exception";
+  }
+}
+
 /// Builds one configuration and drops what is not worth a measurement.
 void build(Attempt &attempt, const std::function<Candidate(const Config &)> &builder,
            const Device &device, bool allowSpills) {
@@ -46,9 +57,9 @@ void build(Attempt &attempt, const std::function<Candidate(const Config &)> &bui
       trial.reason = std::to_string(executable.spills()) + " registers spilled";
       attempt.candidate.reset();
     }
-  } catch (const std::exception &error) {
+  } catch (...) {
     trial.outcome = Trial::Outcome::failed;
-    trial.reason = error.what();
+    trial.reason = thrownText();
   }
 }
 
@@ -93,12 +104,15 @@ double timeOf(const Candidate &candidate, const AutotuneOptions &options) {
 
 /// What the emulator's model says of one run; the same for every run.
 double estimateOf(const Candidate &candidate, const Device &device) {
+  const std::vector<LaunchCounters> launches = device.count_launches([&] {
+    Stream stream;
+    candidate.run(stream, 0);
+    stream.synchronize();
+  });
+  if (launches.empty())
+    throw Error("its run launches nothing");
   double microseconds = 0;
-  for (const LaunchCounters &launch : device.count_launches([&] {
-         Stream stream;
-         candidate.run(stream, 0);
-         stream.synchronize();
-       }))
+  for (const LaunchCounters &launch : launches)
     microseconds += launch.estimate.microseconds;
   return microseconds / 1e3;
 }
@@ -116,8 +130,8 @@ std::string wrongOf(const Attempt &attempt, const Device &device, const Autotune
   try {
     if (options.validate && !options.validate(attempt.trial.config))
       return "validate says that its results are wrong";
-  } catch (const std::exception &error) {
-    return std::string("validate: ") + error.what();
+  } catch (...) {
+    return "validate: " + thrownText();
   }
   return {};
 }
@@ -132,8 +146,8 @@ void validate(Attempt &attempt, const Device &device, const AutotuneOptions &opt
       throw Error("the candidate has no function that runs it");
     trial.reason = wrongOf(attempt, device, options);
     trial.outcome = Trial::Outcome::wrong;
-  } catch (const std::exception &error) {
-    trial.reason = error.what();
+  } catch (...) {
+    trial.reason = thrownText();
     trial.outcome = Trial::Outcome::failed;
   }
   if (!trial.reason.empty())
@@ -146,9 +160,9 @@ void measure(Attempt &attempt, const Device &device, const AutotuneOptions &opti
     trial.milliseconds = device.is_emulator() ? estimateOf(*attempt.candidate, device)
                                               : timeOf(*attempt.candidate, options);
     trial.outcome = Trial::Outcome::measured;
-  } catch (const std::exception &error) {
+  } catch (...) {
     trial.outcome = Trial::Outcome::failed;
-    trial.reason = error.what();
+    trial.reason = thrownText();
   }
   attempt.candidate.reset();
 }
@@ -200,6 +214,15 @@ AutotuneResult search(const std::string &name, const std::vector<Config> &config
   return result;
 }
 
+/// A name has one value: which of two is meant, nobody knows.
+void expectOwnNames(const std::string &name, const Config &config) {
+  const std::vector<Config::Entry> &entries = config.entries();
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry)
+    if (std::any_of(entries.begin(), entry,
+                    [&](const Config::Entry &before) { return before.name == entry->name; }))
+      throw Error("autotune " + name + ": " + config.str() + " has two values for " + entry->name);
+}
+
 } // namespace
 
 AutotuneResult autotune(const std::string &name, const std::vector<Config> &configs,
@@ -211,6 +234,11 @@ AutotuneResult autotune(const std::string &name, const std::vector<Config> &conf
     throw Error("autotune " + name + ": " + std::to_string(options.repeat) +
                 " measured runs after " + std::to_string(options.warmup) +
                 "; one is the least, after none");
+  if (!build)
+    throw Error("autotune " + name + ": no function builds the configurations");
+  expectOwnNames(name, key);
+  for (const Config &config : configs)
+    expectOwnNames(name, config);
   const Device device = Device::current();
   jit::WinnerIdentity cached{
       name, key, device.name(), device.arch(), device.compute_units(), jit::buildIdentity()};

@@ -186,7 +186,7 @@ private:
     if (!isInteger && argument.kind() != AnyArg::Kind::floating) [[unlikely]]
       return unlike(argument, "a number is expected");
     if (dtype.is_float())
-      return floating(dtype,
+      return floating(dtype, argument,
                       isInteger && argument.negative()
                           ? static_cast<double>(static_cast<std::int64_t>(argument.integer()))
                       : isInteger ? static_cast<double>(argument.integer())
@@ -205,17 +205,24 @@ private:
     return true;
   }
 
-  bool floating(DType dtype, double value) {
+  bool floating(DType dtype, const AnyArg &argument, double value) {
+    double stored = value;
     if (dtype == f64) {
       put(value);
     } else if (dtype == f32) {
-      put(static_cast<float>(value));
+      const auto narrow = static_cast<float>(value);
+      stored = narrow;
+      put(narrow);
     } else {
       const detail::FloatFormat &format = *detail::smallFloatFormat(dtype);
-      put(format.fromDouble(value, format.bits() == 16 ? detail::FloatOverflow::special
-                                                       : detail::FloatOverflow::saturate),
-          dtype.bytes());
+      const std::uint32_t bits =
+          format.fromDouble(value, format.bits() == 16 ? detail::FloatOverflow::special
+                                                       : detail::FloatOverflow::saturate);
+      stored = format.toFloat(bits);
+      put(bits, dtype.bytes());
     }
+    if (detail::becameInfinite(value, stored)) [[unlikely]]
+      return unlike(argument, "as " + std::string(dtype.name()) + " it would become infinite");
     return true;
   }
 

@@ -2,6 +2,7 @@
 #include "jit/launch/build.h"
 
 #include "builder/trace/trace.h"
+#include "dialect/Fly/IR/FlyOps.h"
 #include "jit/binding/read_parameters.h"
 #include "jit/compile/compiler.h"
 #include "jit/compile/kernel_cache.h"
@@ -16,6 +17,7 @@
 #include "support/env_variables.h"
 #include "support/log.h"
 
+#include <mlir/Dialect/GPU/IR/GPUDialect.h>
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OperationSupport.h>
 #include <mlir/Interfaces/FunctionInterfaces.h>
@@ -54,6 +56,10 @@ EventInfo::Kind eventOf(CacheTier tier) {
 
 /// Refuses hints that LLVM would ignore without a word.
 void checkHints(const detail::KernelSpec &spec, const Target &target) {
+  if (spec.name.empty())
+    throw TraceError("a kernel is called by its name in code, profiles and messages; this one has "
+                     "none: fx::Kernel{\"name\", ...}",
+                     spec.where);
   const KernelHints &hints = spec.hints;
   const auto &block = hints.known_block_size;
   if (!block[0] && (block[1] || block[2]))
@@ -228,6 +234,18 @@ void refuseBlockHint(const KernelHints &hints, const char *who, const std::sourc
                        where);
 }
 
+/// Whether a kernel, as it was read, works on dynamic shared memory; how much of it is not known.
+static bool usesDynamicShared(mlir::ModuleOp module, const std::string &kernel) {
+  return module
+      .walk([&](mlir::fly::GetDynSharedOp shared) {
+        auto function = shared->getParentOfType<mlir::gpu::GPUFuncOp>();
+        return function && function.getName() == kernel && !shared->use_empty()
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module,
                                                            const CompileOptions &options) {
   support::checkEnvironment();
@@ -245,6 +263,8 @@ std::shared_ptr<const detail::ExecutableState> buildModule(mlir::ModuleOp module
       compileInto(*state, module, options, {}, [](const KernelMetadata &) {});
     }
     state->read = readKernel(module, *state->kernel);
+    if (usesDynamicShared(module, kernel))
+      state->facts.dynamicBytes = std::max<std::size_t>(state->facts.dynamicBytes, 1);
     reportCompiled(event, *state);
     return state;
   });

@@ -14,7 +14,7 @@ namespace flydsl::jit {
 struct PlannedLaunch {
   std::string kernel;
   std::array<std::int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
-  std::size_t smem = 0;
+  std::int64_t smem = 0;
   int stream = -1; ///< which of the call's streams; -1: the default stream
   std::vector<KernelOperand> operands;
 };

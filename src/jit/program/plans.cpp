@@ -41,7 +41,7 @@ LaunchConfig configOf(const PlannedLaunch &launch) {
   config.grid = dim3(launch.grid);
   config.block = dim3(launch.block);
   config.cluster = dim3(launch.cluster);
-  config.smem = launch.smem;
+  config.smem = static_cast<std::size_t>(launch.smem); // that is not negative is checked
   return config;
 }
 

@@ -154,7 +154,7 @@ private:
   }
 
   void prepare(const jit::KeptLaunch &launch, int device, const Call &call) {
-    checkBlock(launch.planned, call.host.name, call.where);
+    checkLaunch(launch.planned, call.host.name, call.where);
     const LoadedProgram &program = loaded(device, call.where);
     const auto found = program.kernels.find(launch.planned.kernel);
     if (found == program.kernels.end())
@@ -167,17 +167,27 @@ private:
             kernel.kernel.get(), jit::PackedOperands(launch.planned.operands, *kernel.metadata)));
   }
 
-  /// A launch of C++ may leave its block out; that of a host function may not.
-  static void checkBlock(const jit::PlannedLaunch &launch, const std::string &function,
-                         const std::source_location &where) {
-    if (std::ranges::all_of(launch.block, [](std::int64_t extent) { return extent >= 1; }))
-      return;
-    std::string text;
-    for (std::int64_t extent : launch.block)
-      text += (text.empty() ? "(" : ", ") + std::to_string(extent);
-    throw TraceError(function + ": the block of the launch of " + launch.kernel + " is " + text +
-                         ") with these arguments; each extent must be 1 or more",
-                     where);
+  /// A launch of C++ may leave its block out, or be of nothing; that of a host function may not.
+  static void checkLaunch(const jit::PlannedLaunch &launch, const std::string &function,
+                          const std::source_location &where) {
+    const std::string of = " of the launch of " + launch.kernel + " is ";
+    auto check = [&](const char *what, const std::array<std::int64_t, 3> &extents) {
+      if (std::ranges::all_of(extents, [](std::int64_t extent) { return extent >= 1; }))
+        return;
+      std::string text;
+      for (std::int64_t extent : extents)
+        text += (text.empty() ? "(" : ", ") + std::to_string(extent);
+      throw TraceError(function + ": the " + what + of + text +
+                           ") with these arguments; each extent must be 1 or more",
+                       where);
+    };
+    check("grid", launch.grid);
+    check("block", launch.block);
+    check("cluster", launch.cluster);
+    if (launch.smem < 0)
+      throw TraceError(function + ": the dynamic shared memory" + of + std::to_string(launch.smem) +
+                           " bytes with these arguments; it must be 0 or more",
+                       where);
   }
 
   static void run(const jit::KeptLaunch &launch, const jit::ReadyLaunch &ready, const Call &call) {

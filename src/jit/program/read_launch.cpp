@@ -189,10 +189,8 @@ bool LaunchReader::read(gpu::LaunchFuncOp launch, PlannedLaunch &into) const {
       !extents(launch, launch.getClusterSizeOperandValues(), "cluster", into.cluster))
     return false;
   if (Value bytes = launch.getDynamicSharedMemorySize()) {
-    std::int64_t smem = 0;
-    if (!number(launch, bytes, "the dynamic shared memory", smem))
+    if (!number(launch, bytes, "the dynamic shared memory", into.smem))
       return false;
-    into.smem = static_cast<std::size_t>(smem); // a negative one is refused as too much
   }
   if (!stream(launch, into.stream))
     return false;

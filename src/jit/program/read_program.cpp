@@ -80,7 +80,8 @@ struct Split {
       if (!function.isDeclaration() && launches(function))
         functions.push_back(function);
     if (functions.empty())
-      return module->emitError(
+      return mlir::emitError(
+                 module->getLoc(),
                  "no host function launches a kernel: a program is the module that FlyDSL writes "
                  "as 00_origin.mlir; compile_ir takes one of kernels alone"),
              false;

@@ -352,3 +352,30 @@ TEST_CASE("functions of other bitcode are linked and called") {
   for (int t = 0; t < 64; ++t)
     CHECK(h[std::size_t(t)] == float(t * (t - 1) / 2 * 3 + t));
 }
+
+TEST_CASE("a gather has the options of a copy") {
+  const fx::Kernel kernel{
+      "gather_options", [](fx::Tensor out, fx::Tensor in) {
+        auto tid = fx::thread_idx().x;
+        auto plain = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);
+        auto offsets = fx::make_rmem_tensor(1, fx::u32);
+        offsets(0) = tid.to(fx::u32);
+        auto pred = fx::make_rmem_tensor(1, fx::boolean);
+        pred(0) = tid % 3 != 0;
+        auto values = fx::make_rmem_tensor({1, 1}, fx::f32);
+        fx::gather(plain, in.iter(), offsets, values, {.pred = pred, .other = 5});
+        out(tid) = values(0, 0);
+        auto buffer = fx::rocdl::make_buffer_tensor(in);
+        auto atom = fx::make_copy_atom(fx::rocdl::BufferCopy32b(), fx::f32);
+        fx::gather(atom, buffer.iter(), offsets, values, {.soffset = fx::Int32(64)});
+        out(tid + 64) = values(0, 0);
+      }};
+  auto in = fx::DeviceArray<float>::random({128}, 11);
+  fx::DeviceArray<float> out({128});
+  kernel(out, in).launch({.grid = 1, .block = 64});
+  auto h = out.to_host(), x = in.to_host();
+  int wrong = 0;
+  for (std::size_t t = 0; t < 64; ++t)
+    wrong += (h[t] != (t % 3 != 0 ? x[t] : 5)) + (h[t + 64] != x[t + 64]);
+  CHECK(wrong == 0);
+}

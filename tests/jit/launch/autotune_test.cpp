@@ -204,3 +204,28 @@ TEST_CASE("a finding of a check fails the candidate", "[.checks]") {
   CHECK_THAT(found.trials[0].reason, Catch::Contains("a check of the emulator found: "));
   CHECK(found.trials[1].outcome == Outcome::measured);
 }
+
+TEST_CASE("whatever a caller's functions throw, and what they leave out, is a reason") {
+  Directories directories;
+  const fx::Kernel nothing{"nothing_tuned", [](fx::Tensor x) { x(0) = 1.0f; }};
+  fx::DeviceArray<float> x({64});
+  const std::vector<fx::Config> one{{{"a", 1}}};
+  auto build = [&](const fx::Config &) {
+    return fx::Candidate{nothing(x).compile({.block = 1}), [](fx::StreamRef, int) {}};
+  };
+  using Catch::Contains;
+  CHECK_THROWS_WITH(
+      fx::autotune("throws", one, {}, [](const fx::Config &) -> fx::Candidate { throw 3; }),
+      Contains("a=1: it threw what is no std::exception"));
+  CHECK_THROWS_WITH(fx::autotune("launches nothing", one, {}, build),
+                    Contains("a=1: its run launches nothing"));
+  CHECK_THROWS_WITH(fx::autotune("validates", one, {}, build,
+                                 {.validate = [](const fx::Config &) -> bool { throw 3; }}),
+                    Contains("validate: it threw what is no std::exception"));
+  CHECK_THROWS_WITH(fx::autotune("no build", one, {}, {}),
+                    Contains("no function builds the configurations"));
+  CHECK_THROWS_WITH(fx::autotune("twice", {{{"a", 1}, {"b", 2}, {"a", 2}}}, {}, build),
+                    Contains("a=1 b=2 a=2 has two values for a"));
+  CHECK_THROWS_WITH(fx::autotune("twice", one, {{"n", 1}, {"n", 2}}, build),
+                    Contains("n=1 n=2 has two values for n"));
+}

@@ -154,6 +154,33 @@ TEST_CASE("What a Graph can't capture is an error with the caller's line") {
         fx::Graph::capture(arrays.stream, [&](const fx::Stream &stream) { stream.synchronize(); }),
         Contains("waiting for a stream"));
   }
+  SECTION("what is done at once") {
+    auto refusal = [&](auto work) -> std::string {
+      try {
+        fx::Graph::capture(arrays.stream, [&](const fx::Stream &stream) {
+          oneLaunch(axpy, arrays, 1.0f)(stream);
+          work();
+        });
+      } catch (const fx::RuntimeError &error) {
+        return error.what();
+      }
+      return "no error";
+    };
+    const std::string later = " while a graph is captured would be done at once, and not when the "
+                              "graph is launched";
+    const std::string copied = refusal([&] { arrays.y.to_host(); });
+    CHECK_THAT(copied, Contains("graph_test.cpp") && Contains("a copy from the device" + later));
+    CHECK_THAT(refusal([&] { arrays.y.fill(1); }), Contains("a copy to the device" + later));
+    CHECK_THAT(refusal([&] { arrays.y.poison(); }), Contains("filling memory" + later));
+    CHECK_THAT(refusal([] { fx::DeviceArray<float> array({4}); }),
+               Contains("graph_test.cpp") && Contains("an allocation" + later));
+    const std::string launched =
+        refusal([&] { axpy(arrays.x, arrays.y, 1.0f).launch({.grid = 2, .block = axpyBlock}); });
+    CHECK_THAT(launched, Contains("graph_test.cpp") &&
+                             Contains("axpy_refused: a launch on the default stream" + later) &&
+                             Contains(".stream = the stream that the work is given"));
+    arrays.y.to_host(); // behind the capture, all of it is fine
+  }
   SECTION("an exception of the work") {
     struct Mine {};
     CHECK_THROWS_AS(fx::Graph::capture(arrays.stream, [](const fx::Stream &) { throw Mine(); }),

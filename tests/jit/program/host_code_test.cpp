@@ -56,7 +56,7 @@ TEST_CASE("code that does not fold is refused with its operation and line") {
              Catch::Contains("text.mlir:15") && Catch::Contains("'f'") && Catch::Contains("load"));
   const std::string empty =
       module("%c0 = arith.constant 0 : index\n%t = " + launch("%c0", "%x", "%n"));
-  CHECK_THAT(error(empty), Catch::Contains("kernel put: the grid (0, 1, 1)"));
+  CHECK_THAT(error(empty), Catch::Contains("the grid of the launch of put is (0, 1, 1)"));
 }
 
 TEST_CASE("parameters that C++ has nothing for are refused when they are called") {

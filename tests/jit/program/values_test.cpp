@@ -4,6 +4,8 @@
 
 #include <flydsl/compile_ir.h>
 
+#include <cmath>
+
 using namespace host_module;
 using Catch::Contains;
 
@@ -61,6 +63,9 @@ TEST_CASE("integers of IR take both readings of their bits and nothing beyond") 
   CHECK(refusal("i64", 1.0) == "the number 1.000000 was given; an integer is expected");
   CHECK(refusal("f32", 3) == "none");
   CHECK(refusal("f32", nullptr) == "a stream was given; a number is expected");
+  CHECK(refusal("f32", HUGE_VAL) == "none");
+  CHECK_THAT(refusal("f32", 1e300), Contains("as f32 it would become infinite"));
+  CHECK_THAT(refusal("f16", 70000), Contains("as f16 it would become infinite"));
 }
 
 TEST_CASE("extents and strides that their leaves can't hold are refused") {
@@ -90,7 +95,10 @@ TEST_CASE("grids, blocks and shared memory out of range are refused with the lin
   };
   const std::string byGrid = launched(launch("%g", "%x", "%n"));
   CHECK_THAT(error(byGrid, -3),
-             Contains("host_module.h:") && Contains("kernel put: the grid (-3, 1, 1)"));
+             Contains("host_module.h:") &&
+                 Contains("f: the grid of the launch of put is (-3, 1, 1) with these arguments; "
+                          "each extent must be 1 or more"));
+  CHECK_THAT(error(byGrid, 0), Contains("the grid of the launch of put is (0, 1, 1)"));
   std::string byBlock = launched(launch("%c1", "%x", "%n"));
   byBlock.replace(byBlock.find("threads in (%c1"), 15, "threads in (%g");
   CHECK_THAT(error(byBlock, 1025), Contains("1025"));
@@ -103,7 +111,10 @@ TEST_CASE("grids, blocks and shared memory out of range are refused with the lin
   bySmem.replace(bySmem.find("args("), 5, "dynamic_shared_memory_size %n args(");
   CHECK(error(bySmem, 4096) == "no error");
   CHECK_THAT(error(bySmem, 1 << 20), Contains("1048576"));
-  CHECK_THAT(error(bySmem, -4), Contains("kernel put"));
+  CHECK_THAT(error(bySmem, -4),
+             Contains("host_module.h:") &&
+                 Contains("f: the dynamic shared memory of the launch of put is -4 bytes with "
+                          "these arguments; it must be 0 or more"));
 }
 
 TEST_CASE("what the library does not know is refused with file and line") {

@@ -21,7 +21,7 @@ mlir::Operation *findGpuModule(mlir::ModuleOp module) {
     found = gpuModule;
   }
   if (!found)
-    module.emitError("no gpu.module with kernels to compile");
+    mlir::emitError(module.getLoc(), "no gpu.module with kernels to compile");
   return found;
 }
 

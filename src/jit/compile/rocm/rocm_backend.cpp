@@ -41,6 +41,8 @@ namespace {
 
 /// The most waves of any execution unit, gfx10's.
 constexpr unsigned kMaxWavesPerEu = 20;
+/// The vector registers of a lane with those of accumulation, of the processor that has most.
+constexpr unsigned kMaxRegisters = 512;
 
 void initializeAmdgpu() {
   static std::once_flag once;
@@ -77,6 +79,9 @@ public:
     if (options.wavesPerEu > kMaxWavesPerEu)
       return "the hint waves_per_eu is 1 to " + std::to_string(kMaxWavesPerEu) + ", not " +
              std::to_string(options.wavesPerEu);
+    if (options.maxRegisters > kMaxRegisters)
+      return "the hint max_registers is 1 to " + std::to_string(kMaxRegisters) + ", not " +
+             std::to_string(options.maxRegisters);
     return {};
   }
 
