@@ -250,6 +250,7 @@ private:
     const int count = problem_.q_heads;
     heads(args_.q, "q", problem_.q, count, problem_.head, tokensOf(shape), kAttentionQ);
     heads(args_.o, "o", problem_.y, count, headV(problem_), tokensOf(shape), kAttentionO);
+    arguments_.ownPlaces(args_.o, "o");
     descale(args_.q_descale, "q_descale", problem_.q, kAttentionQDescale);
   }
   /// The queries of a sequence for which there are blocks: of the longest one, or without that

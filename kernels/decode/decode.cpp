@@ -118,6 +118,7 @@ public:
     put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / problem_.q.bytes(), kPieces}, heads, 2);
     put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces},
         {m_, problem_.q_heads, valueOf(problem_)}, 2);
+    arguments_.ownPlaces(args_.y, "y");
     caches();
     arguments_.vector(args_.contexts, {"contexts", i32, 1}, n_);
     numbers[kDecodeContexts] = address(args_.contexts);
@@ -239,7 +240,7 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   if (problem.queries < 1 || problem.queries > kMostQueries)
     return Support::no(is("queries", problem.queries) + "; a sequence has 1 to " +
                        std::to_string(kMostQueries));
-  if (!(problem.scale >= 0) || !std::isfinite(problem.scale))
+  if (!(problem.scale >= 0) || !std::isfinite(static_cast<float>(problem.scale)))
     return Support::no("scale is " + std::to_string(problem.scale) + "; it is not negative");
   if (problem.context < 1)
     return Support::no(is("context", problem.context) + "; a sequence has tokens");

@@ -49,6 +49,7 @@ public:
     put(kDeltaK, args.k, {"k", problem.x, 4, kPieces}, {m, heads, problem.key}, 2);
     put(kDeltaV, args.v, {"v", problem.x, 4, kPieces}, {m, ofV, problem.value}, 2);
     put(kDeltaY, args.y, {"y", problem.y, 4, kPieces}, {m, ofV, problem.value}, 2);
+    arguments_.ownPlaces(args.y, "y");
     put(kDeltaG, args.g, {"g", problem.gate, 1}, {m, ofV}, 1);
     put(kDeltaBeta, args.beta, {"beta", problem.gate, 1}, {m, ofV}, 1);
     numbers[kDeltaSlots] = leading(args.state, "state");

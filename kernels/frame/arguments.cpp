@@ -25,6 +25,53 @@ void Arguments::failStride(const TensorArg &tensor, const Expected &expected) co
   fail(std::string(expected.name) + " has the strides " + listOf(tensor.strides()) +
        "; the last mode is contiguous");
 }
+void Arguments::failOverlap(const TensorArg &tensor, const char *name) const {
+  fail(std::string(name) + " has the shape " + listOf(tensor.shape()) + " and the strides " +
+       listOf(tensor.strides()) +
+       ", by which some elements share their place; what is written has one for each");
+}
+
+namespace {
+
+/// Rows in memory, in bytes: the first begins at `begin`.
+struct Rows {
+  std::int64_t begin, end, apart, width;
+};
+
+Rows rowsOf(const TensorArg &tensor) {
+  const bool isMatrix = tensor.rank() > 1;
+  // A matrix that lies by columns has its rows along the last mode.
+  const std::size_t across =
+      isMatrix && tensor.strides()[1] != 1 && tensor.strides()[0] == 1 ? 1 : 0;
+  const std::int64_t bits = tensor.dtype().memory_bits(),
+                     count = isMatrix ? tensor.shape()[across] : 1,
+                     row = tensor.shape()[isMatrix ? 1 - across : 0],
+                     step = count > 1 ? tensor.strides()[across] * bits / 8 : 0;
+  Rows rows{address(tensor), 0, step < 0 ? -step : step, row * bits / 8};
+  if (step < 0)
+    rows.begin += (count - 1) * step;
+  rows.end = rows.begin + (count - 1) * rows.apart + rows.width;
+  if (count < 2)
+    rows.apart = rows.width;
+  return rows;
+}
+
+} // namespace
+
+bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
+  if (a.rank() > 2 || b.rank() > 2 || !a.size() || !b.size())
+    return false;
+  const Rows x = rowsOf(a), y = rowsOf(b);
+  if (x.begin >= y.end || y.begin >= x.end)
+    return false;
+  if (x.apart == x.width && y.apart == y.width)
+    return true;
+  if (x.apart != y.apart)
+    return x.begin == y.begin;
+  const std::int64_t between = ((x.begin - y.begin) % x.apart + x.apart) % x.apart;
+  return between < y.width || between + x.width > x.apart;
+}
+
 void Arguments::failCompact(const TensorArg &tensor, const Expected &expected, int free) const {
   fail(std::string(expected.name) + " has the shape " + listOf(tensor.shape()) +
        " and the strides " + listOf(tensor.strides()) + "; its last " +

@@ -53,6 +53,49 @@ public:
     checkRows(tensor, expected, distance);
     return distance;
   }
+  /// The same of a matrix that is written: its rows do not overlap.
+  std::int64_t written(const TensorArg &tensor, const Expected &expected, std::int64_t m,
+                       std::int64_t n) const {
+    const std::int64_t distance = matrix(tensor, expected, m, n);
+    ownPlaces(tensor, expected.name);
+    return distance;
+  }
+  /// The same of one that the problem may not have.
+  std::int64_t writtenIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected,
+                         std::int64_t m, std::int64_t n) const {
+    return given(tensor, expected.name, has) ? written(*tensor, expected, m, n) : 0;
+  }
+  /// Checks that what is written has a place for each of its elements: each mode steps over all
+  /// that the modes with smaller steps cover.
+  void ownPlaces(const TensorArg &tensor, const char *name) const {
+    std::int64_t covered = 1;
+    for (unsigned left = modesToPlace(tensor); left;) {
+      const int mode = smallestStep(tensor, left);
+      left &= ~(1u << mode);
+      const std::int64_t step = stepOf(tensor, mode);
+      if (step < covered) [[unlikely]]
+        failOverlap(tensor, name);
+      covered += step * (tensor.shape()[static_cast<std::size_t>(mode)] - 1);
+    }
+  }
+  /// Checks that what is written shares no memory with what is read.
+  void apart(const TensorArg &written, const char *name, const TensorArg &read,
+             const char *readName) const {
+    if (shareMemory(written, read)) [[unlikely]]
+      fail(std::string(name) + " shares memory with " + readName +
+           ", which is read while it is written; give it memory of its own");
+  }
+  /// The same, but it may be exactly what is read: each row is read before it is written.
+  void apartOrSame(const TensorArg &written, const char *name, const TensorArg &read,
+                   const char *readName) const {
+    const bool isSame = written.data() == read.data() && written.dtype() == read.dtype() &&
+                        (written.shape()[0] < 2 || written.strides()[0] == read.strides()[0]);
+    if (!isSame)
+      apart(written, name, read, readName);
+  }
+  /// Whether two matrices or vectors with contiguous rows are known to share elements: their rows are
+  /// equally far apart, or neither has gaps. Parts of the columns of one matrix do not.
+  static bool shareMemory(const TensorArg &a, const TensorArg &b);
   /// The same, and n for a single row, of which any distance is right: the kernel tells rows that
   /// exist by it.
   std::int64_t rowsApart(const TensorArg &tensor, const Expected &expected, std::int64_t m,
@@ -163,6 +206,28 @@ public:
 
 private:
   static constexpr std::int64_t kMostRows = 0x7fffffff;
+  /// A bit for each mode with more than one element; none for a tensor without elements.
+  static unsigned modesToPlace(const TensorArg &tensor) {
+    unsigned modes = 0;
+    for (int mode = 0; mode < tensor.rank(); ++mode) {
+      const std::int64_t extent = tensor.shape()[static_cast<std::size_t>(mode)];
+      if (extent == 0)
+        return 0;
+      modes |= unsigned{extent > 1} << mode;
+    }
+    return modes;
+  }
+  static std::int64_t stepOf(const TensorArg &tensor, int mode) {
+    const std::int64_t stride = tensor.strides()[static_cast<std::size_t>(mode)];
+    return stride < 0 ? -stride : stride;
+  }
+  static int smallestStep(const TensorArg &tensor, unsigned modes) {
+    int smallest = -1;
+    for (int mode = 0; mode < tensor.rank(); ++mode)
+      if ((modes >> mode & 1) && (smallest < 0 || stepOf(tensor, mode) < stepOf(tensor, smallest)))
+        smallest = mode;
+    return smallest;
+  }
   void checkRows(const TensorArg &tensor, const Expected &expected, std::int64_t distance) const {
     if (tensor.dtype() != expected.dtype) [[unlikely]]
       failType(tensor, expected);
@@ -177,6 +242,7 @@ private:
   }
   [[noreturn]] void failShape(const TensorArg &, const Expected &, const Extents &expected) const;
   [[noreturn]] void failStride(const TensorArg &, const Expected &) const;
+  [[noreturn]] void failOverlap(const TensorArg &, const char *name) const;
   [[noreturn]] void failCompact(const TensorArg &, const Expected &, int free) const;
   [[noreturn]] void failType(const TensorArg &, const Expected &) const;
   [[noreturn]] void failAlignment(const TensorArg &, const Expected &, std::int64_t distance) const;

@@ -2,6 +2,7 @@
 // family's host file includes it, defines Family<P>, and ends in FLYDSL_KERNEL_FAMILY(P).
 #pragma once
 
+#include "frame/enumerators.h"
 #include "frame/launches.h"
 
 #include <flydsl/constexpr.h>
@@ -113,16 +114,28 @@ void expectSupported(const P &problem, const ConfigOf<P> *config, const Target &
     throw Error(std::string(FamilyOf<P>::name) + " on " + target.name() + ": " + answer.why);
 }
 
+/// The most rows of a call: 32 bits with a sign count them.
+inline constexpr std::int64_t kMostRowsOfCall = 0x7fffffff;
+
+/// Throws Error for a number of rows that no call has.
+template <class P> void expectRows(std::int64_t m) {
+  if (m < 0 || m > kMostRowsOfCall)
+    throw Error(std::string(FamilyOf<P>::name) + ": " + is("m", m) + "; a call has 0 to " +
+                std::to_string(kMostRowsOfCall) + " rows");
+}
+
 template <class P> Support Questions<P>::supported(const P &problem, const Target &target) {
-  return Family<P>::supported(problem, target);
+  const Support held = enumeratorsHeld("", problem);
+  return held ? Family<P>::supported(problem, target) : held;
 }
 template <class P>
 Support Questions<P>::supported(const P &problem, const ConfigOf<P> &config, const Target &target) {
-  const Support answer = Family<P>::supported(problem, target);
+  const Support answer = firstRefusal({supported(problem, target), enumeratorsHeld("", config)});
   return answer ? Family<P>::supported(problem, config, target) : answer;
 }
 template <class P>
 ConfigOf<P> Questions<P>::choose(const P &problem, std::int64_t m, const Target &target) {
+  expectRows<P>(m);
   expectSupported<P>(problem, nullptr, target);
   return Family<P>::choose(problem, m, target);
 }
@@ -139,11 +152,13 @@ std::vector<ConfigOf<P>> Questions<P>::configs(const P &problem, std::int64_t m,
 template <class P>
 std::size_t Questions<P>::workspaceBytes(const P &problem, const ConfigOf<P> &config,
                                          std::int64_t m) {
+  expectRows<P>(m);
   return Family<P>::workspaceBytes(problem, config, m);
 }
 template <class P>
 ArgsOf<P> ArgsMaker<P>::make(const P &problem, const ConfigOf<P> &config, std::int64_t m,
                              const Sampler &sampler) {
+  expectRows<P>(m);
   return Family<P>::args(problem, config, m, sampler);
 }
 

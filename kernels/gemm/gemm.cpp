@@ -82,6 +82,10 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     apartB = unprepared(arguments, args.b, {"b", problem.b, piece, kPieces}, problem.b_layout, n,
                         problem.k);
   const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
+  arguments.apart(args.c, "c", args.a, "a");
+  arguments.apart(args.c, "c", args.b, "b");
+  if (args.workspace)
+    arguments.apart(args.c, "c", *args.workspace, "workspace");
   const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
                           std::int64_t size, bool needed) {
     if (arguments.given(tensor, expected.name, needed))

@@ -126,6 +126,9 @@ std::size_t weight_bytes(const GgmlWeight &weight) {
 
 void prepare_weight(const GgmlWeight &weight, const void *raw, void *out) {
   const std::size_t bytes = weight_bytes(weight);
+  if (!raw || !out)
+    throw Error("prepare_weight: a null pointer is given for the memory of raw or out, which the "
+                "host reads and writes");
   const impl::GgmlRow &row = impl::ggmlRow(weight.format);
   if (weight.layout == GgmlLayout::blocks) {
     std::memcpy(out, raw, bytes);

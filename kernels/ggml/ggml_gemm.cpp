@@ -224,6 +224,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   const int piece = kPieceBytes / problem.a.bytes();
   const std::int64_t apartA = arguments.rowsApart(args.a, {"a", problem.a, piece, kPieces}, m, k);
   const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
+  arguments.apart(args.c, "c", args.a, "a");
   const auto bytes = static_cast<std::int64_t>(weight_bytes(problem.weight()));
   arguments.vector(args.b, {"b", u8, kPieceBytes, kPieces}, bytes);
   if (arguments.given(args.up, "up", problem.gated))

@@ -51,7 +51,7 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
   arguments.vector(args.ids, {"ids", problem.index, 1}, m);
   arguments.vector(args.b, {"b", u8, 16, "16 bytes are loaded at a time"},
                    static_cast<std::int64_t>(weight_bytes(problem.weight())));
-  const std::int64_t apart = arguments.matrix(
+  const std::int64_t apart = arguments.written(
       args.y, {"y", problem.y, 4, "4 elements are stored at a time"}, m, problem.k);
   if (m == 0)
     return;

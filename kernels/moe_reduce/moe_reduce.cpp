@@ -57,7 +57,7 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
                      align = rowShape(problem).vector;
   const auto [apartTokens, apartRows] =
       arguments.matrices(args.x, {"x", problem.x, align}, m, k, n);
-  const std::int64_t apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n);
+  const std::int64_t apartY = arguments.written(args.y, {"y", problem.y, align}, m, n);
   arguments.compactIf(problem.weights, args.weights, {"weights", f32, 1}, m, k);
   arguments.compactIf(problem.mask, args.mask, {"mask", u8, 1}, m, k);
   if (m == 0)

@@ -85,7 +85,7 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
       arguments.matrices(args.q, {"q", problem.x, align, reason}, m, heads, head);
   const std::int64_t apartK = arguments.matrix(args.k, {"k", problem.x, align, reason}, n, head),
                      apartWeights = arguments.matrix(args.weights, {"weights", f32, 1}, m, heads),
-                     apartLogits = arguments.matrix(args.logits, {"logits", f32, 1}, m, n);
+                     apartLogits = arguments.written(args.logits, {"logits", f32, 1}, m, n);
   arguments.vectorIf(problem.k_scale, args.k_scale, {"k_scale", f32, 1}, n);
   arguments.vector(args.first, {"first", i32, 1}, m);
   arguments.vector(args.last, {"last", i32, 1}, m);

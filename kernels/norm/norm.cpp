@@ -26,7 +26,7 @@ Support Norm::supported(const NormProblem &problem, const Target &) {
                     lengthSupported(problem.n), alignSupported(problem.row_align)});
   if (!basic)
     return basic;
-  if (!(problem.eps >= 0) || !std::isfinite(problem.eps))
+  if (!(problem.eps >= 0) || !std::isfinite(static_cast<float>(problem.eps)))
     return Support::no("eps is " + std::to_string(problem.eps) +
                        "; it is a finite number of at least 0");
   if (problem.smooth && !quantises)
@@ -42,7 +42,7 @@ void Norm::launch(const Call<NormProblem> &call) {
                      align = rowShape(problem).vector;
   const bool perRow = problem.quantise == Quantisation::row;
   const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n),
-                     apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n);
+                     apartY = arguments.written(args.y, {"y", problem.y, align}, m, n);
   arguments.vector(args.weight, {"weight", problem.weight, align}, n);
   arguments.vectorIf(problem.bias, args.bias, {"bias", problem.weight, align}, n);
   arguments.vectorIf(problem.smooth, args.smooth, {"smooth", f32, align}, n);
@@ -53,8 +53,16 @@ void Norm::launch(const Call<NormProblem> &call) {
   const bool added = problem.residual;
   const std::int64_t apartIn = arguments.matrixIf(added, args.residual,
                                                   {"residual", problem.x, align}, m, n),
-                     apartOut = arguments.matrixIf(added, args.residual_out,
-                                                   {"residual_out", problem.x, align}, m, n);
+                     apartOut = arguments.writtenIf(added, args.residual_out,
+                                                    {"residual_out", problem.x, align}, m, n);
+  arguments.apartOrSame(args.y, "y", args.x, "x");
+  if (added) {
+    arguments.apartOrSame(args.y, "y", *args.residual, "residual");
+    arguments.apartOrSame(*args.residual_out, "residual_out", args.x, "x");
+    arguments.apartOrSame(*args.residual_out, "residual_out", *args.residual, "residual");
+    if (Arguments::shareMemory(args.y, *args.residual_out)) [[unlikely]]
+      arguments.fail("y and residual_out share memory; both are written");
+  }
   if (m == 0)
     return;
   call.launches.at(0, kNorm)(onRows(call, m), call.where, address(args.x), address(args.weight),

@@ -92,6 +92,7 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   const std::int64_t apartX = matrix(args.x, "x", problem.x),
                      apartDy = matrix(args.dy, "dy", problem.dy),
                      apartDx = matrix(args.dx, "dx", problem.dy);
+  arguments.ownPlaces(args.dx, "dx");
   arguments.vector(args.weight, {"weight", problem.weight, align}, n);
   arguments.vector(args.rstd, {"rstd", f32, 1}, m);
   arguments.vector(args.dweight, {"dweight", problem.weight, 1}, n);

@@ -63,10 +63,10 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n);
-  const std::int64_t apartQ = arguments.matrix(args.q, {"q", problem.q, align}, m, n);
+  const std::int64_t apartQ = arguments.written(args.q, {"q", problem.q, align}, m, n);
   std::int64_t apartScale = 0;
   if (problem.scale == ScaleOf::block)
-    apartScale = arguments.matrix(args.scale, {"scale", f8E8M0FNU, 1}, m, n / kBlock);
+    apartScale = arguments.written(args.scale, {"scale", f8E8M0FNU, 1}, m, n / kBlock);
   else
     arguments.vector(args.scale, {"scale", f32, 1}, problem.scale == ScaleOf::row ? m : 1);
   if (m == 0)

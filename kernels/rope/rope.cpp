@@ -70,7 +70,7 @@ Support cacheSupported(const RopeProblem &problem) {
 Support normSupported(const RopeProblem &problem) {
   if (const Support answer = floatSupported("weight", problem.weight); !answer)
     return answer;
-  if (!(problem.eps >= 0) || !std::isfinite(problem.eps))
+  if (!(problem.eps >= 0) || !std::isfinite(static_cast<float>(problem.eps)))
     return Support::no("eps is " + std::to_string(problem.eps) +
                        "; it is a finite number of at least 0");
   if (problem.q_norm != HeadNorm::none && problem.q_heads == 0)
@@ -173,6 +173,10 @@ public:
     heads(args_.v, "v", problem_.x, problem_.kv_heads, v, kV);
     heads(args_.q_out, "q_out", problem_.y, problem_.q_heads, q, kQOut);
     heads(args_.k_out, "k_out", problem_.y, problem_.kv_heads, k && problem_.k_out, kKOut);
+    for (const auto &[tensor, name] :
+         {std::pair(&args_.q_out, "q_out"), std::pair(&args_.k_out, "k_out")})
+      if (*tensor)
+        arguments_.ownPlaces(**tensor, name);
     tables();
     vector(args_.slots, {"slots", problem_.index, 1}, m_, cache, kSlots);
     caches(cache, v);

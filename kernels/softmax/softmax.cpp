@@ -19,7 +19,8 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   const Arguments arguments(FamilyOf<SoftmaxProblem>::name, call.where);
   const std::int64_t m = arguments.rows(call.args.x, "x"), align = rowShape(problem).vector;
   const std::int64_t apartX = arguments.matrix(call.args.x, {"x", problem.x, align}, m, problem.n);
-  const std::int64_t apartY = arguments.matrix(call.args.y, {"y", problem.y, align}, m, problem.n);
+  const std::int64_t apartY = arguments.written(call.args.y, {"y", problem.y, align}, m, problem.n);
+  arguments.apartOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)
     return;
   call.launches.at(0, kSoftmax)(onRows(call, m), call.where, address(call.args.x),

@@ -62,7 +62,7 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
                      align = rowShape(problem).vector;
   const std::int64_t apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n),
                      apartIn = arguments.matrix(args.dy, {"dy", problem.dy, align}, m, n),
-                     apartOut = arguments.matrix(args.dx, {"dx", problem.dx, align}, m, n);
+                     apartOut = arguments.written(args.dx, {"dx", problem.dx, align}, m, n);
   if (m == 0)
     return;
   call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where, address(args.y),

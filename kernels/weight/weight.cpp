@@ -83,6 +83,9 @@ std::int64_t prepared_size(const WeightProblem &problem) {
 
 void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
   impl::expectWeight(problem);
+  if (!raw || !out)
+    throw Error("prepare_weight: a null pointer is given for the memory of raw or out, which the "
+                "host reads and writes");
   const impl::Preshuffled weights = impl::preshuffled(problem);
   const int bytes = weights.bytes, piece = weights.piece();
   const auto *from = static_cast<const char *>(raw);

@@ -328,3 +328,23 @@ TEST_CASE("products refuse operands that lie otherwise than the problem says") {
       "gemm: a has 12 rows; by columns it has a multiple of 8, because 16 bytes are loaded at a "
       "time");
 }
+
+TEST_CASE("products refuse to write what they read") {
+  const GemmProblem problem{.b_layout = OperandLayout::rows, .n = 64, .k = 64};
+  const fk::GemmPlan plan(problem, fk::choose(problem, 16));
+  fx::DeviceArray<fx::half_t> ab({160, 64}), c({16, 64}), wide({16, 128});
+  const fx::TensorArg a = fx::tensor(ab.data(), {16, 64}),
+                      b = fx::tensor(ab.data() + 1024, {64, 64});
+  const auto at = [](fx::half_t *data) { return fx::tensor(data, {16, 64}); };
+  const fk::GemmArgs args{.a = a, .b = b, .c = c};
+  const auto refused = [&](const fx::TensorArg &c, const char *part) {
+    expectRefused(plan, args, [&](fk::GemmArgs &args) { args.c = c; }, part);
+  };
+  refused(at(ab.data()), "gemm: c shares memory with a, which is read while it is written");
+  refused(at(ab.data() + 4096), "gemm: c shares memory with b");
+  // The columns of one matrix are apart.
+  plan({.a = fx::tensor(wide.data(), {16, 64}, {128, 1}),
+        .b = b,
+        .c = fx::tensor(wide.data() + 64, {16, 64}, {128, 1})});
+  fx::Device::current().synchronize();
+}

@@ -1,6 +1,8 @@
 // Softmax against a reference in double precision.
 #include "support/structure.h"
 
+#include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/softmax.h>
 
 #include <limits>
@@ -206,4 +208,44 @@ TEST_CASE("softmax refuses arguments that do not fit its problem") {
       "softmax: x has rows 65 elements apart, which is no multiple of 8");
   has(message(fx::tensor(static_cast<char *>(data) + 2, fx::f16, {4, 64}), x.tensor()),
       "softmax: x starts at an address that is no multiple of 16 bytes");
+
+  // What is written has a place for each element, and is x itself or apart from it.
+  const Operand y = Operand::output(fx::f16, 4, 64), both = Operand::output(fx::f16, 8, 64);
+  void *to = y.tensor().data();
+  for (std::int64_t apart : {0, 32, -32})
+    has(message(x.tensor(), fx::tensor(to, fx::f16, {4, 64}, {apart, 1})),
+        "by which some elements share their place; what is written has one for each");
+  auto *rows = static_cast<fx::half_t *>(both.tensor().data());
+  const fx::TensorArg first = fx::tensor(rows, {4, 64}), second = fx::tensor(rows + 64, {4, 64}),
+                      left = fx::tensor(rows, {3, 64}, {128, 1}),
+                      right = fx::tensor(rows + 64, {3, 64}, {128, 1}),
+                      middle = fx::tensor(rows + 32, {3, 64}, {128, 1});
+  has(message(first, second), "softmax: y shares memory with x, which is read while it is written");
+  has(message(left, middle), "y shares memory with x");
+  has(message(middle, right), "y shares memory with x");
+  CHECK(messageOf([&] { plan({.x = left, .y = right}); }) == messageOf([] {}));
+  fx::Device::current().synchronize();
+}
+
+TEST_CASE("families refuse enumerations without a value, and rows that no call has") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  CHECK(fk::supported(fk::NormProblem{.kind = fk::NormKind(9), .n = 64}, target).why ==
+        "kind is 9, which is none of the values that it has");
+  CHECK(fk::supported(fk::GemmProblem{.n = 64, .k = 64, .scale_a = fk::Scales(3)}, target).why ==
+        "scale_a is 3, which is none of the values that it has");
+  CHECK(fk::supported(fk::GemmProblem{.n = 64, .k = 64, .scale_a = fk::Scales::per_row}, target));
+  const fk::GemmProblem product{.n = 64, .k = 1024};
+  fk::GemmConfig config = fk::choose(product, 16, target);
+  config.loop = fk::GemmLoop(7);
+  CHECK(fk::supported(product, config, target).why ==
+        "loop is 7, which is none of the values that it has");
+  CHECK(messageOf([&] {
+          fk::choose(product, -1, target);
+        }).find("gemm: m is -1; a call has 0 to 2147483647 rows") != std::string::npos);
+  config.loop = fk::GemmLoop::ring;
+  for (std::int64_t m : {std::int64_t(-1), std::int64_t(1) << 40})
+    CHECK(messageOf([&] {
+            fk::workspace_bytes(product, config, m);
+          }).find("a call has 0 to 2147483647 rows") != std::string::npos);
+  CHECK(fk::supported(fk::NormProblem{.n = 64, .eps = 1e300}, target).why.find("eps is") == 0);
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 
 using namespace flydsl;
 
@@ -194,8 +195,10 @@ int main(int argc, char **argv) {
       config.directory = directory;
     if (config.directory.empty())
       throw Error("no cache directory: give --dir or set FLYDSL_RUNTIME_CACHE_DIR");
-    const Tool tool(std::move(config));
     const std::string command = app.get_subcommands().front()->get_name();
+    if (!directory.empty() && command != "import" && !std::filesystem::is_directory(directory))
+      throw Error("--dir " + directory + ": there is no such directory");
+    const Tool tool(std::move(config));
     if (command == "list")
       return tool.list();
     if (command == "show")

@@ -96,11 +96,22 @@ std::string what(const std::exception_ptr &error) {
   }
 }
 
+/// Whether a cache's directory has a folder of entries.
+bool holdsEntries(const std::string &directory) {
+  std::error_code error;
+  const std::filesystem::directory_iterator inside(directory, error);
+  return !error && inside != std::filesystem::directory_iterator();
+}
+
 int run(Options options) {
   if (options.targets.empty())
     options.targets.push_back({}); // ARCH, or the device of the machine
-  if (!options.cache.empty())
+  const bool fillsDirectory = !options.cache.empty();
+  if (fillsDirectory) {
+    if (std::filesystem::exists(options.cache) && !std::filesystem::is_directory(options.cache))
+      throw RuntimeError("--dir " + options.cache + ": it is no directory");
     setenv("FLYDSL_RUNTIME_CACHE_DIR", options.cache.c_str(), 1);
+  }
   if (!options.output.empty())
     std::filesystem::create_directories(options.output);
   const std::vector<Job> jobs = jobsOf(options);
@@ -136,6 +147,9 @@ int run(Options options) {
   }
   std::printf("%zu compiled, %zu were there, %zu failed\n", tiers[CacheTier::compiled],
               tiers[CacheTier::disk] + tiers[CacheTier::memory] + tiers[CacheTier::remote], failed);
+  // The library warns of a cache that can't be written and goes on; here the cache is the purpose.
+  if (fillsDirectory && tiers[CacheTier::compiled] && !holdsEntries(options.cache))
+    throw RuntimeError("--dir " + options.cache + ": nothing could be kept there");
   return failed ? 1 : 0;
 }
 
@@ -158,10 +172,10 @@ int main(int argc, char **argv) {
                  "a directory that the code objects are written to as well, as NAME.TARGET.hsaco");
   app.add_option("--waves-per-eu", options.hints.waves_per_eu,
                  "a hint of the kernel, which the IR does not hold")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1u, 0xffffu));
   app.add_option("--max-registers", options.hints.max_registers,
                  "a hint of the kernel, which the IR does not hold")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1u, 0xffffu));
   const auto pairs = [&](const char *name, std::vector<std::pair<std::string, std::string>> &into) {
     app.add_option_function<std::vector<std::string>>(
            name,

@@ -213,6 +213,8 @@ int perform(int argc, char **argv) {
         throw fx::Error(word + " needs a value");
       if (word == "--m") {
         options.m = number(argv[i], word);
+        if (options.m < 1)
+          throw fx::Error("--m " + std::to_string(options.m) + ": a call has a row at least");
       } else {
         options.archs.clear();
         std::istringstream names(argv[i]);

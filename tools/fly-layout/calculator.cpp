@@ -228,7 +228,7 @@ constexpr Extra kExtras[] = {
 std::string calculate(std::string_view expression, Rendering rendering) {
   std::string text = trimmed(expression);
   size_t open = text.find('(');
-  if (open == std::string::npos || text.back() != ')')
+  if (open == std::string::npos || open == 0 || text.back() != ')')
     fail("an expression is op(argument, ...), not: ", text);
   const std::string name = trimmed(std::string_view(text).substr(0, open));
   const std::vector<std::string> arguments =

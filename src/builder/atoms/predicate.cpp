@@ -169,7 +169,8 @@ Tensor ThrCopy::predicate(const Tensor &places, const IntTuple &shape, Straddlin
   const Tensor asked = calls.elementOfCalls(askLast ? perCall - 1 : 0);
   const Tensor pred = calls.fragment();
   for (std::int64_t i = 0, n = size(pred, loc).value(loc); i < n; ++i)
-    pred.point(IntTuple(i), loc) = elem_less(asked.point(IntTuple(i), loc), shape, loc);
+    pred.point(i, loc) =
+        Numeric::Arg(elem_less(IntTuple(asked.point(i, loc), loc), shape, loc), loc);
   return pred;
 }
 

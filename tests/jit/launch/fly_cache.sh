@@ -48,4 +48,6 @@ grep -q "^imported 1 entries" out || fail "not one entry in the archive"
 # A directory that can't be read or made is told as what it is.
 "$fly_cache" --dir /proc/none import link >out 2>err && fail "an import into /proc"
 grep -q "making the folder /proc/none" out || fail "the folder that can't be made is not named"
+"$fly_cache" --dir nowhere list >out 2>err && fail "a directory that is not there is listed"
+grep -q "^fly-cache: --dir nowhere: there is no such directory" err || fail "the missing directory is not named"
 exit 0

@@ -57,4 +57,10 @@ FLYDSL_RUNTIME_CACHE_DIR=cache "$fly_compile" --quiet --arch "$target" --llvm-op
 grep -q "LLVM has no option no-such-option" err || fail "the wrong option of LLVM is not named"
 "$fly_compile" --attribute amdgpu-memory-bound "$dump" >out 2>err
 [ $? = 2 ] || fail "an attribute without a value must be an exit status of 2"
+"$fly_compile" --dir err --arch gfx942 "$dump" >out 2>told && fail "a file is a cache"
+grep -q "^fly-compile: --dir err: it is no directory" told || { cat told; fail "the file is not named"; }
+"$fly_compile" --dir /proc/none --arch gfx942 --max-registers 77 "$dump" >out 2>err && fail "a cache in /proc is filled"
+grep -q "^fly-compile: --dir /proc/none: nothing could be kept there" err || fail "the cache that can't be made is not named"
+"$fly_compile" --dir cache --waves-per-eu many "$dump" >out 2>err && fail "a hint that is no number"
+grep -q "Value many not in range 1 to 65535" err || fail "the range of a hint is not named"
 exit 0
