@@ -101,8 +101,7 @@ private:
         loadQueries(part);
       copy(keyAtom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
       gemm(scoresMma_, scores_, operand, operandQ_[part], scores_, unscaled(shape_.form));
-      if (part % 2)
-        apart(Thrift::queries);
+      apart(Thrift::queries);
     }
   }
   std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
