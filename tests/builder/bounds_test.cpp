@@ -342,6 +342,7 @@ TEST_CASE("elem_less takes tuples of one form") {
     auto places = fx::flat_divide(fx::make_identity_tensor(a.shape()), {8, 8})(_, _, 0, 0);
     copy.get_slice(fx::thread_idx().x).predicate(places, b.shape());
   };
+  CHECK(errorOf(predicate, {matrixArg(fx::f32), matrixArg(fx::f32)}) == "no error");
   CHECK_THAT(errorOf(predicate, {matrixArg(fx::f32), tensorArg(fx::f32, {dyn()}, {fix(1)})}),
              Contains("elem_less(") && Contains("some leaf has no counterpart"));
 }
