@@ -7,6 +7,7 @@ source=$1 work=$2
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "$*" >&2; exit 1; }
 command -v vcpkg >/dev/null || skip "vcpkg is not installed"
+command -v patchelf >/dev/null || skip "patchelf, which vcpkg would fetch, is not installed"
 [ -e "${VCPKG_ROOT:-}/.vcpkg-root" ] || skip "VCPKG_ROOT names no checkout of vcpkg"
 mkdir -p "$work/triplets"
 export VCPKG_FORCE_SYSTEM_BINARIES=1 VCPKG_DISABLE_METRICS=1
