@@ -333,6 +333,8 @@ TEST_CASE("products refuse to write what they read") {
   const GemmProblem problem{.b_layout = OperandLayout::rows, .n = 64, .k = 64};
   const fk::GemmPlan plan(problem, fk::choose(problem, 16));
   fx::DeviceArray<fx::half_t> ab({160, 64}), c({16, 64}), wide({16, 128});
+  ab.fill({});
+  wide.fill({});
   const fx::TensorArg a = fx::tensor(ab.data(), {16, 64}),
                       b = fx::tensor(ab.data() + 1024, {64, 64});
   const auto at = [](fx::half_t *data) { return fx::tensor(data, {16, 64}); };

@@ -69,13 +69,14 @@ TEST_CASE("what is static and what is dynamic can be said") {
   CHECK(typeOf(fx::TensorArg(t).assume_aligned(16)).alignment == 16);
 }
 
-TEST_CASE("an extent over 31 bits is passed in 64, and a tensor past 4 GiB is a type of its own") {
+TEST_CASE("an extent over 31 bits is passed in 64, and large tensors are types of their own") {
   CHECK(str(fx::tensor(storage, {std::int64_t{1} << 31, 2})) ==
         "tensor<f32, (?{i64},?):(?{i64},1), 4 GiB or more>");
   CHECK(str(fx::tensor(storage, {(std::int64_t{1} << 31) - 1, 2})) ==
-        "tensor<f32, (?,?):(?{i64},1), 4 GiB or more>");
+        "tensor<f32, (?,?):(?{i64},1), 4 GiB or more, 2^31 elements or more>");
   CHECK(str(fx::tensor(storage, fx::f8E5M2, {(std::int64_t{1} << 31) - 1, 2})) ==
-        "tensor<f8E5M2, (?,?):(?{i64},1)>");
+        "tensor<f8E5M2, (?,?):(?{i64},1), 2^31 elements or more>");
+  CHECK(str(fx::tensor(storage, fx::f8E5M2, {1 << 30, 1})) == "tensor<f8E5M2, (?,?):(?{i64},1)>");
 }
 
 TEST_CASE("the buffer holds the pointer and the packed dynamic leaves") {
