@@ -18,8 +18,8 @@ using AttentionKernel = Kernel<void(Numbers, Constexpr<Spec<AttentionProblem>>)>
 /// A kernel in each of the ways that take fewer and fewer registers.
 std::vector<AttentionKernel> withThrift(const char *name, bool parts) {
   std::vector<AttentionKernel> all;
-  for (Thrift thrift :
-       {Thrift::none, Thrift::begun, Thrift::addresses, Thrift::tiles, Thrift::queries})
+  for (Thrift thrift : {Thrift::none, Thrift::ends, Thrift::loads, Thrift::addresses, Thrift::tiles,
+                        Thrift::queries})
     all.emplace_back(
         name,
         [parts, thrift](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {

@@ -40,9 +40,10 @@ inline double scaleOf(const AttentionProblem &problem) {
 /// none; a kernel whose code does not fit its registers is compiled with the next.
 enum class Thrift : std::uint8_t {
   none,
-  /// Nothing is kept from one tile of queries to the next. Groups of waves compute the addresses of
-  /// what they load again for each tile of keys, and nothing is kept for the last of these.
-  begun,
+  /// Nothing is kept from one tile of queries to the next, nor by groups of waves for the last tile
+  /// of keys.
+  ends,
+  loads, ///< groups of waves compute the addresses of what they load again for each tile of keys
   /// All addresses are computed again for each tile of keys; a few scores are finished at a time.
   addresses,
   tiles,   ///< a tile is loaded when it is worked on, a few pieces at a time

@@ -62,7 +62,7 @@ public:
         read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
         second_(rocdl::readfirstlane(thread_idx().x / (shape.threads / 2)) == 1),
-        first_(threadOf(shape, Thrift::begun)),
+        first_(threadOf(shape, Thrift::ends)),
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
     const auto place = [&](const DmaTile &tile) {
@@ -104,7 +104,7 @@ public:
       }
       if_((tiles.end - tiles.begin) % 2 == 1, [&] {
         // Nothing is kept for the last tile while the loop runs.
-        last_.emplace(threadOf(shape_, Thrift::begun));
+        last_.emplace(threadOf(shape_, Thrift::ends));
         step(Int32(tiles.end - 1), 0, tiles);
         last_.reset();
       });
@@ -172,7 +172,7 @@ private:
     const int elements = DmaTile::kPiece / bytes();
     const Int32 end = min(keys_, tiles.end * shape_.tileK),
                 first = min(number * shape_.tileK, end - 1), last = end - 1 - first;
-    const Int32 thread = threadOf(shape_, Thrift::begun);
+    const Int32 thread = threadOf(shape_, Thrift::loads);
     for (int i = 0; i < tile.loads(shape_.threads); ++i) {
       const Int32 place = thread + i * shape_.threads, row = place / tile.pieces(),
                   piece = place % tile.pieces() ^ swizzle(row);

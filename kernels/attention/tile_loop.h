@@ -21,9 +21,9 @@ public:
         runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
                                 shape.second.b)),
         readKeys_(
-            make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::begun))),
+            make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::ends))),
         readValues_(
-            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, Thrift::begun))) {
+            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, Thrift::ends))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
       operandQ_.push_back(scoresMma_.make_fragment_B(
           make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));

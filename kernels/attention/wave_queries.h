@@ -48,7 +48,7 @@ public:
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
     rules_.descaled = rules_.changed() && descale_;
-    const Int32 thread = threadOf(shape, Thrift::begun);
+    const Int32 thread = threadOf(shape, Thrift::ends);
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() + thread / shape.form.lanes * 16 +
                          thread % 16);

@@ -81,8 +81,8 @@ void expectSameBytes(const AttentionProblem &problem, const AttentionConfig &con
   INFO(fx::to_config(problem).str() << " " << fx::to_config(config).str());
   REQUIRE(fk::supported(problem, config, fx::Device::current().target()));
   const std::vector<std::uint8_t> first = attended({problem, config});
-  for (impl::Thrift thrift :
-       {impl::Thrift::begun, impl::Thrift::addresses, impl::Thrift::tiles, impl::Thrift::queries}) {
+  for (impl::Thrift thrift : {impl::Thrift::ends, impl::Thrift::loads, impl::Thrift::addresses,
+                              impl::Thrift::tiles, impl::Thrift::queries}) {
     INFO("thrift " << int(thrift));
     CHECK(attended({problem, config, thrift}) == first);
   }
