@@ -91,10 +91,10 @@ private:
 class ColumnsOfB {
 public:
   /// `thread` counts those of the waves that share a step. In each half of B the tile starts at an
-  /// address; `blocks` blocks of 16 rows exist from there on.
+  /// address, that of the block's part of K; `blocks` blocks of 16 rows exist from there on.
   ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
              const Int32 &thread, const std::vector<Int64> &first, const Int32 &blocks)
-      : shape_(shape), paddedK_(weights.paddedK()),
+      : shape_(shape), columns_(paddedPart(shape, weights)),
         atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
         slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
         inRound_(shape.slices() == 1
@@ -104,13 +104,13 @@ public:
       tiles_.push_back(slice_.partition_S(buffer(shape, weights, address, blocks)));
   }
 
-  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of K
-  /// are zeros.
+  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of the
+  /// block's part of K are zeros. What lies there are columns of another part, or other rows.
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
     const Int32 away = select(step * shape_.tileK + part * shape_.round() + inRound_ <
-                                  static_cast<std::int32_t>(paddedK_),
+                                  static_cast<std::int32_t>(columns_),
                               0, kPastTheEnd / shape_.form.bytes());
     const Tensor from = guarded ? make_view(tile.iter() + away, tile.layout()) : tile;
     copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),
@@ -118,19 +118,25 @@ public:
   }
 
 private:
+  /// The columns of the block's part of K, with those that fill the last block of the weights.
+  static std::int64_t paddedPart(const LoopShape &shape, const Preshuffled &weights) {
+    return Preshuffled{weights.n, shape.k, weights.bytes}.paddedK();
+  }
   static Tensor buffer(const LoopShape &shape, const Preshuffled &weights, const Int64 &first,
                        const Int32 &blocks) {
     const Pointer start =
         Pointer::from_address(first, shape.form.b, AddressSpace::global, kPieceBytes);
-    const Int64 end = min(blocks, shape.tileOfHalf() / Preshuffled::kRows).to(i64) *
-                      (weights.rowOfBlocks() * weights.bytes);
+    const Int64 rowsBefore = (min(blocks, shape.tileOfHalf() / Preshuffled::kRows) - 1).to(i64),
+                end = (rowsBefore * weights.rowOfBlocks() +
+                       paddedPart(shape, weights) * Preshuffled::kRows) *
+                      weights.bytes;
     return rocdl::make_buffer_tensor(
         make_view(start, preshuffledTile(weights, shape.tileOfHalf(), shape.tileK)),
         {.num_records_bytes = end}); // (tileOfHalf, tileK)
   }
 
   LoopShape shape_;
-  std::int64_t paddedK_;
+  std::int64_t columns_; // of the block's part of K
   CopyAtom atom_;
   ThrCopy slice_;
   Int32 inRound_;             // the wave's first element of K in those that all waves multiply

@@ -89,6 +89,43 @@ TEST_CASE("products whose parts are added in one launch", "[run]") {
         product(problem, twoLaunches(config), 9, values, {}, 7));
 }
 
+TEST_CASE("waves that take the steps of a part in turn read nothing of other parts", "[run]") {
+  // Parts of one step to two rounds and one step of four waves. Row 16 of the weights lies after the
+  // last part of row 0, and each part after the one before it.
+  GemmConfig config;
+  for (GemmProblem problem : typed())
+    for (int steps : {1, 3, 5, 6, 9}) {
+      config = small(problem);
+      config.tile_m = config.tile_n = 16;
+      config.loop = fk::GemmLoop::registers;
+      config.waves_k = 4;
+      config.split_k = 2;
+      problem.n = 32;
+      problem.k = std::int64_t(2) * steps * config.tile_k;
+      expectProduct(problem, config, 9);
+      if (problem.a == fx::i8)
+        continue;
+      // What is not finite stays in its row, and is never multiplied by the zeros past an end.
+      Values values = Values::random(problem, 9);
+      const double huge = problem.c == fx::f32 || problem.a == fx::f16 ? INFINITY : NAN;
+      for (double &one : values.a)
+        one = std::fabs(one) + 0.125;
+      for (std::int64_t row : {4, 20})
+        for (std::int64_t column : {std::int64_t(0), problem.k / 2})
+          values.b[std::size_t(row * problem.k + column)] = huge;
+      const std::vector<double> c = product(problem, config, 9, values);
+      for (std::int64_t i = 0; i < 9; ++i)
+        for (std::int64_t j = 0; j < problem.n; ++j) {
+          INFO("c(" << i << ", " << j << "), steps " << steps);
+          const double got = c[std::size_t(i * problem.n + j)];
+          if (j == 4 || j == 20)
+            CHECK((std::isnan(huge) ? std::isnan(got) : got == INFINITY));
+          else
+            CHECK(std::isfinite(got));
+        }
+    }
+}
+
 TEST_CASE("a product whose parts are added in one launch: another run, a graph, a file", "[run]") {
   const GemmProblem problem{.n = 96, .k = 512, .bias = true, .activation = Activation::silu};
   expectStructure(problem, oneLaunch(problem, 4), 33);
