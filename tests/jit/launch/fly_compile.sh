@@ -10,7 +10,7 @@ fail() { echo "$1"; cat out err; exit 1; }
 
 FLYDSL_DUMP_IR=1 FLYDSL_DUMP_DIR=dump FLYDSL_RUNTIME_ENABLE_CACHE=0 "$program" >out 2>err || fail "the program failed"
 dump=dump/$kernel/00_origin.mlir
-arch=$(sed -n 's/.* \(gfx[0-9a-f]*\) (emulator).*/\1/p' out err | head -n 1)
+arch=$(sed -n 's/^\(gfx[0-9a-f]*\).*/\1/p' out | head -n 1)
 [ -n "$arch" ] || fail "the program does not name its device"
 # The device's own features, as the miss without the compile names them.
 FLYDSL_RUNTIME_RUN_ONLY=1 FLYDSL_RUNTIME_CACHE_DIR=cache "$program" >out 2>err && fail "the program ran on an empty cache"
