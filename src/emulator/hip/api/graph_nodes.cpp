@@ -1,5 +1,6 @@
 // The nodes of graphs: adding them, and reading and changing their parameters.
 #include "emulator/hip/graph/graph_nodes.h"
+#include "emulator/hip/module/registration.h"
 #include "emulator/hip/stream/submit.h"
 
 using namespace flyemu::hip;
@@ -21,6 +22,7 @@ hipError_t addNode(const char *name, hipGraphNode_t *result, hipGraph_t handle,
     set(draft);
     GraphNode *node = graph->add(type, std::move(draft.operation), std::move(before));
     node->child = std::move(draft.child);
+    node->kernelParams.func = draft.kernelParams.func; // the rest points into the draft
     node->copyParams = draft.copyParams;
     node->fillParams = draft.fillParams;
     node->hostParams = draft.hostParams;
@@ -30,7 +32,9 @@ hipError_t addNode(const char *name, hipGraphNode_t *result, hipGraph_t handle,
 
 std::shared_ptr<GraphNode> nodeOf(hipGraphNode_t handle, hipGraphNodeType type) {
   std::shared_ptr<GraphNode> node = Runtime::get().graphNodes.get(handle, "graph node");
-  bool isCopy = type == hipGraphNodeTypeMemcpy && node->type == hipGraphNodeTypeMemcpy1D;
+  bool isCopy = type == hipGraphNodeTypeMemcpy && (node->type == hipGraphNodeTypeMemcpy1D ||
+                                                   node->type == hipGraphNodeTypeMemcpyFromSymbol ||
+                                                   node->type == hipGraphNodeTypeMemcpyToSymbol);
   require(node->type == type || isCopy, "the node is of another type");
   return node;
 }
@@ -132,6 +136,53 @@ hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t exec, hipGraphNode_t
                                              const void *source, size_t size, hipMemcpyKind kind) {
   return setInExec("hipGraphExecMemcpyNodeSetParams1D", exec, node, hipGraphNodeTypeMemcpy,
                    [&](GraphNode &n) { setCopy1D(n, target, source, size, kind); });
+}
+
+hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *node, hipGraph_t graph,
+                                         const hipGraphNode_t *dependencies, size_t count,
+                                         const void *symbol, const void *source, size_t size,
+                                         size_t offset, hipMemcpyKind kind) {
+  return addNode("hipGraphAddMemcpyNodeToSymbol", node, graph, dependencies, count,
+                 hipGraphNodeTypeMemcpyToSymbol, [&](GraphNode &draft) {
+                   setCopy1D(draft, inSymbol(symbol, size, offset), source, size, kind);
+                 });
+}
+hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *node, hipGraph_t graph,
+                                           const hipGraphNode_t *dependencies, size_t count,
+                                           void *target, const void *symbol, size_t size,
+                                           size_t offset, hipMemcpyKind kind) {
+  return addNode("hipGraphAddMemcpyNodeFromSymbol", node, graph, dependencies, count,
+                 hipGraphNodeTypeMemcpyFromSymbol, [&](GraphNode &draft) {
+                   setCopy1D(draft, target, inSymbol(symbol, size, offset), size, kind);
+                 });
+}
+hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol,
+                                               const void *source, size_t size, size_t offset,
+                                               hipMemcpyKind kind) {
+  return setNode(
+      "hipGraphMemcpyNodeSetParamsToSymbol", node, hipGraphNodeTypeMemcpyToSymbol,
+      [&](GraphNode &n) { setCopy1D(n, inSymbol(symbol, size, offset), source, size, kind); });
+}
+hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *target,
+                                                 const void *symbol, size_t size, size_t offset,
+                                                 hipMemcpyKind kind) {
+  return setNode(
+      "hipGraphMemcpyNodeSetParamsFromSymbol", node, hipGraphNodeTypeMemcpyFromSymbol,
+      [&](GraphNode &n) { setCopy1D(n, target, inSymbol(symbol, size, offset), size, kind); });
+}
+hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t exec, hipGraphNode_t node,
+                                                   const void *symbol, const void *source,
+                                                   size_t size, size_t offset, hipMemcpyKind kind) {
+  return setInExec(
+      "hipGraphExecMemcpyNodeSetParamsToSymbol", exec, node, hipGraphNodeTypeMemcpyToSymbol,
+      [&](GraphNode &n) { setCopy1D(n, inSymbol(symbol, size, offset), source, size, kind); });
+}
+hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t exec, hipGraphNode_t node,
+                                                     void *target, const void *symbol, size_t size,
+                                                     size_t offset, hipMemcpyKind kind) {
+  return setInExec(
+      "hipGraphExecMemcpyNodeSetParamsFromSymbol", exec, node, hipGraphNodeTypeMemcpyFromSymbol,
+      [&](GraphNode &n) { setCopy1D(n, target, inSymbol(symbol, size, offset), size, kind); });
 }
 
 hipError_t hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph,

@@ -1,5 +1,6 @@
 // Modules, functions and their launch.
 #include "emulator/hip/launch/launch.h"
+#include "emulator/hip/module/registration.h"
 #include "emulator/hip/stream/submit.h"
 
 #include <algorithm>
@@ -20,26 +21,11 @@ hipError_t loadModule(const char *name, hipModule_t *handle,
   });
 }
 
-std::shared_ptr<Function> functionOf(const void *handle) {
-  return Runtime::get().functions.get(handle, "function");
-}
-
-/// The function of a handle, which must be loaded on the stream's device.
-std::shared_ptr<Function> functionFor(hipFunction_t handle, const Stream &stream) {
-  std::shared_ptr<Function> function = functionOf(handle);
-  if (function->device != &stream.device())
-    fail(hipErrorInvalidHandle,
-         "kernel " + function->kernel->metadata.name + " was loaded on device " +
-             std::to_string(function->device->index()) + ", the stream is of device " +
-             std::to_string(stream.device().index()));
-  return function;
-}
-
 hipError_t launch(const char *name, hipFunction_t handle, flyemu::loader::LaunchShape shape,
                   hipStream_t streamHandle, void **values, void **extra) {
   return api(name, [&] {
     StreamRef stream = Runtime::get().stream(streamHandle);
-    std::shared_ptr<Function> function = functionFor(handle, *stream);
+    std::shared_ptr<Function> function = functionOf(handle, stream->device());
     submit(stream, makeLaunch(std::move(function), shape, values, extra), hipGraphNodeTypeKernel);
   });
 }
@@ -120,7 +106,7 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned gridX
   return api("hipModuleLaunchCooperativeKernel", [&] {
     StreamRef stream = Runtime::get().stream(streamHandle);
     submit(stream,
-           makeCooperativeLaunch(functionFor(handle, *stream),
+           makeCooperativeLaunch(functionOf(handle, stream->device()),
                                  {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
                                  values),
            hipGraphNodeTypeKernel);

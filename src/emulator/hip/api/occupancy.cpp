@@ -7,11 +7,8 @@ using namespace flyemu::hip;
 
 namespace {
 
-std::shared_ptr<Function> moduleFunction(hipFunction_t handle) {
-  return Runtime::get().functions.get(handle, "function");
-}
 std::shared_ptr<Function> hostFunctionOf(const void *address) {
-  return registeredFunction(address, Runtime::get().currentDevice());
+  return kernelOf(address, Runtime::get().currentDevice());
 }
 
 void requireFlags(unsigned flags) {
@@ -76,19 +73,19 @@ extern "C" {
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function,
                                                               int threads, size_t dynamicLds) {
   return activeBlocks("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks, threads,
-                      dynamicLds, 0, [&] { return moduleFunction(function); });
+                      dynamicLds, 0, [&] { return functionOf(function); });
 }
 
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, hipFunction_t function, int threads, size_t dynamicLds, unsigned flags) {
   return activeBlocks("hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", blocks,
-                      threads, dynamicLds, flags, [&] { return moduleFunction(function); });
+                      threads, dynamicLds, flags, [&] { return functionOf(function); });
 }
 
 hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t function,
                                                    size_t dynamicLds, int limit) {
   return potentialBlock("hipModuleOccupancyMaxPotentialBlockSize", grid, block, dynamicLds, limit,
-                        0, [&] { return moduleFunction(function); });
+                        0, [&] { return functionOf(function); });
 }
 
 hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
@@ -96,7 +93,7 @@ hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *bloc
                                                             size_t dynamicLds, int limit,
                                                             unsigned flags) {
   return potentialBlock("hipModuleOccupancyMaxPotentialBlockSizeWithFlags", grid, block, dynamicLds,
-                        limit, flags, [&] { return moduleFunction(function); });
+                        limit, flags, [&] { return functionOf(function); });
 }
 
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *hostFunction,

@@ -16,18 +16,10 @@ struct CallConfiguration {
 };
 thread_local std::vector<CallConfiguration> pushedCalls;
 
-uint64_t symbolAddress(const void *symbol, size_t size, size_t offset) {
-  flyemu::loader::CodeVariable variable =
-      registeredVariable(symbol, Runtime::get().currentDevice());
-  require(offset <= variable.size && size <= variable.size - offset,
-          "the range does not lie in the variable");
-  return variable.address + offset;
-}
-
 hipError_t copyTo(const char *name, const void *symbol, const void *source, size_t size,
                   size_t offset, hipMemcpyKind kind, hipStream_t stream, bool wait) {
   return api(name, [&] {
-    auto *target = reinterpret_cast<void *>(symbolAddress(symbol, size, offset));
+    void *target = inSymbol(symbol, size, offset);
     if (size)
       submitCopy(Runtime::get().stream(stream), plainCopy(target, source, size), kind, wait);
   });
@@ -36,7 +28,7 @@ hipError_t copyTo(const char *name, const void *symbol, const void *source, size
 hipError_t copyFrom(const char *name, void *target, const void *symbol, size_t size, size_t offset,
                     hipMemcpyKind kind, hipStream_t stream, bool wait) {
   return api(name, [&] {
-    auto *source = reinterpret_cast<void *>(symbolAddress(symbol, size, offset));
+    const void *source = inSymbol(symbol, size, offset);
     if (size)
       submitCopy(Runtime::get().stream(stream), plainCopy(target, source, size), kind, wait);
   });
@@ -70,7 +62,7 @@ hipError_t hipLaunchKernel(const void *hostFunction, dim3 grid, dim3 block, void
   return api("hipLaunchKernel", [&] {
     StreamRef stream = Runtime::get().stream(handle);
     require(sharedBytes <= UINT32_MAX, "too much shared memory");
-    std::shared_ptr<Function> function = registeredFunction(hostFunction, stream->device());
+    std::shared_ptr<Function> function = kernelOf(hostFunction, stream->device());
     flyemu::loader::LaunchShape shape{
         {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<uint32_t>(sharedBytes)};
     submit(stream, makeLaunch(std::move(function), shape, values, nullptr), hipGraphNodeTypeKernel);
@@ -83,7 +75,7 @@ hipError_t hipLaunchCooperativeKernel(const void *hostFunction, dim3 grid, dim3 
     StreamRef stream = Runtime::get().stream(handle);
     submit(stream,
            makeCooperativeLaunch(
-               registeredFunction(hostFunction, stream->device()),
+               kernelOf(hostFunction, stream->device()),
                {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, sharedBytes}, values),
            hipGraphNodeTypeKernel);
   });
@@ -105,7 +97,7 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *result, const void *hostFunct
   return api("hipFuncGetAttributes", [&] {
     require(result, "no place for the result");
     Device &device = Runtime::get().currentDevice();
-    std::shared_ptr<Function> function = registeredFunction(hostFunction, device);
+    std::shared_ptr<Function> function = kernelOf(hostFunction, device);
     const flyemu::loader::KernelNotes &kernel = function->kernel->metadata;
     *result = {};
     result->localSizeBytes = kernel.privateSegmentSize;
@@ -123,18 +115,39 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *result, const void *hostFunct
 hipError_t hipFuncSetAttribute(const void *hostFunction, hipFuncAttribute attribute, int value) {
   return api("hipFuncSetAttribute", [&] {
     Device &device = Runtime::get().currentDevice();
-    registeredFunction(hostFunction, device);
+    kernelOf(hostFunction, device);
     if (attribute == hipFuncAttributeMaxDynamicSharedMemorySize)
       require(value >= 0 && value <= device.figures().ldsBytes(), "more LDS than the device has");
+    else
+      require(attribute == hipFuncAttributePreferredSharedMemoryCarveout && value >= -1 &&
+                  value <= 100,
+              "neither a known attribute, nor a carveout of -1 to 100 percent");
   });
 }
-hipError_t hipFuncSetCacheConfig(const void *, hipFuncCache_t) { return hipSuccess; }
-hipError_t hipFuncSetSharedMemConfig(const void *, hipSharedMemConfig) { return hipSuccess; }
+// There are no caches to share with LDS, nor banks of another width: the function is checked.
+hipError_t hipFuncSetCacheConfig(const void *hostFunction, hipFuncCache_t) {
+  return api("hipFuncSetCacheConfig",
+             [&] { kernelOf(hostFunction, Runtime::get().currentDevice()); });
+}
+hipError_t hipFuncSetSharedMemConfig(const void *hostFunction, hipSharedMemConfig) {
+  return api("hipFuncSetSharedMemConfig",
+             [&] { kernelOf(hostFunction, Runtime::get().currentDevice()); });
+}
+
+// Of HIP 6. The handle is of the current device.
+hipError_t hipGetFuncBySymbol(hipFunction_t *function, const void *symbol) {
+  return api("hipGetFuncBySymbol", [&] {
+    require(function, "no place for the result");
+    *function = nullptr;
+    *function =
+        reinterpret_cast<hipFunction_t>(kernelOf(symbol, Runtime::get().currentDevice()).get());
+  });
+}
 
 hipError_t hipGetSymbolAddress(void **pointer, const void *symbol) {
   return api("hipGetSymbolAddress", [&] {
     require(pointer, "no place for the result");
-    *pointer = reinterpret_cast<void *>(symbolAddress(symbol, 0, 0));
+    *pointer = inSymbol(symbol, 0, 0);
   });
 }
 hipError_t hipGetSymbolSize(size_t *size, const void *symbol) {

@@ -1,6 +1,7 @@
 #include "emulator/hip/graph/graph_nodes.h"
 
 #include "emulator/hip/launch/launch.h"
+#include "emulator/hip/module/registration.h"
 #include "emulator/hip/stream/copy.h"
 
 namespace flyemu::hip {
@@ -25,7 +26,11 @@ void describeKernel(GraphNode &node) {
     if (!argument.isHidden())
       node.kernelPointers.push_back(operation.kernarg.data() + argument.offset);
   const loader::LaunchShape &shape = operation.shape;
-  node.kernelParams.func = operation.function.get();
+  // The function as the program named it; for a captured launch, as it would name it.
+  if (!node.kernelParams.func) {
+    const void *host = operation.function->hostAddress;
+    node.kernelParams.func = host ? const_cast<void *>(host) : operation.function.get();
+  }
   node.kernelParams.gridDim = dim3(shape.grid[0], shape.grid[1], shape.grid[2]);
   node.kernelParams.blockDim = dim3(shape.block[0], shape.block[1], shape.block[2]);
   node.kernelParams.sharedMemBytes = shape.dynamicLds;
@@ -58,9 +63,10 @@ void describeFill(GraphNode &node, const FillOperation &fill) {
 } // namespace
 
 void setKernel(GraphNode &node, const hipKernelNodeParams &p) {
-  std::shared_ptr<Function> function = Runtime::get().functions.get(p.func, "function");
+  std::shared_ptr<Function> function = kernelOf(p.func, Runtime::get().currentDevice());
   loader::LaunchShape shape{extent(p.gridDim), extent(p.blockDim), p.sharedMemBytes};
   node.operation = makeLaunch(std::move(function), shape, p.kernelParams, p.extra);
+  node.kernelParams.func = p.func;
   describeKernel(node);
 }
 

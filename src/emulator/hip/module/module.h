@@ -6,6 +6,7 @@
 #include "emulator/hip/module/managed_variable.h"
 #include "emulator/loader/loaded_code.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,8 @@ struct Function {
   std::shared_ptr<loader::LoadedCode> code;
   const loader::CodeKernel *kernel = nullptr;
   Device *device = nullptr;
+  /// The address by which a program compiled as HIP C++ names the kernel; null for those of modules.
+  std::atomic<const void *> hostAddress = nullptr;
 };
 
 /// Managed variables by name.

@@ -4,6 +4,13 @@
 #include <mutex>
 
 namespace flyemu::hip {
+
+struct FatBinary {
+  const void *image = nullptr;
+  std::map<int, std::shared_ptr<Module>> modules; ///< by device
+  ManagedVariables managed;
+};
+
 namespace {
 
 /// What the compiler emits (clang's HIP ABI): a magic word, and the bundle's address.
@@ -14,12 +21,6 @@ struct FatBinaryWrapper {
   void *unused;
 };
 constexpr uint32_t kFatBinaryMagic = 0x48495046; // "HIPF"
-
-struct FatBinary {
-  const void *image = nullptr;
-  std::map<int, std::shared_ptr<Module>> modules; ///< by device
-  ManagedVariables managed;
-};
 
 struct Symbol {
   FatBinary *binary;
@@ -48,16 +49,100 @@ Module &moduleFor(FatBinary &binary, Device &device) {
   return *module;
 }
 
-} // namespace
-
+/// Null when nothing was registered for the address.
 std::shared_ptr<Function> registeredFunction(const void *hostFunction, Device &device) {
   Registry &all = registry();
   std::lock_guard lock(all.mutex);
-  auto it = all.functions.find(hostFunction);
+  const auto it = all.functions.find(hostFunction);
   if (it == all.functions.end())
-    fail(hipErrorInvalidDeviceFunction, "no kernel was registered for this host function");
+    return nullptr;
   Function *function = moduleFor(*it->second.binary, device).function(it->second.name);
+  function->hostAddress = hostFunction;
   return Runtime::get().functions.get(function, "function");
+}
+
+/// Empty when nothing was registered for the address.
+std::string registeredName(const void *hostFunction) {
+  Registry &all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto it = all.functions.find(hostFunction);
+  return it == all.functions.end() ? std::string() : it->second.name;
+}
+
+void requireDevice(const Function &function, const Device &device) {
+  if (function.device != &device)
+    fail(hipErrorInvalidHandle, "kernel " + function.kernel->metadata.name +
+                                    " was loaded on device " +
+                                    std::to_string(function.device->index()) +
+                                    ", the call is for device " + std::to_string(device.index()));
+}
+
+} // namespace
+
+FatBinary *registerBinary(const void *data) {
+  auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
+  if (!wrapper || wrapper->magic != kFatBinaryMagic)
+    fail(hipErrorInvalidImage, "not a HIP fat binary");
+  auto binary = std::make_unique<FatBinary>();
+  binary->image = wrapper->binary;
+  FatBinary *handle = binary.get();
+  std::lock_guard lock(registry().mutex);
+  registry().binaries.emplace(handle, std::move(binary));
+  return handle;
+}
+
+void unregisterBinary(FatBinary *binary) {
+  Registry &all = registry();
+  std::lock_guard lock(all.mutex);
+  std::erase_if(all.functions, [&](const auto &entry) { return entry.second.binary == binary; });
+  std::erase_if(all.variables, [&](const auto &entry) { return entry.second.binary == binary; });
+  all.binaries.erase(binary);
+}
+
+void registerFunction(FatBinary &binary, const void *hostFunction, const char *name) {
+  std::lock_guard lock(registry().mutex);
+  registry().functions[hostFunction] = {&binary, name};
+}
+
+void registerVariable(FatBinary &binary, const void *hostVariable, const char *name) {
+  std::lock_guard lock(registry().mutex);
+  registry().variables[hostVariable] = {&binary, name};
+}
+
+void registerManaged(FatBinary &binary, const char *name, std::shared_ptr<ManagedVariable> memory) {
+  std::lock_guard lock(registry().mutex);
+  // Symbols are named by the variable's address, which is that of its memory.
+  registry().variables[memory->data()] = {&binary, name};
+  binary.managed[name] = std::move(memory);
+}
+
+std::shared_ptr<Function> kernelOf(const void *given, Device &device) {
+  if (std::shared_ptr<Function> function = registeredFunction(given, device))
+    return function;
+  std::shared_ptr<Function> function = Runtime::get().functions.find(given);
+  if (!function)
+    fail(hipErrorInvalidDeviceFunction,
+         given ? "this address is no kernel of the program's device code, nor a function that HIP "
+                 "gave out for a loaded module"
+               : "the function is null");
+  requireDevice(*function, device);
+  return function;
+}
+
+std::shared_ptr<Function> functionOf(hipFunction_t handle) {
+  if (std::shared_ptr<Function> function = Runtime::get().functions.find(handle))
+    return function;
+  const std::string name = registeredName(handle);
+  fail(hipErrorInvalidHandle, name.empty()
+                                  ? std::string("not a live function handle")
+                                  : "not a function handle but the host address of kernel " + name +
+                                        ", whose handle is what hipGetFuncBySymbol gives");
+}
+
+std::shared_ptr<Function> functionOf(hipFunction_t handle, const Device &device) {
+  std::shared_ptr<Function> function = functionOf(handle);
+  requireDevice(*function, device);
+  return function;
 }
 
 loader::CodeVariable registeredVariable(const void *hostVariable, Device &device) {
@@ -73,62 +158,11 @@ loader::CodeVariable registeredVariable(const void *hostVariable, Device &device
   return variable;
 }
 
+void *inSymbol(const void *symbol, size_t size, size_t offset) {
+  const loader::CodeVariable variable = registeredVariable(symbol, Runtime::get().currentDevice());
+  require(offset <= variable.size && size <= variable.size - offset,
+          "the range does not lie in the variable");
+  return reinterpret_cast<void *>(variable.address + offset);
+}
+
 } // namespace flyemu::hip
-
-using namespace flyemu::hip;
-
-extern "C" {
-
-void **__hipRegisterFatBinary(const void *data) {
-  auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
-  if (!wrapper || wrapper->magic != kFatBinaryMagic) {
-    log(ReportLevel::Error, "__hipRegisterFatBinary: not a HIP fat binary");
-    return nullptr;
-  }
-  auto binary = std::make_unique<FatBinary>();
-  binary->image = wrapper->binary;
-  FatBinary *handle = binary.get();
-  std::lock_guard lock(registry().mutex);
-  registry().binaries.emplace(handle, std::move(binary));
-  return reinterpret_cast<void **>(handle);
-}
-
-void __hipUnregisterFatBinary(void **handle) {
-  auto *binary = reinterpret_cast<FatBinary *>(handle);
-  Registry &all = registry();
-  std::lock_guard lock(all.mutex);
-  std::erase_if(all.functions, [&](const auto &entry) { return entry.second.binary == binary; });
-  std::erase_if(all.variables, [&](const auto &entry) { return entry.second.binary == binary; });
-  all.binaries.erase(binary);
-}
-
-void __hipRegisterFunction(void **handle, const void *hostFunction, char *, const char *name,
-                           unsigned, void *, void *, dim3 *, dim3 *, int *) {
-  std::lock_guard lock(registry().mutex);
-  if (handle && name)
-    registry().functions[hostFunction] = {reinterpret_cast<FatBinary *>(handle), name};
-}
-
-void __hipRegisterVar(void **handle, void *hostVariable, char *, char *name, int, size_t, int,
-                      int) {
-  std::lock_guard lock(registry().mutex);
-  if (handle && name)
-    registry().variables[hostVariable] = {reinterpret_cast<FatBinary *>(handle), name};
-}
-
-/// Host code reaches the variable through \p pointer alone, so the memory is there from now on.
-void __hipRegisterManagedVar(void **handle, void **pointer, void *initial, const char *name,
-                             size_t size, unsigned alignment) {
-  (void)api("__hipRegisterManagedVar", [&] {
-    require(handle && pointer && name, "a pointer is null");
-    auto memory = std::make_shared<ManagedVariable>(size, alignment, initial);
-    *pointer = memory->data();
-    auto *binary = reinterpret_cast<FatBinary *>(handle);
-    std::lock_guard lock(registry().mutex);
-    // Symbols are named by the variable's address, which is that of its memory.
-    registry().variables[memory->data()] = {binary, name};
-    binary->managed[name] = std::move(memory);
-  });
-}
-
-} // extern "C"
