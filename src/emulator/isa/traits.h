@@ -41,6 +41,8 @@ enum Trait : uint32_t {
   kWritesBack = 1u << 27,         ///< cache control that writes back what a cache keeps
   kInvalidates = 1u << 28,        ///< cache control that lets a cache forget what it has read
   kPacksHalves = 1u << 29,        ///< each half of the result is made of one operand alone
+  kForgetsDevice = 1u << 31, ///< cache control that fences of device scope alone have (gfx11's GL1)
+  kOverwrites = 1u << 30, ///< an atomic operation whose new value does not depend on the old one
 };
 
 /// What an operation costs the vector unit, beside others of its width. Each is a class of LLVM's
@@ -66,7 +68,9 @@ enum WaitFor : uint8_t {
 /// Where a multiply-add has its constant.
 enum class Literal : uint8_t { None, Second, Third };
 
-/// How undefined bits of the operands of a scalar instruction reach its results.
+/// How undefined bits of the operands reach the results: of a scalar instruction bit by bit, of a
+/// vector instruction whose result is a pair of registers register by register (Move, Packed,
+/// PackedMove, ShiftLeft, ShiftRight).
 enum class Flow : uint8_t {
   Any,       ///< an undefined bit makes all of the result undefined
   None,      ///< nothing that is followed
@@ -79,10 +83,12 @@ enum class Flow : uint8_t {
   WriteExec, ///< the same, the result in both
   ShiftLeft,
   ShiftRight,
-  Extract,   ///< a field of bits (s_bfe)
-  Equal,     ///< whether the operands are equal, or differ
-  BitTest,   ///< one bit of the operand
-  BranchScc, ///< branches, and what they look at
+  Packed,     ///< each register of a pair from those that op_sel and op_sel_hi choose
+  PackedMove, ///< the first from the first operand, the second from the second, as op_sel chooses
+  Extract,    ///< a field of bits (s_bfe)
+  Equal,      ///< whether the operands are equal, or differ
+  BitTest,    ///< one bit of the operand
+  BranchScc,  ///< branches, and what they look at
   BranchVcc,
   BranchExec,
   Jump,

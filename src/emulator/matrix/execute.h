@@ -53,6 +53,7 @@ public:
   explicit MatrixPlan(const MatrixOp &op);
 
   const MatrixOp &op() const { return op_; }
+  const OperandMaps &maps() const { return maps_; }
   unsigned regsA() const { return maps_.regsA; }
   unsigned regsB() const { return maps_.regsB; }
   unsigned regsD() const { return maps_.regsD; }

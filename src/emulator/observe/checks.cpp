@@ -61,6 +61,8 @@ public:
       };
       init_.before(w, i, report);
     }
+    if (facts & kScalarDwords && checks_ & kCheckMemory)
+      checkScalarAddress(w, i);
     if (facts & kSynchronizes && checks_ & kAnyRace)
       state_.races.synchronize(group_, order_);
     if (waits_) {
@@ -74,10 +76,7 @@ public:
 
   void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool atomic) override {
-    if (&i != lastAccess_) {
-      lastAccess_ = &i;
-      lastIsAtomic_ = program_.isAtomic(i);
-    }
+    lookAt(i);
     atomic |= lastIsAtomic_;
     if (checks_ & kCheckMemory && space == Space::Lds)
       checkLds(w, i, lane, address, bytes, atomic);
@@ -107,6 +106,7 @@ public:
     };
     if (space == Space::Scratch)
       return oneByOne();
+    lookAt(i);
     const LaneAccess a(lanes, at, origin, bytes, write, atomic);
     if (atomic && a.ends % bytes)
       return oneByOne();
@@ -181,6 +181,15 @@ public:
   }
 
 private:
+  /// Notes what the instruction is whose accesses are being reported.
+  void lookAt(const Inst &i) {
+    if (&i == lastAccess_)
+      return;
+    lastAccess_ = &i;
+    lastIsAtomic_ = program_.isAtomic(i);
+    lastAsks_ = lastIsAtomic_ && (!i.op->has(kOverwrites) || i.flags & kGlc);
+  }
+
   /// Returns true where the init check has nothing to report of an access, and has noted it. Else
   /// its lanes must be looked at one by one.
   bool initChecked(Space space, const LaneAccess &a) {
@@ -192,8 +201,11 @@ private:
         return true;
     }
     const uint64_t bytes = uint64_t(a.count) * a.bytes;
+    if ((!a.write || lastAsks_) &&
+        !(a.isRun() ? known_->all(a.at(0), bytes) : known_->all(a.addresses(), a.count, a.bytes)))
+      return false;
     if (!a.write)
-      return a.isRun() ? known_->all(a.at(0), bytes) : known_->all(a.addresses(), a.count, a.bytes);
+      return true;
     if (a.isRun())
       known_->mark(a.at(0), bytes);
     else
@@ -264,9 +276,9 @@ private:
       if (!known_)
         return;
     }
-    if ((!write || atomic) && !known_->all(address, bytes))
+    if ((!write || lastAsks_) && !known_->all(address, bytes))
       pend(kCheckInit,
-           "read of " + std::to_string(bytes) +
+           (atomic ? "atomic operation on " : "read of ") + std::to_string(bytes) +
                " bytes of memory that nobody has written: " + state_.findings.describe(address),
            w, i, uint64_t(1) << lane);
     if (write)
@@ -308,12 +320,33 @@ private:
   }
 
   /// What is asked of every instruction that runs.
-  enum Fact : uint8_t { kMovesValues = 1, kIsBarrier = 2, kSynchronizes = 4 };
+  enum Fact : uint8_t { kMovesValues = 1, kIsBarrier = 2, kSynchronizes = 4, kScalarDwords = 8 };
   uint8_t factsOf(const Inst &i) {
     if (!i.op)
       return 0;
     return (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0) |
-           (synchronizes(i) ? kSynchronizes : 0);
+           (synchronizes(i) ? kSynchronizes : 0) |
+           (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->info >= 4 ? kScalarDwords
+                                                                                : 0);
+  }
+
+  static bool accessesMemory(Flow flow) {
+    return flow == Flow::Load || flow == Flow::Store || flow == Flow::Atomic;
+  }
+
+  /// Scalar memory alone drops the two lowest bits of a dword's address, whatever the mode of
+  /// alignment (the ISA manuals, "Scalar Memory Addressing").
+  void checkScalarAddress(const Wave &w, const Inst &i) {
+    uint64_t offset = static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+    if (i.src[2].kind != Kind::None)
+      offset += read32(w, i.src[2]);
+    const uint64_t base = w.s64(i.src[0].index);
+    const uint64_t odd = i.op->has(kDescriptorBase) ? (base | offset) & 3 : (base + offset) & 3;
+    if (odd)
+      state_.findings.add(kCheckMemory,
+                          "scalar access to dwords at an address that is no multiple of 4, whose "
+                          "lowest bits the hardware drops",
+                          w, i, 0);
   }
 
   /// Waves of a workgroup that meet at different barriers. It is a mistake if neither wave ever
@@ -396,6 +429,7 @@ private:
   std::vector<uint8_t> facts_; ///< of each instruction: Fact
   const Inst *lastAccess_ = nullptr;
   bool lastIsAtomic_ = false;
+  bool lastAsks_ = false; ///< an atomic operation of which something depends on the old value
   std::vector<Pending> pending_;
   std::vector<Suspect> suspects_; ///< of the instruction that runs
   InitCheck init_;

@@ -2,6 +2,7 @@
 
 #include "emulator/core/scratch_buffer.h"
 #include "emulator/isa/op.h"
+#include "emulator/matrix/execute.h"
 
 #include <algorithm>
 #include <bit>
@@ -103,6 +104,8 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   const ScalarRule &rule = ruleOf(i);
   if (rule.laneMove)
     return laneMove(w, i, s);
+  if (i.op->cls == Class::Mfma)
+    return matrix(w, i, s);
   if (rule.swaps && i.src[0].isVgpr() && i.dst.isVgpr()) {
     // A swap between lanes (v_permlane32_swap) is not followed: its results count as defined.
     const bool sameLane = i.op->has(kSwapsInLane);
@@ -111,9 +114,13 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     define(u, i.src[0].index, 1, exec, a);
     return;
   }
-  // Values that a permute brings from other lanes, and sums of matrix instructions, are not
-  // followed: they count as defined.
-  const bool followed = i.op->cls != Class::Mfma && i.permute == Permute::None;
+  // Values that a permute brings from other lanes are not followed: they count as defined.
+  const bool followed = i.permute == Permute::None;
+  if (followed && rule.pair != Flow::Any) {
+    const auto [low, high] = pairOf(w, i, s);
+    define(u, i.dst.index, 1, exec, low);
+    return define(u, i.dst.index + 1u, 1, exec, high);
+  }
   uint64_t bad = 0;
   if (followed && i.op->src[2] == Type::Mask) {
     const uint64_t undecided = s.scalars.lanes(w, i.src[2].index) & exec;
@@ -146,12 +153,106 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   // LLVM lists the registers that are written. Each half of a dual instruction writes one, and so
   // does a relative move, whose result is not among its operands.
   const bool one = i.enc == Enc::Vopd || i.op->has(kRelativeResult);
-  define(u, i.dst.index, one ? 1 : i.rows.result, i.op->cls == Class::Mfma ? ~uint64_t(0) : exec,
-         bad);
+  define(u, i.dst.index, one ? 1 : i.rows.result, exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
   if (rule.lowAlone)
     define(u, i.dst.index, 1, exec, badLow);
+}
+
+std::array<uint64_t, 2> InitCheck::pairOf(const Wave &w, const Inst &i, const WaveState &s) const {
+  auto of = [&](unsigned k, unsigned upper) {
+    Operand one = i.src[k];
+    if (one.isVgpr() || one.kind == Kind::Sgpr)
+      one.index = static_cast<uint16_t>(one.index + upper);
+    return undefinedOf(w, s, one, 1);
+  };
+  switch (i.op->flow) {
+  case Flow::Move:
+    return {of(0, 0), of(0, 1)};
+  case Flow::PackedMove:
+    return {of(0, i.opsel & 1), of(1, i.opsel >> 1 & 1)};
+  case Flow::Packed: {
+    std::array<uint64_t, 2> bad = {};
+    for (unsigned k = 0; k < 3; ++k)
+      if (i.op->src[k] != Type::None) {
+        bad[0] |= of(k, i.opsel >> k & 1);
+        bad[1] |= of(k, i.opselHi >> k & 1);
+      }
+    return bad;
+  }
+  default:
+    break;
+  }
+  // A shift of the second operand by the first one.
+  const uint64_t amount = of(0, 0), low = of(1, 0), high = of(1, 1);
+  if (!(low | high))
+    return {amount, amount};
+  uint64_t far = 0, none = 0; // lanes that shift by 32 bits or more, and by none
+  for (unsigned lane = 0; lane < w.lanes; ++lane) {
+    const uint32_t by =
+        (i.src[0].isVgpr() ? w.row(i.src[0].index)[lane] : read32(w, i.src[0])) & 63;
+    far |= uint64_t(by >= 32) << lane;
+    none |= uint64_t(by == 0) << lane;
+  }
+  // A shift to the left gives zeros to the low half, one to the right gives them or signs to the
+  // high half.
+  const bool left = i.op->flow == Flow::ShiftLeft;
+  const uint64_t nearEnd = left ? low : high, farEnd = left ? high : low;
+  const uint64_t moved = (far & nearEnd) | (~far & (farEnd | (nearEnd & ~none)));
+  const uint64_t vacated = i.op->has(kSignExtends) ? nearEnd : nearEnd & ~far;
+  return left ? std::array{amount | vacated, amount | moved}
+              : std::array{amount | moved, amount | vacated};
+}
+
+void InitCheck::matrix(const Wave &w, const Inst &i, WaveState &s) const {
+  const auto &plan = *static_cast<const matrix::MatrixPlan *>(i.plan);
+  const matrix::MatrixOp &op = plan.op();
+  const matrix::OperandMaps &maps = plan.maps();
+  auto row = [&](const Operand &o, unsigned r) {
+    return o.isVgpr() && o.index + r < s.undefined.size() ? s.undefined[o.index + r] : 0;
+  };
+  const uint64_t all = w.fullMask();
+  const Operand &added = op.sparse ? i.dst : i.src[2];
+  std::array<uint64_t, 32> bad = {};
+  for (unsigned r = 0; r < plan.regsD(); ++r)
+    bad[r] = row(added, r) & all;
+  // What one row of A, or one column of B, misses is missing in that row or column of the sums.
+  // Where modifiers move blocks or lanes of an operand, or an index chooses among its elements, the
+  // operand counts as defined.
+  const bool moved = op.core == matrix::MatrixCore::Cdna && !op.anyFormat &&
+                     (i.matrix.cbsz || i.matrix.abid || i.matrix.blgp);
+  uint64_t anyA = 0, anyB = 0;
+  for (unsigned r = 0; r < plan.regsA(); ++r)
+    anyA |= row(i.src[0], r) & all;
+  for (unsigned r = 0; r < plan.regsB(); ++r)
+    anyB |= row(i.src[1], r) & all;
+  if (!moved && (anyA || (anyB && !op.sparse))) {
+    auto misses = [&](const std::vector<matrix::Slot> &slots, unsigned line, unsigned length,
+                      const Operand &o) {
+      for (unsigned k = 0; k < length; ++k) {
+        const matrix::Slot &slot = slots[size_t(line) * length + k];
+        if (row(o, slot.bit / 32u) >> slot.lane & 1)
+          return true;
+      }
+      return false;
+    };
+    std::vector<bool> columns(size_t(op.blocks) * op.n);
+    if (anyB && !op.sparse)
+      for (unsigned line = 0; line < columns.size(); ++line)
+        columns[line] = misses(maps.b, line, op.k, i.src[1]);
+    for (unsigned line = 0; line < unsigned(op.blocks) * op.m; ++line) {
+      const bool missing = anyA && misses(maps.a, line, maps.storedK, i.src[0]);
+      for (unsigned n = 0; n < op.n; ++n)
+        if (missing || columns[size_t(line / op.m) * op.n + n]) {
+          const matrix::Slot &slot = maps.d[size_t(line) * op.n + n];
+          bad[slot.bit / 32u] |= uint64_t(1) << slot.lane;
+        }
+    }
+  }
+  // All lanes are written, whatever EXEC holds.
+  for (unsigned r = 0; r < plan.regsD() && i.dst.index + r < s.undefined.size(); ++r)
+    s.undefined[i.dst.index + r] = bad[r];
 }
 
 void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
@@ -209,16 +310,19 @@ bool InitCheck::accessLds(const LaneAccess &a) {
   if (a.isRun()) {
     uint8_t *flags = lds_.data() + a.at(0);
     const size_t bytes = size_t(a.count) * a.bytes;
+    if ((!a.write || a.atomic) && std::memchr(flags, 0, bytes))
+      return false;
     if (!a.write)
-      return !std::memchr(flags, 0, bytes);
+      return true;
     std::memset(flags, 1, bytes);
     return true;
   }
   uint32_t at[64];
   a.offsets(at, 0);
-  if (!a.write)
-    return laneLoops().allSet(lds_.data(), at, a.count, a.bytes);
-  laneLoops().setAll(lds_.data(), at, a.count, a.bytes);
+  if ((!a.write || a.atomic) && !laneLoops().allSet(lds_.data(), at, a.count, a.bytes))
+    return false;
+  if (a.write)
+    laneLoops().setAll(lds_.data(), at, a.count, a.bytes);
   return true;
 }
 
@@ -236,7 +340,7 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
   if (space == Space::Lds) {
     if (address + bytes > lds_.size())
       return;
-    if (!write && !atomic)
+    if (!write || atomic)
       for (uint64_t at = address; at < address + bytes; ++at)
         if (!lds_[at]) {
           report("read of LDS byte " + std::to_string(at) + ", which nobody has written", bit);

@@ -8,6 +8,7 @@
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/scalar_init.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ private:
   uint64_t undefinedOf(const Wave &wave, const WaveState &state, const Operand &operand,
                        unsigned rows) const;
   const ScalarRule &ruleOf(const Inst &inst);
+  /// The undefined lanes of each register of a pair whose registers are made of operands' registers
+  /// one by one; both, where the instruction does not say how (Flow::Any).
+  std::array<uint64_t, 2> pairOf(const Wave &wave, const Inst &inst, const WaveState &state) const;
+  /// The sums of a matrix instruction.
+  void matrix(const Wave &wave, const Inst &inst, WaveState &state) const;
   void arithmetic(const Wave &wave, const Inst &inst, WaveState &state);
   /// Moves one lane between vector and scalar registers.
   void laneMove(const Wave &wave, const Inst &inst, WaveState &state);

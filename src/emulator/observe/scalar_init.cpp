@@ -78,6 +78,7 @@ ScalarRule scalarRule(const Inst &inst, unsigned effects) {
     rule.flow = op.flow == Flow::Any ? Flow::None : op.flow; // without operands, or with none
     return rule;
   default:
+    rule.pair = op.flow;
     rule.laneMove = op.has(kReadsFirstLane | kReadsLane | kWritesLane);
     rule.lowAlone = op.has(kLowFromLow);
     rule.carryOut = effects & (kWritesScalar | kWritesVcc);

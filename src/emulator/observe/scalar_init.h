@@ -13,8 +13,9 @@ namespace flyemu {
 /// What the check must know of an instruction: how undefined bits go through it, from its row, and
 /// what it reads and writes, from LLVM's tables. Decided once.
 struct ScalarRule {
-  bool known = false; ///< decided already
-  Flow flow = Flow::None;
+  bool known = false;       ///< decided already
+  Flow flow = Flow::None;   ///< of scalar instructions
+  Flow pair = Flow::Any;    ///< of vector ones whose result is a pair of registers
   Logic logic = Logic::And; ///< of Flow::Logic, SaveExec and WriteExec
   bool readsDestination = false, writesDestination = false, readsScc = false, writesScc = false;
   // Of vector arithmetic:

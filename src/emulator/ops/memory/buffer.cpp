@@ -17,7 +17,8 @@ constexpr OpDef store(const char *name, uint32_t info) {
   return {name, storeOp<BufferAddress>, Class::VmemWrite, Type::None, {}, info};
 }
 template <class F, class T> constexpr OpDef atomic(const char *name) {
-  return {name, atomicOp<BufferAddress, F, T>, Class::VmemWrite, Type::B32, {}, 0};
+  const uint32_t traits = std::is_same_v<F, atomics::Swap> ? kOverwrites : 0;
+  return {name, atomicOp<BufferAddress, F, T>, Class::VmemWrite, Type::B32, {}, 0, traits};
 }
 /// Memory is coherent here but for the launches that ask for caches (WeakMemory).
 consteval OpDef cache(const char *name, uint32_t effects) {
@@ -97,7 +98,7 @@ constexpr OpDef kOps[] = {
     cache("buffer_wbinvl1", kInvalidates),
     cache("buffer_wbinvl1_vol", kInvalidates),
     cache("buffer_gl0_inv", kInvalidates),
-    cache("buffer_gl1_inv", 0),
+    cache("buffer_gl1_inv", kForgetsDevice),
     cache("global_inv", kInvalidates | kCountsAsLoad),
     cache("global_wb", kWritesBack),
     cache("global_wbinv", kWritesBack | kInvalidates),

@@ -15,6 +15,12 @@ namespace flyemu {
 /// Raw buffers (no stride, or no index) are checked by byte offset against NUM_RECORDS - SOFFSET,
 /// each dword by itself; structured ones by index against NUM_RECORDS, and, swizzled, by offset
 /// against the stride.
+///
+/// Any address may be used. The ISA manuals say that the two lowest bits of the address of a dword
+/// are ignored, which is so in one of the modes of SH_MEM_CONFIG.ALIGNMENT_MODE. Linux chooses
+/// UNALIGNED for all targets (amdkfd's update_qpd_v9 for gfx90a, gfx942 and gfx950;
+/// DEFAULT_SH_MEM_CONFIG of gfx_v11_0 and gfx_v12_0), and LLVM compiles for amdhsa so
+/// (unaligned-access-mode).
 struct BufferAddress {
   Wave &w;
   const Inst &i;
@@ -54,9 +60,9 @@ struct BufferAddress {
     else if (offen)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
         highest = std::max(highest, exec >> lane & 1 ? first[lane] : 0);
-    const uint64_t most = fixed + highest, aligned = bytes < 4 ? ~uint64_t(0) : ~uint64_t(3);
+    const uint64_t most = fixed + highest;
     for (unsigned lane = 0; lane < w.lanes; ++lane)
-      at[lane] = (base + soffset + fixed + (offen ? first[lane] : 0)) & aligned;
+      at[lane] = base + soffset + fixed + (offen ? first[lane] : 0);
     return most + bytes + soffset <= records && inOneRange(w, exec, at, bytes, write);
   }
 
@@ -77,16 +83,20 @@ struct BufferAddress {
     }
     if (swizzle) {
       uint64_t elementSize = 4;
-      if (offset % elementSize + bytes > elementSize)
-        return nullptr; // crosses an element: the caller goes on dword by dword
+      if (offset % elementSize + bytes > elementSize) {
+        if (bytes > elementSize && offset % elementSize == 0)
+          return nullptr; // the caller goes on dword by dword
+        throw WaveFault{"an access of " + std::to_string(bytes) + " bytes at offset " +
+                            std::to_string(offset) +
+                            " of a swizzled buffer, across elements that are not neighbours",
+                        static_cast<int>(lane)};
+      }
       uint64_t msb = index / indexStride, lsb = index % indexStride;
       address = base + soffset + (msb * stride + offset / elementSize * elementSize) * indexStride +
                 lsb * elementSize + offset % elementSize;
     } else {
       address = base + soffset + offset + index * stride;
     }
-    if (bytes >= 4)
-      address &= ~uint64_t(3);
     if (__builtin_expect(w.probe != nullptr, 0))
       w.probe->access(w, i, lane, Space::Global, address, bytes, write, false);
     return w.global(address, bytes, write, static_cast<int>(lane));

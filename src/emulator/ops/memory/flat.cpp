@@ -62,8 +62,11 @@ constexpr OpDef load(const char *name, Handler fn, uint32_t info) {
 constexpr OpDef store(const char *name, Handler fn, uint32_t info) {
   return {name, fn, Class::VmemWrite, Type::None, {}, info};
 }
-constexpr OpDef atomic(const char *name, Handler fn) {
-  return {name, fn, Class::VmemWrite, Type::B32, {}, 0};
+/// Trait of an atomic operation.
+template <class F>
+constexpr uint32_t kTraitsOf = std::is_same_v<F, atomics::Swap> ? kOverwrites : 0u;
+constexpr OpDef atomic(const char *name, Handler fn, uint32_t traits = 0) {
+  return {name, fn, Class::VmemWrite, Type::B32, {}, 0, traits};
 }
 
 #define LOADS(P, A)                                                                                \
@@ -94,8 +97,8 @@ constexpr OpDef atomic(const char *name, Handler fn) {
       load(P "_load_lds_dwordx4", loadOp<A>, 16 | kLdsTarget)
 
 #define ATOMIC_PAIR(P, A, NAME, F)                                                                 \
-  atomic(P "_atomic_" NAME, atomicOp<A, atomics::F, uint32_t>),                                    \
-      atomic(P "_atomic_" NAME "_x2", atomicOp<A, atomics::F, uint64_t>)
+  atomic(P "_atomic_" NAME, atomicOp<A, atomics::F, uint32_t>, kTraitsOf<atomics::F>),             \
+      atomic(P "_atomic_" NAME "_x2", atomicOp<A, atomics::F, uint64_t>, kTraitsOf<atomics::F>)
 
 #define ATOMICS(P, A)                                                                              \
   ATOMIC_PAIR(P, A, "swap", Swap), ATOMIC_PAIR(P, A, "cmpswap", CompareSwap),                      \

@@ -241,7 +241,7 @@ inline u32 clipU8(i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x
 
 constexpr OpDef kOps[] = {
     lane<U32, U32>("v_mov_b32", [](u32 a) { return a; }),
-    lane<U64, U64>("v_mov_b64", [](u64 a) { return a; }),
+    lane<U64, U64>("v_mov_b64", [](u64 a) { return a; }).flows(Flow::Move),
     lane<U32, U32>("v_accvgpr_read_b32", [](u32 a) { return a; }).with(kAccSource),
     lane<U32, U32>("v_accvgpr_write_b32", [](u32 a) { return a; }).with(kAccResult),
     lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; }).with(kAccSource | kAccResult),
@@ -311,10 +311,11 @@ constexpr OpDef kOps[] = {
     lane<U32, U32, U32, U32>("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }),
     lane<U32, U32, U32, U32>("v_xor3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }),
     lane<U64, U64, U32, U64>("v_lshl_add_u64",
-                             [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }),
-    lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }),
-    lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }),
-    lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }),
+                             [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; })
+        .with(kLowFromLow),
+    lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }).with(kLowFromLow),
+    lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }).with(kLowFromLow),
+    lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }).with(kLowFromLow),
     OpDef{"v_mad_u64_u32",
           wideMad<u64, U32>,
           Class::Valu,
@@ -398,9 +399,13 @@ constexpr OpDef kOps[] = {
     lane<U32, U32, U32>("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }),
     lane<U32, U32, U32>("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }),
     lane<I32, U32, I32>("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }),
-    lane<U64, U32, U64>("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); }),
-    lane<U64, U32, U64>("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); }),
-    lane<I64, U32, I64>("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); }),
+    lane<U64, U32, U64>("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); })
+        .flows(Flow::ShiftLeft),
+    lane<U64, U32, U64>("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); })
+        .flows(Flow::ShiftRight),
+    lane<I64, U32, I64>("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); })
+        .flows(Flow::ShiftRight)
+        .with(kSignExtends),
     lane<U32, U32, U32>("v_and_b32", [](u32 a, u32 b) { return a & b; }),
     lane<U32, U32, U32>("v_or_b32", [](u32 a, u32 b) { return a | b; }),
     lane<U32, U32, U32>("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }),

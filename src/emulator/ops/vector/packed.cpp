@@ -89,6 +89,7 @@ template <class F, class... S> void packedFloatOp(Wave &w, const Inst &i) {
 template <class... S, class F> constexpr OpDef packedFloat(const char *name, F) {
   OpDef d = signature<F32, S...>(name, packedFloatOp<F, S...>);
   d.dst = Type::B64;
+  d.flow = Flow::Packed;
   return d;
 }
 /// Moves two dwords, each from the register of its source that op_sel tells (CDNA3 ISA,
@@ -224,7 +225,9 @@ constexpr OpDef kOps[] = {
                                [](float a, float b, float c) { return fma(a, b, c); }),
     packedFloat<F32, F32>("v_pk_mul_f32", [](float a, float b) { return mul(a, b); }),
     packedFloat<F32, F32>("v_pk_add_f32", [](float a, float b) { return add(a, b); }),
-    {"v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}, 0},
+    OpDef{
+        "v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}, 0}
+        .flows(Flow::PackedMove),
     {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
     {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
