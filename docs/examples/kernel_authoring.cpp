@@ -177,31 +177,24 @@ const fx::Kernel activated{"activated", [](fx::Tensor x, fx::Tensor y) {
 
 } // namespace
 
-// region: argtraits
-struct Window { // what the host passes
-  fx::TensorArg data;
-  int first, count;
-};
-struct WindowParam { // what the kernel sees
-  fx::Tensor data;
-  fx::Int32 first, count;
-};
-template <> struct fx::ArgTraits<WindowParam> {
-  static void pack(ArgPack &to, const Window &window) {
-    ArgTraits<Tensor>::pack(to, window.data);
-    ArgTraits<Int32>::pack(to, window.first);
-    ArgTraits<Int32>::pack(to, window.count);
-  }
-  static WindowParam make(ParamReader &from) { // braces: in the order of pack
-    return {ArgTraits<Tensor>::make(from), ArgTraits<Int32>::make(from),
-            ArgTraits<Int32>::make(from)};
-  }
+// region: params
+template <class Side> struct WindowParams {
+  fx::Param<Side, fx::Tensor> from, to;
+  fx::Param<Side, std::optional<fx::Tensor>> bias = {};
+  fx::Param<Side, fx::Int32> first, count;
 };
 
-const fx::Kernel copy_window{"copy_window", [](WindowParam from, fx::Tensor to) {
+const fx::Kernel copy_window{"copy_window", [](WindowParams<fx::OnDevice> p) {
   auto i = fx::thread_idx().x;
-  fx::if_(i < from.count, [&] { to(i) = from.data(from.first + i); });
+  fx::if_(i < p.count, [&] {
+    auto value = p.from(p.first + i);
+    p.to(i) = p.bias ? value + (*p.bias)(i) : value; // decided while tracing
+  });
 }};
+
+void run_copy_window(const fx::DeviceArray<float> &from, const fx::DeviceArray<float> &to) {
+  copy_window({.from = from, .to = to, .first = 100, .count = 32}).launch({.block = 64});
+}
 // endregion
 
 TEST_CASE("kernel authoring: the first kernel", "[authoring]") {
@@ -310,7 +303,7 @@ TEST_CASE("kernel authoring: hints and own parameters", "[authoring]") {
     REQUIRE(std::fabs(out[i] - in[i] / std::sqrt(double(in[i]) * in[i] + 1)) < 1e-6);
 
   y.poison();
-  copy_window(Window{x, 100, 32}, y).launch({.block = 64});
+  run_copy_window(x, y);
   const auto part = y.to_host();
   for (std::size_t i = 0; i < 32; ++i)
     REQUIRE(part[i] == in[100 + i]);

@@ -5,7 +5,7 @@
 
 #include <flydsl/constexpr.h>
 #include <flydsl/launch.h>
-#include <flydsl/pointer_arg.h>
+#include <flydsl/params.h>
 
 #include <cstddef>
 #include <memory>
@@ -65,6 +65,13 @@ public:
       if constexpr (detail::IsStdArray<A>::value) {
         for (const auto &one : argument)
           packOne(index, one);
+      } else if constexpr (std::is_same_v<A, std::nullopt_t>) {
+        return; // the code was exported without it, or the types differ
+      } else if constexpr (detail::AnOptional<A>) {
+        if (argument)
+          packOne(index, *argument);
+      } else if constexpr (detail::ParamStruct<A>) {
+        detail::withFields(argument, [&](const auto &...field) { (..., packOne(index, field)); });
       } else {
         pack_.beginArgument();
         packValue(kernel_.parameter(index++), argument);
@@ -81,7 +88,8 @@ public:
         pack_.pointer(pointer.dtype(), pointer.address());
       } else {
         static_assert(std::is_arithmetic_v<A>,
-                      "an exported kernel takes tensors, numbers, pointers and std::array of them");
+                      "an exported kernel takes tensors, numbers, pointers, and plain "
+                      "structs, std::optional and std::array of them");
         if constexpr (std::is_floating_point_v<A>)
           detail::packReal(pack_, dtype, argument);
         else

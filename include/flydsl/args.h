@@ -29,12 +29,20 @@ public:
   static constexpr std::size_t maxWords = 384;
   static constexpr std::size_t maxBytes = 2048;
   static constexpr std::size_t maxStatics = 32;
+  static constexpr unsigned maxDepth = 4; // structs inside of structs, as far as messages name them
 
   ArgPack() {} // the arrays stay uninitialised; a call writes only the part that it uses
   ArgPack(const ArgPack &) = delete;
   ArgPack &operator=(const ArgPack &) = delete;
 
   void beginArgument() { ++argument_; }
+  /// What is packed until `endField` belongs to this field of a struct; messages name it.
+  void beginField(std::string_view name) {
+    if (depth_ < maxDepth)
+      field_[depth_] = {name.data(), name.size()};
+    ++depth_;
+  }
+  void endField() { --depth_; }
   // These functions are inlined and store the counts last. The counts are then passed from argument
   // to argument in registers; otherwise the stores to the buffer in between would force them
   // through memory.
@@ -92,7 +100,7 @@ public:
   [[gnu::noinline]] void fail(const char *what) {
     if (error_ && !nullOnly_) // a compile alone forgives a null pointer, nothing else
       return;
-    error_ = what;
+    error_ = depth_ ? inField(what) : what;
     errorArgument_ = argument_;
     nullOnly_ = false;
   }
@@ -102,6 +110,8 @@ public:
   std::size_t byteCount() const { return bytes_; }
   const char *error() const { return error_; }
   int errorArgument() const { return errorArgument_; }
+  /// The number of arguments of the call; a struct or an array is one.
+  int argumentCount() const { return argument_ + 1; }
   /// True if the only error is a null pointer of a tensor.
   bool nullOnly() const { return nullOnly_; }
 
@@ -130,6 +140,8 @@ public:
                                  textTag = 5, pointerTag = 6;
 
 private:
+  /// "field b.scale: " and the error.
+  FLYDSL_API const char *inField(const char *what);
   [[gnu::noinline]] void failNull(const char *what) {
     if (error_)
       return;
@@ -175,6 +187,14 @@ private:
   std::uint64_t word_[maxWords + 8];
   const void *static_[maxStatics];
   alignas(16) std::byte byte_[maxBytes + 32];
+  // What was added after 0.1.0 stands at the end, for programs that were linked with that.
+  struct FieldName { // a std::string_view would be set to null by each call
+    const char *text;
+    std::size_t size;
+  };
+  unsigned depth_ = 0;
+  FieldName field_[maxDepth];
+  char errorText_[256];
 };
 
 template <class P>
@@ -247,7 +267,8 @@ using detail::ArgPack;
 using detail::ParamReader;
 
 /// Defines how a host argument becomes a kernel parameter of type P; it is the counterpart of
-/// FlyDSL's JitArgumentRegistry. Specialise it for a type of your own:
+/// FlyDSL's JitArgumentRegistry. A plain struct needs nothing (flydsl/params.h). Specialise it for
+/// another type of your own, or for a host type whose fields have other names:
 ///
 ///   template <> struct flydsl::ArgTraits<Params> {
 ///     static void pack(ArgPack &to, const HostParams &h) { // every member, in order
@@ -263,7 +284,7 @@ template <class P> struct ArgTraits {
   static_assert(
       detail::TracedParam<P>,
       "a kernel's parameter is a Tensor, a scalar value, a Constexpr, a static value such as a "
-      "TiledCopy or a Layout, or a type with an ArgTraits of its own");
+      "TiledCopy or a Layout, a plain struct of such, or a type with an ArgTraits of its own");
 
   /// Writes the host's argument into the launch's signature and buffer.
   template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {

@@ -142,11 +142,9 @@ template <PlainStruct T> struct ConstantTraits<T> {
     });
   }
   static T make(ParamReader &from) {
-    using Pointers = decltype(withFields(
-        std::declval<const T &>(), [](const auto &...field) { return std::tuple{&field...}; }));
     return [&]<class... Field>(std::type_identity<std::tuple<const Field *...>>) {
       return T{ConstantTraits<Field>::make(from)...};
-    }(std::type_identity<Pointers>{});
+    }(std::type_identity<FieldPointers<T>>{});
   }
 };
 

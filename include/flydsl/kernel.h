@@ -6,6 +6,7 @@
 #include <flydsl/detail/kernel_spec.h>
 #include <flydsl/executable.h>
 #include <flydsl/launch.h>
+#include <flydsl/params.h>
 
 #include <memory>
 #include <source_location>
@@ -73,6 +74,9 @@ template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> {
   using type = void(std::decay_t<Ps>...);
 };
 
+/// Whether a call may be written in braces: some parameter is a struct that both sides share.
+template <class... Ps> inline constexpr bool takesBraces = (... || HasBothSides<Ps>::value);
+
 template <class... Ps, class... As>
 [[gnu::always_inline]] inline void packAll(ArgPack &pack, const As &...arguments) {
   (..., (pack.beginArgument(), ArgTraits<Ps>::pack(pack, arguments)));
@@ -114,6 +118,12 @@ public:
   /// Binds arguments; nothing else happens until `.launch(...)`.
   template <class... As> Call operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
+    return Call(*bound_, arguments...);
+  }
+  /// The same with structs of arguments in braces: `kernel({.x = x, .y = y})`.
+  Call operator()(const typename detail::HostParam<Ps>::type &...arguments) const
+    requires detail::takesBraces<Ps...>
+  {
     return Call(*bound_, arguments...);
   }
 
@@ -182,6 +192,12 @@ public:
   /// `.export_aot(...)` in the same expression.
   template <class... As> Call operator()(const As &...arguments) const {
     static_assert(sizeof...(As) == sizeof...(Ps), "as many arguments as the kernel has parameters");
+    return Call(*state_, arguments...);
+  }
+  /// The same with structs of arguments in braces: `kernel({.x = x, .y = y})`.
+  Call operator()(const typename detail::HostParam<Ps>::type &...arguments) const
+    requires detail::takesBraces<Ps...>
+  {
     return Call(*state_, arguments...);
   }
   /// The same as `kernel(arguments...).compile()`: for the workgroup size of the hint, or for any.

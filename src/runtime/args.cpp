@@ -3,6 +3,7 @@
 
 #include <flydsl/args.h>
 
+#include <algorithm>
 #include <string>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -16,6 +17,15 @@ std::vector<ArgType> ArgPack::types() const {
     if (type.kind == ArgType::Kind::staticValue)
       type.staticArg.object = static_[nextStatic++];
   return types;
+}
+
+const char *ArgPack::inField(const char *what) {
+  std::string text = "field ";
+  for (unsigned i = 0; i < std::min(depth_, maxDepth); ++i)
+    text.append(i ? "." : "").append(field_[i].text, field_[i].size);
+  text.append(": ").append(what);
+  errorText_[text.copy(errorText_, sizeof errorText_ - 1)] = 0;
+  return errorText_;
 }
 
 bool sameType(const ArgType &a, const ArgType &b) {

@@ -248,12 +248,15 @@ void refuseTypes(const std::string &kernel, const detail::ArgPack &pack,
     refusePack(kernel, pack, where);
   const std::string who = "kernel " + kernel + ": ";
   const std::vector<detail::ArgType> given = pack.types(), wanted = detail::typesOf(made);
+  // The fields of structs and the elements of arrays are counted where there are such.
+  const bool isFlat = given.size() == static_cast<std::size_t>(pack.argumentCount());
+  const std::string each = isFlat ? "argument " : "leaf argument ";
   for (std::size_t i = 0; i < std::min(given.size(), wanted.size()); ++i) {
     if (detail::sameType(given[i], wanted[i]))
       continue;
     const std::string now = detail::signatureText(given[i]),
                       then = detail::signatureText(wanted[i]);
-    throw TraceError(who + "argument " + std::to_string(i) + " is " +
+    throw TraceError(who + each + std::to_string(i) + " is " +
                          (now == then ? "another " + now : now) + ", it was compiled for " + then +
                          "; compile or export it for these arguments too, or launch the fx::Kernel "
                          "itself, which compiles for each new type",

@@ -28,11 +28,18 @@ concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !IsStdArra
 
 /// Stands for a field of any type in an initializer of Struct; it is used in types alone. It does
 /// not stand for Struct itself, which would make a copy of a struct with one field.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal" // std::optional's constructors name it
+#endif
 template <class Struct> struct AnyField {
   template <class Field>
     requires(!std::is_same_v<Field, Struct>)
-  constexpr operator Field() const noexcept;
+  operator Field() const noexcept; // not constexpr: such a function would have to be defined
 };
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 template <class T, std::size_t... I> constexpr bool takesInitializers(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), AnyField<T>{})...}; };
@@ -56,8 +63,8 @@ template <PlainStruct T> inline constexpr std::size_t fieldCount = countFields<T
 // clang-format off
 template <class T, class F> constexpr decltype(auto) withFields(T &value, F &&f) {
   constexpr std::size_t kCount = fieldCount<std::remove_const_t<T>>;
-  static_assert(kCount <= maxFields, "a configuration's struct has at most 32 fields; group some "
-                                     "into a struct of their own");
+  static_assert(kCount <= maxFields, "a struct of parameters or of a configuration has at most 32 "
+                                     "fields; group some into a struct of their own");
   if constexpr (kCount == 0)
     return f();
   else if constexpr (kCount == 1) {
@@ -190,6 +197,12 @@ template <class T, class F> constexpr decltype(auto) withFields(T &value, F &&f)
   }
 }
 // clang-format on
+
+/// std::tuple<const Field *...> of the fields of a plain struct: their types, in order.
+template <PlainStruct T>
+using FieldPointers = decltype(withFields(std::declval<const T &>(), [](const auto &...field) {
+  return std::tuple{&field...};
+}));
 
 template <class T> struct NeverMade {
   T value;
