@@ -194,41 +194,53 @@ public:
     queries();
     keys();
     scores();
-    const bool split = config_.splits > 1;
-    if (arguments_.given(args_.workspace, "workspace", split)) {
-      arguments_.workspace(*args_.workspace,
-                           Attention::workspaceBytes(problem_, config_, numbers[kAttentionTokens]));
-      put(kAttentionWorkspace, *args_.workspace, {});
-    }
+    numbers[kAttentionWorkspace] = arguments_.workspace(
+        args_.workspace,
+        any() ? Attention::workspaceBytes(problem_, config_, numbers[kAttentionTokens]) : 0);
   }
   /// Whether there is anything to do.
   bool any() const { return numbers[kAttentionTokens] > 0 && numbers[kAttentionBatch] > 0; }
   /// Tiles of queries of all sequences and heads.
   std::int64_t tiles() const {
     const std::int64_t tiles = (numbers[kAttentionQueries] + config_.tile_q - 1) / config_.tile_q;
-    const std::int64_t all = tiles * problem_.q_heads * numbers[kAttentionBatch];
-    if (all * config_.splits > std::numeric_limits<std::int32_t>::max())
-      arguments_.fail(std::to_string(all * config_.splits) +
-                      " blocks, which is more than the 2147483647 of a grid");
-    return all;
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t each = tiles * problem_.q_heads * config_.splits; // below 2^53
+    if (each > kMost || numbers[kAttentionBatch] > kMost / std::max<std::int64_t>(1, each))
+      arguments_.fail("q has " + std::to_string(numbers[kAttentionBatch]) + " sequences of " +
+                      std::to_string(each) +
+                      " blocks each, which is more than the 2147483647 of a grid");
+    return tiles * problem_.q_heads * numbers[kAttentionBatch];
   }
 
   AttentionNumbers numbers{};
 
 private:
   /// What is expected of a tensor whose elements are moved in pieces of 16 bytes or of 8 elements.
-  Expected inPieces(const char *name, DType type) const {
-    if (problem_.float8_products && isFloat8(type))
-      return {name, type, 16, "16 elements are moved at a time"};
-    return {name, type, 8, "8 elements are moved at a time"};
+  Expected inPieces(const char *name, DType type, const Shape &shape, int free,
+                    Use use = Use::read) const {
+    const bool bytes = problem_.float8_products && isFloat8(type);
+    return {.name = name,
+            .dtype = type,
+            .shape = shape,
+            .free = free,
+            .use = use,
+            .align = bytes ? 16 : 8,
+            .reason = bytes ? "16 elements are moved at a time" : "8 elements are moved at a time"};
+  }
+  /// Requires that a tensor of heads has as many modes as there are names.
+  void rank(const TensorArg &tensor, const char *name, const char *modes) const {
+    if (tensor.rank() != (problem_.varlen ? 3 : 4))
+      arguments_.fail(std::string(name) + " has " + std::to_string(tensor.rank()) +
+                      " modes; it is (" + modes + ")");
+  }
+  /// The names of modes, of sequences one behind another or of a batch.
+  const char *ofTokens(const char *varlen, const char *batch) const {
+    return problem_.varlen ? varlen : batch;
   }
 
   void queries() {
-    const int rank = problem_.varlen ? 3 : 4;
-    if (args_.q.rank() != rank)
-      arguments_.fail("q has " + std::to_string(args_.q.rank()) + " modes; " +
-                      (problem_.varlen ? "it is (tokens, q_heads, head)"
-                                       : "it is (batch, queries, q_heads, head)"));
+    const char *modes = ofTokens("tokens, q_heads, head", "batch, queries, q_heads, head");
+    rank(args_.q, "q", modes);
     const TensorArg::Dims shape = args_.q.shape();
     if (problem_.varlen) {
       starts(args_.cu_seqlens_q, "cu_seqlens_q", true, kAttentionStartsQ);
@@ -242,15 +254,19 @@ private:
       starts(args_.cu_seqlens_q, "cu_seqlens_q", false, kAttentionStartsQ);
       numbers[kAttentionBatch] = shape[0];
       numbers[kAttentionQueries] = shape[1];
-      numbers[kAttentionTokens] = shape[0] * shape[1];
+      // Each is looked at first, so that the product has less than 64 bits.
+      numbers[kAttentionTokens] =
+          std::max(shape[0], shape[1]) < kMostTokens ? shape[0] * shape[1] : kMostTokens;
     }
     if (numbers[kAttentionTokens] >= kMostTokens)
-      arguments_.fail(is("queries of all sequences", numbers[kAttentionTokens]) +
-                      "; there are less than " + std::to_string(kMostTokens));
-    const int count = problem_.q_heads;
-    heads(args_.q, "q", problem_.q, count, problem_.head, tokensOf(shape), kAttentionQ);
-    heads(args_.o, "o", problem_.y, count, headV(problem_), tokensOf(shape), kAttentionO);
-    arguments_.ownPlaces(args_.o, "o");
+      arguments_.fail("q has " + std::to_string(numbers[kAttentionTokens]) +
+                      " queries of all sequences or more; there are less than " +
+                      std::to_string(kMostTokens));
+    heads(args_.q, "q", problem_.q, modes, shape, problem_.q_heads, problem_.head, Use::read,
+          kAttentionQ);
+    heads(args_.o, "o", problem_.y,
+          ofTokens("tokens, q_heads, head_v", "batch, queries, q_heads, head_v"), shape,
+          problem_.q_heads, headV(problem_), Use::written, kAttentionO);
     descale(args_.q_descale, "q_descale", problem_.q, kAttentionQDescale);
   }
   /// The queries of a sequence for which there are blocks: of the longest one, or without that
@@ -260,109 +276,110 @@ private:
     return args_.max_seqlen_q ? args_.max_seqlen_q
                               : (numbers[kAttentionTokens] + batch - 1) / batch;
   }
-  /// The modes before the heads.
-  Extents tokensOf(const TensorArg::Dims &shape) const {
-    return problem_.varlen ? Extents{shape[0]} : Extents{shape[0], shape[1]};
-  }
-  /// Checks a tensor of heads.
-  void heads(const TensorArg &tensor, const char *name, DType type, int count, int elements,
-             const Extents &tokens, AttentionNumber at) {
-    const Expected expected = inPieces(name, type);
-    const TensorArg::Dims before = tokens;
-    if (problem_.varlen) {
-      arguments_.tensor(tensor, expected, {before[0], count, elements}, 2);
-      put(at, tensor, {-1, 0, 1});
-    } else {
-      arguments_.tensor(tensor, expected, {before[0], before[1], count, elements}, 3);
-      put(at, tensor, {0, 1, 2});
+  /// Checks a tensor of heads, whose modes before them are as those of `tokens`.
+  void heads(const TensorArg &tensor, const char *name, DType type, const char *modes,
+             const TensorArg::Dims &tokens, int count, int elements, Use use, AttentionNumber at) {
+    const Shape shape = problem_.varlen ? Shape{modes, tokens[0], count, elements}
+                                        : Shape{modes, tokens[0], tokens[1], count, elements};
+    Expected expected = inPieces(name, type, shape, shape.rank - 1, use);
+    const bool isOfKeys = at == kAttentionK || at == kAttentionV;
+    if (isOfKeys) { // those of a tile have offsets of 32 bits
+      expected.reach = {.bytes = kMostTileBytes, .what = "a tile"};
+      expected.reach.counts[problem_.varlen ? 0 : 1] = config_.tile_k;
     }
+    place(at, tensor, expected);
+  }
+  /// Checks an operand and puts its address and strides where the kernels look for them. With
+  /// varlen it has no mode of sequences, whose stride is 0.
+  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
+    arguments_.check(tensor, expected);
+    numbers[at++] = address(tensor);
+    if (problem_.varlen)
+      numbers[at++] = 0;
+    for (int mode = 0; mode < expected.free; ++mode)
+      numbers[at++] = strideOf(tensor, mode);
   }
 
   void keys() {
     const bool cache = problem_.cache != KvCache::none;
     starts(args_.cu_seqlens_kv, "cu_seqlens_kv", problem_.varlen && !cache, kAttentionStartsKv);
     const std::int64_t batch = numbers[kAttentionBatch];
-    if (arguments_.given(args_.seqlens_kv, "seqlens_kv", cache)) {
-      arguments_.vector(*args_.seqlens_kv, {"seqlens_kv", i32, 1}, batch);
-      put(kAttentionLengthsKv, *args_.seqlens_kv, {});
-    }
+    arguments_.placeIf(cache, numbers, kAttentionLengthsKv, args_.seqlens_kv,
+                       {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
     if (arguments_.given(args_.block_table, "block_table", cache)) {
       const std::int64_t blocks =
           args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
-      arguments_.tensor(*args_.block_table, {"block_table", i32, 1}, {batch, blocks}, 1);
-      put(kAttentionTable, *args_.block_table, {0});
-      if (blocks * problem_.page >= kMostTokens)
-        arguments_.fail("block_table has room for " + std::to_string(blocks * problem_.page) +
-                        " keys of a sequence; there are less than " + std::to_string(kMostTokens));
+      arguments_.place(numbers, kAttentionTable, *args_.block_table,
+                       {.name = "block_table",
+                        .dtype = i32,
+                        .shape = {"batch, blocks", batch, blocks},
+                        .free = 1});
+      if (blocks > (kMostTokens - 1) / problem_.page)
+        arguments_.fail("block_table has " + std::to_string(blocks) + " blocks of " +
+                        std::to_string(problem_.page) +
+                        " keys for a sequence; there are less than " + std::to_string(kMostTokens) +
+                        " keys");
     }
     descale(args_.k_descale, "k_descale", problem_.kv, kAttentionKDescale);
     descale(args_.v_descale, "v_descale", problem_.kv, kAttentionVDescale);
     if (cache)
       return caches();
-    const int rank = problem_.varlen ? 3 : 4;
-    if (args_.k.rank() != rank)
-      arguments_.fail("k has " + std::to_string(args_.k.rank()) + " modes; " +
-                      (problem_.varlen ? "it is (tokens, kv_heads, head)"
-                                       : "it is (batch, keys, kv_heads, head)"));
+    const char *modes = ofTokens("tokens, kv_heads, head", "batch, keys, kv_heads, head");
+    rank(args_.k, "k", modes);
     const TensorArg::Dims shape = args_.k.shape();
     const std::int64_t keys = problem_.varlen ? shape[0] : shape[1];
     if (keys >= kMostTokens)
-      arguments_.fail(is("keys", keys) + "; there are less than " + std::to_string(kMostTokens));
+      arguments_.fail("k has " + std::to_string(keys) + " keys; there are less than " +
+                      std::to_string(kMostTokens));
     if (!problem_.varlen && shape[0] != batch)
       arguments_.fail("k has " + std::to_string(shape[0]) + " sequences, and q has " +
                       std::to_string(batch));
     numbers[kAttentionKeys] = keys;
-    const Extents tokens = tokensOf(shape);
-    const int count = problem_.kv_heads;
-    heads(args_.k, "k", problem_.kv, count, problem_.head, tokens, kAttentionK);
-    heads(args_.v, "v", problem_.kv, count, headV(problem_), tokens, kAttentionV);
-    near("k", kAttentionK);
-    near("v", kAttentionV);
+    heads(args_.k, "k", problem_.kv, modes, shape, problem_.kv_heads, problem_.head, Use::read,
+          kAttentionK);
+    heads(args_.v, "v", problem_.kv,
+          ofTokens("tokens, kv_heads, head_v", "batch, keys, kv_heads, head_v"), shape,
+          problem_.kv_heads, headV(problem_), Use::read, kAttentionV);
   }
   /// Checks the factors of an operand, which there are if the operand has 8 bits.
   void descale(const std::optional<TensorArg> &tensor, const char *name, DType type,
                AttentionNumber at) {
     if (!arguments_.given(tensor, name, isFloat8(type)))
       return;
-    const Expected expected{name, f32, 1};
     if (tensor->rank() == 2)
-      arguments_.place(numbers, at, *tensor, expected,
-                       {numbers[kAttentionBatch], problem_.kv_heads}, 2);
+      arguments_.place(numbers, at, *tensor,
+                       {.name = name,
+                        .dtype = f32,
+                        .shape = {"batch, kv_heads", numbers[kAttentionBatch], problem_.kv_heads},
+                        .free = 2});
     else
-      arguments_.place(numbers, at, *tensor, expected, {1}, 0);
-  }
-  /// Requires that the tokens of a tile are near enough for offsets of 32 bits.
-  void near(const char *name, AttentionNumber at) const {
-    const std::int64_t apart = numbers[at + 2];
-    if (apart < 0 || apart * config_.tile_k * problem_.kv.bytes() >= kMostTileBytes)
-      arguments_.fail(std::string(name) + " has tokens " + std::to_string(apart) +
-                      " elements apart; the " + std::to_string(config_.tile_k) +
-                      " of a tile span less than 2 GiB, in rising order");
+      arguments_.place(numbers, at, *tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
   void caches() {
-    const std::int64_t blocks = args_.k.rank() > 0 ? args_.k.shape()[0] : 0, page = problem_.page,
-                       kv = problem_.kv_heads;
-    const std::int64_t x = problem_.pack, y = vPackOf(problem_);
-    const auto cache = [&](const TensorArg &tensor, const char *name, std::int64_t elements,
-                           const Extents &packed, AttentionNumber at) {
-      const Expected expected = inPieces(name, problem_.kv);
-      if (problem_.cache == KvCache::pages) {
-        arguments_.tensor(tensor, expected, {blocks, page, kv, elements}, 3);
-        put(at, tensor, {0, 1, 2});
-      } else {
-        arguments_.tensor(tensor, expected, packed, 2);
-        put(at, tensor, {0, -1, 1});
-      }
+    const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
+                       x = problem_.pack, y = vPackOf(problem_), head = problem_.head,
+                       head_v = headV(problem_);
+    if (problem_.cache == KvCache::pages) {
+      const auto pages = [&](const char *name, const char *modes, std::int64_t elements) {
+        return inPieces(name, problem_.kv, {modes, blocks, page, kv, elements}, 3);
+      };
+      arguments_.place(numbers, kAttentionK, args_.k,
+                       pages("k", "blocks, page, kv_heads, head", head));
+      arguments_.place(numbers, kAttentionV, args_.v,
+                       pages("v", "blocks, page, kv_heads, head_v", head_v));
+      return;
+    }
+    const auto packs = [&](AttentionNumber at, const TensorArg &tensor, const char *name,
+                           const Shape &shape) {
+      arguments_.check(tensor, inPieces(name, problem_.kv, shape, 2));
+      numbers[at] = address(tensor);
+      numbers[at + 1] = strideOf(tensor, 0);
+      numbers[at + 3] = strideOf(tensor, 1);
     };
-    const std::int64_t head = problem_.head, head_v = headV(problem_);
-    cache(args_.k, "k", head,
-          problem_.cache == KvCache::packed ? Extents{blocks, kv, head / x, page, x}
-                                            : Extents{blocks},
-          kAttentionK);
-    cache(args_.v, "v", head_v,
-          problem_.cache == KvCache::packed ? Extents{blocks, kv, page / y, head_v, y}
-                                            : Extents{blocks},
-          kAttentionV);
+    packs(kAttentionK, args_.k, "k",
+          {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
+    packs(kAttentionV, args_.v, "v",
+          {"blocks, kv_heads, page / v_pack, head_v, v_pack", blocks, kv, page / y, head_v, y});
   }
 
   void scores() {
@@ -374,29 +391,29 @@ private:
       const std::int64_t columns = own && bias.rank() > 0
                                        ? bias.shape()[static_cast<std::size_t>(bias.rank() - 1)]
                                        : numbers[kAttentionKeys];
-      const Expected expected{"bias", problem_.bias_type, 1};
-      if (problem_.varlen) {
-        arguments_.tensor(bias, expected, {heads, tokens, columns}, 2);
-        put(kAttentionBias, bias, {-1, 0, 1});
-      } else {
-        arguments_.tensor(bias, expected, {batch, heads, queries, columns}, 3);
-        put(kAttentionBias, bias, {0, 1, 2});
-      }
+      if (own && columns == 0 && any())
+        arguments_.fail("bias has no columns; it has one for each key of a sequence");
+      place(kAttentionBias, bias,
+            {.name = "bias",
+             .dtype = problem_.bias_type,
+             .shape = problem_.varlen
+                          ? Shape{"q_heads, tokens, keys", heads, tokens, columns}
+                          : Shape{"batch, q_heads, queries, keys", batch, heads, queries, columns},
+             .free = problem_.varlen ? 2 : 3});
       numbers[kAttentionBias + 4] = columns;
     }
-    if (arguments_.given(args_.lse, "lse", problem_.lse)) {
-      if (problem_.varlen) {
-        arguments_.tensor(*args_.lse, {"lse", f32, 1}, {heads, tokens}, 2);
-        put(kAttentionLse, *args_.lse, {-1, 0, 1});
-      } else {
-        arguments_.tensor(*args_.lse, {"lse", f32, 1}, {batch, heads, queries}, 3);
-        put(kAttentionLse, *args_.lse, {0, 1, 2});
-      }
-    }
+    if (arguments_.given(args_.lse, "lse", problem_.lse))
+      place(kAttentionLse, *args_.lse,
+            {.name = "lse",
+             .dtype = f32,
+             .shape = problem_.varlen ? Shape{"q_heads, tokens", heads, tokens}
+                                      : Shape{"batch, q_heads, queries", batch, heads, queries},
+             .free = problem_.varlen ? 2 : 3,
+             .use = Use::written});
     const auto ofHeads = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
                              AttentionNumber at) {
-      arguments_.vectorIf(has, tensor, {name, f32, 1}, heads);
-      numbers[at] = address(tensor);
+      arguments_.placeIf(has, numbers, at, tensor,
+                         {.name = name, .dtype = f32, .shape = {"q_heads", heads}});
     };
     ofHeads(problem_.alibi, args_.alibi_slopes, "alibi_slopes", kAttentionSlopes);
     ofHeads(problem_.sink, args_.sink, "sink", kAttentionSink);
@@ -424,16 +441,9 @@ private:
       arguments_.fail(std::string(name) + " has " + std::to_string(size) +
                       " elements, and cu_seqlens_q has " +
                       std::to_string(numbers[kAttentionBatch] + 1));
-    arguments_.vector(*tensor, {name, i32, 1}, size);
-    put(at, *tensor, {});
+    arguments_.place(numbers, at, *tensor,
+                     {.name = name, .dtype = i32, .shape = {"batch + 1", size}});
   }
-  /// The address of a tensor, and the distances of its modes; -1 stands for none.
-  void put(std::size_t at, const TensorArg &tensor, std::initializer_list<int> modes) {
-    numbers[at++] = address(tensor);
-    for (int mode : modes)
-      numbers[at++] = mode < 0 ? 0 : Arguments::distance(tensor, mode);
-  }
-
   const AttentionProblem &problem_;
   const AttentionConfig &config_;
   const AttentionArgs &args_;

@@ -10,14 +10,16 @@ inline constexpr const char *kStoredGroups = "as many of n are moved at a time";
 /// The neighbours of a row of C that are stored together.
 constexpr int storedTogether(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
-/// Checks C, (m, n), whose rows do not overlap, and gives their distance.
-inline std::int64_t productRows(const Arguments &arguments, const TensorArg &c, DType dtype,
-                                std::int64_t m, std::int64_t n) {
-  const std::int64_t apart =
-      arguments.rowsApart(c, {"c", dtype, storedTogether(n), kStoredGroups}, m, n);
-  if (apart < n) [[unlikely]]
-    arguments.fail("c has rows " + std::to_string(apart) + " elements apart, which overlap");
-  return apart;
+/// C, (m, n), of whose rows a tile has as many as `tile` says.
+inline Expected productRows(DType dtype, std::int64_t m, std::int64_t n, const Reach &tile) {
+  return {.name = "c",
+          .dtype = dtype,
+          .shape = {"m, n", m, n},
+          .free = 1,
+          .use = Use::written,
+          .align = storedTogether(n),
+          .reason = kStoredGroups,
+          .reach = tile};
 }
 
 } // namespace kernels::impl

@@ -111,36 +111,53 @@ public:
         arguments_(FamilyOf<DecodeProblem>::name, call.where) {
     m_ = args_.q.shape()[0];
     n_ = args_.contexts.shape()[0];
-    if (m_ != n_ * problem_.queries)
+    if (m_ > kMostTokens)
+      arguments_.fail("q has " + std::to_string(m_) + " tokens; " + std::to_string(kMostTokens) +
+                      " are the most");
+    if (m_ % problem_.queries || m_ / problem_.queries != n_)
       arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
                       " sequences; each sequence has " + std::to_string(problem_.queries));
-    const Extents heads{m_, problem_.q_heads, problem_.head};
-    put(kDecodeQ, args_.q, {"q", problem_.q, kPieceBytes / problem_.q.bytes(), kPieces}, heads, 2);
-    put(kDecodeY, args_.y, {"y", problem_.y, kCombineElements, kPieces},
-        {m_, problem_.q_heads, valueOf(problem_)}, 2);
-    arguments_.ownPlaces(args_.y, "y");
+    place(kDecodeQ, args_.q,
+          {.name = "q",
+           .dtype = problem_.q,
+           .shape = {"m, q_heads, head", m_, problem_.q_heads, problem_.head},
+           .free = 2,
+           .align = kPieceBytes / problem_.q.bytes(),
+           .reason = kPieces});
+    place(kDecodeY, args_.y,
+          {.name = "y",
+           .dtype = problem_.y,
+           .shape = {problem_.latent ? "m, q_heads, latent" : "m, q_heads, head", m_,
+                     problem_.q_heads, valueOf(problem_)},
+           .free = 2,
+           .use = Use::written,
+           .align = kCombineElements,
+           .reason = kPieces});
     caches();
-    arguments_.vector(args_.contexts, {"contexts", i32, 1}, n_);
-    numbers[kDecodeContexts] = address(args_.contexts);
+    place(kDecodeContexts, args_.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
     const std::int64_t blocks = args_.tables.rank() == 2 ? args_.tables.shape()[1] : 0;
-    numbers[kDecodeTables] = address(args_.tables);
-    numbers[kDecodeTables + 1] = arguments_.matrix(args_.tables, {"tables", i32, 1}, n_, blocks);
-    arguments_.compactIf(problem_.lse, args_.lse, {"lse", f32, 1}, m_, problem_.q_heads);
-    numbers[kDecodeLse] = address(args_.lse);
+    place(kDecodeTables, args_.tables,
+          {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
+    arguments_.placeIf(problem_.lse, numbers, kDecodeLse, args_.lse,
+                       {.name = "lse",
+                        .dtype = f32,
+                        .shape = {"m, q_heads", m_, problem_.q_heads},
+                        .use = Use::written});
     if (!problem_.window && args_.before != -1)
       arguments_.fail("before is given, and the problem has no window");
     numbers[kDecodeBefore] = args_.before;
     const DecodeConfig &config = call.config;
-    const std::int64_t list = n_ + 1 + config.workers;
     if (args_.worklist) {
       if (!config.workers)
         arguments_.fail("worklist is given, and the configuration has no workers");
-      arguments_.vector(*args_.worklist, {"worklist", i32, 1}, list);
+      arguments_.check(*args_.worklist, {.name = "worklist",
+                                         .dtype = i32,
+                                         .shape = {"n + 1 + workers", n_ + 1 + config.workers}});
     }
-    if (arguments_.given(args_.workspace, "workspace", hasParts(config) && m_ > 0)) {
-      arguments_.workspace(*args_.workspace, Decode::workspaceBytes(problem_, config, m_));
+    if (hasParts(config) && m_ > 0) {
+      numbers[kDecodePartValues] =
+          arguments_.workspace(args_.workspace, Decode::workspaceBytes(problem_, config, m_));
       const std::int64_t parts = partsOf(problem_, config, m_);
-      numbers[kDecodePartValues] = address(args_.workspace);
       numbers[kDecodePartLse] = numbers[kDecodePartValues] + parts * valueOf(problem_) * 4;
       numbers[kDecodeWorklist] =
           args_.worklist ? address(args_.worklist) : numbers[kDecodePartLse] + parts * 4;
@@ -164,34 +181,47 @@ private:
                       std::to_string(page) + " tokens; a cache has at most " +
                       std::to_string(kMostTokens) + " tokens");
     const auto cache = [&](std::size_t at, const TensorArg &tensor, const char *name,
-                           const Extents &packed, std::int64_t packedAlign) {
+                           const Shape &packed) {
       if (problem_.cache == KvCache::pages)
-        return put(at, tensor, {name, problem_.kv, align, kPieces}, {blocks, page, kv, head}, 3);
-      arguments_.tensor(tensor, {name, problem_.kv, packedAlign, kPieces}, packed, 2);
+        return place(at, tensor,
+                     {.name = name,
+                      .dtype = problem_.kv,
+                      .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                      .free = 3,
+                      .align = align,
+                      .reason = kPieces});
+      arguments_.check(tensor, {.name = name,
+                                .dtype = problem_.kv,
+                                .shape = packed,
+                                .free = 2,
+                                .align = 8,
+                                .reason = kPieces});
       numbers[at] = address(tensor);
-      numbers[at + 1] = Arguments::distance(tensor, 0);
-      numbers[at + 3] = Arguments::distance(tensor, 1);
+      numbers[at + 1] = strideOf(tensor, 0);
+      numbers[at + 3] = strideOf(tensor, 1);
     };
-    cache(kDecodeK, args_.k_cache, "k_cache", {blocks, kv, head / x, page, x}, 8);
+    cache(kDecodeK, args_.k_cache, "k_cache",
+          {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
     if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
-      cache(kDecodeV, *args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 8);
+      cache(kDecodeV, *args_.v_cache, "v_cache",
+            {"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y, head, y});
+    const bool perTensor = problem_.scales == KvScales::tensor;
     const auto scale = [&](std::size_t at, const std::optional<TensorArg> &tensor, const char *name,
                            bool has) {
-      if (!arguments_.given(tensor, name, has && problem_.scales != KvScales::none))
-        return;
-      if (problem_.scales == KvScales::tensor)
-        put(at, *tensor, {name, f32, 1}, {1}, 0);
-      else
-        put(at, *tensor, {name, f32, 1}, {blocks, page, kv}, 3);
+      arguments_.placeIf(
+          has && problem_.scales != KvScales::none, numbers, at, tensor,
+          {.name = name,
+           .dtype = f32,
+           .shape = perTensor ? Shape{"1", 1} : Shape{"blocks, page, kv_heads", blocks, page, kv},
+           .free = perTensor ? 0 : 3});
     };
     scale(kDecodeKScale, args_.k_scale, "k_scale", true);
     scale(kDecodeVScale, args_.v_scale, "v_scale", !problem_.latent);
-    if (arguments_.given(args_.q_scale, "q_scale", scalesQueries(problem_)))
-      put(kDecodeQScale, *args_.q_scale, {"q_scale", f32, 1}, {1}, 0);
+    arguments_.placeIf(scalesQueries(problem_), numbers, kDecodeQScale, args_.q_scale,
+                       {.name = "q_scale", .dtype = f32, .shape = {"1", 1}});
   }
-  void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
-           int free) {
-    arguments_.place(numbers, at, tensor, expected, shape, free);
+  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
+    arguments_.place(numbers, at, tensor, expected);
   }
 
   const DecodeProblem &problem_;

@@ -45,21 +45,44 @@ public:
     const DeltaRuleProblem &problem = call.problem;
     const DeltaRuleArgs &args = call.args;
     const std::int64_t m = leading(args.q, "q"), heads = problem.heads, ofV = problem.v_heads;
-    put(kDeltaQ, args.q, {"q", problem.x, 4, kPieces}, {m, heads, problem.key}, 2);
-    put(kDeltaK, args.k, {"k", problem.x, 4, kPieces}, {m, heads, problem.key}, 2);
-    put(kDeltaV, args.v, {"v", problem.x, 4, kPieces}, {m, ofV, problem.value}, 2);
-    put(kDeltaY, args.y, {"y", problem.y, 4, kPieces}, {m, ofV, problem.value}, 2);
-    arguments_.ownPlaces(args.y, "y");
-    put(kDeltaG, args.g, {"g", problem.gate, 1}, {m, ofV}, 1);
-    put(kDeltaBeta, args.beta, {"beta", problem.gate, 1}, {m, ofV}, 1);
-    numbers[kDeltaSlots] = leading(args.state, "state");
-    put(kDeltaState, args.state, {"state", f32, kDeltaColumns, kPieces},
-        {numbers[kDeltaSlots], ofV, problem.key, problem.value}, 2);
     sequences_ = leading(args.state_slots, "state_slots");
-    put(kDeltaStateSlots, args.state_slots, {"state_slots", i32, 1}, {sequences_}, 0);
-    put(kDeltaStarts, args.starts, {"starts", i32, 1}, {sequences_ + 1}, 0);
-    if (arguments_.given(args.fresh, "fresh", problem.fresh))
-      put(kDeltaFresh, *args.fresh, {"fresh", u8, 1}, {sequences_}, 0);
+    numbers[kDeltaSlots] = leading(args.state, "state");
+    const auto ofTokens = [&](const char *name, DType dtype, const Shape &shape, Use use) {
+      return Expected{.name = name,
+                      .dtype = dtype,
+                      .shape = shape,
+                      .free = 2,
+                      .use = use,
+                      .align = 4,
+                      .reason = kPieces};
+    };
+    const auto gates = [&](const char *name) {
+      return Expected{
+          .name = name, .dtype = problem.gate, .shape = {"m, v_heads", m, ofV}, .free = 1};
+    };
+    const Shape keys{"m, heads, key", m, heads, problem.key},
+        values{"m, v_heads, value", m, ofV, problem.value};
+    place(kDeltaQ, args.q, ofTokens("q", problem.x, keys, Use::read));
+    place(kDeltaK, args.k, ofTokens("k", problem.x, keys, Use::read));
+    place(kDeltaV, args.v, ofTokens("v", problem.x, values, Use::read));
+    place(kDeltaY, args.y, ofTokens("y", problem.y, values, Use::written));
+    place(kDeltaG, args.g, gates("g"));
+    place(kDeltaBeta, args.beta, gates("beta"));
+    place(kDeltaState, args.state,
+          {.name = "state",
+           .dtype = f32,
+           .shape = {"slots, v_heads, key, value", numbers[kDeltaSlots], ofV, problem.key,
+                     problem.value},
+           .free = 2,
+           .use = Use::written,
+           .align = kDeltaColumns,
+           .reason = kPieces});
+    place(kDeltaStateSlots, args.state_slots,
+          {.name = "state_slots", .dtype = i32, .shape = {"n", sequences_}});
+    place(kDeltaStarts, args.starts,
+          {.name = "starts", .dtype = i32, .shape = {"n + 1", sequences_ + 1}});
+    arguments_.placeIf(problem.fresh, numbers, kDeltaFresh, args.fresh,
+                       {.name = "fresh", .dtype = u8, .shape = {"n", sequences_}});
   }
   std::int64_t sequences() const { return sequences_; }
 
@@ -74,9 +97,8 @@ private:
       arguments_.fail(is(name, extent) + " long; 2147483647 is the most");
     return extent;
   }
-  void put(std::size_t at, const TensorArg &tensor, const Expected &expected, const Extents &shape,
-           int free) {
-    arguments_.place(numbers, at, tensor, expected, shape, free);
+  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
+    arguments_.place(numbers, at, tensor, expected);
   }
 
   Arguments arguments_;

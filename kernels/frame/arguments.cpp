@@ -1,5 +1,7 @@
 #include "frame/arguments.h"
 
+#include <algorithm>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
@@ -11,31 +13,127 @@ std::string listOf(TensorArg::Dims numbers) {
   return text + ")";
 }
 
+/// The name of a mode of the row.
+std::string modeName(const Shape &shape, int mode) {
+  std::string_view names = shape.modes;
+  for (; mode > 0; --mode)
+    names.remove_prefix(std::min(names.size(), names.find(", ") + 2));
+  return std::string(names.substr(0, names.find(", ")));
+}
+
+/// The stride that a packed mode has.
+std::int64_t packedStride(const Expected &expected, int mode) {
+  std::int64_t stride = 1;
+  if (expected.byColumns)
+    return stride;
+  for (int after = mode + 1; after < expected.shape.rank; ++after)
+    stride *= expected.shape.extents[after];
+  return stride;
+}
+
+constexpr const char *kCopy = "; pass a contiguous copy";
+
+/// What is wrong with a stride, after "x has the shape (4, 64) and the strides (65, 1); ".
+std::string wrongStride(const TensorArg &tensor, const Expected &expected, Finding finding) {
+  const std::string stride =
+                        std::to_string(tensor.strides()[static_cast<std::size_t>(finding.mode)]),
+                    of = "the stride of " + modeName(expected.shape, finding.mode);
+  switch (finding.what) {
+  case Finding::packed:
+    return of + " is " + std::to_string(packedStride(expected, finding.mode)) +
+           ", as in a contiguous tensor" + kCopy;
+  case Finding::negative:
+    return of + " is negative, and elements follow one another in rising order" + kCopy;
+  case Finding::multiple:
+    return of + ", " + stride + ", is no multiple of " + std::to_string(expected.align) + "; " +
+           expected.reason;
+  case Finding::overlap:
+    return std::string("by them some elements share their place; ") +
+           (expected.use == Use::written ? "what is written has one for each"
+                                         : "the kernel finds the end by it" + std::string(kCopy));
+  case Finding::span:
+    return "from the first byte to the last it spans 2^47 bytes or more, which no memory has";
+  case Finding::reach: {
+    std::string steps;
+    for (int mode = 0; mode < expected.shape.rank; ++mode)
+      if (const std::int64_t count = expected.reach.counts[mode])
+        steps += (steps.empty() ? "" : " and ") + std::to_string(count) + " along " +
+                 modeName(expected.shape, mode);
+    return std::string(expected.reach.what) + ", that is " + steps + ", spans less than " +
+           std::to_string(expected.reach.bytes >> 30) + " GiB" + kCopy;
+  }
+  default:
+    return "";
+  }
+}
+
 } // namespace
+
+bool mayOverlap(const TensorArg &tensor) {
+  std::array<std::pair<std::int64_t, std::int64_t>, TensorArg::maxRank> modes; // stride, extent
+  std::size_t count = 0;
+  for (int mode = 0; mode < tensor.rank(); ++mode)
+    if (const std::int64_t extent = tensor.shape()[static_cast<std::size_t>(mode)]; extent > 1)
+      modes[count++] = {strideOf(tensor, mode), extent};
+  std::sort(modes.begin(), modes.begin() + static_cast<std::ptrdiff_t>(count));
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (modes[i].first <= last)
+      return true;
+    last += modes[i].first * (modes[i].second - 1);
+  }
+  return false;
+}
 
 void Arguments::fail(const std::string &text) const {
   throw TraceError(std::string(family_) + ": " + text, where_);
 }
-void Arguments::failShape(const TensorArg &tensor, const Expected &expected,
-                          const Extents &shape) const {
-  fail(std::string(expected.name) + " has the shape " + listOf(tensor.shape()) + "; " +
-       listOf(shape) + " is expected");
+
+void Arguments::refuse(const TensorArg &tensor, const Expected &expected, Finding finding) const {
+  const std::string name = expected.name, shape = listOf(tensor.shape());
+  switch (finding.what) {
+  case Finding::shape:
+    fail(name + " has the shape " + shape + "; (" + expected.shape.modes +
+         ") = " + listOf({expected.shape.extents, static_cast<std::size_t>(expected.shape.rank)}) +
+         " is expected");
+  case Finding::type:
+    fail(name + " is of type " + std::string(tensor.dtype().name()) + "; the problem says " +
+         std::string(expected.dtype.name()));
+  case Finding::null:
+    fail(name + " is a null pointer, and has the shape " + shape +
+         "; give it memory of the device");
+  case Finding::start:
+    fail(name + " starts at an address that is no multiple of " +
+         std::to_string(expected.align * expected.dtype.memory_bits() / 8) + " bytes; " +
+         expected.reason);
+  default:
+    fail(name + " has the shape " + shape + " and the strides " + listOf(tensor.strides()) + "; " +
+         wrongStride(tensor, expected, finding));
+  }
 }
-void Arguments::failStride(const TensorArg &tensor, const Expected &expected) const {
-  fail(std::string(expected.name) + " has the strides " + listOf(tensor.strides()) +
-       "; the last mode is contiguous");
-}
-void Arguments::failOverlap(const TensorArg &tensor, const char *name) const {
-  fail(std::string(name) + " has the shape " + listOf(tensor.shape()) + " and the strides " +
-       listOf(tensor.strides()) +
-       ", by which some elements share their place; what is written has one for each");
+
+std::int64_t Arguments::workspace(const TensorArg *tensor, std::size_t bytes) const {
+  if (bytes == 0)
+    return tensor ? address(*tensor) : 0;
+  if (!tensor)
+    fail("workspace is missing; this call needs " + std::to_string(bytes) + " bytes");
+  const std::int64_t size = tensor->rank() == 1 ? tensor->shape()[0] : -1;
+  if (size < 0 || static_cast<std::size_t>(size) < bytes)
+    fail("workspace has the shape " + listOf(tensor->shape()) + "; a vector of at least " +
+         std::to_string(bytes) + " bytes is expected");
+  check(*tensor, {.name = "workspace",
+                  .dtype = u8,
+                  .shape = {"bytes", size},
+                  .align = 16,
+                  .reason = "sums are moved 16 bytes at a time"});
+  return address(*tensor);
 }
 
 namespace {
 
 /// Rows in memory, in bytes: the first begins at `begin`.
 struct Rows {
-  std::int64_t begin, end, apart, width;
+  std::int64_t begin, end, stride, width, count;
 };
 
 Rows rowsOf(const TensorArg &tensor) {
@@ -44,16 +142,23 @@ Rows rowsOf(const TensorArg &tensor) {
   const std::size_t across =
       isMatrix && tensor.strides()[1] != 1 && tensor.strides()[0] == 1 ? 1 : 0;
   const std::int64_t bits = tensor.dtype().memory_bits(),
-                     count = isMatrix ? tensor.shape()[across] : 1,
-                     row = tensor.shape()[isMatrix ? 1 - across : 0],
-                     step = count > 1 ? tensor.strides()[across] * bits / 8 : 0;
-  Rows rows{address(tensor), 0, step < 0 ? -step : step, row * bits / 8};
-  if (step < 0)
-    rows.begin += (count - 1) * step;
-  rows.end = rows.begin + (count - 1) * rows.apart + rows.width;
-  if (count < 2)
-    rows.apart = rows.width;
+                     stride = isMatrix ? strideOf(tensor, static_cast<int>(across)) : 0,
+                     count = stride ? tensor.shape()[across] : 1, // rows of stride 0 are one
+      width = tensor.shape()[isMatrix ? 1 - across : 0] * bits / 8;
+  Rows rows{address(tensor), 0, stride ? stride * bits / 8 : width, width, count};
+  rows.end = rows.begin + (count - 1) * rows.stride + width;
   return rows;
+}
+
+/// Whether any of the rows shares memory with one row.
+bool sharesRow(const Rows &rows, const Rows &one) {
+  const std::int64_t before = one.begin - rows.begin,
+                     row = std::max<std::int64_t>(0, before / rows.stride);
+  for (const std::int64_t at : {row, row + 1})
+    if (at < rows.count && rows.begin + at * rows.stride < one.end &&
+        one.begin < rows.begin + at * rows.stride + rows.width)
+      return true;
+  return false;
 }
 
 } // namespace
@@ -64,38 +169,21 @@ bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
   const Rows x = rowsOf(a), y = rowsOf(b);
   if (x.begin >= y.end || y.begin >= x.end)
     return false;
-  if (x.apart == x.width && y.apart == y.width)
+  if (x.stride == x.width && y.stride == y.width)
     return true;
-  if (x.apart != y.apart)
+  if (y.count == 1)
+    return sharesRow(x, y);
+  if (x.count == 1)
+    return sharesRow(y, x);
+  if (x.stride != y.stride)
     return x.begin == y.begin;
-  const std::int64_t between = ((x.begin - y.begin) % x.apart + x.apart) % x.apart;
-  return between < y.width || between + x.width > x.apart;
+  const std::int64_t between = ((x.begin - y.begin) % x.stride + x.stride) % x.stride;
+  return between < y.width || between + x.width > x.stride;
 }
 
-void Arguments::failCompact(const TensorArg &tensor, const Expected &expected, int free) const {
-  fail(std::string(expected.name) + " has the shape " + listOf(tensor.shape()) +
-       " and the strides " + listOf(tensor.strides()) + "; its last " +
-       (tensor.rank() - free == 1 ? "mode is contiguous"
-                                  : std::to_string(tensor.rank() - free) + " modes are compact"));
-}
-void Arguments::failType(const TensorArg &tensor, const Expected &expected) const {
-  fail(std::string(expected.name) + " is of type " + std::string(tensor.dtype().name()) +
-       "; the problem says " + std::string(expected.dtype.name()));
-}
-void Arguments::failAlignment(const TensorArg &tensor, const Expected &expected,
-                              std::int64_t distance) const {
-  const std::int64_t bytes = expected.align * expected.dtype.memory_bits() / 8;
-  const bool start =
-      reinterpret_cast<std::uintptr_t>(tensor.data()) % static_cast<std::uint64_t>(bytes);
-  fail(std::string(expected.name) +
-       (start ? " starts at an address that is no multiple of " + std::to_string(bytes) + " bytes"
-              : " has rows " + std::to_string(distance) +
-                    " elements apart, which is no multiple of " + std::to_string(expected.align)) +
-       "; " + expected.reason);
-}
-void Arguments::failWorkspace(const TensorArg &tensor, std::size_t bytes) const {
-  fail("workspace has the shape " + listOf(tensor.shape()) + "; a vector of at least " +
-       std::to_string(bytes) + " bytes is expected");
+void Arguments::failGiven(const char *name, bool needed) const {
+  fail(std::string(name) + (needed ? " is missing; the problem has it"
+                                   : " is given, and the problem does not have it"));
 }
 void Arguments::failRows(const TensorArg &tensor, const char *name) const {
   fail(std::string(name) + " has the shape " + listOf(tensor.shape()) +

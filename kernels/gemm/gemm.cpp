@@ -18,49 +18,57 @@ using std::to_string;
 /// A block's rows of A, and of C, lie in a buffer of fewer bytes.
 constexpr std::int64_t kMostBufferBytes = 1 << 30;
 
-/// Checks scales of blocks, and gives the distances of scale_a's rows and blocks in elements. Those
-/// of a tile lie in one buffer.
+constexpr const char *kPieces = "16 bytes are loaded at a time";
+
+/// Checks scales of blocks, and gives the strides of scale_a's rows and blocks in elements. Those of
+/// a tile lie in one buffer.
 std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
                                         const GemmConfig &config, const GemmArgs &args,
                                         std::int64_t m) {
   const std::int64_t blocks = scaleBlocks(problem.k);
-  arguments.given(args.scale_a, "scale_a", true);
-  arguments.given(args.scale_b, "scale_b", true);
-  arguments.tensor(*args.scale_a, {"scale_a", problem.scale, 1}, {m, blocks}, 2);
-  arguments.compact(*args.scale_b, {"scale_b", problem.scale, 1}, scaleBlocks(problem.columns()),
-                    blocks);
-  const std::array apart{Arguments::distance(*args.scale_a, 0),
-                         Arguments::distance(*args.scale_a, 1)};
-  for (std::int64_t distance : apart)
-    if (distance < 0) [[unlikely]]
-      arguments.fail("scale_a has a distance of " + to_string(distance) +
-                     "; distances are positive");
-  if ((apart[0] * config.tile_m + apart[1] * blocks) * problem.scale.bytes() >= kMostBufferBytes)
-      [[unlikely]]
-    arguments.fail("scale_a has rows " + to_string(apart[0]) + " and blocks of k " +
-                   to_string(apart[1]) + " elements apart; those of a tile span less than 1 GiB");
-  return apart;
+  arguments.checkIf(
+      true, args.scale_a,
+      {.name = "scale_a",
+       .dtype = problem.scale,
+       .shape = {"m, k / 128", m, blocks},
+       .free = 2,
+       .reach = {.counts = {config.tile_m, blocks}, .bytes = kMostBufferBytes, .what = "a tile"}});
+  arguments.checkIf(true, args.scale_b,
+                    {.name = "scale_b",
+                     .dtype = problem.scale,
+                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
+  return {strideOf(args.scale_a, 0), strideOf(args.scale_a, 1)};
 }
 
-/// Checks an operand (rows, k) that is not prepared, and gives the distance of its rows or columns.
-/// By columns, it is checked as its transpose.
-std::int64_t unprepared(const Arguments &arguments, const TensorArg &matrix,
-                        const Expected &expected, OperandLayout layout, std::int64_t rows,
-                        std::int64_t k) {
-  if (layout == OperandLayout::rows)
-    return arguments.rowsApart(matrix, expected, rows, k);
-  if (matrix.rank() != 2) [[unlikely]]
-    arguments.fail(std::string(expected.name) + " is no matrix");
-  if (rows % expected.align) [[unlikely]]
-    arguments.fail(std::string(expected.name) + " has " + to_string(rows) +
+/// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
+Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const char *name,
+                    DType dtype, const Shape &shape, OperandLayout layout, int tile) {
+  const bool byColumns = layout == OperandLayout::columns;
+  const std::int64_t columns = problem.k / config.split_k + config.tile_k;
+  return {.name = name,
+          .dtype = dtype,
+          .shape = shape,
+          .free = 1,
+          // By columns, the end of k is found by the stride.
+          .use = byColumns ? Use::ordered : Use::read,
+          .align = kPieceBytes * 8 / dtype.memory_bits(),
+          .reason = kPieces,
+          .byColumns = byColumns,
+          .reach = {.counts = {byColumns ? 0 : tile, byColumns ? columns : 0},
+                    .bytes = kMostBufferBytes,
+                    .what = "a tile"}};
+}
+/// The stride of its rows or columns.
+std::int64_t lineStride(const TensorArg &matrix, OperandLayout layout) {
+  return layout == OperandLayout::columns ? strideOf(matrix, 1)
+                                          : strideOr(matrix, 0, matrix.shape()[1]);
+}
+/// By columns, their starts are aligned only if their number of rows is a multiple.
+void checkColumns(const Arguments &arguments, const Expected &expected) {
+  if (expected.byColumns && expected.shape.extents[0] % expected.align) [[unlikely]]
+    arguments.fail(std::string(expected.name) + " has " + to_string(expected.shape.extents[0]) +
                    " rows; by columns it has a multiple of " + to_string(expected.align) +
                    ", because " + expected.reason);
-  const std::string name = "the transpose of " + std::string(expected.name);
-  const TensorArg turned =
-      tensor(matrix.data(), matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]},
-             {matrix.strides()[1], matrix.strides()[0]});
-  return arguments.matrix(turned, {name.c_str(), expected.dtype, expected.align, expected.reason},
-                          k, rows);
 }
 
 } // namespace
@@ -70,52 +78,56 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const GemmConfig &config = call.config;
   const GemmArgs &args = call.args;
   const Arguments arguments(FamilyOf<GemmProblem>::name, call.where);
-  const int piece = kPieceBytes * 8 / problem.a.memory_bits();
-  const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n;
-  constexpr const char *kPieces = "16 bytes are loaded at a time";
-  const std::int64_t apartA = unprepared(arguments, args.a, {"a", problem.a, piece, kPieces},
-                                         problem.a_layout, m, problem.k);
-  std::int64_t apartB = 0;
-  if (problem.b_layout == OperandLayout::prepared)
-    arguments.vector(args.b, {"b", problem.b, piece, kPieces}, weightsOf(problem).size());
-  else
-    apartB = unprepared(arguments, args.b, {"b", problem.b, piece, kPieces}, problem.b_layout, n,
-                        problem.k);
-  const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
+  const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
+  const Expected a =
+      unprepared(problem, config, "a", problem.a, {"m, k", m, k}, problem.a_layout, config.tile_m);
+  checkColumns(arguments, a);
+  arguments.check(args.a, a);
+  const std::int64_t strideA = lineStride(args.a, problem.a_layout);
+  std::int64_t strideB = 0;
+  if (problem.b_layout == OperandLayout::prepared) {
+    arguments.check(args.b, {.name = "b",
+                             .dtype = problem.b,
+                             .shape = {"prepared_size", weightsOf(problem).size()},
+                             .align = kPieceBytes * 8 / problem.b.memory_bits(),
+                             .reason = kPieces});
+  } else {
+    const Expected b = unprepared(problem, config, "b", problem.b, {"n, k", n, k}, problem.b_layout,
+                                  config.tile_n);
+    checkColumns(arguments, b);
+    arguments.check(args.b, b);
+    strideB = lineStride(args.b, problem.b_layout);
+  }
+  arguments.check(
+      args.c,
+      productRows(problem.c, m, n,
+                  {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}));
+  const std::int64_t strideC = strideOr(args.c, 0, n);
   arguments.apart(args.c, "c", args.a, "a");
   arguments.apart(args.c, "c", args.b, "b");
-  if (args.workspace)
-    arguments.apart(args.c, "c", *args.workspace, "workspace");
-  const auto vector = [&](const std::optional<TensorArg> &tensor, const Expected &expected,
-                          std::int64_t size, bool needed) {
-    if (arguments.given(tensor, expected.name, needed))
-      arguments.vector(*tensor, expected, size);
-  };
-  std::array<std::int64_t, 2> apartScales{};
+  std::array<std::int64_t, 2> stridesOfScales{};
   if (hasBlockScales(problem)) {
-    apartScales = blockScales(arguments, problem, config, args, m);
+    stridesOfScales = blockScales(arguments, problem, config, args, m);
   } else {
-    vector(args.scale_a, {"scale_a", f32, 1}, m, problem.scale_a == Scales::per_row);
-    vector(args.scale_b, {"scale_b", f32, storedTogether(n), kStoredGroups}, problem.columns(),
-           problem.scale_b == Scales::per_row);
+    arguments.checkIf(problem.scale_a == Scales::per_row, args.scale_a,
+                      {.name = "scale_a", .dtype = f32, .shape = {"m", m}});
+    arguments.checkIf(problem.scale_b == Scales::per_row, args.scale_b,
+                      {.name = "scale_b",
+                       .dtype = f32,
+                       .shape = {"n", problem.columns()},
+                       .align = storedTogether(n),
+                       .reason = kStoredGroups});
   }
-  vector(args.bias, {"bias", problem.c, storedTogether(n), kStoredGroups}, problem.columns(),
-         problem.bias);
-  if (arguments.given(args.workspace, "workspace", config.split_k > 1))
-    arguments.workspace(*args.workspace, workspaceBytes(problem, config, m));
-  // Inside of a tile's buffer offsets have 32 bits.
-  const auto near = [&](const char *name, std::int64_t apart, int tile, OperandLayout layout,
-                        DType dtype) {
-    const bool columns = layout == OperandLayout::columns;
-    const std::int64_t lines = columns ? problem.k / config.split_k + config.tile_k : tile;
-    if (apart * lines * dtype.bytes() >= kMostBufferBytes) [[unlikely]]
-      arguments.fail(std::string(name) + " has " + (columns ? "columns " : "rows ") +
-                     to_string(apart) + " elements apart; the " + to_string(lines) +
-                     (columns ? " columns" : " rows") + " of a tile span less than 1 GiB");
-  };
-  near("a", apartA, config.tile_m, problem.a_layout, problem.a);
-  near("b", apartB, config.tile_n, problem.b_layout, problem.b);
-  near("c", apartC, config.tile_m, OperandLayout::rows, problem.c);
+  arguments.checkIf(problem.bias, args.bias,
+                    {.name = "bias",
+                     .dtype = problem.c,
+                     .shape = {"n", problem.columns()},
+                     .align = storedTogether(n),
+                     .reason = kStoredGroups});
+  const std::int64_t workspace =
+      arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  if (workspace)
+    arguments.apart(args.c, "c", *args.workspace, "workspace");
   if (m == 0)
     return;
   const auto grid = [&](std::int64_t tiles) {
@@ -127,26 +139,25 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const auto rows = static_cast<std::int32_t>(m);
   const int threads = config.threads;
   if (addsInLaunch(config)) {
-    const std::int64_t workspace = address(args.workspace),
-                       flags = PartFlags::place(args.workspace->shape()[0],
-                                                tilesOf(problem, config, m));
+    const std::int64_t flags =
+        PartFlags::place(args.workspace->shape()[0], tilesOf(problem, config, m));
     call.launches.at(0, kGemmSplit)(
         call.on(blocks, threads), call.where, address(args.a), address(args.b), address(args.c),
         address(args.scale_a), address(args.scale_b), address(args.bias), workspace,
-        workspace + flags, apartA, apartB, apartC, apartScales, args.seed, rows);
+        workspace + flags, strideA, strideB, strideC, stridesOfScales, args.seed, rows);
   } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
                                     address(args.b), address(args.scale_a), address(args.scale_b),
-                                    address(args.workspace), apartA, apartB, apartScales, rows);
+                                    workspace, strideA, strideB, stridesOfScales, rows);
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
-        call.where, address(args.workspace), address(args.c), address(args.scale_a),
-        address(args.scale_b), address(args.bias), apartC, args.seed, rows);
+        call.where, workspace, address(args.c), address(args.scale_a), address(args.scale_b),
+        address(args.bias), strideC, args.seed, rows);
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
                                address(args.b), address(args.c), address(args.scale_a),
-                               address(args.scale_b), address(args.bias), apartA, apartB, apartC,
-                               apartScales, args.seed, rows);
+                               address(args.scale_b), address(args.bias), strideA, strideB, strideC,
+                               stridesOfScales, args.seed, rows);
   }
 }
 
@@ -167,7 +178,10 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
     if (layout == OperandLayout::rows)
       return sampler(name, dtype, Extents{size, problem.k}, Role::input);
     const TensorArg turned = sampler(name, dtype, Extents{problem.k, size}, Role::input);
-    return tensor(turned.data(), dtype, {size, problem.k}, {1, size});
+    if (turned.rank() != 2)
+      return turned; // the sampler's own, which the call refuses
+    const TensorArg::Dims shape = turned.shape(), strides = turned.strides();
+    return tensor(turned.data(), turned.dtype(), {shape[1], shape[0]}, {strides[1], strides[0]});
   };
   return {.a = matrix("a", problem.a, problem.a_layout, m),
           .b = problem.b_layout == OperandLayout::prepared

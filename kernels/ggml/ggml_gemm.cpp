@@ -222,27 +222,35 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   const Arguments arguments(FamilyOf<GgmlGemmProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
   const int piece = kPieceBytes / problem.a.bytes();
-  const std::int64_t apartA = arguments.rowsApart(args.a, {"a", problem.a, piece, kPieces}, m, k);
-  const std::int64_t apartC = productRows(arguments, args.c, problem.c, m, n);
+  const Reach tile{.counts = {config.tile_m}, .bytes = kMostTileBytes, .what = "a tile"};
+  arguments.check(args.a, {.name = "a",
+                           .dtype = problem.a,
+                           .shape = {"m, k", m, k},
+                           .free = 1,
+                           .align = piece,
+                           .reason = kPieces,
+                           .reach = tile});
+  arguments.check(args.c, productRows(problem.c, m, n, tile));
   arguments.apart(args.c, "c", args.a, "a");
-  const auto bytes = static_cast<std::int64_t>(weight_bytes(problem.weight()));
-  arguments.vector(args.b, {"b", u8, kPieceBytes, kPieces}, bytes);
-  if (arguments.given(args.up, "up", problem.gated))
-    arguments.vector(*args.up, {"up", u8, kPieceBytes, kPieces}, bytes);
-  for (const auto &[name, distance] :
-       {std::pair("a", apartA * problem.a.bytes()), std::pair("c", apartC * problem.c.bytes())})
-    if (distance * config.tile_m >= kMostTileBytes) [[unlikely]]
-      arguments.fail(std::string(name) + " has rows " + text(distance) + " bytes apart; the " +
-                     text(config.tile_m) + " rows of a tile span less than 1 GiB");
+  const auto blocks = [&](const char *name) {
+    return Expected{.name = name,
+                    .dtype = u8,
+                    .shape = {"weight_bytes", weight_bytes(problem.weight())},
+                    .align = kPieceBytes,
+                    .reason = kPieces};
+  };
+  arguments.check(args.b, blocks("b"));
+  arguments.checkIf(problem.gated, args.up, blocks("up"));
   if (m == 0)
     return;
   const std::int64_t across = config.matrix ? config.tile_n : ggmlRowsOfBlock(config);
-  const std::int64_t blocks = (m + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
-  if (blocks > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
-    arguments.fail("c has " + text(blocks) + " tiles; a grid has at most 2147483647");
+  const std::int64_t grid = (m + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
+  if (grid > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
+    arguments.fail("c has " + text(grid) + " tiles; a grid has at most 2147483647");
   call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(
-      call.on(blocks, config.threads), call.where, address(args.a), address(args.b),
-      address(args.up), address(args.c), apartA, apartC, static_cast<std::int32_t>(m));
+      call.on(grid, config.threads), call.where, address(args.a), address(args.b), address(args.up),
+      address(args.c), strideOr(args.a, 0, k), strideOr(args.c, 0, n),
+      static_cast<std::int32_t>(m));
 }
 
 GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,

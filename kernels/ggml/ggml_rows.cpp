@@ -48,15 +48,23 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
   const GgmlRowsArgs &args = call.args;
   const Arguments arguments(FamilyOf<GgmlRowsProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.y, "y");
-  arguments.vector(args.ids, {"ids", problem.index, 1}, m);
-  arguments.vector(args.b, {"b", u8, 16, "16 bytes are loaded at a time"},
-                   static_cast<std::int64_t>(weight_bytes(problem.weight())));
-  const std::int64_t apart = arguments.written(
-      args.y, {"y", problem.y, 4, "4 elements are stored at a time"}, m, problem.k);
+  arguments.check(args.ids, {.name = "ids", .dtype = problem.index, .shape = {"m", m}});
+  arguments.check(args.b, {.name = "b",
+                           .dtype = u8,
+                           .shape = {"weight_bytes", weight_bytes(problem.weight())},
+                           .align = 16,
+                           .reason = "16 bytes are loaded at a time"});
+  arguments.check(args.y, {.name = "y",
+                           .dtype = problem.y,
+                           .shape = {"m, k", m, problem.k},
+                           .free = 1,
+                           .use = Use::written,
+                           .align = 4,
+                           .reason = "4 elements are stored at a time"});
   if (m == 0)
     return;
   call.launches.at(0, kGgmlRowsName)(call.on(m, call.config.block), call.where, address(args.ids),
-                                     address(args.b), address(args.y), apart);
+                                     address(args.b), address(args.y), strideOf(args.y, 0));
 }
 
 GgmlRowsArgs Rows::args(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,

@@ -55,17 +55,27 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   const Arguments arguments(FamilyOf<MoeReduceProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.y, "y"), n = problem.n, k = problem.topk,
                      align = rowShape(problem).vector;
-  const auto [apartTokens, apartRows] =
-      arguments.matrices(args.x, {"x", problem.x, align}, m, k, n);
-  const std::int64_t apartY = arguments.written(args.y, {"y", problem.y, align}, m, n);
-  arguments.compactIf(problem.weights, args.weights, {"weights", f32, 1}, m, k);
-  arguments.compactIf(problem.mask, args.mask, {"mask", u8, 1}, m, k);
+  const Shape perRow{"m, topk", m, k};
+  arguments.check(args.x, {.name = "x",
+                           .dtype = problem.x,
+                           .shape = {"m, topk, n", m, k, n},
+                           .free = 2,
+                           .align = align});
+  arguments.check(args.y, {.name = "y",
+                           .dtype = problem.y,
+                           .shape = {"m, n", m, n},
+                           .free = 1,
+                           .use = Use::written,
+                           .align = align});
+  arguments.checkIf(problem.weights, args.weights,
+                    {.name = "weights", .dtype = f32, .shape = perRow});
+  arguments.checkIf(problem.mask, args.mask, {.name = "mask", .dtype = u8, .shape = perRow});
   if (m == 0)
     return;
-  call.launches.at(0, kMoeReduce)(onRows(call, m * piecesOf(problem, call.config).count),
-                                  call.where, address(args.x), address(args.weights),
-                                  address(args.mask), address(args.y), apartTokens, apartRows,
-                                  apartY, static_cast<std::int32_t>(m));
+  call.launches.at(0, kMoeReduce)(
+      onRows(call, m * piecesOf(problem, call.config).count), call.where, address(args.x),
+      address(args.weights), address(args.mask), address(args.y), strideOf(args.x, 0),
+      strideOf(args.x, 1), strideOf(args.y, 0), static_cast<std::int32_t>(m));
 }
 
 MoeReduceArgs Reduce::args(const MoeReduceProblem &problem, const RowConfig &, std::int64_t m,

@@ -79,16 +79,32 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
                      heads = problem.heads, head = problem.head,
                      align = kPieceBytes / problem.x.bytes();
   if (n > 0x7fffffff)
-    arguments.fail(is("n", n) + "; 2147483647 keys are the most");
+    arguments.fail("logits has " + std::to_string(n) + " keys; 2147483647 are the most");
   const char *reason = "rows are loaded 16 bytes at a time";
-  const auto [apartTokens, apartHeads] =
-      arguments.matrices(args.q, {"q", problem.x, align, reason}, m, heads, head);
-  const std::int64_t apartK = arguments.matrix(args.k, {"k", problem.x, align, reason}, n, head),
-                     apartWeights = arguments.matrix(args.weights, {"weights", f32, 1}, m, heads),
-                     apartLogits = arguments.written(args.logits, {"logits", f32, 1}, m, n);
-  arguments.vectorIf(problem.k_scale, args.k_scale, {"k_scale", f32, 1}, n);
-  arguments.vector(args.first, {"first", i32, 1}, m);
-  arguments.vector(args.last, {"last", i32, 1}, m);
+  const auto window = [&](const char *name) {
+    return Expected{.name = name, .dtype = i32, .shape = {"m", m}};
+  };
+  arguments.check(args.q, {.name = "q",
+                           .dtype = problem.x,
+                           .shape = {"m, heads, head", m, heads, head},
+                           .free = 2,
+                           .align = align,
+                           .reason = reason});
+  arguments.check(args.k, {.name = "k",
+                           .dtype = problem.x,
+                           .shape = {"n, head", n, head},
+                           .free = 1,
+                           .align = align,
+                           .reason = reason});
+  arguments.check(args.weights,
+                  {.name = "weights", .dtype = f32, .shape = {"m, heads", m, heads}, .free = 1});
+  arguments.check(
+      args.logits,
+      {.name = "logits", .dtype = f32, .shape = {"m, n", m, n}, .free = 1, .use = Use::written});
+  arguments.checkIf(problem.k_scale, args.k_scale,
+                    {.name = "k_scale", .dtype = f32, .shape = {"n", n}});
+  arguments.check(args.first, window("first"));
+  arguments.check(args.last, window("last"));
   if (m == 0 || n == 0)
     return;
   const MqaLogitsConfig &config = call.config;
@@ -96,9 +112,9 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
   call.launches.at(0, kMqaLogits)(
       call.on(Dim3((n + keys - 1) / keys, (m + config.rows - 1) / config.rows), config.block),
       call.where, address(args.q), address(args.k), address(args.k_scale), address(args.weights),
-      address(args.first), address(args.last), address(args.logits), apartTokens, apartHeads,
-      apartK, apartWeights, apartLogits, static_cast<std::int32_t>(m),
-      static_cast<std::int32_t>(n));
+      address(args.first), address(args.last), address(args.logits), strideOf(args.q, 0),
+      strideOf(args.q, 1), strideOf(args.k, 0), strideOf(args.weights, 0), strideOf(args.logits, 0),
+      static_cast<std::int32_t>(m), static_cast<std::int32_t>(n));
 }
 
 MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::int64_t m,

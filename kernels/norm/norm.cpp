@@ -41,20 +41,32 @@ void Norm::launch(const Call<NormProblem> &call) {
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const bool perRow = problem.quantise == Quantisation::row;
-  const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n),
-                     apartY = arguments.written(args.y, {"y", problem.y, align}, m, n);
-  arguments.vector(args.weight, {"weight", problem.weight, align}, n);
-  arguments.vectorIf(problem.bias, args.bias, {"bias", problem.weight, align}, n);
-  arguments.vectorIf(problem.smooth, args.smooth, {"smooth", f32, align}, n);
-  arguments.vectorIf(problem.quantise != Quantisation::none, args.scale, {"scale", f32, 1},
-                     perRow ? m : 1);
-  arguments.vectorIf(problem.statistics, args.rstd, {"rstd", f32, 1}, m);
-  arguments.vectorIf(writesMean(problem), args.mean, {"mean", f32, 1}, m);
-  const bool added = problem.residual;
-  const std::int64_t apartIn = arguments.matrixIf(added, args.residual,
-                                                  {"residual", problem.x, align}, m, n),
-                     apartOut = arguments.writtenIf(added, args.residual_out,
-                                                    {"residual_out", problem.x, align}, m, n);
+  const bool added = problem.residual, quantises = problem.quantise != Quantisation::none;
+  const auto matrix = [&](const char *name, DType dtype, Use use) {
+    return Expected{.name = name,
+                    .dtype = dtype,
+                    .shape = {"m, n", m, n},
+                    .free = 1,
+                    .use = use,
+                    .align = align};
+  };
+  const auto columns = [&](const char *name, DType dtype) {
+    return Expected{.name = name, .dtype = dtype, .shape = {"n", n}, .align = align};
+  };
+  const auto numbers = [&](const char *name, const Shape &shape) {
+    return Expected{.name = name, .dtype = f32, .shape = shape, .use = Use::written};
+  };
+  const Shape rows{"m", m}, one{"1", 1};
+  arguments.check(args.x, matrix("x", problem.x, Use::read));
+  arguments.check(args.y, matrix("y", problem.y, Use::written));
+  arguments.check(args.weight, columns("weight", problem.weight));
+  arguments.checkIf(problem.bias, args.bias, columns("bias", problem.weight));
+  arguments.checkIf(problem.smooth, args.smooth, columns("smooth", f32));
+  arguments.checkIf(quantises, args.scale, numbers("scale", perRow ? rows : one));
+  arguments.checkIf(problem.statistics, args.rstd, numbers("rstd", rows));
+  arguments.checkIf(writesMean(problem), args.mean, numbers("mean", rows));
+  arguments.checkIf(added, args.residual, matrix("residual", problem.x, Use::read));
+  arguments.checkIf(added, args.residual_out, matrix("residual_out", problem.x, Use::written));
   arguments.apartOrSame(args.y, "y", args.x, "x");
   if (added) {
     arguments.apartOrSame(args.y, "y", *args.residual, "residual");
@@ -68,8 +80,9 @@ void Norm::launch(const Call<NormProblem> &call) {
   call.launches.at(0, kNorm)(onRows(call, m), call.where, address(args.x), address(args.weight),
                              address(args.bias), address(args.residual), address(args.smooth),
                              address(args.y), address(args.residual_out), address(args.scale),
-                             address(args.rstd), address(args.mean), apartX, apartIn, apartY,
-                             apartOut, static_cast<std::int32_t>(m));
+                             address(args.rstd), address(args.mean), strideOf(args.x, 0),
+                             strideOf(args.residual, 0), strideOf(args.y, 0),
+                             strideOf(args.residual_out, 0), static_cast<std::int32_t>(m));
 }
 
 NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t m,

@@ -86,24 +86,34 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   const Arguments arguments(FamilyOf<NormBackwardProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
-  const auto matrix = [&](const TensorArg &tensor, const char *name, DType dtype) {
-    return arguments.matrix(tensor, {name, dtype, align}, m, n);
+  const auto matrix = [&](const char *name, DType dtype, Use use) {
+    return Expected{.name = name,
+                    .dtype = dtype,
+                    .shape = {"m, n", m, n},
+                    .free = 1,
+                    .use = use,
+                    .align = align};
   };
-  const std::int64_t apartX = matrix(args.x, "x", problem.x),
-                     apartDy = matrix(args.dy, "dy", problem.dy),
-                     apartDx = matrix(args.dx, "dx", problem.dy);
-  arguments.ownPlaces(args.dx, "dx");
-  arguments.vector(args.weight, {"weight", problem.weight, align}, n);
-  arguments.vector(args.rstd, {"rstd", f32, 1}, m);
-  arguments.vector(args.dweight, {"dweight", problem.weight, 1}, n);
-  arguments.vectorIf(problem.kind == NormKind::layer, args.mean, {"mean", f32, 1}, m);
-  arguments.vectorIf(problem.bias, args.dbias, {"dbias", problem.weight, 1}, n);
-  const std::int64_t apartIn =
-      arguments.matrixIf(problem.residual, args.dresidual, {"dresidual", problem.dy, align}, m, n);
-  arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  const auto rows = [&](const char *name) {
+    return Expected{.name = name, .dtype = f32, .shape = {"m", m}};
+  };
+  const auto sum = [&](const char *name) {
+    return Expected{.name = name, .dtype = problem.weight, .shape = {"n", n}, .use = Use::written};
+  };
+  arguments.check(args.x, matrix("x", problem.x, Use::read));
+  arguments.check(args.dy, matrix("dy", problem.dy, Use::read));
+  arguments.check(args.dx, matrix("dx", problem.dy, Use::written));
+  arguments.check(args.weight,
+                  {.name = "weight", .dtype = problem.weight, .shape = {"n", n}, .align = align});
+  arguments.check(args.rstd, rows("rstd"));
+  arguments.check(args.dweight, sum("dweight"));
+  arguments.checkIf(problem.kind == NormKind::layer, args.mean, rows("mean"));
+  arguments.checkIf(problem.bias, args.dbias, sum("dbias"));
+  arguments.checkIf(problem.residual, args.dresidual, matrix("dresidual", problem.dy, Use::read));
 
   const Shares shares = sharesOf(config, m);
-  const std::int64_t sums = address(args.workspace);
+  const std::int64_t sums =
+      arguments.workspace(&args.workspace, workspaceBytes(problem, config, m));
   const auto sumsOfColumn = static_cast<std::int32_t>(shares.sums);
   std::size_t place = 0;
   if (addsToSums(config)) {
@@ -117,7 +127,8 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
     call.launches.at(place, kNormBackward)(
         call.on(shares.blocks, config.block), call.where, address(args.x), address(args.weight),
         address(args.dy), address(args.rstd), address(args.mean), address(args.dresidual),
-        address(args.dx), sums, apartX, apartDy, apartIn, apartDx, static_cast<std::int32_t>(m));
+        address(args.dx), sums, strideOf(args.x, 0), strideOf(args.dy, 0),
+        strideOf(args.dresidual, 0), strideOf(args.dx, 0), static_cast<std::int32_t>(m));
   // Of no rows the sums are 0.
   call.launches.at(place + 1, kFinish)(call.over(n, kColumns, kColumns * kThreadsOfColumn),
                                        call.where, sums, address(args.dweight), address(args.dbias),

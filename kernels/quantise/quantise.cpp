@@ -62,13 +62,28 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const Arguments arguments(FamilyOf<QuantiseProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
-  const std::int64_t apartX = arguments.matrix(args.x, {"x", problem.x, align}, m, n);
-  const std::int64_t apartQ = arguments.written(args.q, {"q", problem.q, align}, m, n);
-  std::int64_t apartScale = 0;
-  if (problem.scale == ScaleOf::block)
-    apartScale = arguments.written(args.scale, {"scale", f8E8M0FNU, 1}, m, n / kBlock);
+  const Shape shape{"m, n", m, n};
+  arguments.check(args.x,
+                  {.name = "x", .dtype = problem.x, .shape = shape, .free = 1, .align = align});
+  arguments.check(args.q, {.name = "q",
+                           .dtype = problem.q,
+                           .shape = shape,
+                           .free = 1,
+                           .use = Use::written,
+                           .align = align});
+  const bool blocks = problem.scale == ScaleOf::block;
+  if (blocks)
+    arguments.check(args.scale, {.name = "scale",
+                                 .dtype = f8E8M0FNU,
+                                 .shape = {"m, n / 32", m, n / kBlock},
+                                 .free = 1,
+                                 .use = Use::written});
   else
-    arguments.vector(args.scale, {"scale", f32, 1}, problem.scale == ScaleOf::row ? m : 1);
+    arguments.check(args.scale,
+                    {.name = "scale",
+                     .dtype = f32,
+                     .shape = problem.scale == ScaleOf::row ? Shape{"m", m} : Shape{"1", 1},
+                     .use = Use::written});
   if (m == 0)
     return;
   const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);
@@ -77,11 +92,12 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
     call.launches.at(place++, kClear)(one, call.where, scale);
-    call.launches.at(place++, kLargest)(all, call.where, x, scale, apartX, count);
+    call.launches.at(place++, kLargest)(all, call.where, x, scale, strideOf(args.x, 0), count);
     call.launches.at(place++, kScale)(one, call.where, scale);
   }
-  call.launches.at(place, kQuantise)(all, call.where, x, address(args.q), scale, apartX, apartQ,
-                                     apartScale, count);
+  call.launches.at(place, kQuantise)(all, call.where, x, address(args.q), scale,
+                                     strideOf(args.x, 0), strideOf(args.q, 0),
+                                     blocks ? strideOf(args.scale, 0) : 0, count);
 }
 
 QuantiseArgs Quantise::args(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,

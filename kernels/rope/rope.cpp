@@ -166,27 +166,30 @@ public:
     arguments_.given(args_.k, "k", k);
     m_ = Rope::rows(args_);
     if (m_ > kMost / groupsOf(problem_, call.config))
-      arguments_.fail(is("m", m_) + "; " + std::to_string(kMost / groupsOf(problem_, call.config)) +
+      arguments_.fail(std::string(q ? "q" : "k") + " has " + std::to_string(m_) + " tokens; " +
+                      std::to_string(kMost / groupsOf(problem_, call.config)) +
                       " tokens are the most that one launch takes");
     heads(args_.q, "q", problem_.x, problem_.q_heads, q, kQ);
     heads(args_.k, "k", problem_.x, problem_.kv_heads, k, kK);
     heads(args_.v, "v", problem_.x, problem_.kv_heads, v, kV);
     heads(args_.q_out, "q_out", problem_.y, problem_.q_heads, q, kQOut);
     heads(args_.k_out, "k_out", problem_.y, problem_.kv_heads, k && problem_.k_out, kKOut);
-    for (const auto &[tensor, name] :
-         {std::pair(&args_.q_out, "q_out"), std::pair(&args_.k_out, "k_out")})
-      if (*tensor)
-        arguments_.ownPlaces(**tensor, name);
     tables();
-    vector(args_.slots, {"slots", problem_.index, 1}, m_, cache, kSlots);
+    arguments_.placeIf(cache, numbers, kSlots, args_.slots,
+                       {.name = "slots", .dtype = problem_.index, .shape = {"m", m_}});
     caches(cache, v);
     const bool quantised = quantisesCache(problem_);
-    vector(args_.k_cache_scale, {"k_cache_scale", f32, 1}, 1, quantised, kKCacheScale);
-    vector(args_.v_cache_scale, {"v_cache_scale", f32, 1}, 1, quantised && v, kVCacheScale);
+    arguments_.placeIf(quantised, numbers, kKCacheScale, args_.k_cache_scale,
+                       {.name = "k_cache_scale", .dtype = f32, .shape = {"1", 1}});
+    arguments_.placeIf(quantised && v, numbers, kVCacheScale, args_.v_cache_scale,
+                       {.name = "v_cache_scale", .dtype = f32, .shape = {"1", 1}});
     const auto weight = [&](const std::optional<TensorArg> &tensor, const char *name, HeadNorm norm,
                             RopeNumber at) {
-      vector(tensor, {name, problem_.weight, align_}, problem_.head, norm == HeadNorm::weighted,
-             at);
+      arguments_.placeIf(norm == HeadNorm::weighted, numbers, at, tensor,
+                         {.name = name,
+                          .dtype = problem_.weight,
+                          .shape = {"head", problem_.head},
+                          .align = align_});
     };
     weight(args_.q_weight, "q_weight", problem_.q_norm, kQWeight);
     weight(args_.k_weight, "k_weight", problem_.k_norm, kKWeight);
@@ -201,33 +204,32 @@ public:
 private:
   void heads(const std::optional<TensorArg> &tensor, const char *name, DType dtype, int count,
              bool needed, RopeNumber at) {
-    if (!arguments_.given(tensor, name, needed))
-      return;
-    arguments_.tensor(*tensor, {name, dtype, align_}, {m_, count, problem_.head}, 2);
-    put(at, *tensor, {0, 1});
-  }
-  void vector(const std::optional<TensorArg> &tensor, const Expected &expected, std::int64_t size,
-              bool needed, RopeNumber at) {
-    if (!arguments_.given(tensor, expected.name, needed))
-      return;
-    arguments_.vector(*tensor, expected, size);
-    put(at, *tensor, {});
+    const bool written = at == kQOut || at == kKOut, ofQ = at == kQ || at == kQOut;
+    arguments_.placeIf(
+        needed, numbers, at, tensor,
+        {.name = name,
+         .dtype = dtype,
+         .shape = {ofQ ? "m, q_heads, head" : "m, kv_heads, head", m_, count, problem_.head},
+         .free = 2,
+         .use = written ? Use::written : Use::read,
+         .align = align_});
   }
   void scales(const std::optional<TensorArg> &tensor, const char *name, int count, bool needed,
               RopeNumber at) {
-    const bool given =
-        arguments_.given(tensor, name, needed && problem_.quantise != Quantisation::none);
-    if (given && problem_.quantise == Quantisation::fixed)
-      arguments_.vector(*tensor, {name, f32, 1}, 1);
-    else if (given)
-      arguments_.tensor(*tensor, {name, problem_.scale, 1},
-                        {m_, count, problem_.head / groupSize(problem_)}, 0);
-    if (given)
-      put(at, *tensor, {});
+    const bool fixed = problem_.quantise == Quantisation::fixed;
+    arguments_.placeIf(needed && problem_.quantise != Quantisation::none, numbers, at, tensor,
+                       {.name = name,
+                        .dtype = fixed ? f32 : problem_.scale,
+                        .shape = fixed ? Shape{"1", 1}
+                                       : Shape{at == kQScale ? "m, q_heads, head / group"
+                                                             : "m, kv_heads, head / group",
+                                               m_, count, problem_.head / groupSize(problem_)},
+                        .use = fixed ? Use::read : Use::written});
   }
   void tables() {
     const int rotary = rotaryOf(problem_);
-    vector(args_.positions, {"positions", problem_.index, 1}, m_, rotary > 0, kPositions);
+    arguments_.placeIf(rotary > 0, numbers, kPositions, args_.positions,
+                       {.name = "positions", .dtype = problem_.index, .shape = {"m", m_}});
     const bool pairs = problem_.style == RopeStyle::gptj;
     const auto table = [&](const std::optional<TensorArg> &tensor, const char *name,
                            RopeNumber at) {
@@ -237,9 +239,12 @@ private:
         numbers[kRows] = arguments_.rows(*tensor, name);
       if (numbers[kRows] == 0)
         arguments_.fail(std::string(name) + " has no rows; it has one for each position");
-      arguments_.tensor(*tensor, {name, problem_.table, pairs ? align_ / 2 : align_},
-                        {numbers[kRows], rotary / 2}, 1);
-      put(at, *tensor, {0});
+      arguments_.place(numbers, at, *tensor,
+                       {.name = name,
+                        .dtype = problem_.table,
+                        .shape = {"positions, rotary / 2", numbers[kRows], rotary / 2},
+                        .free = 1,
+                        .align = pairs ? align_ / 2 : align_});
     };
     table(args_.cos, "cos", kCos);
     table(args_.sin, "sin", kSin);
@@ -247,37 +252,50 @@ private:
   void caches(bool needed, bool v) {
     if (arguments_.given(args_.k_cache, "k_cache", needed)) {
       const std::int64_t blocks = args_.k_cache->shape()[0];
-      numbers[kPlaces] = blocks * problem_.page;
       if (blocks > kMost / problem_.page)
         arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                         std::to_string(problem_.page) + " tokens; a cache has at most " +
                         std::to_string(kMost) + " tokens");
+      numbers[kPlaces] = blocks * problem_.page;
     }
     const std::int64_t blocks = numbers[kPlaces] / problem_.page, page = problem_.page,
                        kv = problem_.kv_heads, head = problem_.head;
+    const bool packed = problem_.cache == KvCache::packed;
     const auto cache = [&](const std::optional<TensorArg> &tensor, const char *name,
-                           const Extents &packed, std::int64_t align, RopeNumber at) {
+                           const Shape &packed, std::int64_t align, RopeNumber at) {
       if (!tensor)
         return;
       if (problem_.cache == KvCache::pages) {
-        arguments_.tensor(*tensor, {name, problem_.cached, align_}, {blocks, page, kv, head}, 3);
-        put(at, *tensor, {0, 1, 2});
-      } else {
-        arguments_.tensor(*tensor, {name, problem_.cached, align}, packed, 2);
-        put(at, *tensor, {0});
-        numbers[at + 3] = Arguments::distance(*tensor, 1);
+        arguments_.place(numbers, at, *tensor,
+                         {.name = name,
+                          .dtype = problem_.cached,
+                          .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                          .free = 3,
+                          .use = Use::written,
+                          .align = align_});
+        return;
       }
+      arguments_.check(*tensor, {.name = name,
+                                 .dtype = problem_.cached,
+                                 .shape = packed,
+                                 .free = 2,
+                                 .use = Use::written,
+                                 .align = align});
+      numbers[at] = address(*tensor);
+      numbers[at + 1] = strideOf(*tensor, 0);
+      numbers[at + 3] = strideOf(*tensor, 1);
     };
     const std::int64_t x = problem_.pack, y = vPackOf(problem_);
-    cache(args_.k_cache, "k_cache", {blocks, kv, head / x, page, x}, align_, kKCache);
+    cache(args_.k_cache, "k_cache",
+          packed ? Shape{"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x}
+                 : Shape{"blocks", blocks},
+          align_, kKCache);
     arguments_.given(args_.v_cache, "v_cache", v);
-    cache(args_.v_cache, "v_cache", {blocks, kv, page / y, head, y}, 1, kVCache);
-  }
-  /// The address of a tensor, and the distances of its modes.
-  void put(std::size_t at, const TensorArg &tensor, std::initializer_list<int> modes) {
-    numbers[at++] = address(tensor);
-    for (int mode : modes)
-      numbers[at++] = Arguments::distance(tensor, mode);
+    cache(args_.v_cache, "v_cache",
+          packed ? Shape{"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y,
+                         head, y}
+                 : Shape{"blocks", blocks},
+          1, kVCache);
   }
 
   const RopeProblem &problem_;

@@ -18,13 +18,21 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   const SoftmaxProblem &problem = call.problem;
   const Arguments arguments(FamilyOf<SoftmaxProblem>::name, call.where);
   const std::int64_t m = arguments.rows(call.args.x, "x"), align = rowShape(problem).vector;
-  const std::int64_t apartX = arguments.matrix(call.args.x, {"x", problem.x, align}, m, problem.n);
-  const std::int64_t apartY = arguments.written(call.args.y, {"y", problem.y, align}, m, problem.n);
+  const Shape shape{"m, n", m, problem.n};
+  arguments.check(call.args.x,
+                  {.name = "x", .dtype = problem.x, .shape = shape, .free = 1, .align = align});
+  arguments.check(call.args.y, {.name = "y",
+                                .dtype = problem.y,
+                                .shape = shape,
+                                .free = 1,
+                                .use = Use::written,
+                                .align = align});
   arguments.apartOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)
     return;
   call.launches.at(0, kSoftmax)(onRows(call, m), call.where, address(call.args.x),
-                                address(call.args.y), apartX, apartY, static_cast<std::int32_t>(m));
+                                address(call.args.y), strideOf(call.args.x, 0),
+                                strideOf(call.args.y, 0), static_cast<std::int32_t>(m));
 }
 
 SoftmaxArgs Softmax::args(const SoftmaxProblem &problem, const RowConfig &, std::int64_t m,

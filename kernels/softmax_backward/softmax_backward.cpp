@@ -60,14 +60,23 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
   const Arguments arguments(FamilyOf<SoftmaxBackwardProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.y, "y"), n = problem.n,
                      align = rowShape(problem).vector;
-  const std::int64_t apartY = arguments.matrix(args.y, {"y", problem.y, align}, m, n),
-                     apartIn = arguments.matrix(args.dy, {"dy", problem.dy, align}, m, n),
-                     apartOut = arguments.written(args.dx, {"dx", problem.dx, align}, m, n);
+  const Shape shape{"m, n", m, n};
+  arguments.check(args.y,
+                  {.name = "y", .dtype = problem.y, .shape = shape, .free = 1, .align = align});
+  arguments.check(args.dy,
+                  {.name = "dy", .dtype = problem.dy, .shape = shape, .free = 1, .align = align});
+  arguments.check(args.dx, {.name = "dx",
+                            .dtype = problem.dx,
+                            .shape = shape,
+                            .free = 1,
+                            .use = Use::written,
+                            .align = align});
   if (m == 0)
     return;
   call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where, address(args.y),
-                                        address(args.dy), address(args.dx), apartY, apartIn,
-                                        apartOut, static_cast<std::int32_t>(m));
+                                        address(args.dy), address(args.dx), strideOf(args.y, 0),
+                                        strideOf(args.dy, 0), strideOf(args.dx, 0),
+                                        static_cast<std::int32_t>(m));
 }
 
 SoftmaxBackwardArgs Backward::args(const SoftmaxBackwardProblem &problem,

@@ -55,21 +55,25 @@ void Gating::launch(const Call<TopkGatingProblem> &call) {
   const TopkGatingArgs &args = call.args;
   const Arguments arguments(FamilyOf<TopkGatingProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.logits, "logits"), k = problem.topk;
-  const std::int64_t apart = arguments.matrix(
-      args.logits, {"logits", problem.logits, rowShape(problem).vector}, m, problem.experts);
-  arguments.compact(args.weights, {"weights", f32, 1}, m, k);
-  arguments.compact(args.ids, {"ids", i32, 1}, m, k);
-  if (arguments.given(args.source_rows, "source_rows", problem.source_rows)) {
-    arguments.compact(*args.source_rows, {"source_rows", i32, 1}, m, k);
-    if (m * k > 0x7fffffff)
-      arguments.fail("the rows of " + std::to_string(m) + " tokens for " + std::to_string(k) +
-                     " experts each have numbers past 32 bits");
-  }
+  const auto chosen = [&](const char *name, DType dtype) {
+    return Expected{.name = name, .dtype = dtype, .shape = {"m, topk", m, k}, .use = Use::written};
+  };
+  arguments.check(args.logits, {.name = "logits",
+                                .dtype = problem.logits,
+                                .shape = {"m, experts", m, problem.experts},
+                                .free = 1,
+                                .align = rowShape(problem).vector});
+  arguments.check(args.weights, chosen("weights", f32));
+  arguments.check(args.ids, chosen("ids", i32));
+  arguments.checkIf(problem.source_rows, args.source_rows, chosen("source_rows", i32));
+  if (problem.source_rows && m * k > 0x7fffffff)
+    arguments.fail("source_rows: the rows of " + std::to_string(m) + " tokens for " +
+                   std::to_string(k) + " experts each have numbers past 32 bits");
   if (m == 0)
     return;
-  call.launches.at(0, kTopkGating)(onRows(call, m), call.where, address(args.logits),
-                                   address(args.weights), address(args.ids),
-                                   address(args.source_rows), apart, static_cast<std::int32_t>(m));
+  call.launches.at(0, kTopkGating)(
+      onRows(call, m), call.where, address(args.logits), address(args.weights), address(args.ids),
+      address(args.source_rows), strideOf(args.logits, 0), static_cast<std::int32_t>(m));
 }
 
 TopkGatingArgs Gating::args(const TopkGatingProblem &problem, const RowConfig &, std::int64_t m,

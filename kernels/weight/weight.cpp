@@ -58,12 +58,22 @@ void Weight::launch(const Call<WeightProblem> &call) {
   const WeightProblem &problem = call.problem;
   const Preshuffled weights = preshuffled(problem);
   const Arguments arguments(FamilyOf<WeightProblem>::name, call.where);
-  const std::int64_t apart = arguments.matrix(
-      call.args.raw, {"raw", problem.dtype, weights.piece(), kPieces}, problem.n, problem.k);
-  arguments.vector(call.args.out, {"out", problem.dtype, weights.piece(), kPieces}, weights.size());
+  arguments.check(call.args.raw, {.name = "raw",
+                                  .dtype = problem.dtype,
+                                  .shape = {"n, k", problem.n, problem.k},
+                                  .free = 1,
+                                  .align = weights.piece(),
+                                  .reason = kPieces});
+  arguments.check(call.args.out, {.name = "out",
+                                  .dtype = problem.dtype,
+                                  .shape = {"prepared_size", weights.size()},
+                                  .use = Use::written,
+                                  .align = weights.piece(),
+                                  .reason = kPieces});
   const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
   call.launches.at(0, kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
-                               address(call.args.raw), address(call.args.out), apart);
+                               address(call.args.raw), address(call.args.out),
+                               strideOf(call.args.raw, 0));
 }
 
 WeightArgs Weight::args(const WeightProblem &problem, const WeightConfig &, std::int64_t,

@@ -49,9 +49,12 @@ void Worklist::launch(const Call<WorklistProblem> &call) {
   const Arguments arguments(FamilyOf<WorklistProblem>::name, call.where);
   const std::int64_t n = args.contexts.shape()[0];
   if (n > 0xffffff)
-    arguments.fail(is("n", n) + "; 16777215 sequences are the most");
-  arguments.vector(args.contexts, {"contexts", i32, 1}, n);
-  arguments.vector(args.worklist, {"worklist", i32, 1}, n + 1 + call.problem.workers);
+    arguments.fail("contexts has " + std::to_string(n) + " sequences; 16777215 are the most");
+  arguments.check(args.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n}});
+  arguments.check(args.worklist, {.name = "worklist",
+                                  .dtype = i32,
+                                  .shape = {"n + 1 + workers", n + 1 + call.problem.workers},
+                                  .use = Use::written});
   if (!call.problem.window && args.before != -1)
     arguments.fail("before is given, and the problem has no window");
   call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where, address(args.contexts),

@@ -323,14 +323,16 @@ TEST_CASE("products of 8 bits refuse arguments that do not fit") {
   };
   expect([](auto &a) { a.v_descale.reset(); }, "v_descale is missing; the problem has it");
   expect([&](auto &a) { a.k_descale = at(fx::f32, {2}); },
-         "k_descale has the shape (2); (1) is expected");
+         "k_descale has the shape (2); (1) = (1) is expected");
   expect([&](auto &a) { a.q_descale = at(fx::f32, {2, 2}); },
-         "q_descale has the shape (2, 2); (2, 1) is expected");
+         "q_descale has the shape (2, 2); (batch, kv_heads) = (2, 1) is expected");
   expect([&](auto &a) { a.q_descale = at(fx::f16, {1}); },
          "q_descale is of type f16; the problem says f32");
   expect(
       [&](auto &a) {
         a.k = fx::tensor(memory.tensor().data(), problem.kv, {2, 5, 1, 64}, {360, 72, 64, 1});
       },
-      "k has rows 72 elements apart, which is no multiple of 16; 16 elements are moved at a time");
+      "k has the shape (2, 5, 1, 64) and the strides (360, 72, 64, 1); the stride of keys, 72, is "
+      "no "
+      "multiple of 16; 16 elements are moved at a time");
 }

@@ -265,7 +265,7 @@ TEST_CASE("attention refuses arguments that do not fit") {
       [&](auto &a) {
         a.k = fx::tensor(memory.tensor().data(), f16, {2, 5, 2, 64}, {64, 1 << 27, 64, 1});
       },
-      "k has tokens 134217728 elements apart; the 32 of a tile span less than 2 GiB, in rising");
+      "a tile, that is 32 along keys, spans less than 2 GiB; pass a contiguous copy");
   wrong([&](auto &a) { a.lse = at(f32, {2, 4, 3}); },
         "lse is given, and the problem does not have it");
   wrong([&](auto &a) { a.seqlens_kv = at(i32, {2}); },

@@ -821,7 +821,7 @@ TEST_CASE("decode says what it does not support") {
   };
   CHECK(message([](fk::DecodeArgs &args) {
           args.workspace.reset();
-        }).find("workspace is missing; the problem has it") != std::string::npos);
+        }).find("workspace is missing; this call needs") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
           args.q_scale = args.contexts;
         }).find("q_scale is given, and the problem does not have it") != std::string::npos);

@@ -399,7 +399,7 @@ TEST_CASE("delta_rule says what it does not support") {
   Operands<DeltaRuleProblem> operands(problem, plan.config(), 2);
   fk::DeltaRuleArgs args = operands.args();
   args.starts = args.state_slots;
-  CHECK(messageOf([&] { plan(args); }).find("starts has the shape (2); (3) is expected") !=
+  CHECK(messageOf([&] { plan(args); }).find("starts has the shape (2); (n + 1) = (3) is expected") !=
         std::string::npos);
   args = operands.args();
   args.fresh = args.state_slots;

@@ -229,33 +229,45 @@ TEST_CASE("products refuse arguments that do not fit") {
   };
   void *data = a.tensor().data();
   expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {3, 64}); },
-         "gemm: c has the shape (3, 64); (4, 64) is expected");
+         "gemm: c has the shape (3, 64); (m, n) = (4, 64) is expected");
   expect([&](auto &args) { args.b = fx::tensor(data, fx::f16, {64, 64}); },
-         "gemm: b has the shape (64, 64); (4096) is expected");
+         "gemm: b has the shape (64, 64); (prepared_size) = (4096) is expected");
   expect([&](auto &args) { args.bias = std::nullopt; },
          "gemm: bias is missing; the problem has it");
   expect([&](auto &args) { args.scale_a = args.bias; },
          "gemm: scale_a is given, and the problem does not have it");
-  expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {68, 1}); },
-         "gemm: a has rows 68 elements apart, which is no multiple of 8; 16 bytes are loaded at a "
-         "time");
-  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {66, 1}); },
-         "gemm: c has rows 66 elements apart, which is no multiple of 4; as many of n are moved at "
-         "a time");
+  expect(
+      [&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {68, 1}); },
+      "gemm: a has the shape (4, 64) and the strides (68, 1); the stride of m, 68, is no multiple "
+      "of 8; 16 bytes are loaded at a time");
+  expect(
+      [&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {66, 1}); },
+      "gemm: c has the shape (4, 64) and the strides (66, 1); the stride of m, 66, is no multiple "
+      "of 4; as many of n are moved at a time");
   expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {1 << 24, 1}); },
-         "gemm: a has rows 16777216 elements apart; the 32 rows of a tile span less than 1 GiB");
+         "gemm: a has the shape (4, 64) and the strides (16777216, 1); a tile, that is 32 along m, "
+         "spans less than 1 GiB");
   expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {32, 1}); },
-         "gemm: c has rows 32 elements apart, which overlap");
-  expect([&](auto &args) { args.workspace = args.bias; },
-         "gemm: workspace is given, and the problem does not have it");
+         "gemm: c has the shape (4, 64) and the strides (32, 1); by them some elements share their "
+         "place; what is written has one for each");
+  for (std::int64_t stride : {-64, -48})
+    expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {stride, 1}); },
+           "the stride of m is negative, and elements follow one another in rising order; pass a "
+           "contiguous copy");
+  // A workspace that the call does not need is taken as it is.
+  fk::GemmArgs more = good;
+  more.workspace = good.bias;
+  CHECK(messageOf([&] { plan(more); }) == "no error");
+  fx::Device::current().synchronize();
 
   const fk::GemmPlan split({.n = 64, .k = 128},
                            {.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2});
   const Operand a2 = Operand::input(fx::f16, 4, 128, std::vector<double>(512)),
                 b2 = prepared({.n = 64, .k = 128}, std::vector<double>(64 * 128));
   fk::GemmArgs args{.a = a2.tensor(), .b = b2.vector(), .c = c.tensor()};
-  CHECK(messageOf([&] { split(args); }).find("gemm: workspace is missing; the problem has it") !=
-        std::string::npos);
+  CHECK(messageOf([&] {
+          split(args);
+        }).find("gemm: workspace is missing; this call needs 2048 bytes") != std::string::npos);
   args.workspace = fx::tensor(data, fx::u8, {2047});
   CHECK(messageOf([&] { split(args); })
             .find("gemm: workspace has the shape (2047); a vector of at least 2048 bytes is "
@@ -289,14 +301,15 @@ TEST_CASE("products refuse scales of blocks that do not fit") {
   expect([&](auto &args) { args.scale_b = std::nullopt; },
          "gemm: scale_b is missing; the problem has it");
   expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 2}); },
-         "gemm: scale_a has the shape (4, 2); (4, 3) is expected");
+         "gemm: scale_a has the shape (4, 2); (m, k / 128) = (4, 3) is expected");
   expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f8E8M0FNU, {4, 3}); },
          "gemm: scale_a is of type f8E8M0FNU");
-  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 3}, {1 << 24, 1}); },
-         "gemm: scale_a has rows 16777216 and blocks of k 1 elements apart; those of a tile span "
-         "less than 1 GiB");
+  expect(
+      [&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 3}, {1 << 24, 1}); },
+      "gemm: scale_a has the shape (4, 3) and the strides (16777216, 1); a tile, that is 32 along "
+      "m and 3 along k / 128, spans less than 1 GiB");
   expect([&](auto &args) { args.scale_b = fx::tensor(data, fx::f32, {3, 1}); },
-         "gemm: scale_b has the shape (3, 1); (1, 3) is expected");
+         "gemm: scale_b has the shape (3, 1); (n / 128, k / 128) = (1, 3) is expected");
 }
 
 TEST_CASE("products refuse operands that lie otherwise than the problem says") {
@@ -315,11 +328,13 @@ TEST_CASE("products refuse operands that lie otherwise than the problem says") {
   };
   CHECK(messageOf([&] { plan(good); }) == "no error");
   expect([&](auto &args) { args.a = fx::tensor(dataA, fx::f16, {16, 72}, {72, 1}); },
-         "gemm: the transpose of a has ");
-  expect([&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 68}); },
-         "gemm: the transpose of b has rows 68 elements apart, which is no multiple of 8");
+         "gemm: a has the shape (16, 72) and the strides (72, 1); the stride of m is 1");
+  expect(
+      [&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 68}); },
+      "gemm: b has the shape (64, 72) and the strides (1, 68); the stride of k, 68, is no multiple "
+      "of 8");
   expect([&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {72, 64}, {1, 72}); },
-         "gemm: the transpose of b has the shape (64, 72); (72, 64) is expected");
+         "gemm: b has the shape (72, 64); (n, k) = (64, 72) is expected");
   expect(
       [&](auto &args) {
         args.a = fx::tensor(dataA, fx::f16, {12, 72}, {1, 16});

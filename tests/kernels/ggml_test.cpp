@@ -269,7 +269,7 @@ TEST_CASE("ggml_gemm says what it does not support") {
                 c = Operand::output(fx::f32, 2, 64);
   CHECK(messageOf([&] {
           plan({.a = a.tensor(), .b = b.vector(), .c = c.tensor()});
-        }).find("ggml_gemm: b has the shape (100); (2304) is expected") != std::string::npos);
+        }).find("ggml_gemm: b has the shape (100); (weight_bytes) = (2304) is expected") != std::string::npos);
 }
 
 TEST_CASE("ggml_rows says what it does not support") {

@@ -111,6 +111,6 @@ TEST_CASE("moe_reduce says what it does not support") {
                 y = Operand::output(fx::f16, 2, 64);
   CHECK(messageOf([&] {
           plan({.x = x.tensor(), .y = y.tensor()});
-        }).find("moe_reduce: x has the shape (2, 64); (2, 2, 64) is expected") !=
+        }).find("moe_reduce: x has the shape (2, 64); (m, topk, n) = (2, 2, 64) is expected") !=
         std::string::npos);
 }

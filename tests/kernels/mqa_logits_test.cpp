@@ -205,6 +205,6 @@ TEST_CASE("mqa_logits says what it does not support") {
         std::string::npos);
   args = operands.args();
   args.logits = args.weights;
-  CHECK(messageOf([&] { plan(args); }).find("k has the shape (4, 64); (16, 64) is expected") !=
+  CHECK(messageOf([&] { plan(args); }).find("k has the shape (4, 64); (n, head) = (16, 64) is expected") !=
         std::string::npos);
 }

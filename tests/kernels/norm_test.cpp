@@ -355,6 +355,6 @@ TEST_CASE("norms say what they do not support") {
         std::string::npos);
   args.rstd.reset();
   args.weight = test.deviceX.tensor();
-  CHECK(message(args).find("norm: weight has the shape (4, 64); (64) is expected") !=
+  CHECK(message(args).find("norm: weight has the shape (4, 64); (n) = (64) is expected") !=
         std::string::npos);
 }

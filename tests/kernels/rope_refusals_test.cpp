@@ -154,24 +154,26 @@ TEST_CASE("rope refuses arguments that do not fit its problem") {
   using Args = fk::RopeArgs;
   refused([](Args &a) { a.q.reset(); }, "rope: q is missing; the problem has it");
   refused([&](Args &a) { a.k = of(fx::f16, {3, 2, 64}); },
-          "rope: k has the shape (3, 2, 64); (2, 2, 64) is expected");
+          "rope: k has the shape (3, 2, 64); (m, kv_heads, head) = (2, 2, 64) is expected");
   refused([&](Args &a) { a.v = of(fx::f16, {2, 2, 64}, {256, 128, 2}); },
-          "rope: v has the shape (2, 2, 64) and the strides (256, 128, 2); its "
-          "last mode is "
-          "contiguous");
-  refused([&](Args &a) { a.v = of(fx::f16, {2, 2, 64}, {132, 64, 1}); },
-          "rope: v has rows 132 elements apart, which is no multiple of 8");
+          "rope: v has the shape (2, 2, 64) and the strides (256, 128, 2); the "
+          "stride of head is 1, as in a contiguous tensor; pass a contiguous copy");
+  refused(
+      [&](Args &a) { a.v = of(fx::f16, {2, 2, 64}, {132, 64, 1}); },
+      "rope: v has the shape (2, 2, 64) and the strides (132, 64, 1); the stride of m, 132, is no "
+      "multiple of 8");
   refused([&](Args &a) { a.q = of(fx::f16, {1 << 30, 4, 64}); },
-          "rope: m is 1073741824; 268435455 tokens are the most that one launch takes");
+          "rope: q has 1073741824 tokens; 268435455 tokens are the most that one launch takes");
   refused([&](Args &a) { a.positions = of(fx::i64, {2}); },
           "rope: positions is of type i64; the problem says i32");
   refused([&](Args &a) { a.cos = of(fx::f32, {0, 32}); },
           "rope: cos has no rows; it has one for each position");
   refused([&](Args &a) { a.sin = of(fx::f32, {8, 32}); },
-          "rope: sin has the shape (8, 32); (9, 32) is expected");
+          "rope: sin has the shape (8, 32); (positions, rotary / 2) = (9, 32) is expected");
   refused([&](Args &a) { a.slots.reset(); }, "rope: slots is missing; the problem has it");
   refused([&](Args &a) { a.v_cache = of(fx::f8E4M3FN, {2, 16, 2, 64}); },
-          "rope: v_cache has the shape (2, 16, 2, 64); (3, 16, 2, 64) is expected");
+          "rope: v_cache has the shape (2, 16, 2, 64); (blocks, page, kv_heads, head) = (3, 16, 2, "
+          "64) is expected");
   refused([&](Args &a) { a.k_cache = of(fx::f8E4M3FN, {std::int64_t(1) << 27, 16, 2, 64}); },
           "rope: k_cache has 134217728 blocks of 16 tokens; a cache has at most "
           "2147483647 tokens");
@@ -191,5 +193,5 @@ TEST_CASE("rope refuses arguments that do not fit its problem") {
   CHECK(messageOf([&] { packedPlan(args); })
             .find("rope: v_cache has the shape (3, 2, 1, 64, 16) and the "
                   "strides (2048, 1024, "
-                  "1024, 1, 64); its last 3 modes are compact") != std::string::npos);
+                  "1024, 1, 64); the stride of v_pack is 1") != std::string::npos);
 }

@@ -170,6 +170,6 @@ TEST_CASE("worklist says what it does not support") {
   CHECK(messageOf([&] { plan(args); }).find("the problem has no window") != std::string::npos);
   args = operands.args();
   args.worklist = args.contexts;
-  CHECK(messageOf([&] { plan(args); }).find("worklist has the shape (2); (5) is expected") !=
+  CHECK(messageOf([&] { plan(args); }).find("worklist has the shape (2); (n + 1 + workers) = (5) is expected") !=
         std::string::npos);
 }
