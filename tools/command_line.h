@@ -3,6 +3,8 @@
 
 #include "support/text.h"
 
+#include <flydsl/error.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -15,6 +17,18 @@ constexpr int kUsageStatus = 2;
 
 /// Makes text that may come from a file safe for a terminal.
 inline std::string shown(std::string_view text) { return support::printable(text, "\n\t"); }
+
+/// The message of an error without the place in front of it. That place is a call in a tool or in
+/// the library, in a file that the tool's user does not have.
+inline std::string messageOf(const std::exception &error) {
+  const std::string text = error.what();
+  const auto *placed = dynamic_cast<const Error *>(&error);
+  if (!placed || !placed->where().known())
+    return text;
+  const std::string place =
+      placed->where().file + ":" + std::to_string(placed->where().line) + ": ";
+  return text.starts_with(place) ? text.substr(place.size()) : text;
+}
 
 /// Parses the command line by `app`, then calls `work`, whose result is the exit status. Help goes
 /// to standard output. A wrong command line ends with status 2, an exception of `work` with
@@ -33,7 +47,7 @@ int runTool(CLI::App &app, int argc, char **argv, Work work, int failureStatus =
                  app.help().c_str());
     return kUsageStatus;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), shown(error.what()).c_str());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), shown(messageOf(error)).c_str());
     return failureStatus;
   }
 }

@@ -75,6 +75,39 @@ TEST_CASE("a library without a device, and one that is not there, are named in t
   CHECK_THAT(text, Catch::Contains("/nowhere/libx.so"));
 }
 
+TEST_CASE("the error says which of the emulator's variables leave no device, and why") {
+  const auto refused = [](const char *name, const char *value) {
+    return inChild([&] {
+      setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);
+      setenv("FLYDSL_EMULATOR_LIBRARY", EMULATOR_LIBRARY, 1);
+      setenv("FLYDSL_EMULATOR_LOG", "off", 1);
+      setenv(name, value, 1);
+      return load();
+    });
+  };
+  CHECK_THAT(refused("FLYDSL_EMULATOR_CHECK", "races"),
+             Catch::StartsWith("error: no device to run on") &&
+                 Catch::Contains("reports no device (hipErrorNoDevice: FLYDSL_EMULATOR_CHECK=races "
+                                 "is no list of memory, race"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_ARCH", "gfx803"),
+             Catch::Contains("FLYDSL_EMULATOR_ARCH=gfx803: the emulator does not run this target; "
+                             "it runs gfx90a, gfx942"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_ARCH", "gfx942:xnack+"),
+             Catch::Contains("FLYDSL_EMULATOR_ARCH=gfx942:xnack+: the emulator's gfx942 is "
+                             "gfx942:sramecc+:xnack-"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_ORDER", "sideways"),
+             Catch::Contains("FLYDSL_EMULATOR_ORDER=sideways is none of forwards"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_DEVICES", "0"),
+             Catch::Contains("FLYDSL_EMULATOR_DEVICES=0 asks for no device"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_ARCH", "gfx942:sramecc+"), Catch::EndsWith("devices 1"));
+  // Two wrong ones are both told.
+  setenv("FLYDSL_EMULATOR_MEMORY", "lots", 1);
+  CHECK_THAT(refused("FLYDSL_EMULATOR_CHECK", "races"),
+             Catch::Contains("FLYDSL_EMULATOR_MEMORY=lots is no number of MiB") &&
+                 Catch::Contains("FLYDSL_EMULATOR_CHECK=races"));
+  unsetenv("FLYDSL_EMULATOR_MEMORY");
+}
+
 TEST_CASE("a failed load is tried again") {
   std::string text = inChild([] {
     setenv("FLYDSL_RUNTIME_KIND", "emulator", 1);

@@ -71,6 +71,14 @@ template <class P> class FamilyOf final : public LibraryFamily {
 public:
   std::string name() const override { return std::string(fk::FamilyOf<P>::name); }
   fx::Config defaults() const override { return fx::to_config(P{}); }
+  const Enumerations &problemEnumerations() const override {
+    static const Enumerations all = enumerationsOf<P>();
+    return all;
+  }
+  const Enumerations &configEnumerations() const override {
+    static const Enumerations all = enumerationsOf<C>();
+    return all;
+  }
   fk::Support supported(const fx::Config &problem, const fx::Target &target) const override {
     return fk::supported(problemOf(problem), target);
   }

@@ -1,6 +1,7 @@
 // A family of the kernel library as the tool sees it: problems and configurations are named values.
 #pragma once
 
+#include "enumerations.h"
 #include "reference/reference.h"
 
 #include <flydsl/flydsl.h>
@@ -30,6 +31,9 @@ public:
   virtual std::string name() const = 0;
   /// The fields of a problem with their defaults.
   virtual fx::Config defaults() const = 0;
+  /// The enumerations among the fields of a problem, and of a configuration.
+  virtual const Enumerations &problemEnumerations() const = 0;
+  virtual const Enumerations &configEnumerations() const = 0;
   virtual fk::Support supported(const fx::Config &problem, const fx::Target &target) const = 0;
   virtual std::vector<fx::Config> configs(const fx::Config &problem, std::int64_t m,
                                           const fx::Target &target) const = 0;

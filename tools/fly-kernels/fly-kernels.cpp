@@ -1,35 +1,26 @@
 // fly-kernels: the kernel library from the command line.
+#include "command_line.h"
 #include "family.h"
 #include "progress.h"
+#include "support/text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 using namespace fly_kernels;
 
 namespace {
 
-const char *const kUsage = R"(usage: fly-kernels COMMAND ...
-
-  list                                the families, and the fields of their problems
-  show FAMILY [FIELD=VALUE ...]       whether each target supports the problem, what is chosen for
-                                      it, and the figures of the code
-  run FAMILY [FIELD=VALUE ...]        one call with random data on the current device, checked
-                                      against a reference in double precision where there is one
-  tune FAMILY [FIELD=VALUE ...]       measures all configurations on the current device
-  export LIST FILE                    compiles the chosen configurations of all problems of a list
-                                      ahead of time; a line of the list is FAMILY FIELD=VALUE ...
-
-options:
-  --m N              rows of a call (64)
-  --arch A,B,...     targets of show and export (those of the library)
-
-A FIELD that is not given has its default; enumerations are numbers, in the order of the header.
-)";
+/// How fields are spelled, for the help.
+constexpr const char *kFieldForms =
+    "A problem is FAMILY [FIELD=VALUE ...], such as: gemm a=bf16 n=4096 k=4096 scale_a=per_row\n"
+    "A field that is not given has its default. `list FAMILY` shows the fields, their defaults and "
+    "the names that enumerations have.\n";
 
 struct Request {
   const LibraryFamily *family = nullptr;
@@ -38,8 +29,16 @@ struct Request {
 
 struct Options {
   std::int64_t m = 64;
-  std::vector<std::string> archs = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
+  std::vector<std::string> archs; ///< none: as the command has it
   std::vector<std::string> words;
+  std::string list, file; ///< of export
+
+  /// The targets of show and export.
+  std::vector<std::string> targets() const {
+    return archs.empty()
+               ? std::vector<std::string>{"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}
+               : archs;
+  }
 };
 
 std::int64_t number(const std::string &text, const std::string &what) {
@@ -51,7 +50,10 @@ std::int64_t number(const std::string &text, const std::string &what) {
 }
 
 /// A value in the type that the field's default has.
-fx::Config::Value valueOf(const fx::Config::Entry &field, const std::string &text) {
+fx::Config::Value valueOf(const fx::Config::Entry &field, const Enumerations &enumerations,
+                          const std::string &text) {
+  if (const auto found = enumerations.find(field.name); found != enumerations.end())
+    return enumeratorNamed(field.name, found->second, text);
   return std::visit(
       [&]<class T>(const T &) -> fx::Config::Value {
         if constexpr (std::is_same_v<T, bool>) {
@@ -73,15 +75,20 @@ fx::Config::Value valueOf(const fx::Config::Entry &field, const std::string &tex
       field.value);
 }
 
-Request parse(const std::vector<std::unique_ptr<LibraryFamily>> &all,
-              const std::vector<std::string> &words) {
-  if (words.empty())
-    throw fx::Error("the name of a family is missing; fly-kernels list names them");
+using Families = std::vector<std::unique_ptr<LibraryFamily>>;
+
+const LibraryFamily &familyNamed(const Families &all, const std::string &name) {
   const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const auto &family) { return family->name() == words[0]; });
+                                  [&](const auto &family) { return family->name() == name; });
   if (found == all.end())
-    throw fx::Error("there is no family " + words[0] + "; fly-kernels list names them");
-  std::vector<fx::Config::Entry> entries = (*found)->defaults().entries();
+    throw fx::Error("there is no family " + name + "; there are " +
+                    flydsl::support::joined(all, [](const auto &one) { return one->name(); }));
+  return **found;
+}
+
+Request parse(const Families &all, const std::vector<std::string> &words) {
+  const LibraryFamily &family = familyNamed(all, words.at(0));
+  std::vector<fx::Config::Entry> entries = family.defaults().entries();
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equal = words[i].find('=');
     const std::string name = words[i].substr(0, equal);
@@ -89,28 +96,64 @@ Request parse(const std::vector<std::unique_ptr<LibraryFamily>> &all,
                                     [&](const auto &entry) { return entry.name == name; });
     if (equal == std::string::npos || field == entries.end())
       throw fx::Error(words[i] + ": expected FIELD=VALUE, with a field of " +
-                      (*found)->defaults().str());
-    field->value = valueOf(*field, words[i].substr(equal + 1));
+                      shown(family.defaults(), family.problemEnumerations()));
+    field->value = valueOf(*field, family.problemEnumerations(), words[i].substr(equal + 1));
   }
-  return {found->get(), fx::Config(std::move(entries))};
+  return {&family, fx::Config(std::move(entries))};
 }
 
-int list(const std::vector<std::unique_ptr<LibraryFamily>> &all) {
-  for (const auto &family : all)
-    std::printf("%-18s %s\n", family->name().c_str(), family->defaults().str().c_str());
+/// All families, a line each; or the fields of those that are named, with the names of
+/// enumerations.
+int list(const Families &all, const Options &options) {
+  if (options.words.empty()) {
+    for (const auto &family : all)
+      std::printf("%-18s %s\n", family->name().c_str(),
+                  shown(family->defaults(), family->problemEnumerations()).c_str());
+    return 0;
+  }
+  for (const std::string &name : options.words) {
+    const LibraryFamily &family = familyNamed(all, name);
+    std::printf("%s\n", name.c_str());
+    const fx::Config defaults = family.defaults();
+    for (const fx::Config::Entry &field : defaults.entries()) {
+      const std::string text = shown(fx::Config({field}), family.problemEnumerations());
+      const auto found = family.problemEnumerations().find(field.name);
+      if (found == family.problemEnumerations().end())
+        std::printf("  %s\n", text.c_str());
+      else
+        std::printf("  %-26s %s\n", text.c_str(), namesOf(found->second).c_str());
+    }
+  }
   return 0;
 }
 
+/// The current device runs kernels of one target. Where it is the emulator's, it becomes the one
+/// that is asked for.
+void chooseDevice(const Options &options) {
+  if (options.archs.empty())
+    return;
+  if (options.archs.size() > 1)
+    throw fx::Error("--arch names " + std::to_string(options.archs.size()) +
+                    " targets; a call runs on one device");
+  const std::string &asked = options.archs[0];
+  setenv("FLYDSL_EMULATOR_ARCH", asked.c_str(), 1);
+  const fx::Device device = fx::Device::current();
+  if (device.arch() != fx::Target::parse(asked).name())
+    throw fx::Error("--arch " + asked + ": the current device is " + device.str() +
+                    "; FLYDSL_RUNTIME_KIND=emulator has a device of any target that the emulator "
+                    "runs");
+}
+
 int show(const Request &request, const Options &options) {
-  for (const std::string &arch : options.archs) {
+  for (const std::string &arch : options.targets()) {
     const fx::Target target = fx::Target::parse(arch);
     if (const fk::Support answer = request.family->supported(request.problem, target); !answer) {
       std::printf("%s: not supported: %s\n", arch.c_str(), answer.why.c_str());
       continue;
     }
     const auto configs = request.family->configs(request.problem, options.m, target);
-    std::printf("%s: %s (of %zu configurations)\n", arch.c_str(), configs[0].str().c_str(),
-                configs.size());
+    std::printf("%s: %s (of %zu configurations)\n", arch.c_str(),
+                shown(configs[0], request.family->configEnumerations()).c_str(), configs.size());
     for (const fx::Executable &code : request.family->code(request.problem, configs[0], target))
       std::printf("  %s: %u vector registers, %u spilled, %zu bytes of LDS, %zu bytes of code, "
                   "traced in %.1f ms, compiled in %.1f ms\n",
@@ -121,10 +164,11 @@ int show(const Request &request, const Options &options) {
 }
 
 int run(const Request &request, const Options &options) {
+  chooseDevice(options);
   const RunReport report = request.family->run(request.problem, {}, options.m);
   std::printf("device  %s\nconfig  %s\ntime    %.2f us%s\n", fx::Device::current().str().c_str(),
-              report.config.str().c_str(), report.microseconds,
-              fx::Device::current().is_emulator() ? ", estimated" : "");
+              shown(report.config, request.family->configEnumerations()).c_str(),
+              report.microseconds, fx::Device::current().is_emulator() ? ", estimated" : "");
   if (!report.worst) {
     std::printf("there is no reference to check against\n");
     return 0;
@@ -135,6 +179,10 @@ int run(const Request &request, const Options &options) {
 }
 
 int tune(const Request &request, const Options &options) {
+  chooseDevice(options);
+  const auto text = [&](const fx::Config &config) {
+    return shown(config, request.family->configEnumerations());
+  };
   flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
   fx::AutotuneOptions how;
   how.progress = [&](const fx::Trial &, std::size_t done, std::size_t total) {
@@ -153,18 +201,16 @@ int tune(const Request &request, const Options &options) {
                 trial.outcome == fx::Trial::Outcome::measured
                     ? (std::to_string(trial.milliseconds * 1000) + " us").c_str()
                     : "-",
-                trial.config.str().c_str(),
+                text(trial.config).c_str(),
                 trial.reason.empty() ? "" : ("  (" + trial.reason + ")").c_str());
-  std::printf("best: %s\n", result.config.str().c_str());
+  std::printf("best: %s\n", text(result.config).c_str());
   return 0;
 }
 
-int exportList(const std::vector<std::unique_ptr<LibraryFamily>> &all, const Options &options) {
-  if (options.words.size() != 2)
-    throw fx::Error("export takes a list of problems and the file to write");
-  std::ifstream file(options.words[0]);
+int exportList(const Families &all, const Options &options) {
+  std::ifstream file(options.list);
   if (!file)
-    throw fx::Error("can't read " + options.words[0]);
+    throw fx::Error("can't read " + options.list);
   fk::ExportList plans;
   std::string line;
   for (int at = 1; std::getline(file, line); ++at) {
@@ -178,12 +224,13 @@ int exportList(const std::vector<std::unique_ptr<LibraryFamily>> &all, const Opt
       const Request request = parse(all, words);
       request.family->add(plans, request.problem, options.m);
     } catch (const fx::Error &error) {
-      throw fx::Error(options.words[0] + ":" + std::to_string(at) + ": " + error.what());
+      throw fx::Error(options.list + ":" + std::to_string(at) + ": " +
+                      flydsl::tools::messageOf(error));
     }
   }
   flydsl::tools::ProgressLine progress(flydsl::tools::ProgressLine::Elsewhere::nothing);
   const std::size_t written =
-      plans.write(options.words[1], {.archs = options.archs}, [&](const fk::ExportStep &step) {
+      plans.write(options.file, {.archs = options.targets()}, [&](const fk::ExportStep &step) {
         const std::string family(step.family), target = step.target->name();
         if (step.support) {
           progress.show(std::to_string(step.done) + " of " + std::to_string(step.total) + ": " +
@@ -195,60 +242,66 @@ int exportList(const std::vector<std::unique_ptr<LibraryFamily>> &all, const Opt
                      target.c_str(), step.support.why.c_str());
       });
   progress.clear();
-  std::printf("%s: %zu plans\n", options.words[1].c_str(), written);
+  std::printf("%s: %zu plans\n", options.file.c_str(), written);
   return 0;
-}
-
-int perform(int argc, char **argv) {
-  Options options;
-  std::string command;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--help" || word == "-h") {
-      std::fputs(kUsage, stdout);
-      return 0;
-    }
-    if (word == "--m" || word == "--arch") {
-      if (++i == argc)
-        throw fx::Error(word + " needs a value");
-      if (word == "--m") {
-        options.m = number(argv[i], word);
-        if (options.m < 1)
-          throw fx::Error("--m " + std::to_string(options.m) + ": a call has a row at least");
-      } else {
-        options.archs.clear();
-        std::istringstream names(argv[i]);
-        for (std::string name; std::getline(names, name, ',');)
-          options.archs.push_back(fx::Target::parse(name).id());
-      }
-    } else if (command.empty()) {
-      command = word;
-    } else {
-      options.words.push_back(word);
-    }
-  }
-  const auto all = families();
-  if (command == "list")
-    return list(all);
-  if (command == "export")
-    return exportList(all, options);
-  if (command == "show")
-    return show(parse(all, options.words), options);
-  if (command == "run")
-    return run(parse(all, options.words), options);
-  if (command == "tune")
-    return tune(parse(all, options.words), options);
-  std::fputs(kUsage, stderr);
-  return 2;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  try {
-    return perform(argc, argv);
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "fly-kernels: %s\n", error.what());
-    return 2;
-  }
+  Options options;
+  CLI::App app("Tries, tunes and exports the kernels of the library.", "fly-kernels");
+  app.require_subcommand(1);
+  app.footer(kFieldForms);
+
+  const auto takesRows = [&](CLI::App *command) {
+    command->add_option("--m", options.m, "rows of a call (64)")
+        ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()));
+  };
+  const auto takesTargets = [&](CLI::App *command, const char *text) {
+    command->add_option("--arch", options.archs, text)->delimiter(',')->allow_extra_args(false);
+  };
+  const auto takesProblem = [&](CLI::App *command) {
+    command->add_option("PROBLEM", options.words, "FAMILY [FIELD=VALUE ...]")->required();
+    takesRows(command);
+  };
+  CLI::App *list = app.add_subcommand(
+      "list", "the families with the fields of their problems; the fields of FAMILY in full");
+  list->add_option("FAMILY", options.words, "families");
+  CLI::App *show = app.add_subcommand("show", "whether each target supports a problem, what is "
+                                              "chosen for it, and the figures of the code");
+  takesProblem(show);
+  takesTargets(show, "targets, separated by commas (those of the library)");
+  CLI::App *run = app.add_subcommand("run", "one call with random data on the current device, "
+                                            "checked against a reference in double precision "
+                                            "where there is one");
+  takesProblem(run);
+  takesTargets(run, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  CLI::App *tune =
+      app.add_subcommand("tune", "measures all configurations of a problem on the current device");
+  takesProblem(tune);
+  takesTargets(tune, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  CLI::App *write = app.add_subcommand(
+      "export", "compiles the chosen configurations of all problems of a list ahead of time");
+  write->add_option("LIST", options.list, "a problem a line; # begins a comment")->required();
+  write->add_option("FILE", options.file, "the file to write")->required();
+  takesRows(write);
+  takesTargets(write, "targets, separated by commas (those of the library)");
+
+  const auto work = [&] {
+    for (std::string &arch : options.archs)
+      arch = fx::Target::parse(arch).id();
+    const Families all = families();
+    if (*write)
+      return exportList(all, options);
+    if (*show)
+      return ::show(parse(all, options.words), options);
+    if (*run)
+      return ::run(parse(all, options.words), options);
+    if (*tune)
+      return ::tune(parse(all, options.words), options);
+    return ::list(all, options);
+  };
+  // 1 says that a result is wrong.
+  return flydsl::tools::runTool(app, argc, argv, work, 2);
 }

@@ -37,6 +37,24 @@ std::string onlyFunction(const Program &program, const Options &options) {
   throw CLI::ValidationError(options.file + " has several functions, --function names one: " + all);
 }
 
+/// Streams are the tool's; every other parameter takes an --arg.
+bool isStream(const std::string &type) { return type == "!gpu.async.token"; }
+
+void checkCount(const std::string &function, const std::vector<std::string> &parameters,
+                std::size_t given) {
+  std::size_t taken = 0;
+  std::string types;
+  for (const std::string &type : parameters)
+    if (!isStream(type)) {
+      ++taken;
+      types += (types.empty() ? "" : ", ") + type;
+    }
+  if (given != taken)
+    throw Error(function + " takes " + std::to_string(taken) + " --arg, and " +
+                std::to_string(given) + (given == 1 ? " was" : " were") + " given: (" + types +
+                ")");
+}
+
 int run(const Options &options) {
   const Program program = load_program(options.file, {.trusted = options.trusted});
   if (options.list) {
@@ -48,16 +66,13 @@ int run(const Options &options) {
   std::vector<tools::Argument> given;
   for (const std::string &text : options.arguments)
     given.emplace_back(text);
+  const std::vector<std::string> parameters = program.parameters(function);
+  checkCount(function, parameters, given.size());
   const Stream stream;
   std::vector<AnyArg> arguments;
   std::size_t next = 0;
-  for (const std::string &type : program.parameters(function))
-    if (type == "!gpu.async.token")
-      arguments.push_back(AnyArg(stream));
-    else if (next < given.size())
-      arguments.push_back(given[next++].onDevice());
-  for (; next < given.size(); ++next) // too many: the call says so
-    arguments.push_back(given[next].onDevice());
+  for (const std::string &type : parameters)
+    arguments.push_back(isStream(type) ? AnyArg(stream) : given[next++].onDevice());
   program.call(function, arguments);
   stream.synchronize();
   for (std::size_t i = 0; i < given.size(); ++i)

@@ -23,10 +23,16 @@ private:
   hipError_t status_;
 };
 
-/// The fault of a device that an earlier operation lost; logged when it happened.
-class DeviceLost : public StatusError {
+/// A failure whose message was logged when its cause was found.
+class LoggedError : public StatusError {
 public:
   using StatusError::StatusError;
+};
+
+/// The fault of a device that an earlier operation lost.
+class DeviceLost : public LoggedError {
+public:
+  using LoggedError::LoggedError;
 };
 
 [[noreturn]] inline void fail(hipError_t status, const std::string &message) {
@@ -73,7 +79,7 @@ template <typename Body> hipError_t api(const char *function, Body &&body) noexc
     } else {
       return noteStatus(body());
     }
-  } catch (const DeviceLost &error) {
+  } catch (const LoggedError &error) {
     return noteStatus(error.status(), error.what());
   } catch (const StatusError &error) {
     return reportFailure(function, error.status(), error.what());

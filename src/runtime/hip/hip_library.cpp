@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace flydsl::runtime {
 namespace {
@@ -98,9 +99,11 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
   int count = 0;
   hipError_t code = table->hipGetDeviceCount(&count);
   if (code != hipSuccess || count < 1) {
-    attempts.add(
-        name + ": reports no device" +
-        (code == hipSuccess ? "" : std::string(" (") + table->hipGetErrorName(code) + ")"));
+    std::string why = code == hipSuccess ? "" : table->hipGetErrorName(code);
+    if (const char *more = table->emulatorErrorText ? table->emulatorErrorText() : nullptr;
+        code != hipSuccess && more && *more)
+      why += std::string(": ") + more;
+    attempts.add(name + ": reports no device" + (why.empty() ? "" : " (" + why + ")"));
     return nullptr;
   }
   table->deviceCount = count;
@@ -124,16 +127,20 @@ std::unique_ptr<HipFunctions> findEmulator(Attempts &attempts) {
     return open(*path, attempts);
   // Beside the library (or the program) that this code is in; in a build tree and an installation
   // alike.
-  std::filesystem::path self = fileOf(reinterpret_cast<void *>(&openHip));
-  for (std::filesystem::path folder : {self.parent_path(), self.parent_path() / ".." / "lib"}) {
-    std::filesystem::path candidate = folder / kEmulatorName;
+  const std::filesystem::path self =
+      std::filesystem::path(fileOf(reinterpret_cast<void *>(&openHip))).lexically_normal();
+  std::filesystem::path last;
+  for (const std::filesystem::path &folder :
+       {self.parent_path(), self.parent_path().parent_path() / "lib"}) {
+    const std::filesystem::path candidate = folder / kEmulatorName;
+    if (std::exchange(last, candidate) == candidate)
+      continue; // one file, whose answer is known
     std::error_code ignored;
     if (!std::filesystem::exists(candidate, ignored)) {
       attempts.add(candidate.string() + ": no such file");
       continue;
     }
-    if (auto table = open(candidate.string(), attempts))
-      return table;
+    return open(candidate.string(), attempts); // another one would have the same environment
   }
   return open(kEmulatorName, attempts);
 }

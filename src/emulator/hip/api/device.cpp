@@ -10,10 +10,10 @@ using namespace flyemu::hip;
 extern "C" {
 
 hipError_t hipGetDeviceCount(int *count) {
-  return api("hipGetDeviceCount", [&]() -> hipError_t {
+  return api("hipGetDeviceCount", [&] {
     require(count, "no place for the result");
     *count = Runtime::get().deviceCount();
-    return *count ? hipSuccess : hipErrorNoDevice;
+    Runtime::get().requireDevices();
   });
 }
 

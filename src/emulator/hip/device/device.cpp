@@ -51,6 +51,17 @@ uint64_t hostMemory() {
   return pages > 0 && size > 0 ? uint64_t(pages) * size : uint64_t(4) << 30;
 }
 
+/// Why a device cannot be \p asked, an id whose processor is \p processor; empty if it can. A
+/// device has the features of the real part, so an id may name them but not ask for others.
+std::string wrongFeatures(const std::string &asked, const std::string &processor) {
+  loader::TargetId id;
+  if (asked.find(':') == asked.npos ||
+      (loader::parseTargetId(asked, id) && isCompatible(id, loader::deviceTarget(processor))))
+    return "";
+  return "FLYDSL_EMULATOR_ARCH=" + asked + ": the emulator's " + processor + " is " +
+         loader::deviceTarget(processor).str();
+}
+
 thread_local int currentIndex = 0;
 
 } // namespace
@@ -58,13 +69,15 @@ thread_local int currentIndex = 0;
 Configuration Configuration::fromEnvironment() {
   namespace env = flydsl::support::env;
   Configuration result;
-  // The first wrong variable is reported, and then there is no device.
+  // Each wrong variable is reported, and then there is no device.
+  auto refuse = [&](const std::string &error) {
+    result.error += (result.error.empty() ? "" : "; ") + error;
+  };
   auto readInto = [&](const auto &variable, auto &value) {
     try {
       value = static_cast<std::remove_reference_t<decltype(value)>>(variable.get());
     } catch (const std::exception &error) {
-      if (result.error.empty())
-        result.error = error.what();
+      refuse(error.what());
     }
   };
   readInto(env::kEmulatorDevices, result.devices);
@@ -80,21 +93,21 @@ Configuration Configuration::fromEnvironment() {
   result.memoryBytes = hostMemory() >> 21 << 20;
   if (std::string text = variable("FLYDSL_EMULATOR_MEMORY");
       !text.empty() && !readMemory(text, result.memoryBytes))
-    result.error = "FLYDSL_EMULATOR_MEMORY=" + text +
-                   " is no number of MiB from 1 to 2^30, nor one followed by M, G or T";
+    refuse("FLYDSL_EMULATOR_MEMORY=" + text +
+           " is no number of MiB from 1 to 2^30, nor one followed by M, G or T");
   if (const SimdChoice &simd = simdChoice(); !simd.error.empty())
-    result.error = simd.error;
+    refuse(simd.error);
   std::string checks = variable("FLYDSL_EMULATOR_CHECK");
   if (const auto named = checksNamed(checks))
     result.checks = *named;
   else
-    result.error = "FLYDSL_EMULATOR_CHECK=" + checks +
-                   " is no list of memory, race, race-same, init, sync, wait, all, none";
+    refuse("FLYDSL_EMULATOR_CHECK=" + checks +
+           " is no list of memory, race, race-same, init, sync, wait, all, none");
   if (const std::string text = variable("FLYDSL_EMULATOR_ORDER"); !text.empty()) {
     if (const auto order = orderNamed(text))
       result.order = *order;
     else
-      result.error = "FLYDSL_EMULATOR_ORDER=" + text + " is none of " + kOrderNames;
+      refuse("FLYDSL_EMULATOR_ORDER=" + text + " is none of " + kOrderNames);
   }
   readInto(env::kEmulatorSlice, result.slice);
   result.trace = variable("FLYDSL_EMULATOR_TRACE");
@@ -112,14 +125,17 @@ Configuration Configuration::fromEnvironment() {
 
   // ARCH names the compiler's target, which the emulator may be unable to run.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");
-  const std::string compiled = variable("ARCH");
-  if (asked.empty() && findDeviceFigures(compiled.substr(0, compiled.find(':'))))
-    asked = compiled;
+  const std::string compiled = variable("ARCH"),
+                    compiledFor = compiled.substr(0, compiled.find(':'));
+  if (asked.empty() && findDeviceFigures(compiledFor))
+    asked = compiledFor;
   result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
   result.figures = findDeviceFigures(result.processor);
   if (!result.figures)
-    result.error = "FLYDSL_EMULATOR_ARCH=" + asked +
-                   ": the emulator does not run this target; it runs " + knownProcessors();
+    refuse("FLYDSL_EMULATOR_ARCH=" + asked + ": the emulator does not run this target; it runs " +
+           knownProcessors());
+  else if (const std::string wrong = wrongFeatures(asked, result.processor); !wrong.empty())
+    refuse(wrong);
   return result;
 }
 
@@ -229,9 +245,15 @@ Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
   });
 }
 
-Device &Runtime::device(int index) {
+void Runtime::requireDevices() const {
   if (devices_.empty())
-    fail(hipErrorNoDevice, configuration_.error);
+    throw LoggedError(hipErrorNoDevice, configuration_.error.empty()
+                                            ? "FLYDSL_EMULATOR_DEVICES=0 asks for no device"
+                                            : configuration_.error);
+}
+
+Device &Runtime::device(int index) {
+  requireDevices();
   if (index < 0 || index >= deviceCount())
     fail(hipErrorInvalidDevice,
          "device " + std::to_string(index) + " of " + std::to_string(deviceCount()));

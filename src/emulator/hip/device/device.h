@@ -107,7 +107,8 @@ class Runtime {
 public:
   static Runtime &get();
 
-  /// Throws hipErrorNoDevice when the configuration allows none.
+  /// Throws hipErrorNoDevice, with the reason, when the configuration allows none.
+  void requireDevices() const;
   Device &device(int index);
   Device &currentDevice();
   int deviceCount() const { return static_cast<int>(devices_.size()); }
