@@ -33,7 +33,7 @@ public:
   }
 
   void access(Wave &, const Inst &, unsigned lane, Space space, uint64_t address, unsigned bytes,
-              bool write, bool) override {
+              bool write, bool atomic) override {
     if (space == Space::Global) {
       (write ? c_.globalBytesWritten : c_.globalBytesRead) += bytes;
       accessBytes_ += bytes;
@@ -42,7 +42,7 @@ public:
           lines_.push_back(line);
     } else if (space == Space::Lds) {
       c_.ldsBytes += bytes;
-      banks_.touch(lane, address, bytes);
+      banks_.touch(lane, address, bytes, write, atomic);
     }
   }
 
@@ -61,7 +61,7 @@ public:
       accessBytes_ = 0;
     }
     if (!banks_.empty()) {
-      const BankCycles cycles = banks_.take(w.target->ldsBanks);
+      const BankCycles cycles = banks_.take(*w.target);
       ldsCycles = cycles.active;
       c_.SQ_LDS_IDX_ACTIVE += cycles.active;
       c_.SQ_LDS_BANK_CONFLICT += cycles.conflicts;

@@ -11,41 +11,72 @@ namespace {
 constexpr uint32_t kMostDwords = 1 << 17;
 } // namespace
 
-BankCycles LdsBanks::take(unsigned banks) {
-  auto byLane = [](const Run &a, const Run &b) { return a.lane < b.lane; };
-  if (!std::is_sorted(runs_.begin(), runs_.end(), byLane))
-    std::sort(runs_.begin(), runs_.end(), byLane);
-  unsigned ofLane = 0;
-  uint32_t end = 0;
-  for (const Run &run : runs_) {
-    ofLane += run.lane == runs_[0].lane ? run.count : 0;
-    if (run.first < kMostDwords)
-      end = std::max(end, std::min(run.first + run.count, kMostDwords));
+void LdsBanks::touch(unsigned lane, uint64_t address, unsigned bytes, bool write, bool atomic) {
+  const uint64_t first = address / 4, last = (address + bytes - 1) / 4;
+  const uint64_t bit = uint64_t(1) << lane;
+  const bool again = lanes_ & bit;
+  runs_.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(last - first + 1),
+                   again ? last_[lane] : 0});
+  last_[lane] = static_cast<uint32_t>(runs_.size());
+  lanes_ |= bit;
+  pair_ |= again;
+  write_ |= write;
+  atomic_ |= atomic;
+  bytes_ = std::max(bytes_, bytes);
+  if (first < kMostDwords)
+    end_ = std::max(end_, std::min(static_cast<uint32_t>(last) + 1, kMostDwords));
+}
+
+const LdsService &LdsBanks::service(const Machine &machine) {
+  if (machine_ != &machine) {
+    machine_ = &machine;
+    known_ = {};
   }
-  if (seen_.size() < end)
-    seen_.resize(end);
-  // A power of two lanes at a time.
-  const int shift = std::bit_width(std::max(1u, banks / ofLane)) - 1;
+  const LdsAccess access = atomic_  ? LdsAccess::Atomic
+                           : pair_  ? (write_ ? LdsAccess::WritePair : LdsAccess::ReadPair)
+                           : write_ ? LdsAccess::Write
+                                    : LdsAccess::Read;
+  const unsigned dwords = std::min((pair_ ? 2 : 1) * ((bytes_ + 3) / 4), 4u);
+  const LdsService *&known = known_[static_cast<size_t>(access)][dwords - 1];
+  if (!known)
+    known = &ldsService(machine, access, dwords);
+  return *known;
+}
+
+BankCycles LdsBanks::take(const Machine &machine) {
+  const LdsService &service = this->service(machine);
+  if (seen_.size() < end_)
+    seen_.resize(end_);
   BankCycles cycles;
-  for (size_t i = 0; i < runs_.size();) {
-    const uint32_t phase = runs_[i].lane >> shift;
-    if (++group_ == 0) { // once in 2^32 groups
+  for (const uint64_t phase : service.phases) {
+    uint64_t left = phase & lanes_;
+    if (!left)
+      continue;
+    if (++phase_ == 0) { // once in 2^32 phases
       std::fill(seen_.begin(), seen_.end(), 0);
-      group_ = 1;
+      phase_ = 1;
     }
     uint8_t perBank[64] = {};
-    for (; i < runs_.size() && runs_[i].lane >> shift == phase; ++i)
-      for (uint32_t d = runs_[i].first, past = d + runs_[i].count; d != past; ++d) {
-        const bool known = d < end;
-        perBank[d & (banks - 1)] += !known || seen_[d] != group_;
-        if (known)
-          seen_[d] = group_;
+    for (; left; left &= left - 1)
+      for (uint32_t at = last_[static_cast<size_t>(std::countr_zero(left))]; at;) {
+        const Run &run = runs_[at - 1];
+        for (uint32_t d = run.first, past = d + run.count; d != past; ++d) {
+          const bool known = d < end_;
+          perBank[d & (service.banks - 1)] += !known || seen_[d] != phase_;
+          if (known)
+            seen_[d] = phase_;
+        }
+        at = run.next;
       }
     const unsigned most = *std::max_element(std::begin(perBank), std::end(perBank));
     cycles.active += most;
     cycles.conflicts += most - 1;
   }
   runs_.clear();
+  lanes_ = 0;
+  end_ = 0;
+  bytes_ = 0;
+  write_ = atomic_ = pair_ = false;
   return cycles;
 }
 

@@ -1,6 +1,9 @@
 // The cycles that LDS takes for an access of a wave.
 #pragma once
 
+#include "emulator/observe/lds_phases.h"
+
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,27 +14,35 @@ struct BankCycles {
   uint64_t conflicts = 0; ///< those of them that conflicts of banks cost
 };
 
-/// LDS serves as many neighbouring lanes at once as its banks have bytes for; among these, the
-/// distinct dwords of one bank take a cycle each. Collects the dwords of one access, then counts.
+/// LDS serves the lanes of an access in phases; among the lanes of a phase, the distinct dwords of
+/// one bank take a cycle each. Collects the dwords of one access, then counts.
 class LdsBanks {
 public:
-  void touch(unsigned lane, uint64_t address, unsigned bytes) {
-    const uint64_t first = address / 4, last = (address + bytes - 1) / 4;
-    runs_.push_back({lane, static_cast<uint32_t>(first), static_cast<uint32_t>(last - first + 1)});
-  }
-  bool empty() const { return runs_.empty(); }
-  /// Counts, and forgets the access. `banks` is a power of two, at most 64.
-  BankCycles take(unsigned banks);
+  void touch(unsigned lane, uint64_t address, unsigned bytes, bool write, bool atomic);
+  bool empty() const { return !lanes_; }
+  /// Counts, and forgets the access.
+  BankCycles take(const Machine &machine);
 
 private:
-  /// Dwords of one lane.
+  /// Dwords of one address of a lane.
   struct Run {
-    uint32_t lane, first, count;
+    uint32_t first, count;
+    uint32_t next; ///< the lane's run before this one; 0 for none, else its index + 1
   };
-  std::vector<Run> runs_; ///< by lane, as a rule
-  /// Per dword of LDS, the group of lanes that has touched it last; grows with what is touched.
+  const LdsService &service(const Machine &machine);
+
+  uint64_t lanes_ = 0;            ///< that have touched something
+  std::array<uint32_t, 64> last_; ///< of each lane in `lanes_`: the index + 1 of its last run
+  std::vector<Run> runs_;
+  uint32_t end_ = 0; ///< of the dwords that are touched
+  unsigned bytes_ = 0;
+  bool write_ = false, atomic_ = false, pair_ = false;
+  /// Per dword of LDS, the phase that has touched it last; grows with what is touched.
   std::vector<uint32_t> seen_;
-  uint32_t group_ = 0;
+  uint32_t phase_ = 0;
+  /// What was found last: most accesses of a program are alike.
+  const Machine *machine_ = nullptr;
+  std::array<std::array<const LdsService *, 4>, 5> known_{};
 };
 
 } // namespace flyemu
