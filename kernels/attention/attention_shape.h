@@ -94,10 +94,12 @@ struct AttentionShape {
   int queriesAtOnce() const { return 16 * waves(); }
   int repeats() const { return tileQ / queriesAtOnce(); }
 
-  // Tiles in LDS: keys as rows, and values transposed, elements of values as rows. LDS serves 8 lanes
-  // of 16 bytes at a time, of 64 banks 16 lanes. Of rows in runs of 8, these are 4 rows each of 2 or 4
-  // neighbouring groups of 8 rows: rows begin 2 or 4 pieces of 16 bytes apart among the banks, and
-  // groups one piece. RDNA4 has the rows in order: there a row is one piece longer.
+  // Tiles in LDS: keys as rows, and values transposed, elements of values as rows. An instruction's
+  // row 4 b + a is row 8 b + a of the tile (rowsInRuns). See lds_layout.h for what is read together.
+  // Of 32 banks, which have room for 8 pieces of 16 bytes, the rows of a group of 8 begin at even
+  // pieces; those that are read with them are in the next column, at odd ones. Of 64 banks they begin
+  // at multiples of 4 pieces, and group b at 2 b: groups 0 and 3 at 0 and 2, groups 1 and 2, in the
+  // next column, at 3 and 1. RDNA4 has the rows in order: there a row is one piece longer.
   int piece() const { return form.piece(); } ///< elements
   int rowOf(int elements) const {
     const int pieces = elements / piece(); // a multiple of 4
@@ -106,13 +108,18 @@ struct AttentionShape {
     return elements + piece() * (banks == 64 ? (pieces + 4) % 8 : 2);
   }
   int keyRow() const { return rowOf(head); }
-  int keyRows8() const { return 8 * keyRow() + piece(); }
+  int keyRows8() const { return 8 * keyRow() + betweenGroups(); }
   int valueRow() const { return rowOf(tileK); }
-  /// Of values of 8 bits a lane reads the 8 bytes of a run, and twice as many lanes are served at a
-  /// time: where these are 16 rows, groups begin half a piece apart.
+  /// Of values of 8 bits a lane reads the 8 bytes of a run, and twice as many neighbouring lanes are
+  /// served at a time: where these are 16 rows, groups begin half a piece apart, otherwise a piece.
   int valueRows8() const {
-    return 8 * valueRow() + (form.bytes() == 1 && banks == 32 ? piece() / 2 : piece());
+    if (form.bytes() == 1)
+      return 8 * valueRow() + (banks == 32 ? piece() / 2 : piece());
+    return 8 * valueRow() + betweenGroups();
   }
+  /// What lies between groups of 8 rows. On CDNA, values are written by lanes with neighbouring
+  /// keys of neighbouring groups too (KvTile), for which 2 pieces leave room.
+  int betweenGroups() const { return form.lanes == 64 ? 2 * piece() : piece(); }
   // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
   DmaTile keyTile() const { return {tileK, head * form.bytes(), form.bytes()}; }
   DmaTile valueTile() const { return {tileK, headV * form.bytes(), form.bytes()}; }

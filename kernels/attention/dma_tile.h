@@ -3,8 +3,8 @@
 // Such a load writes the lanes' pieces of 16 bytes one after another, so rows lie one
 // behind another without gaps. Which piece of its row a place holds is free: a lane loads
 // the piece that belongs to its place. The number of a piece is xored with a number of
-// its row such that the lanes that LDS serves together find their pieces in different
-// banks. It has 64 banks of 4 bytes, 16 pieces.
+// its row such that the lanes that LDS serves together (lds_layout.h) find their pieces in
+// different banks. It has 64 banks of 4 bytes, 16 pieces.
 #pragma once
 
 #include <flydsl/dtype.h>
@@ -27,9 +27,12 @@ struct DmaTile {
   int rowsAtOnce() const { return kAtOnce / pieces(); }
 
   /// The number that a row of keys is xored with. A matrix instruction reads a piece each of the
-  /// rows 8 b + a and of 4 more, a and b below 4 (rowsInRuns): their numbers differ, as far as the
-  /// rows do not lie side by side.
+  /// rows 8 b + a, a and b below 4 (rowsInRuns), and in another read of 4 more. Rows with b of 0 and
+  /// 3 are read together in one column with those of 1 and 2 in the next one. Their numbers differ,
+  /// as far as the rows do not lie side by side: also once that column has xored 1.
   template <class Int> Int ofKeys(const Int &row) const {
+    if (rowsAtOnce() == 4)
+      return row / 8 % 2 * 2;
     return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
   }
   /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a

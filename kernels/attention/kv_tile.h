@@ -149,18 +149,25 @@ private:
         fetched(fetchedKeys_, round.number));
   }
 
-  /// The place of a thread's values: neighbouring threads have elements of neighbouring groups of 8,
-  /// which are in different banks of LDS, then neighbouring keys.
+  /// The place of a thread's values. Neighbouring threads have elements of neighbouring groups of 8,
+  /// which are in different banks of LDS, then neighbouring keys. On CDNA, whose groups begin two
+  /// pieces apart there, the keys of two pieces come first; and because two rows are written by one
+  /// instruction, the groups that follow are those that begin in other banks than its second row:
+  /// of 32 banks every other one, as rows are two pieces apart like the groups.
   struct Values {
     Int32 key, element;
   };
   Values quadOf(const Round &round) const {
     const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
-              quads = shape_.tileK / kQuad, parts = 8 / piece();
-    const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together,
-                rest = of / quads;
-    return {of % quads * kQuad,
-            (rest / parts * together + at % together) * 8 + rest % parts * piece()};
+              quads = shape_.tileK / kQuad, parts = 8 / piece(),
+              first = shape_.form.lanes == 64 && shape_.form.bytes() == 2 ? std::gcd(quads, 4) : 1;
+    const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / (first * together),
+                rest = of / (quads / first), turn = at / first % together;
+    const Int32 group = first > 1 && shape_.banks == 32 && together % 4 == 0
+                            ? Int32(turn / 4 * 4 + turn % 2 * 2 + turn / 2 % 2)
+                            : turn;
+    return {(of % (quads / first) * first + at % first) * kQuad,
+            (rest / parts * together + group) * 8 + rest % parts * piece()};
   }
   void fetchQuad(const Round &round, const Int32 &first, const Int32 &last) const {
     const Values values = quadOf(round);

@@ -84,10 +84,7 @@ protected:
   }
   /// The place of an element of the tile, which lies at `index` without the swizzle; and the other
   /// way round, because it is its own inverse.
-  Int32 swizzled(const Int32 &index) const {
-    const XorSwizzle s = swizzle();
-    return index ^ ((index >> s.shift) & (((1 << s.mask) - 1) << s.base));
-  }
+  Int32 swizzled(const Int32 &index) const { return swizzle()(index); }
   /// Columns of the last step that exist.
   std::int64_t lastColumns() const {
     return shape_.k - static_cast<std::int64_t>(shape_.steps() - 1) * shape_.tileK;

@@ -1,6 +1,7 @@
 // Products with weights in blocks, between their host file and their kernels.
 #pragma once
 
+#include "blocks/lds_layout.h"
 #include "blocks/matrix_form.h"
 #include "frame/family.h"
 #include "ggml/ggml_rules.h"
@@ -27,13 +28,13 @@ struct GgmlMatrixShape {
   int units; ///< of a row of weights in a step
   int threads;
   std::int64_t k;
+  int banks; ///< of LDS
 
   int waves() const { return threads / form.lanes; }
-  /// Elements from row to row in shared memory: 16 bytes more than a row has, so that rows below
-  /// each other begin in different banks.
-  int rowStride() const { return tileK + kPieceBytes / form.bytes(); }
-  int elementsA() const { return tileM * rowStride(); }
-  int elementsB() const { return rowsB * rowStride(); }
+  /// Of the tiles in shared memory, against conflicts of banks.
+  XorSwizzle swizzle() const { return xorSwizzle(form.bytes(), tileK * form.bytes(), banks); }
+  int elementsA() const { return tileM * tileK; }
+  int elementsB() const { return rowsB * tileK; }
   /// Two tiles of each: one is multiplied while the next is made.
   int sharedBytes() const { return 2 * (elementsA() + elementsB()) * form.bytes(); }
   std::int64_t steps() const { return (k + tileK - 1) / tileK; }
@@ -47,10 +48,11 @@ inline std::optional<GgmlMatrixShape> ggmlMatrixShape(const GgmlGemmProblem &pro
   const auto form = matrixForm(target, problem.product, problem.product, tileK, tileK);
   if (!form)
     return std::nullopt;
-  return GgmlMatrixShape{*form,          config.tile_m,
-                         config.tile_n,  (problem.gated ? 2 : 1) * config.tile_n,
-                         tileK,          tileK / row.unitWeights(),
-                         config.threads, problem.k};
+  return GgmlMatrixShape{*form,           config.tile_m,
+                         config.tile_n,   (problem.gated ? 2 : 1) * config.tile_n,
+                         tileK,           tileK / row.unitWeights(),
+                         config.threads,  problem.k,
+                         ldsBanks(target)};
 }
 
 /// Rows of b of a block of the kernel without matrix instructions.

@@ -185,10 +185,8 @@ public:
     for (int i = 0; i < rounds(piecesA()); ++i)
       inside(numberOf(i), piecesA(), [&] {
         const Int32 number = numberOf(i);
-        const Int32 place = stage * shape_.elementsA() +
-                            number / piecesOfRow() * shape_.rowStride() +
-                            number % piecesOfRow() * kPieceElements;
-        store(place, asType(fetched.a[static_cast<std::size_t>(i)], problem_.product));
+        store(stage * shape_.elementsA(), number * kPieceElements,
+              asType(fetched.a[static_cast<std::size_t>(i)], problem_.product));
       });
     for (int i = 0; i < rounds(unitsB()); ++i)
       inside(numberOf(i), unitsB(),
@@ -255,8 +253,8 @@ private:
   void putUnit(const GgmlRaw &raw, const Int32 &number, const Int32 &step,
                const Int32 &stage) const {
     const Int32 unit = unitOf(number, step);
-    const Int32 first = 2 * shape_.elementsA() + stage * shape_.elementsB() +
-                        number / shape_.units * shape_.rowStride() +
+    const Int32 tile = 2 * shape_.elementsA() + stage * shape_.elementsB(),
+                first = number / shape_.units * shape_.tileK +
                         (format_.firstOf(unit) - step * shape_.tileK);
     int place = 0;
     for (const GgmlGroup &group : GgmlSource(problem_.weight(), operands_.b).groups(raw, unit)) {
@@ -264,24 +262,29 @@ private:
         return group.weights(word).to(problem_.product);
       };
       if (group.codes.size() == 1)
-        store(Int32(first + place), numbers(0));
+        store(tile, Int32(first + place), numbers(0));
       else
         for (std::size_t word = 0; word < group.codes.size(); word += 2)
-          store(Int32(first + (place + static_cast<int>(word) * 4)),
+          store(tile, Int32(first + (place + static_cast<int>(word) * 4)),
                 joined(numbers(word), numbers(word + 1)));
       place += format_.apart();
     }
   }
 
-  void store(const Int32 &place, const Vector &values) const {
+  /// Writes up to a piece of the tile that begins at element `tile`; `index` counts its elements
+  /// row by row.
+  void store(const Int32 &tile, const Int32 &index, const Vector &values) const {
     const int bytes = static_cast<int>(values.size()) * shape_.form.bytes();
+    const Int32 place = tile + shape_.swizzle()(index);
     Pointer::from_address(memory_.address() + place * shape_.form.bytes(), problem_.product,
                           AddressSpace::shared, bytes)
         .store(values);
   }
   Tensor tiles(int first, int rows, int elements) const {
-    return make_view(memory_.recast(problem_.product) + first,
-                     make_layout({rows, shape_.tileK, 2}, {shape_.rowStride(), 1, elements}));
+    return make_view(
+        memory_.recast(problem_.product) + first,
+        make_composed_layout(shape_.swizzle().swizzle(),
+                             make_layout({rows, shape_.tileK, 2}, {shape_.tileK, 1, elements})));
   }
 
   const GgmlGemmProblem &problem_;
