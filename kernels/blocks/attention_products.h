@@ -48,18 +48,14 @@ inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int apar
 }
 
 /// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. The keys are a
-/// tile in runs. A lane takes pieces of 16 bytes of a key and of a query; those of neighbouring
-/// lanes of a row lie side by side, also where an instruction takes several pieces of a lane.
+/// tile in runs. A lane takes pieces of 16 bytes of a key and of a query.
 inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
   const int piece = form.piece(), perLane = form.perLane();
-  const auto elements = [&]() -> Tile::Mode {
-    if (perLane < piece)
-      return make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane});
-    if (perLane > piece && form.across > 1)
-      return make_layout({piece, perLane / piece, form.across}, {1, form.granule(), piece});
-    return _;
-  };
-  return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), elements()}));
+  const Tile::Mode elements =
+      perLane >= piece
+          ? Tile::Mode(_)
+          : Tile::Mode(make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane}));
+  return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), elements}));
 }
 
 /// The keys that the product with the values takes together: whole runs and instructions.

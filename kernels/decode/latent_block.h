@@ -6,7 +6,6 @@
 
 #include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
-#include "blocks/lds_layout.h"
 #include "blocks/shared_rows.h"
 #include "decode/decode_part.h"
 
@@ -21,14 +20,13 @@ class LatentMemory {
 public:
   static constexpr int kElements = 64; ///< of a row that a wave writes at a time
   static std::int64_t bytes(const DecodeProblem &problem, int waves) {
-    return std::max(SharedRows::bytes(kKeyAlign, problem.head, operandOf(problem)),
+    return std::max(SharedRows::bytes(kKeyAlign, problem.head, operandOf(problem), placement()),
                     std::int64_t(waves) * 16 * kDistance * 4);
   }
 
-  // As many lanes read pieces of keys at once as the banks have bytes for.
   LatentMemory(const DecodeProblem &problem, int waves)
       : start_(SharedAllocator().allocate(bytes(problem, waves))),
-        keys(start_, operandOf(problem), problem.head, ldsBanks(target()) == 64 ? 16 : 8) {}
+        keys(start_, operandOf(problem), problem.head, placement()) {}
 
   /// An element of a row of a wave.
   Pointer result(const Int32 &wave, const Int32 &row, const Int32 &element) const {
@@ -41,6 +39,7 @@ public:
 
 private:
   static constexpr int kDistance = kElements + 4; ///< of rows, against bank conflicts
+  static RowPlacement placement() { return RowPlacement::of(target(), RowsRead::groups); }
   Pointer start_;
 
 public:

@@ -62,10 +62,13 @@ struct PagedMemory {
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
               std::min(16, rowsOf(problem)), problem.head) {
-    if (DecodeStep::of(problem, config.rows, form).sharedQueries)
-      queries.emplace(SharedAllocator().allocate(
-                          SharedRows::bytes(config.rows, problem.head, operandOf(problem))),
-                      operandOf(problem), problem.head);
+    if (!DecodeStep::of(problem, config.rows, form).sharedQueries)
+      return;
+    const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
+    const DType type = operandOf(problem);
+    queries.emplace(
+        SharedAllocator().allocate(SharedRows::bytes(config.rows, problem.head, type, placement)),
+        type, problem.head, placement);
   }
 };
 

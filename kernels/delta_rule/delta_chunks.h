@@ -15,7 +15,6 @@
 
 #include "blocks/computed_again.h"
 #include "blocks/decode_wave.h"
-#include "blocks/lds_layout.h"
 #include "blocks/shared_rows.h"
 #include "delta_rule/delta_memory.h"
 
@@ -48,10 +47,11 @@ public:
   }
 
 private:
-  // Of 32 banks, 8 lanes read at once, whose rows are not all neighbours. 64 banks serve 16 lanes.
   static SharedRows heads(const DeltaRuleProblem &problem, int tokens) {
-    return {SharedAllocator().allocate(SharedRows::bytes(tokens, problem.key, problem.x)),
-            problem.x, problem.key, ldsBanks(target()) == 64 ? 0 : 8};
+    const RowPlacement placement = RowPlacement::of(target(), RowsRead::transposed);
+    return {
+        SharedAllocator().allocate(SharedRows::bytes(tokens, problem.key, problem.x, placement)),
+        problem.x, problem.key, placement};
   }
   static Pointer place(const Tensor &matrix, const Int32 &row, const Int32 &column) {
     return matrix.iter() + (row * Int32(matrix.stride()[0]) + column);
