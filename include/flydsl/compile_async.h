@@ -16,10 +16,8 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
-/// Runs `task` on the library's pool, which has FLYDSL_COMPILE_THREADS threads, or one per core. In
-/// a child that was forked before the task ended, `givenUp` is called instead.
-FLYDSL_API void submit(std::function<void()> task, std::function<void()> givenUp);
-FLYDSL_API std::exception_ptr lostByFork();
+/// Runs `task` on the library's pool, which has FLYDSL_COMPILE_THREADS threads, or one per core.
+FLYDSL_API void submit(std::function<void()> task);
 
 template <class Compile, class Result> struct PromisedCompile {
   explicit PromisedCompile(Compile compile) : compile(std::move(compile)) {}
@@ -45,14 +43,13 @@ template <class Compile, class Result> struct PromisedCompile {
 ///   auto later = fx::compile_async([&] { return kernel(A, B).compile({.block = 256}); });
 /// An exception of `compile` comes out of the future's get(). `compile` must own what it refers to,
 /// or that must outlive it, and it must not wait for another compile_async. Device 0 is current on
-/// the threads of the pool. If the process forks before `compile` has ended, the child's copy of
-/// the future holds a RuntimeError.
+/// the threads of the pool. If the process forks before `compile` has ended, it goes on in the
+/// parent alone, and the child's copy of the future never gets ready.
 template <class Compile> auto compile_async(Compile compile) -> std::future<decltype(compile())> {
   using Task = detail::PromisedCompile<Compile, decltype(compile())>;
   auto task = std::make_shared<Task>(std::move(compile));
   auto future = task->result.get_future();
-  detail::submit([task] { task->run(); },
-                 [task] { task->result.set_exception(detail::lostByFork()); });
+  detail::submit([task] { task->run(); });
   return future;
 }
 

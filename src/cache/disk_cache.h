@@ -9,7 +9,6 @@
 #include "cache/entry.h"
 #include "cache/file_lock.h"
 #include "support/file.h"
-#include "support/fork.h"
 
 #include <atomic>
 #include <functional>
@@ -44,9 +43,6 @@ public:
   /// the same one, and waits at most `timeout` for another process. Throws what `make` throws.
   Blob loadOrMake(const Key &key, std::chrono::milliseconds timeout,
                   const std::function<Blob()> &make, bool &made);
-
-  /// For a cache that is never destroyed: its mutex is held while the process forks.
-  void holdAtFork() { support::holdAtFork(mutex_); }
 
   const CacheConfig &config() const { return config_; }
   /// The directories that are searched, in order.

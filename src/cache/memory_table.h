@@ -63,15 +63,6 @@ public:
     std::lock_guard lock(mutex_);
     table_.erase(key);
   }
-  /// Held while the process forks (see support/fork.h).
-  std::mutex &mutex() { return mutex_; }
-  /// For a forked child: drops the values that other threads of the parent were making, because
-  /// nobody makes them here.
-  void dropUnfinished() {
-    std::erase_if(table_, [](const auto &entry) {
-      return entry.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-    });
-  }
   std::size_t size() const {
     std::lock_guard lock(mutex_);
     return table_.size();

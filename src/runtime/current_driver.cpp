@@ -1,12 +1,12 @@
-// The choice of a driver, and what a fork leaves of it.
+// The choice of a driver.
 #include "runtime/current_driver.h"
 
 #include "runtime/hip/hip_driver.h"
 #include "support/env_check.h"
 #include "support/env_variables.h"
 #include "support/exiting.h"
-#include "support/fork.h"
 #include "support/log.h"
+#include "support/process_use.h"
 
 #include <atomic>
 #include <mutex>
@@ -16,9 +16,6 @@ namespace flydsl::runtime {
 namespace {
 
 std::atomic<const Driver *> loadedDriver{nullptr};
-/// The name of the driver that the parent of this forked process had used and that this process
-/// can't use; null otherwise.
-std::atomic<const char *> lostByFork{nullptr};
 
 /// The kinds that were registered, in order. Never destroyed: registration may come from objects
 /// with static storage.
@@ -72,31 +69,12 @@ const Driver *opened = nullptr;
 /// Held while a driver is loaded. It guards `opened` and what is registered.
 constinit std::mutex loading;
 
-/// A GPU's driver has threads and queues of a process, and the kernel's part of it knows the
-/// process: a child has none of it. The emulator's library starts its threads again.
-void surviveFork() {
-  if (!opened || opened->isUsableInFork)
-    return;
-  lostByFork.store(opened->name.c_str());
-  loadedDriver.store(nullptr);
-}
-
-/// At the load of the library: a child of a thread that forks during the first use of a device must
-/// not find `loading` locked.
-[[gnu::constructor]] void holdDriverAtFork() {
-  support::holdAtFork(loading);
-  support::atFork(support::ForkOrder::tables, {nullptr, nullptr, surviveFork});
-}
-
 } // namespace
 
 const Driver &driver() {
+  support::enterLibrary();
   if (const Driver *loaded = loadedDriver.load(std::memory_order_acquire))
     return *loaded;
-  if (const char *lost = lostByFork)
-    throw RuntimeError(std::string("this process was forked after its parent had used ") + lost +
-                       ": devices, memory, streams and kernels can't be used in it; fork before "
-                       "the first use of a device, or execute a program in the child");
   const Driver *loaded = nullptr;
   {
     std::lock_guard<std::mutex> lock(loading);
@@ -105,13 +83,13 @@ const Driver &driver() {
       opened = load().release();
     loaded = opened;
   }
-  // A fork that began before the driver's library was loaded does not wait for threads inside it.
-  support::waitForFork();
   loadedDriver.store(loaded, std::memory_order_release);
   return *loaded;
 }
 
-const Driver *driverToLetGo() { return lostByFork || support::exiting() ? nullptr : &driver(); }
+const Driver *driverToLetGo() {
+  return support::lostByFork() || support::exiting() ? nullptr : &driver();
+}
 
 void registerDriver(OpenDriver open) {
   std::lock_guard<std::mutex> lock(loading);

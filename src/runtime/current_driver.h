@@ -11,12 +11,11 @@ namespace flydsl::runtime {
 /// The driver of this process. The first call loads it; throws RuntimeError, saying what was tried,
 /// where no driver has a device. Drivers that were registered are asked first; then
 /// FLYDSL_RUNTIME_KIND decides: "hip", "emulator", or unset: HIP if it reports a device, else the
-/// emulator. The log says which and why. Throws RuntimeError in a process that was forked after its
-/// parent had used a driver that does not survive this.
+/// emulator. The log says which and why. Throws RuntimeError in a child that was forked after its
+/// parent's first use of the library.
 const Driver &driver();
 
-/// For destructors, whose object exists because `driver()` had succeeded: null in a forked child
-/// that can't use the driver, where there is nothing to let go, and while the process exits, when
+/// For destructors, whose object exists because `driver()` had succeeded: null in such a child, where there is nothing to let go, and while the process exits, when
 /// threads may still use the driver and it may be gone.
 const Driver *driverToLetGo();
 

@@ -2,7 +2,6 @@
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 #include "runtime/loaded_kernel.h"
-#include "support/fork.h"
 #include "target/processors.h"
 
 #include <flydsl/detail/resets.h>
@@ -19,7 +18,6 @@ namespace flydsl::runtime {
 /// The list of `deviceInfo`, never destroyed, and its lock.
 static constinit std::vector<std::unique_ptr<DeviceInfo>> *infos = nullptr;
 static constinit std::mutex mutex;
-[[gnu::constructor]] static void holdDevicesAtFork() { support::holdAtFork(mutex); }
 
 const DeviceInfo &deviceInfo(int ordinal) {
   const int count = driver().deviceCount;

@@ -7,7 +7,7 @@
 #include "runtime/profiler_range.h"
 #include "support/env_variables.h"
 #include "support/exiting.h"
-#include "support/fork.h"
+#include "support/process_use.h"
 #include "target/processors.h"
 
 #include <algorithm>
@@ -40,14 +40,9 @@ struct Registry {
   std::set<LoadedKernel *> kernels;
 };
 Registry &registry() {
-  static auto *const all = [] {
-    auto *made = new Registry;
-    support::holdAtFork(made->mutex);
-    return made;
-  }();
+  static auto *const all = new Registry;
   return *all;
 }
-[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
 /// The target of an id; none where this library does not know the processor.
 Target knownTarget(const std::string &id) {
@@ -109,6 +104,8 @@ void LoadedKernel::loadModule(const SourceLocation &where) {
 }
 
 LoadedKernel::~LoadedKernel() {
+  if (support::lostByFork())
+    return;
   {
     std::lock_guard lock(registry().mutex);
     registry().kernels.erase(this);

@@ -11,7 +11,7 @@
 namespace flydsl::runtime {
 
 /// The lock for changes of what readers see without one. A change takes no time, so one lock serves
-/// all; a fork has one lock to hold.
+/// all.
 std::mutex &publishing();
 
 /// A slot for each device. Readers take no lock: what is published stays for as long as this lives.

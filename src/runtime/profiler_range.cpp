@@ -2,7 +2,6 @@
 #include "runtime/profiler_range.h"
 
 #include "support/log.h"
-#include "support/once_over_forks.h"
 
 #include <dlfcn.h>
 #include <string>
@@ -38,13 +37,8 @@ Roctx find() {
   return {};
 }
 
-constinit Roctx found;
-/// Loading a library runs its own code.
-constinit support::OnceOverForks search;
-[[gnu::constructor]] void holdSearchAtFork() { search.holdAtFork(support::ForkOrder::work); }
-
 const Roctx &roctx() {
-  search.run([] { found = find(); });
+  static const Roctx found = find();
   return found;
 }
 

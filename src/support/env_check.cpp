@@ -2,7 +2,6 @@
 
 #include "support/env_variables.h"
 #include "support/log.h"
-#include "support/once_over_forks.h"
 #include "support/text.h"
 
 #include <algorithm>
@@ -69,15 +68,15 @@ void checkEnvironmentValues() {
       variable->check();
 }
 
-static constinit OnceOverForks check;
-[[gnu::constructor]] static void holdCheckAtFork() { check.holdAtFork(ForkOrder::tables); }
-
 void checkEnvironment() {
-  check.run([] {
+  // Where it throws, the next caller checks again.
+  static const bool checked = [] {
     checkEnvironmentValues();
     for (const std::string &warning : unknownEnvironment())
       log().warn("{}", warning);
-  });
+    return true;
+  }();
+  (void)checked;
 }
 
 } // namespace flydsl::support

@@ -1,17 +1,12 @@
 #include "support/log.h"
 
 #include "support/env_variables.h"
-#include "support/fork.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
 
-#include <spdlog/details/console_globals.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
-
-#include <atomic>
-#include <mutex>
 
 namespace flydsl::support {
 
@@ -55,16 +50,6 @@ private:
 
 } // namespace
 
-/// Held while the logger is made. A function's static object would not do: a child that is forked
-/// meanwhile would wait for it forever.
-static constinit std::mutex making;
-static constinit std::atomic<spdlog::logger *> made{nullptr};
-
-[[gnu::constructor]] static void holdLogAtFork() {
-  holdAtFork(making, ForkOrder::log);
-  holdAtFork(spdlog::details::console_mutex::mutex(), ForkOrder::log); // the sink's mutex
-}
-
 /// The logger is never destroyed, because other threads may write while the process exits.
 static spdlog::logger *makeLog() {
   auto *log = new spdlog::logger("flydsl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -80,12 +65,8 @@ static spdlog::logger *makeLog() {
 }
 
 spdlog::logger &log() {
-  if (spdlog::logger *there = made.load(std::memory_order_acquire))
-    return *there;
-  std::lock_guard lock(making);
-  if (!made.load(std::memory_order_relaxed))
-    made.store(makeLog(), std::memory_order_release);
-  return *made.load(std::memory_order_relaxed);
+  static spdlog::logger *const made = makeLog();
+  return *made;
 }
 
 } // namespace flydsl::support

@@ -16,7 +16,7 @@ public:
   static constexpr std::chrono::milliseconds kFirstPause{1000}, kLongestPause{60'000};
 
   /// Whether a request may be sent now. A probe that has told nothing for `patience` is forgotten:
-  /// a fork may have lost its thread.
+  /// an exception may have ended it.
   bool allows(Clock::time_point now, std::chrono::milliseconds patience) {
     if (closed())
       return true;

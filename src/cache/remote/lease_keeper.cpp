@@ -1,9 +1,10 @@
 #include "cache/remote/lease_keeper.h"
 
+#include "support/process_use.h"
+
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace flydsl::cache {
@@ -20,8 +21,7 @@ static void keep(const std::stop_token &stop, std::chrono::milliseconds period, 
   }
 }
 
-LeaseKeeper::LeaseKeeper(std::chrono::milliseconds period, int most, std::function<bool()> renew)
-    : owner_(getpid()) {
+LeaseKeeper::LeaseKeeper(std::chrono::milliseconds period, int most, std::function<bool()> renew) {
   try {
     thread_ = std::jthread([period, most, renew = std::move(renew)](const std::stop_token &stop) {
       keep(stop, period, most, renew);
@@ -31,7 +31,7 @@ LeaseKeeper::LeaseKeeper(std::chrono::milliseconds period, int most, std::functi
 }
 
 LeaseKeeper::~LeaseKeeper() {
-  if (getpid() != owner_ && thread_.joinable())
+  if (support::lostByFork() && thread_.joinable())
     thread_.detach();
 }
 

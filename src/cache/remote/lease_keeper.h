@@ -20,7 +20,6 @@ public:
   LeaseKeeper &operator=(const LeaseKeeper &) = delete;
 
 private:
-  const int owner_; ///< the process that has the thread
   std::jthread thread_;
 };
 

@@ -5,9 +5,8 @@
 #include "cache/remote/lease_keeper.h"
 #include "cache/remote/load_client.h"
 #include "support/clock.h"
-#include "support/fork.h"
 #include "support/log.h"
-#include "support/once_over_forks.h"
+#include "support/process_use.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
@@ -125,25 +124,16 @@ private:
 
 RemoteTier::RemoteTier(RemoteConfig config)
     : config_(std::move(config)), client_(loadRemoteClient(config_.url.endpoint, config_.library)),
-      seal_(*client_, config_.signingKey), owner_(getpid()) {}
-
-static constinit support::OnceOverForks making;
-[[gnu::constructor]] static void holdMakingAtFork() {
-  making.holdAtFork(support::ForkOrder::tables);
-}
+      seal_(*client_, config_.signingKey) {}
 
 RemoteTier *RemoteTier::process() {
-  static constinit RemoteTier *tier = nullptr;
-  making.run([] {
-    if (std::optional<RemoteConfig> config = RemoteConfig::fromEnvironment()) {
-      tier = new RemoteTier(std::move(*config));
-      tier->holdAtFork();
-    }
-  });
+  support::enterLibrary();
+  static RemoteTier *const tier = [] {
+    std::optional<RemoteConfig> config = RemoteConfig::fromEnvironment();
+    return config ? new RemoteTier(std::move(*config)) : nullptr;
+  }();
   return tier;
 }
-
-void RemoteTier::holdAtFork() { support::holdAtFork(mutex_); }
 
 RemoteTier::Names RemoteTier::namesOf(Kind kind, const Key &key) const {
   // The braces keep both names on one node of a cluster.
@@ -155,11 +145,6 @@ RemoteTier::Names RemoteTier::namesOf(Kind kind, const Key &key) const {
 
 std::unique_ptr<RemoteConnection> RemoteTier::takeIdle() {
   std::lock_guard lock(mutex_);
-  // A connection of a parent process is the parent's: both would read each other's answers.
-  if (owner_ != getpid()) {
-    idle_.clear();
-    owner_ = getpid();
-  }
   if (idle_.empty())
     return nullptr;
   std::unique_ptr<RemoteConnection> taken = std::move(idle_.back());
@@ -170,7 +155,7 @@ std::unique_ptr<RemoteConnection> RemoteTier::takeIdle() {
 void RemoteTier::giveBack(std::unique_ptr<RemoteConnection> connection) {
   constexpr std::size_t mostIdle = 8;
   std::lock_guard lock(mutex_);
-  if (owner_ == getpid() && idle_.size() < mostIdle)
+  if (idle_.size() < mostIdle)
     idle_.push_back(std::move(connection));
 }
 

@@ -44,8 +44,6 @@ public:
   bool store(Kind kind, const Key &key, const Blob &blob);
 
   const RemoteConfig &config() const { return config_; }
-  /// For a tier that is never destroyed: its mutex is held while the process forks.
-  void holdAtFork();
 
 private:
   /// The names of an entry and of its lease on the server.
@@ -85,7 +83,6 @@ private:
 
   std::mutex mutex_; ///< guards the members below
   std::vector<std::unique_ptr<RemoteConnection>> idle_;
-  int owner_; ///< the process that made the connections
   Breaker breaker_;
   std::set<std::string> said_; ///< the warnings that were given
 };

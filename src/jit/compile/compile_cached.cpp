@@ -19,7 +19,7 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
   options.bitcode = readLinkedBitcode(module);
   auto start = support::Clock::now();
   cache::Key key = [&] {
-    CompilerUse use; // a fork waits for it
+    CompilerUse use; // exit() waits for it
     return irKey(module, options);
   }();
   const double hashMs = support::millisecondsSince(start);

@@ -1,94 +1,27 @@
-// The pool's threads, and what becomes of its tasks when the process forks.
+// The pool's threads.
 #include "jit/compile/compile_pool.h"
 
 #include "support/env_variables.h"
-#include "support/fork.h"
+#include "support/process_use.h"
 
 #include <flydsl/error.h>
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
-#include <new>
 
 namespace flydsl::jit {
 
-/// The pools of the process. Before a fork each is locked; in the child each gives up what it had.
-struct PoolsOverFork {
-  std::mutex mutex;
-  std::vector<CompilePool *> pools;
-
-  static PoolsOverFork &get() {
-    static PoolsOverFork *instance = [] {
-      auto *made = new PoolsOverFork;
-      support::atFork(support::ForkOrder::tables, {before, inParent, inChild});
-      return made;
-    }();
-    return *instance;
-  }
-
-private:
-  [[gnu::constructor]] static void makeAtLoad() { get(); } // for forks (support/fork.h)
-  static void giveUp(const CompilePool::Item &task) {
-    try {
-      if (task.givenUp)
-        task.givenUp();
-    } catch (const std::future_error &) {
-      // The task had given its result, and its thread was about to take the next one.
-    }
-  }
-  static void before() {
-    get().mutex.lock();
-    for (CompilePool *pool : get().pools)
-      pool->shared_->mutex.lock();
-  }
-  static void inParent() {
-    for (CompilePool *pool : get().pools)
-      pool->shared_->mutex.unlock();
-    get().mutex.unlock();
-  }
-  static void inChild() {
-    for (CompilePool *pool : get().pools) {
-      CompilePool::Shared &old = *pool->shared_;
-      pool->shared_ = new CompilePool::Shared;
-      // The objects of the task may have been in use at the fork: the task is told, and is not
-      // destroyed.
-      for (const auto &task : old.queue)
-        giveUp(*task);
-      for (const auto &task : old.running)
-        giveUp(*task);
-      old.mutex.unlock();
-    }
-    get().mutex.unlock();
-  }
-};
-
-CompilePool::CompilePool(unsigned threads) : shared_(new Shared), count_(std::max(threads, 1u)) {
-  std::lock_guard lock(PoolsOverFork::get().mutex);
-  PoolsOverFork::get().pools.push_back(this);
-}
+CompilePool::CompilePool(unsigned threads) : count_(std::max(threads, 1u)) {}
 
 CompilePool::~CompilePool() {
+  std::deque<std::function<void()>> dropped;
   {
-    std::lock_guard lock(PoolsOverFork::get().mutex);
-    std::erase(PoolsOverFork::get().pools, this);
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    dropped.swap(queue_);
   }
-  std::deque<std::shared_ptr<Item>> dropped;
-  {
-    std::lock_guard lock(shared_->mutex);
-    shared_->stopping = true;
-    dropped.swap(shared_->queue);
-  }
-  shared_->wake.notify_all();
-  for (std::thread &thread : shared_->threads)
+  wake_.notify_all();
+  for (std::thread &thread : threads_)
     thread.join();
-  delete shared_;
-}
-
-std::exception_ptr CompilePool::lostByFork() {
-  return std::make_exception_ptr(
-      RuntimeError("this was compiled in the background when the process was forked: it goes on in "
-                   "the parent alone; compile it here again"));
 }
 
 static unsigned threadsFromEnvironment() {
@@ -96,88 +29,56 @@ static unsigned threadsFromEnvironment() {
 }
 
 CompilePool &CompilePool::process() {
-  // Never destroyed: at the end of the process nothing waits for a compile. Not an object that the
-  // function makes under a lock of the compiler's, because the process may fork meanwhile.
-  static constinit std::atomic<CompilePool *> made{nullptr};
-  if (CompilePool *pool = made.load(std::memory_order_acquire))
-    return *pool;
-  auto mine = std::make_unique<CompilePool>(threadsFromEnvironment());
-  CompilePool *first = nullptr;
-  if (!made.compare_exchange_strong(first, mine.get()))
-    return *first;
-  return *mine.release();
+  support::enterLibrary();
+  // Never destroyed: at the end of the process nothing waits for a compile.
+  static CompilePool *const made = new CompilePool(threadsFromEnvironment());
+  return *made;
 }
 
-void CompilePool::enqueue(std::function<void()> run, std::function<void()> givenUp) {
-  auto task = std::make_shared<Item>(Item{std::move(run), std::move(givenUp)});
-  Shared &shared = *shared_;
+void CompilePool::enqueue(std::function<void()> task) {
   {
-    std::lock_guard lock(shared.mutex);
-    while (shared.threads.size() < count_)
-      shared.threads.emplace_back([this] { loop(); });
-    shared.queue.push_back(std::move(task));
+    std::lock_guard lock(mutex_);
+    while (threads_.size() < count_)
+      threads_.emplace_back([this] { loop(); });
+    queue_.push_back(std::move(task));
   }
-  shared.wake.notify_one();
+  wake_.notify_one();
 }
 
 void CompilePool::loop() {
-  Shared &shared = *shared_;
   for (;;) {
-    std::shared_ptr<Item> task;
+    std::function<void()> task;
     {
-      std::unique_lock lock(shared.mutex);
-      shared.wake.wait(lock, [&] { return shared.stopping || !shared.queue.empty(); });
-      if (shared.stopping)
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (stopping_)
         return;
-      task = std::move(shared.queue.front());
-      shared.queue.pop_front();
-      shared.running.push_back(task);
+      task = std::move(queue_.front());
+      queue_.pop_front();
     }
-    task->run();
-    std::lock_guard lock(shared.mutex);
-    std::erase(shared.running, task);
+    task();
   }
 }
 
 void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t)> work,
-            const std::function<void(std::size_t)> &done, std::function<void(std::size_t)> lost) {
+            const std::function<void(std::size_t)> &done) {
   // The tasks share it: one of them may still have to return when the caller has all that it waits
   // for.
   struct Shared {
-    std::function<void(std::size_t)> work, lost;
+    std::function<void(std::size_t)> work;
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::size_t> finished;
-    std::vector<bool> done; ///< what has been in `finished`
-
-    void finish(std::size_t i) {
-      std::lock_guard lock(mutex);
-      done[i] = true;
-      finished.push_back(i);
-      changed.notify_one();
-    }
-    /// To be called in a forked child, whose other threads are gone with what they held.
-    void lose(std::size_t i) {
-      new (&mutex) std::mutex;
-      new (&changed) std::condition_variable;
-      if (done[i])
-        return;
-      if (lost)
-        lost(i);
-      finish(i);
-    }
   };
   auto shared = std::make_shared<Shared>();
   shared->work = std::move(work);
-  shared->lost = std::move(lost);
-  shared->done.resize(count);
   for (std::size_t i = 0; i < count; ++i)
-    pool.enqueue(
-        [shared, i] {
-          shared->work(i);
-          shared->finish(i);
-        },
-        [shared, i] { shared->lose(i); });
+    pool.enqueue([shared, i] {
+      shared->work(i);
+      std::lock_guard lock(shared->mutex);
+      shared->finished.push_back(i);
+      shared->changed.notify_one();
+    });
   for (std::size_t n = 0; n < count; ++n) {
     std::size_t index;
     {
@@ -187,6 +88,7 @@ void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t
       shared->finished.pop_front();
     }
     done(index);
+    support::enterLibrary(); // `done` is the program's own code and may have forked
   }
 }
 

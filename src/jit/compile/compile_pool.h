@@ -13,8 +13,7 @@
 
 namespace flydsl::jit {
 
-/// A fixed number of threads that take tasks in order. In a forked child it has none of them: what
-/// was waiting or ran is given up there, and the threads start again with the next task.
+/// A fixed number of threads that take tasks in order.
 class CompilePool {
 public:
   explicit CompilePool(unsigned threads);
@@ -25,29 +24,24 @@ public:
   CompilePool &operator=(const CompilePool &) = delete;
 
   /// The process's pool, started when first asked for. FLYDSL_COMPILE_THREADS sets its size; else
-  /// one thread a core. Throws flydsl::Error for a value that is no number from 1 to 1024.
+  /// one thread a core. Throws flydsl::Error for a value that is no number from 1 to 1024, and in a
+  /// child that may not use the library.
   static CompilePool &process();
 
   /// Runs `task` on a thread of the pool. Never blocks. A task must not wait for another task of
-  /// the same pool. `givenUp` is called instead where the task can't run or come to its end: in a
-  /// forked child, by the thread that forked.
-  void enqueue(std::function<void()> task, std::function<void()> givenUp = {});
-  /// The same with a future; of a task that is given up it holds a RuntimeError.
+  /// the same pool.
+  void enqueue(std::function<void()> task);
+  /// The same with a future.
   template <class Task> auto submit(Task task) -> std::future<decltype(task())> {
     auto promised = std::make_shared<Promised<Task, decltype(task())>>(std::move(task));
     auto future = promised->result.get_future();
-    enqueue([promised] { promised->keep(); }, [promised] { promised->giveUp(); });
+    enqueue([promised] { promised->keep(); });
     return future;
   }
 
   unsigned threads() const { return count_; }
-  /// What a task that was given up reports.
-  static std::exception_ptr lostByFork();
 
 private:
-  struct Item {
-    std::function<void()> run, givenUp;
-  };
   template <class Work, class Result> struct Promised {
     explicit Promised(Work work) : work(std::move(work)) {}
     Work work;
@@ -64,30 +58,22 @@ private:
         result.set_exception(std::current_exception());
       }
     }
-    void giveUp() { result.set_exception(lostByFork()); }
   };
   void loop();
 
-  /// What belongs to the threads. A forked child leaves its parent's as it is and makes its own.
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable wake;
-    std::deque<std::shared_ptr<Item>> queue;
-    std::vector<std::shared_ptr<Item>> running;
-    bool stopping = false;
-    std::vector<std::thread> threads;
-  };
-  Shared *shared_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
   const unsigned count_;
-  friend struct PoolsOverFork;
 };
 
 /// Runs work(0) to work(count - 1) on `pool`, several at a time, and waits. `work` must not throw.
 /// After each, as they get ready, `done` is called with its number on the caller's thread; what
-/// `work` did is visible there. Where `done` forks, the child calls `lost` for what its parent
-/// alone goes on with, then `done`.
+/// `work` did is visible there. Where `done` forks, the call throws in the child, which has none of
+/// the pool's threads.
 void runAll(CompilePool &pool, std::size_t count, std::function<void(std::size_t)> work,
-            const std::function<void(std::size_t)> &done,
-            std::function<void(std::size_t)> lost = {});
+            const std::function<void(std::size_t)> &done);
 
 } // namespace flydsl::jit

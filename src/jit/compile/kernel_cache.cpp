@@ -2,9 +2,8 @@
 #include "jit/compile/kernel_cache.h"
 
 #include "support/clock.h"
-#include "support/fork.h"
 #include "support/log.h"
-#include "support/once_over_forks.h"
+#include "support/process_use.h"
 #include "support/text.h"
 
 #include <flydsl/error.h>
@@ -18,31 +17,12 @@ namespace flydsl::jit {
 /// well.
 static constexpr std::chrono::milliseconds kOtherProcess{120'000};
 
-/// The cache of the process is made at its first use, because that reads the environment.
-static constinit support::OnceOverForks making;
-[[gnu::constructor]] static void holdMakingAtFork() {
-  making.holdAtFork(support::ForkOrder::tables);
-}
-
 KernelCache &KernelCache::process() {
-  static constinit KernelCache *made = nullptr;
-  // Outside of the work, because it is done under a lock of its own, and a fork takes both.
-  cache::RemoteTier *remote = cache::RemoteTier::process();
-  making.run([&] {
-    made = new KernelCache(cache::CacheConfig::fromEnvironment(), remote);
-    made->surviveForks();
-  });
+  support::enterLibrary();
+  // Made at its first use, because that reads the environment, and never destroyed.
+  static KernelCache *const made =
+      new KernelCache(cache::CacheConfig::fromEnvironment(), cache::RemoteTier::process());
   return *made;
-}
-
-void KernelCache::surviveForks() {
-  static KernelCache *cache = nullptr;
-  cache = this;
-  disk_.holdAtFork();
-  support::holdAtFork(mutex_);
-  support::holdAtFork(memory_.mutex());
-  support::atFork(support::ForkOrder::tables,
-                  {nullptr, nullptr, [] { cache->memory_.dropUnfinished(); }});
 }
 
 struct KernelCache::Search {

@@ -59,7 +59,6 @@ public:
   void forget() { memory_.clear(); }
 
 private:
-  void surviveForks();
   /// A kernel that is asked for, and what is found or made of it.
   struct Search;
   std::shared_ptr<const CodeObject> find(Search &search);

@@ -7,11 +7,9 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-void detail::submit(std::function<void()> task, std::function<void()> givenUp) {
-  jit::CompilePool::process().enqueue(std::move(task), std::move(givenUp));
+void detail::submit(std::function<void()> task) {
+  jit::CompilePool::process().enqueue(std::move(task));
 }
-
-std::exception_ptr detail::lostByFork() { return jit::CompilePool::lostByFork(); }
 
 std::vector<CompileOutcome>
 compile_all(std::vector<CompileRequest> requests,
@@ -35,18 +33,11 @@ compile_all(std::vector<CompileRequest> requests,
     }
   };
   std::size_t done = 0;
-  jit::runAll(
-      jit::CompilePool::process(), total, compile,
-      [&](std::size_t i) {
-        ++done;
-        if (progress)
-          progress(shared->outcomes[i], done, total);
-      },
-      [shared](std::size_t i) {
-        shared->outcomes[i].name = shared->requests[i].name;
-        shared->outcomes[i].executable.reset();
-        shared->outcomes[i].error = detail::lostByFork();
-      });
+  jit::runAll(jit::CompilePool::process(), total, compile, [&](std::size_t i) {
+    ++done;
+    if (progress)
+      progress(shared->outcomes[i], done, total);
+  });
   return std::move(shared->outcomes);
 }
 

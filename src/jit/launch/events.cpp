@@ -2,12 +2,11 @@
 #include "jit/launch/events.h"
 
 #include "cache/remote/counters.h"
-#include "support/fork.h"
 #include "support/log.h"
+#include "support/process_use.h"
 
 #include <map>
 #include <mutex>
-#include <new>
 #include <shared_mutex>
 
 namespace flydsl::jit {
@@ -16,36 +15,16 @@ namespace {
 struct Registry {
   std::mutex countersMutex;
   Stats stats;
-  // Shared while a callback runs, so that a subscription's end waits for it. Changes hold both
-  // mutexes, so that a forked child never has half of one.
+  // Shared while a callback runs, so that a subscription's end waits for it.
   std::shared_mutex subscribersMutex;
   std::map<std::uint64_t, std::function<void(const EventInfo &)>> subscribers;
   std::uint64_t nextId = 1;
 };
 
-/// Callbacks that run on this thread.
-thread_local unsigned callbacksHere = 0;
-
-void forgetOtherThreads();
-
 /// Never destroyed: subscriptions may be objects with static storage.
 Registry &registry() {
-  static Registry &made = *[] {
-    auto *registry = new Registry;
-    support::holdAtFork(registry->countersMutex);
-    support::atFork(support::ForkOrder::work, {nullptr, nullptr, forgetOtherThreads});
-    return registry;
-  }();
+  static Registry &made = *new Registry;
   return made;
-}
-[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
-
-/// In a forked child: callbacks that ran in the parent's other threads run no more.
-void forgetOtherThreads() {
-  Registry &all = registry();
-  new (&all.subscribersMutex) std::shared_mutex;
-  for (unsigned i = 0; i < callbacksHere; ++i)
-    all.subscribersMutex.lock_shared();
 }
 
 void count(Stats &stats, const EventInfo &event) {
@@ -88,10 +67,6 @@ void report(const EventInfo &event) {
     count(all.stats, event);
   }
   std::shared_lock<std::shared_mutex> lock(all.subscribersMutex);
-  struct Here {
-    Here() { ++callbacksHere; }
-    ~Here() { --callbacksHere; }
-  } here;
   for (const auto &[id, told] : all.subscribers) {
     try {
       told(event);
@@ -108,6 +83,7 @@ void report(const EventInfo &event) {
 FLYDSL_NAMESPACE_BEGIN
 
 Stats stats() {
+  support::enterLibrary();
   jit::Registry &all = jit::registry();
   std::lock_guard<std::mutex> lock(all.countersMutex);
   Stats stats = all.stats;
@@ -124,20 +100,19 @@ Stats stats() {
 }
 
 EventSubscription on_event(std::function<void(const EventInfo &)> told) {
+  support::enterLibrary();
   jit::Registry &all = jit::registry();
   std::unique_lock<std::shared_mutex> lock(all.subscribersMutex);
-  std::lock_guard<std::mutex> whole(all.countersMutex);
   const std::uint64_t id = all.nextId++;
   all.subscribers.emplace(id, std::move(told));
   return EventSubscription(id);
 }
 
 EventSubscription::~EventSubscription() {
-  if (!id_)
+  if (!id_ || support::lostByFork())
     return;
   jit::Registry &all = jit::registry();
   std::unique_lock<std::shared_mutex> lock(all.subscribersMutex);
-  std::lock_guard<std::mutex> whole(all.countersMutex);
   all.subscribers.erase(id_);
 }
 

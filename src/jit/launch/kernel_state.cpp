@@ -1,6 +1,7 @@
 #include "jit/launch/kernel_state.h"
 
 #include "jit/launch/build.h"
+#include "support/process_use.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -23,6 +24,7 @@ KernelState::Built KernelState::keep(const Signature &signature, const Built &bu
 
 KernelState::Built KernelState::build(const ArgPack &pack, std::array<unsigned, 3> block,
                                       const Target &target, bool withIr) {
+  support::enterLibrary();
   const Signature signature{{pack.word(), pack.word() + pack.words()}, target.id()};
   const auto find = [&]() -> Built {
     if (withIr)

@@ -2,7 +2,6 @@
 // compile, or the load of a module.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <future>
 #include <initializer_list>
@@ -12,11 +11,8 @@
 
 namespace flydsl::jit {
 
-/// The lock of all tables of shared work. It is held for moments, and while the process forks.
+/// The lock of all tables of shared work. It is held for moments.
 std::mutex &sharingWork();
-/// The number of forks between the first process and this one. Work that began in an ancestor comes
-/// to its end there alone.
-std::uint64_t forkDepth();
 
 /// What is being made, by key. `Value` is something like a pointer: a default one says "nothing".
 template <class Key, class Value> class SharedWork {
@@ -39,14 +35,13 @@ public:
       for (const Key &key : accepted)
         if (auto other = underWay_.find(key); other != underWay_.end()) {
           mine |= other->second.maker == std::this_thread::get_id();
-          if (!mine && other->second.depth == forkDepth())
+          if (!mine)
             of = other->second.result;
         }
       if (!mine && !of.valid()) {
         shared = true;
         underWay_.insert_or_assign(
-            *accepted.begin(),
-            UnderWay{promise.get_future().share(), std::this_thread::get_id(), forkDepth()});
+            *accepted.begin(), UnderWay{promise.get_future().share(), std::this_thread::get_id()});
       }
     }
     if (of.valid())
@@ -69,7 +64,6 @@ private:
   struct UnderWay {
     std::shared_future<Value> result;
     std::thread::id maker;
-    std::uint64_t depth;
   };
   void end(const Key &key) {
     std::lock_guard lock(sharingWork());

@@ -15,6 +15,7 @@
 #include "support/exiting.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "support/process_use.h"
 #include "target/from_environment.h"
 
 #include <flydsl/kernel.h>
@@ -232,6 +233,7 @@ constexpr std::uint64_t kMaxModuleBytes = std::uint64_t(1) << 30;
 Program::Program(std::shared_ptr<detail::ProgramState> state) : state_(std::move(state)) {}
 
 void Program::call(Function function, std::span<const AnyArg> arguments) const {
+  support::enterLibrary();
   state_->call(function, arguments);
 }
 
@@ -250,7 +252,10 @@ std::vector<std::string> Program::parameters(Function function) const {
   return types;
 }
 
-std::size_t Program::evaluated() const { return state_->evaluated(); }
+std::size_t Program::evaluated() const {
+  support::enterLibrary();
+  return state_->evaluated();
+}
 
 Program parse_program(std::string_view module, const ProgramConfig &config,
                       const std::source_location &where) {

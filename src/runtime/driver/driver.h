@@ -74,12 +74,11 @@ struct GraphFunctions {
 /// is the current device's default stream. Every function is there unless its comment says that it
 /// may be null. The functions work on the current device of the calling thread.
 struct Driver {
-  std::string name;            ///< for messages and the log: "HIP", "emulator"
-  std::string path;            ///< the file that the functions came from
-  int deviceCount = 0;         ///< 1 to kMaxDevices, once the driver is in use
-  bool isEmulator = false;     ///< its devices are emulated
-  bool isUsableInFork = false; ///< a child of fork() can go on with it
-  Status notReady = -1;        ///< what queries return while work is still under way
+  std::string name;        ///< for messages and the log: "HIP", "emulator"
+  std::string path;        ///< the file that the functions came from
+  int deviceCount = 0;     ///< 1 to kMaxDevices, once the driver is in use
+  bool isEmulator = false; ///< its devices are emulated
+  Status notReady = -1;    ///< what queries return while work is still under way
   EmulatorFunctions emulator;
   GraphFunctions graph; ///< null where the driver has no graphs
 

@@ -147,7 +147,6 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->path = hip->path;
   driver->deviceCount = hip->deviceCount;
   driver->isEmulator = hip->isEmulator;
-  driver->isUsableInFork = hip->isEmulator;
   driver->notReady = hipErrorNotReady;
   driver->emulator = hip->emulator;
   driver->errorText = errorText;

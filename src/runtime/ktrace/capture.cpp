@@ -1,6 +1,6 @@
 #include "runtime/ktrace/recording.h"
 #include "support/file.h"
-#include "support/fork.h"
+#include "support/process_use.h"
 
 #include <flydsl/error.h>
 
@@ -21,29 +21,28 @@ struct Open {
   std::set<std::shared_ptr<ktrace::Capture::State>> captures;
 };
 Open &open() {
-  static auto *const all = [] {
-    auto *made = new Open; // launches may be made while statics are destroyed
-    support::holdAtFork(made->mutex);
-    return made;
-  }();
+  static auto *const all = new Open; // launches may be made while statics are destroyed
   return *all;
 }
-[[gnu::constructor]] void makeOpen() { open(); } // for forks (support/fork.h)
 
 } // namespace
 
 namespace ktrace {
 
 Capture::Capture() : state_(std::make_shared<State>()) {
+  support::enterLibrary();
   std::lock_guard lock(open().mutex);
   open().captures.insert(state_);
 }
 Capture::~Capture() {
+  if (support::lostByFork())
+    return;
   std::lock_guard lock(open().mutex);
   open().captures.erase(state_);
 }
 
 std::vector<Launch> Capture::launches() const {
+  support::enterLibrary();
   std::lock_guard lock(open().mutex);
   return state_->launches;
 }

@@ -606,36 +606,3 @@ TEST_CASE("A connection that the server closed is made anew") {
   CHECK(has(tier, 1));
   CHECK(before.since().failures == 0);
 }
-
-TEST_CASE("A forked child speaks by a connection of its own") {
-  RedisServer server;
-  RemoteTier tier(server.config());
-  CHECK(made(tier, 1));
-  const auto received = [&] {
-    const std::string text = server.ask({"INFO", "stats"}).text;
-    return std::stoull(text.substr(text.find("total_connections_received:") + 27));
-  };
-  const auto before = received(); // the next question counts itself
-  int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
-  // Both ask at once, many times: on one connection they would read each other's answers.
-  const pid_t child = test::start([&] {
-    char byte;
-    if (::read(pipe[0], &byte, 1) != 1)
-      return 2;
-    int wrong = 0;
-    for (std::uint64_t n = 0; n < 200; ++n)
-      wrong += !made(tier, 1000 + n) || !has(tier, 1);
-    return wrong ? 1 : 0;
-  });
-  REQUIRE(::write(pipe[1], "x", 1) == 1);
-  int wrong = 0;
-  for (std::uint64_t n = 0; n < 200; ++n)
-    wrong += !made(tier, 2000 + n) || !has(tier, 1);
-  CHECK(wrong == 0);
-  CHECK(test::wait(child) == 0);
-  CHECK(has(tier, 1000));
-  CHECK(received() - before == 2); // the child's, and this question's
-  ::close(pipe[0]);
-  ::close(pipe[1]);
-}

@@ -1,10 +1,16 @@
-// Children of a process that has compiled and launched compile and launch as well.
+// A child that is forked after its parent's first use of the library is refused at every entry, at
+// once; one that is forked before is a process like any other.
 #include "scale.h"
 
+#include <flydsl/aot.h>
+#include <flydsl/autotune.h>
 #include <flydsl/compile_async.h>
+#include <flydsl/ktrace.h>
+#include <flydsl/stats.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <functional>
 #include <sys/wait.h>
 #include <thread>
@@ -35,8 +41,8 @@ bool launches(const auto &kernel) {
   return isAxpy(dy.to_host(), 2.0f, x, y);
 }
 
-/// Runs `work` in a forked child, which has a minute. True if it returned true.
-bool inChild(const std::function<bool()> &work) {
+/// Runs `work` in a forked child, which has a minute, and ends by `end`. True if it returned true.
+bool inChild(const std::function<bool()> &work, void (*end)(int) = _exit) {
   pid_t child = fork();
   if (child == 0) {
     alarm(60);
@@ -46,7 +52,7 @@ bool inChild(const std::function<bool()> &work) {
     } catch (const std::exception &error) {
       fprintf(stderr, "in the child: %s\n", error.what());
     }
-    _exit(good ? 0 : 1);
+    end(good ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
@@ -55,186 +61,154 @@ bool inChild(const std::function<bool()> &work) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-} // namespace
-
-TEST_CASE("a child compiles after its parent used compile_all") {
-  std::vector<fx::CompileRequest> requests;
-  for (int i = 0; i < 4; ++i)
-    requests.push_back({"k", [] { return compileNew("all"); }});
-  fx::compile_all(requests);
-  for (int i = 0; i < 3; ++i)
-    CHECK(inChild([&] {
-      bool good = compileNew("child").registers() > 0;
-      for (const auto &outcome : fx::compile_all(requests))
-        good &= outcome.executable.has_value();
-      return good;
-    }));
-  CHECK(fx::compile_all(requests).size() == 4);
+/// Whether `use` is refused with what to do instead.
+bool isRefused(const std::function<void()> &use) {
+  try {
+    use();
+  } catch (const fx::RuntimeError &error) {
+    const std::string text = error.what();
+    return text.find("forked after its parent had used FlyDSL") != std::string::npos &&
+           text.find("exec, or posix_spawn") != std::string::npos &&
+           text.find("fork before the first use") != std::string::npos;
+  }
+  return false;
 }
 
-TEST_CASE("a child compiles while its parent compiles") {
+} // namespace
+
+// It comes first, where the whole program is run: nothing was used yet.
+TEST_CASE("children that are forked before the first use compile and launch, and so do theirs") {
+  const auto kernel = makeAxpy("axpy_before"); // makes no use of the library
+  CHECK(inChild([&] { return inChild([&] { return launches(kernel); }); }));
+  CHECK(inChild([&] { return launches(kernel) && compileNew("child").registers() > 0; }));
+  CHECK(inChild([&] { return launches(kernel) && !inChild([&] { return launches(kernel); }); }));
+  CHECK(launches(kernel));
+}
+
+TEST_CASE("every entry refuses in a child of a process that used the library, and destructors do "
+          "nothing") {
+  const auto kernel = makeAxpy("axpy_fork");
+  CHECK(launches(kernel));
+  auto made = kernel(none(), none(), 0.0f).compile({.block = axpyBlock});
+  const std::vector<float> ones(64, 1.0f);
+  auto x = onDevice(ones), y = onDevice(ones);
+  fx::Stream stream;
+  fx::Event event;
+  auto capture = std::make_unique<fx::ktrace::Capture>();
+  auto told = std::make_unique<fx::EventSubscription>(fx::on_event([](const fx::EventInfo &) {}));
+  const std::function<void()> uses[] = {
+      [&] { kernel(x, y, 1.0f).launch({.grid = 1, .block = axpyBlock, .stream = stream}); },
+      [&] { kernel(none(), none(), 1.0f).compile({.block = axpyBlock}); },
+      [&] { kernel(none(), none(), 1.0f).compile({.block = axpyBlock, .arch = "gfx950"}); },
+      [&] { compileNew("child"); },
+      [&] { fx::compile_async([] { return compileNew("child"); }).get(); },
+      [&] { fx::compile_all({{"k", [] { return compileNew("child"); }}}); },
+      [&] { stream.synchronize(); },
+      [&] { event.record(stream); },
+      [&] { y.to_host(); },
+      [&] { y.fill(1); },
+      [&] { fx::DeviceArray<float> mine({64}); },
+      [&] { fx::Stream mine; },
+      [&] { fx::Event mine; },
+      [&] { fx::Device::count(); },
+      [&] { fx::Device::current(); },
+      [&] { fx::stats(); },
+      [&] { (void)fx::on_event([](const fx::EventInfo &) {}); },
+      [&] { fx::ktrace::Capture mine; },
+      [&] {
+        fx::autotune("axpy", {{{"n", 1}}, {{"n", 2}}}, {},
+                     [](const fx::Config &) -> fx::Candidate { throw 1; });
+      },
+  };
+  for (auto end : std::initializer_list<void (*)(int)>{_exit, exit})
+    CHECK(inChild(
+        [&] {
+          int refused = 0, number = 0;
+          for (const auto &use : uses) {
+            const bool was = isRefused(use);
+            refused += was;
+            if (!was)
+              fprintf(stderr, "use %d is not refused\n", number);
+            ++number;
+          }
+          { // what the child has copies of is let go without a call
+            fx::DeviceArray<float> gone(std::move(x));
+            fx::Stream going(std::move(stream));
+            capture.reset();
+            told.reset();
+            fx::Executable executable(std::move(made));
+          }
+          return refused == int(std::size(uses));
+        },
+        end));
+  CHECK(launches(kernel));
+}
+
+TEST_CASE("children of threads that compile and launch are refused at once") {
   std::atomic<bool> stop{false};
-  std::atomic<int> compiled{0};
+  std::atomic<int> compiled{0}, wrong{0};
+  const auto kernel = makeAxpy("axpy_threads");
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i)
     threads.emplace_back([&] {
       while (!stop) {
         compileNew("meanwhile");
         ++compiled;
+        wrong += !launches(kernel);
       }
     });
+  while (compiled < 2)
+    std::this_thread::yield();
   int good = 0;
-  for (int i = 0; i < 25; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(7 * (i % 9)));
-    good += inChild([] { return compileNew("child").registers() > 0; });
+  for (int i = 0; i < 40; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 9));
+    good += inChild(
+        [&] {
+          return isRefused([] { compileNew("child"); }) &&
+                 isRefused([&] { (void)launches(kernel); });
+        },
+        i % 2 ? _exit : exit);
   }
   stop = true;
   for (std::thread &thread : threads)
     thread.join();
-  CHECK(good == 25);
-  CHECK(compiled > 2);
+  CHECK(good == 40);
+  CHECK(wrong == 0);
 }
 
-TEST_CASE("a child compiles the very kernel that its parent compiles at the fork") {
-  int good = 0;
-  for (int i = 0; i < 12; ++i) {
-    const std::string name = newName("same");
-    auto compile = [&] {
-      return makeAxpy(name.c_str())(none(), none(), 0.0f).compile({.block = axpyBlock});
-    };
-    std::atomic<bool> started{false};
-    std::thread parent([&] {
-      started = true;
-      compile();
-    });
-    while (!started)
-      std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(1500 * i));
-    good += inChild([&] { return compile().registers() > 0; });
-    parent.join();
-  }
-  CHECK(good == 12);
+TEST_CASE("a child that is forked inside of a kernel's lambda ends with the refusal") {
+  const std::string name = newName("lambda");
+  pid_t child = -1;
+  const fx::Kernel kernel{name, [&](fx::Tensor x) {
+                            child = fork();
+                            if (child == 0)
+                              alarm(60);
+                            x(fx::thread_idx().x) = x(0);
+                          }};
+  const bool refused = isRefused([&] { kernel(none()).compile({.block = axpyBlock}); });
+  if (child == 0)
+    _exit(refused ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK_FALSE(refused);
 }
 
-TEST_CASE("a child launches the kernel object whose first launch its parent is in") {
-  int good = 0;
-  for (int i = 0; i < 12; ++i) {
-    const auto kernel = makeAxpy(newName("object").c_str());
-    std::atomic<bool> started{false};
-    std::thread parent([&] {
-      started = true;
-      (void)launches(kernel);
-    });
-    while (!started)
-      std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(1500 * i));
-    // The thread that the child would have to wait for is its parent's.
-    good += inChild([&] { return launches(kernel); });
-    parent.join();
-  }
-  CHECK(good == 12);
-}
-
-TEST_CASE("a future of what the parent goes on with alone is an error in the child") {
-  std::vector<std::future<fx::Executable>> futures;
-  for (int i = 0; i < 12; ++i)
-    futures.push_back(fx::compile_async([] { return compileNew("async"); }));
-  CHECK(inChild([&] {
-    int lost = 0;
-    for (auto &future : futures)
-      try {
-        future.get();
-      } catch (const fx::RuntimeError &error) {
-        lost += std::string(error.what()).find("forked") != std::string::npos;
-      }
-    return lost > 0 && fx::compile_async([] { return compileNew("child"); }).get().registers() > 0;
-  }));
-  for (auto &future : futures)
-    CHECK(future.get().registers() > 0);
-}
-
-TEST_CASE("compile_all ends in a child that its progress forks") {
+TEST_CASE("compile_all throws in a child that its progress forks") {
   std::vector<fx::CompileRequest> requests;
   for (int i = 0; i < 6; ++i)
     requests.push_back({"k", [] { return compileNew("progress"); }});
   pid_t child = -1;
-  auto outcomes =
-      fx::compile_all(requests, [&](const fx::CompileOutcome &, std::size_t done, std::size_t) {
-        if (done == 1 && (child = fork()) == 0)
-          alarm(60);
-      });
-  int failed = 0;
-  for (const auto &outcome : outcomes)
-    failed += outcome.error != nullptr;
+  const bool refused = isRefused([&] {
+    fx::compile_all(requests, [&](const fx::CompileOutcome &, std::size_t done, std::size_t) {
+      if (done == 1 && (child = fork()) == 0)
+        alarm(60);
+    });
+  });
   if (child == 0)
-    _exit(outcomes.size() == 6 && failed > 0 ? 0 : 1);
+    _exit(refused ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   CHECK(status == 0);
-  CHECK(failed == 0);
-}
-
-TEST_CASE("a child launches on the emulator that its parent used") {
-  const auto kernel = makeAxpy("axpy_fork");
-  CHECK(launches(kernel));
-  fx::Stream stream;
-  std::vector<float> x(64, 3.0f), y(64, 1.0f);
-  auto dx = onDevice(x), dy = onDevice(y);
-  kernel(dx, dy, 1.0f).launch({.grid = 1, .block = axpyBlock, .stream = stream});
-  stream.synchronize();
-  for (int i = 0; i < 10; ++i)
-    CHECK(inChild([&] {
-      // The parent's stream and memory too: the child has its own copy of them.
-      kernel(dx, dy, 1.0f).launch({.grid = 1, .block = axpyBlock, .stream = stream});
-      stream.synchronize();
-      return dy.to_host() == std::vector<float>(64, 7.0f) && launches(kernel) &&
-             launches(makeAxpy(newName("new").c_str()));
-    }));
-  CHECK(dy.to_host() == std::vector<float>(64, 4.0f));
-  CHECK(launches(kernel));
-}
-
-TEST_CASE("what is queued at the fork comes to its end in both, each in its own memory") {
-  const auto kernel = makeAxpy("axpy_queued");
-  fx::Stream stream, other;
-  fx::Event event;
-  for (int round = 0; round < 10; ++round) {
-    std::vector<float> x(1 << 14, 1.0f), y(1 << 14, 0.0f);
-    auto dx = onDevice(x), dy = onDevice(y);
-    constexpr int times = 40;
-    for (int i = 0; i < times; ++i) {
-      fx::Stream &on = i % 2 ? other : stream;
-      kernel(dx, dy, 1.0f)
-          .launch({.grid = (1 << 14) / axpyBlock, .block = axpyBlock, .stream = on});
-      event.record(on);
-      (i % 2 ? stream : other).wait(event);
-    }
-    auto rightAtTheEnd = [&] {
-      stream.synchronize();
-      other.synchronize();
-      return dy.to_host() == std::vector<float>(1 << 14, float(times));
-    };
-    CHECK(inChild(rightAtTheEnd));
-    CHECK(rightAtTheEnd());
-  }
-}
-
-TEST_CASE("children of many threads launch") {
-  const auto kernel = makeAxpy("axpy_threads");
-  std::atomic<bool> stop{false};
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i)
-    threads.emplace_back([&] {
-      while (!stop)
-        wrong += !launches(kernel);
-    });
-  int good = 0;
-  for (int i = 0; i < 20; ++i)
-    good += inChild([&] { return launches(kernel); });
-  stop = true;
-  for (std::thread &thread : threads)
-    thread.join();
-  CHECK(good == 20);
-  CHECK(wrong == 0);
+  CHECK_FALSE(refused);
 }

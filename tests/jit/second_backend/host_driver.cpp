@@ -85,7 +85,6 @@ std::unique_ptr<Driver> openDriver(Attempts &) {
   driver->name = "host";
   driver->path = "(this program)";
   driver->deviceCount = 1;
-  driver->isUsableInFork = true;
   driver->errorText = errorText;
 
   driver->describeDevice = [](int) {

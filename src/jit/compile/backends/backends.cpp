@@ -2,7 +2,6 @@
 #include "jit/compile/backends/backends.h"
 
 #include "jit/compile/rocm/rocm_backend.h"
-#include "support/fork.h"
 
 #include <flydsl/error.h>
 
@@ -18,14 +17,9 @@ struct Registry {
 };
 
 Registry &registry() {
-  static Registry &registry = *[] {
-    auto *made = new Registry; // compiles may outlive main()
-    support::holdAtFork(made->mutex);
-    return made;
-  }();
+  static Registry &registry = *new Registry; // compiles may outlive main()
   return registry;
 }
-[[gnu::constructor]] void makeRegistry() { registry(); } // for forks (support/fork.h)
 
 } // namespace
 

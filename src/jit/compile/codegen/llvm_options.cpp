@@ -1,7 +1,5 @@
 #include "jit/compile/codegen/llvm_options.h"
 
-#include "support/fork.h"
-
 #include <flydsl/error.h>
 
 #include "llvm/ADT/StringRef.h"
@@ -34,21 +32,9 @@ struct Gate {
 };
 
 Gate &gate() {
-  static auto *instance = [] {
-    auto *made = new Gate; // not destroyed: compiles may outlive main()
-    support::holdAtFork(made->mutex);
-    // The compiles that go on are the parent's.
-    support::atFork(support::ForkOrder::work, {nullptr, nullptr, [] {
-                                                 Gate &g = gate();
-                                                 g.reset();
-                                                 g.plain = g.waiting = 0;
-                                                 g.isTaken = false;
-                                               }});
-    return made;
-  }();
+  static auto *instance = new Gate; // not destroyed: compiles may outlive main()
   return *instance;
 }
-[[gnu::constructor]] void makeGate() { gate(); } // for forks (support/fork.h)
 
 cl::Option *findOption(llvm::StringRef name) {
   auto &options = cl::getRegisteredOptions();
@@ -127,7 +113,7 @@ void leave(Gate &g, bool alone) {
     if (alone) {
       g.reset();
       g.isTaken = false;
-    } else if (g.plain) { // a child of fork() has none
+    } else {
       --g.plain;
     }
   }

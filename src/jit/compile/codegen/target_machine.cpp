@@ -1,7 +1,6 @@
 // The pool of TargetMachines. Making one costs more than using it, and it serves one thread at a
 // time.
 #include "jit/compile/codegen/codegen.h"
-#include "support/fork.h"
 
 #include <flydsl/error.h>
 
@@ -27,14 +26,9 @@ struct Pool {
 };
 
 Pool &pool() {
-  static auto *instance = [] {
-    auto *made = new Pool; // not destroyed: leases may outlive main()
-    support::holdAtFork(made->mutex);
-    return made;
-  }();
+  static auto *instance = new Pool; // not destroyed: leases may outlive main()
   return *instance;
 }
-[[gnu::constructor]] void makePool() { pool(); } // for forks (support/fork.h)
 
 } // namespace
 

@@ -1,8 +1,8 @@
-// The count of who is inside the compiler, and how fork() and exit() wait for it.
+// The count of who is inside the compiler, and how exit() waits for it.
 #include "jit/compile/guard/compiler_use.h"
 
 #include "support/exiting.h"
-#include "support/fork.h"
+#include "support/process_use.h"
 
 #include <flydsl/error.h>
 
@@ -10,70 +10,40 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
 namespace flydsl::jit {
 
 namespace {
 
-/// One object, never destroyed. In a forked child it begins anew.
+/// One object, never destroyed.
 struct State {
   std::mutex mutex;
   std::condition_variable changed;
   unsigned uses = 0, contexts = 0;
-  bool forking = false;
-  bool forkedInside = false; ///< the process is a child of one that was inside the compiler
   void (*stop)() = nullptr;
+  /// When the exit that goes on stops waiting: it may come here many times.
+  std::optional<std::chrono::steady_clock::time_point> patienceEnds;
 };
 
-std::atomic<State *> current{nullptr};
+State &only() {
+  static State &made = *new State;
+  return made;
+}
 thread_local unsigned contextsHere = 0;
 
 /// MLIR keeps caches that belong to a thread. They die with the thread's own objects, of which
 /// exit() destroys those of its thread first.
 thread_local bool cachesGone = false;
 
-void beforeFork() {
-  State &state = *current.load();
-  std::unique_lock lock(state.mutex);
-  state.forking = true;
-  auto compilersEnded = [&] { return state.uses == 0; };
-  auto tracesEnded = [&] { return state.contexts == contextsHere; };
-  if (!state.changed.wait_for(lock, kForkPatienceWithTraces,
-                              [&] { return compilersEnded() && tracesEnded(); }))
-    state.changed.wait_for(lock, kForkPatience, compilersEnded);
-  lock.release(); // held over the fork
-}
-
-void inParent() {
-  State &state = *current.load();
-  state.forking = false;
-  state.mutex.unlock();
-  state.changed.notify_all();
-}
-
-void inChild() {
-  State &old = *current.load();
-  auto *fresh = new State; // threads that are gone may have waited for the old one
-  fresh->forkedInside = old.forkedInside || old.uses != 0;
-  fresh->contexts = contextsHere;
-  fresh->stop = old.stop;
-  current.store(fresh);
-  old.mutex.unlock();
-}
-
 void onExit();
-
-[[gnu::constructor]] void makeState() {
-  current.store(new State);
-  support::atFork(support::ForkOrder::compiler, {beforeFork, inParent, inChild});
-}
 
 State &state() {
   static constinit std::atomic<bool> used{false};
   // Where the first use comes while another thread is in exit(), that thread comes here next.
   if (!used.load() && !used.exchange(true) && std::atexit(onExit) != 0)
     support::noteExit();
-  return *current.load();
+  return only();
 }
 
 /// The end of a thread, from before MLIR's caches die, which takes MLIR's locks, until after.
@@ -86,47 +56,41 @@ struct EndIsOver {
 thread_local bool endHasBegun = false;
 
 EndBegins::~EndBegins() {
+  if (support::lostByFork())
+    return;
   State &now = state();
-  std::unique_lock lock(now.mutex);
-  now.changed.wait(lock, [&] { return !now.forking; });
+  std::lock_guard lock(now.mutex);
   ++now.uses;
   endHasBegun = true;
 }
 
 EndIsOver::~EndIsOver() {
   cachesGone = true;
-  if (!endHasBegun)
+  if (!endHasBegun || support::lostByFork())
     return;
   State &now = state();
   std::lock_guard lock(now.mutex);
-  if (now.uses)
-    --now.uses;
+  --now.uses;
   now.changed.notify_all();
 }
 
-void refuseIfOver(const State &state) {
+void refuseIfOver() {
+  support::enterLibrary();
   if (support::exiting() || cachesGone)
     throw CompileError("the process exits, or this thread has ended: kernels are compiled before "
                        "exit() is called or main() returns");
-  if (state.forkedInside)
-    throw CompileError("this process was forked while another thread of its parent compiled and "
-                       "did not end within " +
-                       std::to_string(kForkPatience.count()) +
-                       " s: kernels can't be compiled in it; fork earlier, or execute a program");
-}
-
-/// What begins waits for a fork that is under way. The fork waits for the end of each trace, which
-/// this thread may be in: then it goes on.
-void waitForFork(State &state, std::unique_lock<std::mutex> &lock) {
-  state.changed.wait(lock, [&] { return !state.forking || contextsHere > 0; });
 }
 
 /// LLVM's and MLIR's statics that were made before die after this, as exit() goes backwards.
 void onExit() {
   support::noteExit();
-  State &state = *current.load();
-  const auto end = std::chrono::steady_clock::now() + kExitPatience;
+  if (support::lostByFork())
+    return;
+  State &state = only();
   std::unique_lock lock(state.mutex);
+  if (!state.patienceEnds)
+    state.patienceEnds = std::chrono::steady_clock::now() + kExitPatience;
+  const auto end = *state.patienceEnds;
   auto ended = [&] { return state.uses == 0 && state.contexts == contextsHere; };
   while (!ended() && std::chrono::steady_clock::now() < end) {
     if (void (*stop)() = state.stop) {
@@ -146,32 +110,34 @@ struct AtLoad {
 
 } // namespace
 
-void requireCompiler() { refuseIfOver(state()); }
+void requireCompiler() {
+  refuseIfOver();
+  (void)state();
+}
 
 CompilerUse::CompilerUse() {
+  support::enterLibrary();
   State &now = state();
-  std::unique_lock lock(now.mutex);
-  waitForFork(now, lock);
-  refuseIfOver(now);
+  std::lock_guard lock(now.mutex);
+  refuseIfOver();
   ++now.uses;
 }
 
 void CompilerUse::end() {
-  if (!counts_)
+  if (!counts_ || support::lostByFork())
     return;
   counts_ = false;
   State &now = state();
   std::lock_guard lock(now.mutex);
-  if (now.uses) // what was under way at a fork is not counted in the child
-    --now.uses;
+  --now.uses;
   now.changed.notify_all();
 }
 
 ContextUse::ContextUse() {
+  support::enterLibrary();
   State &now = state();
-  std::unique_lock lock(now.mutex);
-  waitForFork(now, lock);
-  refuseIfOver(now);
+  std::lock_guard lock(now.mutex);
+  refuseIfOver();
   beforeMlir();
   ++now.contexts;
   ++contextsHere;
@@ -179,6 +145,8 @@ ContextUse::ContextUse() {
 
 ContextUse::~ContextUse() {
   afterMlir();
+  if (support::lostByFork())
+    return;
   State &now = state();
   std::lock_guard lock(now.mutex);
   --now.contexts;

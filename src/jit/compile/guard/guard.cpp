@@ -6,7 +6,6 @@
 #include "jit/compile/guard/recovery.h"
 #include "jit/compile/guard/shared_signal.h"
 #include "support/exiting.h"
-#include "support/fork.h"
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -224,20 +223,14 @@ private:
   std::size_t idle_ = 0;
 };
 
-std::atomic<Workers *> current{nullptr};
-
-/// A forked child has none of its parent's threads and starts with new ones. What its parent had is
-/// left as it is, as it may have been in use. Nothing is destroyed at exit, where work may go on.
-[[gnu::constructor]] void makeWorkers() {
-  current.store(new Workers);
-  support::atFork(support::ForkOrder::work, {nullptr, nullptr, [] { current.store(new Workers); }});
-}
-
+/// Never destroyed: at exit work may go on.
 Workers &workers() {
-  static constinit std::atomic<bool> used{false};
-  if (!used.load() && !used.exchange(true))
-    stopWorkAtExit([] { current.load()->interruptAll(); });
-  return *current.load();
+  static Workers &made = *[] {
+    auto *all = new Workers;
+    stopWorkAtExit([] { workers().interruptAll(); });
+    return all;
+  }();
+  return made;
 }
 
 } // namespace

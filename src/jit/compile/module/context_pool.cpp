@@ -1,7 +1,7 @@
 // The pool of MLIR contexts, and what is kept beside each.
 #include "jit/compile/module/context_pool.h"
 
-#include "support/fork.h"
+#include "support/process_use.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,14 +31,9 @@ struct Pool {
 };
 
 Pool &pool() {
-  static auto *instance = [] {
-    auto *made = new Pool; // not destroyed: threads may hold leases while the process ends
-    support::holdAtFork(made->mutex);
-    return made;
-  }();
+  static auto *instance = new Pool; // not destroyed: threads may hold leases while the process ends
   return *instance;
 }
-[[gnu::constructor]] void makePool() { pool(); } // for forks (support/fork.h)
 
 void load(mlir::MLIRContext &context, Dialects wanted) {
   if (wanted == Dialects::all)
@@ -78,6 +73,10 @@ ContextLease::ContextLease(Dialects loaded) {
 ContextLease::~ContextLease() {
   if (!context_)
     return;
+  if (support::lostByFork()) {
+    context_.release();
+    return;
+  }
   std::shared_ptr<void> kept; // goes before its context does
   std::lock_guard lock(pool().mutex);
   if (pool().damaged.erase(context_.get())) {
