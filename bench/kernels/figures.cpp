@@ -2,6 +2,7 @@
 // bench/kernels/README.md: registers, waves a SIMD, instructions of a wave by class, bytes over the
 // least that must be moved, and the emulator's estimate. FLYDSL_EMULATOR_ARCH names the target.
 #include <flydsl/flydsl.h>
+#include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fx = flydsl;
@@ -146,9 +148,82 @@ void blocks() {
       64);
 }
 
+/// The emulator's times of a plan's kernels, in microseconds, in the order in which they run.
+template <class P> std::vector<double> timesOf(const fk::Plan<P> &plan, const fk::ArgsOf<P> &args) {
+  const fx::Stream stream;
+  const auto launches = fx::Device::current().count_launches([&] {
+    plan(args, stream);
+    plan.check(stream);
+  });
+  std::vector<double> times;
+  for (const fx::LaunchCounters &launch : launches)
+    times.push_back(launch.estimate.microseconds);
+  return times;
+}
+/// What it costs a plan that its indices are checked.
+template <class P> void checkedRow(const char *what, const P &problem, std::int64_t m) {
+  const auto config = fk::choose(problem, m);
+  Operands operands;
+  const auto args = fk::make_args(problem, config, m, operands.sampler());
+  const auto sum = [](const std::vector<double> &times, std::size_t from) {
+    double all = 0;
+    for (std::size_t i = from; i < times.size(); ++i)
+      all += times[i];
+    return all;
+  };
+  const auto plain = timesOf(fk::Plan<P>(problem, config, {.check_indices = false}), args),
+             checked = timesOf(fk::Plan<P>(problem, config, {.check_indices = true}), args);
+  std::printf("| %s | %.1f | %.1f | %.1f |\n", what, sum(plain, 0), sum(checked, 1), checked.at(0));
+}
+
+/// Checked plans: the models' steps, and many sequences and tokens, whose heads are small here
+/// because the check does not read them.
+void checkedPlans() {
+  std::printf("\n| plan | us | checked, without the check | the check |\n|---|---|---|---|\n");
+  const fk::DecodeProblem decode{.q_heads = 32, .kv_heads = 8, .head = 128, .context = 1024};
+  checkedRow("decode bf16, 4 x 1024 tokens, 32 heads over 8 of 128", decode, 4);
+  const fk::DecodeProblem small{.q_heads = 1, .kv_heads = 1, .head = 32, .context = 1024};
+  checkedRow("decode, 64 x 1024 tokens, a head of 32", small, 64);
+  checkedRow("decode, 256 x 1024 tokens, a head of 32", small, 256);
+  checkedRow("delta rule bf16, a token of 4 sequences, 32 heads of 128",
+             fk::DeltaRuleProblem{.heads = 16, .v_heads = 32, .normalise = true}, 4);
+  checkedRow("attention bf16, 256 tokens, 8 heads of 64, causal, pages of 16",
+             fk::AttentionProblem{.q = fx::bf16,
+                                  .kv = fx::bf16,
+                                  .y = fx::bf16,
+                                  .q_heads = 8,
+                                  .kv_heads = 8,
+                                  .head = 64,
+                                  .causal = true,
+                                  .varlen = true,
+                                  .cache = fk::KvCache::pages},
+             256);
+  fk::RopeProblem rope{.x = fx::bf16,
+                       .y = fx::bf16,
+                       .q_heads = 32,
+                       .kv_heads = 8,
+                       .head = 128,
+                       .cache = fk::KvCache::pages,
+                       .cached = fx::bf16};
+  checkedRow("rotary embedding bf16, 32 tokens, 32 + 8 heads of 128, into pages", rope, 32);
+  checkedRow("rotary embedding bf16, 512 tokens, 32 + 8 heads of 128, into pages", rope, 512);
+  rope.q_heads = 0;
+  rope.kv_heads = 1;
+  checkedRow("rotary embedding bf16, 8192 tokens, 1 head of 128, into pages", rope, 8192);
+  checkedRow(
+      "rows of Q4_1, 64 of 2048",
+      fk::GgmlRowsProblem{
+          .format = fk::GgmlFormat::q4_1, .layout = fk::GgmlLayout::planes, .n = 64, .k = 2048},
+      64);
+}
+
 } // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "checked") {
+    checkedPlans();
+    return 0;
+  }
   std::printf("%s\n\n", fx::Device::current().str().c_str());
   std::printf("| kernel | waves | registers | waves a SIMD | vector | scalar | memory | LDS | "
               "bytes / least "

@@ -1,6 +1,7 @@
 // Examples of docs/kernels.md.
 #include "example.h"
 
+#include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/export.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -98,4 +99,46 @@ TEST_CASE("a list of plans ahead of time") {
   CHECK(shown.find("3 of 4: softmax for gfx1201\n") != std::string::npos);
   std::filesystem::remove(path);
   std::filesystem::remove(path + ".lock");
+}
+
+TEST_CASE("a checked plan") {
+  const fk::DecodeProblem problem{.q = fx::f16, .kv = fx::f16, .y = fx::f16, .q_heads = 1,
+                                  .kv_heads = 1, .head = 32, .context = 64};
+  fk::DecodeConfig config = fk::choose(problem, 2);
+  config.splits = 1;
+  // region: checked
+  const fk::DecodePlan plan(problem, config, {.check_indices = true});
+  // endregion
+  const auto q = fx::DeviceArray<fx::half_t>::random({2, 1, 32}, 1);
+  const auto k = fx::DeviceArray<fx::half_t>::random({8, 16, 1, 32}, 2);
+  const auto v = fx::DeviceArray<fx::half_t>::random({8, 16, 1, 32}, 3);
+  fx::DeviceArray<fx::half_t> y({2, 1, 32});
+  fx::DeviceArray<std::int32_t> tables({2, 4}), contexts({2});
+  tables.copy_from(std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  contexts.copy_from(std::vector<std::int32_t>{64, 70});
+  y.poison();
+  const fk::DecodeArgs args{.q = q, .k_cache = k, .v_cache = v, .tables = tables,
+                            .contexts = contexts, .y = y};
+  const fx::Stream stream;
+  std::string log;
+  // region: told
+  plan(args, stream); // contexts[1] is 70, and a row of tables has room for 64 tokens
+  try {
+    plan.check(stream); // waits for the stream
+  } catch (const fk::IndexError &error) {
+    // "decode: contexts[1] is 70; it is from 0 to 64, the tokens that a row of tables has room for;
+    // the call wrote nothing"
+    log = error.what();
+    CHECK(error.place().argument == "contexts");
+    CHECK(error.place().index == std::vector<std::int64_t>{1});
+    CHECK(error.place().value == 70);
+  }
+  // endregion
+  CHECK(log.find("decode: contexts[1] is 70; it is from 0 to 64, the tokens that a row of tables "
+                 "has room for; the call wrote nothing") != std::string::npos);
+  CHECK(std::isnan(float(y.to_host()[0])));
+  contexts.copy_from(std::vector<std::int32_t>{64, 60});
+  plan(args, stream);
+  plan.check(stream);
+  CHECK_FALSE(std::isnan(float(y.to_host()[0])));
 }

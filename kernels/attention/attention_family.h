@@ -26,6 +26,7 @@ template <> struct Family<AttentionProblem> : FamilyDefaults<AttentionProblem> {
       return {&kAttentionParts, &kAttentionCombine};
     return {&kAttention};
   }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static std::int64_t rows(const A &args);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);

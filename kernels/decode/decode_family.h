@@ -146,6 +146,7 @@ template <> struct Family<DecodeProblem> : FamilyDefaults<DecodeProblem, &Decode
       return {&kDecode, &kDecodeCombine, &kDecodeWorklistKernel};
     return config.splits > 1 ? KernelNames{&kDecode, &kDecodeCombine} : KernelNames{&kDecode};
   }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

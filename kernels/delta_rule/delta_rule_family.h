@@ -56,6 +56,7 @@ template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kDeltaRule}; }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frame/family.h"
+#include "frame/index_checks_kernel.h"
 #include "frame/random_memory.h"
 
 #include <flydsl/flydsl.h>
@@ -26,25 +27,34 @@ template <class N, std::size_t Size> struct ParameterOf<std::array<N, Size>> {
 };
 
 /// A problem and its configuration in a signature: 64 bits that stand for all of their fields, so
-/// that a launch packs and compares one number.
+/// that a launch packs and compares one number. After it stand the numbers of a checked call.
 template <class P> struct SpecDigest {
   std::uint64_t bits;
+  bool checked = false;
+  IndexTicket ticket = {};
+};
+/// What kernels are traced for: a problem and a configuration, and whether they end where the check
+/// of their call failed.
+template <class P> struct TracedSpec {
+  Spec<P> spec;
+  bool checked;
 };
 
 /// The problems and configurations that kernels are traced for, by their digests.
 template <class P> class SpecTable {
 public:
   /// Remembers a spec for traces. Throws Error if another one has the same digest.
-  SpecDigest<P> add(const Spec<P> &spec) {
-    const std::uint64_t bits = digestOf(spec);
+  SpecDigest<P> add(const Spec<P> &spec, bool checked) {
+    const std::uint64_t bits = digestOf(spec, checked);
     std::lock_guard lock(mutex_);
-    const Spec<P> &kept = specs_.try_emplace(bits, spec).first->second;
-    if (kept.problem != spec.problem || kept.config != spec.config)
-      throw Error(std::string(FamilyOf<P>::name) + ": " + variant_name(spec) + " and " +
-                  variant_name(kept) + " have the same digest");
-    return {bits};
+    const TracedSpec<P> &kept = specs_.try_emplace(bits, spec, checked).first->second;
+    if (kept.spec.problem != spec.problem || kept.spec.config != spec.config ||
+        kept.checked != checked)
+      throw Error(std::string(FamilyOf<P>::name) + ": " + variantOf(spec, checked) + " and " +
+                  variantOf(kept.spec, kept.checked) + " have the same digest");
+    return {bits, checked};
   }
-  Spec<P> find(std::uint64_t bits) const {
+  TracedSpec<P> find(std::uint64_t bits) const {
     std::lock_guard lock(mutex_);
     return specs_.at(bits);
   }
@@ -56,9 +66,11 @@ public:
 private:
   /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: it is the same in every process, as files
   /// of compiled kernels need it.
-  static std::uint64_t digestOf(const Spec<P> &spec) {
+  static std::uint64_t digestOf(const Spec<P> &spec, bool checked) {
     ArgPack fields;
     detail::ConstantTraits<Spec<P>>::pack(fields, spec);
+    if (checked)
+      fields.constant(std::string_view(kCheckedVariant));
     std::uint64_t hash = 0xcbf29ce484222325u;
     for (std::size_t i = 1; i < fields.words(); ++i) // the first word is the workgroup's
       for (int byte = 0; byte < 64; byte += 8)
@@ -66,7 +78,7 @@ private:
     return hash;
   }
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, Spec<P>> specs_;
+  std::map<std::uint64_t, TracedSpec<P>> specs_;
 };
 
 } // namespace kernels::impl
@@ -74,11 +86,24 @@ private:
 template <class P> struct ArgTraits<Constexpr<kernels::impl::Spec<P>>> {
   static void pack(ArgPack &to, const kernels::impl::SpecDigest<P> &digest) {
     to.constant(digest.bits);
+    if (!digest.checked) [[likely]]
+      return;
+    ArgTraits<Int64>::pack(to, digest.ticket.lane);
+    ArgTraits<Int64>::pack(to, digest.ticket.ticket);
   }
+  /// It is made before the kernel's body is traced, so a checked kernel ends here if its call was
+  /// found wrong: no kernel of a family can forget it, and their bodies do not know of it.
   static Constexpr<kernels::impl::Spec<P>> make(ParamReader &from) {
-    const auto spec = kernels::impl::SpecTable<P>::instance().find(from.next().type->bits);
+    const auto [spec, checked] =
+        kernels::impl::SpecTable<P>::instance().find(from.next().type->bits);
     detail::addToSymbol(from.symbol(), {}, spec);
     detail::addToSymbol(from.variant(), {}, spec);
+    if (checked) {
+      detail::addToSymbol(from.symbol(), {}, std::string_view(kernels::impl::kCheckedVariant));
+      detail::addToSymbol(from.variant(), {}, std::string_view(kernels::impl::kCheckedVariant));
+      const Int64 lane = ArgTraits<Int64>::make(from), ticket = ArgTraits<Int64>::make(from);
+      kernels::impl::exitIfMarked(lane, ticket);
+    }
     return spec;
   }
 };
@@ -105,7 +130,7 @@ public:
       aot.block = block;
       aot.append |= names_.size() > 1; // the first kernel may begin the file
       aot.archs = {target_.id()};
-      kernel(N{}..., digest_).export_aot(*file_, aot, where_);
+      kernel(N{}..., digestFor(name)).export_aot(*file_, aot, where_);
       return;
     }
     using Code = CompiledKernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>;
@@ -113,8 +138,12 @@ public:
     public:
       Compiled(Code code, SpecDigest<P> digest) : code_(std::move(code)), digest_(digest) {}
       void operator()(const LaunchConfig &config, const std::source_location &where,
-                      N... numbers) const override {
-        code_(numbers..., digest_).launch(config, where);
+                      const IndexTicket *ticket, N... numbers) const override {
+        if (!ticket) [[likely]]
+          return code_(numbers..., digest_).launch(config, where);
+        SpecDigest<P> digest = digest_;
+        digest.ticket = *ticket;
+        code_(numbers..., digest).launch(config, where);
       }
       const Executable *executable() const override { return &code_; }
 
@@ -123,7 +152,8 @@ public:
       SpecDigest<P> digest_;
     };
     launches_.push_back(std::make_unique<Compiled>(
-        kernel(N{}..., digest_).compile({.block = block, .arch = target_.id()}, where_), digest_));
+        kernel(N{}..., digestFor(name)).compile({.block = block, .arch = target_.id()}, where_),
+        digestFor(name)));
   }
 
   /// Compiles the first of several kernels that compute the same, each in fewer registers than the
@@ -135,7 +165,7 @@ public:
       Dim3 block) const {
     std::size_t fits = 0;
     while (fits + 1 < kernels.size() &&
-           kernels[fits](N{}..., digest_)
+           kernels[fits](N{}..., digestFor(name))
                    .compile({.block = block, .arch = target_.id()}, where_)
                    .scratch_bytes() > 0)
       ++fits;
@@ -143,34 +173,52 @@ public:
   }
 
   /// Compiles the kernels for a plan.
-  static Launches compile(const Spec<P> &spec, const Target &target,
+  static Launches compile(const Spec<P> &spec, const Target &target, bool checked,
                           const std::source_location &where) {
-    Compiler compiler(spec, target, where);
+    Compiler compiler(spec, target, checked, where);
     compiler.all();
     return Launches(std::move(compiler.launches_));
   }
   /// Adds the kernels to a file.
-  static void write(const Spec<P> &spec, const Target &target, const std::string &file,
-                    const AotConfig &aot, const std::source_location &where) {
-    Compiler compiler(spec, target, where);
+  static void write(const Spec<P> &spec, const Target &target, bool checked,
+                    const std::string &file, const AotConfig &aot,
+                    const std::source_location &where) {
+    Compiler compiler(spec, target, checked, where);
     compiler.file_ = &file;
     compiler.aot_ = &aot;
     compiler.all();
   }
 
 private:
-  Compiler(const Spec<P> &spec, const Target &target, const std::source_location &where)
-      : spec_(spec), target_(target), where_(where) {}
+  Compiler(const Spec<P> &spec, const Target &target, bool checked,
+           const std::source_location &where)
+      : spec_(spec), digest_(SpecTable<P>::instance().add(spec, checked)), target_(target),
+        where_(where) {}
+  /// The check itself is not ended by what it finds.
+  SpecDigest<P> digestFor(const AnyKernelName &name) const {
+    return &name == &IndexCheckName<P>::kName ? SpecTable<P>::instance().add(spec_, false)
+                                              : digest_;
+  }
   void all() {
     expectSupported(spec_.problem, &spec_.config, target_);
     Family<P>::compile(*this);
     if (names_ != Family<P>::kernels(spec_.problem, spec_.config))
       throw Error(std::string(FamilyOf<P>::name) +
                   ": the kernels that are compiled are not those that the family names");
+    if (digest_.checked)
+      (*this)(IndexCheckName<P>::kName, checkKernel(), kIndexThreads);
+  }
+  /// The kernel that checks: the family's rows are all that it knows of the family.
+  static const Kernel<void(IndexTraced, Constexpr<Spec<P>>)> &checkKernel() {
+    static const Kernel<void(IndexTraced, Constexpr<Spec<P>>)> kernel{
+        IndexCheckName<P>::kName.name(), [](IndexTraced numbers, Constexpr<Spec<P>> spec) {
+          traceIndexChecks(indexRules(spec.value()), numbers);
+        }};
+    return kernel;
   }
 
   const Spec<P> &spec_;
-  const SpecDigest<P> digest_ = SpecTable<P>::instance().add(spec_);
+  const SpecDigest<P> digest_;
   const Target &target_;
   const std::source_location &where_;
   const std::string *file_ = nullptr;
@@ -262,7 +310,8 @@ private:
 
 template <class P>
 void Compiling<P>::exportAot(const P &problem, const ConfigOf<P> &config, const std::string &path,
-                             const AotConfig &aot, const std::source_location &where) {
+                             const AotConfig &aot, const PlanOptions &options,
+                             const std::source_location &where) {
   if (aot.block != Dim3(0) || !aot.variant.empty())
     throw Error(
         "kernels::export_aot: the block and the variant are the library's; leave them empty");
@@ -271,7 +320,8 @@ void Compiling<P>::exportAot(const P &problem, const ConfigOf<P> &config, const 
     archs.push_back(Device::current(where).target().id());
   AotConfig each = aot;
   for (const std::string &arch : archs) {
-    Compiler<P>::write({problem, config}, Target::parse(arch), path, each, where);
+    const Spec<P> spec{problem, config};
+    Compiler<P>::write(spec, Target::parse(arch), checksIndices(spec, options), path, each, where);
     each.append = true;
   }
 }
@@ -288,7 +338,8 @@ Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOpti
       std::string(FamilyOf<P>::name), list, flydsl::Config(std::move(key)),
       [&](const flydsl::Config &entries) -> Candidate {
         const auto config = from_config<ConfigOf<P>>(entries);
-        const Plan<P> plan(problem, config, target);
+        // What is measured is the kernel, not the check of random data.
+        const Plan<P> plan(problem, config, {.check_indices = false}, target);
         // Two sets of arguments take turns: a caller's data are not in the caches either.
         auto memory = std::make_shared<RandomMemory>();
         const std::array<ArgsOf<P>, 2> args{make_args(problem, config, m, memory->sampler()),
@@ -324,10 +375,15 @@ namespace kernels {
 
 template <Problem P>
 Plan<P>::Plan(const P &problem, const Config &config, const Target &target,
-              std::source_location where) {
+              std::source_location where)
+    : Plan(problem, config, PlanOptions(), target, where) {}
+template <Problem P>
+Plan<P>::Plan(const P &problem, const Config &config, const PlanOptions &options,
+              const Target &target, std::source_location where) {
   const impl::Spec<P> spec{problem, config};
+  const bool checked = impl::checksIndices(spec, options);
   state_ = std::make_shared<const impl::PlanState<P>>(
-      spec, impl::Compiler<P>::compile(spec, target, where));
+      spec, impl::Compiler<P>::compile(spec, target, checked, where), checked);
 }
 template <Problem P> std::vector<Executable> Plan<P>::executables() const {
   std::vector<Executable> all;
@@ -345,5 +401,7 @@ FLYDSL_NAMESPACE_END
 #define FLYDSL_KERNEL_COMPILED(P)                                                                  \
   template FLYDSL_API Plan<P>::Plan(const P &, const ConfigOf<P> &, const Target &,                \
                                     std::source_location);                                         \
+  template FLYDSL_API Plan<P>::Plan(const P &, const ConfigOf<P> &, const PlanOptions &,           \
+                                    const Target &, std::source_location);                         \
   template FLYDSL_API std::vector<Executable> Plan<P>::executables() const;                        \
   template struct FLYDSL_API impl::Compiling<P>;

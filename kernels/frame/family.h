@@ -9,7 +9,9 @@
 #include <flydsl/kernels/operands.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <memory>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -33,6 +35,7 @@ template <class P> struct Call;
 ///
 ///   std::size_t workspaceBytes(const P &, const Config &, std::int64_t m);
 ///   std::int64_t rows(const Args &);                               // m of a call
+///   std::vector<IndexRow> indexRows(const P &, const Config &);    // indices that kernels read
 template <class P> struct Family;
 
 /// The base of families: names for their types, and what most of them answer alike. `Rows` is the
@@ -42,6 +45,8 @@ template <Problem Of, auto Rows = nullptr> struct FamilyDefaults {
   using C = ConfigOf<Of>;
   using A = ArgsOf<Of>;
   using KernelNames = std::vector<const AnyKernelName *>;
+  using IndexRow = IndexRowOf<P, A>;
+  static std::vector<IndexRow> indexRows(const P &, const C &) { return {}; }
   static std::size_t workspaceBytes(const P &, const C &, std::int64_t) { return 0; }
   static std::int64_t rows(const A &args) { return (args.*Rows).shape()[0]; }
 };
@@ -52,9 +57,47 @@ template <class P> struct Spec {
   ConfigOf<P> config;
 };
 
+/// The name of a family's kernel that checks indices: "check_decode".
+template <class P> struct IndexCheckName {
+  static constexpr auto kText = [] {
+    std::array<char, 64> text{};
+    char *end = text.data();
+    for (std::string_view part : {std::string_view("check_"), FamilyOf<P>::name})
+      end = std::copy(part.begin(), part.end(), end);
+    return text;
+  }();
+  static constexpr KernelName<IndexNumbers> kName{kText.data()};
+};
+
+/// Whether a plan has a check: it is asked for, and the family's kernels read indices.
+template <class P> bool checksIndices(const Spec<P> &spec, const PlanOptions &options) {
+  return options.check_indices && !Family<P>::indexRows(spec.problem, spec.config).empty();
+}
+/// What the rows of a plan are in its code.
+template <class P> std::vector<IndexRule> indexRules(const Spec<P> &spec) {
+  std::vector<IndexRule> rules;
+  for (const auto &row : Family<P>::indexRows(spec.problem, spec.config))
+    rules.push_back(row.rule);
+  return rules;
+}
+/// The name of a variant in a file. The kernels of a checked plan are variants of their own.
+template <class P> std::string variantOf(const Spec<P> &spec, bool checked) {
+  return checked ? variant_name(spec, std::string_view(kCheckedVariant)) : variant_name(spec);
+}
+
 template <class P> struct PlanState {
+  PlanState(const Spec<P> &spec, Launches launches, bool checked)
+      : spec(spec), launches(std::move(launches)) {
+    if (!checked)
+      return;
+    rows = Family<P>::indexRows(spec.problem, spec.config);
+    checks = std::make_unique<IndexChecks>(FamilyOf<P>::name, indexRules(spec));
+  }
   Spec<P> spec;
   Launches launches;
+  /// Of a checked plan, whose last kernel is the check.
+  std::vector<typename Family<P>::IndexRow> rows = {};
+  std::unique_ptr<IndexChecks> checks = {};
 };
 
 /// One call of a plan, as a family launches it.
@@ -62,7 +105,7 @@ template <class P> struct Call {
   const P &problem;
   const ConfigOf<P> &config;
   const ArgsOf<P> &args;
-  const Launches &launches;
+  CallLaunches launches;
   StreamRef stream;
   const std::source_location &where;
 
@@ -74,6 +117,34 @@ template <class P> struct Call {
   LaunchConfig over(std::int64_t items, std::int64_t each, int block) const {
     return on((items + each - 1) / each, block);
   }
+};
+
+/// The check of one call of a checked plan.
+template <class P> class PendingCheckOf final : public PendingCheck {
+public:
+  PendingCheckOf(const PlanState<P> &state, const ArgsOf<P> &args, StreamRef stream,
+                 const std::source_location &where)
+      : state_(state), args_(args), stream_(stream), where_(where) {}
+
+private:
+  IndexTicket start() override {
+    IndexNumbers numbers{};
+    const IndexTicket ticket = state_.checks->begin(stream_, numbers, where_);
+    auto at = numbers.begin() + kIndexHead;
+    for (const auto &row : state_.rows) {
+      const auto values = valuesOf(row.values(state_.spec.problem, args_));
+      at = std::copy(values.begin(), values.end(), at);
+    }
+    const std::size_t last = state_.launches.all().size() - 1;
+    state_.launches.at(last, IndexCheckName<P>::kName)(
+        {.grid = 1, .block = kIndexThreads, .stream = stream_}, where_, nullptr, numbers);
+    return ticket;
+  }
+
+  const PlanState<P> &state_;
+  const ArgsOf<P> &args_;
+  StreamRef stream_;
+  const std::source_location &where_;
 };
 
 /// The first answer that is no, or yes.
@@ -169,20 +240,44 @@ namespace kernels {
 template <Problem P>
 Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &config,
                       std::source_location where) {
+  return load(module, problem, config, PlanOptions(), where);
+}
+template <Problem P>
+Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &config,
+                      const PlanOptions &options, std::source_location where) {
   const impl::Spec<P> spec{problem, config};
-  const std::string variant = variant_name(spec);
+  const bool checked = impl::checksIndices(spec, options);
+  const std::string variant = impl::variantOf(spec, checked);
   std::vector<std::unique_ptr<impl::AnyLaunch>> launches;
   for (const impl::AnyKernelName *kernel : impl::Family<P>::kernels(problem, config))
     launches.push_back(kernel->load(module, variant, where));
-  return Plan(
-      std::make_shared<const impl::PlanState<P>>(spec, impl::Launches(std::move(launches))));
+  if (checked)
+    launches.push_back(
+        impl::IndexCheckName<P>::kName.load(module, impl::variantOf(spec, false), where));
+  return Plan(std::make_shared<const impl::PlanState<P>>(spec, impl::Launches(std::move(launches)),
+                                                         checked));
 }
 template <Problem P>
 void Plan<P>::operator()(const Args &args, StreamRef stream, std::source_location where) const {
   const impl::PlanState<P> &state = *state_;
-  impl::Family<P>::launch(
-      {state.spec.problem, state.spec.config, args, state.launches, stream, where});
+  const auto launch = [&](impl::PendingCheck *check) {
+    impl::Family<P>::launch({state.spec.problem, state.spec.config, args,
+                             impl::CallLaunches(state.launches, check), stream, where});
+  };
+  if (!state.checks) [[likely]]
+    return launch(nullptr);
+  state.checks->expectNone(where);
+  impl::PendingCheckOf<P> check(state, args, stream, where);
+  launch(&check);
 }
+template <Problem P> void Plan<P>::check(StreamRef stream, std::source_location where) const {
+  Event end(where);
+  end.record(stream, where);
+  end.synchronize(where);
+  if (state_->checks)
+    state_->checks->expectNone(where);
+}
+template <Problem P> bool Plan<P>::checks_indices() const { return state_->checks != nullptr; }
 template <Problem P> const P &Plan<P>::problem() const { return state_->spec.problem; }
 template <Problem P> const ConfigOf<P> &Plan<P>::config() const { return state_->spec.config; }
 
@@ -196,7 +291,11 @@ FLYDSL_NAMESPACE_END
   template struct FLYDSL_API impl::ArgsMaker<P>;                                                   \
   template FLYDSL_API Plan<P> Plan<P>::load(const AotModule &, const P &, const ConfigOf<P> &,     \
                                             std::source_location);                                 \
+  template FLYDSL_API Plan<P> Plan<P>::load(const AotModule &, const P &, const ConfigOf<P> &,     \
+                                            const PlanOptions &, std::source_location);            \
   template FLYDSL_API void Plan<P>::operator()(const ArgsOf<P> &, StreamRef, std::source_location) \
       const;                                                                                       \
+  template FLYDSL_API void Plan<P>::check(StreamRef, std::source_location) const;                  \
+  template FLYDSL_API bool Plan<P>::checks_indices() const;                                        \
   template FLYDSL_API const P &Plan<P>::problem() const;                                           \
   template FLYDSL_API const ConfigOf<P> &Plan<P>::config() const;

@@ -1,11 +1,14 @@
 // The kernels of a plan, wherever their code comes from.
 #pragma once
 
+#include "frame/index_checks.h"
+
 #include <flydsl/aot.h>
 
 #include <memory>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -26,8 +29,9 @@ public:
 /// missing operand is 0.
 template <class... Numbers> class Launch : public AnyLaunch {
 public:
+  /// `ticket`: of a checked plan's call; null for other plans.
   virtual void operator()(const LaunchConfig &config, const std::source_location &where,
-                          Numbers... numbers) const = 0;
+                          const IndexTicket *ticket, Numbers... numbers) const = 0;
 };
 
 /// Makes a Launch of a variant of a kernel in a file.
@@ -51,8 +55,11 @@ public:
     public:
       explicit Loaded(AotKernel kernel) : kernel_(std::move(kernel)) {}
       void operator()(const LaunchConfig &config, const std::source_location &where,
-                      Numbers... numbers) const override {
-        kernel_(numbers...).launch(config, where);
+                      const IndexTicket *ticket, Numbers... numbers) const override {
+        if (ticket)
+          kernel_(numbers..., ticket->lane, ticket->ticket).launch(config, where);
+        else
+          kernel_(numbers...).launch(config, where);
       }
       const Executable *executable() const override { return nullptr; }
 
@@ -80,6 +87,36 @@ public:
 
 private:
   std::vector<std::unique_ptr<AnyLaunch>> launches_;
+};
+
+/// The kernels of a plan in one call. In a checked one, the first launch is the check's.
+class CallLaunches {
+public:
+  CallLaunches(const Launches &launches, PendingCheck *check)
+      : launches_(launches), check_(check) {}
+
+  /// A kernel in this call.
+  template <class... Numbers> class Bound {
+  public:
+    Bound(const Launch<Numbers...> &launch, PendingCheck *check) : launch_(launch), check_(check) {}
+    void operator()(const LaunchConfig &config, const std::source_location &where,
+                    const std::type_identity_t<Numbers> &...numbers) const {
+      launch_(config, where, check_ ? &check_->started() : nullptr, numbers...);
+    }
+
+  private:
+    const Launch<Numbers...> &launch_;
+    PendingCheck *check_;
+  };
+  /// The kernel at a place, which the family knows to have this name.
+  template <class... Numbers>
+  Bound<Numbers...> at(std::size_t place, const KernelName<Numbers...> &name) const {
+    return {launches_.at(place, name), check_};
+  }
+
+private:
+  const Launches &launches_;
+  PendingCheck *check_;
 };
 
 } // namespace kernels::impl

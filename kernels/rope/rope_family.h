@@ -51,6 +51,7 @@ template <> struct Family<RopeProblem> : FamilyDefaults<RopeProblem> {
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kRope}; }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static std::int64_t rows(const A &args);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);

@@ -18,6 +18,7 @@ const std::vector<EnvSection> &environment() {
       {"Timelines of kernels",
        {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
+      {"Kernel library", {&kKernelsCheckIndices}},
       {"Emulator",
        {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorHip, &kEmulatorMemory,
         &kEmulatorThreads, &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix,

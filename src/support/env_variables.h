@@ -131,6 +131,12 @@ inline constexpr Env<std::string> kAutotuneCacheDir{"FLYDSL_AUTOTUNE_CACHE_DIR",
 inline constexpr Env<std::string> kAutotuneConfigDir{
     "FLYDSL_AUTOTUNE_CONFIG_DIR", "winners shipped with an application, looked at after the cache"};
 
+//===-- kernel library ----------------------------------------------------===//
+
+inline constexpr Env<bool> kKernelsCheckIndices{
+    "FLYDSL_KERNELS_CHECK_INDICES", false,
+    "1: plans of the kernel library look at the indices and lengths of each call first"};
+
 //===-- emulator ----------------------------------------------------------===//
 
 inline constexpr Env<std::string> kEmulatorLibrary{

@@ -17,7 +17,8 @@ template <Problem P> struct Tuned {
 namespace impl {
 template <class P> struct FLYDSL_API Compiling {
   static void exportAot(const P &problem, const ConfigOf<P> &config, const std::string &path,
-                        const AotConfig &aot, const std::source_location &where);
+                        const AotConfig &aot, const PlanOptions &options,
+                        const std::source_location &where);
   static Tuned<P> tune(const P &problem, std::int64_t m, const AutotuneOptions &options);
   static void run(const P &problem, const ArgsOf<P> &args, StreamRef stream,
                   const ConfigOf<P> *config, const std::source_location &where);
@@ -32,7 +33,15 @@ template <Problem P>
 void export_aot(const P &problem, const std::type_identity_t<ConfigOf<P>> &config,
                 const std::string &path, const AotConfig &aot = {},
                 std::source_location where = std::source_location::current()) {
-  impl::Compiling<P>::exportAot(problem, config, path, aot, where);
+  impl::Compiling<P>::exportAot(problem, config, path, aot, PlanOptions(), where);
+}
+/// The same with options: the kernels of a checked plan stand in a file besides those of the plan
+/// that is not checked, and Plan::load takes the ones that it is asked for.
+template <Problem P>
+void export_aot(const P &problem, const std::type_identity_t<ConfigOf<P>> &config,
+                const std::string &path, const AotConfig &aot, const PlanOptions &options,
+                std::source_location where = std::source_location::current()) {
+  impl::Compiling<P>::exportAot(problem, config, path, aot, options, where);
 }
 
 /// Measures the configurations for `m` rows on the current device, with random data that it

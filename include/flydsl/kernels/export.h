@@ -30,6 +30,10 @@ class ExportList {
 public:
   using Progress = std::function<void(const ExportStep &)>;
 
+  ExportList() = default;
+  /// A list of plans with these options.
+  explicit ExportList(const PlanOptions &options) : options_(options) {}
+
   /// Adds a problem, for about each of these numbers of rows. A problem that is in the list already
   /// gets these numbers too, so an engine may add what each of its layers needs.
   template <Problem P> ExportList &add(const P &problem, const std::vector<std::int64_t> &rows) {
@@ -37,14 +41,14 @@ public:
     entry.rows.insert(entry.rows.end(), rows.begin(), rows.end());
     entry.supported = [problem](const Target &target) { return supported(problem, target); };
     entry.write = [problem](const std::vector<std::int64_t> &all, const std::string &path,
-                            AotConfig aot, const Target &target,
+                            AotConfig aot, const PlanOptions &options, const Target &target,
                             const std::source_location &where) {
       std::vector<ConfigOf<P>> written;
       for (std::int64_t m : all) {
         const ConfigOf<P> config = choose(problem, m, target);
         if (std::find(written.begin(), written.end(), config) != written.end())
           continue;
-        export_aot(problem, config, path, aot, where);
+        export_aot(problem, config, path, aot, options, where);
         aot.append = true;
         written.push_back(config);
       }
@@ -75,7 +79,7 @@ public:
         if (!support)
           continue;
         each.archs = {arch};
-        plans += entry.write(entry.rows, path, each, target, where);
+        plans += entry.write(entry.rows, path, each, options_, target, where);
         each.append = true;
       }
     if (plans == 0)
@@ -92,7 +96,7 @@ private:
     std::vector<std::int64_t> rows = {};
     std::function<Support(const Target &)> supported = {};
     std::function<std::size_t(const std::vector<std::int64_t> &, const std::string &, AotConfig,
-                              const Target &, const std::source_location &)>
+                              const PlanOptions &, const Target &, const std::source_location &)>
         write = {};
   };
   /// The entry of a problem, which is new if there was none.
@@ -102,6 +106,7 @@ private:
         return entry;
     return entries_.emplace_back(Entry{family, std::move(problem)});
   }
+  PlanOptions options_;
   std::vector<Entry> entries_;
 };
 

@@ -17,6 +17,9 @@
 
 #include <flydsl/aot.h>
 #include <flydsl/device.h>
+#include <flydsl/environment.h>
+#include <flydsl/error.h>
+#include <flydsl/stream.h>
 #include <flydsl/target.h>
 
 #include <concepts>
@@ -45,6 +48,36 @@ struct FLYDSL_API Support {
 
   /// The answer no, with its reason.
   static Support no(std::string why) { return {false, std::move(why)}; }
+};
+
+/// How a plan is made, besides what it computes.
+struct PlanOptions {
+  /// Each call first looks at all indices and lengths that its kernels find memory by: whether they
+  /// are inside of the tensors, starts do not fall, slots are different, a worklist is that of the
+  /// lengths. A call with a wrong number reads and writes nothing else, and the plan's next call, or
+  /// Plan::check, throws IndexError. The check is a small kernel before the others, in graphs and in
+  /// exported plans too. Families whose kernels read no such numbers have the same code with it and
+  /// without.
+  bool check_indices = environment::kernels_check_indices();
+};
+
+/// A number in device memory that a checked plan found wrong.
+class FLYDSL_API IndexError : public RuntimeError {
+public:
+  /// Where it is: `argument` is the field of Args, `index` the coordinate in that tensor, which is
+  /// empty if the error is of the plan and not of a number.
+  struct Place {
+    std::string argument = {};
+    std::vector<std::int64_t> index = {};
+    std::int64_t value = 0;
+  };
+  IndexError(const std::string &message, Place place, SourceLocation where = {});
+  ~IndexError() override;
+  /// The first wrong number of the call.
+  const Place &place() const noexcept { return place_; }
+
+private:
+  Place place_;
 };
 
 /// The types of a family, by its problem; each family's header specialises it with the members
@@ -120,15 +153,31 @@ public:
   /// is needed for a plan that is not launched.
   Plan(const P &problem, const Config &config, const Target &target = Device::current().target(),
        std::source_location where = std::source_location::current());
+  /// The same with options.
+  Plan(const P &problem, const Config &config, const PlanOptions &options,
+       const Target &target = Device::current().target(),
+       std::source_location where = std::source_location::current());
   /// Takes the kernels from a file that kernels::export_aot wrote for this problem and
   /// configuration. Throws RuntimeError if they are not in the file.
   static Plan load(const AotModule &module, const P &problem, const Config &config,
                    std::source_location where = std::source_location::current());
+  /// The same with options: a checked plan is in the file if kernels::export_aot was asked for one.
+  static Plan load(const AotModule &module, const P &problem, const Config &config,
+                   const PlanOptions &options,
+                   std::source_location where = std::source_location::current());
 
   /// Launches the kernels. Arguments without rows launch nothing. Throws TraceError with the
-  /// caller's line if an argument does not fit the problem, and RuntimeError if the device refuses.
+  /// caller's line if an argument does not fit the problem, and RuntimeError if the device refuses. A
+  /// checked plan launches nothing and throws IndexError if an earlier call was found wrong; each
+  /// error is thrown once.
   void operator()(const Args &args, StreamRef stream = {},
                   std::source_location where = std::source_location::current()) const;
+  /// Waits for the stream's work, and throws IndexError if a call of the plan was found wrong, on
+  /// this stream or another whose check has ended. A plan that is not checked never throws here.
+  void check(StreamRef stream = {},
+             std::source_location where = std::source_location::current()) const;
+  /// Whether calls look at indices first: it was asked for, and the family's kernels read some.
+  bool checks_indices() const;
   /// What the plan was made for.
   const P &problem() const;
   const Config &config() const;

@@ -101,6 +101,11 @@ struct Driver {
   /// May return before it is done; the default stream is then to be waited for.
   Status (*fill)(void *pointer, int byte, std::size_t bytes) = nullptr;
 
+  // Memory of the host that every device reaches at the same address, and that the host sees while
+  // kernels write it. Both may be null. It may be allocated while this thread captures a graph.
+  Status (*allocateHost)(void **pointer, std::size_t bytes) = nullptr;
+  Status (*releaseHost)(void *pointer) = nullptr;
+
   // Streams.
   /// The stream does not wait for the default stream.
   Status (*createStream)(void **stream) = nullptr;

@@ -78,16 +78,27 @@ DeviceInfo describeDevice(int device) {
   return info;
 }
 
-/// Loading allocates, which a capture of a graph on this thread would refuse in its usual mode.
+/// Lets the thread allocate while it captures a graph, which a capture would refuse in its usual
+/// mode.
+class RelaxedCapture {
+public:
+  RelaxedCapture() { exchange(); }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  ~RelaxedCapture() { exchange(); }
+
+private:
+  void exchange() {
+    if (hip->hipThreadExchangeStreamCaptureMode)
+      (void)hip->hipThreadExchangeStreamCaptureMode(&mode_);
+  }
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+};
+
+/// Loading allocates.
 Status loadModule(void **module, const void *image, std::size_t) {
-  hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-  const auto exchange = hip->hipThreadExchangeStreamCaptureMode;
-  if (exchange)
-    (void)exchange(&mode);
+  const RelaxedCapture relaxed;
   hipModule_t loaded = nullptr;
   const Status status = hip->hipModuleLoadData(&loaded, image);
-  if (exchange)
-    (void)exchange(&mode);
   *module = loaded;
   return status;
 }
@@ -171,6 +182,14 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->fill = [](void *pointer, int byte, std::size_t bytes) -> Status {
     return hip->hipMemset(pointer, byte, bytes);
   };
+
+  if (hip->hostMalloc && hip->hipHostFree) {
+    driver->allocateHost = [](void **pointer, std::size_t bytes) -> Status {
+      const RelaxedCapture relaxed;
+      return hip->hostMalloc(pointer, bytes, hipHostMallocPortable | hipHostMallocCoherent);
+    };
+    driver->releaseHost = [](void *pointer) -> Status { return hip->hipHostFree(pointer); };
+  }
 
   driver->createStream = [](void **stream) -> Status {
     hipStream_t made = nullptr;

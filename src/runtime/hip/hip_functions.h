@@ -47,6 +47,7 @@ namespace flydsl::runtime {
 #define FLYDSL_HIP_OPTIONAL(X)                                                                     \
   X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
+  X(hipHostFree)                                                                             \
   X(hipThreadExchangeStreamCaptureMode)                                                            \
   X(hipStreamBeginCapture)                                                                         \
   X(hipStreamEndCapture)                                                                           \
@@ -64,6 +65,8 @@ struct HipFunctions {
 #undef FLYDSL_HIP_MEMBER
   // The header overloads its name with a template.
   hipError_t (*hipMalloc)(void **pointer, std::size_t bytes) = nullptr;
+  /// The same; null where the library has none.
+  hipError_t (*hostMalloc)(void **pointer, std::size_t bytes, unsigned flags) = nullptr;
   /// A device's properties in the library's own layout: that of HIP 6 where it has that function.
   hipError_t getProperties(void *properties, int device) const {
     return propertiesOfHip6 ? propertiesOfHip6(properties, device)

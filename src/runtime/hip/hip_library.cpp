@@ -93,6 +93,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
     return nullptr;
   }
   bindAs(library, "hipStreamGetDevice", table->streamGetDevice);
+  bindAs(library, "hipHostMalloc", table->hostMalloc);
   table->path = fileOf(reinterpret_cast<void *>(table->hipModuleLaunchKernel));
   table->isEmulator = isEmulator(table->path);
 

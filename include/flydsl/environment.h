@@ -1,0 +1,15 @@
+// What the environment asks of libraries that stand over this one; docs/environment.md lists all
+// variables.
+#pragma once
+
+#include <flydsl/export.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace environment {
+
+/// Whether FLYDSL_KERNELS_CHECK_INDICES asks for checked plans of the kernel library: the default of
+/// kernels::PlanOptions::check_indices. Throws Error if the variable can't be read.
+FLYDSL_API bool kernels_check_indices();
+
+} // namespace environment
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,57 @@
+// The numbers by which decoding finds memory: lengths of sequences, page tables, worklists.
+#include "decode/decode_family.h"
+
+#include "blocks/worklist.h"
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+std::vector<Family<DecodeProblem>::IndexRow>
+Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfig &config) {
+  std::vector<IndexRow> rows{
+      // A length past its row would read the next sequence's.
+      {.rule = {.argument = "contexts", .meaning = "the tokens that a row of tables has room for"},
+       .values =
+           [](const P &p, const A &args) {
+             return IndexValues{.address = address(args.contexts),
+                                .count = args.contexts.shape()[0],
+                                .end = args.tables.shape()[1] * p.page + 1};
+           }},
+      {.rule = {.argument = "tables",
+                .kind = IndexKind::pages,
+                .meaning = "the blocks of k_cache",
+                .page = problem.page,
+                .align = kKeyAlign,
+                .window = problem.window},
+       .values =
+           [](const P &p, const A &args) {
+             return IndexValues{.address = address(args.tables),
+                                .count = args.contexts.shape()[0],
+                                .end = args.k_cache.shape()[0],
+                                .stride = Arguments::distance(args.tables, 0),
+                                .columns = args.tables.shape()[1],
+                                .lengths = address(args.contexts),
+                                .queries = p.queries,
+                                .before = args.before};
+           }},
+  };
+  // Without the argument, the plan makes a worklist of its own.
+  if (config.workers)
+    rows.push_back({.rule = {.argument = "worklist",
+                             .kind = IndexKind::worklist,
+                             .window = problem.window,
+                             .unit = config.unit,
+                             .workers = config.workers,
+                             .queries = problem.queries},
+                    .values = [](const P &, const A &args) {
+                      return IndexValues{.address = address(args.worklist),
+                                         .count = args.contexts.shape()[0],
+                                         .lengths = address(args.contexts),
+                                         .before = args.before};
+                    }});
+  return rows;
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,9 @@
+#include "support/env_variables.h"
+
+#include <flydsl/environment.h>
+
+FLYDSL_NAMESPACE_BEGIN
+
+bool environment::kernels_check_indices() { return support::env::kKernelsCheckIndices.get(); }
+
+FLYDSL_NAMESPACE_END

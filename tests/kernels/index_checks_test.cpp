@@ -1,0 +1,639 @@
+// Checked plans: for each argument that kernels find memory by, each kind of wrong number is told
+// with its argument, place and value, and the call writes nothing; right numbers give the same bytes
+// as a plan that is not checked; in graphs and from files too.
+#include "support/structure.h"
+
+#include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/mqa_logits.h>
+#include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/softmax.h>
+
+#include <map>
+#include <thread>
+
+using namespace kernel_tests;
+
+namespace {
+
+constexpr double kHuge = 0x7fffffff, kLeast = -0x80000000ll;
+const fk::PlanOptions kChecked{.check_indices = true}, kUnchecked{.check_indices = false};
+
+/// The operands of a call by their names. Those that a kernel writes lie between canaries; the
+/// memory of others ends with their last element.
+class Named {
+public:
+  fk::Sampler sampler() {
+    return [this](const char *name, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
+      return make(name, dtype, shape, role);
+    };
+  }
+  fx::TensorArg make(const std::string &name, fx::DType dtype, const fx::Extents &extents,
+                     fk::Role role) {
+    const fx::TensorArg::Dims shape = extents;
+    std::int64_t count = 1;
+    for (std::int64_t extent : shape)
+      count *= extent;
+    const bool isWritten = role == fk::Role::output || role == fk::Role::workspace;
+    const std::vector<double> values =
+        dtype.is_float() ? uniform(dtype, count, made_.size() + 1)
+        : role.kind == fk::Role::Kind::equal
+            ? std::vector<double>(std::size_t(count), double(role.number))
+            : integers(count, made_.size() + 1, 0, 3);
+    const Operand operand = isWritten                ? Operand::output(dtype, 1, count)
+                            : role == fk::Role::both ? Operand::both(dtype, 1, count, values)
+                                                     : Operand::input(dtype, 1, count, values);
+    made_.insert_or_assign(name, Made{operand, role, values});
+    return fx::TensorArg(operand.tensor().data(), dtype, shape);
+  }
+  void set(const std::string &name, const std::vector<double> &values) {
+    INFO(name);
+    REQUIRE(made_.count(name) == 1);
+    made_.at(name).operand.set(values);
+  }
+  /// Outputs that hold nothing, and those that are read as well as they were at first.
+  void reset() {
+    for (auto &[name, made] : made_)
+      if (made.role == fk::Role::both)
+        made.operand.set(made.values);
+      else if (!made.role.read())
+        made.operand.clear();
+  }
+  /// The bytes of what a kernel writes for its caller, around which nothing was written.
+  std::vector<std::uint8_t> results() const {
+    std::vector<std::uint8_t> all;
+    for (const auto &[name, made] : made_)
+      if (made.role == fk::Role::output || made.role == fk::Role::both) {
+        made.operand.expectUntouched();
+        const std::vector<std::uint8_t> bytes = made.operand.bytes();
+        all.insert(all.end(), bytes.begin(), bytes.end());
+      }
+    return all;
+  }
+
+private:
+  struct Made {
+    Operand operand;
+    fk::Role role;
+    std::vector<double> values;
+  };
+  std::map<std::string, Made> made_;
+};
+
+/// A number that is put into an argument, and what is told of it.
+struct Wrong {
+  std::string argument;
+  std::size_t at;
+  double value;
+  std::string says = {}; ///< a part of the message
+  std::optional<std::vector<std::int64_t>> told =
+      {}; ///< the place, if it is not that of the number
+  std::optional<std::int64_t> toldValue = {};
+  std::string toldOf = {}; ///< the argument, if it is not that of the number
+};
+
+/// The numbers of a vector whose elements are from `low` to below `end`.
+std::vector<Wrong> outside(const std::string &argument, std::size_t last, double low, double end) {
+  std::vector<Wrong> all;
+  for (std::size_t at : {std::size_t(0), last})
+    for (double value : {low - 1, kLeast, end, kHuge})
+      all.push_back({argument, at, value});
+  return all;
+}
+
+/// A call of a family with right numbers, and wrong ones to try in their place.
+template <class P> struct Case {
+  P problem;
+  fk::ConfigOf<P> config;
+  std::map<std::string, std::vector<double>> right;
+  std::map<std::string, std::int64_t> columns = {}; ///< of arguments that are matrices
+  std::vector<Wrong> wrong;
+};
+
+/// What a call gave: an error, if any, and the bytes of its results.
+template <class P> class Trial {
+public:
+  Trial(const Case<P> &given, Named &operands, const fk::ArgsOf<P> &args)
+      : case_(given), operands_(operands), args_(args),
+        checked_(given.problem, given.config, kChecked) {}
+
+  void run() {
+    right();
+    const std::vector<std::uint8_t> expected =
+        resultsOf(fk::Plan<P>(case_.problem, case_.config, kUnchecked));
+    operands_.reset();
+    const std::vector<std::uint8_t> blank = operands_.results();
+    REQUIRE(expected != blank);
+    CHECK(checked_.checks_indices());
+    CHECK(resultsOf(checked_) == expected);
+    for (const Wrong &wrong : case_.wrong) {
+      put(wrong);
+      expectTold(wrong, [&] { checked_(args_, stream_); }, checked_);
+      CHECK(operands_.results() == blank);
+    }
+    right();
+    CHECK(resultsOf(checked_) == expected);
+
+    const Replay replay(stream_, [&] { checked_(args_, stream_); });
+    const ScratchFile file;
+    fk::export_aot(case_.problem, case_.config, file.path(), {}, kUnchecked);
+    fk::export_aot(case_.problem, case_.config, file.path(), {.append = true}, kChecked);
+    const fx::AotModule module = fx::load_aot(file.path());
+    const auto loaded = fk::Plan<P>::load(module, case_.problem, case_.config, kChecked);
+    CHECK(resultsOf(fk::Plan<P>::load(module, case_.problem, case_.config, kUnchecked)) ==
+          expected);
+    // A wrong number, a right one and again a wrong one of each argument, replayed and loaded.
+    std::map<std::string, int> tried;
+    for (const Wrong &wrong : case_.wrong) {
+      if (++tried[wrong.argument] > 2)
+        continue;
+      put(wrong);
+      expectTold(wrong, replay, checked_);
+      CHECK(operands_.results() == blank);
+      expectTold(wrong, [&] { loaded(args_, stream_); }, loaded);
+      CHECK(operands_.results() == blank);
+      right();
+      operands_.reset();
+      replay();
+      checked_.check(stream_);
+      CHECK(operands_.results() == expected);
+      CHECK(resultsOf(loaded) == expected);
+    }
+  }
+
+private:
+  void right() {
+    for (const auto &[name, values] : case_.right)
+      operands_.set(name, values);
+  }
+  void put(const Wrong &wrong) {
+    right();
+    std::vector<double> values = case_.right.at(wrong.argument);
+    values.at(wrong.at) = wrong.value;
+    operands_.set(wrong.argument, values);
+    operands_.reset();
+  }
+  std::vector<std::uint8_t> resultsOf(const fk::Plan<P> &plan) {
+    operands_.reset();
+    plan(args_, stream_);
+    plan.check(stream_);
+    return operands_.results();
+  }
+  template <class Launch>
+  void expectTold(const Wrong &wrong, const Launch &launch, const fk::Plan<P> &plan) {
+    INFO(fx::to_config(case_.problem).str());
+    INFO(wrong.argument << "[" << wrong.at << "] = " << wrong.value);
+    const std::string argument = wrong.toldOf.empty() ? wrong.argument : wrong.toldOf;
+    std::vector<std::int64_t> index{std::int64_t(wrong.at)};
+    if (const auto found = case_.columns.find(wrong.argument); found != case_.columns.end())
+      index = {index[0] / found->second, index[0] % found->second};
+    bool thrown = false;
+    try {
+      launch();
+      plan.check(stream_);
+    } catch (const fx::kernels::IndexError &error) {
+      thrown = true;
+      INFO(error.what());
+      CHECK(error.place().argument == argument);
+      CHECK(error.place().index == wrong.told.value_or(index));
+      CHECK(error.place().value == wrong.toldValue.value_or(std::int64_t(wrong.value)));
+      CHECK(std::string(error.what()).find(wrong.says) != std::string::npos);
+      CHECK(std::string(error.what()).find("the call wrote nothing") != std::string::npos);
+    }
+    CHECK(thrown);
+    plan.check(stream_); // it is told once
+  }
+
+  const Case<P> &case_;
+  Named &operands_;
+  const fk::ArgsOf<P> &args_;
+  fx::Stream stream_;
+  fk::Plan<P> checked_;
+};
+
+template <class P> void expectCase(const Case<P> &given, std::int64_t m) {
+  Named operands;
+  const fk::ArgsOf<P> args = fk::make_args(given.problem, given.config, m, operands.sampler());
+  Trial<P>(given, operands, args).run();
+}
+
+std::vector<Wrong> joined(std::initializer_list<std::vector<Wrong>> lists) {
+  std::vector<Wrong> all;
+  for (const auto &list : lists)
+    all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+template <class P> fk::ConfigOf<P> chosen(const P &problem, std::int64_t m) {
+  return fk::choose(problem, m);
+}
+
+} // namespace
+
+TEST_CASE("checked rows of an embedding", "[run]") {
+  const fk::GgmlRowsProblem problem{.index = fx::i64, .n = 8, .k = 64};
+  std::vector<Wrong> wrong = outside("ids", 4, -1, 8);
+  wrong[0].says = "ggml_rows: ids[0] is -2; it is -1 or from 0 to 7, the rows of b";
+  wrong.push_back({"ids", 3, 0x1p40});
+  expectCase<fk::GgmlRowsProblem>(
+      {problem, chosen(problem, 5), {{"ids", {7, -1, 0, 3, 7}}}, {}, wrong}, 5);
+}
+
+TEST_CASE("checked windows of logits", "[run]") {
+  const fk::MqaLogitsProblem problem{.x = fx::bf16, .heads = 16, .head = 64};
+  expectCase<fk::MqaLogitsProblem>({problem,
+                                    chosen(problem, 5),
+                                    {{"first", {0, 1, 5, 0, 2}}, {"last", {5, 1, 0, 3, 4}}},
+                                    {},
+                                    joined({outside("first", 4, 0, 6), outside("last", 4, 0, 6)})},
+                                   5);
+}
+
+TEST_CASE("checked positions and slots", "[run]") {
+  for (const fx::DType index : {fx::i32, fx::i64}) {
+    const fk::RopeProblem problem{.index = index,
+                                  .q_heads = 2,
+                                  .kv_heads = 1,
+                                  .head = 32,
+                                  .cache = fk::KvCache::pages,
+                                  .page = 4};
+    // Six tokens have two blocks of 4.
+    std::vector<Wrong> wrong = joined({outside("positions", 5, 0, 6), outside("slots", 5, -1, 8)});
+    wrong.push_back({"slots", 4, 7, "slots[4] is 7, as slots[0] is; no two are equal"});
+    wrong.push_back({"slots", 0, 2, "slots[5] is 2, as slots[0] is", {{5}}, 2});
+    // Of two wrong arguments the first is told, of two equal pairs that of the smallest number.
+    expectCase<fk::RopeProblem>(
+        {problem,
+         chosen(problem, 6),
+         {{"positions", {0, 5, 5, 1, 2, 3}}, {"slots", {7, -1, 0, -1, 1, 2}}},
+         {},
+         wrong},
+        6);
+  }
+}
+
+TEST_CASE("checked slots of a large cache", "[run]") {
+  // Few are compared pair by pair; of many, bits say which were seen, 2^18 places at a time.
+  for (const std::int64_t m : {30, 1500}) {
+    const std::int64_t blocks = 40000;
+    const fk::RopeProblem problem{.kv_heads = 1,
+                                  .head = 2,
+                                  .rotary = 0,
+                                  .cache = fk::KvCache::pages,
+                                  .page = 8,
+                                  .v_cached = false};
+    Named operands;
+    fk::RopeArgs args = fk::make_args(problem, chosen(problem, m), m, operands.sampler());
+    args.k_cache = operands.make("k_cache", fx::f16, {blocks, 8, 1, 2}, fk::Role::output);
+    std::vector<double> slots;
+    for (std::int64_t i = 0; i < m; ++i)
+      slots.push_back(double(i * 211 % (blocks * 8)));
+    slots[3] = slots[20] = -1;
+    slots[7] = double(blocks * 8 - 1); // among the last bits
+    const std::size_t last = std::size_t(m - 1);
+    const Case<fk::RopeProblem> given{
+        problem,
+        chosen(problem, m),
+        {{"slots", slots}},
+        {},
+        {{"slots", last, double(blocks * 8)},
+         {"slots", last, -2},
+         {"slots", last - 3, slots[2], "is 422, as slots[2] is"},
+         {"slots", last, slots[7], "as slots[7] is"},
+         {"slots", 5, slots[last - 1], "is", {{m - 2}}, std::int64_t(slots[last - 1])}}};
+    Trial<fk::RopeProblem>(given, operands, args).run();
+  }
+}
+
+TEST_CASE("checked starts and states", "[run]") {
+  const fk::DeltaRuleProblem problem{.key = 32, .value = 16};
+  std::vector<Wrong> wrong = outside("state_slots", 4, -1, 5);
+  wrong.push_back({"state_slots", 4, 3, "as state_slots[0] is"});
+  for (double value : {-1.0, kLeast, 6.0, kHuge}) {
+    wrong.push_back({"starts", 0, value});
+    wrong.push_back({"starts", 5, value});
+  }
+  wrong.push_back({"starts", 1, 4, "starts[2] is 2, after 4; the numbers do not fall", {{2}}, 2});
+  wrong.push_back({"starts", 5, 2, "starts[5] is 2, after 3"});
+  expectCase<fk::DeltaRuleProblem>(
+      {problem,
+       chosen(problem, 5),
+       {{"starts", {0, 1, 2, 2, 3, 5}}, {"state_slots", {3, 0, -1, -1, 1}}},
+       {},
+       wrong},
+      5);
+}
+
+TEST_CASE("checked lengths for a worklist", "[run]") {
+  const fk::WorklistProblem problem{.workers = 3, .unit = 32};
+  expectCase<fk::WorklistProblem>({problem,
+                                   chosen(problem, 4),
+                                   {{"contexts", {0, 40, 1 << 20, 31}}},
+                                   {},
+                                   outside("contexts", 3, 0, double((1 << 30) + 1))},
+                                  4);
+}
+
+TEST_CASE("checked lengths and tables of decoding", "[run]") {
+  // Three sequences of up to 5 pages of 8 tokens; those past a length are not looked at.
+  const std::map<std::string, std::vector<double>> right{
+      {"contexts", {40, 9, 0}},
+      {"tables", {14, 0, 3, 3, 7, 1, 2, -1, 99, -5, kHuge, -1, -1, -1, kLeast}}};
+  const std::map<std::string, std::int64_t> columns{{"tables", 5}};
+  std::vector<Wrong> wrong = outside("contexts", 2, 0, 41);
+  for (std::size_t at : {0u, 4u, 5u, 6u})
+    for (double value : {-1.0, kLeast, 15.0, kHuge})
+      wrong.push_back({"tables", at, value});
+  wrong.push_back({"contexts",
+                   1,
+                   17, // the third page is one that was not in use
+                   "tables[1, 2] is -1; it is from 0 to 14, the blocks of k_cache",
+                   {{1, 2}},
+                   -1,
+                   "tables"});
+  for (const fk::KvCache cache : {fk::KvCache::pages, fk::KvCache::packed})
+    for (int splits : {1, 3}) {
+      const fk::DecodeProblem problem{
+          .q_heads = 2, .kv_heads = 1, .head = 64, .cache = cache, .page = 8, .context = 40};
+      fk::DecodeConfig config = chosen(problem, 3);
+      config.splits = splits;
+      expectCase<fk::DecodeProblem>({problem, config, right, columns, wrong}, 3);
+    }
+}
+
+TEST_CASE("checked tables of decoding with a window", "[run]") {
+  // Two queries see the 38 keys before their own, so kernels read from key 80 - 2 - 38 = 40 on, or
+  // from the multiple of 32 before it: from page 4 on.
+  const fk::DecodeProblem problem{.q_heads = 2,
+                                  .kv_heads = 1,
+                                  .head = 64,
+                                  .page = 8,
+                                  .queries = 2,
+                                  .window = true,
+                                  .context = 80};
+  const fk::DecodeConfig config = chosen(problem, 2);
+  Named operands;
+  fk::DecodeArgs args = fk::make_args(problem, config, 2, operands.sampler());
+  args.before = 38;
+  const Case<fk::DecodeProblem> given{
+      problem,
+      config,
+      {{"contexts", {80}}, {"tables", {-1, -1, 99, -7, 0, 1, 9, 3, 2, 8}}},
+      {{"tables", 10}},
+      {{"tables", 4, -1}, {"tables", 9, 10}}};
+  Trial<fk::DecodeProblem>(given, operands, args).run();
+}
+
+TEST_CASE("checked worklists", "[run]") {
+  const fk::DecodeProblem problem{
+      .q_heads = 2, .kv_heads = 1, .head = 64, .page = 8, .context = 200};
+  fk::DecodeConfig config = chosen(problem, 3);
+  config.splits = 1;
+  config.workers = 4;
+  config.unit = 32;
+  Named operands;
+  fk::DecodeArgs args = fk::make_args(problem, config, 3, operands.sampler());
+  const auto worklist = [&](std::vector<std::int32_t> lengths) {
+    const auto list = fk::make_worklist(fk::worklist_of(problem, config), lengths);
+    return std::vector<double>(list.begin(), list.end());
+  };
+  std::map<std::string, std::vector<double>> right{{"contexts", {200, 3, 64}},
+                                                   {"tables", std::vector<double>(75, 5.0)}};
+  Case<fk::DecodeProblem> own{
+      problem, config, right, {{"tables", 25}}, {{"contexts", 1, 201}, {"tables", 0, 75}}};
+  Trial<fk::DecodeProblem>(own, operands, args).run();
+
+  // 7, 1 and 2 units.
+  args.worklist = operands.make("worklist", fx::i32, {8}, fk::Role::input);
+  right["worklist"] = worklist({200, 3, 64});
+  CHECK(right["worklist"] == std::vector<double>{0, 7, 8, 10, 0, 0, 0, 2});
+  std::vector<Wrong> wrong;
+  for (std::size_t at : {0u, 1u, 3u})
+    for (double value : {-1.0, 6.0, kHuge, kLeast})
+      wrong.push_back({"worklist", at, value, "for these lengths of sequences it is "});
+  for (double value : {-1.0, 1.0, 3.0, kHuge, kLeast})
+    wrong.push_back({"worklist", 7, value, "not the sequence of that worker's first unit"});
+  // The list of the step before, when a sequence was shorter by a unit.
+  wrong.push_back({"contexts",
+                   1,
+                   33,
+                   "worklist[2] is 8; for these lengths of sequences it is 9",
+                   {{2}},
+                   8,
+                   "worklist"});
+  Trial<fk::DecodeProblem>({problem, config, right, {{"tables", 25}}, wrong}, operands, args).run();
+}
+
+TEST_CASE("checked sequences of attention", "[run]") {
+  const fk::AttentionProblem problem{
+      .q_heads = 2, .kv_heads = 1, .head = 32, .causal = true, .varlen = true, .bias = true};
+  const fk::AttentionConfig config = chosen(problem, 20);
+  Named operands;
+  fk::AttentionArgs args = fk::make_args(problem, config, 20, operands.sampler());
+  args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
+  args.cu_seqlens_kv = operands.make("cu_seqlens_kv", fx::i32, {4}, fk::Role::input);
+  args.bias = operands.make("bias", fx::f32, {2, 20, 12}, fk::Role::input); // 12 keys at most
+  std::vector<Wrong> wrong;
+  for (const char *name : {"cu_seqlens_q", "cu_seqlens_kv"}) {
+    for (double value : {-1.0, kLeast, 21.0, kHuge}) {
+      wrong.push_back({name, 0, value});
+      wrong.push_back({name, 3, value});
+    }
+    wrong.push_back({name, 3, 6, "; the numbers do not fall"});
+  }
+  wrong.push_back({"cu_seqlens_q", 1, 9, "cu_seqlens_q[2] is 7, after 9", {{2}}, 7});
+  wrong.push_back({"cu_seqlens_kv", 3, 20, "than the bias has columns"});
+  // Sequences of 7, 0 and 11 tokens with 5, 2 and 12 keys; the last tokens are no sequence's.
+  const Case<fk::AttentionProblem> given{
+      problem,
+      config,
+      {{"cu_seqlens_q", {0, 7, 7, 18}}, {"cu_seqlens_kv", {0, 5, 7, 19}}},
+      {},
+      wrong};
+  Trial<fk::AttentionProblem>(given, operands, args).run();
+}
+
+TEST_CASE("checked pages of attention", "[run]") {
+  for (const bool varlen : {true, false})
+    for (const bool window : {false, true}) {
+      const fk::AttentionProblem problem{.q_heads = 2,
+                                         .kv_heads = 1,
+                                         .head = 32,
+                                         .causal = true,
+                                         .window = window,
+                                         .varlen = varlen,
+                                         .cache = fk::KvCache::pages,
+                                         .page = 8};
+      fk::AttentionConfig config = chosen(problem, 20);
+      config.tile_k = 32;
+      const std::int64_t n = varlen ? 3 : 1;
+      Named operands;
+      fk::AttentionArgs args = fk::make_args(problem, config, 80, operands.sampler());
+      args.q =
+          operands.make("q", fx::f16, varlen ? fx::Extents{20, 2, 32} : fx::Extents{1, 20, 2, 32},
+                        fk::Role::input);
+      args.o =
+          operands.make("o", fx::f16, varlen ? fx::Extents{20, 2, 32} : fx::Extents{1, 20, 2, 32},
+                        fk::Role::output);
+      args.max_seqlen_q = varlen ? 20 : 0;
+      args.seqlens_kv = operands.make("seqlens_kv", fx::i32, {n}, fk::Role::input);
+      args.block_table = operands.make("block_table", fx::i32, {n, 10}, fk::Role::input);
+      if (varlen)
+        args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
+      if (window)
+        args.window_left = 10;
+      // The first sequence has 80 keys. With the window its 7 queries, or 20, see those from 63 on, or
+      // 50; a tile of 32 keys begins at key 32, page 4.
+      const double unread = window ? -1 : 4;
+      std::map<std::string, std::vector<double>> right{
+          {"seqlens_kv", {80}},
+          {"block_table", {unread, unread, unread, unread, 0, 9, 2, 3, 1, 7}}};
+      std::vector<Wrong> wrong = outside("seqlens_kv", std::size_t(n - 1), 0, 81);
+      for (double value : {-1.0, kLeast, 10.0, kHuge}) {
+        wrong.push_back({"block_table", 4, value});
+        wrong.push_back({"block_table", 9, value});
+      }
+      if (varlen) {
+        right["cu_seqlens_q"] = {0, 7, 7, 20};
+        right["seqlens_kv"] = {80, 0, 13};
+        for (double block : {-1, 99, -1, 99, -1, 99, -1, 99, -1, 99, // no keys
+                             6,  5,  -1, -1, -1, -1, -1, -1, -1, -1})
+          right["block_table"].push_back(block);
+        wrong.push_back({"block_table", 20, 10});
+        wrong.push_back({"cu_seqlens_q", 3, 21});
+      }
+      const Case<fk::AttentionProblem> given{problem, config, right, {{"block_table", 10}}, wrong};
+      Trial<fk::AttentionProblem>(given, operands, args).run();
+    }
+}
+
+namespace {
+
+/// A call of rows of an embedding, of which each has ids of its own.
+struct Embedding {
+  fk::GgmlRowsProblem problem{.n = 8, .k = 64};
+  fk::GgmlRowsConfig config = fk::choose(problem, 4);
+  Named operands;
+  fk::GgmlRowsArgs args = fk::make_args(problem, config, 4, operands.sampler());
+  std::vector<std::uint8_t> of(const fk::GgmlRowsPlan &plan, const fx::Stream &stream) {
+    operands.reset();
+    plan(args, stream);
+    stream.synchronize();
+    return operands.results();
+  }
+};
+
+std::string errorOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const fk::IndexError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+} // namespace
+
+TEST_CASE("the next call of a checked plan tells of the one before", "[run]") {
+  Embedding rows;
+  const fk::GgmlRowsPlan plan(rows.problem, rows.config, kChecked);
+  const fx::Stream stream;
+  rows.operands.set("ids", {0, 1, 2, 3});
+  const auto right = rows.of(plan, stream);
+  rows.operands.reset();
+  const auto blank = rows.operands.results();
+  rows.operands.set("ids", {0, 9, 2, 8});
+  plan(rows.args, stream);
+  stream.synchronize();
+  CHECK(errorOf([&] { plan(rows.args, stream); }).find("ids[1] is 9") != std::string::npos);
+  stream.synchronize();
+  CHECK(rows.operands.results() == blank);
+  // Calls that were put into the stream before the first one's check ended.
+  const Replay replay(stream, [&] {
+    for (int i = 0; i < 3; ++i)
+      plan(rows.args, stream);
+  });
+  replay();
+  CHECK(errorOf([&] {
+          plan.check(stream);
+        }).find("3 calls of the plan failed since it was last asked") != std::string::npos);
+  rows.operands.set("ids", {0, 1, 2, 3});
+  CHECK(rows.of(plan, stream) == right);
+}
+
+TEST_CASE("plans without indices, and plans that are not checked, have the same code") {
+  const fk::SoftmaxProblem softmax{.n = 64};
+  const fk::SoftmaxPlan plain(softmax, fk::choose(softmax, 4), kUnchecked),
+      same(softmax, fk::choose(softmax, 4), kChecked);
+  CHECK_FALSE(same.checks_indices());
+  REQUIRE(same.executables().size() == plain.executables().size());
+  CHECK(same.executables()[0].isa() == plain.executables()[0].isa());
+  const fk::GgmlRowsProblem rows{.n = 8, .k = 64};
+  const fk::GgmlRowsPlan off(rows, fk::choose(rows, 4), kUnchecked),
+      on(rows, fk::choose(rows, 4), kChecked);
+  CHECK_FALSE(off.checks_indices());
+  CHECK(off.executables().size() == 1);
+  CHECK(on.executables().size() == 2);
+  for (const fx::Executable &code : on.executables()) {
+    INFO(code.summary());
+    CHECK(code.spills() == 0);
+    CHECK(code.scratch_bytes() == 0);
+  }
+}
+
+TEST_CASE("the environment asks for checked plans") {
+  const fk::GgmlRowsProblem rows{.n = 8, .k = 64};
+  setenv("FLYDSL_KERNELS_CHECK_INDICES", "1", 1);
+  CHECK(fk::GgmlRowsPlan(rows, fk::choose(rows, 4)).checks_indices());
+  CHECK_FALSE(fk::GgmlRowsPlan(rows, fk::choose(rows, 4), kUnchecked).checks_indices());
+  unsetenv("FLYDSL_KERNELS_CHECK_INDICES");
+  CHECK_FALSE(fk::GgmlRowsPlan(rows, fk::choose(rows, 4)).checks_indices());
+}
+
+TEST_CASE("a file without the checked plan says what it has") {
+  const fk::GgmlRowsProblem rows{.n = 8, .k = 64};
+  const auto config = fk::choose(rows, 4);
+  const ScratchFile file;
+  fk::export_aot(rows, config, file.path(), {}, kUnchecked);
+  const std::string text = messageOf(
+      [&] { (void)fk::GgmlRowsPlan::load(fx::load_aot(file.path()), rows, config, kChecked); });
+  CHECK(text.find("checked") != std::string::npos);
+}
+
+TEST_CASE("checked calls in several streams do not stop one another", "[run]") {
+  const fk::GgmlRowsProblem problem = Embedding().problem;
+  const fk::GgmlRowsPlan plan(problem, fk::choose(problem, 4), kChecked),
+      unchecked(problem, fk::choose(problem, 4), kUnchecked);
+  std::atomic<int> told = 0, wrongResults = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      Embedding rows;
+      const fx::Stream stream;
+      const bool isWrong = thread % 2;
+      rows.operands.set("ids", {0, 1, 2, 3});
+      const auto right = rows.of(unchecked, stream);
+      rows.operands.reset();
+      const auto blank = rows.operands.results();
+      rows.operands.set("ids", {0, 1, 2, isWrong ? 8.0 : 3.0});
+      for (int i = 0; i < 40; ++i) {
+        rows.operands.reset();
+        for (bool launched = false; !launched;)
+          try {
+            plan(rows.args, stream);
+            launched = true;
+          } catch (const fk::IndexError &) {
+            ++told; // of any thread's call before it
+          }
+        stream.synchronize();
+        if (rows.operands.results() != (isWrong ? blank : right))
+          ++wrongResults;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(wrongResults == 0);
+  CHECK(told > 0);
+}
