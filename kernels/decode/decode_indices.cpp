@@ -29,7 +29,7 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
              return IndexValues{.address = address(args.tables),
                                 .count = args.contexts.shape()[0],
                                 .end = args.k_cache.shape()[0],
-                                .stride = Arguments::distance(args.tables, 0),
+                                .stride = args.tables.strides()[0],
                                 .columns = args.tables.shape()[1],
                                 .lengths = address(args.contexts),
                                 .queries = p.queries,

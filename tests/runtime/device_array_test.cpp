@@ -2,6 +2,7 @@
 
 #include <flydsl/args.h>
 #include <flydsl/device_array.h>
+#include <flydsl/host_memory.h>
 
 #include <catch2/catch.hpp>
 
@@ -153,4 +154,9 @@ TEST_CASE("an array whose bytes wrap is refused") {
   CHECK_THROWS_AS(fx::DeviceArray<std::int8_t>({std::int64_t(1) << 32, std::int64_t(1) << 31}),
                   fx::TraceError);
   CHECK(fx::DeviceArray<int>({0, std::int64_t(1) << 40}).bytes() == 0);
+}
+
+TEST_CASE("a driver without memory of the host that devices reach says so") {
+  CHECK_THROWS_WITH(fx::HostMemory(8),
+                    Catch::Contains("has no memory of the host that devices reach"));
 }
