@@ -51,14 +51,15 @@ public:
   std::size_t slots() const { return slots_.size(); }
   /// The thread's number among those of its row.
   const Int32 &lane() const { return lane_; }
-  /// The row; threads of a row past the last one repeat the last one and store nothing.
+  /// The row; threads of a row past the last one have the last one's number, and load and store
+  /// nothing of it: another wave may be writing it, where a kernel works in place.
   const Int32 &row() const { return row_; }
 
   /// The row's elements of each slot, as they are in memory; `fill` stands where a slot is past the
   /// row.
   RowValues load(const RowMemory &from, double fill) const {
     const Numeric start = rowStart(from);
-    return issued(each([&](const Slot &slot) { return loadSlot(slot, from, start, fill); }));
+    return issued(each([&](const Slot &slot) { return loadOwn(slot, from, start, fill); }));
   }
   /// The same for a vector that all rows share, such as a weight.
   RowValues loadShared(const Int64 &address, DType dtype, double fill) const {
@@ -99,6 +100,7 @@ private:
     std::optional<Boolean> valid; ///< whether it is in the row; none: always
   };
   friend class Cursor;
+  static constexpr int kFewestLanes = 32; ///< of a wave, on all targets
 
   static std::optional<Boolean> guard(bool always, const Boolean &valid) {
     return always ? std::nullopt : std::optional<Boolean>(valid);
@@ -138,10 +140,22 @@ private:
   }
   Vector loadSlot(const Slot &slot, const RowMemory &from, const Numeric &start,
                   double fill) const {
+    return loadWhere(slot.valid, slot, from, start, fill);
+  }
+  /// Of the thread's row, if there is such a row. A wave has no other wave's row where it is alone
+  /// in its block.
+  Vector loadOwn(const Slot &slot, const RowMemory &from, const Numeric &start, double fill) const {
+    if (!inside_ || config_.block <= kFewestLanes)
+      return loadSlot(slot, from, start, fill);
+    return loadWhere(slot.valid ? Boolean(*slot.valid & *inside_) : *inside_, slot, from, start,
+                     fill);
+  }
+  Vector loadWhere(const std::optional<Boolean> &valid, const Slot &slot, const RowMemory &from,
+                   const Numeric &start, double fill) const {
     const auto read = [&] { return place(slot, from.dtype, start).load(slot.size); };
-    if (!slot.valid)
+    if (!valid)
       return read();
-    return if_(*slot.valid, read, [&] { return Vector::splat(fill, slot.size, from.dtype); });
+    return if_(*valid, read, [&] { return Vector::splat(fill, slot.size, from.dtype); });
   }
   void storeSlot(const Slot &slot, const RowMemory &to, const Numeric &start,
                  const Vector &values) const {
@@ -193,7 +207,7 @@ public:
   std::size_t slot() const { return number_; }
   /// The elements as they are in memory; `fill` where the access is past the row.
   Vector load(const RowMemory &from, double fill) const {
-    return thread_.loadSlot(slot_, from, thread_.rowStart(from), fill);
+    return thread_.loadOwn(slot_, from, thread_.rowStart(from), fill);
   }
   Vector loadShared(const Int64 &address, DType dtype, double fill) const {
     return thread_.loadSlot(slot_, {address, Int64(0), dtype}, address, fill);

@@ -14,6 +14,8 @@ namespace flyemu {
 struct Observer : Probe {
   virtual void beginGroup(Group &) {}
   virtual void before(Wave &, const Inst &) = 0;
+  /// The wave's last instruction has been executed, and another wave may be next.
+  virtual void paused(Wave &) {}
   virtual void barrier(Group &) {}
   virtual void passedGridBarrier(Wave &) {}
   virtual void endGroup(Group &) {}

@@ -82,6 +82,7 @@ void runWaveObserved(Wave &w, Observer &o) {
     o.before(w, inst);
     inst.fn(w, inst);
   }
+  o.paused(w);
 }
 
 /// Returns true if the wave seems to wait for another workgroup: it is in a small loop that reads

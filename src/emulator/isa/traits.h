@@ -42,7 +42,7 @@ enum Trait : uint32_t {
   kInvalidates = 1u << 28,        ///< cache control that lets a cache forget what it has read
   kPacksHalves = 1u << 29,        ///< each half of the result is made of one operand alone
   kForgetsDevice = 1u << 31, ///< cache control that fences of device scope alone have (gfx11's GL1)
-  kOverwrites = 1u << 30, ///< an atomic operation whose new value does not depend on the old one
+  kOverwrites = 1u << 30,    ///< an atomic operation whose new value does not depend on the old one
 };
 
 /// What an operation costs the vector unit, beside others of its width. Each is a class of LLVM's

@@ -5,6 +5,7 @@
 #include "emulator/isa/op.h"
 #include "emulator/observe/init_check.h"
 #include "emulator/observe/lane_access.h"
+#include "emulator/observe/lane_overlaps.h"
 #include "emulator/observe/lds_races.h"
 #include "emulator/observe/wait_check.h"
 
@@ -16,16 +17,48 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace flyemu {
 
 namespace {
 constexpr unsigned kAnyRace = kCheckRace | kCheckRaceSame;
 
+/// Stores that are reported lane by lane, until all lanes of the instruction have been.
+class LaneStores {
+public:
+  void add(unsigned lane, Space space, uint64_t address, unsigned bytes) {
+    Part &part = parts_[space == Space::Lds];
+    if (part.lanes >> lane & 1)
+      return; // a dword of a lane that is reported in pieces
+    if (part.lanes && part.bytes != bytes)
+      return;
+    part.bytes = bytes;
+    part.lanes |= uint64_t(1) << lane;
+    part.at[lane] = address;
+  }
+  template <class F> void eachSpace(F visit) {
+    for (Part &part : parts_)
+      if (part.lanes)
+        visit(&part == &parts_[1] ? Space::Lds : Space::Global,
+              LaneAccess(std::exchange(part.lanes, 0), part.at.data(), 0, part.bytes, true, false));
+  }
+
+private:
+  struct Part {
+    uint64_t lanes = 0;
+    unsigned bytes = 0;
+    std::array<uint64_t, 64> at;
+  };
+  std::array<Part, 2> parts_;
+};
+
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
-      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_) {
+      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_),
+        releaseBy_(releaseBy(*program_.target)), scopedFences_(hasScopedFences(*program_.target)),
+        splitInvalidation_(program_.target->encoding == Encoding::Gfx11) {
     for (const Inst &inst : program_.insts)
       facts_.push_back(factsOf(inst));
     if (checks_ & kCheckWait || s.landLate)
@@ -35,7 +68,9 @@ public:
 
   void beginGroup(Group &g) override {
     group_ = state_.findings.beginGroup(g);
-    order_ = {};
+    if (checks_ & kAnyRace)
+      state_.races.begin(order_, g.waves.size());
+    looks_ = false;
     if (checks_ & kAnyRace)
       lds_.beginGroup(group_, g.waves.empty() ? 0 : g.waves[0].ldsSize);
     startMask_.clear();
@@ -48,6 +83,8 @@ public:
   }
 
   void before(Wave &w, const Inst &i) override {
+    if (looks_)
+      look();
     if (!suspects_.empty())
       judge();
     if (!pending_.empty())
@@ -63,8 +100,8 @@ public:
     }
     if (facts & kScalarDwords && checks_ & kCheckMemory)
       checkScalarAddress(w, i);
-    if (facts & kSynchronizes && checks_ & kAnyRace)
-      state_.races.synchronize(group_, order_);
+    if (facts & kAnySynchronization && checks_ & kAnyRace)
+      synchronize(w, facts);
     if (waits_) {
       auto report = [&](const std::string &what, uint64_t lanes) {
         if (checks_ & kCheckWait)
@@ -96,8 +133,11 @@ public:
       if (address + bytes <= w.ldsSize)
         waits_->access(w, i, LaneAccess(lane, address, bytes, write, atomic), report);
     }
-    if (checks_ & kAnyRace && space != Space::Scratch)
+    if (checks_ & kAnyRace && space != Space::Scratch) {
       checkRace(w, i, space, LaneAccess(lane, address, bytes, write, atomic));
+      if (write && !atomic)
+        stores_.add(lane, space, address, bytes);
+    }
   }
   void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
                    uint64_t origin, unsigned bytes, bool write, bool atomic) override {
@@ -127,18 +167,29 @@ public:
       };
       waits_->access(w, i, a, report);
     }
-    if (checks_ & kAnyRace)
-      checkRace(w, i, space, a);
+    if (!(checks_ & kAnyRace))
+      return;
+    checkRace(w, i, space, a);
+    if (write && !atomic)
+      checkLanes(w, i, space, a);
   }
-  void accessesDone(Wave &, const Inst &) override {
+  void accessesDone(Wave &w, const Inst &i) override {
+    stores_.eachSpace([&](Space space, const LaneAccess &a) { checkLanes(w, i, space, a); });
+    secondData_ = false;
     if (!pending_.empty())
       flush();
   }
 
+  void paused(Wave &) override {
+    if (looks_)
+      look();
+  }
   void barrier(Group &g) override {
     judge();
     flush();
     lds_.barrier();
+    if (checks_ & kAnyRace)
+      state_.races.barrier(order_);
     if (waits_)
       waits_->barrier();
     if (!(checks_ & kCheckSync))
@@ -160,8 +211,10 @@ public:
     }
   }
   void passedGridBarrier(Wave &) override {
-    if (checks_ & kAnyRace)
-      state_.races.synchronize(group_, order_);
+    if (!(checks_ & kAnyRace))
+      return;
+    state_.races.look(order_);
+    state_.races.acquire(order_);
   }
   void endGroup(Group &) override {
     judge();
@@ -285,13 +338,55 @@ private:
       known_->mark(address, bytes);
   }
 
+  /// Stores of several lanes of one instruction to one place: which of them wins is not said.
+  void checkLanes(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
+    // An instruction with two data operands reports the places of the second after the first's.
+    const bool second = i.rows.second && std::exchange(secondData_, true);
+    if (i.flags & kToLds || i.op->info & kLdsTarget)
+      return; // each lane has a place of its own
+    const Operand &data = i.src[second ? 2 : 1];
+    const unsigned rows = second ? i.rows.second : i.rows.data;
+    if (!data.isVgpr() || !rows)
+      return;
+    const uint32_t part = a.bytes >= 4            ? ~0u
+                          : i.op->info & kD16High ? 0xffff0000u
+                                                  : (1u << 8 * a.bytes) - 1;
+    uint64_t lanes = 0;
+    bool differ = false;
+    LaneOverlaps::Pair some = {};
+    overlaps_.each(a, [&](const LaneOverlaps::Pair &p) {
+      bool same = p.samePlace;
+      for (unsigned r = 0; r < rows && same; ++r) {
+        const uint32_t *row = w.row(data.index + r);
+        same = !((row[p.first] ^ row[p.second]) & part);
+      }
+      if (same && differ)
+        return;
+      if (!same && !differ)
+        lanes = 0; // those that store different values are worth more
+      differ |= !same;
+      some = p;
+      lanes |= uint64_t(1) << p.first | uint64_t(1) << p.second;
+    });
+    const Check check = differ ? kCheckRace : kCheckRaceSame;
+    if (!lanes || !(checks_ & check))
+      return;
+    pend(check,
+         std::string("lanes of one wave store ") +
+             (differ ? "different values" : "the same value") + " by one instruction to " +
+             (space == Space::Lds
+                  ? "LDS byte " + std::to_string(some.address)
+                  : "global memory (" + state_.findings.describe(some.address) + ")"),
+         w, i, lanes);
+  }
+
   void checkRace(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
     const auto inst = static_cast<uint32_t>(&i - program_.insts.data());
-    auto tell = [&](const Touch &other, bool wrote, const std::string &where, uint64_t lanes,
-                    const uint8_t *place, uint64_t size) {
+    auto tell = [&](const Touch &other, bool wrote, const std::string &where, const char *why,
+                    uint64_t lanes, const uint8_t *place, uint64_t size) {
       const std::string what = std::string(wrote ? "write" : "read") + " and " +
-                               (a.write ? "write" : "read") + " of " + where +
-                               " are not ordered: the other is " + state_.findings.who(other);
+                               (a.write ? "write" : "read") + " of " + where + " are not ordered" +
+                               why + ": the other is " + state_.findings.who(other);
       if (wrote && a.write && place)
         suspect(what, w, i, lanes, place, size);
       else if (checks_ & kCheckRace)
@@ -302,32 +397,98 @@ private:
                       [&](uint64_t place) { return state_.exchange.contains(place, a.bytes); }))
         return;
       order_.touched = true;
-      auto report = [&](const Touch &other, bool wrote, uint64_t lanes, uint64_t at,
-                        uint64_t size) {
+      auto report = [&](const Touch &other, bool wrote, GlobalRaces::Missing missing,
+                        uint64_t lanes, uint64_t at, uint64_t size) {
         // The access is reported before its address is checked, so the address may be invalid.
         MemoryRange range;
         const bool mapped = w.memory->find(at, range) && range.contains(at, size);
-        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")", lanes,
+        tell(other, wrote, "global memory (" + state_.findings.describe(at) + ")",
+             whatIsMissing(missing), lanes,
              mapped ? reinterpret_cast<const uint8_t *>(at) : nullptr, size);
       };
-      state_.races.access({inst, group_, w.index, kindOf(w, i, a)}, order_, a, report);
+      state_.races.access({inst, group_, w.index, kindOf(i, a)}, order_, a, report);
     } else if (a.count > 1 || a.at(0) + a.bytes <= lds_.size()) {
       auto report = [&](const Touch &other, bool wrote, unsigned lane, uint64_t at, uint64_t size) {
-        tell(other, wrote, "LDS byte " + std::to_string(at), uint64_t(1) << lane, w.lds + at, size);
+        tell(other, wrote, "LDS byte " + std::to_string(at), "", uint64_t(1) << lane, w.lds + at,
+             size);
       };
       lds_.access(inst, w.index, a, report);
     }
   }
 
+  /// What would have ordered an access to global memory after another one.
+  const char *whatIsMissing(GlobalRaces::Missing missing) const {
+    switch (missing) {
+    case GlobalRaces::Missing::Barrier:
+      return " by a barrier of the workgroup";
+    case GlobalRaces::Missing::Publication:
+      return releaseBy_ == ReleaseBy::WriteBack
+                 ? " by a release of device scope (buffer_wbl2 sc1) and an atomic operation or "
+                   "store "
+                   "of that scope after the first"
+                 : " by an atomic operation or store of device scope after the first";
+    case GlobalRaces::Missing::Look:
+      return " by an atomic operation or load of device scope that sees what the first one's "
+             "workgroup released";
+    case GlobalRaces::Missing::Acquire:
+      return " by an acquire of device scope before the second, which invalidates caches after an "
+             "atomic operation has seen the release";
+    case GlobalRaces::Missing::Nothing:
+      break;
+    }
+    return "";
+  }
+
   /// What is asked of every instruction that runs.
-  enum Fact : uint8_t { kMovesValues = 1, kIsBarrier = 2, kSynchronizes = 4, kScalarDwords = 8 };
+  enum Fact : uint8_t {
+    kMovesValues = 1,
+    kIsBarrier = 2,
+    kScalarDwords = 4,
+    kSynchronizesWaves = 8, ///< atomic operations and fences of any memory and scope
+    kPublishes = 16,        ///< writes, seen by the device
+    kLooks = 32,            ///< reads what the device has seen
+    kReleases = 64,         ///< writes caches back for the device
+    kAcquires = 128,        ///< invalidates caches for the device
+    kAnySynchronization = kSynchronizesWaves | kPublishes | kLooks | kReleases | kAcquires,
+  };
   uint8_t factsOf(const Inst &i) {
     if (!i.op)
       return 0;
-    return (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0) |
-           (synchronizes(i) ? kSynchronizes : 0) |
-           (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->info >= 4 ? kScalarDwords
-                                                                                : 0);
+    unsigned facts =
+        (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0);
+    if (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->info >= 4)
+      facts |= kScalarDwords;
+    if (synchronizes(i) || program_.isAtomic(i))
+      facts |= kSynchronizesWaves;
+    if (i.op->has(kOrders)) {
+      const bool ofDevice = !scopedFences_ || i.flags & kWideScope;
+      if (i.op->has(kGlobalSync)) // the grid's barrier
+        facts |= kReleases | kPublishes;
+      if (i.op->has(kWritesBack) && ofDevice)
+        facts |= kReleases;
+      if (ofDevice && i.op->has(splitInvalidation_ ? kForgetsDevice : kInvalidates))
+        facts |= kAcquires;
+    } else if (synchronizes(i)) {
+      const unsigned effects = program_.effectsOf(i);
+      facts |= (effects & kStores ? kPublishes : 0) | (effects & kLoads ? kLooks : 0);
+    }
+    return static_cast<uint8_t>(facts);
+  }
+
+  void synchronize(const Wave &w, uint8_t facts) {
+    state_.races.synchronize(order_, w.index);
+    if (facts & kReleases)
+      state_.races.release(order_);
+    if (facts & kPublishes)
+      state_.races.publish(group_, order_);
+    if (facts & kAcquires)
+      state_.races.acquire(order_);
+    looks_ = facts & kLooks;
+  }
+  /// Called when a read of device scope has run.
+  void look() {
+    looks_ = false;
+    state_.races.look(order_);
   }
 
   static bool accessesMemory(Flow flow) {
@@ -382,12 +543,11 @@ private:
   /// Touch's kind of an access to global memory. A relaxed atomic store of device scope is a plain
   /// store on gfx90a and gfx11 (LLVM's AMDGPUUsage, the tables of the memory model), so that a load
   /// of device scope, which can be told, may be meant to see it.
-  uint32_t kindOf(const Wave &w, const Inst &i, const LaneAccess &a) const {
+  uint32_t kindOf(const Inst &i, const LaneAccess &a) const {
     if (!a.atomic && !synchronizes(i))
       return 0;
-    const bool storesHideScope = w.target->encoding == Encoding::Gfx11 ||
-                                 w.target->processor->family == flydsl::Family::cdna2;
-    return Touch::kAtomic | (storesHideScope && !a.write ? Touch::kExpectsWrites : 0);
+    return Touch::kAtomic |
+           (releaseBy_ == ReleaseBy::Access && !a.write ? Touch::kExpectsWrites : 0);
   }
 
   /// Returns true for instructions that order memory between workgroups: atomic operations,
@@ -436,6 +596,13 @@ private:
   std::optional<WaitCheck> waits_;
   std::shared_ptr<WrittenBytes> known_; ///< of the allocation touched last
   LdsRaces lds_;
+  LaneOverlaps overlaps_;
+  LaneStores stores_;       ///< of the instruction whose accesses are reported lane by lane
+  bool secondData_ = false; ///< its first data operand has been looked at
+  const ReleaseBy releaseBy_;
+  const bool scopedFences_;      ///< fences say by a scope how far they reach
+  const bool splitInvalidation_; ///< the device's invalidation is an instruction of its own
+  bool looks_ = false;           ///< the instruction that runs reads what the device has seen
   std::vector<uint64_t> startMask_;
   GlobalRaces::GroupOrder order_;
   uint32_t group_ = 0; ///< the workgroup's number

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/observer.h"
+#include "emulator/core/program.h"
 #include "emulator/observe/findings.h"
 #include "emulator/observe/global_races.h"
 
@@ -11,7 +12,7 @@ namespace flyemu {
 struct CheckState {
   CheckState(const Options &o, const KernelCode &kernel, const MemoryMap &m)
       : checks(o.checks), landLate(o.landLate), memory(m), exchange(o.exchange),
-        findings(kernel, m) {}
+        findings(kernel, m), races(releaseBy(*kernel.program->target)) {}
 
   const unsigned checks;
   const bool landLate;

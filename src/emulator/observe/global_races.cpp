@@ -5,33 +5,63 @@
 
 namespace flyemu {
 
-void GlobalRaces::synchronize(uint32_t group, GroupOrder &order) {
-  order.last = time_.fetch_add(1) + 1;
-  // Only the first synchronization after an access orders it, so waiting loops leave no trace.
+void GlobalRaces::release(GroupOrder &order) {
   if (!order.touched)
-    return;
+    return; // waiting loops leave no trace
   order.touched = false;
-  std::lock_guard lock(timesMutex_);
-  times_[group].push_back(order.last);
+  order.released = tick();
 }
 
-bool GlobalRaces::ordered(const Touch &before, const GroupOrder &now) const {
-  if (now.last <= before.time)
-    return false;
-  std::lock_guard lock(timesMutex_);
-  auto it = times_.find(before.group);
-  if (it == times_.end())
-    return false;
-  auto first = std::upper_bound(it->second.begin(), it->second.end(), before.time);
-  return first != it->second.end() && *first < now.last;
+void GlobalRaces::publish(uint32_t group, GroupOrder &order) {
+  if (releaseBy_ == ReleaseBy::Access)
+    return;
+  if (releaseBy_ == ReleaseBy::Publication)
+    release(order);
+  if (order.released == order.published)
+    return;
+  order.published = order.released;
+  std::lock_guard lock(publicationsMutex_);
+  publications_[group].push_back({order.published, tick()});
+}
+
+void GlobalRaces::look(GroupOrder &order) {
+  // Where no publication has a time, the accesses themselves are compared with it.
+  order.seen = releaseBy_ == ReleaseBy::Access ? tick() : now();
+}
+
+GlobalRaces::Missing GlobalRaces::orderOf(const Touch &before, const Touch &touch,
+                                          const GroupOrder &order) const {
+  if (before.group == touch.group) {
+    const auto &times = order.synchronized;
+    return before.time < order.barrier ||
+                   (times[before.wave()] > before.time && times[touch.wave()] > before.time)
+               ? Missing::Nothing
+               : Missing::Barrier;
+  }
+  uint32_t at = before.time + 1;
+  if (releaseBy_ != ReleaseBy::Access) {
+    std::lock_guard lock(publicationsMutex_);
+    auto of = publications_.find(before.group);
+    if (of == publications_.end())
+      return Missing::Publication;
+    auto first =
+        std::upper_bound(of->second.begin(), of->second.end(), before.time,
+                         [](uint32_t time, const Publication &p) { return time < p.covers; });
+    if (first == of->second.end())
+      return Missing::Publication;
+    at = first->at;
+  }
+  if (order.seen < at)
+    return Missing::Look;
+  return touch.atomic() || order.acquired >= at ? Missing::Nothing : Missing::Acquire;
 }
 
 const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const GroupOrder &order,
-                                     bool write) const {
+                                     bool write, Missing &missing) const {
   // A read and a write are a race whatever is written; two writes may write the same value.
   for (const Touch *t : {&h.read, &h.otherRead, &h.write})
-    if (t->group && t->group != touch.group && races(*t, t == &h.write, touch, write) &&
-        !ordered(*t, order))
+    if (t->group && t->owner() != touch.owner() && races(*t, t == &h.write, touch, write) &&
+        (missing = orderOf(*t, touch, order)) != Missing::Nothing)
       return t;
   return nullptr;
 }
@@ -41,6 +71,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   struct Conflict {
     Touch before;
     bool wrote;
+    Missing missing;
     uint64_t lanes, address, bytes;
   };
   std::vector<Conflict> conflicts;
@@ -48,6 +79,8 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   touch.inst = owner.inst;
   touch.group = owner.group;
   touch.time = now();
+  touch.who = owner.wave;
+  const uint32_t self = touch.owner();
   std::unique_lock<std::mutex> lock;
   uint64_t page = ~uint64_t(0);
   Histories *places = nullptr;
@@ -65,15 +98,16 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   };
   // Of lanes from the k-th on, which begin at `address`: their bytes [from, to) at the place `h`.
   auto note = [&](History &h, unsigned k, uint64_t address, uint64_t from, uint64_t to) {
-    if (h.owner != 0 && h.owner != touch.group)
-      if (const Touch *t = conflictOf(h, touch, order, a.write)) {
+    Missing missing = Missing::Nothing;
+    if (h.owner != 0 && h.owner != self)
+      if (const Touch *t = conflictOf(h, touch, order, a.write, missing)) {
         const uint64_t first = (from - address) >> touch.shift(),
                        last = (to - 1 - address) >> touch.shift();
-        conflicts.push_back({*t, t == &h.write,
+        conflicts.push_back({*t, t == &h.write, missing,
                              ~uint64_t(0) >> (63 - (last - first)) << (a.lane(k) + first), from,
                              to - from});
       }
-    h.note(touch, from - address, a.write, h.read.group == touch.group);
+    h.note(touch, from - address, a.write);
   };
   // Lanes of few bytes, apart from each other or together in less than a line, are noted each for
   // itself. For them, places are pieces of a line.
@@ -92,7 +126,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
         const uint64_t at = a.at(one);
         goTo(at);
         const uint32_t who = oneLane | a.lane(one) << 8;
-        if (History *h = places->placeOf(group, at % kPage, shift)) {
+        if (History *h = places->placeOf(self, at % kPage, shift)) {
           Touch &t = write ? h->write : h->read;
           t.inst = inst;
           t.group = group;
@@ -125,7 +159,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
     lock.unlock();
   // The reports are made outside of the locks because they may take long.
   for (const Conflict &c : conflicts)
-    report(c.before, c.wrote, c.lanes, c.address, c.bytes);
+    report(c.before, c.wrote, c.missing, c.lanes, c.address, c.bytes);
 }
 
 } // namespace flyemu

@@ -30,6 +30,7 @@ public:
   void accessesDone(Wave &w, const Inst &i) override {
     a_->accessesDone(w, i), b_->accessesDone(w, i);
   }
+  void paused(Wave &w) override { a_->paused(w), b_->paused(w); }
   void barrier(Group &g) override { a_->barrier(g), b_->barrier(g); }
   void passedGridBarrier(Wave &w) override { a_->passedGridBarrier(w), b_->passedGridBarrier(w); }
   void endGroup(Group &g) override { a_->endGroup(g), b_->endGroup(g); }

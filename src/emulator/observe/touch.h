@@ -30,6 +30,9 @@ struct Touch {
     return wave | lane << 8 | kind | shift << 24;
   }
   unsigned wave() const { return who & 0xff; }
+  /// The wave among all of the launch. (A launch of 2^24 workgroups uses numbers again, so that a race
+  /// may be missed.)
+  uint32_t owner() const { return group << 8 | wave(); }
   unsigned lane() const { return who >> 8 & 0xff; }
   bool atomic() const { return who & kAtomic; }
   bool expectsWrites() const { return who & kExpectsWrites; }
@@ -59,24 +62,27 @@ inline bool races(const Touch &before, bool wrote, const Touch &now, bool writes
                          : writes && !now.atomic() && !before.expectsWrites();
 }
 
-/// The last write, and the last reads of two different owners (waves for LDS, workgroups for global
-/// memory), of one place.
+/// The last write, and the last reads of two different waves, of one place of global memory.
 struct History {
   Touch write, read, otherRead;
-  /// The workgroup that alone has touched the place; 0: none has, kSeveral: more than one.
+  /// Touch::owner() of the wave that alone has touched the place; 0: none has, kSeveral: more than
+  /// one.
   uint32_t owner = 0;
   static constexpr uint32_t kSeveral = ~0u;
 
   /// Notes an access whose first byte is so many bytes before the place.
-  void note(const Touch &now, uint64_t before, bool writes, bool sameOwner) {
+  void note(const Touch &now, uint64_t before, bool writes) {
     if (writes) {
       write.set(now, before);
     } else {
-      if (read.group && !sameOwner)
+      // A read by another workgroup is worth more than one by another wave of this workgroup, which
+      // the next barrier orders.
+      const bool keepsOther = read.group == now.group && otherRead.group != now.group;
+      if (read.group && read.owner() != now.owner() && !(keepsOther && otherRead.group))
         otherRead = read;
       read.set(now, before);
     }
-    owner = owner == 0 || owner == now.group ? now.group : kSeveral;
+    owner = owner == 0 || owner == now.owner() ? now.owner() : kSeveral;
   }
 };
 
@@ -120,14 +126,14 @@ public:
     return {line.parts.get() + (from % kLine >> line.shift), line.shift};
   }
 
-  /// The place of [from, from + (1 << shift)), if there is such a place and a workgroup alone has
-  /// touched it; else null.
-  History *placeOf(uint32_t group, uint64_t from, unsigned shift) {
+  /// The place of [from, from + (1 << shift)), if there is such a place and the wave `owner` alone
+  /// has touched it; else null.
+  History *placeOf(uint32_t owner, uint64_t from, unsigned shift) {
     Line &line = lines_[from / kLine];
     if (line.shift != shift)
       return nullptr;
     History &h = line.parts[from % kLine >> shift];
-    return h.owner == group ? &h : nullptr;
+    return h.owner == owner ? &h : nullptr;
   }
 
 private:

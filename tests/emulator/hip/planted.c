@@ -132,3 +132,41 @@ KERNEL init_scalar_masked(GLOBAL int *out) {
   if (x == 5)
     out[id() + x] = x;
 }
+
+// The last workgroup adds up what the others wrote, as last_group, and the counter orders nothing: it is
+// relaxed, or its scope is the workgroup.
+#define COUNTS(NAME, ORDER, SCOPE)                                                                                     \
+  KERNEL NAME(GLOBAL int *partial, GLOBAL int *counter, GLOBAL int *out) {                                             \
+    if (id())                                                                                                          \
+      return;                                                                                                          \
+    partial[group()] = group() + 1;                                                                                    \
+    int before = __scoped_atomic_fetch_add(counter, 1, ORDER, SCOPE);                                                  \
+    if (before != (int)__builtin_amdgcn_grid_size_x() / 64 - 1)                                                        \
+      return;                                                                                                          \
+    int sum = 0;                                                                                                       \
+    for (int i = 0; i <= before; ++i)                                                                                  \
+      sum += partial[i];                                                                                               \
+    *out = sum;                                                                                                        \
+  }
+COUNTS(race_relaxed, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+COUNTS(race_scope, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_WRKGRP)
+COUNTS(race_no_acquire, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE)
+COUNTS(race_no_release, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE)
+
+// All work-items add to one word, of which one addition is left.
+KERNEL race_lanes(GLOBAL int *out) {
+  out[0] += id(); // race_lanes adds
+}
+
+// The waves of a workgroup read what others of them write.
+KERNEL race_waves(GLOBAL int *out) {
+  out[id()] = id();                    // race_waves writes
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+  out[id() + 256] = out[255 - id()]; // race_waves reads
+}
+
+// An atomic operation on memory without a value.
+KERNEL init_atomic(GLOBAL int *counter, GLOBAL int *out) {
+  __scoped_atomic_fetch_add(counter, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE); // init_atomic adds
+  out[id()] = id();
+}

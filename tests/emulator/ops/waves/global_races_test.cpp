@@ -7,7 +7,7 @@
 using namespace flyemu;
 
 TEST_CASE("races are found up to the last byte of all addresses, and no further") {
-  GlobalRaces races;
+  GlobalRaces races(ReleaseBy::WriteBack);
   const GlobalRaces::GroupOrder order;
   const auto touches = [&](uint32_t group, uint64_t first, uint64_t distance, unsigned bytes) {
     std::array<uint64_t, 64> places;
@@ -16,7 +16,8 @@ TEST_CASE("races are found up to the last byte of all addresses, and no further"
     uint64_t conflicts = 0;
     races.access({1, group, 0, 0}, order,
                  LaneAccess(~uint64_t(0), places.data(), 0, bytes, /*writes=*/true, false),
-                 [&](const Touch &, bool wrote, uint64_t, uint64_t address, uint64_t size) {
+                 [&](const Touch &, bool wrote, GlobalRaces::Missing, uint64_t, uint64_t address,
+                     uint64_t size) {
                    CHECK(wrote);
                    CHECK(address >= first);
                    conflicts += size;

@@ -40,7 +40,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   std::string code = "s_mov_b64 s[50:51], s[0:1]\ns_mov_b64 s[52:53], s[2:3]\nv_and_b32 v40, " +
                      std::string(wave32 ? "31" : "63") +
                      ", v0\n"
-                     "v_lshlrev_b32 v40, 2, v40\n";
+                     "v_lshlrev_b32 v40, 2, v40\nv_mov_b32 v43, v0\n";
   for (auto &[r, lanes] : v) {
     code += "s_add_u32 s54, s50, " + num(r * 256) + "\ns_addc_u32 s55, s51, 0\n";
     code += load + "v" + num(r) + ", v40, s[54:55]\n";
@@ -59,6 +59,9 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   code += wave32 ? "s_mov_b32 s58, exec_lo\ns_mov_b32 s59, 0\ns_mov_b32 exec_lo, -1\ns_mov_b32 "
                    "s62, vcc_lo\ns_mov_b32 s63, 0\n"
                  : "s_mov_b64 s[58:59], exec\ns_mov_b64 exec, -1\ns_mov_b64 s[62:63], vcc\n";
+  if (waves > 1) // the last wave alone stores
+    code += "v_readfirstlane_b32 s61, v43\ns_cmp_lt_u32 s61, " +
+            num((wave32 ? 32 : 64) * (waves - 1)) + "\ns_cbranch_scc1 ends\n";
   for (unsigned r : readV)
     code += "s_add_u32 s54, s50, " + num(r * 256) + "\ns_addc_u32 s55, s51, 0\n" + store +
             "v40, v" + num(r) + ", s[54:55]\n";
@@ -67,6 +70,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
             "\ns_addc_u32 s55, s51, 0\nv_mov_b32 v42, 0\nv_mov_b32 v41, " + reg + "\n" + store +
             "v42, v41, s[54:55]\n";
   };
+  code += wave32 ? "s_mov_b32 exec_lo, 1\n" : "s_mov_b64 exec, 1\n";
   for (unsigned r : readS)
     putScalar("s" + num(r), kScalars + 4 * r);
   putScalar("s58", kMasks);
@@ -74,7 +78,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   putScalar("s62", kMasks + 8);
   putScalar("s63", kMasks + 12);
   putScalar("s60", kMasks + 16);
-  code += "s_endpgm\n";
+  code += "ends:\ns_endpgm\n";
 
   std::vector<uint32_t> words = assemble(target, code);
   KernelCode kernel;

@@ -40,7 +40,7 @@ struct WaveRun {
   Order order;
   uint32_t slice = kDefaultSlice; ///< Options::slice
   bool counters = false;
-  unsigned waves = 1;          ///< of the workgroup; all run the code and store the same registers
+  unsigned waves = 1;          ///< of the workgroup; all run the code, the last one stores registers
   std::vector<uint8_t> memory; ///< mapped; its address is in s[2:3] while the code runs
 
   std::map<unsigned, Lanes> outV;
