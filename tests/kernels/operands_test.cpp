@@ -1,0 +1,351 @@
+// The rule for the operands of every family, on calls that are generated: for each operand strides
+// of 0, negative, small, overlapping and huge, other extents, ranks, types and pointers.
+#include "support/changed_call.h"
+
+#include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/mqa_logits.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/softmax_backward.h>
+#include <flydsl/kernels/topk_gating.h>
+#include <flydsl/kernels/weight.h>
+#include <flydsl/kernels/worklist.h>
+
+#include <cstdio>
+
+using namespace kernel_tests;
+
+namespace {
+
+/// Operands up to this size run; larger ones are looked at alone.
+constexpr std::int64_t kMostBytes = 8 << 20;
+
+/// What a change must lead to.
+enum class Must : std::uint8_t { either, refuse, run };
+
+struct Change {
+  GivenOperand operand;
+  Must must = Must::either;
+  bool shape = false; ///< other extents: another operand may be the one that does not fit
+};
+
+/// The operands whose extents the host cannot compare with anything: numbers in device memory say
+/// how much of them is read. With fewer of these, the call is wrong by its contents.
+struct ByContents {
+  const char *family, *operand;
+  std::size_t mode;
+};
+constexpr ByContents kByContents[] = {
+    {"decode", "tables", 1},  {"decode", "k_cache", 0}, {"attention", "block_table", 1},
+    {"attention", "bias", 2}, {"attention", "bias", 3}, {"delta_rule", "state", 0},
+};
+
+/// All changes of one operand.
+std::vector<Change> changesOf(const GivenOperand &own, fk::Role role, std::string_view family) {
+  const bool isWritten = role == fk::Role::output || role == fk::Role::both;
+  const bool isWorkspace = own.name == "workspace";
+  std::vector<Change> all;
+  const auto add = [&](const auto &change, Must must = Must::either, bool shape = false) {
+    GivenOperand other = own;
+    change(other);
+    all.push_back({other, must, shape});
+  };
+  for (std::size_t mode = 0; mode < own.shape.size(); ++mode) {
+    const std::int64_t stride = own.strides[mode], extent = own.shape[mode];
+    const bool counts = extent > 1; // the stride of a mode with one element counts for nothing
+    const auto strided = [&](std::int64_t to, Must must) {
+      if (to != stride)
+        add([&](GivenOperand &o) { o.strides[mode] = to; }, counts ? must : Must::run);
+    };
+    strided(0, isWritten ? Must::refuse : Must::either);
+    for (const std::int64_t to : {-stride, -1l, -(stride + 16)})
+      strided(to, Must::refuse);
+    for (const std::int64_t to : {1l, stride / 2, stride - 1, stride + 1, stride + 4, stride + 8,
+                                  stride + 16, stride * 2, stride * 3 + 16})
+      strided(to, Must::either);
+    for (const int bits : {20, 24, 29, 31, 32, 33, 40})
+      strided(std::int64_t(1) << bits, Must::either);
+    for (const int bits : {47, 50})
+      strided(std::int64_t(1) << bits, Must::refuse);
+    strided(-(std::int64_t(1) << 40), Must::refuse);
+    if (isWorkspace)
+      continue; // more is as good, and what is not there is in the test below
+    for (const std::int64_t to : {extent - 1, extent + 1}) {
+      const bool fewer = to < extent;
+      const bool byContents =
+          std::any_of(std::begin(kByContents), std::end(kByContents), [&](const ByContents &row) {
+            return family == row.family && own.name == row.operand && mode == row.mode;
+          });
+      if (to < 0 || (fewer && byContents))
+        continue;
+      add(
+          [&](GivenOperand &o) {
+            o.shape[mode] = to;
+            o.strides = GivenOperand::contiguous(o.shape);
+          },
+          byContents ? Must::either : Must::refuse, true);
+    }
+    // Two modes in the other order.
+    if (mode > 0)
+      add([&](GivenOperand &o) {
+        std::vector<std::int64_t> turned = o.shape;
+        std::swap(turned[mode], turned[mode - 1]);
+        o.strides = GivenOperand::contiguous(turned);
+        std::swap(o.strides[mode], o.strides[mode - 1]);
+      });
+  }
+  add(
+      [](GivenOperand &o) {
+        o.shape.insert(o.shape.begin(), 1);
+        o.strides = GivenOperand::contiguous(o.shape);
+      },
+      Must::refuse, true);
+  if (own.shape.size() > 1)
+    add(
+        [](GivenOperand &o) {
+          o.shape.erase(o.shape.begin());
+          o.strides = GivenOperand::contiguous(o.shape);
+        },
+        Must::refuse, true);
+  add([](GivenOperand &o) { o.dtype = o.dtype.memory_bits() == 32 ? fx::i16 : fx::f64; },
+      Must::refuse);
+  add(
+      [&](GivenOperand &o) {
+        o.dtype = o.dtype.memory_bits() == 8    ? (o.dtype == fx::i8 ? fx::u8 : fx::i8)
+                  : o.dtype.memory_bits() == 16 ? fx::i16
+                  : o.dtype.memory_bits() == 32 ? fx::u32
+                                                : fx::u64;
+      },
+      Must::refuse);
+  if (own.size() > 0 && !isWorkspace)
+    add([](GivenOperand &o) { o.isNull = true; }, Must::refuse);
+  add([](GivenOperand &o) { o.shift = 1; });
+  return all;
+}
+
+/// Which calls of all are made: each `every`-th, from a seed on.
+struct Share {
+  std::uint64_t every = 1, seed = 0;
+};
+struct Counts {
+  std::int64_t calls = 0, refused = 0, ran = 0, gaps = 0;
+};
+
+template <class P>
+void expectChange(const ChangedCalls<P> &calls, const Change &change, Counts &counts) {
+  const std::string family(fk::FamilyOf<P>::name);
+  INFO(family << ", " << change.operand.str());
+  ++counts.calls;
+  const auto [low, high] = change.operand.reach();
+  const bool isLarge =
+      (low + high + 1) * change.operand.dtype.memory_bits() / 8 > __int128(kMostBytes);
+  Outcome outcome;
+  if (isLarge)
+    outcome.refusal = calls.refusal(change.operand);
+  else
+    outcome = calls.run(change.operand);
+  CHECK_FALSE(outcome.touchedOthers);
+  if (!outcome.refusal.empty()) {
+    ++counts.refused;
+    INFO(outcome.refusal);
+    CHECK(change.must != Must::run);
+    if (outcome.refusal.find("spans more than 2^63 bytes") != std::string::npos)
+      return; // there is no such tensor: fx::tensor refuses to make it
+    // "softmax: x has ...": the operand, or with other extents one that they do not fit.
+    CHECK(outcome.refusal.find(family + ": ") != std::string::npos);
+    bool isNamed =
+        outcome.refusal.find(family + ": " + change.operand.name + " ") != std::string::npos;
+    for (const GivenOperand &operand : calls.operands())
+      isNamed |=
+          change.shape && outcome.refusal.find(" " + operand.name + " ") != std::string::npos;
+    CHECK(isNamed);
+    return;
+  }
+  CHECK(change.must != Must::refuse);
+  if (isLarge)
+    return;
+  ++counts.ran;
+  // The numbers that the operand held, in contiguous memory.
+  const bool isRead = calls.roleOf(change.operand.name).read();
+  Outcome expected = calls.base();
+  if (isRead && !change.shape) {
+    GivenOperand same = change.operand;
+    same.strides = GivenOperand::contiguous(same.shape);
+    same.shift = 0;
+    const std::vector<std::uint8_t> held = calls.held(change.operand);
+    if (held != calls.held(same))
+      expected = calls.run(same, &held);
+    else
+      ++counts.gaps;
+  }
+  if (change.shape) { // it has more elements
+    outcome.outputs.erase(change.operand.name);
+    expected.outputs.erase(change.operand.name);
+  }
+  CHECK(outcome.outputs == expected.outputs);
+}
+
+template <class P> void expectRule(const std::vector<P> &problems, const Share &share) {
+  const std::string family(fk::FamilyOf<P>::name);
+  Counts counts;
+  for (const P &problem : problems) {
+    if (!fk::supported(problem))
+      continue; // not on this target
+    for (std::int64_t m : {8, 2}) {
+      if (share.every > 1 && m != 8)
+        continue;
+      INFO(fx::to_config(problem).str() << ", m=" << m);
+      const ChangedCalls<P> calls(problem, fk::choose(problem, m), m);
+      if (m == 2 && !calls.base().refusal.empty())
+        continue; // by columns, a has a multiple of 8 rows
+      REQUIRE(calls.base().refusal.empty());
+      std::uint64_t number = 0;
+      for (std::size_t i = 0; i < calls.operands().size(); ++i)
+        for (const Change &change : changesOf(calls.operands()[i], calls.role(i), family))
+          if (share.every == 1 || fx::detail::randomBits(share.seed, number++) % share.every == 0)
+            expectChange(calls, change, counts);
+    }
+  }
+  std::printf("%s: %lld calls, %lld refused, %lld ran, %lld of them with other strides\n",
+              family.c_str(), static_cast<long long>(counts.calls),
+              static_cast<long long>(counts.refused), static_cast<long long>(counts.ran),
+              static_cast<long long>(counts.gaps));
+  CHECK(counts.refused > 0);
+  CHECK((share.every > 1 || counts.ran > 0));
+}
+
+void expectRules(const Share &share) {
+  using namespace fk;
+  const fx::DType small =
+      fx::Device::current().target().has(fx::Feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+  expectRule<SoftmaxProblem>({{.n = 24}, {.x = fx::f32, .y = fx::bf16, .n = 9}}, share);
+  expectRule<SoftmaxBackwardProblem>({{.n = 24}, {.dx = fx::f32, .n = 9}}, share);
+  expectRule<NormProblem>(
+      {{.kind = NormKind::layer, .n = 24, .bias = true, .residual = true, .statistics = true},
+       {.y = fx::i8, .n = 16, .quantise = Quantisation::row, .smooth = true},
+       {.y = fx::i8, .n = 16, .quantise = Quantisation::fixed}},
+      share);
+  expectRule<NormBackwardProblem>(
+      {{.kind = NormKind::layer, .n = 24, .bias = true, .residual = true}, {.n = 16}}, share);
+  expectRule<QuantiseProblem>({{.q = fx::i8, .n = 32, .scale = ScaleOf::row},
+                               {.q = fx::i8, .n = 32, .scale = ScaleOf::tensor},
+                               {.q = fx::i8, .n = 32, .scale = ScaleOf::given},
+                               {.q = fx::f8E4M3FN, .n = 64, .scale = ScaleOf::block}},
+                              share);
+  expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true}}, share);
+  expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true}}, share);
+  expectRule<WeightProblem>({{.n = 24, .k = 40}}, share);
+  expectRule<WorklistProblem>({{.workers = 3, .unit = 32}}, share);
+  expectRule<GgmlRowsProblem>({{.n = 6, .k = 64}}, share);
+  expectRule<GgmlGemmProblem>(
+      {{.n = 20, .k = 64}, {.n = 20, .k = 64, .activation = Activation::silu, .gated = true}},
+      share);
+  expectRule<MqaLogitsProblem>({{.x = fx::bf16, .heads = 16, .head = 64, .k_scale = true},
+                                {.x = small, .heads = 16, .head = 128}},
+                               share);
+  expectRule<DeltaRuleProblem>(
+      {{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true},
+       {.x = fx::bf16, .heads = 1, .v_heads = 2, .key = 128, .value = 32, .prefill = true}},
+      share);
+  const auto rope = [](auto change) {
+    RopeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 32, .page = 4};
+    change(problem);
+    return problem;
+  };
+  expectRule<RopeProblem>({rope([](RopeProblem &p) {
+                             p.cache = KvCache::pages;
+                             p.q_norm = p.k_norm = HeadNorm::weighted;
+                             p.quantise = Quantisation::row;
+                             p.y = fx::i8;
+                           }),
+                           rope([](RopeProblem &p) {
+                             p.cache = KvCache::packed;
+                             p.pack = 8;
+                             p.cached = fx::i8;
+                             p.style = RopeStyle::gptj;
+                           }),
+                           rope([](RopeProblem &p) {
+                             p.quantise = Quantisation::fixed;
+                             p.y = fx::i8;
+                             p.rotary = 16;
+                           })},
+                          share);
+  expectRule<GemmProblem>(
+      {{.n = 48, .k = 64, .bias = true},
+       {.b_layout = OperandLayout::rows, .n = 48, .k = 64},
+       {.a_layout = OperandLayout::columns, .b_layout = OperandLayout::columns, .n = 48, .k = 64},
+       {.a = fx::i8,
+        .b = fx::i8,
+        .c = fx::f32,
+        .n = 40,
+        .k = 96,
+        .scale_a = Scales::per_row,
+        .scale_b = Scales::per_row},
+       {.a = small,
+        .b = small,
+        .n = 64,
+        .k = 256,
+        .scale_a = Scales::per_block,
+        .scale_b = Scales::per_block},
+       {.n = 64, .k = 2048}},
+      share);
+  const auto decode = [](auto change) {
+    DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 32, .page = 16, .context = 40};
+    change(problem);
+    return problem;
+  };
+  expectRule<DecodeProblem>(
+      {decode([](DecodeProblem &p) { p.lse = true; }),
+       decode([](DecodeProblem &p) {
+         p.cache = KvCache::packed;
+         p.pack = 8;
+       }),
+       decode([&](DecodeProblem &p) {
+         p.kv = small;
+         p.scales = KvScales::token;
+         p.context = 700;
+       }),
+       {.q_heads = 16, .kv_heads = 1, .head = 192, .page = 16, .latent = 128, .context = 40}},
+      share);
+  const auto attention = [](auto change) {
+    AttentionProblem problem{.q_heads = 4, .kv_heads = 2, .head = 32};
+    change(problem);
+    return problem;
+  };
+  expectRule<AttentionProblem>(
+      {attention([](AttentionProblem &p) { p.bias = p.alibi = p.sink = p.lse = true; }),
+       attention([](AttentionProblem &p) { p.varlen = p.lse = p.bias = true; }),
+       attention([&](AttentionProblem &p) {
+         p.cache = KvCache::pages;
+         p.page = 4;
+         p.kv = small;
+       }),
+       attention([](AttentionProblem &p) {
+         p.cache = KvCache::packed;
+         p.varlen = true;
+         p.page = 16;
+         p.pack = 8;
+       })},
+      share);
+}
+
+} // namespace
+
+TEST_CASE("a call with a changed operand is refused, or computes what contiguous ones give",
+          "[sample]") {
+  expectRules({.every = 12, .seed = 1});
+}
+
+TEST_CASE("each call with a changed operand is refused, or computes what contiguous ones give",
+          "[all]") {
+  expectRules({});
+}
