@@ -1,6 +1,7 @@
 // Checked plans: for each argument that kernels find memory by, each kind of wrong number is told
 // with its argument, place and value, and the call writes nothing; right numbers give the same bytes
 // as a plan that is not checked; in graphs and from files too.
+#include "frame/index_rows.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/attention.h>
@@ -363,6 +364,23 @@ TEST_CASE("checked lengths and tables of decoding", "[run]") {
     }
 }
 
+TEST_CASE("checked lengths and tables of latent decoding", "[run]") {
+  const fk::DecodeProblem problem{
+      .q_heads = 16, .head = 192, .page = 8, .latent = 128, .context = 40};
+  if (!fk::supported(problem))
+    return; // waves of 64 alone have the registers
+  std::vector<Wrong> wrong = outside("contexts", 1, 0, 41);
+  for (double value : {-1.0, kLeast, 10.0, kHuge})
+    wrong.push_back({"tables", 4, value});
+  expectCase<fk::DecodeProblem>(
+      {problem,
+       chosen(problem, 2),
+       {{"contexts", {40, 9}}, {"tables", {9, 0, 3, 3, 7, 1, 2, -1, 99, -5}}},
+       {{"tables", 5}},
+       wrong},
+      2);
+}
+
 TEST_CASE("checked tables of decoding with a window", "[run]") {
   // Two queries see the 38 keys before their own, so kernels read from key 80 - 2 - 38 = 40 on, or
   // from the multiple of 32 before it: from page 4 on.
@@ -561,6 +579,62 @@ TEST_CASE("the next call of a checked plan tells of the one before", "[run]") {
         }).find("3 calls of the plan failed since it was last asked") != std::string::npos);
   rows.operands.set("ids", {0, 1, 2, 3});
   CHECK(rows.of(plan, stream) == right);
+}
+
+TEST_CASE("a plan whose failed calls can't be told apart any more says so") {
+  Embedding rows;
+  const fk::GgmlRowsPlan plan(rows.problem, rows.config, kChecked);
+  const fx::Stream stream;
+  rows.operands.set("ids", {0, 1, 2, 8});
+  // Calls that are captured and never launched take the numbers between those of one lane.
+  const auto toSameLane = [&] {
+    const Replay unused(stream, [&] {
+      for (std::int64_t i = 1; i < fx::kernels::impl::kIndexLanes; ++i)
+        plan(rows.args, stream);
+    });
+  };
+  for (std::int64_t failed = 0; failed <= fx::kernels::impl::kIndexWays; ++failed) {
+    plan(rows.args, stream);
+    CHECK(errorOf([&] { plan.check(stream); }).find("ids[3] is 8") != std::string::npos);
+    toSameLane();
+  }
+  rows.operands.set("ids", {0, 1, 2, 3});
+  rows.operands.reset();
+  const auto blank = rows.operands.results();
+  plan(rows.args, stream);
+  CHECK(errorOf([&] { plan.check(stream); }).find("make the plan anew") != std::string::npos);
+  CHECK(rows.operands.results() == blank);
+  // Calls of other lanes go on.
+  plan(rows.args, stream);
+  plan.check(stream);
+  CHECK(rows.operands.results() != blank);
+}
+
+TEST_CASE("the operands that tools and tuning take are right") {
+  const auto check = [](const auto &problem, std::int64_t m) {
+    using P = std::decay_t<decltype(problem)>;
+    const auto config = fk::choose(problem, m);
+    const fk::Plan<P> plan(problem, config, kChecked);
+    Operands<P> operands(problem, config, m);
+    operands.fill(1);
+    const fx::Stream stream;
+    INFO(fx::to_config(problem).str());
+    plan(operands.args(), stream);
+    CHECK(errorOf([&] { plan.check(stream); }) == "");
+  };
+  fk::AttentionProblem attention{.q_heads = 2, .kv_heads = 1, .head = 32, .varlen = true};
+  check(attention, 40);
+  attention.cache = fk::KvCache::pages;
+  check(attention, 40);
+  check(fk::DecodeProblem{.q_heads = 2, .kv_heads = 1, .head = 64, .context = 40}, 3);
+  fk::DeltaRuleProblem delta{.key = 32, .value = 16};
+  check(delta, 5);
+  delta.prefill = true;
+  check(delta, 5);
+  check(fk::GgmlRowsProblem{.n = 8, .k = 64}, 5);
+  check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
+  check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);
+  check(fk::WorklistProblem{.workers = 3, .unit = 32}, 4);
 }
 
 TEST_CASE("plans without indices, and plans that are not checked, have the same code") {
