@@ -120,6 +120,25 @@ public:
       (void)HIP(hipGraphDestroy)(graph);
     return text;
   }
+  /// What a plan that checks its indices says of the call, or the host before it.
+  std::string told(const GivenOperand &changed) const {
+    if (!checked_)
+      checked_.emplace(problem_, config_, fk::PlanOptions{.check_indices = true});
+    std::vector<Memory> memory;
+    const auto args = fk::make_args(
+        problem_, config_, m_, [&](const char *name, fx::DType, fx::TensorArg::Dims, fk::Role) {
+          const std::size_t at = memory.size();
+          memory.push_back(
+              place(changed.name == name ? changed : operands_[at], at, nullptr, false));
+          return memory.back().tensor;
+        });
+    const std::string text = messageOf([&] {
+      const fx::Stream stream;
+      (*checked_)(args, stream);
+      checked_->check(stream);
+    });
+    return text == "no error" ? "" : text;
+  }
   /// Runs the call with an operand changed, which holds `contents` or what it always holds; new
   /// elements are 0.
   Outcome run(const std::optional<GivenOperand> &changed,
@@ -272,6 +291,7 @@ private:
   fk::ConfigOf<P> config_;
   std::int64_t m_;
   fk::Plan<P> plan_;
+  mutable std::optional<fk::Plan<P>> checked_;
   std::vector<GivenOperand> operands_;
   std::vector<fk::Role> roles_;
   Outcome base_;
