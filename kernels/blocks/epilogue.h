@@ -8,6 +8,7 @@
 #include "blocks/activation.h"
 #include "blocks/groups.h"
 #include "blocks/matrix_form.h"
+#include "blocks/operand_reach.h"
 
 #include <flydsl/flydsl.h>
 
@@ -181,8 +182,8 @@ struct TileMemory {
 
 /// The buffer of the part of a tile that exists.
 inline Pointer bufferOf(const TileOfC &tile, const TileMemory &memory) {
-  const Int64 end = ((tile.rows() - 1).to(i64) * memory.distance + tile.columnsLeft().to(i64)) *
-                    memory.dtype.bytes();
+  const Int64 end =
+      reachOfTile<Int32>(tile.rows(), memory.distance, tile.columnsLeft()) * memory.dtype.bytes();
   return rocdl::make_buffer_ptr(
       Pointer::from_address(memory.address, memory.dtype, AddressSpace::global),
       {.num_records_bytes = end});

@@ -24,6 +24,7 @@
 // reads has landed, and all waves meet before anybody reads it. Six halves are on their way then.
 #pragma once
 
+#include "blocks/loop_schedule.h"
 #include "blocks/product_sums.h"
 #include "blocks/ring_operand.h"
 #include "blocks/wave_groups.h"
@@ -63,44 +64,54 @@ public:
   }
 
   /// Adds all products to the sums.
-  void run() const {
-    const int steps = shape_.steps();
-    for (int number = 0; number < std::min(kStages, steps) * kHalves; ++number) {
-      send(number / kHalves, number);
+  void run() const { runHalves<Int32>(shape_, *this); }
+
+  // What runHalves calls.
+  void send(int step, int number) const {
+    const RingOperand &half = *halves_[at(number % kHalves)];
+    if (step == shape_.steps() - 1)
+      half.fetchLast(step % kStages);
+    else
+      half.fetch(step, step % kStages);
+    if (number < std::min(kStages, shape_.steps()) * kHalves)
       rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
-    }
+  }
+  void sentFirst(int sent) const {
     sums_.start();
-    meetGroups(underWay(a0, std::min(kStages, steps) * kHalves) + weaker_.first, weaker_.reads);
+    meetGroups(underWay(a0, sent) + weaker_.first, weaker_.reads);
     read(b0, 0);
     meetGroups(kMostLoads, weaker_.reads);
     if_(second_, [&] { meetGroups(); });
-    // The loop runs pairs of steps that send for whole tiles; the remaining steps follow.
-    const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - kStages;
-    const int looped = whole > 0 ? whole / kStages * kStages : 0;
-    if (looped)
-      for (Int32 first : range(0, looped, kStages))
-        for (int stage = 0; stage < kStages; ++stage)
-          for (int phase = 0; phase < kHalves; ++phase) {
-            halves_[at(phase)]->fetch(first + (stage + kStages), stage);
-            turn(stage, phase, true,
-                 underWay(phase + 2, kStages * kHalves + phase + 1) + weaker_.loop);
-          }
-    for (int step = looped; step < steps; ++step)
-      for (int phase = 0; phase < kHalves; ++phase) {
-        const int ahead = (step + kStages) * kHalves + phase;
-        if (step + kStages < steps)
-          send(step + kStages, ahead);
-        turn(step % kStages, phase, step + 1 < steps,
-             underWay(step * kHalves + phase + 2, std::min(ahead + 1, steps * kHalves)) +
-                 weaker_.last);
-      }
+  }
+  void fetch(int half, const Int32 &step, int stage) const {
+    halves_[at(half)]->fetch(step, stage);
+  }
+  void turn(const HalfPhase &now) const {
+    constexpr std::array kReads{a0, b1, a1, b0};
+    const Half half = kReads[at(now.phase)];
+    if (half != b0)
+      read(half, now.stage);
+    else if (now.more)
+      read(half, 1 - now.stage);
+    meetGroups(underWay(now.landed, now.sent) + (now.looped ? weaker_.loop : weaker_.last),
+               weaker_.reads);
+    rocdl::s_setprio(1);
+    multiply(now.phase / 2, now.phase % 2, now.stage);
+    rocdl::s_setprio(0);
+    meetGroups();
+  }
+  void end() const {
     if_(!second_, [&] { meetGroups(); });
+  }
+  template <class Body> static void turns(int end, int stride, const Body &body) {
+    for (Int32 first : range(0, end, stride))
+      body(first);
   }
 
 private:
   /// The halves of a step, in the order in which they are sent for and read.
   enum Half { b0, a0, b1, a1 };
-  static constexpr int kHalves = 4, kStages = 2;
+  static constexpr int kHalves = HalvesOfStep::kHalves, kStages = HalvesOfStep::kStages;
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   OperandTile halfOf(const OperandTile &tile, int number) const {
@@ -112,14 +123,6 @@ private:
             Int32(tile.exist - before),
             tile.layout};
   }
-  /// Sends for a half, which is `number` in the order of all.
-  void send(int step, int number) const {
-    const RingOperand &half = *halves_[at(number % kHalves)];
-    if (step == shape_.steps() - 1)
-      half.fetchLast(step % kStages);
-    else
-      half.fetch(step, step % kStages);
-  }
   /// The loads of a thread that follow those of half `number`, when so many halves were sent for.
   int underWay(int number, int sent) const {
     int loads = 0;
@@ -130,20 +133,6 @@ private:
   void read(Half half, int stage) const {
     for (int part = 0; part < shape_.parts(); ++part)
       halves_[at(half)]->read(stage, part);
-  }
-  /// A phase of a step whose halves have their places at `stage`. `more`: there is a next step.
-  void turn(int stage, int phase, bool more, int loads) const {
-    constexpr std::array kReads{a0, b1, a1, b0};
-    const Half half = kReads[at(phase)];
-    if (half != b0)
-      read(half, stage);
-    else if (more)
-      read(half, 1 - stage);
-    meetGroups(loads, weaker_.reads);
-    rocdl::s_setprio(1);
-    multiply(phase / 2, phase % 2, stage);
-    rocdl::s_setprio(0);
-    meetGroups();
   }
   /// Adds the products of half `m` of A and half `n` of B.
   void multiply(int m, int n, int stage) const {

@@ -14,5 +14,13 @@ inline Int32 lesser(const Int32 &a, const Int32 &b) { return min(a, b); }
 inline std::int64_t greater(std::int64_t a, std::int64_t b) { return std::max(a, b); }
 inline Int32 greater(const Int32 &a, const Int32 &b) { return max(a, b); }
 
+inline std::int64_t quotientUp(std::int64_t a, int b) { return (a + b - 1) / b; }
+inline Int32 quotientUp(const Int32 &a, int b) { return ceildiv(a, b); }
+/// A number of 32 bits as one of 64, for addresses.
+inline std::int64_t wide(std::int64_t a) { return a; }
+inline Int64 wide(const Int32 &a) { return a.to(i64); }
+/// The type of such numbers.
+template <class Int> using Wide = decltype(wide(Int(0)));
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -44,6 +44,11 @@ struct LoopShape {
     const std::int64_t left = k - static_cast<std::int64_t>(step) * tileK;
     return left >= tileK ? parts() : static_cast<int>((left + round() - 1) / round());
   }
+  /// True for the last step if K ends in a round of the waves that share it: past the end, the
+  /// prepared weights are other rows', and must not be read.
+  bool endsInRound(int step) const {
+    return step == steps() - 1 && slices() > 1 && k % round() != 0;
+  }
   /// Bytes of a row of A's tile, and of the ring.
   int rowBytes() const { return tileK * form.bytes(); }
   int ringBytes() const { return stages * (tileM + (ringB ? tileN : 0)) * rowBytes(); }
@@ -69,6 +74,8 @@ struct LoopShape {
   /// Parts of a block of K with a scale of its own, and such blocks of so many parts.
   int partsOfBlock() const { return kScaleBlock / form.part(); }
   int blocksOf(int parts) const { return (parts + partsOfBlock() - 1) / partsOfBlock(); }
+  /// Such blocks of K.
+  std::int64_t scaleBlocks() const { return (k + kScaleBlock - 1) / kScaleBlock; }
   /// Scales of B for a step of one block of K: of a tile's columns in a half.
   int scalesOfHalf() const { return tileOfHalf() > kScaleBlock ? tileOfHalf() / kScaleBlock : 1; }
 };

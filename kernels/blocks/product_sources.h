@@ -4,6 +4,7 @@
 #include "blocks/groups.h"
 #include "blocks/loop_shape.h"
 #include "blocks/operand.h"
+#include "blocks/operand_reach.h"
 
 #include <flydsl/flydsl.h>
 
@@ -39,7 +40,7 @@ inline Tensor rowsOf(DType dtype, int size, const LoopShape &shape, const Int64 
                      const Int64 &distance, const Int32 &exist) {
   const Pointer start = Pointer::from_address(first, dtype, AddressSpace::global, kPieceBytes);
   const Layout layout = make_layout({size, shape.tileK}, {Int32(distance.to(i32)), 1});
-  const Int64 span = ((min(exist, size) - 1).to(i64) * distance + shape.k) * shape.form.bytes(),
+  const Int64 span = reachOfRows<Int32>(exist, size, distance, shape.k) * shape.form.bytes(),
               end = select(exist > 0, span, Int64(0));
   return rocdl::make_buffer_tensor(make_view(start, layout),
                                    {.num_records_bytes = end}); // (size, tileK)
@@ -109,7 +110,7 @@ public:
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
-    const Int32 away = select(step * shape_.tileK + part * shape_.round() + inRound_ <
+    const Int32 away = select(firstOfPart<Int32>(shape_, step, part, inRound_) <
                                   static_cast<std::int32_t>(columns_),
                               0, kPastTheEnd / shape_.form.bytes());
     const Tensor from = guarded ? make_view(tile.iter() + away, tile.layout()) : tile;
@@ -118,18 +119,11 @@ public:
   }
 
 private:
-  /// The columns of the block's part of K, with those that fill the last block of the weights.
-  static std::int64_t paddedPart(const LoopShape &shape, const Preshuffled &weights) {
-    return Preshuffled{weights.n, shape.k, weights.bytes}.paddedK();
-  }
   static Tensor buffer(const LoopShape &shape, const Preshuffled &weights, const Int64 &first,
                        const Int32 &blocks) {
     const Pointer start =
         Pointer::from_address(first, shape.form.b, AddressSpace::global, kPieceBytes);
-    const Int64 rowsBefore = (min(blocks, shape.tileOfHalf() / Preshuffled::kRows) - 1).to(i64),
-                end = (rowsBefore * weights.rowOfBlocks() +
-                       paddedPart(shape, weights) * Preshuffled::kRows) *
-                      weights.bytes;
+    const Int64 end = reachOfWeights<Int32>(shape, weights, blocks) * weights.bytes;
     return rocdl::make_buffer_tensor(
         make_view(start, preshuffledTile(weights, shape.tileOfHalf(), shape.tileK)),
         {.num_records_bytes = end}); // (tileOfHalf, tileK)

@@ -78,8 +78,8 @@ class BlockScaledSums final : public Sums {
 public:
   BlockScaledSums(const LoopShape &shape, const TiledMma &mma, const BlockScales &scales)
       : Sums(shape, mma), scales_(scales), bytes_(scales.type.memory_bits() / 8),
-        bufferA_(buffer(scales.a, (scales.rows - 1).to(i64) * scales.rowsApart +
-                                      scales.blocksApart * (blocks() - 1) + 1)),
+        bufferA_(buffer(scales.a, reachOfScalesA<Int32>(shape, scales.rows, scales.rowsApart,
+                                                        scales.blocksApart))),
         blocksApart_((scales.blocksApart * bytes_).to(i32)) {
     const Int32 apart((scales.rowsApart * bytes_).to(i32));
     const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
@@ -89,7 +89,7 @@ public:
     for (int half = 0; half < shape.halves; ++half) {
       buffersB_.push_back(
           buffer(scales.b[at(half)],
-                 (scales.blocksLeft[at(half)] - 1).to(i64) * scales.apartB + blocks()));
+                 reachOfScalesB<Int32>(shape, scales.blocksLeft[at(half)], scales.apartB)));
       products_.push_back(fragment());
     }
     const int count = shape.blocksOf(shape.parts());
@@ -141,7 +141,7 @@ private:
   /// Whether the matrix instruction takes the scales: a part is a block then.
   bool byInstruction() const { return shape().form.scaled && scales_.type == f8E8M0FNU; }
   /// Blocks of K.
-  std::int64_t blocks() const { return (shape().k + kScaleBlock - 1) / kScaleBlock; }
+  std::int64_t blocks() const { return shape().scaleBlocks(); }
   /// The type of scales in registers, which stay as they were loaded until they are needed.
   DType raw() const { return scales_.type == f32 ? f32 : i32; }
   Pointer buffer(const Int64 &address, const Int64 &elements) const {

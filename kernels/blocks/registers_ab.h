@@ -6,6 +6,7 @@
 // back. The operands of a step are fetched while the step before it is multiplied.
 #pragma once
 
+#include "blocks/loop_schedule.h"
 #include "blocks/product_sources.h"
 #include "blocks/product_sums.h"
 #include "blocks/turns.h"
@@ -29,28 +30,14 @@ public:
 
   /// Adds the products of the wave's steps to its sums.
   void run() const {
-    const int rounds = (shape_.steps() + shape_.wavesK - 1) / shape_.wavesK;
-    // Rounds in which every wave has all of a step.
-    const int whole = static_cast<int>(shape_.k / shape_.tileK / shape_.wavesK);
     sums_.start();
-    fetch(0, 0, whole < 1);
-    // The loop runs pairs of rounds after which two whole ones follow.
-    const int looped = whole > 2 ? (whole - 1) / 2 * 2 : 0;
-    if (looped)
-      turns(looped, 2, [&](const Int32 &round) {
-        fetch(round + 1, 1, false);
-        multiply(0);
-        fetch(round + 2, 0, false);
-        multiply(1);
-      });
-    for (int round = looped; round < rounds; ++round) {
-      if (round + 1 < rounds)
-        fetch(round + 1, (round + 1) % 2, round + 1 >= whole);
-      multiply(round % 2);
-    }
+    runRounds<Int32>(shape_, *this);
   }
 
-private:
+  // What runRounds calls.
+  template <class Body> static void turns(int end, int stride, const Body &body) {
+    impl::turns(end, stride, body);
+  }
   void fetch(const Int32 &round, int stage, bool guarded) const {
     const Int32 step = round * shape_.wavesK + wave_;
     for (int part = 0; part < shape_.parts(); ++part) {
@@ -69,6 +56,8 @@ private:
                   fragmentA(stage, part));
     rocdl::sched_barrier(0);
   }
+
+private:
   const Tensor &fragmentA(int stage, int part) const {
     return fragmentsA_[static_cast<std::size_t>(stage * shape_.parts() + part)];
   }

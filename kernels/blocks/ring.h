@@ -17,6 +17,7 @@
 // past the end of K are left out.
 #pragma once
 
+#include "blocks/loop_schedule.h"
 #include "blocks/product_sums.h"
 #include "blocks/ring_operand.h"
 #include "blocks/schedule.h"
@@ -48,39 +49,79 @@ public:
   }
 
   /// Adds all products to the sums.
-  void run() const {
-    const int steps = shape_.steps();
-    // By registers, one tile is on its way; otherwise one for each stage but the one that is read.
-    for (int step = 0; step < (shape_.dma ? std::min(shape_.stages, steps) : 1); ++step)
-      fetchTile(step, step);
-    rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
-    fetchB(0, 0, shape_.partsOf(0), endsInRound(0));
+  void run() const { runRing<Int32>(shape_, *this); }
+
+  // What runRing calls.
+  void fetchTile(const Int32 &step, int stage) const {
+    for (const auto &operand : operands_)
+      operand->fetch(step, stage);
+  }
+  void fetchLast(int stage) const {
+    for (const auto &operand : operands_)
+      operand->fetchLast(stage);
+  }
+  void fetchB(const Int32 &step, int set, int parts, bool guarded) const {
+    if (weights_)
+      for (int part = 0; part < parts; ++part)
+        for (int half = 0; half < shape_.halves; ++half)
+          weights_->fetch(step, part, half, fragmentB(set, part, half), guarded);
+    sums_.fetch(step, set, parts, false);
+  }
+  // The counts of loads that may be under way go by their order.
+  static void tilesSent() { rocdl::sched_barrier(0); }
+  void start() const {
     sums_.start();
     write(0);
-    if (!shape_.dma && steps > 1)
-      fetchTile(1, 1);
-    meet((std::min(shape_.stages, steps) - 1) * ringLoads() + otherLoads(shape_.partsOf(0)));
+  }
+  void meetFirst() const {
+    meet((std::min(shape_.stages, shape_.steps()) - 1) * ringLoads() +
+         otherLoads(shape_.partsOf(0)));
     read(0, 0);
-    // The loop runs rounds of steps that fetch whole tiles; the remaining steps follow.
-    const int unrolled = shape_.stages, ahead = shape_.stages;
-    const int whole = (shape_.k % shape_.tileK ? steps - 1 : steps) - ahead;
-    const int looped = whole >= unrolled ? whole / unrolled * unrolled : 0;
-    if (looped)
-      turns(looped, unrolled, [&](const Int32 &first) {
-        for (int i = 0; i < unrolled; ++i)
-          step(first + i, i, i % 2, shape_.parts(), shape_.parts(), false, underWay(i, ahead - 2),
-               [&] { fetchTile(first + (i + ahead), i); });
-      });
-    for (int k = looped; k < steps; ++k) {
-      const int following = k + 1 < steps ? shape_.partsOf(k + 1) : 0, stage = k % shape_.stages;
-      std::function<void()> fetch;
-      if (k + ahead < steps)
-        fetch = [&] { fetchTile(k + ahead, stage); };
-      step(k, stage, k % 2, shape_.partsOf(k), following, endsInRound(k + 1),
-           underWay(k, std::max(std::min(k + ahead, steps) - k - 2, 0)) -
-               otherLoads(shape_.parts()) + otherLoads(following),
-           fetch);
+  }
+  template <class Body> static void turns(int end, int stride, const Body &body) {
+    impl::turns(end, stride, body);
+  }
+  /// One step, `number` of all. The registers that hold what was fetched straight there take turns
+  /// from step to step. `ahead` fetches the tiles of the step that takes the next free stage, if
+  /// there is one.
+  void step(const Int32 &number, const RingStep &step, const std::function<void()> &ahead) const {
+    using Kind = Interleave::Kind;
+    const int stage = step.stage, next = (stage + 1) % shape_.stages, set = step.number % 2,
+              parts = step.parts, following = step.following,
+              underWay = this->underWay(step.number, step.later) - otherLoads(shape_.parts()) +
+                         otherLoads(following);
+    std::vector<Interleave> orders;
+    if (following)
+      fetchB(Int32(number + 1), set ^ 1, following, step.guarded);
+    for (int part = 0; part < parts; ++part) {
+      Interleave order;
+      if (part == 0 && following)
+        order.add(Kind::vectorMemory, otherLoads(following));
+      if (part + 1 < parts) {
+        read(stage, part + 1);
+        order.add(Kind::ldsRead, reads());
+      } else if (following) {
+        // Registers are free for the next tile once they are written; LDS is once all have met.
+        write(next);
+        if (shape_.dma)
+          meet(underWay);
+        else
+          order.add(Kind::ldsWrite, ringLoads());
+        if (ahead) {
+          ahead();
+          order.add(Kind::vectorMemory, ringLoads());
+        }
+        if (!shape_.dma)
+          meet(underWay);
+        read(next, 0);
+        order.then().add(Kind::ldsRead, reads());
+      }
+      multiply(stage, set, part, parts);
+      orders.push_back(order);
     }
+    for (const Interleave &order : orders)
+      order.say(shape_.products());
+    rocdl::sched_barrier(0); // It keeps the order of loads, too.
   }
 
 private:
@@ -89,32 +130,9 @@ private:
                           (stage % 2 * shape_.parts() + part) * shape_.halves + half)]
                     : operands_[1]->fragment(stage, part);
   }
-  void fetchTile(const Int32 &step, int stage) const {
-    for (const auto &operand : operands_)
-      operand->fetch(step, stage);
-  }
-  void fetchTile(int step, int stage) const {
-    for (const auto &operand : operands_)
-      if (step == shape_.steps() - 1)
-        operand->fetchLast(stage);
-      else
-        operand->fetch(step, stage);
-  }
   void write(int stage) const {
     for (const auto &operand : operands_)
       operand->write(stage);
-  }
-  /// True for the last step if K ends in a round of the waves that share it: past the end, the
-  /// prepared weights are other rows', and must not be read.
-  bool endsInRound(int step) const {
-    return step == shape_.steps() - 1 && shape_.slices() > 1 && shape_.k % shape_.round();
-  }
-  void fetchB(const Int32 &step, int set, int parts, bool guarded) const {
-    if (weights_)
-      for (int part = 0; part < parts; ++part)
-        for (int half = 0; half < shape_.halves; ++half)
-          weights_->fetch(step, part, half, fragmentB(set, part, half), guarded);
-    sums_.fetch(step, set, parts, false);
   }
   /// Loads of a thread for the ring, and for what is fetched straight into registers.
   int ringLoads() const {
@@ -152,48 +170,6 @@ private:
       counts.vmcnt = std::min(underWay, kMostLoads);
     rocdl::s_waitcnt(counts);
     rocdl::s_barrier();
-  }
-
-  /// One step of `parts` parts, of which `stage` holds the tiles and `set` says which registers
-  /// hold what was fetched straight there. The step after it has `following` parts, or 0 if there
-  /// is none; `guarded` says whether its K ends in a round. `ahead` fetches the tiles of the step
-  /// that takes the next free stage, if there is one.
-  void step(const Int32 &k, int stage, int set, int parts, int following, bool guarded,
-            int underWay, const std::function<void()> &ahead) const {
-    using Kind = Interleave::Kind;
-    const int next = (stage + 1) % shape_.stages;
-    std::vector<Interleave> orders;
-    if (following)
-      fetchB(k + 1, set ^ 1, following, guarded);
-    for (int part = 0; part < parts; ++part) {
-      Interleave order;
-      if (part == 0 && following)
-        order.add(Kind::vectorMemory, otherLoads(following));
-      if (part + 1 < parts) {
-        read(stage, part + 1);
-        order.add(Kind::ldsRead, reads());
-      } else if (following) {
-        // Registers are free for the next tile once they are written; LDS is once all have met.
-        write(next);
-        if (shape_.dma)
-          meet(underWay);
-        else
-          order.add(Kind::ldsWrite, ringLoads());
-        if (ahead) {
-          ahead();
-          order.add(Kind::vectorMemory, ringLoads());
-        }
-        if (!shape_.dma)
-          meet(underWay);
-        read(next, 0);
-        order.then().add(Kind::ldsRead, reads());
-      }
-      multiply(stage, set, part, parts);
-      orders.push_back(order);
-    }
-    for (const Interleave &order : orders)
-      order.say(shape_.products());
-    rocdl::sched_barrier(0); // It keeps the order of loads, too.
   }
 
   LoopShape shape_;

@@ -29,6 +29,8 @@ struct OperandTile {
   Int64 distance; ///< elements between its rows, or between its columns
   Int32 exist;    ///< of `size`
   OperandLayout layout;
+  /// By columns: the tiles of all steps span more than a buffer, and each has its own.
+  bool far = false;
 };
 
 class RingOperand {
@@ -156,27 +158,20 @@ public:
                           const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
         neighbours_(std::min(loads(), piece())), passes_(loads() / neighbours_),
-        buffer_(rocdl::make_buffer_ptr(
-            Pointer::from_address(tile.first, tile.dtype, AddressSpace::global, kPieceBytes),
-            {.num_records_bytes =
-                 Int64(((shape.k - 1) * tile.distance + tile.exist.to(i64)) * bytes())})),
-        apart_((tile.distance * bytes()).to(i32)), column_(pieceOf(thread_idx().x) * piece()),
+        buffer_(bufferOf(tile.first, Int64(shape.k))), apart_((tile.distance * bytes()).to(i32)),
+        column_(pieceOf(thread_idx().x) * piece()),
         row_(thread_idx().x / together() % down() * neighbours_),
         fetched_(make_rmem_tensor(
             make_layout({neighbours_, piece(), passes_}, {1, neighbours_, neighbours_ * piece()}),
             tile.dtype)) {}
 
   void fetch(const Int32 &step, int) const override {
-    for (int pass = 0; pass < passes_; ++pass)
-      for (int k = 0; k < piece(); ++k) {
-        const Int32 offset = (column_ + k) * apart_ + row(pass) * bytes();
-        const rocdl::RawBuffer options{.soffset = step * (shape().tileK * apart_)};
-        const Tensor to = fetched_(_, k, pass);
-        if (neighbours_ == 1)
-          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer_, offset, tile().dtype, options);
-        else
-          to.store(rocdl::raw_buffer_load(buffer_, offset, tile().dtype, neighbours_, options));
-      }
+    if (!tile().far)
+      return fetchFrom(buffer_, step * (shape().tileK * apart_));
+    const Int64 before = step.to(i64) * shape().tileK;
+    fetchFrom(bufferOf(tile().first + before * tile().distance * bytes(),
+                       min(Int64(shape().k) - before, shape().tileK)),
+              Int32(0));
   }
   /// Behind the end of K is the end of the buffer, which gives zeros.
   void fetchLast(int stage) const override { fetch(shape().steps() - 1, stage); }
@@ -196,6 +191,25 @@ public:
   }
 
 private:
+  /// So many columns from an address on.
+  Pointer bufferOf(const Int64 &first, const Int64 &columns) const {
+    const Int64 end = reachOfColumns<Int32>(tile().exist, tile().distance, columns) * bytes();
+    return rocdl::make_buffer_ptr(
+        Pointer::from_address(first, tile().dtype, AddressSpace::global, kPieceBytes),
+        {.num_records_bytes = end});
+  }
+  void fetchFrom(const Pointer &buffer, const Int32 &before) const {
+    for (int pass = 0; pass < passes_; ++pass)
+      for (int k = 0; k < piece(); ++k) {
+        const Int32 offset = (column_ + k) * apart_ + row(pass) * bytes();
+        const rocdl::RawBuffer options{.soffset = before};
+        const Tensor to = fetched_(_, k, pass);
+        if (neighbours_ == 1)
+          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, offset, tile().dtype, options);
+        else
+          to.store(rocdl::raw_buffer_load(buffer, offset, tile().dtype, neighbours_, options));
+      }
+  }
   /// Threads side by side along K, and groups of neighbours in a pass.
   int together() const { return std::min(neighbours_, across()); }
   int down() const { return shape().loaders() / across(); }

@@ -15,9 +15,6 @@ namespace {
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-/// A block's rows of A, and of C, lie in a buffer of fewer bytes.
-constexpr std::int64_t kMostBufferBytes = 1 << 30;
-
 constexpr const char *kPieces = "16 bytes are loaded at a time";
 
 /// Checks scales of blocks, and gives the strides of scale_a's rows and blocks in elements. Those of
@@ -42,9 +39,11 @@ std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmPr
 
 /// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
 Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const char *name,
-                    DType dtype, const Shape &shape, OperandLayout layout, int tile) {
+                    DType dtype, const Shape &shape, OperandLayout layout, int tile,
+                    bool far = false) {
   const bool byColumns = layout == OperandLayout::columns;
-  const std::int64_t columns = problem.k / config.split_k + config.tile_k;
+  // Of far columns, each step has a buffer of its own.
+  const std::int64_t columns = (far ? 0 : problem.k / config.split_k) + config.tile_k;
   return {.name = name,
           .dtype = dtype,
           .shape = shape,
@@ -93,7 +92,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                              .reason = kPieces});
   } else {
     const Expected b = unprepared(problem, config, "b", problem.b, {"n, k", n, k}, problem.b_layout,
-                                  config.tile_n);
+                                  config.tile_n, hasFarColumns(problem, config));
     checkColumns(arguments, b);
     arguments.check(args.b, b);
     strideB = lineStride(args.b, problem.b_layout);

@@ -5,9 +5,9 @@
 #include "blocks/ring.h"
 #include "blocks/slice_k.h"
 #include "blocks/split_k.h"
-#include "blocks/tile_order.h"
 #include "frame/compile.h"
 #include "gemm/gemm_family.h"
+#include "gemm/gemm_place.h"
 
 #include <array>
 #include <functional>
@@ -17,26 +17,11 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// A block's place in the product.
-struct Place {
-  Int32 tile, tileN, part, row, column, rows;
+using Place = GemmPlace<Int32>;
 
-  /// Of a grid that has the tiles of C once for each part of K.
-  static Place of(const GemmProblem &problem, const GemmConfig &config, const Int32 &m) {
-    const Int32 tilesM = ceildiv(m, config.tile_m), tilesN = Int32(tilesAcross(problem, config));
-    const bool split = config.split_k > 1;
-    const Int32 tiles = tilesM * tilesN, block = block_idx().x;
-    const Int32 tile = split ? Int32(block % tiles) : block;
-    const auto [tileM, tileN] = tileOf<Int32>(config.order, tile, tilesM, tilesN);
-    const Int32 row = tileM * config.tile_m;
-    return {tile,
-            tileN,
-            split ? Int32(block / tiles) : Int32(0),
-            row,
-            tileN * tileAcross(problem, config),
-            min(m - row, config.tile_m)};
-  }
-};
+Place placeOf(const GemmProblem &problem, const GemmConfig &config, const Int32 &m) {
+  return Place::of(problem, config, m, Int32(block_idx().x));
+}
 
 /// The addresses of what the loop reads, and distances in elements: of the rows, or columns, of a
 /// and of b if it is not prepared, and of the rows and the blocks of K of scale_a.
@@ -62,7 +47,7 @@ BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, co
                      .blocksLeft = {},
                      .apartB = across};
   for (int half = 0; half < shape.halves; ++half) {
-    const Int32 row = place.column / kScaleBlock + half * scaleBlocks(problem.n);
+    const Int32 row = rowOfScalesB<Int32>(problem, place.column, half);
     scales.b.push_back(operands.scaleB + (row.to(i64) * across + part) * bytes);
     scales.blocksLeft.push_back(Int32(scaleBlocks(problem.columns())) - row);
   }
@@ -82,20 +67,18 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
               const Operands &operands, const std::function<void(const Sums &)> &finish) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   const Preshuffled weights = weightsOf(problem);
-  const int bytes = shape.form.bytes(), blocksOfTile = shape.tileOfHalf() / Preshuffled::kRows;
+  const int bytes = shape.form.bytes();
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
   // The compiler must see that a wave's lanes agree on their step, or their part of it.
   const bool shared = shape.wavesK > 1;
   const Int32 thread = shared ? Int32(thread_idx().x % shape.threads()) : Int32(thread_idx().x),
               wave =
                   shared ? Int32(rocdl::readfirstlane(thread_idx().x / shape.threads())) : Int32(0);
-  const Int64 part = place.part.to(i64) * shape.k;
+  const Int64 part = place.firstK(shape);
   // The start of a tile of an operand that is not prepared, at a row and the block's part of K.
   const auto tileAt = [&](DType dtype, int size, OperandLayout layout, const Int64 &address,
                           const Int64 &apart, const Int32 &row, const Int32 &exist) {
-    const bool rows = layout == OperandLayout::rows;
-    const Int64 inner = rows ? part : Int64(row.to(i64)), outer = rows ? Int64(row.to(i64)) : part;
-    return OperandTile{dtype, size,  address + (outer * apart + inner) * bytes,
+    return OperandTile{dtype, size,  address + startOfTile<Int32>(layout, row, part, apart) * bytes,
                        apart, exist, layout};
   };
   const OperandTile tileA = tileAt(problem.a, config.tile_m, problem.a_layout, operands.a,
@@ -123,9 +106,10 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
     withTotal(shape, *sums, memory, wave, thread, [&] { finish(*sums); });
   };
   if (shape.ringB) {
-    const OperandTile tileB =
+    OperandTile tileB =
         tileAt(problem.b, config.tile_n, problem.b_layout, operands.b, operands.apartB,
                place.column, min(Int32(problem.n) - place.column, config.tile_n));
+    tileB.far = hasFarColumns(problem, config);
     if (config.loop == GemmLoop::groups) {
       HalfTiles(shape, mma, tileA, tileB, allocator, *sums).run();
       return finish(*sums);
@@ -137,15 +121,10 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
     });
   }
   std::vector<Int64> firstB;
-  for (int half = 0; half < shape.halves; ++half) {
-    const Int64 block =
-        place.tileN.to(i64) * blocksOfTile + half * (problem.n / Preshuffled::kRows);
-    firstB.push_back(operands.b + block * (weights.rowOfBlocks() * bytes) +
-                     part * (Preshuffled::kRows * bytes));
-  }
+  for (int half = 0; half < shape.halves; ++half)
+    firstB.push_back(operands.b + startOfWeights<Int32>(problem, shape, place.tileN, half, part));
   const ColumnsOfB columns(shape, weights, mma, shape.sliced ? Int32(thread_idx().x) : thread,
-                           firstB,
-                           Int32(weights.blocksN() / shape.halves) - place.tileN * blocksOfTile);
+                           firstB, blocksOfWeightsLeft<Int32>(problem, shape, place.tileN));
   if (config.loop == GemmLoop::ring)
     return runRing([&](SharedAllocator &from) {
       return std::make_unique<Ring>(shape, mma, ringOperandA(shape, mma, tileA, from), nullptr,
@@ -215,7 +194,7 @@ const Kernel kGemmCode{
                      Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
                      Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
-      const Place place = Place::of(problem, config, m);
+      const Place place = placeOf(problem, config, m);
       multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
                [&, &problem = problem, &config = config](const Sums &sums) {
                  finishTile(
@@ -250,7 +229,7 @@ const Kernel kGemmPartsCode{kGemmParts.name(),
                                Int64 apartA, Int64 apartB, std::array<Int64, 2> apartScales,
                                Int32 m, Constexpr<Spec<GemmProblem>> spec) {
                               const auto &[problem, config] = spec.value();
-                              writePart(problem, config, Place::of(problem, config, m),
+                              writePart(problem, config, placeOf(problem, config, m),
                                         {a, b, scaleA, scaleB, apartA, apartB, apartScales},
                                         PartSums(partsShape(problem, config), workspace, m));
                             }};
@@ -261,7 +240,7 @@ const Kernel kGemmSplitCode{
        Int64 flags, Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
        Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
       const auto &[problem, config] = spec.value();
-      const Place place = Place::of(problem, config, m);
+      const Place place = placeOf(problem, config, m);
       const PartsShape shape = partsShape(problem, config);
       const PartSums parts(shape, workspace, m);
       writePart(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales}, parts);

@@ -36,6 +36,15 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .dma = config.dma || config.loop == GemmLoop::groups,
           .ringB = problem.b_layout != OperandLayout::prepared};
 }
+/// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32 bits.
+inline constexpr std::int64_t kMostBufferBytes = 1 << 30;
+/// True if b lies by columns and a block's part of it spans more than a buffer: each step has a
+/// buffer of its own then.
+inline bool hasFarColumns(const GemmProblem &problem, const GemmConfig &config) {
+  return problem.b_layout == OperandLayout::columns &&
+         (problem.k / config.split_k + config.tile_k) * problem.n * (problem.b.memory_bits() / 8) >=
+             kMostBufferBytes;
+}
 inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;
 }

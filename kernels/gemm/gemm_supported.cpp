@@ -23,6 +23,9 @@ constexpr int kOtherRegisters = 48;
 
 constexpr int kMostParts = 64;
 
+/// Elements of a column of b, of which the shortest tiles have 128 of two bytes in a buffer.
+constexpr std::int64_t kMostColumnsOfB = kMostBufferBytes / 256 - 8;
+
 /// Registers of the sums, of the parts of A and of B on their way,
 /// and of what scales of blocks need.
 int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
@@ -190,6 +193,21 @@ Support loadsFit(const GemmProblem &problem, const GemmConfig &config, const Tar
   return {};
 }
 
+/// Whether a tile of weights lies in a buffer of offsets of 32 bits, past whose end are the offsets
+/// of what does not exist.
+Support weightsReach(const GemmProblem &problem, const LoopShape &shape) {
+  if (problem.b_layout == OperandLayout::columns &&
+      shape.tileK * problem.n * shape.form.bytes() >= kMostBufferBytes)
+    return Support::no(to_string(shape.tileK) + " columns of b of " + to_string(problem.n) +
+                       " elements span more than 1 GiB");
+  const Preshuffled weights = weightsOf(problem);
+  if (problem.b_layout != OperandLayout::prepared ||
+      shape.tileOfHalf() * weights.paddedK() * weights.bytes <= kMostBufferBytes)
+    return {};
+  return Support::no(to_string(shape.tileOfHalf()) + " rows of weights of " + to_string(problem.k) +
+                     " elements span more than 1 GiB");
+}
+
 /// What LDS and the registers of a lane must hold.
 Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
                    const Target &target) {
@@ -206,8 +224,9 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
                                                  : "four tiles of a") +
         std::string(" take ") + to_string(lds) + " bytes of LDS, of which there are " +
         to_string(static_cast<std::int64_t>(target.lds_bytes())));
-  if (const Support answer = scalesFit(problem, config, shape); !answer)
-    return answer;
+  for (const Support &answer : {scalesFit(problem, config, shape), weightsReach(problem, shape)})
+    if (!answer)
+      return answer;
   const int waves = config.threads / target.wave_size(),
             most = registersOfLane(target, waves) - kOtherRegisters,
             needed = registersOf(problem, config, shape);
@@ -253,6 +272,9 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (problem.b_layout == OperandLayout::columns && problem.n % 8)
     return Support::no("n is " + to_string(problem.n) +
                        "; it is a multiple of 8 where b lies by columns");
+  if (problem.b_layout == OperandLayout::columns && problem.n > kMostColumnsOfB)
+    return Support::no("n is " + to_string(problem.n) + "; it is up to " +
+                       to_string(kMostColumnsOfB) + " where b lies by columns");
   if (problem.rounding == Rounding::stochastic && problem.c == f32)
     return Support::no("c is of type f32, which is not rounded; stochastic rounding is for f16 and "
                        "bf16");

@@ -193,6 +193,35 @@ TEST_CASE("products with many rows, and with operands over 4 GiB", "[large]") {
   }
 }
 
+TEST_CASE("products with columns that span more than a buffer", "[large]") {
+  // What is not set is 0, and is touched by reads alone.
+  using enum fk::OperandLayout;
+  const std::int64_t n = 2048, k = 1 << 18;
+  const GemmProblem problem{.c = fx::f32, .b_layout = columns, .n = n, .k = k};
+  fx::DeviceArray<fx::half_t> a({1, k}), b({k, n});
+  fx::DeviceArray<float> c({1, n});
+  a.fill(fx::half_t(1.0f));
+  struct Weight {
+    std::int64_t row, k;
+    float value;
+  };
+  std::vector<float> expected(std::size_t(n), 0.0f);
+  for (const Weight &weight : {Weight{0, 0, 1}, Weight{5, 63, 2}, Weight{5, k / 2, 3},
+                               Weight{n - 1, k - 1, 4}, Weight{70, k - 129, 5}}) {
+    const fx::half_t value(weight.value);
+    REQUIRE(HIP(hipMemcpy)(b.data() + weight.k * n + weight.row, &value, sizeof value,
+                           hipMemcpyHostToDevice) == hipSuccess);
+    expected[std::size_t(weight.row)] += weight.value;
+  }
+  const fx::Stream stream;
+  GemmConfig config = fk::choose(problem, 1);
+  config.split_k = 1; // a part of K is small
+  fk::GemmPlan(problem, config)({.a = a, .b = fx::tensor(b.data(), {n, k}, {1, n}), .c = c},
+                                stream);
+  stream.synchronize();
+  CHECK(c.to_host() == expected);
+}
+
 TEST_CASE("a product of no rows launches nothing") {
   const GemmProblem problem{.n = 64, .k = 64};
   const fk::GemmPlan plan(problem, fk::choose(problem, 0));

@@ -1,0 +1,153 @@
+// The order of the products' main loops: which steps are fetched when, into which stage, and which
+// of the fetches are guarded, because the step or a wave's part of it may lie past the end of K.
+//
+// The same functions run a kernel's loop while it is traced and, with the host's integers, a model
+// of it that proves what the kernel reads (tests/kernels/support/product_reach.h). What a loop does
+// in a fetch or in a step is the caller's; how often it does so is here alone.
+#pragma once
+
+#include "blocks/loop_shape.h"
+
+#include <algorithm>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The loop of waves that take the steps in turn (RegistersAB): in round r, wave w has step
+/// r * wavesK + w. `loop` has
+///
+///   fetch(const Int &round, int stage, bool guarded)  into one of two stages
+///   multiply(int stage)
+///   turns(int end, int stride, body)                  body(first) for 0, stride, ... below end
+template <class Int, class Loop> void runRounds(const LoopShape &shape, Loop &loop) {
+  const int rounds = (shape.steps() + shape.wavesK - 1) / shape.wavesK;
+  // Rounds in which every wave has all of a step.
+  const int whole = static_cast<int>(shape.k / shape.tileK / shape.wavesK);
+  loop.fetch(Int(0), 0, whole < 1);
+  // The loop runs pairs of rounds after which two whole ones follow.
+  const int looped = whole > 2 ? (whole - 1) / 2 * 2 : 0;
+  if (looped)
+    loop.turns(looped, 2, [&](const Int &round) {
+      loop.fetch(Int(round + 1), 1, false);
+      loop.multiply(0);
+      loop.fetch(Int(round + 2), 0, false);
+      loop.multiply(1);
+    });
+  for (int round = looped; round < rounds; ++round) {
+    if (round + 1 < rounds)
+      loop.fetch(Int(round + 1), (round + 1) % 2, round + 1 >= whole);
+    loop.multiply(round % 2);
+  }
+}
+
+/// A step of a ring.
+struct RingStep {
+  int number;    ///< of the step; in turns, of the step of the turn
+  int stage;     ///< of the ring, which holds the tiles
+  int parts;     ///< that it multiplies
+  int following; ///< parts of the step after it; 0: there is none
+  bool guarded;  ///< the K of the step after it ends in a round of the waves that share it
+  int later;     ///< tiles after that of the next step which are on their way
+};
+
+/// The loop of tiles that go through shared memory (Ring). `loop` has
+///
+///   fetchTile(const Int &step, int stage), fetchLast(int stage)  the tiles of whole steps, and of
+///                                                                the last step
+///   fetchB(const Int &step, int set, int parts, bool guarded)    what goes straight into registers
+///   tilesSent(), start(), meetFirst()                            between the first of these
+///   step(const Int &number, const RingStep &, fetch)             calls fetch(), if there is one,
+///                                                                when the stage is free
+///   turns(int end, int stride, body)
+template <class Int, class Loop> void runRing(const LoopShape &shape, Loop &loop) {
+  const int steps = shape.steps(), stages = shape.stages;
+  const auto fetch = [&](int step, int stage) {
+    if (step == steps - 1)
+      loop.fetchLast(stage);
+    else
+      loop.fetchTile(Int(step), stage);
+  };
+  // By registers, one tile is on its way; otherwise one for each stage but the one that is read.
+  for (int step = 0; step < (shape.dma ? std::min(stages, steps) : 1); ++step)
+    fetch(step, step);
+  loop.tilesSent();
+  loop.fetchB(Int(0), 0, shape.partsOf(0), shape.endsInRound(0));
+  loop.start();
+  if (!shape.dma && steps > 1)
+    fetch(1, 1);
+  loop.meetFirst();
+  // The loop runs rounds of steps that fetch whole tiles; the remaining steps follow.
+  const int ahead = stages, whole = (shape.k % shape.tileK ? steps - 1 : steps) - ahead;
+  const int looped = whole >= stages ? whole / stages * stages : 0;
+  if (looped)
+    loop.turns(looped, stages, [&](const Int &first) {
+      for (int i = 0; i < stages; ++i)
+        loop.step(Int(first + i), {i, i, shape.parts(), shape.parts(), false, ahead - 2},
+                  [&] { loop.fetchTile(Int(first + (i + ahead)), i); });
+    });
+  for (int k = looped; k < steps; ++k) {
+    const int stage = k % stages, next = k + ahead;
+    const RingStep step{k,
+                        stage,
+                        shape.partsOf(k),
+                        k + 1 < steps ? shape.partsOf(k + 1) : 0,
+                        shape.endsInRound(k + 1),
+                        std::max(std::min(next, steps) - k - 2, 0)};
+    if (next < steps)
+      loop.step(Int(k), step, [&] { fetch(next, stage); });
+    else
+      loop.step(Int(k), step, {});
+  }
+}
+
+/// The halves of a step's tiles, in the order in which they are sent for and read.
+struct HalvesOfStep {
+  static constexpr int kHalves = 4, kStages = 2;
+};
+/// A phase of a step of HalfTiles.
+struct HalfPhase {
+  int stage, phase;
+  bool more; ///< there is a step after this one
+  /// So many halves were sent for, and number `landed` of them must have landed.
+  int landed, sent;
+  bool looped; ///< the phase is in the loop
+};
+
+/// The loop of two groups of waves that take turns (HalfTiles). Halves are counted in their order.
+/// `loop` has
+///
+///   send(int step, int number)                 half `number` of all, of a step
+///   sentFirst(int sent)                        after the first steps' were sent for
+///   fetch(int half, const Int &step, int stage)  of a whole step
+///   turn(const HalfPhase &)
+///   end(), turns(int end, int stride, body)
+template <class Int, class Loop> void runHalves(const LoopShape &shape, Loop &loop) {
+  constexpr int kHalves = HalvesOfStep::kHalves, kStages = HalvesOfStep::kStages;
+  const int steps = shape.steps(), first = std::min(kStages, steps) * kHalves;
+  for (int number = 0; number < first; ++number)
+    loop.send(number / kHalves, number);
+  loop.sentFirst(first);
+  // The loop runs pairs of steps that send for whole tiles; the remaining steps follow.
+  const int whole = (shape.k % shape.tileK ? steps - 1 : steps) - kStages;
+  const int looped = whole > 0 ? whole / kStages * kStages : 0;
+  if (looped)
+    loop.turns(looped, kStages, [&](const Int &first) {
+      for (int stage = 0; stage < kStages; ++stage)
+        for (int phase = 0; phase < kHalves; ++phase) {
+          loop.fetch(phase, Int(first + (stage + kStages)), stage);
+          loop.turn({stage, phase, true, phase + 2, kStages * kHalves + phase + 1, true});
+        }
+    });
+  for (int step = looped; step < steps; ++step)
+    for (int phase = 0; phase < kHalves; ++phase) {
+      const int ahead = (step + kStages) * kHalves + phase;
+      if (step + kStages < steps)
+        loop.send(step + kStages, ahead);
+      loop.turn({step % kStages, phase, step + 1 < steps, step * kHalves + phase + 2,
+                 std::min(ahead + 1, steps * kHalves), false});
+    }
+  loop.end();
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,345 @@
+// A host's model of a product's kernel: what each wave of each part reads of the operands, as
+// numbers, and whether each element of K is multiplied once.
+//
+// The model runs the functions by which the kernel itself decides: its loops (loop_schedule.h), the
+// places of its blocks (gemm_place.h), and the extents of its buffers (operand_reach.h). What the
+// kernel does in a fetch is stated here in a line each.
+#pragma once
+
+#include "blocks/loop_schedule.h"
+#include "blocks/operand_reach.h"
+#include "blocks/product_sources.h"
+#include "gemm/gemm_place.h"
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kernel_tests {
+
+namespace fi = fk::impl;
+
+/// Collects the first mistake.
+class Mistake {
+public:
+  void unless(bool right, const char *what, std::int64_t found = 0, std::int64_t limit = 0) {
+    if (!right && text_.empty())
+      text_ = std::string(what) + ": " + std::to_string(found) + ", of " + std::to_string(limit);
+  }
+  const std::string &text() const { return text_; }
+
+private:
+  std::string text_;
+};
+
+/// What the loops below share.
+class LoopModel {
+public:
+  LoopModel(const fk::GemmProblem &problem, const fi::LoopShape &shape, Mistake &mistake)
+      : shape_(shape), prepared_(problem.b_layout == fk::OperandLayout::prepared),
+        scaled_(fi::hasBlockScales(problem)),
+        columnsOfB_(fi::paddedPart(shape, fi::weightsOf(problem))), mistake_(mistake),
+        seen_(std::size_t((shape.k + shape.form.part() - 1) / shape.form.part())) {}
+
+  /// Each element of K was multiplied once.
+  void end() {
+    for (std::size_t at = 0; at < seen_.size(); ++at)
+      mistake_.unless(seen_[at] == 1, "times that a part of K is multiplied, at its column",
+                      seen_[at], std::int64_t(at) * shape_.form.part());
+  }
+  template <class Body> void turns(int end, int stride, const Body &body) {
+    for (std::int64_t first = 0; first < end; first += stride)
+      body(first);
+  }
+
+protected:
+  /// The columns of a and b that a wave fetches from `first` on, in one part.
+  void fetchPart(bool guarded, std::int64_t first, bool a) {
+    const std::int64_t end = first + shape_.form.part();
+    if (a) // guarded, pieces past the end are zeros
+      mistake_.unless(guarded || end <= shape_.k, "end of the columns read of a", end, shape_.k);
+    if (prepared_ && (!guarded || first < columnsOfB_))
+      mistake_.unless(end <= columnsOfB_, "end of the columns read of b", end, columnsOfB_);
+  }
+  void fetchScales(std::int64_t step, int parts, bool guarded) {
+    const std::int64_t end = step * (shape_.tileK / fi::kScaleBlock) + shape_.blocksOf(parts);
+    if (scaled_)
+      mistake_.unless(guarded || end <= shape_.scaleBlocks(), "end of the scales read", end,
+                      shape_.scaleBlocks());
+  }
+  /// A tile of a step whose columns all exist.
+  void wholeTile(std::int64_t step) {
+    mistake_.unless((step + 1) * shape_.tileK <= shape_.k, "end of the columns of a whole tile",
+                    (step + 1) * shape_.tileK, shape_.k);
+  }
+  void multiplyPart(std::int64_t first) {
+    mistake_.unless(first >= 0, "columns of which nothing was fetched", first);
+    if (first >= 0 && first < shape_.k) // past the end, zeros are multiplied
+      ++seen_[std::size_t(first / shape_.form.part())];
+  }
+  const fi::LoopShape &shape() const { return shape_; }
+  bool prepared() const { return prepared_; }
+  Mistake &mistake() { return mistake_; }
+
+private:
+  fi::LoopShape shape_;
+  bool prepared_, scaled_;
+  std::int64_t columnsOfB_;
+  Mistake &mistake_;
+  std::vector<int> seen_; // of each part of K
+};
+
+/// GemmLoop::registers: the waves run one after another.
+class RoundsModel : public LoopModel {
+public:
+  using LoopModel::LoopModel;
+  void run() {
+    for (wave_ = 0; wave_ < shape().wavesK; ++wave_) {
+      steps_ = {-1, -1};
+      fi::runRounds<std::int64_t>(shape(), *this);
+    }
+    end();
+  }
+  void fetch(std::int64_t round, int stage, bool guarded) {
+    const std::int64_t step = round * shape().wavesK + wave_;
+    steps_[std::size_t(stage)] = step;
+    for (int part = 0; part < shape().parts(); ++part)
+      fetchPart(guarded, fi::firstOfPart<std::int64_t>(shape(), step, part, 0), true);
+    fetchScales(step, shape().parts(), guarded);
+  }
+  void multiply(int stage) {
+    const std::int64_t step = std::exchange(steps_[std::size_t(stage)], -1);
+    mistake().unless(step >= 0, "stage that nothing was fetched into", stage);
+    for (int part = 0; part < shape().parts(); ++part)
+      multiplyPart(fi::firstOfPart<std::int64_t>(shape(), step, part, 0));
+  }
+
+private:
+  int wave_ = 0;
+  std::array<std::int64_t, 2> steps_{}; // in the registers' stages
+};
+
+/// GemmLoop::ring.
+class RingModel : public LoopModel {
+public:
+  using LoopModel::LoopModel;
+  void run() {
+    fi::runRing<std::int64_t>(shape(), *this);
+    mistake().unless(done_ == shape().steps(), "steps that were multiplied", done_,
+                     shape().steps());
+    end();
+  }
+  void fetchTile(std::int64_t step, int stage) {
+    wholeTile(step);
+    arrive(step, stage);
+  }
+  void fetchLast(int stage) { arrive(shape().steps() - 1, stage); }
+  void fetchB(std::int64_t step, int set, int parts, bool guarded) {
+    sets_[std::size_t(set)] = step;
+    for (int part = 0; part < parts; ++part)
+      for (int slice = 0; slice < shape().slices(); ++slice)
+        if (prepared())
+          fetchPart(guarded, first(step, part, slice), false);
+    fetchScales(step, parts, false);
+  }
+  void tilesSent() {}
+  void start() { write(0); }
+  void meetFirst() {}
+  void step(std::int64_t number, const fi::RingStep &now, const std::function<void()> &ahead) {
+    const int set = now.number % 2;
+    mistake().unless(number == done_, "step that is out of turn", number, done_);
+    ++done_;
+    mistake().unless(stages_[std::size_t(now.stage)] == number, "step of a stage",
+                     stages_[std::size_t(now.stage)], number);
+    mistake().unless(sets_[std::size_t(set)] == number, "step of the registers of b",
+                     sets_[std::size_t(set)], number);
+    if (now.following)
+      fetchB(number + 1, set ^ 1, now.following, now.guarded);
+    for (int part = 0; part < now.parts; ++part)
+      for (int slice = 0; slice < shape().slices(); ++slice)
+        multiplyPart(first(number, part, slice));
+    if (now.following)
+      write((now.stage + 1) % shape().stages);
+    if (ahead)
+      ahead();
+  }
+
+private:
+  std::int64_t first(std::int64_t step, int part, int slice) const {
+    return fi::firstOfPart<std::int64_t>(shape(), step, part, slice * shape().form.part());
+  }
+  /// LDS's own loads write the stage; others go there when the registers are written.
+  void arrive(std::int64_t step, int stage) {
+    (shape().dma ? stages_[std::size_t(stage)] : registers_) = step;
+  }
+  void write(int stage) {
+    if (!shape().dma)
+      stages_[std::size_t(stage)] = registers_;
+  }
+  std::int64_t registers_ = -1, done_ = 0;
+  std::array<std::int64_t, 4> stages_{-1, -1, -1, -1};
+  std::array<std::int64_t, 2> sets_{-1, -1};
+};
+
+/// GemmLoop::groups.
+class HalvesModel : public LoopModel {
+public:
+  using LoopModel::LoopModel;
+  void run() {
+    for (auto &half : places_)
+      half = {-1, -1};
+    fi::runHalves<std::int64_t>(shape(), *this);
+    mistake().unless(phases_ == kHalves * shape().steps(), "phases", phases_,
+                     kHalves * shape().steps());
+    LoopModel::end();
+  }
+  void send(int step, int number) {
+    if (step < shape().steps() - 1)
+      wholeTile(step);
+    place(number % kHalves, step, step % 2);
+  }
+  void fetch(int half, std::int64_t step, int stage) {
+    wholeTile(step);
+    place(half, step, stage);
+  }
+  void sentFirst(int) { read(0, 0, 0); }
+  void turn(const fi::HalfPhase &now) {
+    const std::int64_t step = phases_ / kHalves;
+    mistake().unless(phases_ % kHalves == now.phase, "phase", now.phase, phases_ % kHalves);
+    // The halves are b0, a0, b1, a1; a phase reads a0, b1, a1, and b0 of the next step.
+    if (now.phase < 3)
+      read(now.phase + 1, step, now.stage);
+    else if (now.more)
+      read(0, step + 1, 1 - now.stage);
+    if (now.phase == 3)
+      for (int part = 0; part < shape().parts(); ++part)
+        multiplyPart(fi::firstOfPart<std::int64_t>(shape(), step, part, 0));
+    ++phases_;
+  }
+  void end() {}
+
+private:
+  static constexpr int kHalves = fi::HalvesOfStep::kHalves;
+  void place(int half, std::int64_t step, int stage) {
+    places_[std::size_t(half)][std::size_t(stage)] = step;
+  }
+  void read(int half, std::int64_t step, int stage) {
+    const std::int64_t found = places_[std::size_t(half)][std::size_t(stage)];
+    mistake().unless(found == step, "step of a half's place", found, step);
+  }
+  std::int64_t phases_ = 0;
+  std::array<std::array<std::int64_t, 2>, kHalves> places_{};
+};
+
+/// What is wrong with the loop of each part of K; nothing if all is right.
+inline std::string mistakeOfLoop(const fk::GemmProblem &problem, const fk::GemmConfig &config,
+                                 const fi::LoopShape &shape) {
+  Mistake mistake;
+  mistake.unless(shape.k * config.split_k == problem.k, "elements of K in all parts",
+                 shape.k * config.split_k, problem.k);
+  switch (config.loop) {
+  case fk::GemmLoop::registers:
+    RoundsModel(problem, shape, mistake).run();
+    break;
+  case fk::GemmLoop::ring:
+    RingModel(problem, shape, mistake).run();
+    break;
+  case fk::GemmLoop::groups:
+    HalvesModel(problem, shape, mistake).run();
+    break;
+  }
+  return mistake.text();
+}
+
+/// What is wrong with the buffers of the blocks at the corners of c, in the first and the last part
+/// of K; nothing if each lies inside of its operand.
+inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::GemmConfig &config,
+                                    const fi::LoopShape &shape, std::int64_t m) {
+  using Place = fi::GemmPlace<std::int64_t>;
+  Mistake mistake;
+  const std::int64_t n = problem.n, k = problem.k, bytes = shape.form.bytes(),
+                     tilesM = fi::quotientUp(m, config.tile_m),
+                     tilesN = fi::tilesAcross(problem, config);
+  const fi::Preshuffled weights = fi::weightsOf(problem);
+  const fi::PartsShape parts = fi::partsShape(problem, config);
+  const auto within = [&](const char *what, std::int64_t end, std::int64_t size) {
+    mistake.unless(end >= 0 && end <= size, what, end, size);
+  };
+  // Offsets have 32 bits, and one past the end of a buffer stands for what does not exist.
+  const auto near = [&](const char *what, std::int64_t span) {
+    within(what, span, fi::kPastTheEnd);
+  };
+  const auto matrix = [&](const char *what, fk::OperandLayout layout, std::int64_t rows,
+                          std::int64_t row, std::int64_t exist, int tile, std::int64_t firstK,
+                          bool far) {
+    const bool byRows = layout == fk::OperandLayout::rows;
+    const std::int64_t stride = byRows ? k : (rows + 7) / 8 * 8,
+                       size = byRows ? (rows - 1) * stride + k : (k - 1) * stride + rows,
+                       reach = byRows ? fi::reachOfRows<std::int64_t>(exist, tile, stride, shape.k)
+                                      : fi::reachOfColumns<std::int64_t>(exist, stride, shape.k);
+    // By columns, a tile has all rows from its first one on.
+    within(what, fi::startOfTile<std::int64_t>(layout, row, firstK, stride) + reach, size);
+    const std::int64_t lines = byRows ? tile : far ? shape.tileK : shape.k + shape.tileK;
+    near("bytes of a tile", lines * stride * bytes);
+  };
+  const auto corners = [](std::int64_t count) {
+    std::vector<std::int64_t> all{0};
+    for (std::int64_t one : {count / 2, count - 2, count - 1})
+      if (one > all.back())
+        all.push_back(one);
+    return all;
+  };
+  for (std::int64_t tileM : corners(tilesM))
+    for (std::int64_t tileN : corners(tilesN))
+      for (std::int64_t part : corners(config.split_k)) {
+        const Place at = Place::at(problem, config, m, 0, tileM, tileN, part);
+        mistake.unless(at.rows >= 1, "rows of a tile", at.rows, config.tile_m);
+        within("end of a tile's rows", at.row + at.rows, m);
+        mistake.unless(at.column < n, "first column of a tile", at.column, n);
+        const std::int64_t firstK = at.firstK(shape);
+        matrix("end of the buffer of a", problem.a_layout, m, at.row, at.rows, config.tile_m,
+               firstK, false);
+        for (int half = 0; half < shape.halves; ++half) {
+          if (problem.b_layout == fk::OperandLayout::prepared) {
+            const std::int64_t reach = fi::reachOfWeights<std::int64_t>(
+                shape, weights, fi::blocksOfWeightsLeft<std::int64_t>(problem, shape, tileN));
+            within("end of the buffer of b",
+                   fi::startOfWeights<std::int64_t>(problem, shape, tileN, half, firstK) +
+                       reach * bytes,
+                   weights.size() * bytes);
+            near("bytes of the buffer of b", reach * bytes);
+          } else
+            matrix("end of the buffer of b", problem.b_layout, n, at.column,
+                   std::min<std::int64_t>(n - at.column, config.tile_n), config.tile_n, firstK,
+                   fi::hasFarColumns(problem, config));
+          if (fi::hasBlockScales(problem)) {
+            const std::int64_t across = fi::scaleBlocks(k), first = firstK / fi::kScaleBlock,
+                               rows = fi::scaleBlocks(problem.columns()),
+                               row = fi::rowOfScalesB<std::int64_t>(problem, at.column, half);
+            mistake.unless(firstK % fi::kScaleBlock == 0, "first element of K of a part", firstK);
+            within("end of the buffer of scale_a",
+                   at.row * across + first +
+                       fi::reachOfScalesA<std::int64_t>(shape, at.rows, across, 1),
+                   m * across);
+            within("end of the buffer of scale_b",
+                   row * across + first +
+                       fi::reachOfScalesB<std::int64_t>(shape, rows - row, across),
+                   rows * across);
+          }
+          if (config.split_k > 1) {
+            const std::int64_t columns = fi::columnsOfParts(problem, config);
+            within("end of the buffer of sums",
+                   (part * m + at.row) * parts.columns() + at.column + half * n +
+                       fi::reachOfTile<std::int64_t>(at.rows, parts.columns(), columns - at.column),
+                   std::int64_t(parts.bytes(m)) / parts.acc.bytes());
+          }
+        }
+        within("end of the buffer of c",
+               at.row * n + at.column + fi::reachOfTile<std::int64_t>(at.rows, n, n - at.column),
+               m * n);
+      }
+  return mistake.text();
+}
+
+} // namespace kernel_tests
