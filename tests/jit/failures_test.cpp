@@ -10,11 +10,16 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/ErrorHandling.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <unistd.h>
 
@@ -335,4 +340,72 @@ TEST_CASE("Work that takes too long is given up") {
   CHECK(deaf.kind == GuardOutcome::timedOut);
   CHECK_THAT(deaf.message, Catch::Contains("goes on"));
   *stop = true;
+}
+
+namespace {
+
+/// Works past the deadline, in code where a thread may be stopped.
+void workLong() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  volatile unsigned steps = 0;
+  while (std::chrono::steady_clock::now() < end)
+    for (int i = 0; i < 1000; ++i)
+      steps = steps + 1;
+}
+[[noreturn]] void workForEver() {
+  for (volatile unsigned steps = 0;;)
+    steps = steps + 1;
+}
+
+/// Whether work that has a second, holds something for longer and then goes on for ever is stopped
+/// only after it gave that up.
+bool isStoppedAfter(const std::function<void()> &holdingWork) {
+  std::atomic<bool> gaveUp{false};
+  const GuardOutcome outcome = runGuarded(
+      [&](Guard &) {
+        holdingWork();
+        gaveUp = true;
+        workForEver();
+      },
+      1);
+  return outcome.kind == GuardOutcome::timedOut && outcome.message.empty() && gaveUp;
+}
+
+int madeLate() {
+  static const int made = [] {
+    workLong();
+    return 1;
+  }();
+  return made;
+}
+
+} // namespace
+
+TEST_CASE("Work is not stopped while it holds a lock, and the lock is free afterwards") {
+  std::mutex mutex;
+  std::shared_mutex shared;
+  std::once_flag once;
+  std::atomic<int> stopped{0};
+  const std::function<void()> holding[] = {
+      [&] {
+        std::lock_guard lock(mutex);
+        workLong();
+      },
+      [&] {
+        std::shared_lock lock(shared);
+        workLong();
+      },
+      [&] { std::call_once(once, workLong); },
+      [] { madeLate(); },
+  };
+  std::vector<std::thread> threads;
+  for (const auto &work : holding)
+    threads.emplace_back([&] { stopped += isStoppedAfter(work); });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(stopped == int(std::size(holding)));
+  CHECK(mutex.try_lock());
+  CHECK(shared.try_lock());
+  std::call_once(once, [] { FAIL("the work was not done once"); });
+  CHECK(madeLate() == 1);
 }

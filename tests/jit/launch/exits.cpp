@@ -1,6 +1,6 @@
 // Programs that compile and launch during exit(). An operation that is impossible then is an error;
 // none crashes.
-//   exits MODE
+//   exits MODE [MILLISECONDS]
 #include "scale.h"
 
 #include <flydsl/compile_async.h>
@@ -60,6 +60,20 @@ void launchForEver(std::atomic<int> &launches) {
 
 int main(int, char **argv) {
   const std::string mode = argv[1];
+  if (mode == "threads") { // that compile, and are given no end
+    for (int thread = 0; thread < 6; ++thread)
+      std::thread([thread] {
+        auto none = fx::tensor(static_cast<float *>(nullptr), {axpyBlock});
+        for (int i = 0;; ++i)
+          try {
+            const std::string name = "k" + std::to_string(thread) + "_" + std::to_string(i);
+            makeAxpy(name.c_str())(none, none, 0.0f).compile({.block = axpyBlock, .arch = "gfx942"});
+          } catch (const fx::Error &) {
+          }
+      }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(argv[2])));
+    std::exit(7);
+  }
   if (mode == "atexit-before") { // registered before the first compile: runs after LLVM's statics
     std::atexit([] { tryToCompile("late"); });
     tryToCompile("first");

@@ -1,6 +1,8 @@
-// The signal that interrupts a thread, and the decision whether it hit code of the compiler.
+// The signal that interrupts a thread, and the decision whether it hit code of the compiler that holds
+// no lock.
 #include "jit/compile/guard/interrupt.h"
 
+#include "jit/compile/guard/locks_held.h"
 #include "jit/compile/guard/recovery.h"
 #include "jit/compile/guard/shared_signal.h"
 
@@ -95,15 +97,16 @@ bool claimInterrupt(int, siginfo_t *info, void *context) {
   if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &mark || info->si_pid != getpid())
     return false;
   Recovery *recovery = Recovery::current();
-  if (recovery && codeHere && compilerCode().holds(programCounter(context)))
+  if (recovery && codeHere && locksHeld() == 0 && compilerCode().holds(programCounter(context)))
     recovery->leave(codeHere);
-  return true; // the work has ended, or the signal hit other code
+  return true; // the work has ended, or it holds a lock, or the signal hit other code
 }
 
 } // namespace
 
 InterruptTarget::InterruptTarget(int code) {
   compilerCode(); // it is made here, because a signal handler can't make it
+  forgetLocks();
   codeHere = code;
 }
 

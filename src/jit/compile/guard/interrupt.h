@@ -18,7 +18,8 @@ public:
 
 /// Asks `thread`, which must be alive, once. It leaves its work at once if it executes code of
 /// LLVM, MLIR or this library at that moment, where it can hold no lock of the allocator or the C
-/// library; else nothing happens, and the caller asks again a little later. The signal is SIGURG,
+/// library, and holds none of LLVM's, MLIR's and ours either (locks_held.h; of a shared LLVM's own
+/// locks nothing is known); else nothing happens, and the caller asks again a little later. The signal is SIGURG,
 /// which most programs ignore; a host that uses it itself (Go's runtime does) gets its own signals
 /// as before, because ours carry a mark.
 void interrupt(pthread_t thread);
