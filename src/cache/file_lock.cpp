@@ -51,27 +51,27 @@ FileLock::State FileLock::acquire(const std::string &path, std::chrono::millisec
   auto pause = std::chrono::microseconds(200);
   for (;;) {
     const int fd = openLock(path, group);
-    if (fd < 0 && errno == EINTR)
-      continue;
-    if (fd < 0)
+    if (fd < 0 && errno != EINTR)
       return State::unusable;
-    // This is an open-file-description lock, so it keeps out other threads of this process as well.
-    struct flock lock{};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
-      if (stillThere(fd, path)) {
+    if (fd >= 0) {
+      // This is an open-file-description lock, so it keeps out other threads of this process as
+      // well.
+      struct flock lock{};
+      lock.l_type = F_WRLCK;
+      lock.l_whence = SEEK_SET;
+      const bool taken = fcntl(fd, F_OFD_SETLK, &lock) == 0;
+      const int error = errno;
+      if (taken && stillThere(fd, path)) {
         fd_ = fd;
         path_ = path;
         return State::held;
       }
       ::close(fd);
-      continue;
+      if (!taken && error != EAGAIN && error != EACCES && error != EINTR)
+        return State::unusable;
     }
-    int error = errno;
-    ::close(fd);
-    if (error != EAGAIN && error != EACCES && error != EINTR)
-      return State::unusable;
+    // Whatever the reason, there is an end to it: a file that was removed meanwhile is made anew, but
+    // on a file system that never says which file is there (NFS: ESTALE) none ever is the same.
     if ((stop && stop()) || std::chrono::steady_clock::now() >= deadline)
       return State::gaveUp;
     std::this_thread::sleep_for(pause);

@@ -31,12 +31,13 @@ public:
     pause_ = {};
     return wasOpen;
   }
-  /// Tells of a request that was sent at `start` and failed. Each failed probe doubles the pause;
-  /// requests that were under way when the breaker opened do not.
-  void failed(Clock::time_point start, Clock::time_point now) {
+  /// Tells of a request that was sent at `start` and failed. Each failed probe doubles the pause,
+  /// from `first` on; requests that were under way when the breaker opened do not.
+  void failed(Clock::time_point start, Clock::time_point now,
+              std::chrono::milliseconds first = kFirstPause) {
     if (!closed() && start < opened_)
       return;
-    pause_ = closed() ? kFirstPause : std::min(pause_ * 2, kLongestPause);
+    pause_ = closed() ? std::min(first, kLongestPause) : std::min(pause_ * 2, kLongestPause);
     opened_ = now;
     next_ = now + pause_;
   }

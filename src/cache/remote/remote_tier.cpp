@@ -97,6 +97,29 @@ std::string newToken() {
   return token;
 }
 
+// The answers of the commands and scripts.
+bool isText(const Reply &reply) { return reply.kind == Reply::Kind::text; }
+bool isYesOrNo(const Reply &reply) {
+  return reply.kind == Reply::Kind::number && (reply.number == 0 || reply.number == 1);
+}
+bool isLook(const Reply &reply) {
+  return isText(reply) || isYesOrNo(reply) ||
+         (reply.kind == Reply::Kind::number && reply.number == 2);
+}
+
+std::string shown(const Reply &reply) {
+  switch (reply.kind) {
+  case Reply::Kind::number:
+    return std::to_string(reply.number);
+  case Reply::Kind::nothing:
+    return "nil";
+  case Reply::Kind::text:
+  case Reply::Kind::error:
+    break;
+  }
+  return "a text";
+}
+
 const char *nameOf(RemoteTier::Kind kind) {
   switch (kind) {
   case RemoteTier::Kind::kernel:
@@ -217,10 +240,26 @@ void RemoteTier::answered() {
     support::log().warn("event=remote_up server={}", config_.name);
 }
 
-/// The server's answer; nothing if there is none, or an error. Never throws for what the server or
-/// the network does.
+/// Whether this call may wait for another machine. One that waited in vain, for a whole lease, is
+/// followed by a time in which none waits: who holds leases and makes nothing, or a server that says
+/// so of each kernel, costs a lease from time to time and not with every kernel.
+bool RemoteTier::mayWait() {
+  std::lock_guard lock(mutex_);
+  return waits_.allows(Clock::now(), config_.timeout * 2);
+}
+
+void RemoteTier::noteWait(Clock::time_point start, std::chrono::milliseconds lease, bool inVain) {
+  std::lock_guard lock(mutex_);
+  if (inVain)
+    waits_.failed(start, Clock::now(), std::max(lease, Breaker::kFirstPause));
+  else
+    waits_.succeeded();
+}
+
+/// The server's answer; nothing if there is none, an error, or one that the command does not have.
+/// Never throws for what the server or the network does.
 std::optional<Reply> RemoteTier::ask(std::span<const std::string_view> words, std::size_t mostBytes,
-                                     Deadline deadline) {
+                                     Deadline deadline, Fits fits) {
   const Clock::time_point start = Clock::now();
   bool allowed;
   {
@@ -238,6 +277,9 @@ std::optional<Reply> RemoteTier::ask(std::span<const std::string_view> words, st
       if (!reused)
         connection = connect(deadline);
       Reply reply = connection->request(words, mostBytes + kAnswerBytes, deadline);
+      if (reply.kind != Reply::Kind::error && !fits(reply))
+        throw std::runtime_error("the answer to " + std::string(words[0]) + ", " + shown(reply) +
+                                 ", is none that Redis gives");
       giveBack(std::move(connection));
       answered();
       if (reply.kind != Reply::Kind::error)
@@ -289,7 +331,8 @@ std::optional<Blob> RemoteTier::load(Kind kind, const Key &key, const Accept &ac
   // One byte more than an entry may have tells one that is too long.
   const std::string last = std::to_string(config_.mostBytes);
   const std::string_view words[] = {"GETRANGE", names.entry, "0", last};
-  const std::optional<Reply> reply = ask(words, config_.mostBytes, Clock::now() + config_.timeout);
+  const std::optional<Reply> reply =
+      ask(words, config_.mostBytes, Clock::now() + config_.timeout, isText);
   if (!reply || reply->text.empty()) {
     remoteCounters().misses += reply.has_value();
     return std::nullopt;
@@ -313,7 +356,7 @@ RemoteTier::Look RemoteTier::look(const Names &names, const Key &key, const Acce
   for (int i = 0; i < tries; ++i) {
     const std::string_view words[] = {"EVAL",        kLookScript,  "2",  names.entry, names.lease,
                                       leasing.token, milliseconds, most, refused};
-    const std::optional<Reply> reply = ask(words, config_.mostBytes, deadline);
+    const std::optional<Reply> reply = ask(words, config_.mostBytes, deadline, isLook);
     if (!reply)
       return Look::failed;
     if (reply->kind == Reply::Kind::text) {
@@ -343,13 +386,17 @@ Blob RemoteTier::loadOrMake(Kind kind, const Key &key, const Accept &accept,
   double waited;
   {
     Timed timed;
-    const Clock::time_point end = Clock::now() + leasing.time + config_.timeout;
+    const Clock::time_point start = Clock::now(), end = start + leasing.time + config_.timeout;
     std::chrono::milliseconds pause = kFirstLook;
+    bool waits = false;
     while ((result = look(names, key, accept, leasing, refused, blob)) == Look::others &&
-           Clock::now() < end) {
+           Clock::now() < end && (waits || mayWait())) {
+      waits = true;
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, kSlowestLook);
     }
+    if (waits && result != Look::failed)
+      noteWait(start, leasing.time, result == Look::others);
     waited = timed.milliseconds();
   }
   support::log().debug("event=remote_look entry={} result={} ms={:.3f}", names.entry,
@@ -402,7 +449,7 @@ bool RemoteTier::put(const Names &names, const Key &key, const Blob &blob, std::
     words = {"SET", names.entry, bytes, "PX", lives};
   else
     words = {"SET", names.entry, bytes};
-  const std::optional<Reply> reply = ask(words, 0, deadline);
+  const std::optional<Reply> reply = ask(words, 0, deadline, token.empty() ? isText : isYesOrNo);
   if (!reply)
     return false;
   const bool stored = reply->kind == Reply::Kind::text || reply->number == 1;
@@ -418,7 +465,7 @@ bool RemoteTier::renew(const Names &names, const Leasing &leasing) {
   const std::string milliseconds = std::to_string(leasing.time.count());
   const std::string_view words[] = {"EVAL",      kRenewScript,  "2",         names.entry,
                                     names.lease, leasing.token, milliseconds};
-  const std::optional<Reply> reply = ask(words, 0, Clock::now() + config_.timeout);
+  const std::optional<Reply> reply = ask(words, 0, Clock::now() + config_.timeout, isYesOrNo);
   const bool lost = reply && reply->number != 1;
   support::log().debug("event=remote_lease entry={} result={}", names.entry,
                        !reply ? "none"
@@ -429,7 +476,7 @@ bool RemoteTier::renew(const Names &names, const Leasing &leasing) {
 
 void RemoteTier::release(const Names &names, std::string_view token, Deadline deadline) {
   const std::string_view words[] = {"EVAL", kReleaseScript, "2", names.entry, names.lease, token};
-  (void)ask(words, 0, deadline);
+  (void)ask(words, 0, deadline, isYesOrNo);
 }
 
 bool RemoteTier::store(Kind kind, const Key &key, const Blob &blob) {

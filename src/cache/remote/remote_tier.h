@@ -59,8 +59,12 @@ private:
   class Timed;
 
   Names namesOf(Kind kind, const Key &key) const;
+  /// Whether an answer is one that the command has.
+  using Fits = bool (*)(const Reply &);
   std::optional<Reply> ask(std::span<const std::string_view> words, std::size_t mostBytes,
-                           Deadline deadline);
+                           Deadline deadline, Fits fits);
+  bool mayWait();
+  void noteWait(Breaker::Clock::time_point start, std::chrono::milliseconds lease, bool inVain);
   std::unique_ptr<RemoteConnection> connect(Deadline deadline);
   std::unique_ptr<RemoteConnection> takeIdle();
   void giveBack(std::unique_ptr<RemoteConnection> connection);
@@ -84,6 +88,7 @@ private:
   std::mutex mutex_; ///< guards the members below
   std::vector<std::unique_ptr<RemoteConnection>> idle_;
   Breaker breaker_;
+  Breaker waits_;              ///< for other machines' leases
   std::set<std::string> said_; ///< the warnings that were given
 };
 

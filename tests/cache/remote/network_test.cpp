@@ -7,8 +7,11 @@
 #include <flydsl/error.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
 
 using namespace flydsl;
 using namespace flydsl::cache;
@@ -56,7 +59,96 @@ bool shares(RemoteConfig config, std::uint64_t number) {
   return blob && same(*blob, blobOf(number, 200'000));
 }
 
+/// A server that gives the same answer to everything.
+class ParrotServer {
+public:
+  explicit ParrotServer(std::string answer) : answer_(std::move(answer)) {
+    socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(socket_, reinterpret_cast<sockaddr *>(&address), size) != 0 ||
+        ::listen(socket_, 8) != 0 ||
+        ::getsockname(socket_, reinterpret_cast<sockaddr *>(&address), &size) != 0)
+      throw std::runtime_error("no server");
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this] { serve(); });
+  }
+  ~ParrotServer() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  RemoteConfig config() const {
+    RemoteConfig config;
+    config.url.endpoint.host = "127.0.0.1";
+    config.url.endpoint.port = port_;
+    config.name = "parrot";
+    config.timeout = std::chrono::milliseconds(2000);
+    config.lease = std::chrono::milliseconds(400);
+    return config;
+  }
+
+private:
+  void serve() {
+    std::vector<std::jthread> connections;
+    for (int fd; (fd = ::accept(socket_, nullptr, nullptr)) >= 0;)
+      connections.emplace_back([this, fd] {
+        char bytes[65536]; // a command comes whole, because the client writes it at once
+        while (::read(fd, bytes, sizeof bytes) > 0 &&
+               ::send(fd, answer_.data(), answer_.size(), MSG_NOSIGNAL) > 0) {
+        }
+        ::close(fd);
+      });
+  }
+  std::string answer_;
+  int socket_;
+  std::uint16_t port_ = 0;
+  std::jthread thread_;
+};
+
+/// How long `count` kernels take that are asked for one after another, and made at once.
+double secondsFor(RemoteTier &tier, int count) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) {
+    bool made = false;
+    const auto number = static_cast<std::uint64_t>(i);
+    const Blob blob = tier.loadOrMake(
+        RemoteTier::Kind::kernel, keyOf(number), [](const Blob &) { return std::string(); },
+        [&] { return blobOf(number); }, made);
+    CHECK(made);
+    CHECK(same(blob, blobOf(number)));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 } // namespace
+
+TEST_CASE("A server whose answers are not Redis's costs no time, and then it is left alone") {
+  // Nil, an integer that no script gives, and a text where a number is due.
+  for (const char *answer : {"$-1\r\n", ":7\r\n", ":-1\r\n"}) {
+    INFO(answer);
+    ParrotServer server(answer);
+    RemoteTier tier(server.config());
+    const auto failures = remoteCounters().failures.load(),
+               skipped = remoteCounters().skipped.load();
+    CHECK(secondsFor(tier, 20) < 0.4); // one lease's length
+    CHECK(remoteCounters().failures - failures == 1);
+    CHECK(remoteCounters().skipped - skipped > 10);
+  }
+}
+
+TEST_CASE("A server that says of each kernel that another machine makes it costs one lease, not "
+          "one a kernel") {
+  ParrotServer server(":0\r\n");
+  RemoteConfig config = server.config();
+  config.timeout = std::chrono::milliseconds(200);
+  RemoteTier tier(config);
+  const double seconds = secondsFor(tier, 20);
+  CHECK(seconds > 0.3); // the first one waited for that machine
+  CHECK(seconds < 1.5);
+}
 
 TEST_CASE("By TCP a server is found by its address and by its name") {
   const std::uint16_t port = freePort();

@@ -3,6 +3,7 @@
 
 #include "jit/compile/codegen/backend.h"
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,7 +24,8 @@ namespace flydsl::jit {
 struct MadeMachine {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::shared_ptr<void> kept;
-  std::jthread warming; ///< the backend's warmUp, until somebody waits for it
+  std::shared_ptr<std::exception_ptr> warmingFailed; ///< set by the thread below
+  std::jthread warming; ///< the backend's warmUp, until it is waited for
 };
 
 /// A TargetMachine for the options; made once, lent to one user at a time.
@@ -37,8 +39,9 @@ public:
 
   llvm::TargetMachine &operator*() const { return *made_.machine; }
 
-  /// Waits until the machine may generate code.
-  void finishWarming() { made_.warming = {}; }
+  /// Waits until the machine may generate code. Throws what its warming threw: the machine has half
+  /// of what it keeps then, and nobody gets it again.
+  void finishWarming();
 
   /// A place for something that lives as long as the machine; whoever holds the lease may use it.
   std::shared_ptr<void> &kept() { return made_.kept; }
@@ -46,6 +49,7 @@ public:
 private:
   std::string key_;
   MadeMachine made_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 /// Translates a gpu.module in the LLVM dialect, and has the backend prepare it. Null on failure,

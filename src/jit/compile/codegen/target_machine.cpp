@@ -51,11 +51,25 @@ static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
 }
 
 static void warm(MadeMachine &made, std::function<void()> work) {
+  auto failed = std::make_shared<std::exception_ptr>();
+  made.warmingFailed = failed;
   try {
-    made.warming = std::jthread(std::move(work));
+    made.warming = std::jthread([failed, work = std::move(work)] {
+      try {
+        work();
+      } catch (...) { // there is not enough memory
+        *failed = std::current_exception();
+      }
+    });
   } catch (const std::system_error &) {
     // Without a thread, generating code finds by itself what it needs.
   }
+}
+
+void TargetMachineLease::finishWarming() {
+  made_.warming = {};
+  if (made_.warmingFailed && *made_.warmingFailed)
+    std::rethrow_exception(*made_.warmingFailed);
 }
 
 TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
@@ -82,7 +96,14 @@ TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default
 TargetMachineLease::~TargetMachineLease() {
   if (!made_.machine)
     return;
-  finishWarming();
+  made_.warming = {};
+  // An exception came through LLVM, which was not made for it (there was not enough memory): what the
+  // machine keeps may be half made, so it is neither used again nor destroyed.
+  if (std::uncaught_exceptions() > exceptions_ || (made_.warmingFailed && *made_.warmingFailed)) {
+    (void)made_.machine.release();
+    new std::shared_ptr<void>(std::move(made_.kept));
+    return;
+  }
   std::lock_guard lock(pool().mutex);
   pool().free[key_].push_back(std::move(made_));
 }

@@ -10,8 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <mutex>
+#include <new>
 #include <string>
 #include <sys/mman.h>
 #include <thread>
@@ -45,6 +47,22 @@ private:
   int fd_;
 };
 
+/// Ends a thread that reads from a pipe, by closing the end that is written, when anything throws.
+class CloseFirst {
+public:
+  CloseFirst(Descriptor &writeEnd, std::jthread &reader) : writeEnd_(writeEnd), reader_(reader) {}
+  ~CloseFirst() {
+    writeEnd_.close();
+    reader_ = {};
+  }
+  CloseFirst(const CloseFirst &) = delete;
+  CloseFirst &operator=(const CloseFirst &) = delete;
+
+private:
+  Descriptor &writeEnd_;
+  std::jthread &reader_;
+};
+
 [[noreturn]] void refuse(const char *what) {
   throw CompileError(std::string("linking in memory: ") + what + ": " + std::strerror(errno));
 }
@@ -71,7 +89,11 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
   Descriptor readEnd(ends[0]), writeEnd(ends[1]);
 
   Bytes linked;
-  std::thread drain([&] {
+  std::exception_ptr noRoom; // for what is linked
+  // It ends when the write end is closed, which is so before it is waited for.
+  std::jthread drain;
+  const CloseFirst closing(writeEnd, drain);
+  drain = std::jthread([&] {
     std::array<std::uint8_t, 1 << 16> chunk;
     for (;;) {
       ssize_t n = ::read(readEnd.get(), chunk.data(), chunk.size());
@@ -79,7 +101,12 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
         continue;
       if (n <= 0)
         break;
-      linked.insert(linked.end(), chunk.data(), chunk.data() + n);
+      try {
+        if (!noRoom) // LLD must come to its end all the same
+          linked.insert(linked.end(), chunk.data(), chunk.data() + n);
+      } catch (const std::bad_alloc &) {
+        noRoom = std::current_exception();
+      }
     }
   });
 
@@ -97,14 +124,15 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
           "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
           "-o",     outputPath.c_str(), inputPath.c_str()};
       // A crash that is no fault of the input may come outside of LLD's own recovery.
-      const bool returned = runUnderLlvmRecovery([&] {
-        result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
-      });
+      const bool returned = runUnderLlvmRecovery(
+          [&] { result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}}); });
       usable = returned && result.canRunAgain;
     }
   }
   writeEnd.close();
   drain.join();
+  if (noRoom)
+    std::rethrow_exception(noRoom);
   if (outOfUse)
     return std::nullopt;
   if (result.retCode != 0 || linked.empty())
