@@ -69,6 +69,19 @@ TEST_CASE("groups of waves: lengths, pages, windows and terms of scores", "[grou
   }
 }
 
+TEST_CASE("groups of waves: parts of pages where a sequence has no keys", "[groups]") {
+  AttentionProblem problem = heads(fx::bf16, 64);
+  problem.varlen = true;
+  problem.cache = KvCache::pages;
+  problem.page = 5;
+  for (const bool lse : {false, true})
+    for (const int head : {64, 128}) {
+      problem.lse = problem.sink = problem.causal = lse;
+      problem.head = problem.head_v = head;
+      AttentionCase(problem, {20, 7, 141}, {33, 0, 300}).expect(inGroups(128, 2));
+    }
+}
+
 TEST_CASE("groups of waves: products of 8 bits", "[groups]") {
   for (int head : {64, 128}) {
     for (std::int64_t keys : {1, 128, 200, 300, 520}) {
