@@ -20,7 +20,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
                                   .cache = fk::KvCache::pages,
                                   .page = 16,
                                   .context = 512}; // about so many tokens a sequence
-  const fk::DecodeConfig config = fk::choose(problem, sequences);
+  const fk::DecodeConfig config = fk::choose(problem, sequences * problem.queries); // tokens of q
   const fk::DecodePlan plan(problem, config); // once, for any number of sequences and any contexts
   // endregion
 
@@ -35,8 +35,9 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   const fx::Stream stream;
 
   // region: call
-  fx::DeviceArray<std::uint8_t> workspace(
-      {std::int64_t(fk::workspace_bytes(problem, config, sequences))});
+  // The rows of a call are tokens of q: `queries` of each sequence.
+  const std::int64_t m = sequences * problem.queries;
+  fx::DeviceArray<std::uint8_t> workspace({std::int64_t(fk::workspace_bytes(problem, config, m))});
   plan({.q = q,
         .k_cache = keys,
         .v_cache = values,
@@ -58,8 +59,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // endregion
   stream.synchronize();
   CHECK(worklist.to_host() == fk::make_worklist(lists, tokens));
-  fx::DeviceArray<std::uint8_t> parts(
-      {std::int64_t(fk::workspace_bytes(problem, shared, sequences))});
+  fx::DeviceArray<std::uint8_t> parts({std::int64_t(fk::workspace_bytes(problem, shared, m))});
   fk::DecodePlan(problem, shared)({.q = q,
                                    .k_cache = keys,
                                    .v_cache = values,

@@ -36,11 +36,12 @@ Support cacheSupported(const DecodeProblem &problem) {
     return {};
   if (problem.pack < 8 || !std::has_single_bit(static_cast<unsigned>(problem.pack)) ||
       problem.head % problem.pack)
-    return Support::no(is("pack", problem.pack) + "; it is a power of two from 8 that divides " +
-                       is("head", problem.head));
+    return Support::no(is("pack", problem.pack) +
+                       "; it is a power of two from 8 that divides head, which is " +
+                       std::to_string(problem.head));
   if (const int y = vPackOf(problem); y < 8 || y % 8 || problem.page % y)
-    return Support::no(is("v_pack", y) + "; it is a multiple of 8 that divides " +
-                       is("page", problem.page));
+    return Support::no(is("v_pack", y) + "; it is a multiple of 8 that divides page, which is " +
+                       std::to_string(problem.page));
   return {};
 }
 
@@ -54,7 +55,8 @@ Support latentSupported(const DecodeProblem &problem, const MatrixForm &form) {
                        "one scale or none");
   if (problem.latent < 128 || problem.latent % 128 || problem.latent > problem.head)
     return Support::no(is("latent", problem.latent) +
-                       "; it is a multiple of 128 that is not above " + is("head", problem.head));
+                       "; it is a multiple of 128 up to head, which is " +
+                       std::to_string(problem.head));
   if (problem.head > kLargestLatentHead || problem.head % 64)
     return Support::no(is("head", problem.head) + "; with latent it is a multiple of 64 up to " +
                        std::to_string(kLargestLatentHead));

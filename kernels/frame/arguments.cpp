@@ -120,7 +120,8 @@ std::int64_t Arguments::workspace(const TensorArg *tensor, std::size_t bytes) co
   const std::int64_t size = tensor->rank() == 1 ? tensor->shape()[0] : -1;
   if (size < 0 || static_cast<std::size_t>(size) < bytes)
     fail("workspace has the shape " + listOf(tensor->shape()) + "; a vector of at least " +
-         std::to_string(bytes) + " bytes is expected");
+         std::to_string(bytes) +
+         " bytes is expected, which is workspace_bytes of the call's m: its rows, or tokens of q");
   check(*tensor, {.name = "workspace",
                   .dtype = u8,
                   .shape = {"bytes", size},

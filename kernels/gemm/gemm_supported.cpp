@@ -255,13 +255,19 @@ Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("products have no configurations for this target");
+  const auto ofTypes = [&] {
+    return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
+                       std::string(problem.b.name()) + "; " + productTypes(target));
+  };
+  // The types come first: what weights of others are prepared for are not products.
+  if (!matrixKind(problem.a) || !matrixKind(problem.b))
+    return ofTypes();
   for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
     if (!answer)
       return answer;
   const std::int64_t k = weightsOf(problem).paddedK();
   if (!matrixForm(target, problem.a, problem.b, k, k))
-    return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
-                       std::string(problem.b.name()) + "; " + productTypes(target));
+    return ofTypes();
   if (problem.a_layout == OperandLayout::prepared)
     return Support::no("a is never prepared; it lies by rows or by columns");
   for (const auto &[name, layout] :

@@ -781,12 +781,12 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.cache = KvCache::none}).find("keys are read from a cache") != std::string::npos);
   CHECK(why({.page = 0}) == "page is 0; it is 1 to 65536");
   CHECK(why({.cache = KvCache::packed, .pack = 4}) ==
-        "pack is 4; it is a power of two from 8 that divides head is 128");
+        "pack is 4; it is a power of two from 8 that divides head, which is 128");
   CHECK(why({.cache = KvCache::packed, .v_pack = 6}) ==
-        "v_pack is 6; it is a multiple of 8 that divides page is 16");
+        "v_pack is 6; it is a multiple of 8 that divides page, which is 16");
   CHECK(why({.scale = -1}).find("it is not negative") != std::string::npos);
   CHECK(why({.head = 576, .latent = 500}) ==
-        "latent is 500; it is a multiple of 128 that is not above head is 576");
+        "latent is 500; it is a multiple of 128 up to head, which is 576");
   CHECK(
       why({.q_heads = 16, .kv_heads = 2, .head = 576, .latent = 512}).find("kv_heads is 1 then") !=
       std::string::npos);
@@ -822,6 +822,11 @@ TEST_CASE("decode says what it does not support") {
   CHECK(message([](fk::DecodeArgs &args) {
           args.workspace.reset();
         }).find("workspace is missing; this call needs") != std::string::npos);
+  // A workspace for sequences, not for their queries.
+  CHECK(message([&](fk::DecodeArgs &args) {
+          args.workspace = fx::tensor(args.workspace->data(), fx::u8,
+                                      {fk::workspace_bytes(problem, plan.config(), 2)});
+        }).find("workspace_bytes of the call's m: its rows, or tokens of q") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
           args.q_scale = args.contexts;
         }).find("q_scale is given, and the problem does not have it") != std::string::npos);

@@ -53,6 +53,11 @@ TEST_CASE("products say what they do not support") {
   CHECK(why({.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64}) ==
         "a is of type f8E4M3FN and b of type f8E4M3FN; gfx942 has products where both are f16, or "
         "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+  CHECK(why({.a = fx::f4E2M1FN, .b = fx::f4E2M1FN, .n = 64, .k = 64}) ==
+        "a is of type f4E2M1FN and b of type f4E2M1FN; gfx942 has products where both are f16, or "
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+  CHECK(why({.b_layout = fk::OperandLayout::columns, .n = 1 << 22, .k = 64}) ==
+        "n is 4194304; it is up to 4194296 where b lies by columns");
   CHECK(fk::supported(GemmProblem{.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64},
                       fx::Target::parse("gfx1100"))
             .why == "a is of type f8E4M3FN and b of type f8E4M3FN; gfx1100 has products where both "

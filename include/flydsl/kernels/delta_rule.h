@@ -40,8 +40,8 @@ struct FLYDSL_API DeltaRuleProblem {
 /// and block / key_lanes along its columns, of which each has 4.
 ///
 /// The chunked form takes 32 tokens at a time (16 on RDNA) by matrix instructions; each wave has 16
-/// columns. Types: f16 and bf16. Keys: 128 and 256 elements. On gfx1100 it spills registers, and
-/// `choose` takes the recurrent form.
+/// columns. Types: f16 and bf16. Keys: 128 and 256 elements. All targets have it; `choose` takes it
+/// where a problem says `prefill`.
 struct FLYDSL_API DeltaRuleConfig {
   int key_lanes = 8;   ///< a power of two up to the wave, which divides `key`; in chunks the wave
   int block = 256;     ///< threads of a block, a multiple of the wave
