@@ -1,19 +1,27 @@
-// The cache in memory: each key is made once, however many threads ask for it at the same time.
+// The cache in memory: each key is made once, however many threads ask for it at the same time. What
+// is kept has a limit, so that a process that makes new keys for days does not grow.
 #pragma once
 
 #include "cache/key.h"
 
 #include <chrono>
+#include <deque>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace flydsl::cache {
 
 template <class T> class MemoryTable {
 public:
   using Value = std::shared_ptr<const T>;
+  using Weigh = std::size_t (*)(const T &);
+
+  /// Where all values weigh more than `limit`, those that were made first go, but for the last one.
+  /// Who has one of them keeps it.
+  MemoryTable(std::size_t limit, Weigh weigh) : limit_(limit), weigh_(weigh) {}
 
   /// The value of `key`; null if there is none or if it is still being made.
   Value find(const Key &key) const {
@@ -51,7 +59,9 @@ public:
     if (!made)
       return future.get();
     try {
-      promise.set_value(make());
+      Value value = make();
+      keep(key, *value);
+      promise.set_value(value);
     } catch (...) {
       erase(key);
       promise.set_exception(std::current_exception());
@@ -70,9 +80,38 @@ public:
   void clear() {
     std::lock_guard lock(mutex_);
     table_.clear();
+    kept_.clear();
+    weight_ = 0;
   }
 
 private:
+  void keep(const Key &key, const T &value) {
+    const std::size_t weight = weigh_(value);
+    std::vector<std::shared_future<Value>> gone; // values are destroyed without the lock
+    std::lock_guard lock(mutex_);
+    if (!table_.contains(key)) // another thread cleared the table
+      return;
+    kept_.push_back({key, weight});
+    weight_ += weight;
+    while (weight_ > limit_ && kept_.size() > 1) {
+      // It is not there where the table was cleared while the value was made.
+      if (auto first = table_.find(kept_.front().key); first != table_.end()) {
+        gone.push_back(std::move(first->second));
+        table_.erase(first);
+      }
+      weight_ -= kept_.front().weight;
+      kept_.pop_front();
+    }
+  }
+
+  struct Kept {
+    Key key;
+    std::size_t weight;
+  };
+  const std::size_t limit_;
+  const Weigh weigh_;
+  std::deque<Kept> kept_; ///< what is made, first to last; all are in the table
+  std::size_t weight_ = 0;
   mutable std::mutex mutex_;
   std::unordered_map<Key, std::shared_future<Value>> table_;
 };

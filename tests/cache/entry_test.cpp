@@ -80,7 +80,7 @@ TEST_CASE("Sizes of the cache are parsed strictly") {
 
 TEST_CASE(
     "In memory a key is made once by many threads, and a failure is everyone's and not kept") {
-  MemoryTable<int> table;
+  MemoryTable<int> table(1000, [](const int &) { return std::size_t(1); });
   std::atomic<int> calls{0};
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0}, makers{0};

@@ -69,7 +69,10 @@ private:
 
   cache::DiskCache disk_;
   cache::RemoteTier *const remote_;
-  cache::MemoryTable<CodeObject> memory_;
+  /// Kernels of 7 KB, as most are, ten thousand of them; one that went is on disk.
+  static constexpr std::size_t kMostBytesInMemory = std::size_t(64) << 20;
+  cache::MemoryTable<CodeObject> memory_{
+      kMostBytesInMemory, [](const CodeObject &object) { return object.bytes.size(); }};
   mutable std::mutex mutex_; ///< guards the counters
   CacheStats stats_;
 };
