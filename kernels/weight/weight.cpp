@@ -2,6 +2,9 @@
 
 #include "frame/arguments.h"
 
+#include <flydsl/detail/float_format.h>
+
+#include <cmath>
 #include <cstring>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -106,6 +109,34 @@ void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
     for (std::int64_t k = 0; k < weights.k; k += piece)
       std::memcpy(to + weights.place(n, k) * bytes, from + (n * weights.k + k) * bytes,
                   impl::Preshuffled::kPieceBytes);
+}
+
+void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
+                            std::span<float> scales) {
+  const DType ocp = problem.dtype == f8E4M3FNUZ   ? f8E4M3FN
+                    : problem.dtype == f8E5M2FNUZ ? f8E5M2
+                                                  : DType();
+  if (ocp == DType())
+    throw Error("prepare_weight_as_fnuz: dtype is " + std::string(problem.dtype.name()) +
+                "; it is what the product takes, f8E4M3FNUZ for weights of f8E4M3FN or f8E5M2FNUZ "
+                "for those of f8E5M2");
+  if (scales.empty())
+    throw Error("prepare_weight_as_fnuz: there are no scales; the weights' scales are doubled, and "
+                "weights without any have a scale of 1");
+  for (std::size_t i = 0; i < scales.size(); ++i)
+    if (!std::isfinite(2 * scales[i]))
+      throw Error("prepare_weight_as_fnuz: scale " + std::to_string(i) + " is " +
+                  std::to_string(scales[i]) + ", whose double is no finite number");
+  prepare_weight(problem, raw, out);
+  const auto size = static_cast<std::size_t>(prepared_size(problem));
+  const detail::FloatFormat &from = *detail::smallFloatFormat(ocp);
+  for (std::uint8_t &pattern : std::span(static_cast<std::uint8_t *>(out), size))
+    if (pattern == from.signBit())
+      pattern = 0;
+    else if ((pattern & from.magnitudeMask()) > from.largest())
+      pattern = static_cast<std::uint8_t>(from.signBit()); // the one NaN of FNUZ
+  for (float &scale : scales)
+    scale *= 2;
 }
 
 FLYDSL_KERNEL_FAMILY(WeightProblem)

@@ -254,6 +254,43 @@ TEST_CASE("a product reads a row of tiles once for each column of tiles", "[run]
   }
 }
 
+TEST_CASE("weights of OCP's 8-bit floats become FNUZ's, and their scales twice as large") {
+  for (const auto &[ocp, fnuz] : {std::pair(fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E4M3FNUZ)),
+                                  std::pair(fx::DType(fx::f8E5M2), fx::DType(fx::f8E5M2FNUZ))}) {
+    // All patterns, a block of 16 rows by 16.
+    std::vector<std::uint8_t> raw(16 * 16);
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      raw[i] = std::uint8_t(i);
+    const fk::WeightProblem problem{.dtype = fnuz, .n = 16, .k = 16};
+    std::vector<std::uint8_t> out(std::size_t(fk::prepared_size(problem)));
+    std::vector<float> scales{0.5f, 3.0f};
+    fk::prepare_weight_as_fnuz(problem, raw.data(), out.data(), scales);
+    CHECK(scales == std::vector<float>{1.0f, 6.0f});
+    out.resize(raw.size()); // rows of 16 bytes come first, in order
+    const std::vector<double> before = decode(ocp, raw), after = decode(fnuz, out);
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      INFO(ocp.name() << ", pattern " << i);
+      if (std::isfinite(before[i]))
+        CHECK(2 * after[i] == before[i]);
+      else
+        CHECK(std::isnan(after[i]));
+    }
+  }
+  std::vector<std::uint8_t> bytes(1024);
+  std::vector<float> scales{1.0f, 3e38f};
+  const auto message = [&](fx::DType dtype, std::span<float> of) {
+    return messageOf([&] {
+      fk::prepare_weight_as_fnuz({.dtype = dtype, .n = 16, .k = 16}, bytes.data(),
+                                 bytes.data() + 512, of);
+    });
+  };
+  CHECK(message(fx::f8E4M3FN, scales).find("dtype is f8E4M3FN; it is what the product takes") !=
+        std::string::npos);
+  CHECK(message(fx::f8E4M3FNUZ, {}).find("there are no scales") != std::string::npos);
+  CHECK(message(fx::f8E4M3FNUZ, scales).find("scale 1 is ") != std::string::npos);
+  CHECK(scales[0] == 1.0f);
+}
+
 TEST_CASE("weights are prepared on the device as on the host", "[run]") {
   for (const fk::WeightProblem &problem : {fk::WeightProblem{.dtype = fx::f16, .n = 32, .k = 64},
                                            fk::WeightProblem{.dtype = fx::f16, .n = 37, .k = 200},

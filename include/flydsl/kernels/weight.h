@@ -4,6 +4,8 @@
 #include <flydsl/kernels/plan.h>
 #include <flydsl/stream.h>
 
+#include <span>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
@@ -46,6 +48,15 @@ FLYDSL_API std::int64_t prepared_size(const WeightProblem &problem);
 /// Prepares weights in the host's memory: `raw` holds n * k elements, row after row, and `out` gets
 /// prepared_size elements.
 FLYDSL_API void prepare_weight(const WeightProblem &problem, const void *raw, void *out);
+/// The same for gfx942, whose products take 8-bit floats of the FNUZ formats alone, of weights in
+/// OCP's: `problem.dtype` is f8E4M3FNUZ or f8E5M2FNUZ, and `raw` holds f8E4M3FN or f8E5M2. A pattern
+/// stands for half of the number in FNUZ, because the exponent's bias is one more; so each of
+/// `scales`, those of the weights, is doubled in place, and products stay as they are, exactly. -0
+/// becomes 0, because its pattern is FNUZ's NaN; what is not finite becomes NaN. Throws Error for
+/// another dtype, if there are no scales, or for a scale whose double is no finite number; nothing is
+/// changed then.
+FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
+                                       std::span<float> scales);
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END
