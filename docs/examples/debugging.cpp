@@ -78,6 +78,15 @@ const fx::Kernel lonely_barrier{"lonely_barrier", [](fx::Tensor x) {
 }};
 // endregion
 
+// region: unwritten
+const fx::Kernel not_zeroed{"not_zeroed", [](fx::Tensor x) {
+  auto sum = fx::make_rmem_tensor(1, fx::f32);
+  for (fx::Int32 k : fx::range(100))
+    sum(0) += x(k); // to what does the first round add?
+  x(0) = sum(0);
+}};
+// endregion
+
 const fx::Kernel twice{"twice", [](fx::Tensor x, fx::Tensor y) {
   auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
   y(i) = x(i) + x(i);
@@ -107,6 +116,8 @@ void run(const std::string &what) {
     past_the_end(x).launch({.grid = 2, .block = 64, .stream = stream});
   // ...
   // endregion
+  if (what == "unwritten")
+    not_zeroed(x).launch({.block = 64, .stream = stream});
   if (what == "shapes")
     wrong_shape(x).launch({.block = 64, .stream = stream});
   if (what == "print")

@@ -186,6 +186,9 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   case GuardOutcome::exiting:
     throw CompileError("compiling kernel '" + compile.kernel + "' was given up: the process exits");
   }
+  if (outcome.kind == GuardOutcome::finished && compile.failedPass == kRegisterReadsStage)
+    throw TraceError("kernel '" + compile.kernel + "': " + compile.diagnostics.first,
+                     compile.diagnostics.where);
   // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
   bool readable = outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;
   if (readable && compile.diagnostics.failed())

@@ -156,7 +156,9 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 
   {
     runtime::ProfilerRange range("flydsl compile", spec.name);
-    compileInto(*state, *traced.module, optionsFor(target, spec.hints), traced.kernelName,
+    CompileOptions options = optionsFor(target, spec.hints);
+    options.checkRegisterReads = true;
+    compileInto(*state, *traced.module, options, traced.kernelName,
                 [&](const KernelMetadata &kernel) {
                   checkArgumentLayout(kernel, types, traced.recordsEvents);
                   checkRequiredBlock(kernel, block);

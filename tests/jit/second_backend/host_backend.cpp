@@ -81,10 +81,10 @@ public:
     return options.wavesPerEu ? "the host's CPU has no waves" : "";
   }
 
-  std::vector<std::string> stages(const CompileOptions &, bool fromFly) const override {
+  std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = flyStages("convert-fly-to-llvm");
+      stages = flyStages(options, "convert-fly-to-llvm");
     stages.push_back("canonicalize");
     stages.push_back("gpu.module(convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,"
                      "convert-to-llvm,reconcile-unrealized-casts)");

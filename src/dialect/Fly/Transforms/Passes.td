@@ -54,6 +54,14 @@ def FlyIntSwizzleSimplifyPass : Pass<"fly-int-swizzle-simplify"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def FlyCheckRegisterReadsPass : Pass<"fly-check-register-reads"> {
+  let summary = "Refuse reads of register memory that nothing can have written";
+  let description = [{
+    An error for each register memory of which an element is read that no path has written by then;
+    the first round of a loop counts. Changes nothing. Runs where layouts are lowered.
+  }];
+}
+
 def FlyConvertAtomCallToSSAFormPass : Pass<"fly-convert-atom-call-to-ssa-form"> {
   let summary = "Pass contiguous register operands of atom calls as vectors";
   let description = [{

@@ -37,10 +37,14 @@ struct LlvmProcessor {
   std::string features; ///< such as "+sramecc,-xnack"; empty where nothing is fixed
 };
 
+/// The stage that fails where a kernel reads registers that nothing has written.
+inline constexpr const char *kRegisterReadsStage = "fly-check-register-reads";
+
 /// The stages from traced Fly IR to LLVM's dialect, which are the same for every vendor but for the
 /// last one, the vendor's conversion, and an expansion of its own operations before layouts are
 /// lowered, where it has such.
-std::vector<std::string> flyStages(const char *conversion, const char *expansion = nullptr);
+std::vector<std::string> flyStages(const CompileOptions &options, const char *conversion,
+                                   const char *expansion = nullptr);
 
 /// Backends have no state, live as long as the process, and are called from many threads at once.
 /// The target's id is parsed before a backend is asked (`Target::parse`): programs without a

@@ -46,6 +46,8 @@ CollectMlirDiagnostics::CollectMlirDiagnostics(mlir::MLIRContext *context, Compi
           support::log().debug("{}", text(diagnostic));
           return;
         }
+        if (into.errors.empty())
+          into.first = diagnostic.str();
         if (!into.where.known())
           into.where = sourceLocation(diagnostic.getLocation());
         into.errors += (into.errors.empty() ? "" : "\n") + text(diagnostic);

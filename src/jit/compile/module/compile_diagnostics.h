@@ -20,6 +20,7 @@ namespace flydsl::jit {
 /// among them.
 struct CompileDiagnostics {
   std::string errors;
+  std::string first; ///< the first of MLIR's errors alone, without its place
   SourceLocation where;
   std::vector<support::SharedUse> shared; ///< what explains LLVM's refusal of too much shared memory
 

@@ -36,6 +36,9 @@ struct CompileOptions {
   /// Verify the IR that is given and what the passes make of it; with dumps, after each stage.
   /// FLYDSL_DEBUG_ENABLE_VERIFIER.
   bool verify = true;
+  /// Refuse reads of registers that nothing has written, as a TraceError. Of a traced kernel alone:
+  /// what was written elsewhere is compiled as it is.
+  bool checkRegisterReads = false;
   /// The directory for dumps of the IR; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR.
   std::string dumpDir;
   /// The bitcode to link. If it is empty, a compile reads what the IR names.

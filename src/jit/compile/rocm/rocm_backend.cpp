@@ -104,7 +104,7 @@ public:
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = flyStages("convert-fly-to-rocdl", "fly-rocdl-expand-ops");
+      stages = flyStages(options, "convert-fly-to-rocdl", "fly-rocdl-expand-ops");
     // That pattern compares every pair of the values that a loop carries, and fragments have left many
     // by now. Values that are carried twice become one in LLVM.
     stages.push_back("canonicalize{disable-patterns="
