@@ -241,3 +241,21 @@ TEST_CASE("control flow: what goes wrong", "[control-flow]") {
   // endregion
   example::expectOutput("control-flow-exit.txt", traceError(parts));
 }
+
+namespace {
+
+// region: short-circuit
+const fx::Kernel count_positive{"count_positive", [](fx::Tensor x, fx::Tensor count, fx::Int32 n) {
+  auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+  fx::if_(i < n && x(i) > 0, [&] { fx::atomic(fx::AtomicOp::add, count.iter(), 1); });
+}};
+// endregion
+
+} // namespace
+
+TEST_CASE("control flow: the right side of a condition", "[control]") {
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(100, 1), {100});
+  auto count = fx::DeviceArray<int>::from_host(std::vector<int>(1, 0), {1});
+  count_positive(x, count, 100).launch({.grid = 2, .block = 64}); // 128 threads
+  CHECK(count.to_host()[0] == 100);
+}

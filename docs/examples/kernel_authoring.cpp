@@ -369,3 +369,27 @@ TEST_CASE("kernel authoring: layouts on the host", "[authoring]") {
   // endregion
   CHECK(grid == fx::Dim3{13, 16});
 }
+
+namespace {
+
+// region: table
+const fx::Kernel dequantise{"dequantise", [](fx::Tensor codes, fx::Tensor out) {
+  const float levels[4] = {-1, -0.25f, 0.25f, 1};
+  auto i = fx::thread_idx().x;
+  out(i) = fx::Vector::of(levels)[codes(i).to(fx::i32)];
+}};
+// endregion
+
+} // namespace
+
+TEST_CASE("kernel authoring: a table of constants", "[authoring]") {
+  std::vector<std::uint8_t> codes;
+  for (int i = 0; i < 64; ++i)
+    codes.push_back(static_cast<std::uint8_t>(i * 7 % 4));
+  auto in = fx::DeviceArray<std::uint8_t>::from_host(codes, {64});
+  fx::DeviceArray<float> out({64});
+  dequantise(in, out).launch({.block = 64});
+  const std::vector<float> result = out.to_host();
+  for (std::size_t i = 0; i < 64; ++i)
+    CHECK(result[i] == std::vector<float>{-1, -0.25f, 0.25f, 1}[codes[i]]);
+}

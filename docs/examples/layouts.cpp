@@ -18,3 +18,15 @@ TEST_CASE("layouts: the algebra on the host", "[layouts]") {
   CHECK(place == 30);
   CHECK(fx::size(matrix).value() == 128);
 }
+
+TEST_CASE("layouts: demands", "[layouts]") {
+  example::expectOutput("layouts-demands.txt", example::messageOf<fx::TraceError>([] {
+    // region: demands
+    auto written = fx::make_layout({8, 8}, {8, 1});
+    auto read = fx::make_composed_layout(fx::Swizzle(3, 0, 3), written);
+    fx::assert_injective(read);           // no two coordinates share a place
+    fx::assert_covers(read, 64);          // and every place below 64 has one
+    fx::assert_same_layout(written, read); // but one side lacks the swizzle
+    // endregion
+  }));
+}

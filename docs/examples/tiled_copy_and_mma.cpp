@@ -206,3 +206,15 @@ TEST_CASE("tiled copy: threads that do not fit the block", "[tiled]") {
     few(fx::TensorArg(A.tensor()).mark_layout_static()).launch({.block = 128});
   }));
 }
+
+TEST_CASE("tiled MMA: the host names a WMMA's target", "[tiled]") {
+  // region: host-wmma
+  // Nothing is traced here that says for which target, and a WMMA's layouts are the target's.
+  auto rdna3 = fx::make_mma_atom(fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1100"}));
+  auto rdna4 = fx::make_mma_atom(fx::rocdl::WMMA(16, 16, 16, fx::f16, {}, {.arch = "gfx1201"}));
+  auto mma = fx::make_tiled_mma(rdna4, fx::make_layout({2, 2, 1}));
+  // endregion
+  CHECK(rdna3.str() != rdna4.str());
+  CHECK(fx::size(mma.tv_layout_A_tiled(), 0).value() == 128);
+  CHECK_THROWS_WITH(fx::rocdl::WMMA(16, 16, 16, fx::f16), Catch::Contains("needs a target"));
+}

@@ -1,6 +1,7 @@
 // The umbrella header: it includes all that a program needs to write, compile and launch kernels.
 #pragma once
 
+#include <flydsl/assert_layout.h>
 #include <flydsl/atomic.h>
 #include <flydsl/control_flow.h>
 #include <flydsl/copy.h>

@@ -64,15 +64,40 @@ FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &exec
 FLYDSL_API void launchBound(BoundExecutable &executable, ArgPack &pack, const LaunchConfig &config,
                             const std::source_location &where);
 
-template <class F> struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
-template <class R, class C, class... Ps> struct SignatureOf<R (C::*)(Ps...) const> {
+template <class R, class... Ps> struct SignatureOfCall {
   static_assert(std::is_void_v<R>, "a kernel returns nothing");
   using type = void(std::decay_t<Ps>...);
 };
-template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> {
-  static_assert(std::is_void_v<R>, "a kernel returns nothing");
+template <class R, class... Ps> struct SignatureOfChange {
+  static_assert(!sizeof(R *),
+                "a kernel's lambda is not mutable: it runs once for each new signature, on any "
+                "thread, and what it changed would be lost or shared; fx::Var holds what changes "
+                "in the kernel");
   using type = void(std::decay_t<Ps>...);
 };
+
+/// The signature of a kernel's body. A body of several signatures, such as a lambda with an `auto`
+/// parameter, has none.
+template <class F> struct SignatureOf {
+  static_assert(!sizeof(F *),
+                "a kernel's body is a function or a lambda that names the type of each parameter: "
+                "not auto, but fx::Tensor, fx::Int32, fx::Constexpr<int>, ...");
+  using type = void();
+};
+template <class F>
+  requires requires { &F::operator(); }
+struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
+template <class R, class C, class... Ps>
+struct SignatureOf<R (C::*)(Ps...) const> : SignatureOfCall<R, Ps...> {};
+template <class R, class C, class... Ps>
+struct SignatureOf<R (C::*)(Ps...) const noexcept> : SignatureOfCall<R, Ps...> {};
+template <class R, class C, class... Ps>
+struct SignatureOf<R (C::*)(Ps...)> : SignatureOfChange<R, Ps...> {};
+template <class R, class C, class... Ps>
+struct SignatureOf<R (C::*)(Ps...) noexcept> : SignatureOfChange<R, Ps...> {};
+template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> : SignatureOfCall<R, Ps...> {};
+template <class R, class... Ps>
+struct SignatureOf<R (*)(Ps...) noexcept> : SignatureOfCall<R, Ps...> {};
 
 /// Whether a call may be written in braces: some parameter is a struct that both sides share.
 template <class... Ps> inline constexpr bool takesBraces = (... || HasBothSides<Ps>::value);

@@ -78,8 +78,11 @@ struct NumericArg {
 /// An operator on two element types computes in their common type. A float and an integer have the
 /// float, whatever their widths. Otherwise it is the wider type; of two integers of one width it is
 /// the unsigned one, f16 and bf16 have f32, and other floats of one width have none (a TraceError).
-/// A host number takes the type of the other side if it fits that type. Integer division rounds
-/// towards zero, as in C++. Floats of less than 16 bits are for storage: they can be converted,
+/// Integers are not widened to 32 bits as in C++: as in FlyDSL and NumPy, the sum of two i8 is an
+/// i8, and what does not fit wraps around; `.to(fx::i32)` on either side computes in 32 bits. A host
+/// number takes the type of the other side if it fits that type; if it does not, an operator
+/// computes in the wider type that both have (u8 + 300 is an i32), and a store, an assignment or a
+/// parameter is refused. Integer division rounds towards zero, as in C++. Floats of less than 16 bits are for storage: they can be converted,
 /// selected and copied, but there is no arithmetic on them.
 class FLYDSL_API Numeric : public Value,
                            public detail::Operators<detail::NumericArg, Numeric, Boolean> {

@@ -113,6 +113,17 @@ public:
   void operator^=(const Numeric::Arg &v) && { change(detail::BinaryOp::bitXor, v); }
   void operator<<=(const Numeric::Arg &v) && { change(detail::BinaryOp::shl, v); }
   void operator>>=(const Numeric::Arg &v) && { change(detail::BinaryOp::shr, v); }
+  /// `++tensor(i, j)` and `tensor(i, j)++` add 1 to the element; the latter is the value before.
+  void operator++() && { change(detail::BinaryOp::add, one()); }
+  void operator--() && { change(detail::BinaryOp::sub, one()); }
+  Numeric operator++(int) && {
+    change(detail::BinaryOp::add, one());
+    return Numeric(handle_);
+  }
+  Numeric operator--(int) && {
+    change(detail::BinaryOp::sub, one());
+    return Numeric(handle_);
+  }
 #define FLYDSL_NAMED_ELEMENT                                                                       \
   "a named element is the value that it had; only tensor(i, j) = x writes, and fx::Var holds "     \
   "what changes"
@@ -122,6 +133,7 @@ public:
   FLYDSL_CHANGES_REFUSED
 
 private:
+  static Numeric::Arg one() { return {1, detail::unknownPlace()}; }
   void change(detail::BinaryOp op, const Numeric::Arg &v) {
     detail::storeElement(tensor_, coord_, handle_, detail::binary(op, handle_, v.handle, v.loc),
                          v.loc);

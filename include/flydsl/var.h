@@ -75,8 +75,22 @@ public:
   const Var &operator^=(const Arg &v) const { return set(detail::BinaryOp::bitXor, v); }
   const Var &operator<<=(const Arg &v) const { return set(detail::BinaryOp::shl, v); }
   const Var &operator>>=(const Arg &v) const { return set(detail::BinaryOp::shr, v); }
+  /// Adds 1 or subtracts 1. `v++` and `v--` give the value before.
+  const Var &operator++() const { return *this += one(); }
+  const Var &operator--() const { return *this -= one(); }
+  T operator++(int) const {
+    const T before = get(detail::unknownPlace());
+    *this += one();
+    return before;
+  }
+  T operator--(int) const {
+    const T before = get(detail::unknownPlace());
+    *this -= one();
+    return before;
+  }
 
 private:
+  static Arg one() { return {1, detail::unknownPlace()}; }
   const Var &set(detail::BinaryOp op, const Arg &v) const {
     detail::varStore(this->memory_,
                      detail::binary(op, detail::varLoad(this->memory_, v.loc), v.handle, v.loc),

@@ -3,6 +3,9 @@
 
 #include <flydsl/numeric.h>
 
+#include <array>
+#include <vector>
+
 FLYDSL_NAMESPACE_BEGIN
 
 /// The operation that combines values: sum, product, minimum or maximum.
@@ -14,6 +17,16 @@ FLYDSL_API Handle vectorExtract(const Handle &vector, std::int64_t index, Loc lo
 FLYDSL_API Handle vectorExtract(const Handle &vector, const Handle &index, Loc loc);
 FLYDSL_API Handle vectorSplat(const Handle &scalar, std::int64_t size, DType type, Loc loc);
 FLYDSL_API Handle vectorOf(const Handle *const *elements, std::size_t count, Loc loc);
+FLYDSL_API Handle vectorOfNumbers(const HostNumber *numbers, std::size_t count, DType type,
+                                  Loc loc);
+template <HostNumeric T>
+Handle vectorOfTable(const T *table, std::size_t count, DType type, Loc loc) {
+  std::vector<HostNumber> numbers;
+  numbers.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    numbers.push_back(hostNumber(table[i]));
+  return vectorOfNumbers(numbers.data(), count, type, loc);
+}
 FLYDSL_API Handle vectorReduce(const Handle &vector, Reduction op, Loc loc);
 FLYDSL_API Handle vectorShuffle(const Handle &a, const Handle &b, const std::int64_t *mask,
                                 std::size_t count, Loc loc);
@@ -61,6 +74,18 @@ public:
   }
   /// A vector of the given scalars, which must have one element type.
   static Vector of(std::initializer_list<Numeric> elements, Loc loc = Loc::current());
+  /// A vector of the numbers of an array of the host, which are constants of the kernel. Such a
+  /// table may be read at an index that only the kernel knows, which an array may not:
+  /// `fx::Vector::of(table)[i]`. The elements are of `type`, or of the array's own type.
+  template <detail::HostNumeric T, std::size_t N>
+  static Vector of(const T (&table)[N], DType type = dtype_of<T>, Loc loc = Loc::current()) {
+    return Vector(detail::vectorOfTable(table, N, type, loc));
+  }
+  template <detail::HostNumeric T, std::size_t N>
+  static Vector of(const std::array<T, N> &table, DType type = dtype_of<T>,
+                   Loc loc = Loc::current()) {
+    return Vector(detail::vectorOfTable(table.data(), N, type, loc));
+  }
 
   /// One element.
   Numeric operator[](const detail::NumericArg &index) const {

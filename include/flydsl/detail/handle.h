@@ -22,6 +22,26 @@ FLYDSL_NAMESPACE_BEGIN
 #define FLYDSL_NOT_ASSIGNED                                                                        \
   "a value of a kernel stands for one thing for ever; fx::Var holds what changes"
 
+// The operators that change a value. A class of values does not have them: using one is a compile
+// error that names the alternative.
+#define FLYDSL_CHANGE(symbol)                                                                      \
+  template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &) &);
+#define FLYDSL_CHANGES_REFUSED                                                                     \
+  FLYDSL_CHANGE(+=)                                                                                \
+  FLYDSL_CHANGE(-=)                                                                                \
+  FLYDSL_CHANGE(*=)                                                                                \
+  FLYDSL_CHANGE(/=)                                                                                \
+  FLYDSL_CHANGE(%=)                                                                                \
+  FLYDSL_CHANGE(&=)                                                                                \
+  FLYDSL_CHANGE(|=)                                                                                \
+  FLYDSL_CHANGE(^=)                                                                                \
+  FLYDSL_CHANGE(<<=)                                                                               \
+  FLYDSL_CHANGE(>>=)                                                                               \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator++() const &);                                        \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator++(int) const &);                                     \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator--() const &);                                        \
+  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator--(int) const &);
+
 /// The source location of the user's call. Every function that traces takes it as its last,
 /// defaulted parameter.
 using Loc = std::source_location;
@@ -88,6 +108,7 @@ public:
   Value(const Value &) = default;
   Value(Value &&) = default;
   FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, Value &operator=(const Value &));
+  FLYDSL_CHANGES_REFUSED
   template <class Asked = void> explicit operator bool() const {
     return detail::conditionOfCpp<Asked>();
   }

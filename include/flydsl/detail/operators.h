@@ -69,23 +69,7 @@ template <class Arg, class R, class B> struct Operators {
   friend R operator~(const Arg &a) { return R(unary(UnaryOp::bitNot, a.handle, a.loc)); }
 };
 
-// The operations that change a value. A class of values does not have them: using one is a compile
-// error that names the alternative.
-#define FLYDSL_CHANGE(symbol)                                                                      \
-  template <class X> FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator symbol(const X &) &);
-#define FLYDSL_CHANGES_REFUSED                                                                     \
-  FLYDSL_CHANGE(+=)                                                                                \
-  FLYDSL_CHANGE(-=)                                                                                \
-  FLYDSL_CHANGE(*=)                                                                                \
-  FLYDSL_CHANGE(/=)                                                                                \
-  FLYDSL_CHANGE(%=)                                                                                \
-  FLYDSL_CHANGE(&=)                                                                                \
-  FLYDSL_CHANGE(|=)                                                                                \
-  FLYDSL_CHANGE(^=)                                                                                \
-  FLYDSL_CHANGE(<<=)                                                                               \
-  FLYDSL_CHANGE(>>=)                                                                               \
-  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator++());                                          \
-  FLYDSL_REFUSED(FLYDSL_NOT_ASSIGNED, void operator--());
+// A class of values, which has no operators that change it.
 #define FLYDSL_NO_CHANGES(Class)                                                                   \
   Class(const Class &) = default;                                                                  \
   Class(Class &&) = default;                                                                       \
@@ -103,26 +87,39 @@ template <Operated T> struct OperandIn<T> {
   using type = typename T::OperandOf;
 };
 
-/// && and || of truth values. Both operands are evaluated; a number is true if it is not 0.
+/// && and || of truth values; a number is true if it is not 0. `leftIsOwn` is true if the left side
+/// is an expression and not a named value.
+///
+/// As in C++, the right side accesses memory only if the left side does not decide, as far as
+/// tracing can tell what belongs to the right side: what was traced after a left side that is an
+/// expression, and what stands on the line of the right side. What was read before and has a name,
+/// the elements of vectors, and a right side in which lanes exchange values, are always evaluated.
+FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, bool leftIsOwn, Loc loc);
+/// The same for programs that were compiled with version 0.1.0: both sides are evaluated.
 FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc);
+
+template <class L>
+concept OperatedIn = Operated<std::remove_cvref_t<L>>;
 
 } // namespace detail
 
 // &&, || and ! are templates, so that they match a value better than C++'s own operators, which
 // would convert it to bool. The operand on the right carries the source location of the expression.
 #define FLYDSL_LOGICAL(symbol, op)                                                                 \
-  template <detail::Operated L>                                                                    \
-  typename L::TruthOf operator symbol(const L &a, const typename L::OperandOf &b) {                \
-    return typename L::TruthOf(detail::logical(                                                    \
-        detail::BinaryOp::op, typename L::OperandOf(a, b.loc).handle, b.handle, b.loc));           \
+  template <detail::OperatedIn Left, class L = std::remove_cvref_t<Left>>                          \
+  typename L::TruthOf operator symbol(Left &&a, const typename L::OperandOf &b) {                  \
+    return typename L::TruthOf(                                                                    \
+        detail::logical(detail::BinaryOp::op, typename L::OperandOf(a, b.loc).handle, b.handle,    \
+                        !std::is_lvalue_reference_v<Left>, b.loc));                                \
   }                                                                                                \
-  template <detail::Operated L, class R>                                                           \
+  template <detail::OperatedIn Left, class R, class L = std::remove_cvref_t<Left>>                 \
     requires(!detail::Operated<R> && std::convertible_to<const R &, typename L::OperandOf>)        \
-  typename L::TruthOf operator symbol(const L &a, const R &b) {                                    \
+  typename L::TruthOf operator symbol(Left &&a, const R &b) {                                      \
     const Loc loc = detail::unknownPlace();                                                        \
     return typename L::TruthOf(detail::logical(detail::BinaryOp::op,                               \
                                                typename L::OperandOf(a, loc).handle,               \
-                                               typename L::OperandOf(b, loc).handle, loc));        \
+                                               typename L::OperandOf(b, loc).handle,               \
+                                               !std::is_lvalue_reference_v<Left>, loc));           \
   }                                                                                                \
   template <class L, detail::Operated R>                                                           \
     requires(std::convertible_to<const L &, typename R::OperandOf> &&                              \
@@ -132,7 +129,7 @@ FLYDSL_API Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc
     const Loc loc = detail::unknownPlace();                                                        \
     return typename R::TruthOf(detail::logical(detail::BinaryOp::op,                               \
                                                typename R::OperandOf(a, loc).handle,               \
-                                               typename R::OperandOf(b, loc).handle, loc));        \
+                                               typename R::OperandOf(b, loc).handle, false, loc)); \
   }
 FLYDSL_LOGICAL(&&, bitAnd)
 FLYDSL_LOGICAL(||, bitOr)

@@ -25,6 +25,20 @@ bool hidesThread(mlir::Operation *op) {
                    mlir::ROCDL::ReadfirstlaneOp>(op);
 }
 
+/// The branch of an && or || of which one side is computed only where the other does not decide;
+/// null for other operations.
+mlir::scf::IfOp shortCircuitOf(mlir::Operation *op) {
+  auto branch = mlir::dyn_cast<mlir::scf::IfOp>(op);
+  if (!branch || branch.getNumResults() != 1 || branch.getElseRegion().empty())
+    return {};
+  const bool isDecided = llvm::any_of(branch->getRegions(), [](mlir::Region &region) {
+    mlir::Operation *end = region.front().getTerminator();
+    return &region.front().front() == end &&
+           mlir::matchPattern(end->getOperand(0), mlir::m_Constant());
+  });
+  return isDecided && branch.getResult(0).getType().isInteger(1) ? branch : mlir::scf::IfOp();
+}
+
 /// What a value is in a thread; null where it is made of more than the thread's number.
 mlir::Attribute valueIn(mlir::Value value, const Thread &thread) {
   mlir::Operation *op = value.getDefiningOp();
@@ -96,6 +110,11 @@ bool ThreadDependence::find(mlir::Value value, unsigned group) {
   const auto operandsDiffer = [&] {
     return llvm::any_of(op->getOperands(), [&](mlir::Value v) { return mayDiffer(v, group); });
   };
+  if (auto branch = shortCircuitOf(op))
+    return mayDiffer(branch.getCondition(), group) ||
+           llvm::any_of(branch->getRegions(), [&](mlir::Region &region) {
+             return mayDiffer(region.front().getTerminator()->getOperand(0), group);
+           });
   if (hidesThread(op) || !(isThreadNumber(op) || operandsDiffer()))
     return false;
   // Something in it differs; the value itself may be the same again, as the number of a wave is.

@@ -29,6 +29,17 @@ Handle Values::wrapParameter(mlir::BlockArgument argument, DType dtype, bool isL
                          dtype));
 }
 
+/// Whether the block that makes the value is around the insertion point.
+bool Values::isVisible(mlir::Value value) {
+  for (mlir::Block *at = ir_.builder().getInsertionBlock(); at;) {
+    if (at == value.getParentBlock())
+      return true;
+    mlir::Operation *parent = at->getParentOp();
+    at = parent ? parent->getBlock() : nullptr;
+  }
+  return false;
+}
+
 void Values::expectVisible(const Node &node, Loc loc) {
   const detail::TracedContent &traced = *node.traced();
   mlir::Value value = traced.value;
@@ -37,13 +48,17 @@ void Values::expectVisible(const Node &node, Loc loc) {
                          "; a traced value is good in the kernel, and the trace of it, that made "
                          "it alone",
                      loc);
-  mlir::Block *home = value.getParentBlock();
-  for (mlir::Block *at = ir_.builder().getInsertionBlock(); at;) {
-    if (at == home)
-      return;
-    mlir::Operation *parent = at->getParentOp();
-    at = parent ? parent->getBlock() : nullptr;
+  while (!isVisible(value)) {
+    mlir::Operation *branch = value.getParentBlock()->getParentOp();
+    if (!shortCircuits_.contains(branch))
+      break;
+    // It was not made for one side of && or || alone, so it is made before.
+    mlir::Block *side = value.getParentBlock();
+    branch->getBlock()->getOperations().splice(branch->getIterator(), side->getOperations(),
+                                               side->begin(), std::prev(side->end()));
   }
+  if (isVisible(value))
+    return;
   throw TraceError("kernel " + kernel_.name + " uses a value of type " + typeText(value.getType()) +
                        originOf(node) +
                        ", outside of the loop or branch that made it; carry it out of there, or "

@@ -5,6 +5,8 @@
 #include "builder/trace/kernel_facts.h"
 #include "builder/trace/node.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace flydsl::builder {
 
 using detail::Handle;
@@ -27,6 +29,8 @@ public:
   Handle wrapVariable(mlir::Value memory, DType dtype, bool isVector, Loc loc) const;
   /// A handle to a parameter of the kernel.
   Handle wrapParameter(mlir::BlockArgument argument, DType dtype, bool isLarge) const;
+  /// Notes a branch into which the right side of && or || was moved.
+  void noteShortCircuit(mlir::Operation *branch) { shortCircuits_.insert(branch); }
   /// True if the handle refers to a value of this trace.
   bool isOwn(const detail::TracedContent &traced) const { return traced.trace == trace_; }
 
@@ -46,6 +50,8 @@ private:
   Diagnostics &diagnostics_;
   const KernelFacts &kernel_;
   std::uint64_t trace_;
+  bool isVisible(mlir::Value value);
+  llvm::DenseSet<mlir::Operation *> shortCircuits_;
   llvm::DenseMap<mlir::Type, mlir::Value> statics_;
   llvm::DenseMap<std::pair<unsigned, unsigned>, mlir::Value> lazies_;
 };

@@ -1,6 +1,7 @@
 // Operators of scalars and vectors: common types, and the operations of the IR that they are.
 #include <flydsl/control_flow.h>
 
+#include "builder/kernel/short_circuit.h"
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 
@@ -347,6 +348,18 @@ Handle binary(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {
 /// A number as a condition: whether it is not 0.
 static Handle truthOf(const Handle &a, Loc loc) {
   return dtypeOf(a, loc) == boolean ? a : binary(BinaryOp::ne, a, number(0, {}, loc), loc);
+}
+
+Handle logical(BinaryOp op, const Handle &a, const Handle &b, bool leftIsOwn, Loc loc) {
+  Tracer &t = Tracer::require("arithmetic on kernel values", loc);
+  const Handle left = truthOf(a, loc), right = truthOf(b, loc);
+  if (a.node()->traced() && right.node()->traced() && !vectorType(a, loc) &&
+      !vectorType(right, loc))
+    if (std::optional<mlir::Value> whole = builder::shortCircuit(
+            t, {t.use(a, loc), t.use(left, loc), t.use(right, loc), leftIsOwn},
+            op == BinaryOp::bitAnd, loc))
+      return t.wrap(*whole, boolean, loc);
+  return binary(op, left, right, loc);
 }
 
 Handle logical(BinaryOp op, const Handle &a, const Handle &b, Loc loc) {

@@ -75,6 +75,15 @@ Handle vectorOf(const Handle *const *elements, std::size_t count, Loc loc) {
   return t.wrap(t.create<vector::FromElementsOp>(loc, whole, values), type, loc);
 }
 
+Handle vectorOfNumbers(const HostNumber *numbers, std::size_t count, DType type, Loc loc) {
+  std::vector<Handle> elements;
+  std::vector<const Handle *> pointers;
+  elements.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    pointers.push_back(&elements.emplace_back(constant(numbers[i], type, loc)));
+  return vectorOf(pointers.data(), count, loc);
+}
+
 static vector::CombiningKind kindOf(Reduction op, DType type) {
   using Kind = vector::CombiningKind;
   const bool isFloat = type.is_float(), isSigned = type.is_signed();

@@ -1,0 +1,10 @@
+// tensor(i)++ reads and writes; a named element is a value.
+// says: fx::Var holds what changes
+#include <flydsl/tensor.h>
+void f(flydsl::Tensor t) {
+  auto e = t(0);
+  t(1)++;
+#ifdef MISUSE
+  e++;
+#endif
+}
