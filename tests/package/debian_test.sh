@@ -55,6 +55,11 @@ if find / -xdev -name 'libLLVM*' -o -xdev -name 'libMLIR*' | grep .; then echo "
 # The kernels' program of the consumer calls HIP by itself where HIP's headers are; the others need the packages alone.
 cmake -S /consumer -B /consumer/build >/dev/null
 cmake --build /consumer/build --target app kernels_app
+doc=/usr/share/doc/libflydsl-dev
+grep -q '^# ' $doc/guides/README.md
+cmake -S $doc/samples -B /consumer/samples >/dev/null
+cmake --build /consumer/samples --target 01-vector-add >/dev/null
+/consumer/samples/01-vector-add | tail -1
 for program in app kernels_app; do /consumer/build/$program | tail -1; done
 fly-new first --in /consumer >/dev/null
 cmake -S /consumer/first -B /consumer/first/build >/dev/null
