@@ -486,7 +486,7 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
     return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
               " bytes of LDS, of which there are " +
               std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
-  const int most = std::min(registersOfLane(target, shape.waves()), AttentionShape::kRegisters);
+  const int most = std::min(registers_of_lane(target, shape.waves()), AttentionShape::kRegisters);
   if (shape.fewestRegisters() > most)
     return no("the sums take " + std::to_string(shape.fewestRegisters()) +
               " registers of a lane, of which there are " + std::to_string(most));

@@ -80,7 +80,7 @@ struct AttentionShape {
                           config.tile_q,
                           config.tile_k,
                           config.threads,
-                          ldsBanks(target),
+                          lds_banks(target),
                           config.loop,
                           problem.bias || problem.alibi || problem.soft_cap > 0,
                           problem.cache == KvCache::packed,

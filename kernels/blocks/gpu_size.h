@@ -1,38 +1,40 @@
-// What the GPUs of a generation have, for the choice of configurations.
+// The size of the GPU that configurations are chosen for.
 #pragma once
 
-#include <flydsl/target.h>
+#include <flydsl/product.h>
+
+#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What a GPU of a generation has. Source: AMD's data sheets of MI210 (one die), MI300X, MI355X,
-/// RX 7900 XTX and RX 9070 XT.
+/// Compute units, dies with an L2 cache of their own to which blocks are dealt, and the order of
+/// tiles that follows from them.
 struct GpuSize {
-  flydsl::Family family;
   int computeUnits;
-  int xcds; ///< dies with an L2 cache of their own to which blocks are dealt
-  /// Rows of tiles in a group of a product's order, of which the blocks that a die runs at a time
-  /// read the fewest bytes: about sqrt(2 units of a die), because tiles are up to twice as wide as
-  /// high. Tests compute the bytes.
+  int xcds;
+  /// Rows of tiles in a group of a product's order: see groupOfUnits.
   int group;
 };
-inline constexpr GpuSize kGpuSizes[] = {
-    {flydsl::Family::cdna2, 104, 1, 16}, {flydsl::Family::cdna3, 304, 8, 8},
-    {flydsl::Family::cdna4, 256, 8, 8},  {flydsl::Family::rdna3, 96, 1, 16},
-    {flydsl::Family::rdna4, 64, 1, 8},
-};
-inline const GpuSize *gpuSize(const Target &target) {
-  for (const GpuSize &size : kGpuSizes)
-    if (size.family == target.family())
-      return &size;
-  return nullptr;
+
+/// The power of two of rows of tiles in a group, of which the blocks that a die of so many compute
+/// units runs at a time read the fewest bytes. They are units / group columns of the group. Tiles are
+/// up to twice as wide as high, so that the bytes are as group + 2 units / group. Tests compute the
+/// bytes of tiles.
+inline int groupOfUnits(int units) {
+  int group = 1;
+  while (2 * group + units / group < group + 2 * units / group)
+    group *= 2;
+  return group;
 }
 
-/// The vector registers of a lane. On CDNA the waves of a block share the 512 of each of four
-/// SIMDs, accumulation registers included; an instruction of RDNA names 256.
-inline int registersOfLane(const Target &target, int waves) {
-  return target.has(Feature::accumulation_registers) ? 512 / ((waves + 3) / 4) : 256;
+/// Of the product in hand: the current device's if it has the target's processor, otherwise the
+/// target's default. None for a target without known products.
+inline std::optional<GpuSize> gpuSize(const Target &target) {
+  const std::optional<Product> gpu = product_in_hand(target);
+  if (!gpu)
+    return std::nullopt;
+  return GpuSize{gpu->compute_units, gpu->dies, groupOfUnits(gpu->compute_units / gpu->dies)};
 }
 
 } // namespace kernels::impl

@@ -80,7 +80,7 @@ public:
     sums_.start();
     meetGroups(underWay(a0, sent) + weaker_.first, weaker_.reads);
     read(b0, 0);
-    meetGroups(kMostLoads, weaker_.reads);
+    meetGroups(wait_limits(target()).loads, weaker_.reads);
     if_(second_, [&] { meetGroups(); });
   }
   void fetch(int half, const Int32 &step, int stage) const {

@@ -19,7 +19,7 @@
 #pragma once
 
 #include <flydsl/layout.h>
-#include <flydsl/target.h>
+#include <flydsl/product.h>
 
 #include <algorithm>
 #include <bit>
@@ -37,12 +37,6 @@ struct XorSwizzle {
     return index ^ ((index >> shift) & (((1 << mask) - 1) << base));
   }
 };
-
-/// The banks of a target's LDS for reads of 16 bytes. Source: AMD's ISA manuals of CDNA3 and CDNA4,
-/// "LDS".
-inline int ldsBanks(const Target &target) {
-  return target.family() == flydsl::Family::cdna4 ? 64 : 32;
-}
 
 /// The swizzle of a row-major tile with rows of `rowBytes`, a power of two of at least 16: it xors
 /// the row into the number of a piece of 16 bytes. Then neither a wave that writes rows, nor one

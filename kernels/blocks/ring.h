@@ -22,7 +22,6 @@
 #include "blocks/ring_operand.h"
 #include "blocks/schedule.h"
 #include "blocks/turns.h"
-#include "blocks/wait_counts.h"
 
 #include <flydsl/flydsl.h>
 
@@ -167,7 +166,7 @@ private:
   void meet(int underWay) const {
     rocdl::WaitCounts counts{.lgkmcnt = 0};
     if (shape_.dma)
-      counts.vmcnt = std::min(underWay, kMostLoads);
+      counts.vmcnt = std::min(underWay, wait_limits(target()).loads);
     rocdl::s_waitcnt(counts);
     rocdl::s_barrier();
   }

@@ -82,7 +82,7 @@ protected:
   /// Pieces of 16 bytes of a row of the tile.
   int across() const { return shape_.rowBytes() / kPieceBytes; }
   XorSwizzle swizzle() const {
-    return xorSwizzle(shape_.form.bytes(), shape_.rowBytes(), ldsBanks(target()));
+    return xorSwizzle(shape_.form.bytes(), shape_.rowBytes(), lds_banks(target()));
   }
   /// The place of an element of the tile, which lies at `index` without the swizzle; and the other
   /// way round, because it is its own inverse.

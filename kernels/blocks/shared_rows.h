@@ -45,7 +45,7 @@ struct RowPlacement {
   static RowPlacement of(const Target &target, RowsRead reads) {
     if (target.wave_size() == 32)
       return {8, 1, reads == RowsRead::neighbours ? 0 : 4, 0};
-    const bool wide = ldsBanks(target) == 64;
+    const bool wide = lds_banks(target) == 64;
     switch (reads) {
     case RowsRead::neighbours:
       return {8, 2, 0, 0};

@@ -2,8 +2,6 @@
 // group multiplies while the other reads. The scheduler moves nothing across a meeting.
 #pragma once
 
-#include "blocks/wait_counts.h"
-
 #include <flydsl/flydsl.h>
 
 #include <algorithm>
@@ -22,7 +20,7 @@ inline void meetGroups() {
 /// all but `reads`.
 inline void meetGroups(int loads, int reads = 0) {
   rocdl::sched_barrier(0);
-  rocdl::s_waitcnt({.vmcnt = std::min(loads, kMostLoads), .lgkmcnt = reads});
+  rocdl::s_waitcnt({.vmcnt = std::min(loads, wait_limits(target()).loads), .lgkmcnt = reads});
   meetGroups();
 }
 

@@ -43,7 +43,7 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
 TileOrder orderOf(int tileM, const Target &target) {
   if (tileM < 64)
     return {};
-  const GpuSize &size = *gpuSize(target);
+  const GpuSize size = *gpuSize(target);
   return {.group = size.group, .xcds = size.xcds};
 }
 /// True for a tile that is not mostly past the end of C.
@@ -90,7 +90,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
         break;
       }
   // Tiles that come by registers gain nothing on LDS of 64 banks.
-  const int slices = ldsBanks(target) < 64 ? last->slices : config.dma ? last->slicesWide : 1;
+  const int slices = lds_banks(target) < 64 ? last->slices : config.dma ? last->slicesWide : 1;
   if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
       slices > 1 && supported(problem, sliced, target))
     config = sliced;
@@ -105,7 +105,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
                                          const Target &target) {
   std::vector<GemmConfig> all;
-  const GpuSize &size = *gpuSize(target);
+  const GpuSize size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {

@@ -167,9 +167,9 @@ Support columnsFit(int rows, int rowBytes, int threads, const Target &target) {
     return Support::no("an operand that lies by columns is loaded by 1, 2, 4 or a multiple of 8 "
                        "times 16 bytes a thread, here " +
                        to_string(loads));
-  if (rowBytes < 4 * ldsBanks(target))
+  if (rowBytes < 4 * lds_banks(target))
     return Support::no("an operand that lies by columns needs rows of " +
-                       to_string(4 * ldsBanks(target)) + " bytes, as many as LDS has banks for");
+                       to_string(4 * lds_banks(target)) + " bytes, as many as LDS has banks for");
   return {};
 }
 
@@ -228,7 +228,7 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
     if (!answer)
       return answer;
   const int waves = config.threads / target.wave_size(),
-            most = registersOfLane(target, waves) - kOtherRegisters,
+            most = registers_of_lane(target, waves) - kOtherRegisters,
             needed = registersOf(problem, config, shape);
   if (needed > most)
     return Support::no("the fragments take " + to_string(needed) +

@@ -52,7 +52,7 @@ inline std::optional<GgmlMatrixShape> ggmlMatrixShape(const GgmlGemmProblem &pro
                          config.tile_n,   (problem.gated ? 2 : 1) * config.tile_n,
                          tileK,           tileK / row.unitWeights(),
                          config.threads,  problem.k,
-                         ldsBanks(target)};
+                         lds_banks(target)};
 }
 
 /// Rows of b of a block of the kernel without matrix instructions.

@@ -3,9 +3,11 @@
 #include "runtime/device_info.h"
 #include "runtime/loaded_kernel.h"
 #include "target/processors.h"
+#include "target/products.h"
 
 #include <flydsl/detail/resets.h>
 #include <flydsl/device.h>
+#include <flydsl/product.h>
 
 #include <array>
 #include <atomic>
@@ -117,6 +119,30 @@ int Device::xcds() const {
                      "and no die of " + info.arch + " has a number of compute units that divides " +
                      std::to_string(info.computeUnits));
 }
+std::optional<Product> product(const Device &device) {
+  const DeviceInfo &info = deviceInfo(device.ordinal());
+  const detail::Processor *processor = detail::findProcessor(info.arch);
+  if (!processor)
+    return std::nullopt;
+  const Target target = Target::parse(info.arch);
+  const int units = info.computeUnits * processor->unitsOfMultiprocessor, dies = device.xcds();
+  for (const Product &known : products(target))
+    if (known.compute_units == units && known.dies == dies)
+      return known;
+  std::optional<Product> part = default_product(target);
+  if (part && units > 0) {
+    part->compute_units = units;
+    part->dies = dies;
+  }
+  return part;
+}
+std::optional<Product> product_in_hand(const Target &target) {
+  if (Device::count() > 0)
+    if (const Device device = Device::current(); device.arch() == target.name())
+      return product(device);
+  return default_product(target);
+}
+
 int Device::warp_size() const { return deviceInfo(ordinal_).warpSize; }
 std::size_t Device::shared_memory() const { return deviceInfo(ordinal_).sharedBytes; }
 std::size_t Device::total_memory() const { return deviceInfo(ordinal_).memoryBytes; }

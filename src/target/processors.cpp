@@ -11,11 +11,20 @@ namespace {
 
 constexpr std::size_t kKib = 1024;
 
+// Registers of a lane: LLVM's GCNSubtarget (getTotalNumVGPRs, getAddressableNumVGPRs,
+// getVGPRAllocGranule). Counters: LLVM's AMDGPUBaseInfo, the fields of the wait instructions.
+constexpr VectorRegisters kCdnaRegisters{.ofSimd = 512, .ofWave = 512, .granule = 8},
+    kRdnaRegisters{.ofSimd = 1536, .ofWave = 256, .granule = 24},
+    kGfx1250Registers{.ofSimd = 1024, .ofWave = 1024, .granule = 16};
+constexpr WaitCounters kGcnCounters{.loads = 63, .stores = 63, .lds = 15, .scalar = 15},
+    kGfx11Counters{.loads = 63, .stores = 63, .lds = 63, .scalar = 63},
+    kGfx12Counters{.loads = 63, .stores = 63, .lds = 63, .scalar = 31};
+
 // Sources: LLVM's AMDGPUUsage ("Processors", "Target Features") and the feature lists of its
 // AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2
 // to CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024
-// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size"). Compute units of a die:
-// AMD's white papers on CDNA3 and CDNA4.
+// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").  Banks of LDS: AMD's ISA manuals, "LDS"; of gfx1250
+// Triton's layouts for it.
 constexpr std::array kProcessors = {
     Processor{
         .name = "gfx90a",
@@ -24,6 +33,9 @@ constexpr std::array kProcessors = {
         .waveSize = 64,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
+        .ldsBanks = 32,
+        .registers = kCdnaRegisters,
+        .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::packed_f32,
                      Feature::buffer_to_lds, Feature::dpp_across_rows, Feature::s_waitcnt},
@@ -35,7 +47,9 @@ constexpr std::array kProcessors = {
         .waveSize = 64,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
-        .unitsPerDie = {38, 20}, // MI300A, MI300X and MI325X; MI308X
+        .ldsBanks = 32,
+        .registers = kCdnaRegisters,
+        .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::xf32,
                      Feature::fp8_conversions, Feature::fnuz_fp8, Feature::packed_f32,
@@ -48,7 +62,9 @@ constexpr std::array kProcessors = {
         .waveSize = 64,
         .ldsBytes = 160 * kKib,
         .maxBlockSize = 1024,
-        .unitsPerDie = {32}, // MI350X, MI355X
+        .ldsBanks = 64,
+        .registers = kCdnaRegisters,
+        .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::mfma_scale,
                      Feature::fp8_conversions, Feature::ocp_fp8, Feature::fp4_conversions,
@@ -64,6 +80,10 @@ constexpr std::array kProcessors = {
         .waveSize = 32,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
+        .ldsBanks = 32,
+        .registers = kRdnaRegisters,
+        .waitCounters = kGfx11Counters,
+        .unitsOfMultiprocessor = 2,
         .switches = {},
         .features = {Feature::wmma, Feature::permlanex16, Feature::s_waitcnt},
     },
@@ -74,6 +94,10 @@ constexpr std::array kProcessors = {
         .waveSize = 32,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
+        .ldsBanks = 32,
+        .registers = kRdnaRegisters,
+        .waitCounters = kGfx12Counters,
+        .unitsOfMultiprocessor = 2,
         .switches = {},
         .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
                      Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt,
@@ -86,6 +110,10 @@ constexpr std::array kProcessors = {
         .waveSize = 32,
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
+        .ldsBanks = 32,
+        .registers = kRdnaRegisters,
+        .waitCounters = kGfx12Counters,
+        .unitsOfMultiprocessor = 2,
         .switches = {},
         .features = {Feature::wmma, Feature::fp8_conversions, Feature::ocp_fp8,
                      Feature::permlanex16, Feature::wave_id, Feature::s_waitcnt,
@@ -98,6 +126,9 @@ constexpr std::array kProcessors = {
         .waveSize = 32,
         .ldsBytes = 320 * kKib,
         .maxBlockSize = 1024,
+        .ldsBanks = 64,
+        .registers = kGfx1250Registers,
+        .waitCounters = kGfx12Counters,
         .switches = {},
         .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,
                      Feature::bf16_conversions, Feature::packed_f32, Feature::permlanex16,
@@ -153,15 +184,6 @@ void append(std::string &list, std::string_view name) {
 }
 
 } // namespace
-
-std::optional<int> diesOf(const Processor &processor, int computeUnits) {
-  if (!processor.unitsPerDie[0])
-    return 1;
-  for (int units : processor.unitsPerDie)
-    if (units && computeUnits > 0 && computeUnits % units == 0)
-      return computeUnits / units;
-  return std::nullopt;
-}
 
 std::span<const Processor> processors() { return kProcessors; }
 

@@ -49,6 +49,21 @@ struct Switches {
   bool xnack = false;
 };
 
+/// The vector registers of a lane, accumulation registers included.
+struct VectorRegisters {
+  int ofSimd;  ///< shared by the waves of a SIMD
+  int ofWave;  ///< the most that a wave's instructions can name
+  int granule; ///< a wave gets a multiple of so many
+};
+/// The SIMDs that the waves of a block are dealt to: of a compute unit of CDNA, of the two of a
+/// work-group processor of RDNA.
+inline constexpr int kSimds = 4;
+
+/// The most that each counter of operations under way holds.
+struct WaitCounters {
+  int loads, stores, lds, scalar;
+};
+
 /// The properties of one processor.
 struct Processor {
   std::string_view name;
@@ -57,9 +72,12 @@ struct Processor {
   int waveSize;         ///< lanes of a wave unless the code asks for the other size
   std::size_t ldsBytes; ///< the largest amount of a workgroup
   int maxBlockSize;     ///< the largest number of work-items of a workgroup
-  /// The compute units of an accelerator die (XCD), for each kind of die that there is; 0 if the
-  /// processor is one die.
-  std::array<int, 2> unitsPerDie = {};
+  int ldsBanks;         ///< of 4 bytes, for reads
+  VectorRegisters registers;
+  WaitCounters waitCounters;
+  /// Compute units of a multiprocessor as drivers count them: 2 on RDNA, which count work-group
+  /// processors.
+  int unitsOfMultiprocessor = 1;
   Switches switches;
   FeatureSet features;
   /// The most workgroups in one dimension of a grid. HIP counts them in 31 bits.
@@ -84,10 +102,6 @@ std::span<const Processor> processors();
 
 /// The row of the processor with this bare name ("gfx942"), or null.
 const Processor *findProcessor(std::string_view name);
-
-/// The number of accelerator dies (XCDs) that together have as many compute units. Nothing if no
-/// die of this processor's has a number of them that divides it.
-std::optional<int> diesOf(const Processor &processor, int computeUnits);
 
 /// The limits that hold on every processor.
 const LaunchLimits &launchLimits();

@@ -443,12 +443,19 @@ TEST_CASE("a group of tiles is as high as the caches of a die want it") {
   // Blocks of a die that run at a time take `units` tiles of the walk: whole columns of a group.
   // They read the group's rows and these columns. No other power of two reads fewer bytes by more
   // than an eighth, for the largest tiles.
-  for (const fk::impl::GpuSize &size : fk::impl::kGpuSizes) {
-    const double units = double(size.computeUnits) / size.xcds;
+  std::vector<fx::Product> all;
+  for (const fx::Target &target : fx::Target::all())
+    for (const fx::Product &product : fx::products(target))
+      all.push_back(product);
+  REQUIRE(all.size() > 10);
+  for (const fx::Product &product : all) {
+    INFO(product.name);
+    const int group = fk::impl::groupOfUnits(product.compute_units / product.dies);
+    const double units = double(product.compute_units) / product.dies;
     for (auto [m, n] : {std::pair(128, 256), std::pair(64, 128)}) {
       const auto bytes = [&](int group) { return group * m + units / group * n; };
       for (int other : {1, 2, 4, 8, 16, 32})
-        CHECK(bytes(size.group) <= 1.125 * bytes(other));
+        CHECK(bytes(group) <= 1.125 * bytes(other));
     }
   }
   const fx::Target target = fx::Target::parse("gfx942");

@@ -2,6 +2,7 @@
 
 #include <flydsl/device_array.h>
 #include <flydsl/graph.h>
+#include <flydsl/product.h>
 #include <flydsl/stream.h>
 
 #include <catch2/catch.hpp>
@@ -17,12 +18,31 @@ TEST_CASE("devices report what HIP says of them") {
   CHECK(device.target() == fx::Target::parse("gfx942:sramecc+:xnack-"));
   CHECK(device.target().has(fx::feature::mfma));
   CHECK(device.warp_size() == 64);
-  CHECK(device.compute_units() == 304);
-  CHECK(device.xcds() == 8); // the fake library is too old to say it
+  CHECK(device.compute_units() == 80);
+  CHECK(device.xcds() == 4); // the fake library is too old to say it
   CHECK(device.shared_memory() == 65536);
   CHECK(device.total_memory() == std::size_t{192} << 30);
   CHECK_FALSE(device.is_emulator());
   CHECK(fx::Device::all().size() == 2);
+}
+
+TEST_CASE("devices of one processor are different products") {
+  const fx::Product large = fx::product(fx::Device(0)).value(),
+                    small = fx::product(fx::Device(1)).value();
+  CHECK(large.name == "MI300X");
+  CHECK(large.compute_units == 304);
+  CHECK(large.dies == 8);
+  CHECK(small.name == "MI308X");
+  CHECK(small.compute_units == 80);
+  CHECK(small.dies == 4);
+  // The product in hand is the current device's if that runs the target's code.
+  const fx::Target here = fx::Target::parse("gfx942"), other = fx::Target::parse("gfx950");
+  fx::Device(1).make_current();
+  CHECK(fx::product_in_hand(here).value().name == "MI308X");
+  CHECK(fx::product_in_hand(other).value().name == "MI355X");
+  fx::Device(0).make_current();
+  CHECK(fx::product_in_hand(here).value().name == "MI300X");
+  CHECK_FALSE(fx::product_in_hand(fx::Target::parse("gfx1250")));
 }
 
 TEST_CASE("the current device is the thread's") {

@@ -62,10 +62,16 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
   std::strcpy(properties->gcnArchName, state.arch.c_str());
   return hipSuccess;
 }
+/// Those of MI300X, and of MI308X for the second device; FAKE_HIP_UNITS names others for all.
+static int computeUnitsOf(int device) {
+  if (const char *units = std::getenv("FAKE_HIP_UNITS"))
+    return std::atoi(units);
+  return device == 1 ? 80 : 304;
+}
 hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t which, int device) {
   *value = which == hipDeviceAttributeWarpSize                  ? 64
            : which == hipDeviceAttributeMaxSharedMemoryPerBlock ? 65536
-           : which == hipDeviceAttributeMultiprocessorCount     ? 304
+           : which == hipDeviceAttributeMultiprocessorCount     ? computeUnitsOf(device)
                                                                 : 0;
   return hipSuccess;
 }

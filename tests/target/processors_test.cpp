@@ -1,6 +1,8 @@
 #include "target/processors.h"
+#include "target/products.h"
 
 #include <flydsl/error.h>
+#include <flydsl/product.h>
 
 #include <catch2/catch.hpp>
 
@@ -17,6 +19,10 @@ TEST_CASE("each processor has one row, and every row a wave, LDS and a block") {
     CHECK((row.waveSize == 32 || row.waveSize == 64));
     CHECK(row.ldsBytes >= 64 * 1024);
     CHECK(row.maxBlockSize % row.waveSize == 0);
+    CHECK((row.ldsBanks == 32 || row.ldsBanks == 64));
+    CHECK(row.registers.ofSimd % row.registers.granule == 0);
+    CHECK(row.registers.ofSimd >= row.registers.ofWave);
+    CHECK(row.waitCounters.loads >= row.waitCounters.scalar);
   }
   CHECK(Target::all().size() == detail::processors().size());
 }
@@ -67,6 +73,64 @@ TEST_CASE("the number of dies follows from that of compute units") {
   CHECK(dies("gfx942", 0) == std::nullopt);
   CHECK(dies("gfx90a", 104) == 1); // each of its dies is a device
   CHECK(dies("gfx1201", 32) == 1);
+}
+
+TEST_CASE("each product has one row, and those of a processor follow one another") {
+  std::set<std::string_view> names, processors;
+  std::string_view before;
+  for (const detail::ProductRow &row : detail::allProducts()) {
+    INFO(row.name);
+    CHECK(names.insert(row.name).second);
+    REQUIRE(detail::findProcessor(row.processor));
+    if (row.processor != before)
+      CHECK(processors.insert(row.processor).second);
+    before = row.processor;
+    CHECK(row.computeUnits % row.dies == 0);
+    CHECK(row.computeUnits % detail::findProcessor(row.processor)->unitsOfMultiprocessor == 0);
+    CHECK(row.clockMhz > 1000);
+    CHECK(row.memoryGigabytes > 0);
+    CHECK(row.l2Bytes > 0);
+  }
+  // gfx1250's are not published.
+  for (const detail::Processor &row : detail::processors())
+    CHECK(processors.count(row.name) == (row.name == "gfx1250" ? 0 : 1));
+}
+
+TEST_CASE("a target's first product is what it is by default") {
+  const auto named = [](const char *target) {
+    return default_product(Target::parse(target)).value_or(Product{}).name;
+  };
+  CHECK(named("gfx90a") == "MI210");
+  CHECK(named("gfx942") == "MI300X");
+  CHECK(named("gfx942:xnack-") == "MI300X");
+  CHECK(named("gfx950") == "MI355X");
+  CHECK(named("gfx1201") == "RX 9070 XT");
+  CHECK_FALSE(default_product(Target::parse("gfx1250")));
+  const std::vector<Product> all = products(Target::parse("gfx942"));
+  REQUIRE(all.size() == 4);
+  CHECK(all[3].name == "MI308X");
+  CHECK(all[3].compute_units == 80);
+  CHECK(all[3].dies == 4);
+  CHECK(products(Target::parse("gfx1250")).empty());
+}
+
+TEST_CASE("registers of a lane follow from the waves of a block") {
+  const Target cdna = Target::parse("gfx942"), rdna = Target::parse("gfx1201");
+  CHECK(registers_of_lane(cdna, 1) == 512);
+  CHECK(registers_of_lane(cdna, 4) == 512);
+  CHECK(registers_of_lane(cdna, 5) == 256);
+  CHECK(registers_of_lane(cdna, 16) == 128);
+  CHECK(registers_of_lane(rdna, 1) == 256);
+  CHECK(registers_of_lane(rdna, 24) == 256);
+  CHECK(registers_of_lane(rdna, 32) == 192);
+  CHECK_THROWS_WITH(registers_of_lane(rdna, 0),
+                    "registers of a block of 0 waves; a block has at least one");
+  CHECK_THROWS_WITH(registers_of_lane(Target(), 1), Catch::Contains("no target is given"));
+  CHECK(lds_banks(cdna) == 32);
+  CHECK(lds_banks(Target::parse("gfx950")) == 64);
+  CHECK(wait_limits(cdna).loads == 63);
+  CHECK(wait_limits(cdna).lds == 15);
+  CHECK(wait_limits(rdna).scalar == 31);
 }
 
 TEST_CASE("a target that was never named answers no question") {

@@ -40,7 +40,8 @@ struct Place {
   uint32_t die, engine, unit, group, simd, slot;
 };
 Place placeOf(const Wave &w) {
-  const uint64_t n = w.group->number, dies = w.target->dies, inDie = n / dies;
+  const uint64_t n = w.group->number, dies = static_cast<uint64_t>(w.target->product().dies),
+                 inDie = n / dies;
   const unsigned simds = w.target->encoding == Encoding::Gfx9 ? kSimds : 2;
   return {static_cast<uint32_t>(n % dies),
           static_cast<uint32_t>(inDie % kEngines),
@@ -175,7 +176,7 @@ const Register &find(const Wave &w, unsigned id) {
   const Register *found = t.encoding == Encoding::Gfx9    ? among(kGfx9)
                           : t.encoding == Encoding::Gfx11 ? among(kGfx11)
                                                           : among(kGfx12);
-  if (!found && t.dies > 1)
+  if (!found && t.product().dies > 1)
     found = among(kGfx940);
   if (!found)
     throw WaveFault{"hardware register " + std::to_string(id) + ", which " + t.name() +

@@ -118,7 +118,7 @@ bool hasSystemScope(const Machine &machine) {
 } // namespace
 
 WeakMemory::WeakMemory(const Machine &machine)
-    : keepsWrites_(machine.dies > 1), scoped_(hasSystemScope(machine)),
+    : keepsWrites_(machine.product().dies > 1), scoped_(hasSystemScope(machine)),
       atomicScopeInWide_(machine.encoding == Encoding::Gfx9) {
   first_.reserve(kCaches);
   for (unsigned i = 0; i < kCaches; ++i)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "target/processors.h"
+#include "target/products.h"
 
 #include <cstdint>
 #include <span>
@@ -28,13 +29,15 @@ struct Machine {
   uint16_t flatScratch = 0; ///< the scalar operand code of FLAT_SCRATCH_LO, 0 if it is hidden
   bool architectedScratch = false; ///< hardware sets FLAT_SCRATCH, not the kernel
   bool kernargPreload = false;     ///< the packet processor can load arguments into registers
-  uint16_t ldsBanks;
   uint16_t ldsGranule;             ///< bytes: LDS is allocated to workgroups in multiples
   uint32_t maxGridYz = UINT32_MAX; ///< the most workgroups along y and along z
   uint64_t maxWaveScratch;         ///< the most bytes of scratch that a wave can have
-  uint8_t dies = 1;                ///< accelerator dies that share the workgroups of a launch
 
   std::string name() const { return std::string(processor->name); }
+  /// The product that a device of the emulator stands for: the processor's default.
+  const flydsl::detail::ProductRow &product() const {
+    return flydsl::detail::productsOf(processor->name).front();
+  }
   bool has(flydsl::Feature feature) const { return processor->features.has(feature); }
 };
 

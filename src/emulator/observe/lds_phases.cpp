@@ -112,7 +112,7 @@ const LdsService &ldsService(const Machine &machine, LdsAccess access, unsigned 
   for (const LdsRow &row : kRows)
     if (row.access == access && row.dwords == dwords && row.processor == machine.processor->name)
       return row.service;
-  return (machine.ldsBanks == 64 ? kInOrder<64> : kInOrder<32>)[dwords - 1];
+  return (machine.processor->ldsBanks == 64 ? kInOrder<64> : kInOrder<32>)[dwords - 1];
 }
 
 } // namespace flyemu

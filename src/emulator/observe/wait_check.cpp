@@ -13,12 +13,12 @@ namespace flyemu {
 namespace {
 constexpr uint8_t kCounters[] = {kCountVector, kCountLds, kCountScalar};
 
-/// The most that a counter holds; an instruction that would count beyond waits (LLVM's
-/// AMDGPUBaseInfo, the widths of the wait instructions' fields).
+/// The most that a counter holds; an instruction that would count beyond waits.
 unsigned most(const Machine &machine, uint8_t counter) {
-  if (counter == kCountLds)
-    return machine.encoding == Encoding::Gfx9 ? 15 : 63;
-  return counter == kCountScalar && machine.encoding == Encoding::Gfx12 ? 31 : 63;
+  const flydsl::detail::WaitCounters &most = machine.processor->waitCounters;
+  return static_cast<unsigned>(counter == kCountLds      ? most.lds
+                               : counter == kCountScalar ? most.scalar
+                                                         : most.loads);
 }
 
 std::string counterName(const Machine &machine, uint8_t counter) {

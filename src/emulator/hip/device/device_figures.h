@@ -10,12 +10,14 @@
 
 namespace flyemu::hip {
 
-/// The figures of one product with one of the machines.
+/// The figures of the product that a machine's devices stand for; most follow from the tables in
+/// src/target.
 struct DeviceFigures {
   const Machine *machine;
   const char *part;      ///< the product whose figures these are
   int major, minor;      ///< HIP's compute capability
   int computeUnits;      ///< multiprocessors as HIP counts them (work-group processors on RDNA)
+  int dieCount;          ///< accelerator dies (XCDs)
   int registersPerBlock; ///< 32-bit vector registers
   int threadsPerUnit;    ///< resident work-items of a multiprocessor
   int simdsPerUnit;      ///< SIMDs of a multiprocessor
@@ -34,7 +36,7 @@ struct DeviceFigures {
   /// Of a workgroup and of a multiprocessor.
   int ldsBytes() const { return static_cast<int>(machine->processor->ldsBytes); }
   /// Accelerator dies (XCDs).
-  int dies() const { return flydsl::detail::diesOf(*machine->processor, computeUnits).value_or(1); }
+  int dies() const { return dieCount; }
   int maxBlockSize() const { return machine->processor->maxBlockSize; }
 };
 

@@ -1,0 +1,39 @@
+// The table of products, GPUs as they are sold: one row a product. Processors, which say what code
+// may do, are in processors.h.
+#pragma once
+
+#include "target/processors.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A GPU as HIP shows one: of a product that is two devices, one of them.
+struct ProductRow {
+  std::string_view name;
+  std::string_view processor;
+  int computeUnits;               ///< not the pairs of them that drivers count on RDNA
+  int dies = 1;                   ///< accelerator dies (XCDs)
+  int clockMhz;                   ///< peak engine clock
+  int memoryGigabytes;            ///< peak bandwidth in 10^9 bytes a second
+  std::size_t l2Bytes;            ///< of a die
+  std::size_t lastLevelBytes = 0; ///< the cache in front of memory (MALL, Infinity Cache)
+};
+
+/// All products; of each processor the default comes first.
+std::span<const ProductRow> allProducts();
+
+/// The products of a processor: rows that follow one another. None for a processor without any.
+std::span<const ProductRow> productsOf(std::string_view processor);
+
+/// The number of accelerator dies (XCDs) that together have as many compute units: some product of
+/// the processor has dies of a size that divides it. 1 for a processor whose products are one die
+/// each, or that has none; nothing if no size divides it.
+std::optional<int> diesOf(const Processor &processor, int computeUnits);
+
+} // namespace detail
+FLYDSL_NAMESPACE_END
