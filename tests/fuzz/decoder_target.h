@@ -1,6 +1,8 @@
 // The function under fuzzing: it decodes machine code and runs it on a small device.
 #pragma once
 
+#include "emulated_targets.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +13,7 @@ namespace flyemu::fuzz {
 /// a fault that says why.
 void runCode(const uint8_t *data, size_t size);
 
-constexpr const char *kTargets[] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
+/// The processors that the first byte chooses from.
+inline constexpr auto &kTargets = kEmulatedTargets;
 
 } // namespace flyemu::fuzz

@@ -1,5 +1,6 @@
 // The places of elements in registers: single facts as AMD's matrix instruction calculator prints
 // them.
+#include "emulated_targets.h"
 #include "emulator/matrix/matrix_op.h"
 #include "layouts.h"
 #include "processor.h"
@@ -160,7 +161,7 @@ unsigned differing(const matrix_layouts::Operand &from, const std::vector<Slot> 
 TEST_CASE("operands are where the sources outside say, of every instruction and element") {
   using matrix_layouts::Step;
   unsigned compared = 0;
-  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+  for (const char *target : kEmulatedTargets)
     for (const matrix_layouts::Instruction &row : matrix_layouts::instructions())
       for (std::string_view name : row.names) {
         if (!matrix_layouts::has(row, target))

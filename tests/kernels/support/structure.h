@@ -2,6 +2,7 @@
 // captured graph with other contents, and from a file; and no more traffic than there has to be.
 #pragma once
 
+#include "emulated_targets.h"
 #include "hip_function.h"
 #include "support/operand.h"
 
@@ -216,7 +217,7 @@ void expectTraffic(const P &problem, const fk::ConfigOf<P> &config, std::int64_t
 inline const std::vector<fx::Target> &targets() {
   static const std::vector<fx::Target> all = [] {
     std::vector<fx::Target> made;
-    for (const char *name : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+    for (const char *name : kEmulatedTargets)
       made.push_back(fx::Target::parse(name));
     return made;
   }();

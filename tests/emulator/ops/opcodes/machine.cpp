@@ -11,8 +11,6 @@
 
 namespace flyemu::test {
 
-const char *const kTargets[5] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"};
-
 std::set<std::string> &executedOn(const std::string &target) {
   static std::map<std::string, std::set<std::string>> executed;
   return executed[target];

@@ -1,6 +1,7 @@
 // One wave on which snippets of assembler text run: all snippets of a table are assembled at once.
 #pragma once
 
+#include "emulated_targets.h"
 #include "emulator/core/group.h"
 #include "emulator/core/program.h"
 #include "emulator/core/wave.h"
@@ -15,7 +16,7 @@
 namespace flyemu::test {
 
 /// The processors that the tables run on.
-extern const char *const kTargets[5];
+inline constexpr auto &kTargets = kEmulatedTargets;
 
 /// Base mnemonics of the instructions that any machine of the target has executed.
 std::set<std::string> &executedOn(const std::string &target);
