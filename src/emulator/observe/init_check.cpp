@@ -206,6 +206,8 @@ std::array<uint64_t, 2> InitCheck::pairOf(const Wave &w, const Inst &i, const Wa
 }
 
 void InitCheck::matrix(const Wave &w, const Inst &i, WaveState &s) const {
+  if (!i.plan)
+    return; // without a plan it faults
   const auto &plan = *static_cast<const matrix::MatrixPlan *>(i.plan);
   const matrix::MatrixOp &op = plan.op();
   const matrix::OperandMaps &maps = plan.maps();
