@@ -120,7 +120,7 @@ void impl::expectFullGroups(const char *what, int lanes, Loc loc) {
   if (threads % static_cast<unsigned>(lanes))
     throw TraceError(std::string(what) + ": a block of " + std::to_string(threads) +
                          " threads is no whole number of groups of " + std::to_string(lanes) +
-                         " lanes, and the last group would read lanes that nobody runs; give a "
+                         " lanes, and the last group would read lanes that no thread runs; give a "
                          "width that divides the block",
                      loc);
 }

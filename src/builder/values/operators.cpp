@@ -1,7 +1,7 @@
 // Operators of scalars and vectors: common types, and the operations of the IR that they are.
 #include <flydsl/control_flow.h>
 
-#include "builder/kernel/short_circuit.h"
+#include "builder/values/short_circuit.h"
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 

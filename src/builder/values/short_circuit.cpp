@@ -11,7 +11,7 @@
 //
 // A value that was moved and is used after the branch was not made for the right side alone. Its
 // operations then go back to where they were (Values::use).
-#include "builder/kernel/short_circuit.h"
+#include "builder/values/short_circuit.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"

@@ -1,0 +1,54 @@
+// How long files are, and how many of them stand in a folder.
+#include "rules.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace house {
+namespace {
+constexpr std::size_t kMostLines = 900, kMostFiles = 40;
+
+/// Folders that are larger still, with what they may have: no more than today. A folder that has
+/// got its rooms leaves the list.
+const std::map<std::string, std::size_t> kLargeFolders{
+    {"include/flydsl", 57}, {"src/dialect/Fly/IR", 50}};
+
+} // namespace
+
+Findings fileSizes(const Tree &tree) {
+  Findings found;
+  for (const File &file : tree.files) {
+    const auto count =
+        std::count_if(file.lines.begin(), file.lines.end(), [](const std::string &line) {
+          return line.find_first_not_of(" \t") != std::string::npos;
+        });
+    if (static_cast<std::size_t>(count) > kMostLines)
+      found.push_back(file.path + " has " + std::to_string(count) + " lines; " +
+                      std::to_string(kMostLines) + " are the most. Split it along its ideas");
+  }
+  return found;
+}
+
+Findings folderSizes(const Tree &tree) {
+  constexpr std::array kGuarded{"src", "include", "kernels", "tools"};
+  std::map<std::string, std::size_t> counts;
+  for (const File &file : tree.files)
+    if (std::any_of(kGuarded.begin(), kGuarded.end(),
+                    [&](const char *top) { return file.isIn(top); }))
+      ++counts[file.folder()];
+  Findings found;
+  for (const auto &[folder, count] : counts) {
+    const auto large = kLargeFolders.find(folder);
+    const std::size_t most = large == kLargeFolders.end() ? kMostFiles : large->second;
+    if (count > most)
+      found.push_back(folder + " has " + std::to_string(count) + " files; " + std::to_string(most) +
+                      " are the most. Make rooms inside");
+    else if (large != kLargeFolders.end() && count <= kMostFiles)
+      found.push_back(folder + " has " + std::to_string(count) +
+                      " files: take it out of the list of large folders");
+  }
+  return found;
+}
+
+} // namespace house
