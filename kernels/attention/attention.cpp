@@ -1,8 +1,8 @@
 #include "attention/attention_family.h"
 
-#include "blocks/gpu_size.h"
-#include "blocks/quant_rules.h"
-#include "blocks/tile_order_rules.h"
+#include "blocks/facts/gpu_size.h"
+#include "blocks/quant/quant_rules.h"
+#include "blocks/products/tile_order_rules.h"
 #include "frame/arguments.h"
 
 #include <limits>
@@ -484,12 +484,12 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
     return no("tile_q is 16, 32, 48 or 64 queries for each wave");
   if (static_cast<std::size_t>(shape.ldsBytes()) > target.lds_bytes())
     return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
-              " bytes of LDS, of which there are " +
+              " bytes of LDS; there are " +
               std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
   const int most = std::min(registers_of_lane(target, shape.waves()), AttentionShape::kRegisters);
   if (shape.fewestRegisters() > most)
     return no("the sums take " + std::to_string(shape.fewestRegisters()) +
-              " registers of a lane, of which there are " + std::to_string(most));
+              " registers of a lane; there are " + std::to_string(most));
   if (config.splits < 1 || config.splits > kMostParts)
     return no("splits is 1 to " + std::to_string(kMostParts));
   return orderSupported(config.order);

@@ -2,7 +2,7 @@
 // keys that they see; each wave has its own queries, and all of them share the keys and the values.
 #include "attention/attend.h"
 #include "attention/attention_family.h"
-#include "blocks/combine.h"
+#include "blocks/attention/combine.h"
 #include "frame/compile.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -3,10 +3,10 @@
 
 #include "attention/attention_numbers.h"
 #include "attention/attention_shape.h"
-#include "blocks/computed_again.h"
-#include "blocks/kv_source.h"
-#include "blocks/scores.h"
-#include "blocks/tile_order.h"
+#include "blocks/common/computed_again.h"
+#include "blocks/attention/kv_source.h"
+#include "blocks/attention/scores.h"
+#include "blocks/products/tile_order.h"
 
 #include <flydsl/flydsl.h>
 

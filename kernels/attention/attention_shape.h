@@ -3,9 +3,9 @@
 #pragma once
 
 #include "attention/dma_tile.h"
-#include "blocks/head_rules.h"
-#include "blocks/lds_layout.h"
-#include "blocks/matrix_form.h"
+#include "blocks/attention/head_rules.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/facts/matrix_form.h"
 
 #include <flydsl/kernels/attention.h>
 

@@ -29,7 +29,7 @@
 
 #include "attention/dma_tile.h"
 #include "attention/wave_queries.h"
-#include "blocks/wave_groups.h"
+#include "blocks/products/wave_groups.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "attention/attention_rows.h"
-#include "blocks/attention_products.h"
+#include "blocks/attention/attention_products.h"
 
 #include <numeric>
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "attention/attention_rows.h"
-#include "blocks/attention_products.h"
-#include "blocks/groups.h"
-#include "blocks/online_softmax.h"
+#include "blocks/attention/attention_products.h"
+#include "blocks/common/groups.h"
+#include "blocks/attention/online_softmax.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

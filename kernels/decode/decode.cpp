@@ -1,7 +1,7 @@
 #include "decode/decode_family.h"
 
-#include "blocks/gpu_size.h"
-#include "blocks/quant_rules.h"
+#include "blocks/facts/gpu_size.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 #include "worklist/worklist_family.h"
 
@@ -243,8 +243,8 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   const auto form = decodeForm(problem, target);
   if (!form || (problem.q != f16 && problem.q != bf16 && !(narrow && problem.q.is_float())))
     return Support::no("q is of type " + std::string(problem.q.name()) +
-                       "; f16 and bf16 are supported, and floats of 8 bits of which " +
-                       target.name() + " has products");
+                       "; f16 and bf16 are supported, and the floats of 8 bits that products of " +
+                       target.name() + " take");
   if (narrow && problem.kv != problem.q)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
                        "; it has the type of q, " + std::string(problem.q.name()));

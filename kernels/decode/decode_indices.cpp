@@ -1,7 +1,7 @@
 // The numbers by which decoding finds memory: lengths of sequences, page tables, worklists.
 #include "decode/decode_family.h"
 
-#include "blocks/worklist.h"
+#include "blocks/attention/worklist.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -1,6 +1,6 @@
 // The kernels of attention over a paged cache: the blocks that go over keys, the one that combines
 // their parts, and the one that makes a worklist.
-#include "blocks/worklist_kernel.h"
+#include "blocks/attention/worklist_kernel.h"
 #include "decode/latent_block.h"
 #include "decode/paged_block.h"
 #include "frame/compile.h"

@@ -1,11 +1,11 @@
 // What the blocks of decoding have in common: which rows and keys are theirs, and where results go.
 #pragma once
 
-#include "blocks/combine.h"
-#include "blocks/decode_wave.h"
-#include "blocks/kv_source.h"
-#include "blocks/quant.h"
-#include "blocks/worklist.h"
+#include "blocks/attention/combine.h"
+#include "blocks/attention/decode_wave.h"
+#include "blocks/attention/kv_source.h"
+#include "blocks/quant/quant.h"
+#include "blocks/attention/worklist.h"
 #include "decode/decode_family.h"
 
 #include <flydsl/flydsl.h>

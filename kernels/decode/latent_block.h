@@ -4,9 +4,9 @@
 // next one is on its way into registers meanwhile.
 #pragma once
 
-#include "blocks/computed_again.h"
-#include "blocks/decode_wave.h"
-#include "blocks/shared_rows.h"
+#include "blocks/common/computed_again.h"
+#include "blocks/attention/decode_wave.h"
+#include "blocks/common/shared_rows.h"
 #include "decode/decode_part.h"
 
 #include <flydsl/flydsl.h>

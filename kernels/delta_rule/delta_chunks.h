@@ -13,9 +13,9 @@
 // instructions are rounded to x. The triangular system is solved in f32, each lane a column.
 #pragma once
 
-#include "blocks/computed_again.h"
-#include "blocks/decode_wave.h"
-#include "blocks/shared_rows.h"
+#include "blocks/common/computed_again.h"
+#include "blocks/attention/decode_wave.h"
+#include "blocks/common/shared_rows.h"
 #include "delta_rule/delta_memory.h"
 
 #include <flydsl/flydsl.h>

@@ -1,8 +1,8 @@
 // The gated delta rule, between its host file and its kernels.
 #pragma once
 
-#include "blocks/head_rules.h"
-#include "blocks/matrix_form.h"
+#include "blocks/attention/head_rules.h"
+#include "blocks/facts/matrix_form.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/delta_rule.h>

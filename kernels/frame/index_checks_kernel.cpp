@@ -3,7 +3,7 @@
 // first place.
 #include "frame/index_checks_kernel.h"
 
-#include "blocks/worklist.h"
+#include "blocks/attention/worklist.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

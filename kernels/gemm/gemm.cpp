@@ -1,7 +1,7 @@
 // The call of a product: its arguments are checked, and its kernels launched.
 #include "gemm/gemm_family.h"
 
-#include "blocks/product_rules.h"
+#include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
 #include "weight/weight_family.h"
 

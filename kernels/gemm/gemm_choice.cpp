@@ -1,9 +1,9 @@
 // Which configuration of a product is chosen, and which are worth measuring.
 #include "gemm/gemm_family.h"
 
-#include "blocks/lds_layout.h"
-#include "blocks/product_rules.h"
-#include "blocks/tile_order_rules.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/products/product_rules.h"
+#include "blocks/products/tile_order_rules.h"
 #include "gemm/gemm_table.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -2,8 +2,8 @@
 // operands. The functions compute with a kernel's numbers and with the host's.
 #pragma once
 
-#include "blocks/operand_reach.h"
-#include "blocks/tile_order.h"
+#include "blocks/products/operand_reach.h"
+#include "blocks/products/tile_order.h"
 #include "gemm/gemm_shape.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -1,10 +1,10 @@
 // What a product's problem and configuration mean for its kernel, for the host and the kernel.
 #pragma once
 
-#include "blocks/loop_shape.h"
-#include "blocks/matrix_form.h"
-#include "blocks/preshuffle.h"
-#include "blocks/split_k_rules.h"
+#include "blocks/products/loop_shape.h"
+#include "blocks/facts/matrix_form.h"
+#include "blocks/products/preshuffle.h"
+#include "blocks/products/split_k_rules.h"
 
 #include <flydsl/kernels/gemm.h>
 

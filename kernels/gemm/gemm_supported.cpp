@@ -1,10 +1,10 @@
 // Which products the kernels support, and which configurations fit a problem and a target.
 #include "gemm/gemm_family.h"
 
-#include "blocks/lds_layout.h"
-#include "blocks/product_rules.h"
-#include "blocks/quant_rules.h"
-#include "blocks/tile_order_rules.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/products/product_rules.h"
+#include "blocks/quant/quant_rules.h"
+#include "blocks/products/tile_order_rules.h"
 #include "gemm/gemm_table.h"
 #include "weight/weight_family.h"
 
@@ -78,7 +78,7 @@ int rowBytesOf(const GemmProblem &problem, const GemmConfig &config) {
 Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
   const auto no = [](const std::string &why) { return Support::no("GemmLoop::groups " + why); };
   if (!target.has(Feature::buffer_to_lds_wide))
-    return no("needs loads of 16 bytes to LDS, which " + target.name() + " has not");
+    return no("needs loads of 16 bytes to LDS, which " + target.name() + " does not have");
   if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
     return no("takes operands that lie by rows");
   if (hasBlockScales(problem))
@@ -222,7 +222,7 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
          : shape.ringB                           ? "the tiles of a and b"
          : shape.stages == 2                     ? "two tiles of a"
                                                  : "four tiles of a") +
-        std::string(" take ") + to_string(lds) + " bytes of LDS, of which there are " +
+        std::string(" take ") + to_string(lds) + " bytes of LDS; there are " +
         to_string(static_cast<std::int64_t>(target.lds_bytes())));
   for (const Support &answer : {scalesFit(problem, config, shape), weightsReach(problem, shape)})
     if (!answer)
@@ -232,7 +232,7 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
             needed = registersOf(problem, config, shape);
   if (needed > most)
     return Support::no("the fragments take " + to_string(needed) +
-                       " registers of a lane, of which " + to_string(most) + " are free");
+                       " registers of a lane; " + to_string(most) + " are free");
   return {};
 }
 

@@ -7,7 +7,7 @@
 // are as many as the GPU has compute units, otherwise the smallest that fits.
 #pragma once
 
-#include "blocks/gpu_size.h"
+#include "blocks/facts/gpu_size.h"
 
 #include <flydsl/kernels/gemm.h>
 

@@ -1,7 +1,7 @@
 #include "ggml/ggml_gemm_family.h"
 
-#include "blocks/product_rules.h"
-#include "blocks/quant_rules.h"
+#include "blocks/products/product_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 #include <bit>
@@ -155,11 +155,11 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
                        "; with matrix instructions it is a multiple of 8");
   if (static_cast<std::size_t>(shape->sharedBytes()) > target.lds_bytes())
     return Support::no("the tiles take " + text(shape->sharedBytes()) +
-                       " bytes of LDS, of which there are " +
+                       " bytes of LDS; there are " +
                        text(static_cast<std::int64_t>(target.lds_bytes())));
   const int sums = sumsOf(*shape);
   if (sums > 128)
-    return Support::no("a lane has " + text(sums) + " sums, of which 128 fit its registers");
+    return Support::no("a lane has " + text(sums) + " sums; 128 fit its registers");
   return {};
 }
 

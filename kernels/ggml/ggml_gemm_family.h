@@ -1,8 +1,8 @@
 // Products with weights in blocks, between their host file and their kernels.
 #pragma once
 
-#include "blocks/lds_layout.h"
-#include "blocks/matrix_form.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/facts/matrix_form.h"
 #include "frame/family.h"
 #include "ggml/ggml_rules.h"
 

@@ -1,6 +1,6 @@
 // The kernels of products with weights in ggml's block formats.
-#include "blocks/epilogue.h"
-#include "blocks/operand.h"
+#include "blocks/products/epilogue.h"
+#include "blocks/products/operand.h"
 #include "frame/compile.h"
 #include "ggml/ggml_gemm_family.h"
 #include "ggml/ggml_unit.h"

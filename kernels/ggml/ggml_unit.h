@@ -4,7 +4,7 @@
 // word. Signed codes become unsigned by an offset: q + 128 in Q8_0.
 #pragma once
 
-#include "blocks/groups.h"
+#include "blocks/common/groups.h"
 #include "ggml/ggml_rules.h"
 
 #include <flydsl/flydsl.h>

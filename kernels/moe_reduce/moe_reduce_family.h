@@ -1,7 +1,7 @@
 // The sum of expert outputs, between its host file and its kernel.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/moe_reduce.h>
 

@@ -1,6 +1,6 @@
 // The kernel that sums a token's expert outputs: all rows of a token are loaded before the first is
 // added.
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "moe_reduce/moe_reduce_family.h"
 

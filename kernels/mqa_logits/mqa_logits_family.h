@@ -1,7 +1,7 @@
 // Logits of many query heads and one key head, between the host file and the kernel.
 #pragma once
 
-#include "blocks/matrix_form.h"
+#include "blocks/facts/matrix_form.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/mqa_logits.h>

@@ -2,7 +2,7 @@
 // goes over the block's tokens. For each it multiplies 16 heads by 16 keys at a time, so that the
 // heads of a key are in the values of a lane and in the lanes that are 16 apart, where they are
 // added up.
-#include "blocks/wave_product.h"
+#include "blocks/products/wave_product.h"
 #include "frame/compile.h"
 #include "mqa_logits/mqa_logits_family.h"
 

@@ -1,6 +1,6 @@
 #include "norm/norm_family.h"
 
-#include "blocks/quant_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Norms, between their host file and their kernel.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/norm.h>
 

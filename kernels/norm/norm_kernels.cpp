@@ -1,7 +1,7 @@
 // The norms' kernel. A layer norm's variance is the mean of (x - mean)^2, in a pass of its own: the
 // difference mean(x^2) - mean(x)^2 has no correct digit where the mean is far above the deviation.
-#include "blocks/quant.h"
-#include "blocks/row_passes.h"
+#include "blocks/quant/quant.h"
+#include "blocks/rows/row_passes.h"
 #include "frame/compile.h"
 #include "norm/norm_family.h"
 

@@ -1,7 +1,7 @@
 // The norms' gradients, between their host file and their kernels.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/norm_backward.h>
 

@@ -1,6 +1,6 @@
 // The kernels of the norms' gradients. A block takes one row after another and adds its part of
 // dweight and dbias up; a last kernel adds the parts of all blocks, always in the same order.
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "norm_backward/norm_backward_family.h"
 

@@ -1,6 +1,6 @@
 // Quantisation's kernels.
-#include "blocks/quant.h"
-#include "blocks/row_passes.h"
+#include "blocks/quant/quant.h"
+#include "blocks/rows/row_passes.h"
 #include "frame/compile.h"
 #include "quantise/quantise_family.h"
 

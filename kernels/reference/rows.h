@@ -2,7 +2,7 @@
 // sum of n numbers by t threads takes n / t + log2 n roundings.
 #pragma once
 
-#include "blocks/quant_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "reference/rounded.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 // time.
 #pragma once
 
-#include "blocks/quant_rules.h"
+#include "blocks/quant/quant_rules.h"
 
 #include <flydsl/kernels/rope.h>
 

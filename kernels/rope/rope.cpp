@@ -1,7 +1,7 @@
 #include "rope/rope_family.h"
 
-#include "blocks/quant_rules.h"
-#include "blocks/row_rules.h"
+#include "blocks/quant/quant_rules.h"
+#include "blocks/rows/row_rules.h"
 #include "frame/arguments.h"
 
 #include <bit>

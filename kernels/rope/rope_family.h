@@ -1,7 +1,7 @@
 // Rotary position embedding, between its host file and its kernel.
 #pragma once
 
-#include "blocks/head_rules.h"
+#include "blocks/attention/head_rules.h"
 #include "frame/family.h"
 #include "rope/head_shape.h"
 

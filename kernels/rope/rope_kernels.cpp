@@ -1,7 +1,7 @@
 // The kernel of rotary position embedding. A group of lanes takes one or more heads of a token, one
 // after another: heads of q, then of k, then of v. All loads are issued first; the token's cosines
 // and sines are loaded once.
-#include "blocks/quant.h"
+#include "blocks/quant/quant.h"
 #include "frame/compile.h"
 #include "rope/rope_family.h"
 #include "rope/rotation.h"

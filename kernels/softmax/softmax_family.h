@@ -1,7 +1,7 @@
 // Softmax, between its host file and its kernels.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/softmax.h>
 

@@ -2,7 +2,7 @@
 // are made and added up. A longer row is read twice: the first pass keeps a maximum and a sum of
 // each thread, and scales the sum when the maximum grows (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018).
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "softmax/softmax_family.h"
 

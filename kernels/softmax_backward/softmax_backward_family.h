@@ -1,7 +1,7 @@
 // Softmax's gradient, between its host file and its kernel.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/softmax_backward.h>
 

@@ -1,6 +1,6 @@
 // The kernel of softmax's gradient: a pass for the sum of dy * y, and one for the result. Operands
 // stay in registers as far as a configuration says.
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "softmax_backward/softmax_backward_family.h"
 

@@ -1,6 +1,6 @@
 #include "topk_gating/topk_gating_family.h"
 
-#include "blocks/quant_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -1,7 +1,7 @@
 // The choice of experts, between its host file and its kernel.
 #pragma once
 
-#include "blocks/row_family.h"
+#include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/topk_gating.h>
 

@@ -1,7 +1,7 @@
 // The kernel that chooses experts. A logit and its expert are one number of 64 bits, whose order is
 // that of the logits and, of equal logits, of falling experts: the largest is found by a maximum,
 // and then taken out, as often as experts are chosen.
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "topk_gating/topk_gating_family.h"
 

@@ -1,7 +1,7 @@
 // Preparation of weights, between its host file and its kernel.
 #pragma once
 
-#include "blocks/preshuffle.h"
+#include "blocks/products/preshuffle.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/weight.h>

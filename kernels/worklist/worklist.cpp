@@ -1,6 +1,6 @@
 #include "worklist/worklist_family.h"
 
-#include "blocks/worklist.h"
+#include "blocks/attention/worklist.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN

@@ -8,7 +8,7 @@ namespace kernels::impl {
 
 std::vector<Family<WorklistProblem>::IndexRow>
 Family<WorklistProblem>::indexRows(const WorklistProblem &, const WorklistConfig &) {
-  // A cache has less than 2^30 tokens of a sequence (blocks/scores.h).
+  // A cache has less than 2^30 tokens of a sequence (blocks/attention/scores.h).
   return {{.rule = {.argument = "contexts", .meaning = "the tokens that a sequence may have"},
            .values = [](const P &, const A &args) {
              return IndexValues{.address = address(args.contexts),

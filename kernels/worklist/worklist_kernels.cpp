@@ -1,4 +1,4 @@
-#include "blocks/worklist_kernel.h"
+#include "blocks/attention/worklist_kernel.h"
 #include "frame/compile.h"
 #include "worklist/worklist_family.h"
 

@@ -1,9 +1,9 @@
 // The blocks of attention, each on its own: which keys are seen, the two products of a wave, the
 // softmax over tiles, and the mean of parts.
-#include "blocks/attention_products.h"
-#include "blocks/combine.h"
-#include "blocks/kv_source.h"
-#include "blocks/online_softmax.h"
+#include "blocks/attention/attention_products.h"
+#include "blocks/attention/combine.h"
+#include "blocks/attention/kv_source.h"
+#include "blocks/attention/online_softmax.h"
 #include "support/operand.h"
 
 #include <flydsl/flydsl.h>

@@ -213,7 +213,7 @@ TEST_CASE("attention says what it does not support") {
   CHECK(whyNot({.tile_k = 48}) == "tiles of 128 queries and 48 keys with 256 threads: tile_k is a "
                                   "multiple of 32 from 32 to 256");
   CHECK(whyNot({.tile_k = 256}) == "tiles of 128 queries and 256 keys with 256 threads: the tiles "
-                                   "of k and v take 77056 bytes of LDS, of which there are 65536");
+                                   "of k and v take 77056 bytes of LDS; there are 65536");
   CHECK(whyNot({.tile_q = 256, .tile_k = 96, .threads = 1024}) == "");
   CHECK(whyNot({.tile_q = 1024, .tile_k = 128, .threads = 1024}) ==
         "tiles of 1024 queries and 128 keys with 1024 threads: the sums take 304 registers of a "

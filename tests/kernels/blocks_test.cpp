@@ -1,9 +1,9 @@
 // The host's parts of the blocks that products share: orders of tiles, layouts in LDS, preshuffled
 // weights.
-#include "blocks/lds_layout.h"
-#include "blocks/matrix_form.h"
-#include "blocks/preshuffle.h"
-#include "blocks/tile_order.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/facts/matrix_form.h"
+#include "blocks/products/preshuffle.h"
+#include "blocks/products/tile_order.h"
 
 #include <catch2/catch.hpp>
 

@@ -386,7 +386,7 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
                                 .lse = true};
     if (!fk::supported(problem, target)) {
       CHECK(fk::supported(problem, target)
-                .why.find("floats of 8 bits of which " + target.name() + " has products") !=
+                .why.find("floats of 8 bits that products of " + target.name() + " take") !=
             std::string::npos);
       continue;
     }

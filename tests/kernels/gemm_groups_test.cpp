@@ -2,7 +2,7 @@
 #include "support/hot_loop.h"
 #include "support/product.h"
 
-#include "blocks/half_tiles.h"
+#include "blocks/products/half_tiles.h"
 #include "gemm/gemm_shape.h"
 
 using namespace kernel_tests;
@@ -95,7 +95,7 @@ TEST_CASE("products by groups say what they do not take") {
   const std::string of = "tile 128x128x64 of 512 threads: GemmLoop::groups ";
   CHECK(why("gfx950", good, inGroups(good)) == "");
   CHECK(why("gfx942", good, inGroups(good)) ==
-        of + "needs loads of 16 bytes to LDS, which gfx942 has not");
+        of + "needs loads of 16 bytes to LDS, which gfx942 does not have");
   GemmProblem problem = good;
   problem.b_layout = OperandLayout::prepared;
   CHECK(why("gfx950", problem, inGroups(good)) == of + "takes operands that lie by rows");

@@ -127,7 +127,7 @@ TEST_CASE("products say which tiles do not fit") {
         "4096 bytes that the block loads at a time");
   CHECK(
       whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
-      "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS, of which there are "
+      "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS; there are "
       "65536");
   CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
         "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane, of which 464 "

@@ -1,7 +1,7 @@
 // Products whose K is shared by blocks, of which the last to arrive adds the parts.
 #include "support/product.h"
 
-#include "blocks/split_k_rules.h"
+#include "blocks/products/split_k_rules.h"
 
 #include <sstream>
 

@@ -1,5 +1,5 @@
 // Worklists: what they promise, on the host; and that the device makes the same.
-#include "blocks/worklist.h"
+#include "blocks/attention/worklist.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/worklist.h>

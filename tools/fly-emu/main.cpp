@@ -73,7 +73,7 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
       ->allow_extra_args(false);
   runs.add_option("--check", words.checks,
                   "a list of memory, race, init, sync, wait, all, race-same: what to look for "
-                  "beside faults");
+                  "besides faults");
   runs.add_option("--landing", words.landing,
                   "when loads land: early, as they are issued, or late, at a wait instruction "
                   "(late where waits are checked)");
@@ -83,7 +83,7 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
                   "instructions of a wave before the others get their turn (65536)")
       ->check(CLI::Range(1u, kDefaultSlice));
   runs.add_flag("--weak-memory", options.weakMemory,
-                "global memory behind caches that fences control");
+                "global memory through caches that fences control");
   runs.add_flag("--fast-matrix", options.fastMatrix,
                 "matrix products within rounding of the exact ones");
   runs.add_option("--timeline", options.timeline,

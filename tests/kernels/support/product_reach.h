@@ -6,9 +6,9 @@
 // kernel does in a fetch is stated here in a line each.
 #pragma once
 
-#include "blocks/loop_schedule.h"
-#include "blocks/operand_reach.h"
-#include "blocks/product_sources.h"
+#include "blocks/products/loop_schedule.h"
+#include "blocks/products/operand_reach.h"
+#include "blocks/products/product_sources.h"
 #include "gemm/gemm_place.h"
 
 #include <array>

@@ -6,7 +6,7 @@
 // chunk is xored with one that follows from bits 3 and 4 of the row's number.
 #pragma once
 
-#include "blocks/lds_layout.h"
+#include "blocks/facts/lds_layout.h"
 
 #include <flydsl/flydsl.h>
 

@@ -6,10 +6,10 @@
 // back. The operands of a step are fetched while the step before it is multiplied.
 #pragma once
 
-#include "blocks/loop_schedule.h"
-#include "blocks/product_sources.h"
-#include "blocks/product_sums.h"
-#include "blocks/turns.h"
+#include "blocks/products/loop_schedule.h"
+#include "blocks/products/product_sources.h"
+#include "blocks/products/product_sums.h"
+#include "blocks/products/turns.h"
 
 #include <flydsl/flydsl.h>
 

@@ -2,7 +2,7 @@
 // memory, always in the same order.
 #pragma once
 
-#include "blocks/product_sums.h"
+#include "blocks/products/product_sums.h"
 
 #include <flydsl/flydsl.h>
 

@@ -4,7 +4,7 @@
 // block comes first.
 #pragma once
 
-#include "blocks/online_softmax.h"
+#include "blocks/attention/online_softmax.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

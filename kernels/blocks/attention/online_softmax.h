@@ -11,7 +11,7 @@
 // weights of a row add up to 1, whichever way they were rounded.
 #pragma once
 
-#include "blocks/scores.h"
+#include "blocks/attention/scores.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

@@ -9,8 +9,8 @@
 // results are neighbours in memory too.
 #pragma once
 
-#include "blocks/operand.h"
-#include "blocks/scores.h"
+#include "blocks/products/operand.h"
+#include "blocks/attention/scores.h"
 
 #include <algorithm>
 

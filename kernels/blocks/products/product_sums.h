@@ -6,8 +6,8 @@
 // own, and multiplied and added in f32.
 #pragma once
 
-#include "blocks/loop_shape.h"
-#include "blocks/product_sources.h"
+#include "blocks/products/loop_shape.h"
+#include "blocks/products/product_sources.h"
 
 #include <flydsl/flydsl.h>
 

@@ -6,7 +6,7 @@
 // are guarded.
 #pragma once
 
-#include "blocks/row_rules.h"
+#include "blocks/rows/row_rules.h"
 
 #include <flydsl/flydsl.h>
 

@@ -6,7 +6,7 @@
 // in a fetch or in a step is the caller's; how often it does so is here alone.
 #pragma once
 
-#include "blocks/loop_shape.h"
+#include "blocks/products/loop_shape.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "blocks/row_rules.h"
+#include "blocks/rows/row_rules.h"
 
 #include <algorithm>
 #include <bit>

@@ -8,8 +8,8 @@
 // In LDS a tile is always the same: rows along K, swizzled against conflicts of banks.
 #pragma once
 
-#include "blocks/lds_layout.h"
-#include "blocks/product_sources.h"
+#include "blocks/facts/lds_layout.h"
+#include "blocks/products/product_sources.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/gemm.h>

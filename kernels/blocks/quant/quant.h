@@ -1,8 +1,8 @@
 // Quantisation in a kernel: the largest magnitude, the scale, and the conversion.
 #pragma once
 
-#include "blocks/quant_rules.h"
-#include "blocks/row.h"
+#include "blocks/quant/quant_rules.h"
+#include "blocks/rows/row.h"
 
 #include <flydsl/kernels/quantise.h>
 

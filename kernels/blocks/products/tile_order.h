@@ -10,7 +10,7 @@
 // host that each tile is taken once.
 #pragma once
 
-#include "blocks/host_or_traced.h"
+#include "blocks/common/host_or_traced.h"
 
 #include <flydsl/kernels/tile_order.h>
 

@@ -17,11 +17,11 @@
 // past the end of K are left out.
 #pragma once
 
-#include "blocks/loop_schedule.h"
-#include "blocks/product_sums.h"
-#include "blocks/ring_operand.h"
-#include "blocks/schedule.h"
-#include "blocks/turns.h"
+#include "blocks/products/loop_schedule.h"
+#include "blocks/products/product_sums.h"
+#include "blocks/products/ring_operand.h"
+#include "blocks/products/schedule.h"
+#include "blocks/products/turns.h"
 
 #include <flydsl/flydsl.h>
 

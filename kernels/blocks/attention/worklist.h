@@ -10,7 +10,7 @@
 // The functions compute with host integers and with a kernel's numbers.
 #pragma once
 
-#include "blocks/scores.h"
+#include "blocks/attention/scores.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

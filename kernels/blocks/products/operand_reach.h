@@ -5,9 +5,9 @@
 // kernel proves what the kernel does (tests/kernels/support/product_reach.h).
 #pragma once
 
-#include "blocks/host_or_traced.h"
-#include "blocks/loop_shape.h"
-#include "blocks/preshuffle.h"
+#include "blocks/common/host_or_traced.h"
+#include "blocks/products/loop_shape.h"
+#include "blocks/products/preshuffle.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {

@@ -3,8 +3,8 @@
 // and finishes the result. So the result does not depend on which block comes first.
 #pragma once
 
-#include "blocks/epilogue.h"
-#include "blocks/split_k_rules.h"
+#include "blocks/products/epilogue.h"
+#include "blocks/products/split_k_rules.h"
 
 #include <flydsl/flydsl.h>
 

@@ -1,10 +1,10 @@
 // The operands of a product's main loop in global memory.
 #pragma once
 
-#include "blocks/groups.h"
-#include "blocks/loop_shape.h"
-#include "blocks/operand.h"
-#include "blocks/operand_reach.h"
+#include "blocks/common/groups.h"
+#include "blocks/products/loop_shape.h"
+#include "blocks/products/operand.h"
+#include "blocks/products/operand_reach.h"
 
 #include <flydsl/flydsl.h>
 

@@ -5,10 +5,10 @@
 // of tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
 #pragma once
 
-#include "blocks/activation.h"
-#include "blocks/groups.h"
-#include "blocks/matrix_form.h"
-#include "blocks/operand_reach.h"
+#include "blocks/products/activation.h"
+#include "blocks/common/groups.h"
+#include "blocks/facts/matrix_form.h"
+#include "blocks/products/operand_reach.h"
 
 #include <flydsl/flydsl.h>
 

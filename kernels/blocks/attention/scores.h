@@ -12,7 +12,7 @@
 // with the definition.
 #pragma once
 
-#include "blocks/host_or_traced.h"
+#include "blocks/common/host_or_traced.h"
 
 #include <functional>
 #include <limits>

@@ -1,7 +1,7 @@
 // Kernels that go over a row several times, whether its values stay in registers or are read again.
 #pragma once
 
-#include "blocks/row.h"
+#include "blocks/rows/row.h"
 
 #include <span>
 

@@ -5,7 +5,7 @@
 // a lane has the column `row()`, and the rows `sumRow(v)`.
 #pragma once
 
-#include "blocks/operand.h"
+#include "blocks/products/operand.h"
 
 #include <flydsl/flydsl.h>
 

@@ -1,7 +1,7 @@
 // The sizes of a product's main loop. No compiler is needed to ask.
 #pragma once
 
-#include "blocks/matrix_form.h"
+#include "blocks/facts/matrix_form.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // as it has threads; then each thread looks for the first sequences of some workers.
 #pragma once
 
-#include "blocks/worklist.h"
+#include "blocks/attention/worklist.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/worklist.h>

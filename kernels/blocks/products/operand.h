@@ -5,8 +5,8 @@
 // and are stored together. RDNA3 deals the columns to the halves of a wave in turn.
 #pragma once
 
-#include "blocks/matrix_form.h"
-#include "blocks/preshuffle.h"
+#include "blocks/facts/matrix_form.h"
+#include "blocks/products/preshuffle.h"
 
 #include <flydsl/flydsl.h>
 

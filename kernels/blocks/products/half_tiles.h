@@ -24,10 +24,10 @@
 // reads has landed, and all waves meet before anybody reads it. Six halves are on their way then.
 #pragma once
 
-#include "blocks/loop_schedule.h"
-#include "blocks/product_sums.h"
-#include "blocks/ring_operand.h"
-#include "blocks/wave_groups.h"
+#include "blocks/products/loop_schedule.h"
+#include "blocks/products/product_sums.h"
+#include "blocks/products/ring_operand.h"
+#include "blocks/products/wave_groups.h"
 
 #include <flydsl/flydsl.h>
 

@@ -10,10 +10,10 @@
 // it got: a transposition without moving anything.
 #pragma once
 
-#include "blocks/attention_products.h"
-#include "blocks/combine.h"
-#include "blocks/computed_again.h"
-#include "blocks/wave_product.h"
+#include "blocks/attention/attention_products.h"
+#include "blocks/attention/combine.h"
+#include "blocks/common/computed_again.h"
+#include "blocks/products/wave_product.h"
 
 #include <flydsl/flydsl.h>
 

@@ -1,7 +1,7 @@
 // What families over rows have in common: their configurations, and how their rows are launched.
 #pragma once
 
-#include "blocks/row_rules.h"
+#include "blocks/rows/row_rules.h"
 #include "frame/family.h"
 
 FLYDSL_NAMESPACE_BEGIN
