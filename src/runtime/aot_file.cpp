@@ -134,7 +134,7 @@ std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
     code.image = r.array<std::vector<std::uint8_t>>();
   }
   if (!r.atEnd())
-    throw RuntimeError("it goes on behind its last kernel");
+    throw RuntimeError("it goes on after its last kernel");
   return codes;
 }
 

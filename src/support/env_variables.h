@@ -140,7 +140,7 @@ inline constexpr Env<bool> kKernelsCheckIndices{
 //===-- emulator ----------------------------------------------------------===//
 
 inline constexpr Env<std::string> kEmulatorLibrary{
-    "FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not beside libflydsl"};
+    "FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not next to libflydsl"};
 inline constexpr Env<std::string> kEmulatorArch{
     "FLYDSL_EMULATOR_ARCH", "target that the emulator's devices have: gfx90a, gfx942, "
                             "gfx950, gfx1100, gfx1200 or gfx1201 (gfx942)"};

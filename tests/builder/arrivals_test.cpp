@@ -46,7 +46,7 @@ TEST_CASE("a barrier in a branch that some threads take is refused") {
                Catch::Contains("a barrier in a branch whose condition comes from the thread's "
                                "number, at ") &&
                    Catch::Contains("arrivals_test.cpp:") &&
-                   Catch::Contains("put it behind the branch, or branch on what is the same "
+                   Catch::Contains("put it after the branch, or branch on what is the same "
                                    "for the whole block"));
   }
   CHECK_THAT(traced([](fx::Tensor a, auto) {

@@ -35,19 +35,19 @@ TEST_CASE("lanes whose places in LDS are not in their order are refused") {
       partitioned(rowMajor, fx::make_layout({32, 8}, {1, 32}), fx::make_layout({1, 8}, {8, 1})),
       Catch::Contains("partition_D of ") && Catch::Contains("writes lane after lane, 8 elements "
                                                             "each, but lane 1's place is 64 "
-                                                            "elements behind lane 0's, not 8"));
+                                                            "elements after lane 0's, not 8"));
   // Rows are padded: the ninth lane begins the second one.
   CHECK_THAT(partitioned(fx::make_layout({32, 64}, {72, 1}), fx::make_layout({32, 8}, {8, 1}),
                          fx::make_layout({1, 8}, {8, 1})),
-             Catch::Contains("lane 8's place is 72 elements behind lane 0's, not 64"));
+             Catch::Contains("lane 8's place is 72 elements after lane 0's, not 64"));
   // A swizzle moves the second row's chunks.
   CHECK_THAT(partitioned(fx::make_composed_layout(fx::Swizzle(3, 3, 3), rowMajor),
                          fx::make_layout({32, 8}, {8, 1}), fx::make_layout({1, 8}, {8, 1})),
-             Catch::Contains("lane 8's place is 72 elements behind lane 0's, not 64") &&
+             Catch::Contains("lane 8's place is 72 elements after lane 0's, not 64") &&
                  Catch::Contains("swizzle the source instead of the destination"));
   // Each thread has 8 neighbours, which a narrow load takes in four calls.
   CHECK_THAT(
       partitioned(rowMajor, fx::make_layout({32, 8}, {8, 1}), fx::make_layout({1, 8}, {8, 1}), 32),
       Catch::Contains("writes lane after lane, 2 elements each, but lane 1's place is 8 "
-                      "elements behind lane 0's"));
+                      "elements after lane 0's"));
 }

@@ -8,7 +8,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// The order of tiles; kernels/blocks/tile_order.h has its definition.
+/// The order of tiles; kernels/blocks/products/tile_order.h has its definition.
 struct FLYDSL_API TileOrder {
   /// The direction in which neighbours follow one another inside a group.
   enum class Along : std::uint8_t { m, n };

@@ -104,7 +104,7 @@ static void expectLanesInOrder(const Tracer &t, fly::TiledCopyType copy, const T
             "partition_D of " + tensor.str() + ": " + fly::typeText(atom.getCopyOp()) +
                 " writes lane after lane, " + std::to_string(elements) +
                 " elements each, but lane " + std::to_string(lane) + "'s place is " +
-                std::to_string(place.value() - first.value()) + " elements behind lane 0's, not " +
+                std::to_string(place.value() - first.value()) + " elements after lane 0's, not " +
                 std::to_string(lane * elements) +
                 "; order the threads of the tiled copy as the tensor lies, and swizzle the source "
                 "instead of the destination",

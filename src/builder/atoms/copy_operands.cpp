@@ -217,9 +217,9 @@ private:
     if (!isOne(linear.stride())) {
       const bool dynamic = linear.stride().isLeaf() && linear.stride().leaf().isDynamic();
       if (!dynamic)
-        refuse(what + modeZero + ", are apart; " + narrower);
+        refuse(what + modeZero + ", are not contiguous; " + narrower);
       refuse(what + modeZero +
-             ", are a stride apart that only the launch knows. If it is 1, say so: "
+             ", have a stride that only the launch knows. If it is 1, say so: "
              "mark_layout_dynamic(leading_dim) on the argument names the mode whose stride is 1, "
              "mark_layout_static compiles all strides in, fx::make_layout takes a static stride; " +
              narrower);

@@ -162,7 +162,7 @@ Tensor ThrCopy::predicate(const Tensor &places, const IntTuple &shape, Straddlin
         "predicate: a call of the atom copies " + std::to_string(perCall) +
             " elements, and one may reach over the border: " + calls.whyItMayStraddle() +
             ". fx::Straddling::copied has such a call happen where padding lies "
-            "behind the border, fx::Straddling::left_out leaves it out whole, and an "
+            "past the border, fx::Straddling::left_out leaves it out whole, and an "
             "atom of one element has none",
         loc);
   const bool askLast = mayStraddle && straddling == Straddling::left_out;

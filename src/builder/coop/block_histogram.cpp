@@ -20,7 +20,7 @@ BlockHistogram::BlockHistogram(int threads, int bins, BlockHistogramAlgorithm al
   if (algorithm == BlockHistogramAlgorithm::sort)
     throw TraceError(
         "BlockHistogram by sorting is made for a number of items per thread, which its "
-        "storage depends on: give it behind the algorithm",
+        "storage depends on: give it after the algorithm",
         loc);
 }
 

@@ -39,7 +39,7 @@ void expectPayload(const char *what, const std::optional<ValueType> &type, const
   const std::string name = what;
   if (!type && values)
     throw TraceError(name + " is made for keys alone and is given values: it takes their type "
-                            "behind the keys'",
+                            "after the keys'",
                      loc);
   if (type && !values)
     throw TraceError(name + " is made for keys with values of type " + type->str() +

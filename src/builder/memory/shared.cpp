@@ -80,7 +80,7 @@ Handle SharedArena::next(std::int64_t bytes, std::int64_t alignment, DType type,
   constexpr std::int64_t most = std::int64_t(1) << 32;
   if (bytes > most || alignment > most || used_ > most)
     throw TraceError("shared memory of " + std::to_string(bytes) + " bytes, aligned to " +
-                         std::to_string(alignment) + ", behind " + std::to_string(used_) +
+                         std::to_string(alignment) + ", after " + std::to_string(used_) +
                          " others: no workgroup has more than 2^32",
                      loc);
   Tracer &t = Tracer::require("shared memory", loc);

@@ -152,7 +152,7 @@ static DType movedType(DType type, Loc loc) {
     return type;
   if (type.bits() != 8)
     throw TraceError("a buffer instruction moves whole bytes, not " + std::string(type.name()) +
-                         "; move them as u8 and take them apart",
+                         "; move them as u8 and split them",
                      loc);
   return i8;
 }

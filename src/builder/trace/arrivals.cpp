@@ -22,10 +22,10 @@ void Arrivals::expect(const char *what, unsigned group, bool inBranches, Loc loc
         continue;
       if (isExit)
         refuse("after an exit_if whose condition", op,
-               "threads that left do not arrive; exit behind the last barrier, or on a condition "
+               "threads that left do not arrive; exit after the last barrier, or on a condition "
                "that is ");
       refuse("in a branch whose condition", op,
-             "threads that do not take it do not arrive; put it behind the branch, or branch on "
+             "threads that do not take it do not arrive; put it after the branch, or branch on "
              "what is ");
     } else if (auto loop = mlir::dyn_cast<mlir::scf::ForOp>(op); loop && inBranches) {
       if (dependence_.stepsMayDiffer(loop, group))

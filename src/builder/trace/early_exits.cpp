@@ -10,7 +10,7 @@ void EarlyExits::exitIf(mlir::Value condition, Loc loc) {
   if (b.getInsertionBlock() != top())
     throw TraceError(
         "exit_if stands in a loop or a branch; the kernel ends early only from outside "
-        "of those: keep the condition in a Var, and exit behind them",
+        "of those: keep the condition in a Var, and exit after them",
         loc);
   mlir::Value stays = ir_.create<mlir::arith::XOrIOp>(loc, condition.getType(), condition,
                                                       ir_.constant(1, boolean, loc));

@@ -52,7 +52,7 @@ std::unique_ptr<RemoteClient> loadRemoteClient(const Endpoint &endpoint,
   throw Error(variable + " needs " + kRemoteLibrary +
               ", which is built where hiredis and OpenSSL are installed (libhiredis-dev, "
               "libssl-dev), and is not here (" +
-              problems + "); install it beside libflydsl, or unset the variable");
+              problems + "); install it next to libflydsl, or unset the variable");
 }
 
 } // namespace flydsl::cache

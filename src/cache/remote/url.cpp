@@ -65,7 +65,7 @@ void readPlace(std::string_view text, std::string_view place, Endpoint &endpoint
     place.remove_prefix(end + 1);
     hasPort = place.starts_with(':');
     if (!place.empty() && !hasPort)
-      refuse(text, "behind ']' comes ':' and a port, or nothing");
+      refuse(text, "after ']' comes ':' and a port, or nothing");
     port = hasPort ? place.substr(1) : place;
   } else {
     const std::size_t colon = place.find(':');

@@ -41,7 +41,7 @@ void WeakCache::writeBack(uint64_t address, Line &line) {
   line.isDirty = false;
 }
 
-/// Reads the bytes of a line that nobody has written in the cache.
+/// Reads the bytes of a line that was never written in the cache.
 void WeakCache::fetch(uint64_t address, const Line &line) {
   const MemoryRange &of = line.copy->of;
   const uint64_t from = std::max(address, of.base),

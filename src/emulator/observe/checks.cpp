@@ -321,7 +321,7 @@ private:
            w, i, bit);
   }
 
-  /// Global memory that nobody has written: neither the host nor a kernel.
+  /// Global memory that was never written: neither the host nor a kernel.
   void checkWritten(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes,
                     bool write, bool atomic) {
     if (!known_ || !known_->contains(address)) {
@@ -332,7 +332,7 @@ private:
     if ((!write || lastAsks_) && !known_->all(address, bytes))
       pend(kCheckInit,
            (atomic ? "atomic operation on " : "read of ") + std::to_string(bytes) +
-               " bytes of memory that nobody has written: " + state_.findings.describe(address),
+               " bytes of memory that was never written: " + state_.findings.describe(address),
            w, i, uint64_t(1) << lane);
     if (write)
       known_->mark(address, bytes);

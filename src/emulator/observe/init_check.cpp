@@ -283,16 +283,16 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   // The only operand of a swizzle is the data.
   const bool addressed = i.rows.address && !i.op->has(kAddressIsData);
   if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
-    report("a register that nobody has written is used as an address", m);
+    report("a register that was never written is used as an address", m);
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
   const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
   if ((i.enc != Enc::Ds &&
        ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
       (buffer && s.scalars.undefined(w, i.src[3], 1)) ||
       (toLds && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
-    report("a scalar register that nobody has written is used as an address", 0);
+    report("a scalar register that was never written is used as an address", 0);
   if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
-    report("a lane is on by a condition that nobody has written", m);
+    report("a lane is on by a condition that was never written", m);
   // Undefined lanes that are stored to scratch stay undefined there and are not reported. A flat
   // store is checked in access(), where it is known whether it goes to scratch.
   const bool flatStore = i.enc == Enc::Flat && isStore(program_.effectsOf(i));
@@ -301,7 +301,7 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
     m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
     if (m && !i.op->has(kMovesLanes))
-      report("a register that nobody has written is used as stored data", m);
+      report("a register that was never written is used as stored data", m);
   }
   // The lanes of a load from scratch are set in access().
   if (i.rows.result)
@@ -332,7 +332,7 @@ void InitCheck::storeFlat(const Wave &w, const Inst &i, uint64_t lanes, const Re
   if (!isStore(program_.effectsOf(i)) || !i.src[1].isVgpr())
     return;
   if (const uint64_t bad = undefinedOf(w, waves_[w.index], i.src[1], i.rows.data) & lanes)
-    report("a register that nobody has written is used as stored data", bad);
+    report("a register that was never written is used as stored data", bad);
 }
 
 void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address,
@@ -345,7 +345,7 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
     if (!write || atomic)
       for (uint64_t at = address; at < address + bytes; ++at)
         if (!lds_[at]) {
-          report("read of LDS byte " + std::to_string(at) + ", which nobody has written", bit);
+          report("read of LDS byte " + std::to_string(at) + ", which was never written", bit);
           break;
         }
     if (write)
@@ -363,14 +363,14 @@ void InitCheck::access(const Wave &w, const Inst &i, unsigned lane, Space space,
     const bool bad = s.undefined[row] & bit;
     if (space != Space::Scratch) {
       if (stores && bad)
-        report("a register that nobody has written is used as stored data", bit);
+        report("a register that was never written is used as stored data", bit);
     } else if (place < s.scratch.size()) {
       if (write)
         s.scratch[place] = (s.scratch[place] & ~bit) | (bad ? bit : 0);
       else if (s.scratch[place] & bit && i.rows.result)
         s.undefined[row] |= bit;
       else if (s.scratch[place] & bit) // a load to LDS
-        report("scratch that nobody has written is used as stored data", bit);
+        report("scratch that was never written is used as stored data", bit);
     }
   }
 }

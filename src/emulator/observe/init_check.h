@@ -1,4 +1,4 @@
-// Follows values that nobody has written through a workgroup's registers, scratch and LDS.
+// Follows values that was never written through a workgroup's registers, scratch and LDS.
 #pragma once
 
 #include "emulator/core/group.h"

@@ -45,8 +45,8 @@ constexpr std::string_view kMi300 = "times of pairs of lanes on MI300, published
                                     "with Composable Kernel's documentation";
 constexpr std::string_view kHipKittens =
     "HipKittens, analysis/paper_experiments/phases: SQ_LDS_BANK_CONFLICT of pairs of lanes, MI355X";
-constexpr std::string_view kAsGfx942 = "as gfx942: Composable Kernel's documentation tells no "
-                                       "processors of 32 banks apart";
+constexpr std::string_view kAsGfx942 = "as gfx942: Composable Kernel's documentation treats "
+                                       "processors of 32 banks alike";
 constexpr std::string_view kAsRead96Of950 = "as gfx950's ds_read_b96, which 32 banks serve too";
 constexpr std::string_view kAsWrite64 = "32 banks, as gfx950's ds_write_b64";
 

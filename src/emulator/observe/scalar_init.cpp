@@ -238,7 +238,7 @@ void ScalarInit::memory(const Wave &w, const Inst &i, const ScalarRule &rule,
                         const Report &report) {
   const bool buffer = i.op->has(kDescriptorBase);
   if (undefined(w, i.src[0], buffer ? 4 : 2) || undefined(w, i.src[2], 1))
-    report("a scalar register that nobody has written is used as an address");
+    report("a scalar register that was never written is used as an address");
   const unsigned dwords = std::max(1u, i.op->info / 4);
   if (rule.flow == Flow::Load) {
     for (unsigned d = 0; d < dwords; ++d)
@@ -246,7 +246,7 @@ void ScalarInit::memory(const Wave &w, const Inst &i, const ScalarRule &rule,
     return;
   }
   if (undefined(w, i.sdst, dwords))
-    report("a scalar register that nobody has written is used as stored data");
+    report("a scalar register that was never written is used as stored data");
   if (rule.flow == Flow::Atomic && i.flags & kGlc)
     for (unsigned d = 0; d < dwords; ++d)
       set(i.sdst.index + d, 0);
@@ -272,7 +272,7 @@ void ScalarInit::branch(const Wave &w, const Inst &i, const ScalarRule &rule,
     break;
   }
   if (bad)
-    report("a branch is decided by a value that nobody has written");
+    report("a branch is decided by a value that was never written");
 }
 
 } // namespace flyemu

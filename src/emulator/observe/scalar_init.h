@@ -1,4 +1,4 @@
-// Follows values that nobody has written through a wave's scalar registers, bit by bit.
+// Follows values that was never written through a wave's scalar registers, bit by bit.
 #pragma once
 
 #include "emulator/core/wave.h"

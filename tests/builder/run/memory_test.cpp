@@ -59,7 +59,7 @@ TEST_CASE("a copy whose elements a swizzle takes apart finds each of them") {
     for (std::size_t n = 0; n < tile; ++n)
       REQUIRE(float(out[n * tile + m]) == float(in[m * tile + n]));
   CHECK_THROWS_WITH(kernel(fixed(x), fixed(y), 128).compile({.block = 256}),
-                    Catch::Contains("whose swizzle takes them apart; a narrower atom does"));
+                    Catch::Contains("whose swizzle separates them; a narrower atom does"));
 }
 
 TEST_CASE("a wide copy of elements that are apart is refused") {

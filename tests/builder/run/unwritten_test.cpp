@@ -80,7 +80,7 @@ TEST_CASE("elements that were filled may be read beside others that were not") {
                fx::slice(f, {0, fx::_}).fill(1);
                x(tid) = f.load().reduce(fx::Reduction::add);
              }),
-             Contains("4 of its elements, of which 1 is the first"));
+             Contains("4 of its elements, the first is 1"));
 }
 
 TEST_CASE("a copy reads its source and writes its destination") {

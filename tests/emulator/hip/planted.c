@@ -126,7 +126,7 @@ KERNEL init_lane_branch(GLOBAL int *out) {
     out[id()] = 1; // init_lane_branch stores
 }
 
-// Bits that nobody has written, and that a mask hides before anything depends on them.
+// Bits that was never written, and that a mask hides before anything depends on them.
 KERNEL init_scalar_masked(GLOBAL int *out) {
   int x = (scalar() << 8 | 5) & 255;
   if (x == 5)

@@ -34,6 +34,9 @@ bool addProcessor() {
       .waveSize = 1,
       .ldsBytes = 64 << 10,
       .maxBlockSize = 1024,
+      .ldsBanks = 0,
+      .registers = {},
+      .waitCounters = {},
       .switches = {},
       .features = {},
   };

@@ -47,7 +47,7 @@ def ConvertNativeMathPass : Pass<"fly-convert-native-math"> {
 }
 
 def LdsAliasScopesPass : Pass<"fly-lds-alias-scopes"> {
-  let summary = "Tell loads into LDS that write to different bytes of a variable apart by alias scopes";
+  let summary = "Distinguish loads into LDS that write to different bytes of a variable by alias scopes";
   let description = [{
     For each variable in LDS that `rocdl.raw.ptr.buffer.load.lds` or `rocdl.global.load.lds` writes to, accesses are divided into sets
     without a byte in common, as far as ranges of offsets tell, and get `alias_scopes` and `noalias_scopes`. A variable is left alone if it has uses

@@ -77,7 +77,7 @@ private:
   llvm::DenseMap<Value, Value> values_;
 };
 
-/// The hardware writes each lane's bytes behind those of the lane before. An error where the lanes
+/// The hardware writes each lane's bytes after those of the lane before. An error where the lanes
 /// of a wave are known to ask for other places, which would stay as they were.
 LogicalResult expectLanesInTurn(Operation *load, Value address, std::optional<int64_t> bytes) {
   // The lanes of a wave differ in x alone if its rows are whole waves.
@@ -89,10 +89,10 @@ LogicalResult expectLanesInTurn(Operation *load, Value address, std::optional<in
   if (!misplaced)
     return success();
   return load->emitError("a load into LDS writes each lane's ")
-         << *bytes << " bytes behind those of the lane before, so those of lane " << misplaced->lane
+         << *bytes << " bytes after those of the lane before, so those of lane " << misplaced->lane
          << " lie " << misplaced->lane * *bytes
-         << " bytes behind those of lane 0; its destination is " << misplaced->bytes
-         << " bytes behind. The lanes' destinations have no gaps and stand in the order of the "
+         << " bytes after those of lane 0; its destination is " << misplaced->bytes
+         << " bytes after it. The lanes' destinations have no gaps and stand in the order of the "
             "threads";
 }
 

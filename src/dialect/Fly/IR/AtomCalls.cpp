@@ -171,13 +171,13 @@ private:
     for (const MemRefValue *side : {&src, &dst})
       if (!isLinear(*side, perCall).value_or(true))
         fail("an atom that copies ", perCall, " elements at once does not find them in ",
-             str(side->layout), ", whose swizzle takes them apart; a narrower atom does");
+             str(side->layout), ", whose swizzle separates them; a narrower atom does");
     if (perCall > 1 && isa<CopyOpUniversalCopyType>(atom_.getCopyOp()))
       for (const MemRefValue *side : {&src, &dst})
         if (const IntTuple &stride = linearOf(*side).stride();
             stride.isLeaf() && stride.leaf().isStatic() && stride.leaf().value() > 1)
           fail("an atom that copies ", perCall, " elements at once takes neighbours, but those of ",
-               linearOf(*side), " are apart; a narrower atom copies them one by one");
+               linearOf(*side), " are not contiguous; a narrower atom copies them one by one");
     count(++calls_);
     return fn_({src, dst, pred});
   }

@@ -358,7 +358,7 @@ private:
     else if (missing.count() == static_cast<unsigned>(last - first + 1))
       error << "its elements " << first << " to " << last;
     else
-      error << missing.count() << " of its elements, of which " << first << " is the first";
+      error << missing.count() << " of its elements, the first is " << first;
     error << (access.isAccumulator ? "; .fill(0) zeroes it"
                                    : "; .fill, .store or fx::copy gives it values");
   }

@@ -316,7 +316,7 @@ inline constexpr unsigned kThreadsOf<thread_block_tile<Size, Parent>> = Size;
 template <unsigned Size, class Parent>
 FLYDSL_CG thread_block_tile<Size, Parent> tiled_partition(const Parent &parent) {
   static_assert(impl::kThreadsOf<Parent> == 0 || Size <= impl::kThreadsOf<Parent>,
-                "a tile is no larger than the tile of which it is a part");
+                "a tile is no larger than the tile that it is a part of");
   if (Size > impl::waveSize())
     __builtin_trap();
   return thread_block_tile<Size, Parent>(parent.thread_rank() / Size,

@@ -62,7 +62,7 @@ std::string findReader(const std::string &name) {
     if (access(candidate.c_str(), X_OK) == 0)
       return candidate.string();
   }
-  fail(name, "bytecode is read by fly-opt, in a process of its own, and there is none beside the "
+  fail(name, "bytecode is read by fly-opt, in a process of its own, and there is none next to the "
              "library (" +
                  (folder / "../bin").lexically_normal().string() +
                  "); give text, install fly-opt, or say that the bytecode is trusted "

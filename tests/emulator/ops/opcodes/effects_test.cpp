@@ -174,7 +174,7 @@ TEST_CASE("effects: instructions count where LLVM says that waits look") {
   }
 }
 
-TEST_CASE("effects: the rules of the check for values that nobody has written are LLVM's") {
+TEST_CASE("effects: the rules of the check for values that was never written are LLVM's") {
   static constexpr Exception kScc[] = {
       {"s_setvskip", "SOPC's other instructions write SCC; this one sets a bit of MODE"},
   };

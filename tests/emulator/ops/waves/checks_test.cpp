@@ -191,11 +191,11 @@ TEST_CASE("reads of what nobody wrote") {
 }
 
 TEST_CASE("scalar registers that nobody wrote are reported where they are read") {
-  constexpr const char *kAddress = "scalar register that nobody has written is used as an address",
-                       *kVector = "a register that nobody has written is used as an address",
-                       *kData = "a register that nobody has written is used as stored data",
-                       *kBranch = "a branch is decided by a value that nobody has written",
-                       *kLane = "a lane is on by a condition that nobody has written";
+  constexpr const char *kAddress = "scalar register that was never written is used as an address",
+                       *kVector = "a register that was never written is used as an address",
+                       *kData = "a register that was never written is used as stored data",
+                       *kBranch = "a branch is decided by a value that was never written",
+                       *kLane = "a lane is on by a condition that was never written";
   // s30 and s31 have no value, s[8:11] and v1 do. What is found is null where nothing is wrong.
   const std::pair<const char *, const char *> cases[] = {
       {"s_and_b32 s20, s30, 60\nv_add_u32 v9, s20, v1\nglobal_load_dword v3, v9, s[2:3]", kVector},
@@ -292,7 +292,7 @@ TEST_CASE("a barrier that says whose signal was first writes SCC") {
   INFO(all(w));
   CHECK(w.result.findings.empty());
   w.run("s_cmp_gt_u32 s30, 5\ns_cbranch_scc0 past\npast:\n");
-  CHECK(found(w, kCheckInit, "a branch is decided by a value that nobody has written"));
+  CHECK(found(w, kCheckInit, "a branch is decided by a value that was never written"));
 }
 
 TEST_CASE("accesses out of LDS's bounds are reported, misaligned ones are none but atomics") {

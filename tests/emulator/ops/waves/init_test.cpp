@@ -8,7 +8,7 @@ using namespace flyemu;
 using namespace flyemu::test;
 
 namespace {
-constexpr const char *kData = "a register that nobody has written is used as stored data";
+constexpr const char *kData = "a register that was never written is used as stored data";
 
 struct Case {
   const char *target, *text, *message; ///< null: nothing is wrong
@@ -120,7 +120,7 @@ TEST_CASE("undefined elements go through matrix instructions to their row, colum
 }
 
 TEST_CASE("atomic operations read what nobody has written") {
-  const char *kLds = "read of LDS byte 0, which nobody has written";
+  const char *kLds = "read of LDS byte 0, which was never written";
   for (const Case &c : {Case{"gfx942", "ds_add_u32 v1, v4", kLds},
                         {"gfx942", "ds_add_rtn_u32 v8, v1, v4", kLds},
                         {"gfx942", "v_mov_b32 v8, 0\nds_add_f32 v8, v4", kLds},
