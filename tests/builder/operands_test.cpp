@@ -109,7 +109,7 @@ TEST_CASE("a wide atom over a known stride other than 1 is refused alike, throug
           },
           {arrayArg(fx::f32, 256)});
       CHECK_THAT(e, Contains("takes neighbours") && Contains("4:" + std::to_string(stride)) &&
-                        Contains("apart") && Contains("a narrower atom"));
+                        Contains("not contiguous") && Contains("a narrower atom"));
     }
 }
 

@@ -217,7 +217,7 @@ TEST_CASE("attention says what it does not support") {
   CHECK(whyNot({.tile_q = 256, .tile_k = 96, .threads = 1024}) == "");
   CHECK(whyNot({.tile_q = 1024, .tile_k = 128, .threads = 1024}) ==
         "tiles of 1024 queries and 128 keys with 1024 threads: the sums take 304 registers of a "
-        "lane, of which there are 128");
+        "lane; there are 128");
   CHECK(whyNot({.splits = 65}) ==
         "tiles of 128 queries and 64 keys with 256 threads: splits is 1 to 64");
   CHECK(whyNot({.order = {.group = 0}}) ==

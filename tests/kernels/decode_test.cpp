@@ -749,9 +749,8 @@ TEST_CASE("decode is tuned, and what is found gives what it must") {
 TEST_CASE("decode says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const DecodeProblem &problem) { return fk::supported(problem, target).why; };
-  CHECK(why({.q = fx::f32}) ==
-        "q is of type f32; f16 and bf16 are supported, and floats of 8 bits of "
-        "which gfx942 has products");
+  CHECK(why({.q = fx::f32}) == "q is of type f32; f16 and bf16 are supported, and the floats of 8 "
+                               "bits that products of gfx942 take");
   CHECK(why({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN}).find("q is of type f8E4M3FN; f16") == 0);
   CHECK(why({.q = fx::i8, .kv = fx::i8}).find("q is of type i8; f16") == 0);
   CHECK(why({.q = fx::f8E4M3FNUZ}) == "kv is of type bf16; it has the type of q, f8E4M3FNUZ");

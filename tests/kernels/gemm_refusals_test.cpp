@@ -125,13 +125,11 @@ TEST_CASE("products say which tiles do not fit") {
   CHECK(whyNot({.tile_m = 16, .tile_n = 64, .tile_k = 64}) ==
         "tile 16x64x64 of 256 threads: the tile of a, 16 rows of 128 bytes, is no multiple of the "
         "4096 bytes that the block loads at a time");
-  CHECK(
-      whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
-      "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS; there are "
-      "65536");
+  CHECK(whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
+        "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS; there are "
+        "65536");
   CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
-        "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane, of which 464 "
-        "are free");
+        "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane; 464 are free");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 96}) ==
         "tile 32x64x64 of 96 threads: a block is a number of waves of 64, up to 1024 threads");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2}) ==
@@ -155,15 +153,13 @@ TEST_CASE("products say which tiles do not fit") {
                 .loop = fk::GemmLoop::registers,
                 .waves_k = 3}) ==
         "tile 16x64x64 of 256 threads: waves_k is 3; it divides the waves of a block, 4");
-  CHECK(
-      whyNot({.tile_m = 16,
-              .tile_n = 512,
-              .tile_k = 64,
-              .threads = 512,
-              .loop = fk::GemmLoop::registers,
-              .waves_k = 8}) ==
-      "tile 16x512x64 of 512 threads: the sums of the waves that share k take 229376 bytes of LDS, "
-      "of which there are 65536");
+  CHECK(whyNot({.tile_m = 16,
+                .tile_n = 512,
+                .tile_k = 64,
+                .threads = 512,
+                .loop = fk::GemmLoop::registers,
+                .waves_k = 8}) == "tile 16x512x64 of 512 threads: the sums of the waves that share "
+                                  "k take 229376 bytes of LDS; there are 65536");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .waves_m = 3}) ==
         "tile 32x64x64 of 256 threads: waves_m is 3; it divides the waves of a block, 4");
   CHECK(
@@ -208,17 +204,14 @@ TEST_CASE("products say which tiles do not fit how operands lie") {
   CHECK(layoutsWhyNot(rows, rows,
                       {.tile_m = 256, .tile_n = 256, .tile_k = 64, .threads = 512, .waves_m = 2},
                       "gfx942") == "tile 256x256x64 of 512 threads: the tiles of a and b take "
-                                   "131072 bytes of LDS, of which there "
-                                   "are 65536");
+                                   "131072 bytes of LDS; there are 65536");
   // The last block's word needs LDS beside tiles that fill it.
   GemmConfig full{.tile_m = 64, .tile_n = 64, .tile_k = 128, .waves_m = 2, .split_k = 2};
   const GemmProblem asTheyAre{.b_layout = rows, .n = 64, .k = 256};
   CHECK(why(asTheyAre, full).empty());
   full.parts_sum = fk::PartsSum::last_block;
-  CHECK(
-      why(asTheyAre, full) ==
-      "tile 64x64x128 of 256 threads: the tiles of a and b take 65540 bytes of LDS, of which there "
-      "are 65536");
+  CHECK(why(asTheyAre, full) == "tile 64x64x128 of 256 threads: the tiles of a and b take 65540 "
+                                "bytes of LDS; there are 65536");
 }
 
 TEST_CASE("products refuse arguments that do not fit") {

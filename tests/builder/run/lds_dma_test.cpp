@@ -268,5 +268,5 @@ TEST_CASE("destinations of lanes that are not one behind the other are refused")
   CHECK(errorOf(1) == "no error");
   CHECK_THAT(errorOf(2), Catch::Contains("lds_dma_test.cpp:") &&
                              Catch::Contains("those of lane 1 lie 4 bytes after those of lane 0; "
-                                             "its destination is 8 bytes behind"));
+                                             "its destination is 8 bytes after it"));
 }

@@ -62,7 +62,7 @@ TEST_CASE("a copy whose elements a swizzle takes apart finds each of them") {
                     Catch::Contains("whose swizzle separates them; a narrower atom does"));
 }
 
-TEST_CASE("a wide copy of elements that are apart is refused") {
+TEST_CASE("a wide copy of elements with a stride is refused") {
   const fx::Kernel kernel{"apart", [](fx::Tensor x) {
                             auto r = fx::make_rmem_tensor(4, fx::f32);
                             fx::copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32),
@@ -71,7 +71,7 @@ TEST_CASE("a wide copy of elements that are apart is refused") {
                           }};
   fx::DeviceArray<float> x({256});
   CHECK_THROWS_WITH(kernel(x).compile({.block = 64}),
-                    Catch::Contains("takes neighbours, but those of 4:64 are apart"));
+                    Catch::Contains("takes neighbours, but those of 4:64 are not contiguous"));
 }
 
 TEST_CASE("a predicate of coordinates has a value for each of them") {

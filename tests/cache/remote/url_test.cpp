@@ -82,7 +82,7 @@ TEST_CASE("What is no URL of a cache is refused with what was expected") {
       {"redis://cache#1", "fragments"},
       {"redis://c%61che", "escapes"},
       {"redis://[::1", "no ']'"},
-      {"redis://[::1]6379", "behind ']'"},
+      {"redis://[::1]6379", "after ']'"},
       {"redis://[1.2.3.4]", "no IPv6"},
       {"redis://@cache", "a user has"},
       {"redis+unix://run/redis.sock", "three slashes"},

@@ -11,7 +11,7 @@ gpu.module @kernels {
     %behind = arith.muli %tid, %pitch : i32
     %at = arith.addi %behind, %n : i32
     %to = llvm.getelementptr %lds[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
-    // expected-error@+1 {{a load into LDS writes each lane's 16 bytes after those of the lane before, so those of lane 1 lie 16 bytes after those of lane 0; its destination is 20 bytes behind}}
+    // expected-error@+1 {{a load into LDS writes each lane's 16 bytes after those of the lane before, so those of lane 1 lie 16 bytes after those of lane 0; its destination is 20 bytes after it}}
     rocdl.raw.ptr.buffer.load.lds %rsrc, %to, %size, %i0, %i0, %i0, %i0
     gpu.return
   }
@@ -33,7 +33,7 @@ gpu.module @kernels {
     %first = arith.muli %number, %column : i32
     %at = arith.addi %first, %row : i32
     %to = llvm.getelementptr %lds[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-    // expected-error@+1 {{those of lane 32 lie 128 bytes after those of lane 0; its destination is 132 bytes behind}}
+    // expected-error@+1 {{those of lane 32 lie 128 bytes after those of lane 0; its destination is 132 bytes after it}}
     rocdl.raw.ptr.buffer.load.lds %rsrc, %to, %i4, %i0, %i0, %i0, %i0
     gpu.return
   }
