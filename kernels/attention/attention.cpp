@@ -1,8 +1,8 @@
 #include "attention/attention_family.h"
 
 #include "blocks/facts/gpu_size.h"
-#include "blocks/quant/quant_rules.h"
 #include "blocks/products/tile_order_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 #include <limits>
@@ -570,9 +570,9 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
           .k = keys("k", head, {blocks, kv, head / x, page, x}),
           .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
           .o = sampler("o", problem.y, ofTokens(heads, head_v), Role::output),
-          .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}),
-          .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}),
-          .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}),
+          .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}, Role::equal(2)),
+          .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}, Role::equal(2)),
+          .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}, Role::equal(2)),
           .cu_seqlens_q = maybe(problem.varlen, "cu_seqlens_q", i32, {2}, Role::steps(m)),
           .cu_seqlens_kv =
               maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::steps(m)),

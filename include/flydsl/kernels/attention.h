@@ -92,6 +92,7 @@ struct FLYDSL_API AttentionArgs {
   TensorArg k, v;
   TensorArg o; ///< as q, with head_v
   /// Of operands of 8 bits: (1), or (batch, kv_heads) for each sequence and head of k and v; f32.
+  /// Each is 0 or positive.
   std::optional<TensorArg> q_descale = {}, k_descale = {}, v_descale = {};
   /// Where the sequences start, and the end: (batch + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
