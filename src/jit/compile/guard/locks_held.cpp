@@ -34,6 +34,7 @@ void forgetLocks() { held = 0; }
 
 } // namespace flydsl::jit
 
+// NOLINTBEGIN(readability-identifier-naming): the names that the linker's --wrap gives
 extern "C" {
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
@@ -107,3 +108,4 @@ void __wrap___cxa_guard_abort(void *guard) {
 }
 
 } // extern "C"
+// NOLINTEND(readability-identifier-naming)
