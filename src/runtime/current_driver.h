@@ -15,8 +15,9 @@ namespace flydsl::runtime {
 /// parent's first use of the library.
 const Driver &driver();
 
-/// For destructors, whose object exists because `driver()` had succeeded: null in such a child, where there is nothing to let go, and while the process exits, when
-/// threads may still use the driver and it may be gone.
+/// For destructors, whose object exists because `driver()` had succeeded: null in such a
+/// child, where there is nothing to let go, and while the process exits, when threads may still use
+/// the driver and it may be gone.
 const Driver *driverToLetGo();
 
 /// Opens one kind of driver: null, with a line in `attempts`, where it has no device.

@@ -9,9 +9,11 @@ namespace {
 
 constexpr std::size_t kMib = std::size_t(1) << 20;
 
-// Sources: AMD's data sheets and product pages of each product; of caches, AMD's white papers on
-// CDNA2 to CDNA4 and the ISA manuals of RDNA3 and RDNA4. MI308X: AMD publishes no data sheet; compute
-// units and dies are what its driver tells, the clock is that of published measurements.
+// The figures are those of AMD's data sheets and product pages; of caches, those of its white
+// papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory
+// and are still to be compared with these papers, row by row. AMD publishes no data sheet of
+// MI308X: its compute units and clock are those of published measurements, and its dies and memory
+// are the least sure.
 constexpr std::array kProducts = {
     ProductRow{.name = "MI210",
                .processor = "gfx90a",

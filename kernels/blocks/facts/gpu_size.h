@@ -17,10 +17,10 @@ struct GpuSize {
   int group;
 };
 
-/// The power of two of rows of tiles in a group, of which the blocks that a die of so many compute
-/// units runs at a time read the fewest bytes. They are units / group columns of the group. Tiles are
-/// up to twice as wide as high, so that the bytes are as group + 2 units / group. Tests compute the
-/// bytes of tiles.
+/// The rows of tiles in a group: the power of two with which the blocks that a die of so many
+/// compute units runs at a time read the fewest bytes. They are units / group columns of the group.
+/// Tiles are up to twice as wide as high, so that the bytes are as group + 2 units / group. Tests
+/// compute the bytes of tiles.
 inline int groupOfUnits(int units) {
   int group = 1;
   while (2 * group + units / group < group + 2 * units / group)
