@@ -40,13 +40,11 @@ if(FLYDSL_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # many places of the file.
   target_link_options(flydsl_static_llvm INTERFACE "--ld-path=${FLYDSL_LLD}" -Wl,--icf=all -Wl,-O2 -Wl,-z,keep-text-section-prefix)
   # So do the functions that a first kernel needs, a fifth of the code: they would otherwise be spread over all of it, and a
-  # processor keeps the addresses of a few thousand pages at hand. scripts/function-order makes the list.
+  # processor keeps the addresses of a few thousand pages at hand. scripts/function-order makes the list of a finished
+  # build and links it again; a build without the list is right, and starts a fifth slower.
   set(_order "${PROJECT_BINARY_DIR}/src/function-order.txt")
-  set(_archive "${PROJECT_SOURCE_DIR}/cmake/function-order.tar.xz")
-  if("${_archive}" IS_NEWER_THAN "${_order}")
-    file(ARCHIVE_EXTRACT INPUT "${_archive}" DESTINATION "${PROJECT_BINARY_DIR}/src" TOUCH)
+  if(EXISTS "${_order}")
+    target_link_options(flydsl_static_llvm INTERFACE "-Wl,--symbol-ordering-file=${_order}" -Wl,--no-warn-symbol-ordering)
+    set_property(TARGET flydsl_static_llvm APPEND PROPERTY INTERFACE_LINK_DEPENDS "${_order}")
   endif()
-  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_archive}")
-  target_link_options(flydsl_static_llvm INTERFACE "-Wl,--symbol-ordering-file=${_order}" -Wl,--no-warn-symbol-ordering)
-  set_property(TARGET flydsl_static_llvm APPEND PROPERTY INTERFACE_LINK_DEPENDS "${_order}")
 endif()

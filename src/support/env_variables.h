@@ -28,6 +28,13 @@ enum class Backend { rocm };
 inline constexpr EnvWord<Backend> kBackends[] = {{"rocm", Backend::rocm}};
 inline constexpr Env<Backend> kBackend{"FLYDSL_COMPILE_BACKEND", Backend::rocm, kBackends,
                                        "rocm, the one backend"};
+enum class GroupScheduler { quick, llvm };
+inline constexpr EnvWord<GroupScheduler> kGroupSchedulers[] = {{"quick", GroupScheduler::quick},
+                                                               {"llvm", GroupScheduler::llvm}};
+inline constexpr Env<GroupScheduler> kGroupScheduler{
+    "FLYDSL_COMPILE_GROUP_SCHEDULER", GroupScheduler::quick, kGroupSchedulers,
+    "who orders the instructions of scheduling groups: quick, or llvm, LLVM's own slower step, "
+    "which makes the same code (quick)"};
 inline constexpr Env<unsigned> kCompileTimeout{
     "FLYDSL_COMPILE_TIMEOUT", 600, 0, 1'000'000,
     "seconds after which a compile is given up; 0: never (600)"};

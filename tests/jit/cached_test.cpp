@@ -78,7 +78,7 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   CHECK(key != irKey(*other, options()));
   CHECK(key != irKey(*module, options("gfx950")));
   CHECK(key != irKey(*module, options("gfx942:xnack-")));
-  std::vector<CompileOptions> variants(7, options());
+  std::vector<CompileOptions> variants(8, options());
   variants[0].optLevel = 3;
   variants[1].wavesPerEu = 2;
   variants[2].maxRegisters = 64;
@@ -86,6 +86,7 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   variants[4].lineTables = true;
   variants[5].attributes = {{"amdgpu-memory-bound", "true"}};
   variants[6].llvmOptions = {{"enable-post-misched", "false"}};
+  variants[7].llvmGroupScheduler = true;
   for (const CompileOptions &variant : variants)
     CHECK(key != irKey(*module, variant));
   CHECK(irKey(*module, variants[4]) != irKey(*moved, variants[4]));

@@ -5,6 +5,10 @@
 #include "jit/compile/rocm/schedule/reachability.h"
 #include "object_of.h"
 
+#include "llvm/CodeGen/CodeGenTargetMachineImpl.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCInstrInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 
@@ -187,6 +191,24 @@ TEST_CASE("The flags by which instructions are told apart are those of LLVM's ta
   CHECK(special == 5);
 }
 
+TEST_CASE("LLVM's own schedulers stay where the quick ones are turned off") {
+  CompileOptions options;
+  options.target = Target::parse("gfx942");
+  const Backend &backend = backendFor(options.target);
+  for (const bool isOwn : {false, true}) {
+    CAPTURE(isOwn);
+    options.llvmGroupScheduler = isOwn;
+    TargetMachineLease machine(backend, options);
+    llvm::legacy::PassManager passes;
+    auto &generator = static_cast<llvm::CodeGenTargetMachineImpl &>(*machine);
+    llvm::TargetPassConfig *config = generator.createPassConfig(passes);
+    passes.add(config); // which owns it from now on
+    backend.choosePasses(*config, options);
+    CHECK(config->getPassSubstitution(&llvm::MachineSchedulerID).isInstance() == !isOwn);
+    CHECK(config->getPassSubstitution(&llvm::PostRASchedulerID).isInstance() == !isOwn);
+  }
+}
+
 TEST_CASE("Kernels with groups get the very code that LLVM's own schedulers make") {
   std::mt19937 random(3);
   constexpr unsigned kMasks[] = {0x1,  0x2,  0x4,   0x8,   0x10,  0x20,
@@ -204,8 +226,7 @@ TEST_CASE("Kernels with groups get the very code that LLVM's own schedulers make
       CompileOptions options;
       options.target = Target::parse(name);
       const auto quick = objectOf(text, options);
-      // With an option of LLVM, here one at its default, LLVM's own passes run.
-      options.llvmOptions = {{"enable-misched", "true"}};
+      options.llvmGroupScheduler = true;
       const auto own = objectOf(text, options);
       CHECK(quick == own);
       ordered += own != objectOf(kernelWith("", name == std::string_view("gfx1100")), options);

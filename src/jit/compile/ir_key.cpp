@@ -63,6 +63,8 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   for (const auto &[name, value] : options.llvmOptions)
     key.add("llvm option", name + "=" + value);
   key.add("lines", options.lineTables);
+  if (options.llvmGroupScheduler) // who suspects the quick one must not get its code
+    key.add("group scheduler", "llvm");
   for (const Bitcode &bitcode : options.bitcode)
     key.add("bitcode", *bitcode.bytes);
   key.add("build", buildIdentity());

@@ -102,7 +102,7 @@ public:
                     const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const;
   /// Puts passes of its own in the place of LLVM's before these generate code. Not asked where the
   /// options set LLVM's, which may be those passes'.
-  virtual void choosePasses(llvm::TargetPassConfig &) const {}
+  virtual void choosePasses(llvm::TargetPassConfig &, const CompileOptions &) const {}
   /// Links to what the driver loads. Throws flydsl::CompileError with the linker's messages.
   virtual std::vector<std::uint8_t> link(std::span<const char> emitted,
                                          const Target &target) const = 0;

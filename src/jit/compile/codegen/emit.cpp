@@ -61,7 +61,7 @@ bool CodeGenerator::make(llvm::TargetMachine &machine, const Backend &backend,
   llvm::TargetPassConfig *config = generator.createPassConfig(passes_);
   config->setDisableVerify(true);
   if (options.llvmOptions.empty())
-    backend.choosePasses(*config);
+    backend.choosePasses(*config, options);
   auto *info = new llvm::MachineModuleInfoWrapperPass(&generator);
   passes_.add(config);
   passes_.add(info);

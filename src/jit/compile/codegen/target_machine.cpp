@@ -76,6 +76,8 @@ TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOpti
     : key_(options.target.id() + "/" + std::to_string(options.optLevel)) {
   for (const auto &[name, value] : options.llvmOptions) // a machine is made as the options say
     key_ += "/" + name + "=" + value;
+  if (options.llvmGroupScheduler) // the passes that a machine keeps are chosen once
+    key_ += "/llvm's groups";
   {
     std::lock_guard lock(pool().mutex);
     auto &free = pool().free[key_];

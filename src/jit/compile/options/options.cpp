@@ -10,6 +10,8 @@ CompileOptions CompileOptions::fromEnvironment(const Target &target) {
   CompileOptions options;
   options.target = target;
   options.optLevel = support::env::kOptLevel.get();
+  options.llvmGroupScheduler =
+      support::env::kGroupScheduler.get() == support::env::GroupScheduler::llvm;
   options.timeoutSeconds = support::env::kCompileTimeout.get();
   options.lineTables = support::env::kDebugInfo.get();
   options.verify = support::env::kVerifier.get();

@@ -33,6 +33,9 @@ struct CompileOptions {
   bool fastMath = false;
   /// Make DWARF line tables; locations are then part of the key. FLYDSL_DEBUG_ENABLE_DEBUG_INFO.
   bool lineTables = false;
+  /// Leave the order of instructions in scheduling groups to LLVM's own step, which takes longer and
+  /// makes the same code. FLYDSL_COMPILE_GROUP_SCHEDULER.
+  bool llvmGroupScheduler = false;
   /// Verify the IR that is given and what the passes make of it; with dumps, after each stage.
   /// FLYDSL_DEBUG_ENABLE_VERIFIER.
   bool verify = true;

@@ -160,8 +160,9 @@ public:
     return true;
   }
 
-  void choosePasses(llvm::TargetPassConfig &passes) const override {
-    useQuickGroupSchedulers(passes);
+  void choosePasses(llvm::TargetPassConfig &passes, const CompileOptions &options) const override {
+    if (!options.llvmGroupScheduler)
+      useQuickGroupSchedulers(passes);
   }
 
   std::vector<std::uint8_t> link(std::span<const char> object,
