@@ -6,7 +6,9 @@ const std::vector<EnvSection> &environment() {
   using namespace env;
   static const auto &sections = *new std::vector<EnvSection>{
       {"Target", {&kArch, &kGpuArch, &kHsaOverride}},
-      {"Compiling", {&kCompileOnly, &kOptLevel, &kBackend, &kCompileTimeout, &kCompileThreads}},
+      {"Compiling",
+       {&kCompileOnly, &kOptLevel, &kBackend, &kGroupScheduler, &kCompileTimeout,
+        &kCompileThreads}},
       {"Runtime and cache",
        {&kRuntimeKind, &kEnableCache, &kCacheDir, &kCacheReadOnlyDirs, &kCacheGroup, &kCacheSize,
         &kRunOnly, &kRoctxLaunches}},
