@@ -26,7 +26,7 @@ const std::vector<EnvSection> &environment() {
         &kEmulatorThreads, &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix,
         &kEmulatorMemoryModel, &kEmulatorOrder, &kEmulatorSlice, &kEmulatorCounters,
         &kEmulatorTrace, &kEmulatorTraceBlocks, &kEmulatorInstructionLimit, &kEmulatorTimeout,
-        &kEmulatorLog}},
+        &kEmulatorLog, &kEmulatorLaunchBlocking, &kEmulatorClang}},
   };
   return sections;
 }

@@ -221,6 +221,14 @@ inline constexpr Env<EmulatorLog> kEmulatorLog{
     "FLYDSL_EMULATOR_LOG", EmulatorLog::notice, kEmulatorLogs,
     "what the emulator tells on stderr: off, error, notice, info or debug (notice)"};
 
+inline constexpr Env<bool> kEmulatorLaunchBlocking{
+    "HIP_LAUNCH_BLOCKING", false,
+    "1: a call that launches a kernel on the emulator returns when the kernel has ended, as HIP's "
+    "does"};
+inline constexpr Env<std::string> kEmulatorClang{
+    "FLYDSL_EMULATOR_CLANG",
+    "the Clang by which the emulator's hipRTC compiles (clang-22 or newer, by PATH)"};
+
 //===-- not FlyDSL's own --------------------------------------------------===//
 
 /// The user's home directory; it is not in the registry.

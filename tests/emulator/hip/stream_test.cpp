@@ -232,3 +232,22 @@ TEST_CASE("Many threads use many streams at once") {
     thread.join();
   CHECK(wrong == 0);
 }
+
+// With HIP_LAUNCH_BLOCKING=1.
+TEST_CASE("A launch returns when its kernel has ended where HIP_LAUNCH_BLOCKING says so",
+          "[.blocking]") {
+  TwoStreams streams;
+  TestModule module;
+  DeviceBuffer<int> values(64);
+  Gate gate;
+  gate.close(streams.a);
+  std::thread opener([&] {
+    pauseBriefly();
+    gate.open = true;
+  });
+  HIP_OK(launch1D(module.function("fill"), 1, 64, streams.a, values.data, 7, 64));
+  const hipError_t after = hipStreamQuery(streams.a);
+  opener.join();
+  CHECK(after == hipSuccess);
+  CHECK(values.read() == std::vector<int>(64, 7));
+}

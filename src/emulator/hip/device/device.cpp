@@ -88,6 +88,7 @@ Configuration Configuration::fromEnvironment() {
   readInto(env::kEmulatorTimeout, seconds);
   result.timeLimit = std::chrono::seconds(seconds);
   readInto(env::kEmulatorCounters, result.counters);
+  readInto(env::kEmulatorLaunchBlocking, result.launchBlocking);
   env::EmulatorLog log;
   readInto(env::kEmulatorLog, log);
   result.memoryBytes = hostMemory() >> 21 << 20;

@@ -7,7 +7,8 @@
 namespace flyemu::hip {
 
 /// Submits an operation; \p type is what its node is called when the stream captures. Returns null
-/// when it was captured.
+/// when it was captured. With HIP_LAUNCH_BLOCKING it returns when a kernel has ended; a kernel's fault
+/// is told by the next call all the same.
 inline CompletionRef submit(const StreamRef &stream, Operation operation, hipGraphNodeType type) {
   if (captureOperation(*stream, type, operation))
     return nullptr;
@@ -15,7 +16,11 @@ inline CompletionRef submit(const StreamRef &stream, Operation operation, hipGra
   device.requireHealthy();
   if (stream.get() == &device.defaultStream())
     forbidImplicitCapture(device);
-  return stream->enqueue(std::move(operation), device.implicitDependencies(*stream));
+  CompletionRef completion =
+      stream->enqueue(std::move(operation), device.implicitDependencies(*stream));
+  if (type == hipGraphNodeTypeKernel && device.configuration().launchBlocking)
+    completion->wait();
+  return completion;
 }
 
 /// Submits to a stream and waits for the end; not allowed while it captures.

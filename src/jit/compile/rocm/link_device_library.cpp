@@ -3,6 +3,7 @@
 #include "jit/compile/rocm/device_library.h"
 #include "jit/compile/rocm/llvm_target.h"
 #include "jit/compile/rocm/rocm_codegen.h"
+#include "target/isa_version.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
@@ -14,22 +15,12 @@ namespace {
 /// LDS (LLVM's AMDGPUUsage, "Address Spaces").
 constexpr unsigned kSharedSpace = 3;
 
-/// The number by which the device library knows a processor: gfx90a is 9010.
-unsigned isaVersion(std::string_view name) {
-  auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
-  name.remove_prefix(3); // gfx
-  unsigned major = 0;
-  for (char c : name.substr(0, name.size() - 2))
-    major = major * 10 + digit(c);
-  return major * 1000 + digit(name[name.size() - 2]) * 100 + digit(name.back());
-}
-
 /// The constants that the device library asks for, as its documentation lists them.
 void setControls(llvm::Module &module, const CompileOptions &options) {
   const struct {
     const char *name;
     unsigned value;
-  } controls[] = {{"__oclc_ISA_version", isaVersion(options.target.name())},
+  } controls[] = {{"__oclc_ISA_version", flydsl::detail::isaVersion(options.target.name())},
                   {"__oclc_ABI_version", kCodeObjectVersion},
                   {"__oclc_wavefrontsize64", options.target.wave_size() == 64},
                   {"__oclc_finite_only_opt", options.fastMath},
